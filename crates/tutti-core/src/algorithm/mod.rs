@@ -1,0 +1,163 @@
+//! The algorithms: parameters in, a [`Schedule`] out. One file each, one line each in [`REGISTRY`].
+//!
+//! An algorithm is asked for in the notation `name` or `name:argument`, for example `ring`,
+//! `knomial:4` or `recursive_multiplying:a8,a4`.
+
+mod ring;
+
+use std::sync::Arc;
+
+use crate::collective::Collective;
+use crate::schedule::Schedule;
+
+/// What is asked of an algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The collective to perform.
+    pub collective: Collective,
+    /// How many ranks take part; at least two.
+    pub ranks: u32,
+    /// What follows the colon in `name:argument`.
+    pub argument: Option<&'a str>,
+}
+
+/// One stage of an algorithm's critical path: what its slowest rank does between two waits.
+///
+/// This is the algorithm's closed form with the network left out; a network model turns each stage
+/// into time. Bytes are given as chunks of the payload, `of` in all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stage {
+    /// Messages that overlap in this stage, one after the other from the same rank (b in the models).
+    pub messages: u32,
+    /// Chunks in each message.
+    pub chunks: u32,
+    /// How many pieces of that size are folded in after the receives.
+    pub reductions: u32,
+    /// Chunks in the payload.
+    pub of: u32,
+}
+
+/// A line of the registry.
+pub struct Entry {
+    /// Its name in the notation.
+    pub name: &'static str,
+    /// One sentence for lists.
+    pub summary: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// What may follow the colon, as shown to people; empty when nothing may.
+    pub argument: &'static str,
+    /// The collectives it can perform.
+    pub collectives: &'static [&'static str],
+    /// For which rank counts, in words.
+    pub ranks: &'static str,
+    /// Whether it claims this collective on this many ranks, with its default argument.
+    pub claims: fn(&Request) -> bool,
+    /// Lays it out.
+    pub build: fn(&Request) -> Result<Arc<dyn Schedule>, AlgorithmError>,
+    /// Its closed form; `None` for requests where no simple one exists.
+    pub critical_path: fn(&Request) -> Option<Vec<Stage>>,
+}
+
+/// Every algorithm there is.
+pub const REGISTRY: &[Entry] = &[ring::ENTRY];
+
+/// Why an algorithm cannot be laid out as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum AlgorithmError {
+    /// No algorithm has that name.
+    #[error("there is no algorithm `{name}`: expected one of {known}")]
+    Unknown { name: String, known: String },
+    /// Fewer than two ranks.
+    #[error("{ranks} ranks cannot communicate: a collective needs at least 2")]
+    TooFewRanks { ranks: u32 },
+    /// More ranks than an algorithm's ids can count.
+    #[error("{ranks} ranks are too many for {name}: at most {most}")]
+    TooManyRanks { name: &'static str, ranks: u32, most: u32 },
+    /// The algorithm does not perform this collective.
+    #[error("{name} does not perform {collective}: it performs {performs}")]
+    WrongCollective { name: &'static str, collective: &'static str, performs: String },
+    /// The algorithm does not work for this many ranks.
+    #[error("{name} does not work on {ranks} ranks: it needs {needs}")]
+    WrongRanks { name: &'static str, ranks: u32, needs: String },
+    /// The root is not one of the ranks.
+    #[error("root {root} is not one of the ranks 0 to {last}")]
+    WrongRoot { root: u32, last: u32 },
+    /// The argument cannot be read or does not fit; `at` is the byte of `argument` where it fails.
+    #[error("`{argument}` does not fit {name}: {problem}")]
+    Argument { name: &'static str, argument: String, at: usize, problem: String },
+}
+
+/// The entry of that name.
+///
+/// # Errors
+/// When there is none.
+pub fn find(name: &str) -> Result<&'static Entry, AlgorithmError> {
+    REGISTRY.iter().find(|entry| entry.name == name).ok_or_else(|| AlgorithmError::Unknown {
+        name: name.to_owned(),
+        known: REGISTRY.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// Lays out `notation` (`name` or `name:argument`) for a collective on `ranks` ranks.
+///
+/// # Errors
+/// When the name, the argument, the collective or the number of ranks does not fit.
+pub fn build(
+    notation: &str,
+    collective: Collective,
+    ranks: u32,
+) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    let (entry, request) = resolve(notation, collective, ranks)?;
+    (entry.build)(&request)
+}
+
+/// The closed form of `notation`, where it has one.
+///
+/// # Errors
+/// As [`build`].
+pub fn critical_path(
+    notation: &str,
+    collective: Collective,
+    ranks: u32,
+) -> Result<Option<Vec<Stage>>, AlgorithmError> {
+    let (entry, request) = resolve(notation, collective, ranks)?;
+    (entry.build)(&request)?;
+    Ok((entry.critical_path)(&request))
+}
+
+/// Splits the notation and checks what every algorithm needs.
+fn resolve(
+    notation: &str,
+    collective: Collective,
+    ranks: u32,
+) -> Result<(&'static Entry, Request<'_>), AlgorithmError> {
+    let (name, argument) = match notation.split_once(':') {
+        Some((name, argument)) => (name, Some(argument)),
+        None => (notation, None),
+    };
+    let entry = find(name.trim())?;
+    if !entry.collectives.contains(&collective.name()) {
+        return Err(AlgorithmError::WrongCollective {
+            name: entry.name,
+            collective: collective.name(),
+            performs: entry.collectives.join(", "),
+        });
+    }
+    if ranks < 2 {
+        return Err(AlgorithmError::TooFewRanks { ranks });
+    }
+    if let Some(root) = collective.root().filter(|root| root.0 >= ranks) {
+        return Err(AlgorithmError::WrongRoot { root: root.0, last: ranks - 1 });
+    }
+    if let (Some(argument), true) = (argument, entry.argument.is_empty()) {
+        return Err(AlgorithmError::Argument {
+            name: entry.name,
+            argument: argument.to_owned(),
+            at: 0,
+            problem: "it takes no argument".to_owned(),
+        });
+    }
+    Ok((entry, Request { collective, ranks, argument }))
+}

@@ -1,0 +1,13 @@
+//! Collective communication, from algorithm to result.
+//!
+//! Data flows one way, and the modules stand in that order; nothing uses a module to its right:
+//!
+//! `units, ids -> topology -> collective -> schedule -> algorithm -> network -> engine -> results`
+#![deny(unsafe_code)]
+
+pub mod algorithm;
+pub mod collective;
+pub mod ids;
+pub mod network;
+pub mod schedule;
+pub mod units;

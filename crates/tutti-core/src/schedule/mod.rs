@@ -1,0 +1,54 @@
+//! Schedules: what every rank does, in which order, on which part of the payload.
+//!
+//! A schedule is a stream of [`Step`]s per rank, produced on demand: nothing is stored per rank, so a
+//! million ranks cost nothing until someone walks them. Sizes appear only as [`ChunkRange`]s, fractions
+//! of the payload, so one schedule holds for every message size and datatype.
+//!
+//! **What a step means.** All sends are issued, in order, reading their chunks as they are at that
+//! moment; all receives are posted at once; the step waits for its receives (and, where sends are not
+//! buffered, its sends); then its local ops run in order. The next step starts after that. The k-th
+//! message from a to b meets b's k-th receive from a. A receive must not write what a send of the same
+//! step reads, so a step is safe with non-blocking calls of any MPI.
+
+mod chunks;
+mod step;
+
+pub use chunks::{ChunkRange, Layout, LayoutError};
+pub use step::{Local, Message, Op, OperandRange, Slot, Step};
+
+use crate::collective::Collective;
+use crate::ids::RankId;
+
+/// What is known of a schedule without walking it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// How it was asked for, in the algorithm notation (`ring`, `recursive_multiplying:a8,a4`).
+    pub name: String,
+    /// What it is meant to do.
+    pub collective: Collective,
+    /// How many ranks take part.
+    pub ranks: u32,
+    /// How many equal chunks the payload is divided into; at least one.
+    pub chunks: u32,
+    /// How many slots a rank needs: the data slot, then scratch.
+    pub slots: u32,
+    /// Where the result is afterwards: the data slot, unless the collective works out of place.
+    pub result: Slot,
+}
+
+/// A collective algorithm laid out for a number of ranks: a stream of steps per rank.
+pub trait Schedule: Send + Sync {
+    /// What is known without walking it.
+    fn shape(&self) -> &Shape;
+
+    /// How many steps `rank` takes.
+    fn steps(&self, rank: RankId) -> u32;
+
+    /// Writes step `step` of `rank` into `out`, which the caller has cleared.
+    fn step(&self, rank: RankId, step: u32, out: &mut Step);
+
+    /// A short name for the step, for drawings and traces.
+    fn step_name(&self, _rank: RankId, step: u32) -> String {
+        format!("step {step}")
+    }
+}

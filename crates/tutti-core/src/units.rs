@@ -1,0 +1,464 @@
+//! Quantities with units, and the only place where they are parsed, converted and rounded.
+//!
+//! Time is a whole number of picoseconds, data a whole number of bytes. A time per byte is an exact
+//! fraction, so that 900 GB/s or 0.4 ns/B lose nothing until bytes are turned into time; that one
+//! conversion rounds up and runs in 128 bits. GB is 10^9 bytes, GiB 2^30; rates are per direction.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// Why a quantity could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum UnitError {
+    /// The text is not `<number> <unit>`.
+    #[error("`{text}` is not a {quantity}: expected a number and a unit, such as {example}")]
+    Malformed { text: String, quantity: &'static str, example: &'static str },
+    /// A number without a unit.
+    #[error("`{text}` has no unit: a {quantity} needs one of {units}, such as {example}")]
+    MissingUnit { text: String, quantity: &'static str, units: String, example: &'static str },
+    /// A unit that this quantity does not have.
+    #[error("`{unit}` in `{text}` is not a unit of {quantity}: expected one of {units}")]
+    UnknownUnit { text: String, unit: String, quantity: &'static str, units: String },
+    /// A value finer than what is stored; nothing is rounded silently.
+    #[error("`{text}` is finer than {finest}, the finest {quantity} there is")]
+    TooFine { text: String, quantity: &'static str, finest: &'static str },
+    /// A value that does not fit.
+    #[error("`{text}` is too large for a {quantity}: the largest is {largest}")]
+    TooLarge { text: String, quantity: &'static str, largest: &'static str },
+    /// Zero where that makes no sense.
+    #[error("`{text}` is zero: a {quantity} must be positive")]
+    Zero { text: String, quantity: &'static str },
+    /// A negative value.
+    #[error("`{text}` is negative: a {quantity} cannot be")]
+    Negative { text: String, quantity: &'static str },
+}
+
+/// A point or a span of simulated time, in whole picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Time(u64);
+
+impl Time {
+    /// The start of every simulation, and the empty span.
+    pub const ZERO: Time = Time(0);
+    /// The latest time there is; sums stop here, and the engine reports a run that reaches it.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// From picoseconds.
+    #[inline]
+    #[must_use]
+    pub const fn from_ps(ps: u64) -> Time {
+        Time(ps)
+    }
+
+    /// In picoseconds.
+    #[inline]
+    #[must_use]
+    pub const fn ps(self) -> u64 {
+        self.0
+    }
+
+    /// The same span `n` times over.
+    #[inline]
+    #[must_use]
+    pub const fn times(self, n: u64) -> Time {
+        Time(self.0.saturating_mul(n))
+    }
+
+    /// Parses `"1.34 us"`; units are ps, ns, us, ms and s.
+    ///
+    /// # Errors
+    /// When the text is no time, has no unit, or is finer than a picosecond.
+    pub fn parse(text: &str) -> Result<Time, UnitError> {
+        let exact = Quantity::TIME.parse(text)?;
+        if exact.denominator != 1 {
+            return Err(Quantity::TIME.too_fine(text));
+        }
+        u64::try_from(exact.numerator).map(Time).map_err(|_| Quantity::TIME.too_large(text))
+    }
+}
+
+impl Add for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, other: Time) -> Time {
+        Time(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Time {
+    #[inline]
+    fn add_assign(&mut self, other: Time) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Time {
+    type Output = Time;
+    /// The span from `other` to `self`; zero when `other` is later.
+    #[inline]
+    fn sub(self, other: Time) -> Time {
+        Time(self.0.saturating_sub(other.0))
+    }
+}
+
+impl std::iter::Sum for Time {
+    fn sum<I: Iterator<Item = Time>>(iter: I) -> Time {
+        iter.fold(Time::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scale, unit) = match self.0 {
+            0..1_000 => (1, "ps"),
+            1_000..1_000_000 => (1_000, "ns"),
+            1_000_000..1_000_000_000 => (1_000_000, "us"),
+            1_000_000_000..1_000_000_000_000 => (1_000_000_000, "ms"),
+            _ => (1_000_000_000_000, "s"),
+        };
+        let (whole, rest) = (self.0 / scale, self.0 % scale);
+        if rest == 0 {
+            return write!(f, "{whole} {unit}");
+        }
+        let digits = scale.ilog10() as usize;
+        let fraction = format!("{rest:0digits$}");
+        write!(f, "{whole}.{} {unit}", fraction.trim_end_matches('0'))
+    }
+}
+
+/// An amount of data.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// Parses `"64 KiB"` or `"8 B"`; decimal (KB, MB, GB, TB) and binary (KiB, MiB, GiB, TiB) units.
+    ///
+    /// # Errors
+    /// When the text is no size, has no unit, or is no whole number of bytes.
+    pub fn parse(text: &str) -> Result<Bytes, UnitError> {
+        let exact = Quantity::SIZE.parse(text)?;
+        if exact.denominator != 1 {
+            return Err(Quantity::SIZE.too_fine(text));
+        }
+        u64::try_from(exact.numerator).map(Bytes).map_err(|_| Quantity::SIZE.too_large(text))
+    }
+}
+
+impl Add for Bytes {
+    type Output = Bytes;
+    fn add(self, other: Bytes) -> Bytes {
+        Bytes(self.0.saturating_add(other.0))
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (power, unit) in [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")] {
+            if self.0 >= 1 << power && self.0.is_multiple_of(1 << power) {
+                return write!(f, "{} {unit}", self.0 >> power);
+            }
+        }
+        write!(f, "{} B", self.0)
+    }
+}
+
+/// Time per byte as an exact fraction: `ps` picoseconds for every `bytes` bytes.
+///
+/// The field's beta, gamma and G are all of this kind; a link rate is its inverse.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TimePerByte {
+    ps: u64,
+    bytes: u64,
+}
+
+impl TimePerByte {
+    /// No time for any number of bytes.
+    pub const ZERO: TimePerByte = TimePerByte { ps: 0, bytes: 1 };
+
+    /// `ps` picoseconds for every `bytes` bytes; `None` when `bytes` is zero.
+    #[must_use]
+    pub fn new(ps: u64, bytes: u64) -> Option<TimePerByte> {
+        if bytes == 0 {
+            return None;
+        }
+        let common = gcd(u128::from(ps), u128::from(bytes)).max(1);
+        let narrow = |wide: u128| u64::try_from(wide / common).ok();
+        Some(TimePerByte { ps: narrow(u128::from(ps))?, bytes: narrow(u128::from(bytes))? })
+    }
+
+    /// The time that `bytes` take, rounded up to a picosecond.
+    #[inline]
+    #[must_use]
+    pub fn of(self, bytes: Bytes) -> Time {
+        let product = u128::from(bytes.0) * u128::from(self.ps);
+        if let Ok(narrow) = u64::try_from(product) {
+            return Time(if self.bytes == 1 { narrow } else { narrow.div_ceil(self.bytes) });
+        }
+        Time(u64::try_from(product.div_ceil(u128::from(self.bytes))).unwrap_or(u64::MAX))
+    }
+
+    /// Parses a time per byte (`"0.4 ns/B"`) or the rate that is its inverse (`"68 GB/s"`,
+    /// `"400 Gb/s"`; `B` is bytes, `b` bits).
+    ///
+    /// # Errors
+    /// When the text is neither, or is a rate of zero.
+    pub fn parse(text: &str) -> Result<TimePerByte, UnitError> {
+        let trimmed = text.trim();
+        if trimmed.ends_with("/B") {
+            let exact = Quantity::TIME_PER_BYTE.parse(trimmed)?;
+            return exact
+                .into_fraction(false)
+                .ok_or_else(|| Quantity::TIME_PER_BYTE.too_large(text));
+        }
+        let exact = Quantity::RATE.parse(trimmed)?;
+        if exact.numerator == 0 {
+            return Err(UnitError::Zero { text: text.to_owned(), quantity: Quantity::RATE.name });
+        }
+        exact.into_fraction(true).ok_or_else(|| Quantity::RATE.too_large(text))
+    }
+
+    /// Bytes per second, for display only.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "shown to people, never computed with")]
+    pub fn bytes_per_second(self) -> f64 {
+        self.bytes as f64 / self.ps as f64 * 1e12
+    }
+
+    /// Picoseconds per byte, for display and for closed forms in real numbers.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "shown to people, never simulated with")]
+    pub fn ps_per_byte(self) -> f64 {
+        self.ps as f64 / self.bytes as f64
+    }
+
+    /// Whether `self` takes longer per byte than `other`.
+    #[must_use]
+    pub fn slower_than(self, other: TimePerByte) -> bool {
+        u128::from(self.ps) * u128::from(other.bytes)
+            > u128::from(other.ps) * u128::from(self.bytes)
+    }
+}
+
+impl fmt::Display for TimePerByte {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ns/B", self.ps_per_byte() / 1000.0)
+    }
+}
+
+/// A parsed value in base units, exactly.
+struct Exact {
+    numerator: u128,
+    denominator: u128,
+}
+
+impl Exact {
+    /// As a time per byte: the value itself is in ps per byte, its inverse in bytes per second.
+    fn into_fraction(self, inverse: bool) -> Option<TimePerByte> {
+        let (ps, bytes) = if inverse {
+            (self.denominator.checked_mul(1_000_000_000_000)?, self.numerator)
+        } else {
+            (self.numerator, self.denominator)
+        };
+        let common = gcd(ps, bytes).max(1);
+        TimePerByte::new(u64::try_from(ps / common).ok()?, u64::try_from(bytes / common).ok()?)
+    }
+}
+
+/// One kind of quantity: its units as multiples (numerator, denominator) of the base unit.
+struct Quantity {
+    name: &'static str,
+    example: &'static str,
+    finest: &'static str,
+    largest: &'static str,
+    units: &'static [(&'static str, u128, u128)],
+}
+
+impl Quantity {
+    const TIME: Quantity = Quantity {
+        name: "time",
+        example: "\"1.34 us\"",
+        finest: "1 ps",
+        largest: "about 213 days",
+        units: &[
+            ("ps", 1, 1),
+            ("ns", 1_000, 1),
+            ("us", 1_000_000, 1),
+            ("ms", 1_000_000_000, 1),
+            ("s", 1_000_000_000_000, 1),
+        ],
+    };
+    const SIZE: Quantity = Quantity {
+        name: "size",
+        example: "\"64 KiB\"",
+        finest: "1 B",
+        largest: "16 EiB",
+        units: &[
+            ("B", 1, 1),
+            ("KB", 1_000, 1),
+            ("MB", 1_000_000, 1),
+            ("GB", 1_000_000_000, 1),
+            ("TB", 1_000_000_000_000, 1),
+            ("KiB", 1 << 10, 1),
+            ("MiB", 1 << 20, 1),
+            ("GiB", 1 << 30, 1),
+            ("TiB", 1 << 40, 1),
+        ],
+    };
+    const TIME_PER_BYTE: Quantity = Quantity {
+        name: "time per byte",
+        example: "\"0.4 ns/B\"",
+        finest: "a fraction of 10^-18 s",
+        largest: "16 s/B",
+        units: &[
+            ("ps/B", 1, 1),
+            ("ns/B", 1_000, 1),
+            ("us/B", 1_000_000, 1),
+            ("s/B", 1_000_000_000_000, 1),
+        ],
+    };
+    const RATE: Quantity = Quantity {
+        name: "rate",
+        example: "\"68 GB/s\"",
+        finest: "a fraction of 1 B/s",
+        largest: "16 EB/s",
+        units: &[
+            ("B/s", 1, 1),
+            ("KB/s", 1_000, 1),
+            ("MB/s", 1_000_000, 1),
+            ("GB/s", 1_000_000_000, 1),
+            ("TB/s", 1_000_000_000_000, 1),
+            ("KiB/s", 1 << 10, 1),
+            ("MiB/s", 1 << 20, 1),
+            ("GiB/s", 1 << 30, 1),
+            ("TiB/s", 1 << 40, 1),
+            ("b/s", 1, 8),
+            ("Kb/s", 125, 1),
+            ("Mb/s", 125_000, 1),
+            ("Gb/s", 125_000_000, 1),
+            ("Tb/s", 125_000_000_000, 1),
+        ],
+    };
+
+    fn parse(&self, text: &str) -> Result<Exact, UnitError> {
+        let trimmed = text.trim();
+        let split = trimmed
+            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_')))
+            .unwrap_or(trimmed.len());
+        let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
+        if let Some(positive) = number.strip_prefix('-') {
+            self.decimal(text, positive)?;
+            return Err(UnitError::Negative { text: text.to_owned(), quantity: self.name });
+        }
+        let (digits, shift) = self.decimal(text, number)?;
+        if unit.is_empty() {
+            return Err(UnitError::MissingUnit {
+                text: text.to_owned(),
+                quantity: self.name,
+                units: self.unit_list(),
+                example: self.example,
+            });
+        }
+        let Some(&(_, multiple, divisor)) = self.units.iter().find(|(name, ..)| *name == unit)
+        else {
+            return Err(UnitError::UnknownUnit {
+                text: text.to_owned(),
+                unit: unit.to_owned(),
+                quantity: self.name,
+                units: self.unit_list(),
+            });
+        };
+        let numerator = digits.checked_mul(multiple).ok_or_else(|| self.too_large(text))?;
+        let denominator = divisor * 10_u128.pow(shift);
+        let common = gcd(numerator, denominator).max(1);
+        Ok(Exact { numerator: numerator / common, denominator: denominator / common })
+    }
+
+    /// A decimal number as its digits and the number of places behind the point.
+    fn decimal(&self, text: &str, number: &str) -> Result<(u128, u32), UnitError> {
+        let malformed = || UnitError::Malformed {
+            text: text.to_owned(),
+            quantity: self.name,
+            example: self.example,
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits = format!("{whole}{}", fraction.trim_end_matches('0'));
+        if whole.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) || digits.len() > 24 {
+            return Err(malformed());
+        }
+        if number.ends_with('.') {
+            return Err(malformed());
+        }
+        let shift = u32::try_from(fraction.trim_end_matches('0').len()).map_err(|_| malformed())?;
+        digits.parse().map(|value| (value, shift)).map_err(|_| malformed())
+    }
+
+    fn unit_list(&self) -> String {
+        self.units.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+    }
+
+    fn too_fine(&self, text: &str) -> UnitError {
+        UnitError::TooFine { text: text.to_owned(), quantity: self.name, finest: self.finest }
+    }
+
+    fn too_large(&self, text: &str) -> UnitError {
+        UnitError::TooLarge { text: text.to_owned(), quantity: self.name, largest: self.largest }
+    }
+}
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_turn_into_time_rounded_up() {
+        // 10^6 B at 400 GB/s (3.2 Tb/s) is 2.5 us; 1 B at 900 GB/s is 1.11 ps, at 1.8 TB/s 0.56 ps.
+        let at = |rate| TimePerByte::parse(rate).unwrap();
+        assert_eq!(at("400 GB/s").of(Bytes(1_000_000)).ps(), 2_500_000);
+        assert_eq!(at("3.2 Tb/s").of(Bytes(1_000_000)).ps(), 2_500_000);
+        assert_eq!(at("900 GB/s").of(Bytes(1)).ps(), 2);
+        assert_eq!(at("900 GB/s").of(Bytes(9)).ps(), 10);
+        assert_eq!(at("1.8 TB/s").of(Bytes(1)).ps(), 1);
+        assert_eq!(at("0.4 ns/B").of(Bytes(8)).ps(), 3_200);
+        assert_eq!(at("0.0001 ps/B").of(Bytes(1)).ps(), 1);
+        assert_eq!(at("1 B/s").of(Bytes(u64::MAX)), Time::MAX);
+    }
+
+    #[test]
+    fn quantities_are_read_exactly() {
+        assert_eq!(Time::parse("1.34 us").unwrap().ps(), 1_340_000);
+        assert_eq!(Time::parse("500ns").unwrap().ps(), 500_000);
+        assert_eq!(Bytes::parse("64 KiB").unwrap().0, 65_536);
+        assert_eq!(Bytes::parse("1.5 KB").unwrap().0, 1_500);
+        assert_eq!(TimePerByte::parse("8 Gb/s").unwrap(), TimePerByte::parse("1 GB/s").unwrap());
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused() {
+        assert!(matches!(Time::parse("500"), Err(UnitError::MissingUnit { .. })));
+        assert!(matches!(Time::parse("500 GB"), Err(UnitError::UnknownUnit { .. })));
+        assert!(matches!(Time::parse("0.3 ps"), Err(UnitError::TooFine { .. })));
+        assert!(matches!(Time::parse("-1 ns"), Err(UnitError::Negative { .. })));
+        assert!(matches!(Time::parse(". ns"), Err(UnitError::Malformed { .. })));
+        assert!(matches!(Time::parse(""), Err(UnitError::Malformed { .. })));
+        assert!(matches!(Time::parse("999999999 s"), Err(UnitError::TooLarge { .. })));
+        assert!(matches!(TimePerByte::parse("0 GB/s"), Err(UnitError::Zero { .. })));
+    }
+
+    #[test]
+    fn times_print_in_a_fitting_unit_without_loss() {
+        for (ps, text) in
+            [(7, "7 ps"), (1_340_000, "1.34 us"), (1_000, "1 ns"), (1_001, "1.001 ns")]
+        {
+            assert_eq!(Time::from_ps(ps).to_string(), text);
+            assert_eq!(Time::parse(text).unwrap().ps(), ps);
+        }
+    }
+}
