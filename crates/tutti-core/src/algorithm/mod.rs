@@ -59,6 +59,9 @@ pub struct Entry {
     pub critical_path: fn(&Request) -> Option<Vec<Stage>>,
 }
 
+/// The most ranks a schedule can have: ids, chunks and steps are counted in 32 bits with room to spare.
+pub const MAX_RANKS: u32 = 1 << 24;
+
 /// Every algorithm there is.
 pub const REGISTRY: &[Entry] = &[ring::ENTRY];
 
@@ -73,8 +76,8 @@ pub enum AlgorithmError {
     #[error("{ranks} ranks cannot communicate: a collective needs at least 2")]
     TooFewRanks { ranks: u32 },
     /// More ranks than an algorithm's ids can count.
-    #[error("{ranks} ranks are too many for {name}: at most {most}")]
-    TooManyRanks { name: &'static str, ranks: u32, most: u32 },
+    #[error("{ranks} ranks are too many: at most {MAX_RANKS}")]
+    TooManyRanks { ranks: u32 },
     /// The algorithm does not perform this collective.
     #[error("{name} does not perform {collective}: it performs {performs}")]
     WrongCollective { name: &'static str, collective: &'static str, performs: String },
@@ -147,6 +150,9 @@ fn resolve(
     }
     if ranks < 2 {
         return Err(AlgorithmError::TooFewRanks { ranks });
+    }
+    if ranks > MAX_RANKS {
+        return Err(AlgorithmError::TooManyRanks { ranks });
     }
     if let Some(root) = collective.root().filter(|root| root.0 >= ranks) {
         return Err(AlgorithmError::WrongRoot { root: root.0, last: ranks - 1 });
