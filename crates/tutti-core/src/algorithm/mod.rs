@@ -24,11 +24,15 @@ pub struct Request<'a> {
 /// One stage of an algorithm's critical path: what its slowest rank does between two waits.
 ///
 /// This is the algorithm's closed form with the network left out; a network model turns each stage
-/// into time. Bytes are given as chunks of the payload, `of` in all.
+/// into time. Bytes are given as chunks of the payload, `of` in all. In an exchange every rank sends and
+/// receives as many messages; in a fan-out (broadcast) the sender sends b and the slowest receiver takes
+/// one; in a fan-in (gather) each sender sends one and the receiver takes b.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stage {
-    /// Messages that overlap in this stage, one after the other from the same rank (b in the models).
+    /// Messages that one rank sends in this stage, one after the other (b in the models).
     pub messages: u32,
+    /// Messages that the rank which ends the stage takes in it: receiving costs time in LogP and its kin.
+    pub receives: u32,
     /// Chunks in each message.
     pub chunks: u32,
     /// How many pieces of that size are folded in after the receives.

@@ -53,7 +53,7 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let n = request.ranks;
-    let stage = |reductions| Stage { messages: 1, chunks: 1, reductions, of: n };
+    let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: n };
     let reduce = std::iter::repeat_n(stage(1), (n - 1) as usize);
     let gather = std::iter::repeat_n(stage(0), (n - 1) as usize);
     Some(match request.collective {
