@@ -7,7 +7,9 @@
 
 pub mod algorithm;
 pub mod collective;
+pub mod engine;
 pub mod ids;
 pub mod network;
+pub mod results;
 pub mod schedule;
 pub mod units;

@@ -120,6 +120,9 @@ impl Layout {
         if let Some(even) = self.even {
             return Bytes(even * u64::from(range.len()));
         }
+        if range.len() == self.chunks {
+            return self.size();
+        }
         Bytes((self.before(range.end) - self.before(range.start)) * self.element_bytes)
     }
 
@@ -135,9 +138,21 @@ impl Layout {
         Bytes(self.elements * self.element_bytes)
     }
 
+    /// How many chunks.
+    #[must_use]
+    pub fn chunks(&self) -> u32 {
+        self.chunks
+    }
+
+    /// The elements before a chunk.
+    #[inline]
     fn before(&self, chunk: u32) -> u64 {
-        let product = u128::from(chunk) * u128::from(self.elements) / u128::from(self.chunks);
-        u64::try_from(product).unwrap_or(u64::MAX)
+        // Most payloads fit 64 bits here, and a 128-bit division costs several times as much.
+        if let Some(product) = self.elements.checked_mul(u64::from(chunk)) {
+            return product / u64::from(self.chunks);
+        }
+        let wide = u128::from(chunk) * u128::from(self.elements) / u128::from(self.chunks);
+        u64::try_from(wide).unwrap_or(u64::MAX)
     }
 }
 

@@ -1,0 +1,88 @@
+//! What a run meets besides its schedule and its network: local work, skew, noise, distance.
+
+use crate::ids::RankId;
+use crate::units::{Bytes, Time, TimePerByte};
+
+/// How long a rank's local ops take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalCosts {
+    /// Folding in one more operand, per byte (gamma).
+    pub gamma: TimePerByte,
+    /// Every fold, however small.
+    pub reduce_overhead: Time,
+    /// Copying, per byte.
+    pub copy: TimePerByte,
+}
+
+impl LocalCosts {
+    /// Local work takes no time.
+    pub const FREE: LocalCosts = LocalCosts {
+        gamma: TimePerByte::ZERO,
+        reduce_overhead: Time::ZERO,
+        copy: TimePerByte::ZERO,
+    };
+
+    /// Folding `operands` pieces of `bytes` into one.
+    #[inline]
+    #[must_use]
+    pub fn reduce(&self, operands: u32, bytes: Bytes) -> Time {
+        let folds = u64::from(operands.saturating_sub(1));
+        self.reduce_overhead + self.gamma.of(bytes).times(folds)
+    }
+}
+
+/// Injected disturbance. Every answer depends on the arguments alone, so the order in which a run asks
+/// cannot change it.
+pub trait Disturbance: Send + Sync {
+    /// When `rank` enters the collective (arrival skew).
+    fn start(&self, rank: RankId) -> Time;
+
+    /// Time the processor of `rank` loses at the start of `step`.
+    fn before_step(&self, rank: RankId, step: u32) -> Time;
+
+    /// Time by which the `index`-th message that `rank` sends in `step` is late.
+    fn on_message(&self, rank: RankId, step: u32, index: u32) -> Time;
+
+    /// What local work of nominally this long takes on `rank` (its speed).
+    fn local(&self, rank: RankId, nominal: Time) -> Time;
+}
+
+/// What the way between two ranks adds to a model that knows no distance.
+pub trait Wire: Send + Sync {
+    /// The time by which a message of `bytes` arrives later than the model says.
+    fn extra(&self, source: RankId, destination: RankId, bytes: Bytes) -> Time;
+}
+
+/// What gets in the way of a run; the default is nothing.
+#[derive(Clone, Copy, Default)]
+pub struct Conditions<'a> {
+    /// Skew, noise and slow ranks.
+    pub disturbance: Option<&'a dyn Disturbance>,
+    /// Distance between ranks.
+    pub wire: Option<&'a dyn Wire>,
+}
+
+impl Conditions<'_> {
+    #[inline]
+    pub(super) fn start(&self, rank: RankId) -> Time {
+        self.disturbance.map_or(Time::ZERO, |d| d.start(rank))
+    }
+
+    #[inline]
+    pub(super) fn before_step(&self, rank: RankId, step: u32) -> Time {
+        self.disturbance.map_or(Time::ZERO, |d| d.before_step(rank, step))
+    }
+
+    #[inline]
+    pub(super) fn local(&self, rank: RankId, nominal: Time) -> Time {
+        self.disturbance.map_or(nominal, |d| d.local(rank, nominal))
+    }
+
+    /// How much later than the model says a message arrives; `from` is (rank, step, index).
+    #[inline]
+    pub(super) fn late(&self, from: (RankId, u32, u32), to: RankId, bytes: Bytes) -> Time {
+        let (rank, step, index) = from;
+        let noise = self.disturbance.map_or(Time::ZERO, |d| d.on_message(rank, step, index));
+        noise + self.wire.map_or(Time::ZERO, |w| w.extra(rank, to, bytes))
+    }
+}

@@ -1,0 +1,294 @@
+//! Which ranks can go on, and what they do when they can. Knows no network but through its model.
+
+use std::collections::VecDeque;
+
+use super::mailbox::{Letters, Mailbox};
+use super::matching::Matching;
+use super::record::{Activity, Outcome, Span};
+use super::{EngineError, Probe, Simulation, Waiting};
+use crate::ids::RankId;
+use crate::network::{MessageModel, Port};
+use crate::schedule::{Local, Message, Step};
+use crate::units::{Bytes, Time};
+
+/// Stuck ranks that an error lists by name.
+const LISTED: usize = 16;
+
+/// Where a rank stands.
+#[derive(Clone, Copy)]
+struct Progress {
+    clock: Time,
+    port: Port,
+    step: u32,
+    steps: u32,
+    mailbox: Mailbox,
+    /// Letters that must be in the mailbox before it is worth looking; zero while not waiting.
+    needs: u32,
+}
+
+/// The state of a run.
+pub(super) struct Executor<'a, M: MessageModel, P: Probe> {
+    simulation: &'a Simulation<'a, M>,
+    probe: &'a mut P,
+    ranks: Vec<Progress>,
+    letters: Letters,
+    ready: VecDeque<RankId>,
+    /// The step at hand.
+    step: Step,
+    matching: Matching,
+    messages: u64,
+    bytes: u128,
+    /// The first send to a rank that does not exist.
+    astray: Option<EngineError>,
+}
+
+impl<'a, M: MessageModel, P: Probe> Executor<'a, M, P> {
+    pub(super) fn new(simulation: &'a Simulation<'a, M>, probe: &'a mut P) -> Self {
+        let ranks = (0..simulation.schedule.shape().ranks)
+            .map(|rank| Progress {
+                clock: simulation.conditions.start(RankId(rank)),
+                port: Port::default(),
+                step: 0,
+                steps: simulation.schedule.steps(RankId(rank)),
+                mailbox: Mailbox::EMPTY,
+                needs: 0,
+            })
+            .collect();
+        Executor {
+            simulation,
+            probe,
+            ranks,
+            letters: Letters::default(),
+            ready: VecDeque::new(),
+            step: Step::new(),
+            matching: Matching::default(),
+            messages: 0,
+            bytes: 0,
+            astray: None,
+        }
+    }
+
+    /// Lets every rank run until it waits or is done.
+    pub(super) fn start_all(&mut self) {
+        for rank in 0..self.simulation.schedule.shape().ranks {
+            self.advance(RankId(rank));
+        }
+    }
+
+    /// A rank whose mailbox may hold all that its step waits for.
+    pub(super) fn next_ready(&mut self) -> Option<RankId> {
+        self.ready.pop_front()
+    }
+
+    /// Takes up a waiting rank where it stopped.
+    pub(super) fn resume(&mut self, rank: RankId) {
+        self.load_step(rank);
+        if self.receive_all(rank) {
+            self.end_step(rank);
+            self.advance(rank);
+        }
+    }
+
+    /// Runs a rank from the start of its next step until it waits or is done.
+    fn advance(&mut self, rank: RankId) {
+        while self.ranks[rank.index()].step < self.ranks[rank.index()].steps {
+            self.load_step(rank);
+            self.begin_step(rank);
+            if !self.receive_all(rank) {
+                return;
+            }
+            self.end_step(rank);
+        }
+    }
+
+    #[inline]
+    fn load_step(&mut self, rank: RankId) {
+        self.step.clear();
+        let step = self.ranks[rank.index()].step;
+        self.simulation.schedule.step(rank, step, &mut self.step);
+    }
+
+    /// Noise, then the step's sends in order.
+    fn begin_step(&mut self, rank: RankId) {
+        let Progress { clock: before, mut port, step, .. } = self.ranks[rank.index()];
+        let mut clock = before + self.simulation.conditions.before_step(rank, step);
+        port.burst = 0;
+        if P::LOOKS {
+            self.look(rank, step, Activity::Noise, (before, clock), None, Bytes(0));
+        }
+        for index in 0..self.step.sends.len() {
+            clock = self.send(rank, step, index, clock, &mut port);
+        }
+        let progress = &mut self.ranks[rank.index()];
+        progress.clock = clock;
+        progress.port = port;
+    }
+
+    /// Sends the `index`-th message of the step at hand; when the rank can go on.
+    #[inline]
+    fn send(&mut self, rank: RankId, step: u32, index: usize, now: Time, port: &mut Port) -> Time {
+        let Simulation { layout, model, conditions, .. } = self.simulation;
+        let Message { peer, chunks, .. } = self.step.sends[index];
+        let bytes = layout.bytes(chunks);
+        let sent = model.send(port, now, bytes);
+        let nth = u32::try_from(index).unwrap_or(u32::MAX);
+        let arrival = sent.arrival + conditions.late((rank, step, nth), peer, bytes);
+        self.messages += 1;
+        self.bytes += u128::from(bytes.0);
+        let Some(receiver) = self.ranks.get_mut(peer.index()) else {
+            self.note_astray(rank, step, peer);
+            return sent.free;
+        };
+        self.letters.put(&mut receiver.mailbox, rank, arrival);
+        if receiver.mailbox.count() == receiver.needs {
+            self.ready.push_back(peer);
+        }
+        if P::LOOKS {
+            self.look(rank, step, Activity::Send, (now, sent.free), Some(peer), bytes);
+            self.probe.sent(rank, peer, bytes, now, arrival);
+        }
+        sent.free
+    }
+
+    /// Takes the step's messages if all are there; otherwise notes how many letters it takes to look again.
+    fn receive_all(&mut self, rank: RankId) -> bool {
+        let progress = &mut self.ranks[rank.index()];
+        let missing = self.matching.run(&self.step.recvs, &mut self.letters, &mut progress.mailbox);
+        if missing > 0 {
+            progress.needs = progress.mailbox.count() + missing;
+            return false;
+        }
+        progress.needs = 0;
+        for index in 0..self.matching.matched.len() {
+            let (arrival, position) = self.matching.matched[index];
+            self.receive(rank, arrival, position);
+        }
+        true
+    }
+
+    #[inline]
+    fn receive(&mut self, rank: RankId, arrival: Time, position: u32) {
+        let Simulation { layout, model, .. } = self.simulation;
+        let Message { peer, chunks, .. } = self.step.recvs[position as usize];
+        let bytes = layout.bytes(chunks);
+        let progress = &mut self.ranks[rank.index()];
+        let (now, step) = (progress.clock, progress.step);
+        let held = model.receive(&mut progress.port, now, arrival, bytes);
+        progress.clock = held;
+        if P::LOOKS {
+            let here = arrival.max(now);
+            self.look(rank, step, Activity::Wait, (now, here), Some(peer), bytes);
+            self.look(rank, step, Activity::Recv, (here, held), Some(peer), bytes);
+            self.probe.received(peer, rank, held);
+        }
+    }
+
+    /// The step's local ops in order.
+    fn end_step(&mut self, rank: RankId) {
+        let step = self.ranks[rank.index()].step;
+        for index in 0..self.step.locals.len() {
+            let (activity, nominal, bytes) = self.local(self.step.locals[index]);
+            let asleep = activity == Activity::Sleep;
+            let conditions = &self.simulation.conditions;
+            let lasts = if asleep { nominal } else { conditions.local(rank, nominal) };
+            let now = self.ranks[rank.index()].clock;
+            self.ranks[rank.index()].clock = now + lasts;
+            if P::LOOKS {
+                self.look(rank, step, activity, (now, now + lasts), None, bytes);
+            }
+        }
+        self.ranks[rank.index()].step = step + 1;
+    }
+
+    /// What a local op is, how long it takes at nominal speed, and on how many bytes.
+    #[inline]
+    fn local(&self, local: Local) -> (Activity, Time, Bytes) {
+        let Simulation { layout, costs, .. } = self.simulation;
+        match local {
+            Local::Reduce { operands, chunks, .. } => {
+                let bytes = layout.bytes(chunks);
+                (Activity::Reduce, costs.reduce(operands.len(), bytes), bytes)
+            }
+            Local::Copy { chunks, .. } => {
+                let bytes = layout.bytes(chunks);
+                (Activity::Copy, costs.copy.of(bytes), bytes)
+            }
+            Local::Compute { duration } => (Activity::Compute, duration, Bytes(0)),
+            Local::Sleep { duration } => (Activity::Sleep, duration, Bytes(0)),
+        }
+    }
+
+    fn look(
+        &mut self,
+        rank: RankId,
+        step: u32,
+        activity: Activity,
+        (start, end): (Time, Time),
+        peer: Option<RankId>,
+        bytes: Bytes,
+    ) {
+        self.probe.span(Span { rank, step, activity, start, end, peer, bytes });
+    }
+
+    /// The outcome, or why there is none.
+    pub(super) fn finish(mut self) -> Result<Outcome, EngineError> {
+        if let Some(error) = self.astray {
+            return Err(error);
+        }
+        self.check_all_done()?;
+        self.check_all_received()?;
+        if self.messages == 0 {
+            return Err(EngineError::NothingMoved);
+        }
+        let finish: Vec<Time> = self.ranks.iter().map(|progress| progress.clock).collect();
+        if let Some((rank, _)) = (0..).zip(&finish).find(|(_, time)| **time == Time::MAX) {
+            return Err(EngineError::TimeOverflow { rank: RankId(rank) });
+        }
+        let ranks = 0..self.simulation.schedule.shape().ranks;
+        let start = ranks.map(|rank| self.simulation.conditions.start(RankId(rank))).collect();
+        Ok(Outcome { start, finish, messages: self.messages, bytes: self.bytes })
+    }
+
+    #[cold]
+    fn note_astray(&mut self, sender: RankId, step: u32, receiver: RankId) {
+        let ranks = self.simulation.schedule.shape().ranks;
+        self.astray.get_or_insert(EngineError::NoSuchRank { sender, step, receiver, ranks });
+    }
+
+    fn check_all_done(&mut self) -> Result<(), EngineError> {
+        let stuck: Vec<RankId> = (0..)
+            .zip(&self.ranks)
+            .filter(|(_, progress)| progress.step < progress.steps)
+            .map(|(rank, _)| RankId(rank))
+            .collect();
+        if stuck.is_empty() {
+            return Ok(());
+        }
+        let waiting = stuck.iter().take(LISTED).map(|&rank| self.what_is_missing(rank)).collect();
+        let ranks = self.simulation.schedule.shape().ranks;
+        Err(EngineError::Deadlock { waiting, stuck: stuck.len(), ranks })
+    }
+
+    fn what_is_missing(&mut self, rank: RankId) -> Waiting {
+        self.load_step(rank);
+        let progress = &mut self.ranks[rank.index()];
+        let mut on = Vec::new();
+        for recv in &self.step.recvs {
+            if self.letters.take(&mut progress.mailbox, recv.peer).is_none() {
+                on.push(recv.peer);
+            }
+        }
+        Waiting { rank, step: progress.step, on }
+    }
+
+    fn check_all_received(&self) -> Result<(), EngineError> {
+        let count = self.ranks.iter().map(|progress| u64::from(progress.mailbox.count())).sum();
+        let first = (0..).zip(&self.ranks).find_map(|(rank, progress)| {
+            Some((RankId(rank), self.letters.first(progress.mailbox)?))
+        });
+        match first {
+            None => Ok(()),
+            Some((receiver, sender)) => Err(EngineError::Unreceived { count, sender, receiver }),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The engine: runs a schedule on a network model and says when each rank is done.
+//!
+//! The models of [`crate::network`] are free of contention: what becomes of a message depends on its
+//! sender alone, and when a rank goes on depends only on the messages its step waits for. The order in
+//! which ranks are looked at therefore cannot change any time, and the engine takes the cheapest: causal
+//! order. A rank runs until it waits; the message that completes what it waits for puts it at the end of
+//! a queue. [`oracle`] does the same the obvious way, with every event in a queue ordered by time, and
+//! tests hold the two together.
+//!
+//! The life of a message: the executor asks the schedule for a step, hands each send to
+//! [`MessageModel::send`], puts the arrival in the receiver's mailbox, and when all that the receiver's
+//! step waits for is there, takes it in order of arrival through [`MessageModel::receive`].
+
+mod conditions;
+mod error;
+mod executor;
+mod mailbox;
+mod matching;
+pub mod oracle;
+mod probe;
+mod record;
+
+pub use conditions::{Conditions, Disturbance, LocalCosts, Wire};
+pub use error::{EngineError, Waiting};
+pub use probe::{Probe, Silent, TimelineProbe};
+pub use record::{Activity, MessageRecord, Outcome, Span, Timeline};
+
+use crate::network::MessageModel;
+use crate::schedule::{Layout, Schedule};
+use executor::Executor;
+
+/// A schedule, a payload, a network model and the conditions they meet: all that a run depends on.
+#[derive(Clone, Copy)]
+pub struct Simulation<'a, M: MessageModel> {
+    /// What to run.
+    pub schedule: &'a dyn Schedule,
+    /// On how much data; its chunks must be the schedule's.
+    pub layout: Layout,
+    /// How long messages take.
+    pub model: &'a M,
+    /// How long local work takes.
+    pub costs: LocalCosts,
+    /// What else gets in the way: skew, noise, slow ranks, distance.
+    pub conditions: Conditions<'a>,
+}
+
+impl<M: MessageModel> Simulation<'_, M> {
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// When ranks wait for messages that never come, messages are left over, nothing moved at all, or
+    /// time ran out of its range.
+    pub fn run(&self) -> Result<Outcome, EngineError> {
+        self.run_with(&mut Silent)
+    }
+
+    /// Runs to the end and records every span and message.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`].
+    pub fn run_recorded(&self) -> Result<(Outcome, Timeline), EngineError> {
+        let mut probe = TimelineProbe::default();
+        let outcome = self.run_with(&mut probe)?;
+        Ok((outcome, probe.into_timeline()))
+    }
+
+    /// Runs to the end with an observer.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`].
+    pub fn run_with<P: Probe>(&self, probe: &mut P) -> Result<Outcome, EngineError> {
+        self.check_layout()?;
+        let mut executor = Executor::new(self, probe);
+        executor.start_all();
+        while let Some(rank) = executor.next_ready() {
+            executor.resume(rank);
+        }
+        executor.finish()
+    }
+
+    fn check_layout(&self) -> Result<(), EngineError> {
+        let (layout, schedule) = (self.layout.chunks(), self.schedule.shape().chunks);
+        if layout == schedule { Ok(()) } else { Err(EngineError::WrongLayout { layout, schedule }) }
+    }
+}
