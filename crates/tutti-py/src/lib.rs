@@ -1,7 +1,33 @@
 //! Python bindings of `tutti-core`: conversion and errors, no physics.
+//!
+//! One file per stage of the core that Python sees; `errors` maps what each stage refuses to a Python
+//! class. Everything appears flat in the one module `tutti._core`, whose stub is `_core.pyi`.
+
+mod algorithm;
+mod errors;
+mod schedule;
+mod units;
 
 use pyo3::prelude::*;
 
-/// The compiled core of tutti.
+/// The compiled core of tutti: use it through the package `tutti`.
 #[pymodule]
-mod _core {}
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::algorithm::{Algorithm, Stage, algorithms, build_schedule, critical_path};
+    #[pymodule_export]
+    use crate::errors::error_kinds;
+    #[pymodule_export]
+    use crate::schedule::{Op, Schedule, busbw_factor, collectives};
+    #[pymodule_export]
+    use crate::units::{TimePerByte, format_size, format_time, parse_size, parse_time};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        // The stub says what is exported; a second list would only have to be kept in step.
+        module.delattr("__all__")
+    }
+}

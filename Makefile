@@ -1,0 +1,105 @@
+# Everything that is built goes to .venv (Python) and target (Rust); `make clean` removes both.
+# Needed beforehand: Python >= 3.11, a Rust toolchain, a C compiler as linker. Nothing else: the
+# extension is a plain shared object that links only libc, so no patchelf and no other tool is used.
+
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+VENV := .venv
+BIN := $(VENV)/bin
+UV := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv
+OUT ?= out
+
+# PyO3 looks at this interpreter, so that cargo and maturin agree on one.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+BUILT := $(VENV)/.stamp-built
+READY := $(VENV)/.stamp-ready
+
+.PHONY: demo build test test-rust test-python browser bench papers validate check format lock clean help
+
+help:
+	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
+	@echo "make test       every check and every test"
+	@echo "make bench      benchmarks, as a table"
+	@echo "make papers     every reproduced table and figure, beside the published values"
+	@echo "make validate   predictions against trusted sources"
+	@echo "make check      formatting, lints and types only"
+	@echo "make format     format Rust and Python"
+	@echo "make clean      remove everything that was built"
+
+# --- what is built -------------------------------------------------------------------------------
+
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "tutti needs Python >= 3.11; name one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@command -v cargo >/dev/null \
+	  || { echo "tutti needs a Rust toolchain: cargo is not on PATH" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+# The versions of requirements.txt, exactly; what is not in it is removed.
+$(READY): requirements.txt | $(BIN)/uv
+	$(UV) pip install --quiet --requirements requirements.txt
+	@touch $@
+
+# One build, with optimisation, for the demo, the tests and the benchmarks alike. The Python files
+# are used where they are, so only a change of Rust sources makes it build again.
+$(BUILT): $(READY) $(RUST_SOURCES) pyproject.toml
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
+	  $(BIN)/maturin develop --quiet --release --uv
+	@touch $@
+
+build: $(BUILT)
+
+# --- what it does --------------------------------------------------------------------------------
+
+demo: build
+	$(BIN)/tutti compare examples/cray_xc30/compare.toml --out $(OUT)/demo
+
+papers: build
+	$(BIN)/tutti paper recursive-multiplying --out $(OUT)/papers
+
+bench: build
+	$(BIN)/python benchmarks/run.py
+
+validate: build
+	$(BIN)/python -m pytest validation
+
+# --- checks --------------------------------------------------------------------------------------
+
+check: build
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/ruff check --quiet
+	$(BIN)/mypy
+	$(BIN)/stubtest tutti._core --concise --mypy-config-file pyproject.toml
+
+test-rust:
+	cargo test --quiet --workspace --locked
+
+test-python: build browser
+	$(BIN)/python -m pytest --numprocesses auto
+
+test: check
+	$(MAKE) test-rust
+	$(MAKE) test-python
+
+# Debian's Chromium, for the tests that open a report as a person would.
+browser:
+	@.ci/install-chromium
+
+format: $(READY)
+	cargo fmt --all
+	$(BIN)/ruff check --quiet --fix
+	$(BIN)/ruff format --quiet
+
+# Brings requirements.txt up to date with pyproject.toml.
+lock: $(BIN)/uv
+	$(UV) pip compile --quiet --universal --python-version 3.11 --extra dev --upgrade \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	  pyproject.toml --output-file requirements.txt
+
+clean:
+	rm -rf $(VENV) target build $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis python/tutti/*.so

@@ -1,0 +1,127 @@
+//! The registry of algorithms: what there is, and schedules laid out by name.
+
+use pyo3::prelude::*;
+use tutti_core::algorithm::{self, Entry, REGISTRY};
+use tutti_core::collective::Collective;
+use tutti_core::ids::RankId;
+
+use crate::errors::{OrRaise, refuse};
+use crate::schedule::Schedule;
+
+/// A line of the registry.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct Algorithm(&'static Entry);
+
+#[pymethods]
+impl Algorithm {
+    /// Its name in the notation `name[:argument]`.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// One sentence for lists.
+    #[getter]
+    fn summary(&self) -> &'static str {
+        self.0.summary
+    }
+
+    /// Where it was published.
+    #[getter]
+    fn source(&self) -> &'static str {
+        self.0.source
+    }
+
+    /// What may follow the colon; empty when nothing may.
+    #[getter]
+    fn argument(&self) -> &'static str {
+        self.0.argument
+    }
+
+    /// The collectives it can perform.
+    #[getter]
+    fn collectives(&self) -> Vec<&'static str> {
+        self.0.collectives.to_vec()
+    }
+
+    /// For which rank counts, in words.
+    #[getter]
+    fn ranks(&self) -> &'static str {
+        self.0.ranks
+    }
+
+    /// Whether it performs this collective on this many ranks with its default argument.
+    #[pyo3(signature = (collective, ranks, *, root=0))]
+    fn claims(&self, collective: &str, ranks: u32, root: u32) -> PyResult<bool> {
+        let collective = collective_named(collective, root)?;
+        let request = algorithm::Request { collective, ranks, argument: None };
+        Ok(self.0.collectives.contains(&collective.name()) && (self.0.claims)(&request))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Algorithm {}>", self.0.name)
+    }
+}
+
+/// Every algorithm there is, in the order of the registry.
+#[pyfunction]
+pub(crate) fn algorithms() -> Vec<Algorithm> {
+    REGISTRY.iter().map(Algorithm).collect()
+}
+
+/// Lays out `notation` for a collective on `ranks` ranks.
+#[pyfunction]
+#[pyo3(signature = (notation, collective, ranks, *, root=0))]
+pub(crate) fn build_schedule(
+    py: Python<'_>,
+    notation: &str,
+    collective: &str,
+    ranks: u32,
+    root: u32,
+) -> PyResult<Schedule> {
+    let collective = collective_named(collective, root)?;
+    let built = py.detach(|| algorithm::build(notation, collective, ranks));
+    built.or_raise().map(|inner| Schedule { inner })
+}
+
+/// One stage of an algorithm's critical path: what its slowest rank does between two waits.
+#[pyclass(frozen, eq, get_all, module = "tutti._core")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stage {
+    /// Messages that overlap, one after the other from the same rank.
+    messages: u32,
+    /// Chunks in each message.
+    chunks: u32,
+    /// How many pieces of that size are folded in after the receives.
+    reductions: u32,
+    /// Chunks in the payload.
+    of: u32,
+}
+
+/// The critical path of `notation`, stage by stage; None where there is no closed form.
+#[pyfunction]
+#[pyo3(signature = (notation, collective, ranks, *, root=0))]
+pub(crate) fn critical_path(
+    notation: &str,
+    collective: &str,
+    ranks: u32,
+    root: u32,
+) -> PyResult<Option<Vec<Stage>>> {
+    let collective = collective_named(collective, root)?;
+    let path = algorithm::critical_path(notation, collective, ranks).or_raise()?;
+    Ok(path.map(|path| {
+        let stage = |&algorithm::Stage { messages, chunks, reductions, of }: &algorithm::Stage| {
+            Stage { messages, chunks, reductions, of }
+        };
+        path.iter().map(stage).collect()
+    }))
+}
+
+/// The collective of that name, or an `AlgorithmError` that lists them.
+pub(crate) fn collective_named(name: &str, root: u32) -> PyResult<Collective> {
+    Collective::from_name(name, RankId(root)).ok_or_else(|| {
+        let known = Collective::ALL.map(Collective::name).join(", ");
+        let message = format!("there is no collective `{name}`: expected one of {known}");
+        refuse("AlgorithmError", "unknown_collective", &message)
+    })
+}

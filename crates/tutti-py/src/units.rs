@@ -1,0 +1,68 @@
+//! Quantities with units: parsing and printing, nothing else.
+
+use pyo3::prelude::*;
+use tutti_core::units;
+
+use crate::errors::OrRaise;
+
+/// Picoseconds of a time such as "1.34 us".
+#[pyfunction]
+pub(crate) fn parse_time(text: &str) -> PyResult<u64> {
+    units::Time::parse(text).or_raise().map(units::Time::ps)
+}
+
+/// A time in picoseconds in a fitting unit, without loss.
+#[pyfunction]
+pub(crate) fn format_time(ps: u64) -> String {
+    units::Time::from_ps(ps).to_string()
+}
+
+/// Bytes of a size such as "64 KiB".
+#[pyfunction]
+pub(crate) fn parse_size(text: &str) -> PyResult<u64> {
+    units::Bytes::parse(text).or_raise().map(|bytes| bytes.0)
+}
+
+/// A size in bytes in the largest binary unit that divides it.
+#[pyfunction]
+pub(crate) fn format_size(size: u64) -> String {
+    units::Bytes(size).to_string()
+}
+
+/// Time per byte as an exact fraction; written "0.4 ns/B", or as the rate that is its inverse, "68 GB/s".
+#[pyclass(frozen, eq, hash, module = "tutti._core")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct TimePerByte(pub(crate) units::TimePerByte);
+
+#[pymethods]
+impl TimePerByte {
+    #[new]
+    fn new(text: &str) -> PyResult<TimePerByte> {
+        units::TimePerByte::parse(text).or_raise().map(TimePerByte)
+    }
+
+    /// Picoseconds that `size` bytes take, rounded up.
+    fn of(&self, size: u64) -> u64 {
+        self.0.of(units::Bytes(size)).ps()
+    }
+
+    /// The inverse, for display only; infinite for no time at all.
+    #[getter]
+    fn bytes_per_second(&self) -> f64 {
+        self.0.bytes_per_second()
+    }
+
+    /// Picoseconds per byte, for display and for closed forms in real numbers.
+    #[getter]
+    fn ps_per_byte(&self) -> f64 {
+        self.0.ps_per_byte()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("TimePerByte('{}')", self.0)
+    }
+}

@@ -1,0 +1,209 @@
+"""Every error that tutti raises, and the exit codes of the command line.
+
+A user's mistake is always a :class:`TuttiError`: its message says what is wrong, where, and what
+was expected; a hint follows, and the anchor of its entry in ``docs/reference/errors.md``, which is
+made from the tables in this file. What the message names is also there as attributes.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, ClassVar, NamedTuple
+
+
+class ExitCode(enum.IntEnum):
+    """What the command line returns; 0 only on success."""
+
+    OK = 0
+    MISTAKE = 2
+    """The user's mistake: one message, nothing done."""
+    FAILED = 3
+    """A schedule that cannot be proved, or a simulation that cannot finish."""
+    INTERRUPTED = 130
+    """Ctrl-C: what was finished until then is kept."""
+
+
+class Kind(NamedTuple):
+    """One entry of the reference: when an error of this kind is raised, and what helps."""
+
+    when: str
+    hint: str
+
+
+class TuttiError(Exception):
+    """The root of all errors of tutti.
+
+    Attributes:
+        kind: what went wrong, as one of the keys of ``kinds``.
+        problem: the message without hint and anchor.
+        hint: what to try; empty where the message says it all.
+        fields: the values that the message names; each is also an attribute.
+    """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.MISTAKE
+    kinds: ClassVar[dict[str, Kind]] = {}
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        kind: str = "other",
+        hint: str | None = None,
+        fields: dict[str, Any] | None = None,
+    ) -> None:
+        """Keeps the message's parts; ``hint`` replaces the one of the kind."""
+        super().__init__(problem)
+        self.problem = problem
+        self.kind = kind
+        entry = self.kinds.get(kind)
+        self.hint = hint if hint is not None else entry.hint if entry else ""
+        self.fields: dict[str, Any] = fields or {}
+
+    @property
+    def anchor(self) -> str:
+        """Where the reference explains it."""
+        return f"docs/reference/errors.md#{type(self).__name__.lower()}-{self.kind}"
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a field has the type of its value
+        try:
+            return self.__dict__["fields"][name]
+        except KeyError:
+            message = f"{type(self).__name__} ({self.__dict__.get('kind')}) has no field {name!r}"
+            raise AttributeError(message) from None
+
+    def __str__(self) -> str:
+        lines = [self.problem]
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        if self.kind in self.kinds:
+            lines.append(f"see {self.anchor}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restore, (type(self), self.problem, self.kind, self.hint, self.fields))
+
+
+def _restore(
+    cls: type[TuttiError], problem: str, kind: str, hint: str, fields: dict[str, Any]
+) -> TuttiError:
+    return cls(problem, kind=kind, hint=hint, fields=fields)
+
+
+class UnitError(TuttiError, ValueError):
+    """A quantity that cannot be read: ``text`` is what was given."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "malformed": Kind(
+            "The text is not a number followed by a unit.",
+            'write a number and a unit, such as "1.34 us"',
+        ),
+        "missing_unit": Kind(
+            "A number without a unit; bare numbers are refused, as nobody can check them.",
+            "add the unit, inside the quotes",
+        ),
+        "unknown_unit": Kind(
+            "The unit exists for another quantity, or not at all; units are case-sensitive.",
+            "GB is 10^9 bytes, GiB 2^30; B is bytes, b bits; us is a microsecond",
+        ),
+        "too_fine": Kind(
+            "The value is finer than what is stored; nothing is rounded silently.",
+            "times are whole picoseconds, sizes whole bytes",
+        ),
+        "too_large": Kind("The value does not fit.", "check the unit"),
+        "zero": Kind("Zero where that makes no sense, such as a rate.", "give a positive value"),
+        "negative": Kind("A negative quantity.", "give a positive value, or zero"),
+    }
+
+
+class LayoutError(TuttiError, ValueError):
+    """A payload that cannot be divided into chunks."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "partial_element": Kind(
+            "The size is no whole number of elements of the datatype.",
+            "choose a size that is a multiple of the datatype's size; sizes are never rounded",
+        ),
+        "empty_element": Kind("A datatype of no bytes.", "give a datatype of at least one byte"),
+        "no_chunks": Kind("A payload divided into no chunks.", "give at least one chunk"),
+    }
+
+
+class AlgorithmError(TuttiError, ValueError):
+    """An algorithm that does not exist, or not for what was asked of it."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "unknown": Kind(
+            "No algorithm has that name.", "`tutti schedule list` shows every algorithm"
+        ),
+        "unknown_collective": Kind(
+            "No collective has that name.", "names are in snake case, such as all_reduce"
+        ),
+        "too_few_ranks": Kind("Fewer than two ranks.", "ask for two ranks or more"),
+        "too_many_ranks": Kind("More ranks than ids can count.", "ask for fewer ranks"),
+        "wrong_collective": Kind(
+            "The algorithm does not perform this collective.",
+            "`tutti schedule list` shows what each algorithm performs",
+        ),
+        "wrong_ranks": Kind(
+            "The algorithm does not work on this many ranks.",
+            "another rank count, or another algorithm; none is substituted",
+        ),
+        "wrong_root": Kind("The root is not one of the ranks.", "ranks count from 0"),
+        "argument": Kind(
+            "What follows the colon cannot be read or does not fit; `at` is the byte where.",
+            "`tutti schedule list` shows what may follow the colon",
+        ),
+    }
+
+
+class ScheduleError(TuttiError, ValueError):
+    """A schedule asked for a rank or a step that it does not have, or built wrongly."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "no_such_rank": Kind("The rank is not one of the schedule's.", "ranks count from 0"),
+        "no_such_step": Kind("The rank has fewer steps.", "steps count from 0"),
+    }
+
+
+class NotationError(ScheduleError):
+    """A text that is no schedule; the message points at the place."""
+
+
+class TopologyError(TuttiError, ValueError):
+    """A graph that cannot be a topology."""
+
+
+class ConfigError(TuttiError, ValueError):
+    """A configuration that cannot be used: file, key, value, what was expected."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "invalid": Kind(
+            "A value, or a key, that the configuration does not have.",
+            "the message names the key, what was given and what was expected",
+        ),
+    }
+
+
+class VerificationError(TuttiError):
+    """A schedule that does not do what it is meant to do."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+
+
+class SimulationError(TuttiError):
+    """A simulation that cannot be started or gives no result."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+
+
+class DeadlockError(SimulationError):
+    """A simulation that cannot finish: the message says who waits for whom."""
+
+
+def all_errors() -> list[type[TuttiError]]:
+    """Every class of error, in the order of this file."""
+    return [
+        value
+        for value in globals().values()
+        if isinstance(value, type) and issubclass(value, TuttiError)
+    ]

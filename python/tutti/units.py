@@ -1,0 +1,169 @@
+"""Quantities with units. The core alone parses and rounds; these types carry what it read.
+
+Time is a whole number of picoseconds, data a whole number of bytes, a time per byte an exact
+fraction. GB is 10^9 bytes, GiB 2^30; rates are per direction. Bare numbers are refused.
+
+>>> Time.parse("1.34 us").ps
+1340000
+>>> str(Size.parse("65536 B"))
+'64 KiB'
+>>> TimePerByte.parse("400 GB/s").of(Size.parse("1 MB"))
+Time('2.5 us')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tutti import _core
+from tutti.errors import UnitError
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+__all__ = ["Size", "Time", "TimePerByte"]
+
+
+class _Quantity:
+    """What the quantities share: being read from text, and being a field of a pydantic model."""
+
+    __slots__ = ()
+
+    _name: ClassVar[str]
+    _examples: ClassVar[list[str]]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads a number with its unit.
+
+        Raises:
+            UnitError: the text is no such quantity, or has no unit.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def of_any(cls, value: object) -> Self:
+        """The value itself, or what its text says.
+
+        Raises:
+            UnitError: a bare number, or a text that is no such quantity.
+        """
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, str):
+            return cls.parse(value)
+        message = (
+            f"`{value}` is no {cls._name}: expected text with a unit, such as {cls._examples[0]!r}"
+        )
+        kind = "missing_unit" if isinstance(value, int | float) else "malformed"
+        raise UnitError(message, kind=kind, fields={"text": str(value), "quantity": cls._name})
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, _source: type[Any], _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(
+            cls.of_any, serialization=core_schema.to_string_ser_schema()
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, _schema: CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"type": "string", "title": cls._name, "examples": cls._examples}
+
+
+@dataclass(frozen=True, order=True, slots=True, kw_only=True)
+class Time(_Quantity):
+    """A point or a span of time, in whole picoseconds."""
+
+    _name: ClassVar[str] = "time"
+    _examples: ClassVar[list[str]] = ["1.34 us", "500 ns"]
+
+    ps: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads ``"1.34 us"``; units are ps, ns, us, ms and s.
+
+        Raises:
+            UnitError: the text is no time, has no unit, or is finer than a picosecond.
+        """
+        return cls(ps=_core.parse_time(text))
+
+    @property
+    def us(self) -> float:
+        """In microseconds, for axes and tables."""
+        return self.ps / 1e6
+
+    def __str__(self) -> str:
+        return _core.format_time(self.ps)
+
+    def __repr__(self) -> str:
+        return f"Time('{self}')"
+
+
+@dataclass(frozen=True, order=True, slots=True, kw_only=True)
+class Size(_Quantity):
+    """An amount of data, in whole bytes."""
+
+    _name: ClassVar[str] = "size"
+    _examples: ClassVar[list[str]] = ["64 KiB", "8 B"]
+
+    bytes: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads ``"64 KiB"`` or ``"8 B"``, in decimal or binary units.
+
+        Raises:
+            UnitError: the text is no size, has no unit, or is no whole number of bytes.
+        """
+        return cls(bytes=_core.parse_size(text))
+
+    def __str__(self) -> str:
+        return _core.format_size(self.bytes)
+
+    def __repr__(self) -> str:
+        return f"Size('{self}')"
+
+
+@dataclass(frozen=True, slots=True)
+class TimePerByte(_Quantity):
+    """Time per byte, or the rate that is its inverse: beta, gamma and G are all of this kind."""
+
+    _name: ClassVar[str] = "time per byte"
+    _examples: ClassVar[list[str]] = ["0.4 ns/B", "68 GB/s"]
+
+    core: _core.TimePerByte
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads ``"0.4 ns/B"``, ``"68 GB/s"`` or ``"400 Gb/s"``.
+
+        Raises:
+            UnitError: the text is neither, or is a rate of zero.
+        """
+        return cls(_core.TimePerByte(text), text.strip())
+
+    def of(self, size: Size) -> Time:
+        """The time that ``size`` takes, rounded up to a picosecond."""
+        return Time(ps=self.core.of(size.bytes))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TimePerByte) and self.core == other.core
+
+    def __hash__(self) -> int:
+        return hash(self.core)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"TimePerByte('{self.text}')"

@@ -1,0 +1,44 @@
+"""Every error has a class, a kind and an entry in the reference."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import tutti
+from tutti import _core, errors
+
+
+def test_every_refusal_of_the_core_has_an_entry() -> None:
+    for name, kind in _core.error_kinds():
+        assert kind in getattr(errors, name).kinds, f"{name} lacks {kind}"
+
+
+def test_an_error_says_what_where_and_what_helps() -> None:
+    with pytest.raises(errors.UnitError) as caught:
+        tutti.Time.parse("5 GB")
+    error = caught.value
+    assert (error.kind, error.unit, error.quantity) == ("unknown_unit", "GB", "time")
+    assert error.problem in str(error)
+    assert "hint: " in str(error)
+    assert str(error).endswith("docs/reference/errors.md#uniterror-unknown_unit")
+    with pytest.raises(AttributeError, match="no field 'nothing'"):
+        _ = error.nothing
+
+
+def test_errors_travel_between_processes() -> None:
+    error = errors.UnitError("bad", kind="zero", fields={"text": "0 GB/s"})
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is errors.UnitError
+    assert str(again) == str(error)
+    assert again.text == "0 GB/s"
+
+
+def test_exit_codes_are_those_documented() -> None:
+    assert {code.name: int(code) for code in errors.ExitCode} == {
+        "OK": 0,
+        "MISTAKE": 2,
+        "FAILED": 3,
+        "INTERRUPTED": 130,
+    }
