@@ -88,8 +88,10 @@ pub(crate) fn build_schedule(
 #[pyclass(frozen, eq, get_all, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stage {
-    /// Messages that overlap, one after the other from the same rank.
+    /// Messages that one rank sends, one after the other.
     messages: u32,
+    /// Messages that the rank which ends the stage takes in it.
+    receives: u32,
     /// Chunks in each message.
     chunks: u32,
     /// How many pieces of that size are folded in after the receives.
@@ -109,12 +111,14 @@ pub(crate) fn critical_path(
 ) -> PyResult<Option<Vec<Stage>>> {
     let collective = collective_named(collective, root)?;
     let path = algorithm::critical_path(notation, collective, ranks).or_raise()?;
-    Ok(path.map(|path| {
-        let stage = |&algorithm::Stage { messages, chunks, reductions, of }: &algorithm::Stage| {
-            Stage { messages, chunks, reductions, of }
-        };
-        path.iter().map(stage).collect()
-    }))
+    Ok(path.map(|path| path.into_iter().map(Stage::from).collect()))
+}
+
+impl From<algorithm::Stage> for Stage {
+    fn from(stage: algorithm::Stage) -> Stage {
+        let algorithm::Stage { messages, receives, chunks, reductions, of } = stage;
+        Stage { messages, receives, chunks, reductions, of }
+    }
 }
 
 /// The collective of that name, or an `AlgorithmError` that lists them.
