@@ -3,14 +3,18 @@
 //! An algorithm is asked for in the notation `name` or `name:argument`, for example `ring`,
 //! `knomial:4` or `recursive_multiplying:a8,a4`.
 
+mod binomial;
+#[cfg(test)]
+mod check;
+mod direct;
+mod knomial;
+mod recursive_halving_doubling;
 mod ring;
 
 use std::sync::Arc;
 
 use crate::collective::Collective;
-use crate::schedule::Schedule;
-
-pub use crate::schedule::MAX_RANKS;
+use crate::schedule::{ComposeError, Schedule};
 
 /// What is asked of an algorithm.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +69,17 @@ pub struct Entry {
     pub critical_path: fn(&Request) -> Option<Vec<Stage>>,
 }
 
+/// The most ranks a schedule can have: ids, chunks and steps are counted in 32 bits with room to spare.
+pub const MAX_RANKS: u32 = 1 << 24;
+
 /// Every algorithm there is.
-pub const REGISTRY: &[Entry] = &[ring::ENTRY];
+pub const REGISTRY: &[Entry] = &[
+    binomial::ENTRY,
+    direct::ENTRY,
+    knomial::ENTRY,
+    recursive_halving_doubling::ENTRY,
+    ring::ENTRY,
+];
 
 /// Why an algorithm cannot be laid out as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,6 +106,9 @@ pub enum AlgorithmError {
     /// The argument cannot be read or does not fit; `at` is the byte of `argument` where it fails.
     #[error("`{argument}` does not fit {name}: {problem}")]
     Argument { name: &'static str, argument: String, at: usize, problem: String },
+    /// The schedules that it is made of do not fit together.
+    #[error(transparent)]
+    Compose(#[from] ComposeError),
 }
 
 /// The entry of that name.

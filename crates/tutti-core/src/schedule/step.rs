@@ -13,16 +13,6 @@ impl Slot {
     pub const DATA: Slot = Slot(0);
 }
 
-impl std::fmt::Display for Slot {
-    /// `data`, then `s1`, `s2`, ...
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            0 => f.write_str("data"),
-            scratch => write!(f, "s{scratch}"),
-        }
-    }
-}
-
 /// One side of a message: whom with, and which chunks of which slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
@@ -152,6 +142,37 @@ impl Step {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sends.is_empty() && self.recvs.is_empty() && self.locals.is_empty()
+    }
+
+    /// Rewrites every op in place: peers through `peer`, slots through `slot` and chunks through
+    /// `chunks`, which must keep runs of chunks together.
+    #[inline]
+    pub fn rewrite(
+        &mut self,
+        peer: impl Fn(RankId) -> RankId,
+        slot: impl Fn(Slot) -> Slot,
+        chunks: impl Fn(ChunkRange) -> ChunkRange,
+    ) {
+        for message in self.sends.iter_mut().chain(&mut self.recvs) {
+            message.peer = peer(message.peer);
+            message.slot = slot(message.slot);
+            message.chunks = chunks(message.chunks);
+        }
+        for local in &mut self.locals {
+            *local = match *local {
+                Local::Reduce { into, operands, chunks: run } => {
+                    Local::Reduce { into: slot(into), operands, chunks: chunks(run) }
+                }
+                Local::Copy { from, into, chunks: run, to } => {
+                    let to = chunks(ChunkRange::one(to)).start;
+                    Local::Copy { from: slot(from), into: slot(into), chunks: chunks(run), to }
+                }
+                other => other,
+            };
+        }
+        for operand in &mut self.operands {
+            *operand = slot(*operand);
+        }
     }
 
     /// The ops in program order, each with its operands written out.

@@ -1,0 +1,255 @@
+//! Combinators: schedules made of schedules.
+//!
+//! [`Sequence`] runs one schedule after another; [`Embedded`] runs a schedule inside groups of the ranks
+//! and on a part of the chunks of a larger one. Both are streams themselves: nothing is unrolled.
+
+use std::sync::Arc;
+
+use super::{ChunkRange, Schedule, Shape, Slot, Step};
+use crate::collective::Collective;
+use crate::ids::RankId;
+
+/// Why schedules do not fit together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum ComposeError {
+    /// A sequence of nothing.
+    #[error("a sequence has at least one phase")]
+    NoPhases,
+    /// Phases for different numbers of ranks or of chunks.
+    #[error(
+        "phase {phase} is for {ranks} ranks and {chunks} chunks: expected those of the first phase"
+    )]
+    Unlike { phase: String, ranks: u32, chunks: u32 },
+    /// A phase whose result the next one would not find.
+    #[error("{name} leaves its result in another slot than its data: it can only come last")]
+    OutOfPlace { name: String },
+    /// A schedule put into groups of another size.
+    #[error("{name} is for {ranks} ranks: it does not fit groups of {size}")]
+    GroupSize { name: String, ranks: u32, size: u32 },
+    /// Groups that do not fill the ranks.
+    #[error("groups of {size} ranks at distance {stride} do not fill {ranks} ranks")]
+    Groups { size: u32, stride: u32, ranks: u32 },
+    /// A part that cannot be divided as the schedule wants it.
+    #[error("{name} divides its payload into {chunks} chunks: it does not fit a part of {part}")]
+    Chunks { name: String, chunks: u32, part: u32 },
+}
+
+/// One schedule after another, on the same ranks and chunks; see [`Sequence::new`].
+pub struct Sequence {
+    shape: Shape,
+    phases: Vec<Phase>,
+}
+
+/// A named part of a [`Sequence`].
+pub struct Phase {
+    /// For drawings; empty to leave the names of the steps as they are.
+    pub name: String,
+    /// What is done.
+    pub schedule: Arc<dyn Schedule>,
+}
+
+impl Sequence {
+    /// A rank goes on to the next phase as soon as it has ended the one before: nobody waits for all.
+    ///
+    /// # Errors
+    /// When the phases differ in ranks or chunks, or one before the last works out of place.
+    pub fn new(
+        name: String,
+        collective: Collective,
+        phases: Vec<Phase>,
+    ) -> Result<Sequence, ComposeError> {
+        let (Some(first), Some(last)) = (phases.first(), phases.last()) else {
+            return Err(ComposeError::NoPhases);
+        };
+        let (first, last) = (first.schedule.shape(), last.schedule.shape());
+        for (i, Phase { name, schedule }) in phases.iter().enumerate() {
+            let &Shape { ranks, chunks, result, .. } = schedule.shape();
+            if (ranks, chunks) != (first.ranks, first.chunks) {
+                return Err(ComposeError::Unlike { phase: name.clone(), ranks, chunks });
+            }
+            if result != Slot::DATA && i + 1 < phases.len() {
+                return Err(ComposeError::OutOfPlace { name: schedule.shape().name.clone() });
+            }
+        }
+        let shape = Shape {
+            name,
+            collective,
+            ranks: first.ranks,
+            chunks: first.chunks,
+            slots: phases.iter().map(|phase| phase.schedule.shape().slots).max().unwrap_or(1),
+            result: last.result,
+        };
+        Ok(Sequence { shape, phases })
+    }
+
+    /// The phase that a rank's step belongs to, and which of its steps it is.
+    fn locate(&self, rank: RankId, mut step: u32) -> Option<(&Phase, u32)> {
+        let (last, before) = self.phases.split_last()?;
+        for phase in before {
+            let steps = phase.schedule.steps(rank);
+            if step < steps {
+                return Some((phase, step));
+            }
+            step -= steps;
+        }
+        Some((last, step))
+    }
+}
+
+impl Schedule for Sequence {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, rank: RankId) -> u32 {
+        self.phases.iter().map(|phase| phase.schedule.steps(rank)).sum()
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        if let Some((phase, step)) = self.locate(rank, step) {
+            phase.schedule.step(rank, step, out);
+        }
+    }
+
+    fn step_name(&self, rank: RankId, step: u32) -> String {
+        let Some((Phase { name, schedule }, step)) = self.locate(rank, step) else {
+            return String::new();
+        };
+        let inner = schedule.step_name(rank, step);
+        if name.is_empty() { inner } else { format!("{name}: {inner}") }
+    }
+}
+
+/// A digit of a rank's number in a mixed radix: `rank / stride % size`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Digit {
+    /// The distance between ranks whose digits differ by one.
+    pub stride: u32,
+    /// How many values it has.
+    pub size: u32,
+}
+
+impl Digit {
+    /// The digit of `rank`.
+    #[inline]
+    #[must_use]
+    pub fn of(self, rank: RankId) -> u32 {
+        rank.0 / self.stride % self.size
+    }
+}
+
+/// Where an inner schedule stands in the larger one.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Ranks that differ in this digit alone form a group; the digit is the rank within it.
+    pub group: Digit,
+    /// Where only some groups take part: those whose ranks are this modulo the stride.
+    pub only: Option<u32>,
+    /// How many chunks of the whole the inner payload is.
+    pub part: u32,
+    /// Where the part begins: the sum of these digits of the rank, each times its weight in chunks.
+    /// The ranks of one group must agree on it.
+    pub first: Vec<(Digit, u32)>,
+    /// What the inner schedule finds as its data slot.
+    pub data: Slot,
+    /// Its first scratch slot; the others follow.
+    pub scratch: Slot,
+}
+
+/// A schedule inside groups of ranks of a larger one, on a part of its chunks.
+pub struct Embedded {
+    shape: Shape,
+    inner: Arc<dyn Schedule>,
+    place: Place,
+    /// Chunks of the whole per chunk of the inner schedule.
+    unit: u32,
+}
+
+impl Embedded {
+    /// Runs `inner` in every group at once. The shape's collective stays that of `inner`, whose
+    /// conditions hold inside each group, not for the whole.
+    ///
+    /// # Errors
+    /// When ranks or chunks do not fit, or `inner` works out of place.
+    pub fn new(
+        inner: Arc<dyn Schedule>,
+        ranks: u32,
+        chunks: u32,
+        place: Place,
+    ) -> Result<Embedded, ComposeError> {
+        let of = inner.shape();
+        let Digit { stride, size } = place.group;
+        let name = || of.name.clone();
+        if of.ranks != size {
+            return Err(ComposeError::GroupSize { name: name(), ranks: of.ranks, size });
+        }
+        if size == 0
+            || stride == 0
+            || !u64::from(ranks).is_multiple_of(u64::from(size) * u64::from(stride))
+        {
+            return Err(ComposeError::Groups { size, stride, ranks });
+        }
+        if place.part == 0 || !place.part.is_multiple_of(of.chunks) {
+            return Err(ComposeError::Chunks { name: name(), chunks: of.chunks, part: place.part });
+        }
+        if of.result != Slot::DATA {
+            return Err(ComposeError::OutOfPlace { name: name() });
+        }
+        let shape = Shape {
+            name: name(),
+            collective: of.collective,
+            ranks,
+            chunks,
+            slots: (place.scratch.0 + of.slots - 1).max(place.data.0 + 1),
+            result: Slot::DATA,
+        };
+        let unit = place.part / of.chunks;
+        Ok(Embedded { shape, inner, place, unit })
+    }
+
+    /// The rank within its group; nothing where its group does not take part.
+    #[inline]
+    fn member(&self, rank: RankId) -> Option<RankId> {
+        let Digit { stride, size } = self.place.group;
+        if self.place.only.is_some_and(|only| rank.0 % stride != only) {
+            return None;
+        }
+        Some(RankId(rank.0 / stride % size))
+    }
+
+    #[inline]
+    fn first_chunk(&self, rank: RankId) -> u32 {
+        self.place.first.iter().map(|&(digit, weight)| digit.of(rank) * weight).sum()
+    }
+}
+
+impl Schedule for Embedded {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, rank: RankId) -> u32 {
+        self.member(rank).map_or(0, |member| self.inner.steps(member))
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        let Some(member) = self.member(rank) else {
+            return;
+        };
+        self.inner.step(member, step, out);
+        let stride = self.place.group.stride;
+        let zeroth = rank.0 - member.0 * stride;
+        let first = self.first_chunk(rank);
+        let (data, scratch, unit) = (self.place.data, self.place.scratch.0, self.unit);
+        out.rewrite(
+            |peer| RankId(zeroth + peer.0 * stride),
+            |slot| if slot == Slot::DATA { data } else { Slot(scratch + slot.0 - 1) },
+            |run| ChunkRange::new(first + run.start * unit, first + run.end * unit),
+        );
+    }
+
+    fn step_name(&self, rank: RankId, step: u32) -> String {
+        self.member(rank).map_or_else(String::new, |member| self.inner.step_name(member, step))
+    }
+}
