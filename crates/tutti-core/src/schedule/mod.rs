@@ -12,6 +12,7 @@
 
 mod chunks;
 mod compose;
+pub mod notation;
 mod step;
 
 pub use chunks::{ChunkRange, Layout, LayoutError};
