@@ -14,7 +14,7 @@ mod ring;
 use std::sync::Arc;
 
 use crate::collective::Collective;
-use crate::schedule::{ComposeError, Schedule};
+use crate::schedule::Schedule;
 
 /// What is asked of an algorithm.
 #[derive(Clone, Copy, Debug)]
@@ -106,9 +106,6 @@ pub enum AlgorithmError {
     /// The argument cannot be read or does not fit; `at` is the byte of `argument` where it fails.
     #[error("`{argument}` does not fit {name}: {problem}")]
     Argument { name: &'static str, argument: String, at: usize, problem: String },
-    /// The schedules that it is made of do not fit together.
-    #[error(transparent)]
-    Compose(#[from] ComposeError),
 }
 
 /// The entry of that name.
