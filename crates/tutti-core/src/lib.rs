@@ -12,4 +12,5 @@ pub mod ids;
 pub mod network;
 pub mod results;
 pub mod schedule;
+pub mod topology;
 pub mod units;

@@ -240,6 +240,20 @@ impl TimePerByte {
     }
 }
 
+/// By how long a byte takes: the slower, the greater.
+impl Ord for TimePerByte {
+    fn cmp(&self, other: &TimePerByte) -> std::cmp::Ordering {
+        let cross = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        cross(self.ps, other.bytes).cmp(&cross(other.ps, self.bytes))
+    }
+}
+
+impl PartialOrd for TimePerByte {
+    fn partial_cmp(&self, other: &TimePerByte) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl fmt::Display for TimePerByte {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ns/B", self.ps_per_byte() / 1000.0)
