@@ -1,0 +1,28 @@
+"""Configuration: experiment and platform files, read and checked in one place.
+
+A file passes through two types: `raw` as it was written, then `Experiment`, in which everything is
+looked up, written out and cross-checked. No later stage sees the raw one. Every mistake is a
+`ConfigError`.
+"""
+
+from __future__ import annotations
+
+from tutti.config.platform import RawPlatform, numbers
+from tutti.config.presets import find_platform, load_platform, platform_names, platform_text
+from tutti.config.raw import RawExperiment
+from tutti.config.resolve import Experiment, load_experiment, resolve
+from tutti.errors import ConfigError
+
+__all__ = [
+    "ConfigError",
+    "Experiment",
+    "RawExperiment",
+    "RawPlatform",
+    "find_platform",
+    "load_experiment",
+    "load_platform",
+    "numbers",
+    "platform_names",
+    "platform_text",
+    "resolve",
+]

@@ -1,0 +1,208 @@
+"""Platform files: a machine as numbers, each with the source it comes from.
+
+A number stands either by itself (`alpha_p = "1.34 us"`) or with its source
+(`alpha_p = { value = "1.34 us", source = "...", inferred = false }`). The platforms that tutti
+brings along give a source for each; a test demands it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
+
+from tutti.config.tables import Table, kind_of
+from tutti.units import Time, TimePerByte
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class _Sourced(Table):
+    source: Annotated[str, Field(min_length=1, description="Where the number comes from.")]
+    inferred: Annotated[
+        bool, Field(default=False, description="Whether it was derived or assumed, not measured.")
+    ]
+
+
+class SourcedTime(_Sourced):
+    """A time and where it comes from."""
+
+    value: Annotated[Time, Field(description="The time.")]
+
+
+class SourcedTimePerByte(_Sourced):
+    """A time per byte, or a rate, and where it comes from."""
+
+    value: Annotated[TimePerByte, Field(description="The time per byte, or the rate.")]
+
+
+Count = Annotated[int, Field(ge=0, lt=1 << 32)]
+
+
+class SourcedCount(_Sourced):
+    """A count and where it comes from."""
+
+    value: Annotated[Count, Field(description="The count.")]
+
+
+TimeParameter = Annotated[
+    Annotated[Time, Tag("value")] | Annotated[SourcedTime, Tag("table")],
+    Discriminator(kind_of),
+]
+PerByteParameter = Annotated[
+    Annotated[TimePerByte, Tag("value")] | Annotated[SourcedTimePerByte, Tag("table")],
+    Discriminator(kind_of),
+]
+CountParameter = Annotated[
+    Annotated[Count, Tag("value")] | Annotated[SourcedCount, Tag("table")],
+    Discriminator(kind_of),
+]
+
+NO_TIME = Time(ps=0)
+NO_TIME_PER_BYTE = TimePerByte.parse("0 ns/B")
+
+
+class _Model(Table):
+    summary: Annotated[str, Field(default="", description="What these numbers stand for.")]
+
+
+class PostalModel(_Model):
+    """alpha + n beta for each message, one after the other."""
+
+    kind: Literal["postal"]
+    alpha: Annotated[TimeParameter, Field(description="Fixed time per message.")]
+    beta: Annotated[PerByteParameter, Field(default=NO_TIME_PER_BYTE, description="Time per byte.")]
+
+
+class PipeliningPostalModel(_Model):
+    """alpha_p + b (alpha_r + n beta) for b messages that overlap."""
+
+    kind: Literal["pipelining_postal"]
+    alpha_p: Annotated[TimeParameter, Field(description="Time that overlapping messages share.")]
+    alpha_r: Annotated[TimeParameter, Field(description="Time that each message adds.")]
+    beta: Annotated[PerByteParameter, Field(default=NO_TIME_PER_BYTE, description="Time per byte.")]
+
+
+class LogPModel(_Model):
+    """Latency L, overhead o and gap g between messages; the size does not matter."""
+
+    kind: Literal["logp"]
+    L: Annotated[TimeParameter, Field(description="Latency of the network.")]
+    o: Annotated[TimeParameter, Field(description="Overhead of a send and of a receive.")]
+    g: Annotated[TimeParameter, Field(description="Least time between two messages of a rank.")]
+
+
+class LoPModel(_Model):
+    """Latency L and overhead o; any number of messages may be under way."""
+
+    kind: Literal["lop"]
+    L: Annotated[TimeParameter, Field(description="Latency of the network.")]
+    o: Annotated[TimeParameter, Field(description="Overhead of a send and of a receive.")]
+
+
+class LogfPModel(_Model):
+    """LogP in which the first f messages of a burst need no gap."""
+
+    kind: Literal["logfp"]
+    L: Annotated[TimeParameter, Field(description="Latency of the network.")]
+    o: Annotated[TimeParameter, Field(description="Overhead of a send and of a receive.")]
+    g: Annotated[TimeParameter, Field(description="Least time between two messages of a rank.")]
+    f: Annotated[CountParameter, Field(description="Messages of a burst that need no gap.")]
+
+
+class LogGPModel(_Model):
+    """LogP with a gap G per byte, for long messages."""
+
+    kind: Literal["loggp"]
+    L: Annotated[TimeParameter, Field(description="Latency of the network.")]
+    o: Annotated[TimeParameter, Field(description="Overhead of a send and of a receive.")]
+    g: Annotated[TimeParameter, Field(description="Least time between two messages of a rank.")]
+    G: Annotated[PerByteParameter, Field(description="Time per byte.")]
+
+
+Model = Annotated[
+    PostalModel | PipeliningPostalModel | LogPModel | LoPModel | LogfPModel | LogGPModel,
+    Field(discriminator="kind"),
+]
+
+
+class Compute(Table):
+    """What work on a rank costs."""
+
+    gamma: Annotated[
+        PerByteParameter,
+        Field(default=NO_TIME_PER_BYTE, description="Reducing one operand into another, per byte."),
+    ]
+    reduce_overhead: Annotated[
+        TimeParameter, Field(default=NO_TIME, description="Fixed time of a reduction.")
+    ]
+    copy_: Annotated[
+        PerByteParameter,
+        Field(default=NO_TIME_PER_BYTE, alias="copy", description="Copying, per byte."),
+    ]
+
+
+class RawPlatform(Table):
+    """A machine: one or more models of its network, and what work costs on a rank."""
+
+    name: Annotated[str, Field(min_length=1, description="Its name in results.")]
+    summary: Annotated[str, Field(default="", description="What it is, in a sentence.")]
+    source: Annotated[str, Field(default="", description="Where it is described.")]
+    default_model: Annotated[
+        str | None,
+        Field(default=None, description="The model that is used when none is asked for."),
+    ]
+    models: Annotated[
+        dict[str, Model], Field(min_length=1, description="Models of its network, by name.")
+    ]
+    compute: Annotated[
+        Compute, Field(default_factory=Compute, description="What work on a rank costs.")
+    ]
+
+    @model_validator(mode="after")
+    def _default_exists(self) -> RawPlatform:
+        if self.default_model is None and len(self.models) > 1:
+            raise PydanticCustomError(
+                "default_model",
+                "has {count} models and names no default: "
+                "expected `default_model` to be one of {names}",
+                {"count": len(self.models), "names": ", ".join(self.models)},
+            )
+        if self.default_model is not None and self.default_model not in self.models:
+            raise PydanticCustomError(
+                "default_model",
+                "has no model `{name}`, which `default_model` names: expected one of {names}",
+                {"name": self.default_model, "names": ", ".join(self.models)},
+            )
+        return self
+
+
+def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
+    """Every number that is written in a platform.
+
+    Yields:
+        Its key path, value, source (empty if not given), and whether it is inferred.
+    """
+    tables: list[tuple[str, Table]] = [
+        (f"models.{name}", model) for name, model in platform.models.items()
+    ]
+    tables.append(("compute", platform.compute))
+    for path, table in tables:
+        for field, info in type(table).model_fields.items():
+            value = getattr(table, field)
+            if field in {"kind", "summary"} or field not in table.model_fields_set:
+                continue
+            key = f"{path}.{info.alias or field}"
+            if isinstance(value, _Sourced):
+                yield key, str(written(value)), value.source, value.inferred
+            else:
+                yield key, str(value), "", False
+
+
+def written(parameter: Any) -> Any:  # noqa: ANN401 - whatever the parameter measures
+    """The value of a parameter, with or without its source."""
+    if isinstance(parameter, SourcedTime | SourcedTimePerByte | SourcedCount):
+        return parameter.value
+    return parameter

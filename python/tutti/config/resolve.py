@@ -1,0 +1,296 @@
+"""Experiments as they can be run: names looked up, ranges written out, everything cross-checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tutti import _core
+from tutti.config import raw as as_written
+from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.config.presets import find_platform
+from tutti.config.reader import read_toml
+from tutti.config.validate import validated
+from tutti.datatypes import DATATYPES
+from tutti.units import Size
+
+if TYPE_CHECKING:
+    from tutti.config.platform import RawPlatform
+
+_MOST_VALUES = 10_000
+"""Of a list of sizes or rank counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """An experiment that can be run.
+
+    Attributes:
+        source: The file, for messages.
+        title: What is asked.
+        platform: The machine.
+        model: The name of one of its models.
+        collective: Its name.
+        root: The root, where there is one.
+        algorithms: Notations, or None for every algorithm that performs the collective.
+        ranks: Rank counts, ascending, each once.
+        sizes: Sizes, ascending, each once.
+        datatype: The name of the datatype.
+        repetitions: How often each measurement is made.
+        seed: The seed of the first repetition.
+        noise: Lost time per step and per message.
+        arrival: How late each rank enters.
+        speed: Ranks with a speed other than 1.
+        messages_limit: Measurements of more messages are left out, and listed.
+        output: The folder for results.
+    """
+
+    source: str
+    title: str
+    platform: RawPlatform
+    model: str
+    collective: str
+    root: int
+    algorithms: tuple[str, ...] | None
+    ranks: tuple[int, ...]
+    sizes: tuple[Size, ...]
+    datatype: str
+    repetitions: int
+    seed: int
+    noise: as_written.Noise
+    arrival: as_written.Distribution | None
+    speed: dict[int, float] = field(default_factory=dict)
+    messages_limit: int | None = None
+    output: Path = Path("out")
+
+    @property
+    def config_hash(self) -> str:
+        """Names what was asked: equal for equal questions, whatever the file looks like."""
+        asked: dict[str, Any] = {
+            "platform": self.platform.model_dump(mode="json"),
+            "model": self.model,
+            "collective": self.collective,
+            "root": self.root,
+            "algorithms": self.algorithms,
+            "ranks": self.ranks,
+            "sizes": [size.bytes for size in self.sizes],
+            "datatype": self.datatype,
+            "repetitions": self.repetitions,
+            "seed": self.seed,
+            "noise": self.noise.model_dump(mode="json"),
+            "arrival": self.arrival.model_dump(mode="json") if self.arrival else None,
+            "speed": sorted(self.speed.items()),
+            "messages_limit": self.messages_limit,
+        }
+        text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def load_experiment(path: Path, overrides: dict[str, Any] | None = None) -> Experiment:
+    """Reads and resolves an experiment file.
+
+    Args:
+        path: The file.
+        overrides: Keys that the command line gives, as they would stand in the file.
+
+    Raises:
+        ConfigError: The file cannot be used.
+    """
+    tables = read_toml(path)
+    tables.update(overrides or {})
+    return resolve(tables, source=str(path), folder=path.parent)
+
+
+def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
+    """Checks the tables of an experiment; `folder` is what relative paths in it start from.
+
+    Raises:
+        ConfigError: The tables are no experiment.
+    """
+    written = validated(as_written.RawExperiment, tables, source=source)
+    platform = written.platform
+    if isinstance(platform, str):
+        platform = find_platform(platform, folder=folder, source=source)
+    collective = _collective(written.collective, source)
+    ranks = _ranks(written.ranks, source)
+    if not 0 <= written.root < ranks[0]:
+        raise mistake(
+            "is no rank of every run",
+            source=source,
+            key="root",
+            value=str(written.root),
+            expected=f"one of 0 to {ranks[0] - 1}, as the smallest run has {ranks[0]} ranks",
+        )
+    return Experiment(
+        source=source,
+        title=written.title,
+        platform=platform,
+        model=_model(platform, written.model, source),
+        collective=collective,
+        root=written.root,
+        algorithms=_algorithms(written.algorithms, collective, source),
+        ranks=ranks,
+        sizes=_sizes(written.sizes, written.datatype, collective, source),
+        datatype=_datatype(written.datatype, source),
+        repetitions=written.repetitions,
+        seed=written.seed,
+        noise=written.noise,
+        arrival=written.arrival,
+        speed=_speed(written.speed, ranks[0], source),
+        messages_limit=written.limits.messages,
+        output=Path(written.output),
+    )
+
+
+def _known(value: str, known: list[str], *, key: str, what: str, source: str) -> str:
+    if value in known:
+        return value
+    raise mistake(
+        f"there is no {what} `{value}`",
+        source=source,
+        key=key,
+        expected=f"one of {', '.join(known)}",
+        hint=did_you_mean(value, known),
+    )
+
+
+def _collective(name: str, source: str) -> str:
+    return _known(name, _core.collectives(), key="collective", what="collective", source=source)
+
+
+def _datatype(name: str, source: str) -> str:
+    return _known(name, list(DATATYPES), key="datatype", what="datatype", source=source)
+
+
+def _model(platform: RawPlatform, asked: str | None, source: str) -> str:
+    names = list(platform.models)
+    name = asked or platform.default_model or names[0]
+    what = f"model of platform {platform.name} called"
+    return _known(name, names, key="model", what=what, source=source)
+
+
+def _algorithms(written: str | list[str], collective: str, source: str) -> tuple[str, ...] | None:
+    if written == "all":
+        return None
+    notations = [written] if isinstance(written, str) else written
+    entries = {entry.name: entry for entry in _core.algorithms()}
+    performing = [name for name, entry in entries.items() if collective in entry.collectives]
+    for position, notation in enumerate(notations):
+        key = f"algorithms[{position}]" if isinstance(written, list) else "algorithms"
+        name = notation.split(":", 1)[0].strip()
+        if name == "all":
+            raise mistake(
+                '"all" stands alone', source=source, key=key, expected='algorithms = "all"'
+            )
+        _known(name, list(entries), key=key, what="algorithm", source=source)
+        if name not in performing:
+            raise mistake(
+                f"{name} does not perform {collective}",
+                source=source,
+                key=key,
+                expected=f"one of {', '.join(performing)}",
+                hint=f"it performs {', '.join(entries[name].collectives)}",
+            )
+        if notation in notations[:position]:
+            raise mistake("stands twice", source=source, key=key, value=shown(notation))
+    return tuple(notations)
+
+
+def _ranks(written: Any, source: str) -> tuple[int, ...]:  # noqa: ANN401 - the union of raw.Ranks
+    values: set[int] = set()
+    items = written if isinstance(written, list) else [written]
+    for item in items:
+        if isinstance(item, int):
+            values.add(item)
+        else:
+            values.update(_range(item.start, item.to, item.factor, key="ranks", source=source))
+    return _bounded(sorted(values), "ranks", source)
+
+
+def _sizes(
+    written: Any,  # noqa: ANN401 - the union of raw.Sizes
+    datatype: str,
+    collective: str,
+    source: str,
+) -> tuple[Size, ...]:
+    values: set[int] = set()
+    items = written if isinstance(written, list) else [written]
+    for item in items:
+        if isinstance(item, Size):
+            values.add(item.bytes)
+        else:
+            start, to = item.start.bytes, item.to.bytes
+            values.update(_range(start, to, item.factor, key="sizes", source=source))
+    element = DATATYPES[_datatype(datatype, source)]
+    for size in sorted(values):
+        if size % element:
+            lower, upper = size - size % element, size - size % element + element
+            raise mistake(
+                f"{Size(bytes=size)} is no whole number of {datatype} elements",
+                source=source,
+                key="sizes",
+                expected=f"a multiple of {element} B",
+                hint=f"{Size(bytes=lower)} or {Size(bytes=upper)}; sizes are never rounded",
+            )
+        if (collective == "barrier") != (size == 0):
+            why = "carries no data" if collective == "barrier" else "moves nothing with no data"
+            wanted = '"0 B"' if collective == "barrier" else "a size above zero"
+            raise mistake(
+                f"a {collective} {why}",
+                source=source,
+                key="sizes",
+                value=f'"{Size(bytes=size)}"',
+                expected=wanted,
+            )
+    return tuple(Size(bytes=size) for size in _bounded(sorted(values), "sizes", source))
+
+
+def _range(start: int, to: int, factor: int, *, key: str, source: str) -> list[int]:
+    if start > to:
+        raise mistake(
+            "the range is empty: `from` is larger than `to`",
+            source=source,
+            key=key,
+            value=f"from {start} to {to}",
+            expected="`from` at most `to`",
+        )
+    if start == 0:
+        raise mistake(
+            "a range that starts at zero never grows",
+            source=source,
+            key=f"{key}.from",
+            expected="a start above zero",
+            hint='a list can hold both: ["0 B", { from = "8 B", to = "1 KiB" }]',
+        )
+    values = [start]
+    while values[-1] * factor <= to:
+        values.append(values[-1] * factor)
+    return values
+
+
+def _bounded(values: list[int], key: str, source: str) -> tuple[int, ...]:
+    if len(values) > _MOST_VALUES:
+        raise mistake(
+            f"{len(values)} values are too many",
+            source=source,
+            key=key,
+            expected=f"at most {_MOST_VALUES}",
+        )
+    return tuple(values)
+
+
+def _speed(written: dict[str, float], fewest: int, source: str) -> dict[int, float]:
+    speed: dict[int, float] = {}
+    for key, value in written.items():
+        if not (key.isascii() and key.isdigit() and len(key) < 9 and int(key) < fewest):
+            raise mistake(
+                "is no rank of every run",
+                source=source,
+                key=f"speed.{key}",
+                expected=f"a rank from 0 to {fewest - 1}, as the smallest run has {fewest} ranks",
+            )
+        speed[int(key)] = value
+    return speed

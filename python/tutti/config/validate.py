@@ -1,0 +1,184 @@
+"""Tables checked against a model; what pydantic finds becomes one `ConfigError`."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.errors import ConfigError, TuttiError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+M = TypeVar("M", bound=BaseModel)
+
+_TAGS = frozenset({"value", "table", "list"})
+"""Which form of a value was written; pydantic puts it into the path, where it helps nobody."""
+
+
+def validated(model: type[M], tables: Mapping[str, Any], *, source: str) -> M:
+    """The model that the tables describe.
+
+    Raises:
+        ConfigError: The first thing that is wrong, and how many more there are.
+    """
+    try:
+        return model.model_validate(tables)
+    except ValidationError as error:
+        raise _first(model, tables, error.errors(include_url=False), source) from None
+    except RecursionError:
+        raise mistake("values are nested too deeply to be read", source=source) from None
+
+
+def _first(
+    model: type[BaseModel], tables: Mapping[str, Any], errors: Sequence[ErrorDetails], source: str
+) -> ConfigError:
+    # An unknown key is most often the cause of a missing one.
+    first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
+    loc = _without_tags(first["loc"], tables)
+    owner = _owner(model, loc[:-1], tables)
+    problem, expected, hint = _explained(first, str(loc[-1]) if loc else "", owner)
+    more = len(errors) - 1
+    if more:
+        keys = sorted({_path(_without_tags(e["loc"], tables)) for e in errors if e is not first})
+        also = f"{more} more to fix: {', '.join(keys[:4])}{', ...' if len(keys) > 4 else ''}"
+        hint = f"{hint}; {also}" if hint else also
+    missing = first["type"] in {"missing", "union_tag_not_found"}
+    value = "" if missing or first["type"] == "extra_forbidden" else shown(first["input"])
+    return mistake(
+        problem, source=source, key=_path(loc), value=value, expected=expected, hint=hint
+    )
+
+
+_PROBLEMS = {
+    "int_type": "is no whole number",
+    "string_type": "is no text",
+    "string_too_short": "is empty",
+    "too_short": "is empty",
+    "model_type": "is no table",
+    "dict_type": "is no table",
+}
+"""What is wrong, where pydantic's words are about Python."""
+
+
+def _explained(
+    error: ErrorDetails, key: str, owner: type[BaseModel] | None
+) -> tuple[str, str, str]:
+    """What is wrong, what was expected, and a hint."""
+    context = error.get("ctx", {})
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        known = _keys(owner)
+        return f"unknown key `{key}`", _one_of(known), did_you_mean(key, known)
+    if kind in {"union_tag_not_found", "union_tag_invalid"}:
+        known = _kinds(error)
+        asked = str(context.get("tag", ""))
+        problem = f"there is no kind `{asked}`" if asked else "`kind` is missing"
+        return problem, _one_of(known), did_you_mean(asked, known)
+    if isinstance(context.get("error"), TuttiError):
+        refusal = context["error"]
+        return refusal.problem, "", refusal.hint
+    if kind == "missing":
+        return f"`{key}` is missing", _description(owner, key), ""
+    if kind == "default_model":
+        return error["msg"], "", ""
+    words = error["msg"].removeprefix("Input ")
+    problem = _PROBLEMS.get(kind, words[:1].lower() + words[1:])
+    hint = "text stands in quotes" if kind == "string_type" else ""
+    return problem, _description(owner, key), hint
+
+
+def _kinds(error: ErrorDetails) -> list[str]:
+    from tutti.config import platform, raw
+
+    union = platform.Model if "models" in error["loc"] else raw.Distribution
+    members = get_args(get_args(union)[0])
+    return [get_args(member.model_fields["kind"].annotation)[0] for member in members]
+
+
+def _without_tags(loc: Sequence[int | str], tables: object) -> list[int | str]:
+    """The path as it is written in the file: what is no key of the tables is pydantic's own."""
+    path: list[int | str] = []
+    here: Any = tables
+    for position, part in enumerate(loc):
+        last = position == len(loc) - 1
+        inside = (isinstance(here, Mapping) and part in here) or (
+            isinstance(here, list) and isinstance(part, int) and part < len(here)
+        )
+        if inside:
+            path.append(part)
+            here = here[part]
+        elif last and isinstance(here, Mapping) and part not in _TAGS:
+            path.append(part)  # a missing key
+    return path
+
+
+def _path(loc: Sequence[int | str]) -> str:
+    text = ""
+    for part in loc:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _owner(
+    model: type[BaseModel], path: Sequence[int | str], tables: Mapping[str, Any]
+) -> type[BaseModel] | None:
+    """The model of the table at `path`."""
+    here: list[type[BaseModel]] = [model]
+    value: Any = tables
+    for part in path:
+        value = value[part]
+        if isinstance(part, str):
+            inner = [_field(owner, part) for owner in here]
+            found = [m for annotation in inner if annotation for m in _models(annotation)]
+            here = found or here
+    fitting = [owner for owner in here if _fits(owner, value)]
+    return (fitting or here)[0]
+
+
+def _fits(owner: type[BaseModel], value: object) -> bool:
+    kind = owner.model_fields.get("kind")
+    if kind is None or not isinstance(value, Mapping):
+        return True
+    return value.get("kind") in get_args(kind.annotation)
+
+
+def _field(owner: type[BaseModel], key: str) -> object:
+    for name, info in owner.model_fields.items():
+        if key in (name, info.alias):
+            return info.annotation
+    return None
+
+
+def _models(annotation: object) -> list[type[BaseModel]]:
+    """Every model that a type mentions."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Annotated, Union, list, dict, types.UnionType):
+        return [m for argument in get_args(annotation) for m in _models(argument)]
+    return []
+
+
+def _keys(owner: type[BaseModel] | None) -> list[str]:
+    return [info.alias or name for name, info in owner.model_fields.items()] if owner else []
+
+
+def _description(owner: type[BaseModel] | None, key: str) -> str:
+    if owner is None:
+        return ""
+    for name, info in owner.model_fields.items():
+        if key in (name, info.alias):
+            text = info.description or ""
+            return text[:1].lower() + text[1:].rstrip(".")
+    return ""
+
+
+def _one_of(known: Sequence[str]) -> str:
+    return f"one of {', '.join(known)}" if known else ""

@@ -1,0 +1,222 @@
+"""Experiment files: what is accepted, what it becomes, and what each mistake is told."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tutti.config import Experiment, resolve
+from tutti.config.reader import parse_toml, read_toml
+from tutti.errors import ConfigError
+
+GOOD = """
+platform = "cray_xc30"
+collective = "all_reduce"
+algorithms = ["ring"]
+ranks = [4, 8]
+sizes = ["8 B", "1 KiB"]
+"""
+
+
+def load(text: str) -> Experiment:
+    return resolve(parse_toml(text, source="e.toml"), source="e.toml", folder=Path())
+
+
+def refusal(text: str) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        load(text)
+    return caught.value
+
+
+def changed(key: str, value: str) -> str:
+    """The good file with another value for one key."""
+    lines = [line for line in GOOD.splitlines() if not line.startswith(f"{key} ")]
+    return "\n".join([*lines, f"{key} = {value}"])
+
+
+def test_a_good_file_is_resolved() -> None:
+    experiment = load(GOOD)
+    assert experiment.ranks == (4, 8)
+    assert [size.bytes for size in experiment.sizes] == [8, 1024]
+    assert experiment.model == "minimum"
+    assert experiment.datatype == "float32"
+    assert experiment.algorithms == ("ring",)
+
+
+def test_ranges_are_written_out_and_stop_at_their_end() -> None:
+    experiment = load(changed("ranks", "[{ from = 4, to = 40, factor = 3 }, 6, 12]"))
+    assert experiment.ranks == (4, 6, 12, 36)
+    experiment = load(changed("sizes", '{ from = "8 B", to = "1 KiB", factor = 4 }'))
+    assert [size.bytes for size in experiment.sizes] == [8, 32, 128, 512]
+
+
+def test_the_hash_names_the_question_and_not_the_file() -> None:
+    assert load(GOOD).config_hash == load("# a comment\n" + GOOD).config_hash
+    assert load(GOOD).config_hash != load(changed("ranks", "[4, 16]")).config_hash
+
+
+MISTAKES: dict[str, tuple[str, str, str]] = {
+    # what is written -> the key that is named, what is said, what is hinted
+    GOOD + "rnaks = 3": ("rnaks", "unknown key `rnaks`", "did you mean `ranks`?"),
+    changed("sizes", "8"): ("sizes", "expected text with a unit", "add the unit"),
+    changed("sizes", '"8"'): ("sizes", "`8` has no unit", "add the unit"),
+    changed("sizes", '"8 ns"'): ("sizes", "`ns` in `8 ns` is not a unit of size", "GiB"),
+    changed("sizes", '["8 B", "9 B"]'): ("sizes", "no whole number of float32", "8 B or 12 B"),
+    changed("sizes", '"0 B"'): ("sizes", "moves nothing", ""),
+    changed("sizes", '{ from = "0 B", to = "8 B" }'): ("sizes.from", "never grows", ""),
+    changed("sizes", '{ from = "9 KB", to = "8 B" }'): ("sizes", "range is empty", ""),
+    changed("sizes", "[]"): ("sizes", "is empty", ""),
+    changed("ranks", "0"): ("ranks", "greater than or equal to 2", ""),
+    changed("ranks", "1"): ("ranks", "greater than or equal to 2", ""),
+    changed("ranks", "-4"): ("ranks", "greater than or equal to 2", ""),
+    changed("ranks", "99999999999999999999"): ("ranks", "less than or equal to 16777216", ""),
+    changed("ranks", "4.0"): ("ranks", "is no whole number", ""),
+    changed("ranks", "[4, true]"): ("ranks[1]", "is no whole number", ""),
+    changed("ranks", "{ from = 4, to = 8, factor = 1 }"): ("ranks.factor", "or equal to 2", ""),
+    changed("collective", '"allreduce"'): ("collective", "no collective", "`all_reduce`?"),
+    changed("platform", '"cray_xc40"'): ("platform", "no platform", "`cray_xc30`?"),
+    changed("platform", '"none.toml"'): ("", "there is no such file", ""),
+    changed("model", '"minimun"'): ("model", "called `minimun`", "`minimum`?"),
+    changed("datatype", '"float31"'): ("datatype", "no datatype", "`float32`?"),
+    changed("algorithms", '["rnig"]'): ("algorithms[0]", "no algorithm `rnig`", "`ring`?"),
+    changed("algorithms", '["ring", "ring"]'): ("algorithms[1]", "stands twice", ""),
+    changed("collective", '"broadcast"'): ("algorithms[0]", "ring does not perform", "all_reduce"),
+    changed("root", "4"): ("root", "is no rank of every run", ""),
+    changed("speed", '{ "4" = 0.5 }'): ("speed.4", "is no rank of every run", ""),
+    changed("speed", '{ "1" = 0 }'): ("speed.1", "greater than 0", ""),
+    changed("speed", '{ "1" = -0.5 }'): ("speed.1", "greater than 0", ""),
+    changed("repetitions", "0"): ("repetitions", "greater than or equal to 1", ""),
+    changed("noise", '{ step = { kind = "exponentail", mean = "1 us" } }'): (
+        "noise.step",
+        "there is no kind `exponentail`",
+        "`exponential`?",
+    ),
+    changed("noise", '{ step = { kind = "fixed", time = "-1 us" } }'): (
+        "noise.step.time",
+        "is negative",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_each_mistake_is_told_where_what_and_how_to_mend_it(text: str) -> None:
+    key, problem, hint = MISTAKES[text]
+    error = refusal(text)
+    assert error.key == key
+    assert problem in error.problem
+    assert hint in error.hint
+    assert "Traceback" not in str(error)
+
+
+@pytest.mark.parametrize("key", ["platform", "collective", "ranks", "sizes"])
+def test_a_missing_key_is_named(key: str) -> None:
+    lines = [line for line in GOOD.splitlines() if not line.startswith(f"{key} ")]
+    error = refusal("\n".join(lines))
+    assert error.key == key
+    assert f"`{key}` is missing" in error.problem
+
+
+def test_further_mistakes_are_counted() -> None:
+    error = refusal(changed("ranks", "[1, 0]") + "\nseed = -1")
+    assert "2 more to fix: ranks[1], seed" in error.hint
+
+
+INLINE = """
+collective = "all_reduce"
+ranks = 4
+sizes = "8 B"
+[platform]
+name = "mine"
+[platform.models.link]
+kind = "pipelining_postal"
+alpha_p = {alpha_p}
+alpha_r = "100 ns"
+beta = {beta}
+"""
+
+
+def test_a_platform_can_stand_in_the_file() -> None:
+    text = INLINE.format(alpha_p='"500 ns"', beta='{ value = "0.4 ns/B", source = "measured" }')
+    assert load(text).model == "link"
+
+
+@pytest.mark.parametrize(
+    ("alpha_p", "beta", "key", "problem"),
+    [
+        ('"500 ns"', '"0 GB/s"', "platform.models.link.beta", "is zero"),
+        ('"500 ns"', '"-1 GB/s"', "platform.models.link.beta", "is negative"),
+        ('"500"', '"1 GB/s"', "platform.models.link.alpha_p", "has no unit"),
+        ("500", '"1 GB/s"', "platform.models.link.alpha_p", "text with a unit"),
+        (
+            '{ value = 500, source = "s" }',
+            '"1 GB/s"',
+            "platform.models.link.alpha_p.value",
+            "text with a unit",
+        ),
+    ],
+)
+def test_a_platform_with_a_bad_number_is_refused(
+    alpha_p: str, beta: str, key: str, problem: str
+) -> None:
+    error = refusal(INLINE.format(alpha_p=alpha_p, beta=beta))
+    assert error.key == key
+    assert problem in error.problem
+
+
+KEYS = [
+    *("title", "platform", "model", "collective", "root", "algorithms", "ranks", "sizes", "noise"),
+    *("datatype", "repetitions", "seed", "arrival", "speed", "limits", "output", "kind", "models"),
+    *("from", "to", "factor", "step", "message", "mean", "time", "name", "alpha", "value", "table"),
+    *("list", "source", "compute", "gamma", "fixed"),
+]
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=12)
+    | st.sampled_from(["all", "ring", "all_reduce", "cray_xc30", "8 B", "1 us", "fixed", "postal"])
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=6), inner, max_size=5)
+    ),
+    max_leaves=12,
+)
+TABLES = st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=6), VALUES, max_size=8)
+
+
+@given(TABLES)
+@settings(max_examples=300, deadline=None)
+def test_any_tables_give_an_experiment_or_a_config_error(tables: dict[str, Any]) -> None:
+    base = parse_toml(GOOD, source="e.toml")
+    for written in (tables, base | tables):
+        with contextlib.suppress(ConfigError):
+            resolve(written, source="e.toml", folder=Path("/nonexistent"))
+
+
+@given(st.text())
+@settings(max_examples=200, deadline=None)
+def test_any_text_gives_an_experiment_or_a_config_error(text: str) -> None:
+    for written in (text, GOOD + text):
+        with contextlib.suppress(ConfigError):
+            load(written)
+
+
+@given(st.binary(max_size=200))
+@settings(max_examples=100, deadline=None)
+def test_any_bytes_give_tables_or_a_config_error(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    file = tmp_path_factory.mktemp("fuzz") / "e.toml"
+    file.write_bytes(data)
+    with contextlib.suppress(ConfigError):
+        read_toml(file)
