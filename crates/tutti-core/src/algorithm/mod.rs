@@ -16,6 +16,8 @@ use std::sync::Arc;
 use crate::collective::Collective;
 use crate::schedule::Schedule;
 
+pub use crate::schedule::MAX_RANKS;
+
 /// What is asked of an algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -68,9 +70,6 @@ pub struct Entry {
     /// Its closed form; `None` for requests where no simple one exists.
     pub critical_path: fn(&Request) -> Option<Vec<Stage>>,
 }
-
-/// The most ranks a schedule can have: ids, chunks and steps are counted in 32 bits with room to spare.
-pub const MAX_RANKS: u32 = 1 << 24;
 
 /// Every algorithm there is.
 pub const REGISTRY: &[Entry] = &[

@@ -4,6 +4,26 @@
 //! to send, when is it free again and when does the message arrive. They share one trait,
 //! [`MessageModel`], which the engine is generic over, so that a model costs no virtual call.
 
+mod logfp;
+mod loggp;
+mod logp;
+mod lop;
+mod model;
+mod pipelining_postal;
+mod postal;
+mod registry;
+#[cfg(test)]
+mod tests;
+
+pub use logfp::LogfP;
+pub use loggp::LogGP;
+pub use logp::LogP;
+pub use lop::LoP;
+pub use model::{Model, ModelError};
+pub use pipelining_postal::PipeliningPostal;
+pub use postal::Postal;
+pub use registry::{Arguments, Entry, Kind, Parameter, REGISTRY, Value, build, find};
+
 use crate::units::{Bytes, Time};
 
 /// When a rank's network port is next free; the models keep their memory between messages here.
@@ -15,6 +35,17 @@ pub struct Port {
     pub recv_free: Time,
     /// Messages sent since the rank last waited: a burst, for models in which part of it is free.
     pub burst: u32,
+    /// Messages taken since then: the receiving side of a burst.
+    pub taken: u32,
+}
+
+impl Port {
+    /// A rank starts a step: its bursts start anew, what the port is still busy with stays.
+    #[inline]
+    pub fn begin_step(&mut self) {
+        self.burst = 0;
+        self.taken = 0;
+    }
 }
 
 /// What becomes of a message that is handed to the network.

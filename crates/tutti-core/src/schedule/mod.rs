@@ -12,15 +12,21 @@
 
 mod chunks;
 mod compose;
+mod explicit;
 pub mod notation;
 mod step;
+pub mod text;
 
 pub use chunks::{ChunkRange, Layout, LayoutError};
 pub use compose::{ComposeError, Digit, Embedded, Phase, Place, Sequence};
+pub use explicit::{Builder, Explicit, ExplicitError};
 pub use step::{Local, Message, Op, OperandRange, Slot, Step};
 
 use crate::collective::Collective;
 use crate::ids::RankId;
+
+/// The most ranks a schedule can have: ids, chunks and steps are counted in 32 bits with room to spare.
+pub const MAX_RANKS: u32 = 1 << 24;
 
 /// What is known of a schedule without walking it.
 #[derive(Clone, Debug, PartialEq, Eq)]

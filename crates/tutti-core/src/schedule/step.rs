@@ -13,6 +13,16 @@ impl Slot {
     pub const DATA: Slot = Slot(0);
 }
 
+impl std::fmt::Display for Slot {
+    /// `data`, then `s1`, `s2`, ...
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            0 => f.write_str("data"),
+            scratch => write!(f, "s{scratch}"),
+        }
+    }
+}
+
 /// One side of a message: whom with, and which chunks of which slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {

@@ -1,0 +1,232 @@
+//! The models against the arithmetic of their papers, and the registry against the models.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn model(name: &str, given: &[(&str, &str)]) -> Model {
+    build(name, given).unwrap()
+}
+
+fn ns(ns: u64) -> Time {
+    Time::from_ps(ns * 1000)
+}
+
+/// One model of each kind, with values that all differ.
+fn one_of_each() -> Vec<Model> {
+    let logp = [("L", "2500 ns"), ("o", "1500 ns"), ("g", "1700 ns")];
+    let with = |extra| [&logp[..], &[extra]].concat();
+    let lop = [
+        ("L", "900 ns"),
+        ("o_first", "300 ns"),
+        ("o_next", "100 ns"),
+        ("processing", "150 ns"),
+        ("saturation", "250 ns"),
+        ("knee", "4"),
+    ];
+    vec![
+        model("postal", &[("alpha", "1 us"), ("beta", "0.4 ns/B")]),
+        model("pipelining_postal", &[("alpha_p", "1.34 us"), ("alpha_r", "0.34 us")]),
+        model("logp", &logp),
+        model("lop", &lop),
+        model("logfp", &with(("f", "3"))),
+        model("loggp", &with(("G", "6 ns/B"))),
+    ]
+}
+
+/// When `count` messages sent from time zero are issued, and when each arrives.
+fn burst(model: &impl MessageModel, count: u32, bytes: u64) -> (Time, Vec<Time>) {
+    let (mut port, mut now, mut arrivals) = (Port::default(), Time::ZERO, Vec::new());
+    for _ in 0..count {
+        let sent = model.send(&mut port, now, Bytes(bytes));
+        now = sent.free;
+        arrivals.push(sent.arrival);
+    }
+    (now, arrivals)
+}
+
+#[test]
+fn postal_sends_one_message_at_a_time() {
+    // alpha + n beta = 1 us + 10 x 0.4 ns = 1004 ns, and nothing overlaps.
+    let postal = model("postal", &[("alpha", "1 us"), ("beta", "0.4 ns/B")]);
+    let (free, arrivals) = burst(&postal, 3, 10);
+    assert_eq!(arrivals, [ns(1004), ns(2008), ns(3012)]);
+    assert_eq!(free, ns(3012));
+}
+
+#[test]
+fn pipelining_postal_overlaps_alpha_p_alone() {
+    // Eq. (3): b messages have arrived at alpha_p + b (alpha_r + n beta) = 500 + b (100 + 8 x 0.4) ns.
+    let given = [("alpha_p", "500 ns"), ("alpha_r", "100 ns"), ("beta", "0.4 ns/B")];
+    let (free, arrivals) = burst(&model("pipelining_postal", &given), 7, 8);
+    for (i, arrival) in (1..).zip(arrivals) {
+        assert_eq!(arrival.ps(), 500_000 + i * 103_200);
+    }
+    assert_eq!(free.ps(), 7 * 103_200);
+}
+
+#[test]
+fn loggp_exchange_takes_what_loggopsim_says() {
+    // 2 o + L + 7 G = 3000 + 2500 + 42 ns.
+    let given = [("L", "2500 ns"), ("o", "1500 ns"), ("g", "1000 ns"), ("G", "6 ns/B")];
+    let loggp = model("loggp", &given);
+    let mut port = Port::default();
+    let sent = loggp.send(&mut port, Time::ZERO, Bytes(8));
+    assert_eq!((sent.free, sent.arrival), (ns(1500), ns(4042)));
+    assert_eq!(port.send_free, ns(1042));
+    assert_eq!(loggp.receive(&mut port, sent.free, sent.arrival, Bytes(8)), ns(5542));
+}
+
+#[test]
+fn loggp_spaces_long_messages_by_their_length_at_both_ends() {
+    // g + (n - 1) G = 1000 + 999 x 6 = 6994 ns between starts; (n - 1) G + o + L = 9994 ns on the way.
+    let given = [("L", "2500 ns"), ("o", "1500 ns"), ("g", "1000 ns"), ("G", "6 ns/B")];
+    let loggp = model("loggp", &given);
+    let (free, arrivals) = burst(&loggp, 3, 1000);
+    assert_eq!(arrivals, [ns(9994), ns(16988), ns(23982)]);
+    assert_eq!(free, ns(2 * 6994 + 1500));
+    // Two that arrive at the same moment are taken as far apart.
+    let mut port = Port::default();
+    let first = loggp.receive(&mut port, Time::ZERO, ns(9994), Bytes(1000));
+    let second = loggp.receive(&mut port, first, ns(9994), Bytes(1000));
+    assert_eq!((first, second), (ns(11494), ns(9994 + 6994 + 1500)));
+}
+
+#[test]
+fn logp_ignores_bytes_and_is_loggp_without_g_per_byte() {
+    let given = [("L", "2500 ns"), ("o", "1500 ns"), ("g", "1700 ns")];
+    let logp = model("logp", &given);
+    let loggp = model("loggp", &[&given[..], &[("G", "0 ns/B")]].concat());
+    for bytes in [0, 1, 8, 1 << 20] {
+        assert_eq!(burst(&logp, 4, bytes), burst(&loggp, 4, bytes));
+        assert_eq!(burst(&logp, 4, bytes).1[3], ns(3 * 1700 + 1500 + 2500));
+    }
+}
+
+#[test]
+fn logfp_frees_the_first_f_of_a_burst_from_the_gap() {
+    // Starts at 0, 100, 200 (f = 3, o apart), then g = 400 apart: 600, 1000; each arrives o + L later.
+    let given = [("L", "1000 ns"), ("o", "100 ns"), ("g", "400 ns"), ("f", "3")];
+    let logfp = model("logfp", &given);
+    let (free, arrivals) = burst(&logfp, 5, 8);
+    assert_eq!(arrivals, [1100, 1200, 1300, 1700, 2100].map(ns));
+    assert_eq!(free, ns(1100));
+    // The receiver takes five that are there at once in the same rhythm.
+    let (mut port, mut now, mut held) = (Port::default(), Time::ZERO, Vec::new());
+    for _ in 0..5 {
+        now = logfp.receive(&mut port, now, Time::ZERO, Bytes(8));
+        held.push(now);
+    }
+    assert_eq!(held, [100, 200, 300, 700, 1100].map(ns));
+    // A new step starts a new burst.
+    port.begin_step();
+    assert_eq!(logfp.send(&mut port, now, Bytes(8)).free, ns(1200));
+}
+
+#[test]
+fn lop_time_per_message_is_least_at_the_knee() {
+    let (_, arrivals) = burst(&one_of_each()[3], 12, 8);
+    // o_first + p processing + L while the adapter is the bottleneck, + saturation beyond the knee.
+    assert_eq!(arrivals[0], ns(300 + 150 + 900));
+    assert_eq!(arrivals[3], ns(300 + 4 * 150 + 900));
+    assert_eq!(arrivals[5], ns(300 + 6 * 150 + 2 * 250 + 900));
+    let per_message: Vec<u64> = (1..).zip(&arrivals).map(|(p, at)| at.ps() / p).collect();
+    assert!(per_message[..4].is_sorted_by(|a, b| a > b), "falls to the knee: {per_message:?}");
+    let knee = [("L", "100 ns"), ("o_first", "100 ns"), ("o_next", "100 ns")];
+    let slow = [("processing", "150 ns"), ("saturation", "850 ns"), ("knee", "4")];
+    let (_, arrivals) = burst(&model("lop", &[knee, slow].concat()), 12, 8);
+    let per_message: Vec<u64> = (1..).zip(&arrivals).map(|(p, at)| at.ps() / p).collect();
+    assert!(per_message[3..].is_sorted(), "rises from the knee: {per_message:?}");
+}
+
+#[test]
+fn every_model_is_in_the_registry_with_all_its_parameters() {
+    let models = one_of_each();
+    assert_eq!(models.len(), REGISTRY.len());
+    for (model, entry) in models.iter().zip(REGISTRY) {
+        assert_eq!(model.name(), entry.name);
+        assert_eq!(model.values().len(), entry.parameters.len(), "{}", entry.name);
+        let texts: Vec<_> = model.values().iter().map(|(n, v)| (*n, v.to_string())).collect();
+        let given: Vec<_> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        assert_eq!(build(entry.name, &given).unwrap(), *model, "what is printed reads back");
+        for ((name, value), parameter) in model.values().iter().zip(entry.parameters) {
+            assert_eq!(*name, parameter.name);
+            let kind = match value {
+                Value::Time(_) => Kind::Time,
+                Value::TimePerByte(_) => Kind::TimePerByte,
+                Value::Count(_) => Kind::Count,
+            };
+            assert_eq!(kind, parameter.kind, "{} of {}", name, entry.name);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_model_is_refused_with_a_reason() {
+    let says = |name, given: &[_]| build(name, given).unwrap_err().to_string();
+    assert_eq!(
+        says("logpp", &[]),
+        "there is no network model `logpp`: expected one of \
+         postal, pipelining_postal, logp, lop, logfp, loggp"
+    );
+    assert_eq!(
+        says("postal", &[("alfa", "1 us")]),
+        "postal has no parameter `alfa`: its parameters are alpha, beta"
+    );
+    assert_eq!(says("postal", &[]), "postal needs `alpha`, a time: time of a message of no bytes");
+    assert_eq!(
+        says("postal", &[("alpha", "1 us"), ("alpha", "2 us")]),
+        "`alpha` of postal is given twice"
+    );
+    assert!(says("postal", &[("alpha", "5")]).contains("`5` has no unit"));
+    assert!(says("postal", &[("alpha", "-1 us")]).contains("is negative"));
+    assert!(says("postal", &[("alpha", "0 us")]).contains("cannot all be zero"));
+    let logp = [("L", "1 us"), ("o", "1 us"), ("g", "1 us")];
+    let with_f = |f| [&logp[..], &[("f", f)]].concat();
+    assert_eq!(says("logfp", &with_f("0")), "`f` of logfp is too small: expected at least 1");
+    assert_eq!(
+        says("logfp", &with_f("1.5")),
+        "`f` of logfp: `1.5` is no count: expected a whole number, such as \"4\""
+    );
+    let lop = LoP {
+        latency: ns(1),
+        overhead_first: ns(1),
+        overhead_next: ns(2),
+        processing: ns(1),
+        saturation: ns(1),
+        knee: 1,
+    };
+    assert!(lop.checked().unwrap_err().to_string().contains("`o_next` of lop is 2 ns"));
+}
+
+#[test]
+fn an_overlap_ratio_below_one_is_remarked_on_and_not_refused() {
+    let with = |p, r| model("pipelining_postal", &[("alpha_p", p), ("alpha_r", r)]);
+    assert!(with("0.3 us", "1.3 us").remark().unwrap().contains("were the two swapped?"));
+    assert_eq!(with("1.3 us", "0.3 us").remark(), None);
+}
+
+proptest! {
+    /// Nothing is free before it starts, nothing arrives before it is sent, equal messages of one rank
+    /// arrive in order, and taking a message never makes the clock go back.
+    #[test]
+    fn time_runs_forward_in_every_model(
+        waits in prop::collection::vec(0_u64..5_000_000, 1..20),
+        bytes in 0_u64..100_000,
+    ) {
+        for model in one_of_each() {
+            let (mut port, mut now, mut last) = (Port::default(), Time::ZERO, Time::ZERO);
+            for (index, wait) in waits.iter().enumerate() {
+                if index % 5 == 0 {
+                    port.begin_step();
+                }
+                now += Time::from_ps(*wait);
+                let sent = model.send(&mut port, now, Bytes(bytes));
+                prop_assert!(sent.free >= now && sent.arrival >= sent.free && sent.arrival >= last);
+                let held = model.receive(&mut port, sent.free, sent.arrival, Bytes(bytes));
+                prop_assert!(held >= sent.arrival);
+                (now, last) = (sent.free, sent.arrival);
+            }
+        }
+    }
+}
