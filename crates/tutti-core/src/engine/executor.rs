@@ -112,7 +112,7 @@ impl<'a, M: MessageModel, P: Probe> Executor<'a, M, P> {
     fn begin_step(&mut self, rank: RankId) {
         let Progress { clock: before, mut port, step, .. } = self.ranks[rank.index()];
         let mut clock = before + self.simulation.conditions.before_step(rank, step);
-        port.burst = 0;
+        port.begin_step();
         if P::LOOKS {
             self.look(rank, step, Activity::Noise, (before, clock), None, Bytes(0));
         }

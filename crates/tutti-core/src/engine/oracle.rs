@@ -96,7 +96,7 @@ fn send_all<M: MessageModel>(
     let Some(step) = state.steps.get(state.at) else { return Vec::new() };
     let number = u32::try_from(state.at).expect("steps are counted in 32 bits");
     state.clock += run.conditions.before_step(RankId(rank), number);
-    state.port.burst = 0;
+    state.port.begin_step();
     state.waiting = true;
     let mut sent = Vec::new();
     for (index, send) in (0..).zip(&step.sends) {

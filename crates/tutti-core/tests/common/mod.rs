@@ -1,0 +1,69 @@
+//! What several tests share: one model of each kind, and a disturbance that shakes everything.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+
+use tutti_core::engine::Disturbance;
+use tutti_core::ids::RankId;
+use tutti_core::network::{self, Model};
+use tutti_core::units::Time;
+
+/// A model and its parameters, as in a configuration file.
+pub type Parameters = (&'static str, &'static [(&'static str, &'static str)]);
+
+/// One of each kind, with odd numbers, so that a term left out is seen.
+pub const MODELS: &[Parameters] = &[
+    ("postal", &[("alpha", "1.31 us"), ("beta", "0.37 ns/B")]),
+    ("pipelining_postal", &[("alpha_p", "1.34 us"), ("alpha_r", "0.34 us"), ("beta", "0.1 ns/B")]),
+    ("logp", &[("L", "2.5 us"), ("o", "1.5 us"), ("g", "1.9 us")]),
+    (
+        "lop",
+        &[
+            ("L", "2.1 us"),
+            ("o_first", "0.9 us"),
+            ("o_next", "0.3 us"),
+            ("processing", "0.25 us"),
+            ("saturation", "0.13 us"),
+            ("knee", "2"),
+        ],
+    ),
+    ("logfp", &[("L", "2.5 us"), ("o", "0.3 us"), ("g", "1.7 us"), ("f", "3")]),
+    ("loggp", &[("L", "2.5 us"), ("o", "0.7 us"), ("g", "1.1 us"), ("G", "6 ns/B")]),
+];
+
+/// The model that `parameters` describe.
+pub fn model((name, given): &Parameters) -> Model {
+    network::build(name, given).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Skew, noise on steps and messages, and slow ranks, all drawn from a seed.
+pub struct Shaken {
+    pub seed: u64,
+}
+
+impl Shaken {
+    fn draw(&self, parts: [u32; 4], below: u64) -> Time {
+        let mut state = self.seed;
+        for part in parts {
+            state = (state ^ u64::from(part)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            state ^= state >> 29;
+        }
+        Time::from_ps(state % below)
+    }
+}
+
+impl Disturbance for Shaken {
+    fn start(&self, rank: RankId) -> Time {
+        self.draw([0, rank.0, 0, 0], 5_000_000)
+    }
+
+    fn before_step(&self, rank: RankId, step: u32) -> Time {
+        self.draw([1, rank.0, step, 0], 700_000)
+    }
+
+    fn on_message(&self, rank: RankId, step: u32, index: u32) -> Time {
+        self.draw([2, rank.0, step, index], 9_000_000)
+    }
+
+    fn local(&self, rank: RankId, nominal: Time) -> Time {
+        nominal.times(1 + u64::from(rank.0 % 3))
+    }
+}

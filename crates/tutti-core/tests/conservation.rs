@@ -1,0 +1,114 @@
+//! What goes in comes out, nothing happens before its cause, and a rank's time is accounted for.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{MODELS, Shaken, model};
+use tutti_core::algorithm::{self, REGISTRY, Request};
+use tutti_core::collective::Collective;
+use tutti_core::engine::{Conditions, LocalCosts, Outcome, Simulation, Timeline};
+use tutti_core::ids::RankId;
+use tutti_core::network::Model;
+use tutti_core::schedule::{Layout, Schedule, Step};
+use tutti_core::units::{Bytes, Time, TimePerByte};
+
+fn record(schedule: &dyn Schedule, size: u64, model: &Model, seed: u64) -> (Outcome, Timeline) {
+    let layout = Layout::new(Bytes(size), 8, schedule.shape().chunks).unwrap();
+    let gamma = TimePerByte::parse("0.2 ns/B").unwrap();
+    let costs = LocalCosts { gamma, ..LocalCosts::FREE };
+    let shaken = Shaken { seed };
+    let conditions = Conditions { disturbance: Some(&shaken), wire: None };
+    let run = Simulation { schedule, layout, model, costs, conditions };
+    let (outcome, timeline) = run.run_recorded().unwrap();
+    assert_eq!(run.run().unwrap(), outcome, "looking changes nothing");
+    (outcome, timeline)
+}
+
+/// Bytes per (sender, receiver) as the schedule says, without running it.
+fn bytes_by_pair(schedule: &dyn Schedule, size: u64, sent: bool) -> BTreeMap<(u32, u32), u64> {
+    let layout = Layout::new(Bytes(size), 8, schedule.shape().chunks).unwrap();
+    let mut bytes = BTreeMap::new();
+    let mut step = Step::new();
+    for rank in (0..schedule.shape().ranks).map(RankId) {
+        for index in 0..schedule.steps(rank) {
+            step.clear();
+            schedule.step(rank, index, &mut step);
+            for message in if sent { &step.sends } else { &step.recvs } {
+                let pair = if sent { (rank.0, message.peer.0) } else { (message.peer.0, rank.0) };
+                *bytes.entry(pair).or_default() += layout.bytes(message.chunks).0;
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn every_algorithm_conserves_bytes_and_causality() {
+    for entry in REGISTRY {
+        for collective in Collective::ALL.iter().filter(|c| entry.collectives.contains(&c.name())) {
+            for ranks in [2, 5, 8, 12] {
+                let request = Request { collective: *collective, ranks, argument: None };
+                if (entry.claims)(&request) {
+                    let schedule = (entry.build)(&request).unwrap();
+                    for parameters in MODELS {
+                        check(&*schedule, 808, &model(parameters));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check(schedule: &dyn Schedule, size: u64, model: &Model) {
+    let name = &schedule.shape().name;
+    let (outcome, timeline) = record(schedule, size, model, 3);
+    let sent = bytes_by_pair(schedule, size, true);
+    assert_eq!(sent, bytes_by_pair(schedule, size, false), "{name}: sent is received");
+    assert_eq!(outcome.bytes, u128::from(sent.values().sum::<u64>()), "{name}");
+    let recorded: u64 = timeline.messages.iter().map(|message| message.bytes.0).sum();
+    assert_eq!(outcome.bytes, u128::from(recorded), "{name}");
+    assert_eq!(outcome.messages, timeline.messages.len() as u64, "{name}");
+    for message in &timeline.messages {
+        assert!(message.sent < message.arrival && message.arrival <= message.received, "{name}");
+    }
+    // A rank's spans follow one another without a gap from its entry to its end: compute, communication
+    // and waiting add up to all of its time.
+    for rank in 0..schedule.shape().ranks as usize {
+        let mut clock = outcome.start[rank];
+        for span in timeline.spans.iter().filter(|span| span.rank.index() == rank) {
+            assert_eq!(span.start, clock, "{name}: {} after {clock}", span.activity.name());
+            clock = span.end;
+        }
+        assert_eq!(clock, outcome.finish[rank], "{name}");
+    }
+}
+
+#[test]
+fn no_rank_of_a_barrier_leaves_before_every_rank_has_entered() {
+    for entry in REGISTRY.iter().filter(|entry| entry.collectives.contains(&"barrier")) {
+        for ranks in [2, 3, 7, 16] {
+            let request = Request { collective: Collective::Barrier, ranks, argument: None };
+            if !(entry.claims)(&request) {
+                continue;
+            }
+            let schedule = (entry.build)(&request).unwrap();
+            let (outcome, _) = record(&*schedule, 0, &model(&MODELS[2]), u64::from(ranks));
+            let last_in = outcome.start.iter().max().unwrap();
+            assert!(outcome.finish.iter().all(|finish| finish > last_in), "{}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn same_input_same_bits_on_any_number_of_threads() {
+    let schedule = algorithm::build("ring", Collective::AllReduce, 24).unwrap();
+    let once = record(&*schedule, 8000, &model(&MODELS[5]), 11);
+    let twice: Vec<_> = std::thread::scope(|scope| {
+        let run = || record(&*schedule, 8000, &model(&MODELS[5]), 11);
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(twice.iter().all(|other| *other == once));
+    assert!(once.0.completion_time() > Time::ZERO);
+}
