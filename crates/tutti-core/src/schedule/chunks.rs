@@ -1,5 +1,7 @@
 //! Chunks: equal fractions of a payload, and the one rule that turns them into bytes.
 
+use super::Shape;
+use crate::collective::Collective;
 use crate::units::Bytes;
 
 /// A run of chunks, `start..end`.
@@ -72,6 +74,14 @@ pub enum LayoutError {
     /// An element of no bytes.
     #[error("a datatype has at least one byte")]
     EmptyElement,
+    /// An all_to_all whose parts differ: what one rank sends to another would not fit where it goes.
+    #[error(
+        "all_to_all on {ranks} ranks needs equal parts: {size} is no multiple of {ranks} x {element} bytes"
+    )]
+    UnequalParts { size: Bytes, ranks: u32, element: u64 },
+    /// A barrier with data.
+    #[error("a barrier carries no data: its size is 0 B, not {size}")]
+    BarrierWithData { size: Bytes },
     /// A payload divided into no chunks.
     #[error("a payload has at least one chunk")]
     NoChunks,
@@ -92,6 +102,23 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The payload of a schedule: `size` bytes by its collective's convention, of elements of
+    /// `element_bytes`.
+    ///
+    /// # Errors
+    /// When the size does not suit the datatype or the collective.
+    pub fn of(shape: &Shape, size: Bytes, element_bytes: u64) -> Result<Layout, LayoutError> {
+        let layout = Layout::new(size, element_bytes, shape.chunks)?;
+        match shape.collective {
+            Collective::AllToAll if layout.even.is_none() => {
+                let (ranks, element) = (shape.ranks, element_bytes);
+                Err(LayoutError::UnequalParts { size, ranks, element })
+            }
+            Collective::Barrier if size.0 > 0 => Err(LayoutError::BarrierWithData { size }),
+            _ => Ok(layout),
+        }
+    }
+
     /// A payload of `size` bytes, of elements of `element_bytes`, in `chunks` chunks.
     ///
     /// # Errors
