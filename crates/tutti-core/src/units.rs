@@ -4,6 +4,11 @@
 //! fraction, so that 900 GB/s or 0.4 ns/B lose nothing until bytes are turned into time; that one
 //! conversion rounds up and runs in 128 bits. GB is 10^9 bytes, GiB 2^30; rates are per direction.
 
+mod exact;
+mod length;
+
+pub use length::Length;
+
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
@@ -117,14 +122,20 @@ impl fmt::Display for Time {
             1_000_000_000..1_000_000_000_000 => (1_000_000_000, "ms"),
             _ => (1_000_000_000_000, "s"),
         };
-        let (whole, rest) = (self.0 / scale, self.0 % scale);
-        if rest == 0 {
-            return write!(f, "{whole} {unit}");
-        }
-        let digits = scale.ilog10() as usize;
-        let fraction = format!("{rest:0digits$}");
-        write!(f, "{whole}.{} {unit}", fraction.trim_end_matches('0'))
+        decimal(f, self.0, scale)?;
+        write!(f, " {unit}")
     }
+}
+
+/// Writes `value / scale`, where scale is a power of ten, without loss.
+fn decimal(f: &mut fmt::Formatter<'_>, value: u64, scale: u64) -> fmt::Result {
+    let (whole, rest) = (value / scale, value % scale);
+    if rest == 0 {
+        return write!(f, "{whole}");
+    }
+    let digits = scale.ilog10() as usize;
+    let fraction = format!("{rest:0digits$}");
+    write!(f, "{whole}.{}", fraction.trim_end_matches('0'))
 }
 
 /// An amount of data.

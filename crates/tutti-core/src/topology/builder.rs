@@ -263,12 +263,7 @@ mod tests {
         builder.link(switch, VertexId(3), cable());
         let error = builder.build().unwrap_err();
         let text = error.to_string();
-        assert!(
-            text.starts_with(
-                "npu0 cannot reach npu2: the NPUs fall into 3 groups, {0, 1, 4} {2} {3}\nhint:"
-            ),
-            "{text}"
-        );
+        assert_eq!(text, "npu0 cannot reach npu2: the NPUs fall into 3 groups, {0, 1, 4} {2} {3}");
         let TopologyError::Disconnected { components, .. } = error else { panic!("{text}") };
         let groups = [vec![RankId(0), RankId(1), RankId(4)], vec![RankId(2)], vec![RankId(3)]];
         assert_eq!(components.groups(), groups);

@@ -38,10 +38,7 @@ pub enum TopologyError {
     #[error("{vertex} has an empty name")]
     EmptyName { vertex: VertexId },
     /// Two NPUs without a path between them.
-    #[error(
-        "{from} cannot reach {to}: {components}\nhint: links are one-directional; a cable is two of \
-         them, one each way"
-    )]
+    #[error("{from} cannot reach {to}: {components}")]
     Disconnected { from: String, to: String, components: Components },
     /// No family has that name.
     #[error("there is no topology `{name}`: expected one of {known}")]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::family::Family;
 use crate::ids::{LinkId, RankId, VertexId};
-use crate::units::{Time, TimePerByte};
+use crate::units::{Length, Time, TimePerByte};
 
 /// What a vertex is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -47,15 +47,15 @@ pub struct LinkParameters {
     pub rate: TimePerByte,
     /// From the first bit in to the first bit out.
     pub latency: Time,
-    /// In micrometres, where it is known.
-    pub length_um: Option<u64>,
+    /// Where it is known.
+    pub length: Option<Length>,
 }
 
 impl LinkParameters {
     /// A link of unknown length.
     #[must_use]
     pub const fn new(rate: TimePerByte, latency: Time) -> LinkParameters {
-        LinkParameters { rate, latency, length_um: None }
+        LinkParameters { rate, latency, length: None }
     }
 }
 
