@@ -6,12 +6,18 @@
 mod binomial;
 #[cfg(test)]
 mod check;
+mod choice;
 mod direct;
+mod divide;
 mod knomial;
 mod recursive_halving_doubling;
+mod recursive_multiplying;
 mod ring;
+pub mod search;
 
 use std::sync::Arc;
+
+pub use recursive_multiplying::stage_bound;
 
 use crate::collective::Collective;
 use crate::schedule::Schedule;
@@ -77,6 +83,7 @@ pub const REGISTRY: &[Entry] = &[
     direct::ENTRY,
     knomial::ENTRY,
     recursive_halving_doubling::ENTRY,
+    recursive_multiplying::ENTRY,
     ring::ENTRY,
 ];
 
