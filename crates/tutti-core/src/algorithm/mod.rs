@@ -9,6 +9,7 @@ mod check;
 mod choice;
 mod direct;
 mod divide;
+mod hierarchical;
 mod knomial;
 mod recursive_halving_doubling;
 mod recursive_multiplying;
@@ -81,6 +82,8 @@ pub struct Entry {
 pub const REGISTRY: &[Entry] = &[
     binomial::ENTRY,
     direct::ENTRY,
+    hierarchical::SHARDED,
+    hierarchical::LEADER,
     knomial::ENTRY,
     recursive_halving_doubling::ENTRY,
     recursive_multiplying::ENTRY,
