@@ -1,0 +1,48 @@
+"""Reports and drawings of results: HTML, figures, traces, program graphs and tables.
+
+Everything here only shows what a run or a comparison holds. Heavy libraries are loaded by the
+function that needs them, so importing this package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .comparison import FrameError as FrameError
+    from .html import write_report as write_report
+    from .perfetto import write_trace as write_trace
+    from .plot import draw_timeline as draw_timeline
+    from .plot import plot_comparison as plot_comparison
+    from .program_graph import draw_program_graph as draw_program_graph
+    from .table import comparison_table as comparison_table
+    from .table import decision_table as decision_table
+
+_HOMES = {
+    "FrameError": "comparison",
+    "comparison_table": "table",
+    "decision_table": "table",
+    "draw_program_graph": "program_graph",
+    "draw_timeline": "plot",
+    "plot_comparison": "plot",
+    "write_report": "html",
+    "write_trace": "perfetto",
+}
+
+__all__ = [
+    "FrameError",
+    "comparison_table",
+    "decision_table",
+    "draw_program_graph",
+    "draw_timeline",
+    "plot_comparison",
+    "write_report",
+    "write_trace",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - each public name has its own type
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

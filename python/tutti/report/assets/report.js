@@ -1,0 +1,79 @@
+"use strict";
+(function () {
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
+
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
+
+  // What depends on the theme; the figures themselves hold only the colours of the data.
+  function themed() {
+    const axis = {
+      gridcolor: colour("--grid"), linecolor: colour("--line"), zerolinecolor: colour("--line"),
+      tickcolor: colour("--line"), automargin: true,
+    };
+    return {
+      font: { color: colour("--ink"), size: 13 },
+      paper_bgcolor: colour("--paper"), plot_bgcolor: colour("--paper"),
+      hoverlabel: { bgcolor: colour("--raised"), bordercolor: colour("--line"), font: { color: colour("--ink"), size: 13 } },
+      xaxis: axis, yaxis: axis,
+    };
+  }
+
+  function merged(layout, extra) {
+    const out = { ...layout };
+    for (const [key, value] of Object.entries(extra)) {
+      const both = typeof value === "object" && typeof out[key] === "object";
+      out[key] = both ? merged(out[key], value) : value;
+    }
+    return out;
+  }
+
+  async function draw() {
+    const drawn = Object.entries(figures).map(([id, figure]) =>
+      Plotly.react(id, figure.data, merged(figure.layout, themed()), config));
+    await Promise.all(drawn);
+    document.documentElement.dataset.ready = "true";
+  }
+
+  function choose(select) {
+    for (const id of select.dataset.charts.split(" ")) {
+      for (const trace of figures[id].data) {
+        trace.visible = String(trace.meta) === select.value;
+      }
+      // A new choice has a range of its own.
+      const layout = merged(figures[id].layout, themed());
+      Plotly.react(id, figures[id].data, merged(layout, { xaxis: { autorange: true }, yaxis: { autorange: true } }), config);
+    }
+  }
+
+  function sort(table, header) {
+    const column = [...header.parentNode.children].indexOf(header);
+    const up = header.getAttribute("aria-sort") !== "ascending";
+    const sign = up ? 1 : -1;
+    const rows = [...table.tBodies[0].rows];
+    const value = (row) => row.cells[column].dataset.value;
+    const numeric = header.classList.contains("number");
+    rows.sort((a, b) => sign * (numeric ? Number(value(a)) - Number(value(b)) : value(a).localeCompare(value(b))));
+    for (const other of header.parentNode.children) { other.removeAttribute("aria-sort"); }
+    header.setAttribute("aria-sort", up ? "ascending" : "descending");
+    table.tBodies[0].append(...rows);
+  }
+
+  for (const select of document.querySelectorAll("select[data-charts]")) {
+    select.addEventListener("change", () => choose(select));
+    // Browsers restore a form's state on reload; the charts follow it.
+    if (select.selectedOptions.length && !select.selectedOptions[0].defaultSelected) {
+      window.addEventListener("load", () => choose(select));
+    }
+  }
+  for (const table of document.querySelectorAll("table.sortable")) {
+    for (const header of table.tHead.rows[0].cells) {
+      header.querySelector("button").addEventListener("click", () => sort(table, header));
+    }
+  }
+  dark.addEventListener("change", draw);
+  draw();
+})();

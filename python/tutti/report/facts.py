@@ -1,0 +1,53 @@
+"""What a report says about the platform: each number with its value and source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+NOT_STATED = "not stated"
+_GROUPS = ("model", "models", "parameters", "compute")
+
+
+def platform_facts(platform: object) -> list[dict[str, str]]:
+    """The platform as rows of name, value and source.
+
+    A number is a bare value or a mapping with `value`, `source` and `inferred`; numbers stand in
+    `model`, `models`, `parameters` or `compute`, nested as deep as they like.
+
+    Args:
+        platform: a platform, as an object with `describe()`, a pydantic model, or a mapping.
+    """
+    described = _mapping(platform)
+    source = str(described.get("source") or NOT_STATED)
+    rows = [
+        {"name": key, "value": str(described[key]), "source": source}
+        for key in ("name", "model", "summary")
+        if isinstance(described.get(key), str) and described[key]
+    ]
+    for group in _GROUPS:
+        if isinstance(described.get(group), Mapping):
+            rows += _numbers("compute" if group == "compute" else "", described[group], source)
+    return rows or [{"name": "platform", "value": str(platform), "source": NOT_STATED}]
+
+
+def _numbers(name: str, value: object, source: str) -> Iterator[dict[str, str]]:
+    if value is None or value == "":
+        return
+    if not isinstance(value, Mapping):
+        yield {"name": name, "value": str(value), "source": source}
+    elif "value" in value:
+        own = str(value.get("source") or source)
+        mark = "Inferred. " if value.get("inferred") else ""
+        yield {"name": name, "value": str(value["value"]), "source": mark + own}
+    else:
+        for key, part in value.items():
+            yield from _numbers(f"{name} {key}".strip(), part, source)
+
+
+def _mapping(platform: object) -> Mapping[str, Any]:
+    if callable(describe := getattr(platform, "describe", None)):
+        platform = describe()
+    elif callable(dump := getattr(platform, "model_dump", None)):
+        platform = dump(by_alias=True)
+    return platform if isinstance(platform, Mapping) else {}

@@ -1,0 +1,180 @@
+"""What notebooks show of a run, a schedule or a comparison: small pieces of HTML and inline SVG.
+
+No scripts and no styles that could leak into the notebook; everything is written by the standard
+library, so showing a result costs no import.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from .palette import KINDS, kind_colour
+from .quantity import format_time, plural, time_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import polars as pl
+
+    from tutti.schedule import Schedule
+
+    from .timeline import Picture
+
+_WIDTH, _ROW, _LEFT, _TOP, _FOOT = 760, 20, 44, 22, 26
+_MOST_RANKS, _MOST_STEPS = 16, 12
+
+
+def timeline_svg(timeline: pl.DataFrame, messages: pl.DataFrame | None = None) -> str:
+    """A run as inline SVG: a row per rank, a bar per op, a line per message.
+
+    Args:
+        timeline: the timeline frame of a run, times in picoseconds.
+        messages: the message frame of the same run.
+
+    Raises:
+        FrameError: when a frame lacks columns or is empty.
+    """
+    from .timeline import picture
+
+    drawn = picture(timeline, messages, most_ranks=_MOST_RANKS, most_bars=1500, most_arrows=300)
+    height = _TOP + _ROW * len(drawn.ranks) + _FOOT
+    root = ET.Element(
+        "svg",
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {_WIDTH} {height}",
+        width=str(_WIDTH),
+        style="max-width:100%;font:12px sans-serif",
+        role="img",
+    )
+    ET.SubElement(root, "title").text = f"Timeline, complete after {format_time(drawn.end_ps)}"
+    _legend(root, drawn)
+    _rows(root, drawn)
+    _axis(root, drawn, height)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _x(drawn: Picture, ps: int) -> str:
+    return f"{_LEFT + (_WIDTH - _LEFT - 12) * ps / max(drawn.end_ps, 1):.2f}"
+
+
+def _rows(root: ET.Element, drawn: Picture) -> None:
+    rows = {rank: index for index, rank in enumerate(drawn.ranks)}
+    for rank, row in rows.items():
+        _text(root, str(_LEFT - 8), _TOP + _ROW * row + 14, str(rank), anchor="end")
+    for bar in drawn.bars:
+        if bar.duration_ps == 0:
+            continue
+        start, end = float(_x(drawn, bar.start_ps)), float(_x(drawn, bar.end_ps))
+        rect = ET.SubElement(
+            root,
+            "rect",
+            x=f"{start:.2f}",
+            y=str(_TOP + _ROW * rows[bar.rank] + 3),
+            width=f"{end - start:.2f}",
+            height=str(_ROW - 6),
+            fill=kind_colour(bar.kind),
+        )
+        tip = f"rank {bar.rank}, {bar.name}: {bar.label}, {format_time(bar.duration_ps)}"
+        ET.SubElement(rect, "title").text = tip
+    for arrow in drawn.arrows:
+        ET.SubElement(
+            root,
+            "line",
+            x1=_x(drawn, arrow.sent_ps),
+            y1=str(_TOP + _ROW * rows[arrow.source] + _ROW // 2),
+            x2=_x(drawn, arrow.arrival_ps),
+            y2=str(_TOP + _ROW * rows[arrow.destination] + _ROW // 2),
+            stroke="#59636E",
+            attrib={"stroke-width": "0.6", "stroke-opacity": "0.8"},
+        )
+
+
+def _legend(root: ET.Element, drawn: Picture) -> None:
+    seen = {bar.kind for bar in drawn.bars if bar.duration_ps > 0}
+    at = _LEFT
+    for kind in (kind for kind in KINDS if kind in seen):
+        ET.SubElement(
+            root, "rect", x=str(at), y="4", width="11", height="11", fill=kind_colour(kind)
+        )
+        _text(root, str(at + 15), 14, kind)
+        at += 28 + 7 * len(kind)
+
+
+def _axis(root: ET.Element, drawn: Picture, height: int) -> None:
+    factor, unit = time_unit(drawn.end_ps)
+    for quarter in range(5):
+        ps = drawn.end_ps * quarter // 4
+        anchor = ("start", "middle", "middle", "middle", "end")[quarter]
+        label = f"{ps / factor:.3g}" + (f" {unit}" if quarter == 4 else "")
+        _text(root, _x(drawn, ps), height - 10, label, anchor=anchor)
+
+
+def _text(root: ET.Element, x: str, y: int, text: str, anchor: str = "start") -> None:
+    element = ET.SubElement(root, "text", x=x, y=str(y), fill="currentColor")
+    element.set("text-anchor", anchor)
+    element.text = text
+
+
+def run_html(
+    facts: Iterable[tuple[str, str]],
+    timeline: pl.DataFrame | None = None,
+    messages: pl.DataFrame | None = None,
+) -> str:
+    """A run for a notebook: its facts as a table, its timeline below.
+
+    Args:
+        facts: name and value of what to state, such as ("completion time", "3.4 us").
+        timeline: the timeline frame, where there is one.
+        messages: the message frame, where there is one.
+    """
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        f"<td style='text-align:left'>{escape(value)}</td></tr>"
+        for name, value in facts
+    )
+    drawing = "" if timeline is None or timeline.is_empty() else timeline_svg(timeline, messages)
+    return f"<div><table>{rows}</table>{drawing}</div>"
+
+
+def schedule_html(schedule: Schedule) -> str:
+    """A schedule for a notebook: the ops of each step of its first ranks, as a table."""
+    ranks = range(min(schedule.ranks, _MOST_RANKS))
+    most = max((schedule.steps(rank) for rank in ranks), default=0)
+    shown = min(most, _MOST_STEPS)
+    heading = "".join(f"<th>step {step}</th>" for step in range(shown))
+    body = "".join(
+        f"<tr><th>rank {rank}</th>"
+        + "".join(
+            f"<td style='text-align:left'>{_step(schedule, rank, s)}</td>" for s in range(shown)
+        )
+        + "</tr>"
+        for rank in ranks
+    )
+    notes = []
+    if schedule.ranks > len(ranks):
+        notes.append(f"{plural(schedule.ranks - len(ranks), 'more rank')}")
+    if most > shown:
+        notes.append(f"{plural(most - shown, 'more step')}")
+    rest = f"<p>and {' and '.join(notes)}</p>" if notes else ""
+    title = f"{escape(schedule.name)}: {schedule.ranks:,} ranks, {plural(schedule.chunks, 'chunk')}"
+    return f"<div><p><b>{title}</b></p><table><tr><th></th>{heading}</tr>{body}</table>{rest}</div>"
+
+
+def _step(schedule: Schedule, rank: int, step: int) -> str:
+    if step >= schedule.steps(rank):
+        return ""
+    ops = schedule.ops(rank, step)
+    parts = []
+    for kind, arrow in (("send", "to"), ("recv", "from")):
+        peers = [op.peer for op in ops if op.kind == kind and op.peer is not None]
+        if peers:
+            parts.append(f"{kind} {arrow} {_listed(peers)}")
+    parts += [op.kind for op in ops if op.kind not in ("send", "recv")]
+    return escape(schedule.step_name(rank, step)) + "<br>" + "<br>".join(map(escape, parts))
+
+
+def _listed(peers: Sequence[int], most: int = 8) -> str:
+    shown = ", ".join(str(peer) for peer in peers[:most])
+    return f"{shown}, ..." if len(peers) > most else shown

@@ -1,0 +1,105 @@
+"""Colours and markers: one per algorithm and one per kind of op, the same in every drawing.
+
+The colours are told apart with every common colour blindness (Okabe and Ito 2008, with three of
+Tol's for the rest) and keep a contrast on white and on near-black. Lines also differ in marker, so
+that nothing is said by colour alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True)
+class Style:
+    """How an algorithm is drawn: colour, marker and dash, in plotly's and matplotlib's words."""
+
+    colour: str
+    marker: str
+    marker_matplotlib: str
+    dash: str
+    dash_matplotlib: str
+
+
+_COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#E69F00",
+    "#CC79A7",
+    "#56B4E9",
+    "#999933",
+    "#882E72",
+    "#7F7F7F",
+    "#44AA99",
+)
+_MARKERS = (
+    ("circle", "o"),
+    ("square", "s"),
+    ("diamond", "D"),
+    ("triangle-up", "^"),
+    ("triangle-down", "v"),
+    ("cross", "P"),
+    ("x", "X"),
+    ("pentagon", "p"),
+    ("hexagon", "h"),
+    ("star", "*"),
+)
+_DASHES = (("solid", "-"), ("dash", "--"), ("dot", ":"))
+
+# Families with a place of their own, so that a report on three algorithms and one on ten agree.
+_KNOWN = (
+    "recursive_multiplying",
+    "ring",
+    "recursive_doubling",
+    "recursive_halving_doubling",
+    "binomial",
+    "direct",
+    "knomial",
+    "hierarchical",
+    "elimination",
+    "dissemination",
+)
+
+KIND_COLOURS: dict[str, str] = {
+    "send": "#56B4E9",
+    "wait": "#C3C8CF",
+    "recv": "#E69F00",
+    "reduce": "#009E73",
+    "copy": "#44AA99",
+    "compute": "#CC79A7",
+    "sleep": "#999933",
+    "noise": "#D55E00",
+}
+KINDS: tuple[str, ...] = tuple(KIND_COLOURS)
+MESSAGE_COLOUR = "#7A828E"
+
+
+def _style(index: int) -> Style:
+    lap = index // len(_COLOURS)
+    colour = _COLOURS[index % len(_COLOURS)]
+    marker, marker_matplotlib = _MARKERS[(index + lap) % len(_MARKERS)]
+    dash, dash_matplotlib = _DASHES[lap % len(_DASHES)]
+    return Style(colour, marker, marker_matplotlib, dash, dash_matplotlib)
+
+
+def styles(names: Iterable[str]) -> dict[str, Style]:
+    """A style per name: known algorithms always the same, others what is left, in order of name."""
+    wanted = sorted(set(names))
+    chosen = {name: _KNOWN.index(name) for name in wanted if name in _KNOWN}
+    taken = set(chosen.values())
+    free = (index for index in range(10**6) if index not in taken)
+    # Others first use the places of known algorithms that are absent, then further laps.
+    for name in wanted:
+        if name not in chosen:
+            chosen[name] = next(free)
+    return {name: _style(chosen[name]) for name in wanted}
+
+
+def kind_colour(kind: str) -> str:
+    """The colour of a kind of op; unknown kinds are grey."""
+    return KIND_COLOURS.get(kind, "#7F7F7F")

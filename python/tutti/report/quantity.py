@@ -1,0 +1,99 @@
+"""How times, sizes and rates are written for people.
+
+Only display: parsing is the core's. Times come in whole picoseconds, sizes in bytes, rates in bytes
+per second; nothing here is read back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_TIME_UNITS: tuple[tuple[int, str], ...] = (
+    (10**12, "s"),
+    (10**9, "ms"),
+    (10**6, "us"),
+    (10**3, "ns"),
+    (1, "ps"),
+)
+_SIZE_UNITS: tuple[tuple[int, str], ...] = (
+    (2**40, "TiB"),
+    (2**30, "GiB"),
+    (2**20, "MiB"),
+    (2**10, "KiB"),
+    (1, "B"),
+)
+_RATE_UNITS: tuple[tuple[int, str], ...] = (
+    (10**12, "TB/s"),
+    (10**9, "GB/s"),
+    (10**6, "MB/s"),
+    (10**3, "kB/s"),
+    (1, "B/s"),
+)
+
+
+def _digits(value: float, significant: int = 4) -> str:
+    """`value` with `significant` digits, without an exponent or idle zeros."""
+    if value == 0:
+        return "0"
+    whole = len(str(int(abs(value))))
+    text = f"{value:.{max(significant - whole, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _scaled(value: float, units: tuple[tuple[int, str], ...], significant: int = 4) -> str:
+    for factor, unit in units:
+        if abs(value) >= factor:
+            return f"{_digits(value / factor, significant)} {unit}"
+    return f"{_digits(value, significant)} {units[-1][1]}"
+
+
+def format_time(ps: float) -> str:
+    """A time in picoseconds as text: `1_340_000` is `1.34 us`."""
+    return "0 ns" if ps == 0 else _scaled(ps, _TIME_UNITS)
+
+
+def format_size(size_bytes: float) -> str:
+    """Bytes as text, in powers of two: `65536` is `64 KiB`; uneven sizes keep four digits."""
+    return _scaled(size_bytes, _SIZE_UNITS)
+
+
+def format_rate(bytes_per_s: float) -> str:
+    """Bytes per second as text, in powers of ten: `1.25e9` is `1.25 GB/s`."""
+    return _scaled(bytes_per_s, _RATE_UNITS)
+
+
+def format_share(ratio: float) -> str:
+    """A fraction as per cent: `0.274` is `27 %`; below a tenth it keeps a decimal."""
+    percent = ratio * 100
+    return f"{_digits(percent, 2)} %" if percent < 10 else f"{percent:.0f} %"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 message`, `2 messages`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def time_unit(largest_ps: float) -> tuple[int, str]:
+    """The unit for an axis that reaches `largest_ps`: (picoseconds per unit, name)."""
+    for factor, unit in _TIME_UNITS:
+        if largest_ps >= 2 * factor:
+            return factor, unit
+    return _TIME_UNITS[-1]
+
+
+def rate_unit(largest: float) -> tuple[int, str]:
+    """The unit for an axis that reaches `largest` bytes per second: (bytes/s per unit, name)."""
+    for factor, unit in _RATE_UNITS:
+        if largest >= 2 * factor:
+            return factor, unit
+    return _RATE_UNITS[-1]
+
+
+def size_ticks(sizes: Iterable[int], most: int = 9) -> list[int]:
+    """At most `most` of the sizes, evenly chosen from the smallest on, for the ticks of an axis."""
+    ordered = sorted({size for size in sizes if size > 0})
+    stride = max(-(-len(ordered) // most), 1)
+    return ordered[::stride]

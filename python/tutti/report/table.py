@@ -1,0 +1,108 @@
+"""Tables for the terminal, at 80 columns: who is fastest, and how far behind the others are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import comparison as reading
+from .comparison import Case, FrameError, Measured
+from .palette import styles
+from .quantity import format_rate, format_size, format_time
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
+
+def comparison_table(
+    frame: pl.DataFrame, ranks: int, size_bytes: int, most: int | None = None
+) -> Table:
+    """The schedules at one rank count and size, the fastest first.
+
+    Args:
+        frame: the frame of `tutti.compare`, of one collective, datatype, model and platform.
+        ranks: the rank count.
+        size_bytes: the size, in bytes.
+        most: how many schedules to list; by default all.
+
+    Raises:
+        FrameError: when the frame holds no such point, or several cases.
+    """
+    from rich.table import Table
+
+    case = _only(frame)
+    rows = [m for m in case.measured if m.ranks == ranks and m.size_bytes == size_bytes]
+    if not rows:
+        raise FrameError(f"nothing was compared at {ranks} ranks and {format_size(size_bytes)}")
+    rows.sort(key=lambda m: (m.time_ps, m.schedule))
+    table = Table(
+        title=f"{case.collective} on {ranks:,} ranks, {format_size(size_bytes)}",
+        caption=f"{case.platform}, {case.model}",
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("#", justify="right")
+    table.add_column("schedule", overflow="fold")
+    for heading in ("time", "behind", "busbw", "messages"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for place, one in enumerate(rows[:most], start=1):
+        table.add_row(*_cells(place, one, rows[0].time_ps), style="bold" if place == 1 else None)
+    if most is not None and len(rows) > most:
+        table.caption = f"{table.caption}; {len(rows) - most} more schedules"
+    return table
+
+
+def _cells(place: int, one: Measured, best_ps: int) -> tuple[str, ...]:
+    behind = "" if one.time_ps == best_ps or not best_ps else f"{one.time_ps / best_ps:.2f} x"
+    messages = f"{one.messages:,}" if one.messages is not None else "-"
+    return (
+        str(place),
+        one.schedule,
+        format_time(one.time_ps),
+        behind,
+        format_rate(one.busbw),
+        messages,
+    )
+
+
+def decision_table(frame: pl.DataFrame) -> Table:
+    """Which algorithm wins at which rank counts and sizes, and by how much.
+
+    Raises:
+        FrameError: when the frame has nothing to compare, or several cases.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    case = _only(frame)
+    table = Table(
+        title=f"Fastest {case.collective} on {case.platform}",
+        caption=f"{case.model}; behind: how much longer the runner-up takes",
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("ranks", justify="right", no_wrap=True)
+    table.add_column("sizes", no_wrap=True)
+    table.add_column("fastest", overflow="fold")
+    table.add_column("behind", justify="right")
+    colours = styles(case.algorithms)
+    last = ""
+    for row in reading.region_rows(case):
+        name = Text("■ ", style=colours[row["winner"]].colour)
+        name.append(row["schedules"], style="default")
+        if last and row["ranks"] != last:
+            table.add_section()
+        shown = "" if row["ranks"] == last else row["ranks"]
+        table.add_row(shown, row["sizes"], name, row["margin"])
+        last = row["ranks"]
+    return table
+
+
+def _only(frame: pl.DataFrame) -> Case:
+    found = reading.cases(frame)
+    if len(found) > 1:
+        raise FrameError(
+            f"the comparison mixes {len(found)} combinations of collective, datatype, model and "
+            "platform: filter it down to one"
+        )
+    return found[0]

@@ -1,0 +1,150 @@
+"""Reads timeline and message frames: what each rank did when, and which message went where.
+
+The frames are those of a run (`Run.timeline`, `Run.messages`), times in whole picoseconds. Drawings
+have a limit on what they show and say so; traces take everything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from .comparison import FrameError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BAR_COLUMNS = ("rank", "step", "name", "kind", "start_ps", "end_ps", "peer", "bytes")
+_ARROW_COLUMNS = ("source", "destination", "index", "bytes", "sent_ps", "arrival_ps", "received_ps")
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One op of a rank."""
+
+    rank: int
+    step: int
+    name: str
+    kind: str
+    start_ps: int
+    end_ps: int
+    peer: int | None
+    bytes: int | None
+
+    @property
+    def duration_ps(self) -> int:
+        """How long it took."""
+        return self.end_ps - self.start_ps
+
+    @property
+    def label(self) -> str:
+        """`send to 3`, `recv from 2`, or the kind alone."""
+        if self.peer is None:
+            return self.kind
+        return f"{self.kind} {'to' if self.kind == 'send' else 'from'} {self.peer}"
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """One message: when its sender began with it, when it arrived, and when it was taken."""
+
+    source: int
+    destination: int
+    index: int
+    bytes: int
+    sent_ps: int
+    arrival_ps: int
+    received_ps: int
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a drawing shows of a run."""
+
+    bars: tuple[Bar, ...]
+    arrows: tuple[Arrow, ...]
+    ranks: tuple[int, ...]
+    end_ps: int
+    notes: tuple[str, ...]
+
+
+def bars(timeline: pl.DataFrame) -> list[Bar]:
+    """The ops of a timeline frame, by rank and time.
+
+    Raises:
+        FrameError: when columns are missing.
+    """
+    _require(timeline, _BAR_COLUMNS, "timeline")
+    ordered = timeline.select(_BAR_COLUMNS).sort("rank", "start_ps", maintain_order=True)
+    return [Bar(*row) for row in ordered.iter_rows()]
+
+
+def arrows(messages: pl.DataFrame | None) -> list[Arrow]:
+    """The messages of a message frame, by the time at which they were sent.
+
+    Raises:
+        FrameError: when columns are missing.
+    """
+    if messages is None:
+        return []
+    _require(messages, _ARROW_COLUMNS, "message frame")
+    ordered = messages.select(_ARROW_COLUMNS).sort("sent_ps", "source", "destination", "index")
+    return [Arrow(*row) for row in ordered.iter_rows()]
+
+
+def picture(
+    timeline: pl.DataFrame,
+    messages: pl.DataFrame | None,
+    most_ranks: int = 64,
+    most_bars: int = 4000,
+    most_arrows: int = 1000,
+) -> Picture:
+    """The part of a run that fits a drawing; what is left out stands in its notes.
+
+    Raises:
+        FrameError: when columns are missing or the timeline is empty.
+    """
+    _require(timeline, _BAR_COLUMNS, "timeline")
+    if timeline.is_empty():
+        raise FrameError("the timeline is empty: nothing to draw")
+    every = sorted(timeline["rank"].unique().to_list())
+    ranks = every[:most_ranks]
+    notes = []
+    if len(ranks) < len(every):
+        notes.append(f"The first {len(ranks)} of {len(every)} ranks are drawn.")
+    kept = bars(timeline.filter(pl.col("rank").is_in(ranks)))
+    shown = sorted(kept, key=lambda bar: (bar.start_ps, bar.rank))[:most_bars]
+    if len(shown) < len(kept):
+        notes.append(f"The first {len(shown)} of {len(kept)} ops are drawn.")
+    inside = [a for a in arrows(messages) if a.source in ranks and a.destination in ranks]
+    drawn = inside[:most_arrows]
+    if len(drawn) < len(inside):
+        notes.append(f"The first {len(drawn)} of {len(inside)} messages are drawn.")
+    ends = [bar.end_ps for bar in shown] + [arrow.received_ps for arrow in drawn]
+    return Picture(tuple(shown), tuple(drawn), tuple(ranks), max(ends, default=0), tuple(notes))
+
+
+def steps(ops: list[Bar]) -> Iterator[tuple[Bar, list[Bar]]]:
+    """The ops of one rank, taken together by step: a bar around each step, and its ops."""
+    group: list[Bar] = []
+    for bar in ops:
+        if group and bar.step != group[0].step:
+            yield _around(group), group
+            group = []
+        group.append(bar)
+    if group:
+        yield _around(group), group
+
+
+def _around(group: list[Bar]) -> Bar:
+    first = group[0]
+    end = max(bar.end_ps for bar in group)
+    return Bar(first.rank, first.step, first.name, "step", first.start_ps, end, None, None)
+
+
+def _require(frame: pl.DataFrame, columns: tuple[str, ...], what: str) -> None:
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise FrameError(f"the {what} lacks the columns {', '.join(missing)}")

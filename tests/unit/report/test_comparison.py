@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import io
+
+import polars as pl
+import pytest
+
+from tutti.report import FrameError, comparison_table, decision_table
+from tutti.report.comparison import answer, cases, region_rows
+
+
+def point(algorithm: str, schedule: str, time_ps: int, **more: object) -> dict[str, object]:
+    row: dict[str, object] = {
+        "collective": "all_reduce",
+        "algorithm": algorithm,
+        "schedule": schedule,
+        "ranks": 8,
+        "size_bytes": 8,
+        "datatype": "int64",
+        "model": "postal",
+        "platform": "demo",
+        "time_ps": time_ps,
+        "algbw_bytes_per_s": 8e12 / time_ps,
+        "busbw_bytes_per_s": 14e12 / time_ps,
+        "messages": 24,
+        "message_bytes": 192,
+    }
+    return row | more
+
+
+def test_the_runner_up_is_the_best_of_another_algorithm() -> None:
+    rows = [
+        point("rm", "rm:a8", 100),
+        point("rm", "rm:a2,a4", 110),
+        point("rd", "rd", 150),
+        point("ring", "ring", 900),
+    ]
+    decision = cases(pl.DataFrame(rows))[0].decisions()[(8, 8)]
+    assert decision.winner.schedule == "rm:a8"
+    assert decision.runner_up is not None
+    assert decision.runner_up.schedule == "rd"
+    assert decision.margin == 0.5
+
+
+def test_repetitions_count_by_their_median() -> None:
+    rows = [point("rd", "rd", t, repetition=i) for i, t in enumerate((300, 100, 200))]
+    rows += [point("ring", "ring", 150, repetition=0)]
+    case = cases(pl.DataFrame(rows))[0]
+    rd = case.best()[(8, 8, "rd")]
+    assert (rd.time_ps, rd.least_ps, rd.most_ps, rd.repetitions) == (200, 100, 300, 3)
+    assert case.decisions()[(8, 8)].winner.algorithm == "ring"
+
+
+def test_neighbouring_sizes_with_one_winner_make_one_region() -> None:
+    sizes = {8: (1, 2), 16: (1, 2), 32: (3, 2), 64: (1, 2)}
+    rows = [
+        point(name, name, times[index], size_bytes=size)
+        for size, times in sizes.items()
+        for index, name in enumerate(("one", "two"))
+    ]
+    regions = cases(pl.DataFrame(rows))[0].regions()
+    assert [(r.winner, r.sizes) for r in regions] == [
+        ("one", (8, 16)),
+        ("two", (32, 32)),
+        ("one", (64, 64)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("winner", "loser", "says"),
+    [
+        ((8, 64), (24, 64), "sends less"),
+        ((8, 99), (24, 64), "per message"),
+        ((24, 8), (8, 64), "per byte"),
+        ((56, 448), (24, 192), "overlap"),
+        ((24, 192), (24, 192), "waits less"),
+        ((None, None), (24, 192), ""),
+    ],
+)
+def test_the_reason_follows_from_messages_and_bytes(
+    winner: tuple[int | None, int | None], loser: tuple[int, int], says: str
+) -> None:
+    rows = [
+        point(name, name, time, messages=messages, message_bytes=data)
+        for name, time, (messages, data) in (("a", 100, winner), ("b", 200, loser))
+    ]
+    finding = answer(cases(pl.DataFrame(rows))[0])[0]
+    assert says in finding.why
+
+
+def test_a_tie_is_called_one() -> None:
+    case = cases(pl.DataFrame([point("b", "b", 100), point("a", "a", 100)]))[0]
+    assert case.decisions()[(8, 8)].winner.algorithm == "a"
+    assert "tie" in region_rows(case)[0]["reason"]
+
+
+def test_one_algorithm_alone_wins_without_a_margin() -> None:
+    case = cases(pl.DataFrame([point("a", "a", 100)]))[0]
+    assert "only algorithm" in str(answer(case)[0])
+    assert region_rows(case)[0]["margin"] == "alone"
+
+
+def test_frames_without_rows_or_columns_are_refused() -> None:
+    frame = pl.DataFrame([point("a", "a", 100)])
+    with pytest.raises(FrameError, match="lacks the columns schedule"):
+        cases(frame.drop("schedule"))
+    with pytest.raises(FrameError, match="no rows"):
+        cases(frame.clear())
+
+
+def test_tables_fit_80_columns(comparison: pl.DataFrame) -> None:
+    from rich.console import Console
+
+    for table in (comparison_table(comparison, 64, 8), decision_table(comparison)):
+        text = io.StringIO()
+        Console(width=80, file=text).print(table)
+        lines = text.getvalue().splitlines()
+        assert max(len(line) for line in lines) <= 80
+        assert "…" not in "".join(lines)
+    with pytest.raises(FrameError, match="nothing was compared at 5 ranks"):
+        comparison_table(comparison, 5, 8)
