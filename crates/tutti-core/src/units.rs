@@ -70,6 +70,18 @@ impl Time {
         Time(self.0.saturating_mul(n))
     }
 
+    /// What takes this long at nominal speed takes at `speed`, rounded up; for ever at no speed.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a speed is a measured ratio; the cast saturates, and NaN becomes zero"
+    )]
+    pub fn at_speed(self, speed: f64) -> Time {
+        Time((self.0 as f64 / speed).ceil() as u64)
+    }
+
     /// Parses `"1.34 us"`; units are ps, ns, us, ms and s.
     ///
     /// # Errors

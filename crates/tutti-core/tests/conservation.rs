@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use common::{MODELS, Shaken, model};
 use tutti_core::algorithm::{self, REGISTRY, Request};
 use tutti_core::collective::Collective;
-use tutti_core::engine::{Conditions, LocalCosts, Outcome, Simulation, Timeline};
+use tutti_core::engine::{Activity, Conditions, LocalCosts, Outcome, Ranks, Simulation, Timeline};
 use tutti_core::ids::RankId;
 use tutti_core::network::Model;
 use tutti_core::schedule::{Layout, Schedule, Step};
@@ -18,7 +18,7 @@ fn record(schedule: &dyn Schedule, size: u64, model: &Model, seed: u64) -> (Outc
     let gamma = TimePerByte::parse("0.2 ns/B").unwrap();
     let costs = LocalCosts { gamma, ..LocalCosts::FREE };
     let shaken = Shaken { seed };
-    let conditions = Conditions { disturbance: Some(&shaken), wire: None };
+    let conditions = Conditions { disturbance: Some(&shaken), distance: None };
     let run = Simulation { schedule, layout, model, costs, conditions };
     let (outcome, timeline) = run.run_recorded().unwrap();
     assert_eq!(run.run().unwrap(), outcome, "looking changes nothing");
@@ -117,4 +117,29 @@ fn same_input_same_bits_on_any_number_of_threads() {
     });
     assert!(twice.iter().all(|other| *other == once));
     assert!(once.0.completion_time() > Time::ZERO);
+}
+
+/// A slow rank's local work takes its nominal time over its speed; nobody else's changes.
+#[test]
+fn a_rank_at_half_speed_folds_twice_as_long() {
+    let schedule = algorithm::build("ring", Collective::AllReduce, 4).unwrap();
+    let layout = Layout::of(schedule.shape(), Bytes(4096), 8).unwrap();
+    let gamma = TimePerByte::parse("0.3 ns/B").unwrap();
+    let ranks = Ranks { speeds: vec![1.0, 0.5], ..Ranks::default() };
+    let run = Simulation {
+        schedule: &*schedule,
+        layout,
+        model: &model(&MODELS[5]),
+        costs: LocalCosts { gamma, ..LocalCosts::FREE },
+        conditions: Conditions { disturbance: Some(&ranks), distance: None },
+    };
+    let (_, timeline) = run.run_recorded().unwrap();
+    let folding = |rank: u32| {
+        let spans = timeline.spans.iter().filter(|span| span.activity == Activity::Reduce);
+        spans.filter(|span| span.rank == RankId(rank)).map(|s| s.end - s.start).sum::<Time>()
+    };
+    // Three folds of 1,024 bytes at 0.3 ns.
+    assert_eq!(folding(0).ps(), 3 * 307_200);
+    assert_eq!(folding(1), folding(0).times(2));
+    assert_eq!(folding(2), folding(0));
 }

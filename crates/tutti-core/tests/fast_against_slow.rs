@@ -41,7 +41,7 @@ fn every_algorithm_in_quiet_and_in_noise() {
                 let schedule = (entry.build)(&request).unwrap();
                 agree(&*schedule, 800, Conditions::default());
                 let shaken = Shaken { seed: u64::from(ranks) };
-                agree(&*schedule, 8, Conditions { disturbance: Some(&shaken), wire: None });
+                agree(&*schedule, 8, Conditions { disturbance: Some(&shaken), distance: None });
             }
         }
     }
@@ -89,6 +89,6 @@ proptest! {
         let schedule = random_schedule(ranks, &rounds);
         agree(&schedule, 1000 * 8, Conditions::default());
         let shaken = Shaken { seed };
-        agree(&schedule, 24, Conditions { disturbance: Some(&shaken), wire: None });
+        agree(&schedule, 24, Conditions { disturbance: Some(&shaken), distance: None });
     }
 }

@@ -6,12 +6,19 @@
 mod binomial;
 #[cfg(test)]
 mod check;
+mod choice;
 mod direct;
+mod divide;
+mod hierarchical;
 mod knomial;
 mod recursive_halving_doubling;
+mod recursive_multiplying;
 mod ring;
+pub mod search;
 
 use std::sync::Arc;
+
+pub use recursive_multiplying::stage_bound;
 
 use crate::collective::Collective;
 use crate::schedule::Schedule;
@@ -75,8 +82,11 @@ pub struct Entry {
 pub const REGISTRY: &[Entry] = &[
     binomial::ENTRY,
     direct::ENTRY,
+    hierarchical::SHARDED,
+    hierarchical::LEADER,
     knomial::ENTRY,
     recursive_halving_doubling::ENTRY,
+    recursive_multiplying::ENTRY,
     ring::ENTRY,
 ];
 

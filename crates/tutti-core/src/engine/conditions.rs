@@ -1,6 +1,8 @@
 //! What a run meets besides its schedule and its network: local work, skew, noise, distance.
 
 use crate::ids::RankId;
+use crate::network::Noise;
+use crate::topology::Routes;
 use crate::units::{Bytes, Time, TimePerByte};
 
 /// How long a rank's local ops take.
@@ -48,9 +50,60 @@ pub trait Disturbance: Send + Sync {
 }
 
 /// What the way between two ranks adds to a model that knows no distance.
-pub trait Wire: Send + Sync {
+pub trait Distance: Send + Sync {
     /// The time by which a message of `bytes` arrives later than the model says.
     fn extra(&self, source: RankId, destination: RankId, bytes: Bytes) -> Time;
+}
+
+/// Ranks as they are: noise on them and on the wire, and each with its own speed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ranks {
+    /// Skew and noise.
+    pub noise: Noise,
+    /// Speed of each rank's local work, 1 being nominal; ranks beyond the end are nominal.
+    pub speeds: Vec<f64>,
+}
+
+impl Ranks {
+    /// Whether every rank is nominal and undisturbed.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.noise.is_none() && self.speeds.iter().all(|speed| speed.total_cmp(&1.0).is_eq())
+    }
+}
+
+impl Disturbance for Ranks {
+    fn start(&self, rank: RankId) -> Time {
+        self.noise.on_start(rank)
+    }
+
+    fn before_step(&self, rank: RankId, step: u32) -> Time {
+        self.noise.on_step(rank, step)
+    }
+
+    fn on_message(&self, rank: RankId, step: u32, index: u32) -> Time {
+        self.noise.on_message(rank, step, index)
+    }
+
+    fn local(&self, rank: RankId, nominal: Time) -> Time {
+        self.speeds.get(rank.index()).map_or(nominal, |&speed| nominal.at_speed(speed))
+    }
+}
+
+/// The way through a topology: every hop's latency, and the slowest link where it is slower than what
+/// the model charges per byte anyway. No message is in another's way.
+pub struct Routed<'a> {
+    /// The routes; its first NPUs are the ranks.
+    pub routes: &'a Routes,
+    /// What the model itself charges per byte.
+    pub included: TimePerByte,
+}
+
+impl Distance for Routed<'_> {
+    fn extra(&self, source: RankId, destination: RankId, bytes: Bytes) -> Time {
+        let way = self.routes.pair(source, destination);
+        way.latency + (way.bottleneck.of(bytes) - self.included.of(bytes))
+    }
 }
 
 /// What gets in the way of a run; the default is nothing.
@@ -59,7 +112,7 @@ pub struct Conditions<'a> {
     /// Skew, noise and slow ranks.
     pub disturbance: Option<&'a dyn Disturbance>,
     /// Distance between ranks.
-    pub wire: Option<&'a dyn Wire>,
+    pub distance: Option<&'a dyn Distance>,
 }
 
 impl Conditions<'_> {
@@ -83,6 +136,6 @@ impl Conditions<'_> {
     pub(super) fn late(&self, from: (RankId, u32, u32), to: RankId, bytes: Bytes) -> Time {
         let (rank, step, index) = from;
         let noise = self.disturbance.map_or(Time::ZERO, |d| d.on_message(rank, step, index));
-        noise + self.wire.map_or(Time::ZERO, |w| w.extra(rank, to, bytes))
+        noise + self.distance.map_or(Time::ZERO, |d| d.extra(rank, to, bytes))
     }
 }

@@ -20,7 +20,7 @@ pub mod oracle;
 mod probe;
 mod record;
 
-pub use conditions::{Conditions, Disturbance, LocalCosts, Wire};
+pub use conditions::{Conditions, Distance, Disturbance, LocalCosts, Ranks, Routed};
 pub use error::{EngineError, Waiting};
 pub use probe::{Probe, Silent, TimelineProbe};
 pub use record::{Activity, MessageRecord, Outcome, Span, Timeline};

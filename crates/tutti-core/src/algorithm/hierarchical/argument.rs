@@ -1,0 +1,215 @@
+//! The argument of a hierarchical algorithm.
+//!
+//! ```text
+//! argument   = sizes [ ":" algorithms ]
+//! sizes      = size "x" size { "x" size }        innermost first; their product is the rank count
+//! algorithms = algorithm { "/" algorithm }       one for all, one per level, or one per phase
+//! algorithm  = notation | "(" notation ")"       `name` or `name:argument`
+//! ```
+//!
+//! One algorithm per level, innermost first, is used for every collective that its level performs. An
+//! all_reduce or a barrier can also name one per phase: they stand in the order of the phases: for two levels `8x16:ring/direct/ring` is
+//! reduce_scatter inside, all_reduce across, all_gather inside; for three levels there are five. An
+//! algorithm whose own argument holds a `/` stands in parentheses, so hierarchies nest. Without
+//! algorithms every level takes `ring` (leaders: `binomial`).
+
+use crate::collective::Collective;
+
+/// What is wrong, and at which byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Misfit {
+    pub(super) at: usize,
+    pub(super) problem: String,
+}
+
+/// The notation of an algorithm, and at which byte it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Named<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+}
+
+/// An argument that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Levels<'a> {
+    /// At least two, each at least two.
+    pub(super) sizes: Vec<u32>,
+    /// As they stand there; empty when none were given.
+    pub(super) algorithms: Vec<Named<'a>>,
+}
+
+/// Reads the argument as far as it can be without knowing the rank count.
+pub(super) fn read(argument: &str) -> Result<Levels<'_>, Misfit> {
+    let (sizes, algorithms) = match argument.split_once(':') {
+        Some((sizes, rest)) => (sizes, read_algorithms(rest, sizes.len() + 1)?),
+        None => (argument, Vec::new()),
+    };
+    Ok(Levels { sizes: read_sizes(sizes)?, algorithms })
+}
+
+/// Whether the sizes make up the ranks.
+pub(super) fn fits(sizes: &[u32], ranks: u32) -> Result<(), Misfit> {
+    let product = sizes.iter().fold(1u64, |product, &size| product.saturating_mul(size.into()));
+    if product == u64::from(ranks) {
+        return Ok(());
+    }
+    let sizes = sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+    misfit(0, format!("{sizes} is {product} ranks: expected sizes whose product is {ranks}"))
+}
+
+/// Spreads what was named over the phases; empty when nothing was.
+pub(super) fn one_per_phase<'a>(
+    named: Vec<Named<'a>>,
+    phases: &[(Collective, usize)],
+    levels: usize,
+    argument: &str,
+) -> Result<Vec<Named<'a>>, Misfit> {
+    if named.is_empty() || named.len() == phases.len() && phases.len() > levels {
+        return Ok(named);
+    }
+    if let [all] = named[..] {
+        return Ok(vec![all; phases.len()]);
+    }
+    if named.len() == levels {
+        return Ok(phases.iter().map(|&(_, level)| named[level]).collect());
+    }
+    let most = phases.len().max(levels);
+    let at = named.get(most).map_or(argument.len(), |surplus| surplus.at);
+    let count = named.len();
+    let order = phases.iter().map(|(kind, level)| format!("{kind} on level {level}"));
+    let order = order.collect::<Vec<_>>().join(", ");
+    let expected = if most > levels {
+        format!("1 (for all), {levels} (one per level) or {most} ({order})")
+    } else {
+        format!("1 (for all) or {levels} (one per level)")
+    };
+    misfit(at, format!("there are {count} algorithms: expected {expected}"))
+}
+
+fn read_sizes(text: &str) -> Result<Vec<u32>, Misfit> {
+    let mut sizes = Vec::new();
+    let mut at = 0;
+    for part in text.split('x') {
+        let digits = part.trim();
+        let start = at + (part.len() - part.trim_start().len());
+        let number = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse());
+        match number {
+            Some(Ok(0 | 1)) => return misfit(start, "a level has at least 2 ranks".to_owned()),
+            Some(Ok(size)) => sizes.push(size),
+            _ => {
+                let problem =
+                    format!("`{digits}` is no size of a level: expected sizes as in `8x16`");
+                return misfit(start, problem);
+            }
+        }
+        at += part.len() + 1;
+    }
+    if sizes.len() < 2 {
+        let problem = "there is one level: expected at least two, as in `8x16`".to_owned();
+        return misfit(text.len(), problem);
+    }
+    Ok(sizes)
+}
+
+/// Splits at the slashes that stand in no parentheses; `offset` is where `text` stands.
+fn read_algorithms(text: &str, offset: usize) -> Result<Vec<Named<'_>>, Misfit> {
+    let mut algorithms = Vec::new();
+    let mut open = Vec::new();
+    let mut start = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => open.push(at),
+            b')' if open.pop().is_none() => {
+                return misfit(
+                    offset + at,
+                    "this `)` closes nothing: expected a `(` before".to_owned(),
+                );
+            }
+            b'/' if open.is_empty() => {
+                algorithms.push(read_algorithm(&text[start..at], offset + start)?);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if let Some(at) = open.pop() {
+        return misfit(offset + at, "this `(` is never closed: expected a `)`".to_owned());
+    }
+    algorithms.push(read_algorithm(&text[start..], offset + start)?);
+    Ok(algorithms)
+}
+
+fn read_algorithm(text: &str, offset: usize) -> Result<Named<'_>, Misfit> {
+    let mut at = offset + (text.len() - text.trim_start().len());
+    let mut text = text.trim();
+    if let Some(inside) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+        at += 1 + (inside.len() - inside.trim_start().len());
+        text = inside.trim();
+    }
+    if text.is_empty() {
+        return misfit(at, "there is no algorithm: expected one such as `ring`".to_owned());
+    }
+    Ok(Named { text, at })
+}
+
+fn misfit<T>(at: usize, problem: String) -> Result<T, Misfit> {
+    Err(Misfit { at, problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{AlgorithmError, build};
+
+    #[test]
+    fn sizes_and_algorithms_are_read_with_their_places() {
+        let levels = read("8 x 16: ring/(hierarchical:2x8:a/b) / knomial:3").unwrap();
+        let named = |text, at| Named { text, at };
+        assert_eq!(levels.sizes, [8, 16]);
+        assert_eq!(
+            levels.algorithms,
+            [named("ring", 8), named("hierarchical:2x8:a/b", 14), named("knomial:3", 38)]
+        );
+    }
+
+    #[test]
+    fn errors_point_at_the_byte() {
+        let cases = [
+            ("", 0, "`` is no size"),
+            ("8", 1, "one level"),
+            ("8x", 2, "`` is no size"),
+            ("8xa:ring", 2, "`a` is no size"),
+            ("8x+2", 2, "`+2` is no size"),
+            ("8x99999999999:ring", 2, "`99999999999` is no size"),
+            ("1x16", 0, "at least 2 ranks"),
+            ("2x8x0", 4, "at least 2 ranks"),
+            ("4x4", 0, "4x4 is 16 ranks: expected sizes whose product is 8"),
+            ("65536x65536x65536x65536x2", 0, "is 18446744073709551615 ranks"),
+            ("2x4:", 4, "no algorithm"),
+            ("2x4:ring//ring", 9, "no algorithm"),
+            ("2x4:ring/( )/ring", 11, "no algorithm"),
+            ("2x4:ring/(ring", 9, "never closed"),
+            ("2x4:ring)/ring", 8, "closes nothing"),
+            (
+                "2x2x2:ring/ring",
+                15,
+                "there are 2 algorithms: expected 1 (for all), 3 (one per level) or 5",
+            ),
+            ("2x4:ring/ring/ring/ring", 19, "there are 4 algorithms"),
+            ("2x4:ring/rong", 9, "level 1: there is no algorithm `rong`"),
+            ("2x4:ring/binomial:3", 18, "level 1: `3` does not fit binomial"),
+            ("2x4:binomial/ring/ring", 4, "level 0: binomial does not perform reduce_scatter"),
+            ("2x4:ring/(knomial: x)/ring", 19, "level 1: ` x` does not fit knomial"),
+            ("2x4:ring/(hierarchical:2x3)/ring", 23, "level 1: `2x3` does not fit hierarchical"),
+        ];
+        for (argument, place, part) in cases {
+            let notation = format!("hierarchical:{argument}");
+            match build(&notation, Collective::AllReduce, 8).err() {
+                Some(AlgorithmError::Argument { at, problem, .. }) => {
+                    assert!(at == place && problem.contains(part), "{argument}: {at}: {problem}");
+                }
+                other => panic!("{argument}: {other:?}"),
+            }
+        }
+    }
+}
