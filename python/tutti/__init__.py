@@ -12,13 +12,14 @@ from tutti import errors
 from tutti._core import __version__
 
 # `tutti.schedule` is a function and a module; the function must be there first.
-from tutti.schedule import Schedule, algorithms, schedule
+from tutti.schedule import Schedule, ScheduleBuilder, algorithms, schedule
 
 if TYPE_CHECKING:
     from tutti.units import Size, Time, TimePerByte
 
 __all__ = [
     "Schedule",
+    "ScheduleBuilder",
     "Size",
     "Time",
     "TimePerByte",

@@ -123,6 +123,12 @@ class LayoutError(TuttiError, ValueError):
             "The size is no whole number of elements of the datatype.",
             "choose a size that is a multiple of the datatype's size; sizes are never rounded",
         ),
+        "unequal_parts": Kind(
+            "An all_to_all whose parts would differ between ranks.",
+            "choose a size that is a multiple of ranks x datatype",
+        ),
+        "barrier_with_data": Kind("A barrier of more than no bytes.", 'its size is "0 B"'),
+        "unknown_datatype": Kind("No datatype has that name.", "names are those of numpy"),
         "empty_element": Kind("A datatype of no bytes.", "give a datatype of at least one byte"),
         "no_chunks": Kind("A payload divided into no chunks.", "give at least one chunk"),
     }
@@ -157,16 +163,85 @@ class AlgorithmError(TuttiError, ValueError):
 
 
 class ScheduleError(TuttiError, ValueError):
-    """A schedule asked for a rank or a step that it does not have, or built wrongly."""
+    """A schedule that cannot be built, or a rank or step that it does not have."""
 
     kinds: ClassVar[dict[str, Kind]] = {
         "no_such_rank": Kind("The rank is not one of the schedule's.", "ranks count from 0"),
         "no_such_step": Kind("The rank has fewer steps.", "steps count from 0"),
+        "no_ranks": Kind("A schedule for no ranks.", "give at least one rank"),
+        "too_many_ranks": Kind("More ranks than ids can count.", "ask for fewer ranks"),
+        "no_chunks": Kind("A payload divided into no chunks.", "give at least one chunk"),
+        "rank_outside": Kind("An op of a rank that is none.", "ranks count from 0"),
+        "backward_chunks": Kind(
+            "A run of chunks that ends before it starts.", "chunks are given as start and end"
+        ),
+        "slot_outside": Kind("More slots than can be counted.", "number slots from 0"),
+        "bad_name": Kind(
+            "A name that would not survive being written to a file.",
+            "one line without leading or trailing blanks",
+        ),
+        "wrong_root": Kind("The root is not one of the ranks.", "ranks count from 0"),
+        "no_such_chunks": Kind(
+            "Chunks that are neither one number nor a run.",
+            "chunk=2 is one chunk, chunks=(0, 4) the run 0, 1, 2, 3",
+        ),
     }
 
 
-class NotationError(ScheduleError):
-    """A text that is no schedule; the message points at the place."""
+class TextError(ScheduleError):
+    """A text that is no schedule; ``line`` counts from 1."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "malformed": Kind("A line that cannot be read.", "the message says what was expected"),
+        "duration": Kind("A duration that cannot be read.", 'write it like "1.5 us"'),
+        "refused": Kind("An op that the schedule cannot have.", "the message says why"),
+        "missing_header": Kind("A header line is missing.", "it comes before the first rank"),
+        "second_header": Kind("A header line is there twice.", "leave one of them out"),
+        "rank_order": Kind("A rank stands after a higher one.", "put ranks in ascending order"),
+        "outside_step": Kind("An op stands before any step.", "start with `rank` and `step` lines"),
+        "op_order": Kind(
+            "An op stands too late in its step.",
+            "start a new step, or put sends first, then recvs, then local ops",
+        ),
+    }
+
+
+class ModelError(TuttiError, ValueError):
+    """A network model that does not exist, or parameters that make no model."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "unknown": Kind("No network model has that name.", "the message lists them"),
+        "unknown_parameter": Kind("The model has no such parameter.", "the message lists them"),
+        "missing": Kind("A parameter without a default was not given.", "give it"),
+        "given_twice": Kind("The same parameter more than once.", "leave one of them out"),
+        "value": Kind(
+            "The value is no quantity of the parameter's kind.", "write a number and a unit"
+        ),
+        "not_a_count": Kind("A count that is no whole number.", "write a whole number"),
+        "count_too_small": Kind("A count below what makes sense.", "the message names the least"),
+        "takes_no_time": Kind(
+            "Messages would take no time at all.", "give at least one of the parameters"
+        ),
+        "later_costs_more": Kind(
+            "Later messages of a burst would cost more than its first.", "were the two swapped?"
+        ),
+    }
+
+
+class NoiseError(TuttiError, ValueError):
+    """A disturbance that cannot be: a distribution, or the speed of a rank."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "malformed": Kind("The text is no distribution.", "the message lists the forms"),
+        "unknown": Kind("No distribution has that name.", "the message lists them"),
+        "arguments": Kind("Too few or too many times.", "the message says how many"),
+        "value": Kind("An argument is no time.", "write a number and a unit"),
+        "inverted": Kind("The bounds are the wrong way round.", "give the lower one first"),
+        "no_samples": Kind("A recorded distribution without samples.", "give at least one"),
+        "speed": Kind(
+            "A speed that is zero, negative or no number.", "1 is nominal, 0.5 half as fast"
+        ),
+    }
 
 
 class TopologyError(TuttiError, ValueError):
@@ -191,13 +266,33 @@ class VerificationError(TuttiError):
 
 
 class SimulationError(TuttiError):
-    """A simulation that cannot be started or gives no result."""
+    """A simulation that gives no result."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+    kinds: ClassVar[dict[str, Kind]] = {
+        "unreceived": Kind(
+            "Messages are sent that nobody receives.", "verify() names the schedule's mistake"
+        ),
+        "no_such_rank": Kind(
+            "A message goes to a rank that does not exist.", "verify() names the schedule's mistake"
+        ),
+        "nothing_moved": Kind("The schedule sends no message.", "is it the schedule you meant?"),
+        "wrong_layout": Kind(
+            "The payload is divided into other chunks than the schedule's.",
+            "lay the payload out for this schedule",
+        ),
+        "time_overflow": Kind("A run longer than time can count.", "check the units"),
+    }
 
 
 class DeadlockError(SimulationError):
-    """A simulation that cannot finish: the message says who waits for whom."""
+    """A simulation that cannot finish; ``waiting`` lists rank, step and the ranks it waits for."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "deadlock": Kind(
+            "Ranks wait for messages that nobody sends.", "verify() names the schedule's mistake"
+        ),
+    }
 
 
 def all_errors() -> list[type[TuttiError]]:

@@ -7,14 +7,36 @@ they are asked for, so a schedule of a million ranks costs nothing until someone
 >>> ring.steps(0)
 6
 >>> ring.ops(0, 0)[0]
-send 3 of slot 0 to rank 1
+send data[3] to 1
+
+A schedule of one's own is written rank by rank; a rank's ops gather into steps by themselves:
+
+>>> builder = ScheduleBuilder("all_reduce", ranks=2)
+>>> for rank in range(2):
+...     builder.rank(rank).send(1 - rank).recv(1 - rank, slot=1).reduce(0, [0, 1])
+<RankProgram of rank 0>
+<RankProgram of rank 1>
+>>> builder.build()
+<Schedule explicit: all_reduce on 2 ranks>
 """
 
 from __future__ import annotations
 
-from tutti import _core
+import html
+from typing import TYPE_CHECKING, Self
 
-__all__ = ["Op", "Schedule", "algorithms", "schedule"]
+from tutti import _core
+from tutti.errors import ScheduleError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.units import Time
+
+__all__ = ["Op", "RankProgram", "Schedule", "ScheduleBuilder", "algorithms", "schedule"]
+
+_SHOWN_RANKS = 8
+_SHOWN_STEPS = 16
 
 Op = _core.Op
 
@@ -87,8 +109,211 @@ class Schedule:
         """
         return self._core.step_name(rank, step)
 
+    def to_text(self) -> str:
+        """The text form: every op on its line, readable by people and by :meth:`from_text`."""
+        return self._core.to_text()
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Reads the text form.
+
+        Raises:
+            TextError: the text is no schedule; the message names the line.
+        """
+        return cls(_core.Schedule.from_text(text))
+
+    @property
+    def core(self) -> _core.Schedule:
+        """The core's schedule."""
+        return self._core
+
     def __repr__(self) -> str:
         return f"<Schedule {self.name}: {self.collective} on {self.ranks} ranks>"
+
+    def _repr_html_(self) -> str:
+        """The first ranks and steps as a table, for notebooks."""
+        ranks = range(min(self.ranks, _SHOWN_RANKS))
+        steps = min(max(self.steps(rank) for rank in ranks), _SHOWN_STEPS)
+        head = "".join(f"<th>rank {rank}</th>" for rank in ranks)
+        rows = "".join(
+            f"<tr><th>{step}</th>{''.join(self._cell(rank, step) for rank in ranks)}</tr>"
+            for step in range(steps)
+        )
+        title = f"<b>{html.escape(self.name)}</b>: {self.collective} on {self.ranks} ranks"
+        return f"<p>{title}</p><table><tr><th>step</th>{head}</tr>{rows}</table>"
+
+    def _cell(self, rank: int, step: int) -> str:
+        ops = self.ops(rank, step) if step < self.steps(rank) else []
+        return f"<td>{'<br>'.join(html.escape(str(op)) for op in ops)}</td>"
+
+
+class ScheduleBuilder:
+    """Builds a schedule of one's own, op by op.
+
+    A rank's ops gather into steps: within a step sends come first, then receives, then local ops;
+    an op that would have to go back in that order starts a new step, and so does a receive into
+    what the step sends. What looks sequential is therefore sequential, and a send that is followed
+    by a receive is an exchange.
+    """
+
+    __slots__ = ("_core", "_ranks")
+
+    def __init__(
+        self,
+        collective: str,
+        *,
+        ranks: int,
+        chunks: int = 1,
+        root: int = 0,
+        name: str = "explicit",
+        result: int = 0,
+    ) -> None:
+        """Starts an empty schedule.
+
+        Args:
+            collective: what it is meant to do, such as ``"all_reduce"``.
+            ranks: how many ranks take part.
+            chunks: how many equal chunks the payload is divided into.
+            root: the root of a rooted collective.
+            name: its name in results.
+            result: the slot that holds the result afterwards.
+
+        Raises:
+            AlgorithmError: there is no such collective.
+        """
+        self._core = _core.ScheduleBuilder(name, collective, ranks, chunks, root=root)
+        self._core.result(result)
+        self._ranks = ranks
+
+    def rank(self, rank: int) -> RankProgram:
+        """The program of one rank, to which ops are added.
+
+        Raises:
+            ScheduleError: there is no such rank.
+        """
+        if not 0 <= rank < self._ranks:
+            message = f"there is no rank {rank}: the schedule has ranks 0 to {self._ranks - 1}"
+            raise ScheduleError(message, kind="no_such_rank", fields={"rank": rank})
+        return RankProgram(self._core, rank)
+
+    def build(self) -> Schedule:
+        """The schedule; it is not verified yet.
+
+        Raises:
+            ScheduleError: the first mistake that was made on the way.
+        """
+        return Schedule(self._core.build())
+
+
+class RankProgram:
+    """The program of one rank; every call adds an op at its end and returns the program.
+
+    Chunks are given as ``chunk=2`` for one or ``chunks=(0, 4)`` for the run 0, 1, 2, 3; chunk 0
+    otherwise. Slot 0 holds the rank's own data, the others are scratch.
+    """
+
+    __slots__ = ("_core", "_rank")
+
+    def __init__(self, core: _core.ScheduleBuilder, rank: int) -> None:
+        """Use :meth:`ScheduleBuilder.rank`."""
+        self._core = core
+        self._rank = rank
+
+    def send(
+        self,
+        to: int,
+        *,
+        chunk: int | None = None,
+        chunks: tuple[int, int] | None = None,
+        slot: int = 0,
+    ) -> Self:
+        """Sends chunks of ``slot`` to rank ``to``."""
+        self._core.send(self._rank, to, slot, _run(chunk, chunks))
+        return self
+
+    def recv(
+        self,
+        source: int,
+        *,
+        chunk: int | None = None,
+        chunks: tuple[int, int] | None = None,
+        slot: int = 0,
+    ) -> Self:
+        """Receives chunks from rank ``source`` into ``slot``."""
+        self._core.recv(self._rank, source, slot, _run(chunk, chunks))
+        return self
+
+    def reduce(
+        self,
+        into: int,
+        operands: Sequence[int],
+        *,
+        chunk: int | None = None,
+        chunks: tuple[int, int] | None = None,
+    ) -> Self:
+        """Folds the slots ``operands``, left to right, into the slot ``into``."""
+        self._core.reduce(self._rank, into, operands, _run(chunk, chunks))
+        return self
+
+    def copy(
+        self,
+        slot: int,
+        into: int,
+        *,
+        chunk: int | None = None,
+        chunks: tuple[int, int] | None = None,
+        to: int | None = None,
+    ) -> Self:
+        """Copies chunks of ``slot`` to ``into``, from chunk ``to`` on (the same chunks if None)."""
+        run = _run(chunk, chunks)
+        self._core.copy(self._rank, slot, run, into, run[0] if to is None else to)
+        return self
+
+    def compute(self, duration: str | Time) -> Self:
+        """Does the application's own work, such as ``"1.5 us"`` of it.
+
+        Raises:
+            UnitError: the duration cannot be read.
+        """
+        self._core.compute(self._rank, _picoseconds(duration))
+        return self
+
+    def sleep(self, duration: str | Time) -> Self:
+        """Waits.
+
+        Raises:
+            UnitError: the duration cannot be read.
+        """
+        self._core.sleep(self._rank, _picoseconds(duration))
+        return self
+
+    def step(self, name: str = "") -> Self:
+        """Starts a new step, under a name for drawings."""
+        self._core.step(self._rank, name)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<RankProgram of rank {self._rank}>"
+
+
+def _run(chunk: int | None, chunks: tuple[int, int] | None) -> tuple[int, int]:
+    """A run of chunks from either way to give it."""
+    if chunk is not None and chunks is not None:
+        message = f"both chunk={chunk} and chunks={chunks} are given: expected one of them"
+        raise ScheduleError(message, kind="no_such_chunks")
+    if chunks is None:
+        chunk = chunk or 0
+        chunks = (chunk, chunk + 1)
+    if chunks[0] < 0 or chunks[1] >= 1 << 32:
+        message = f"there are no chunks {chunks[0]} to {chunks[1]}: they count from 0"
+        raise ScheduleError(message, kind="no_such_chunks")
+    return chunks
+
+
+def _picoseconds(duration: str | Time) -> int:
+    from tutti.units import Time
+
+    return Time.of_any(duration).ps
 
 
 def schedule(algorithm: str, *, collective: str, ranks: int, root: int = 0) -> Schedule:

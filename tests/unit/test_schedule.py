@@ -14,9 +14,9 @@ def test_ring_is_laid_out_as_it_is_drawn() -> None:
     assert (ring.ranks, ring.chunks, ring.slots, ring.result) == (4, 4, 2, 0)
     assert [ring.steps(rank) for rank in range(4)] == [6] * 4  # 2 (n - 1)
     assert [repr(op) for op in ring.ops(0, 0)] == [
-        "send 3 of slot 0 to rank 1",
-        "recv 2 into slot 1 from rank 3",
-        "reduce 2 into slot 0 = 1 + 0",
+        "send data[3] to 1",
+        "recv s1[2] from 3",
+        "reduce data[2] = s1 + data",
     ]
     send, recv, reduce = ring.ops(0, 0)
     assert (send.kind, send.peer, send.chunks, send.operands) == ("send", 1, (3, 4), None)
@@ -60,3 +60,68 @@ def test_every_algorithm_describes_itself() -> None:
         assert entry.ranks
         assert entry.collectives
         assert any(entry.claims(collective, 8) for collective in entry.collectives)
+
+
+def exchange() -> tutti.ScheduleBuilder:
+    builder = tutti.ScheduleBuilder("all_reduce", ranks=2, name="exchange")
+    for rank in range(2):
+        program = builder.rank(rank).step("exchange").send(1 - rank).recv(1 - rank, slot=1)
+        program.reduce(0, [0, 1]).compute("1.5 us").sleep("3 ns").copy(0, into=1)
+    return builder
+
+
+def test_a_schedule_is_built_op_by_op() -> None:
+    built = exchange().build()
+    assert (built.name, built.ranks, built.chunks, built.slots) == ("exchange", 2, 1, 2)
+    assert [built.steps(rank) for rank in range(2)] == [1, 1]
+    assert [str(op) for op in built.ops(1, 0)] == [
+        "send data[0] to 0",
+        "recv s1[0] from 0",
+        "reduce data[0] = data + s1",
+        "compute 1.5 us",
+        "sleep 3 ns",
+        "copy data[0] to s1[0]",
+    ]
+    assert built.step_name(0, 0) == "exchange"
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in tutti.algorithms()])
+def test_the_text_form_reads_back(name: str) -> None:
+    schedule = tutti.schedule(name, collective=collective_of(name), ranks=8)
+    text = schedule.to_text()
+    again = tutti.Schedule.from_text(text)
+    assert again.to_text() == text
+    assert (again.name, again.ranks) == (schedule.name, 8)
+
+
+def collective_of(name: str) -> str:
+    entry = next(entry for entry in tutti.algorithms() if entry.name == name)
+    return next(c for c in entry.collectives if entry.claims(c, 8))
+
+
+def test_a_text_that_is_no_schedule_names_its_line() -> None:
+    text = exchange().build().to_text().replace("recv", "receive", 1)
+    with pytest.raises(errors.TextError, match="line 12: `receive") as caught:
+        tutti.Schedule.from_text(text)
+    assert caught.value.line == 12
+
+
+def test_mistakes_in_building_are_refused() -> None:
+    builder = tutti.ScheduleBuilder("all_reduce", ranks=2, chunks=4)
+    with pytest.raises(errors.ScheduleError, match="no rank 2"):
+        builder.rank(2)
+    with pytest.raises(errors.ScheduleError, match="one of them"):
+        builder.rank(0).send(1, chunk=0, chunks=(0, 2))
+    with pytest.raises(errors.UnitError):
+        builder.rank(0).compute("5")
+    builder.rank(0).send(1, chunks=(3, 1))
+    with pytest.raises(errors.ScheduleError, match=r"3\.\.1"):
+        builder.build()
+    with pytest.raises(errors.ScheduleError, match="at least one rank"):
+        tutti.ScheduleBuilder("all_reduce", ranks=0).build()
+
+
+def test_notebooks_show_a_table() -> None:
+    shown = exchange().build()._repr_html_()
+    assert "send data[0] to 1" in shown
+    assert shown.count("<tr>") == 2

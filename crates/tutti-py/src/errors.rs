@@ -6,9 +6,12 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tutti_core::algorithm::AlgorithmError;
+use tutti_core::engine::{EngineError, Waiting};
 use tutti_core::ids::RankId;
-use tutti_core::schedule::LayoutError;
-use tutti_core::units::{Bytes, UnitError};
+use tutti_core::network::{ModelError, NoiseError};
+use tutti_core::schedule::text::TextError;
+use tutti_core::schedule::{ExplicitError, LayoutError, Slot};
+use tutti_core::units::{Bytes, Time, UnitError};
 
 /// A value that an error carries, as Python sees it.
 trait Field {
@@ -33,33 +36,44 @@ field! {
     u64 => |value| *value,
     usize => |value| *value,
     RankId => |value| value.0,
+    Slot => |value| value.0,
     Bytes => |value| value.0,
+    Time => |value| value.ps(),
+    (&'static str, Time) => |value| (value.0, value.1.ps()),
+    UnitError => |value| value.to_string(),
+    ExplicitError => |value| value.to_string(),
+    Vec<Waiting> => |value| value.iter().map(waiting).collect::<Vec<_>>(),
+}
+
+/// Who waits, in which step, on whom.
+fn waiting(waiting: &Waiting) -> (u32, u32, Vec<u32>) {
+    (waiting.rank.0, waiting.step, waiting.on.iter().map(|peer| peer.0).collect())
 }
 
 /// An error enum of the core, taken apart for Python.
 pub(crate) trait Refusal: std::fmt::Display {
-    /// The class in `tutti.errors`.
-    const CLASS: &'static str;
-    /// Every kind there is.
-    const KINDS: &'static [&'static str];
-    /// The variant's name in snake case.
-    fn kind(&self) -> &'static str;
+    /// The class in `tutti.errors` and the kind of every variant.
+    const KINDS: &'static [(&'static str, &'static str)];
+    /// The class and the kind of this one.
+    fn kind(&self) -> (&'static str, &'static str);
     /// The variant's fields.
     fn fields(&self, fields: &Bound<'_, PyDict>) -> PyResult<()>;
 }
 
-/// Lists an enum's variants, with the kind and the fields of each; a variant that is missing here
-/// does not compile.
+/// Lists an enum's variants, with the kind and the fields of each, and the class where it is not that
+/// of the others; a variant that is missing here does not compile.
 macro_rules! refusal {
     ($error:ident as $class:literal {
-        $($variant:ident { $($field:ident),* } => $kind:literal,)*
+        $($variant:ident { $($field:ident),* } => $kind:literal $(of $own:literal)?,)*
     }) => {
         impl Refusal for $error {
-            const CLASS: &'static str = $class;
-            const KINDS: &'static [&'static str] = &[$($kind),*];
+            const KINDS: &'static [(&'static str, &'static str)] =
+                &[$((refusal!(@class $class $($own)?), $kind)),*];
 
-            fn kind(&self) -> &'static str {
-                match self { $($error::$variant { .. } => $kind,)* }
+            fn kind(&self) -> (&'static str, &'static str) {
+                match self {
+                    $($error::$variant { .. } => (refusal!(@class $class $($own)?), $kind),)*
+                }
             }
 
             fn fields(&self, fields: &Bound<'_, PyDict>) -> PyResult<()> {
@@ -72,6 +86,8 @@ macro_rules! refusal {
             }
         }
     };
+    (@class $class:literal) => { $class };
+    (@class $class:literal $own:literal) => { $own };
 }
 
 refusal! { UnitError as "UnitError" {
@@ -87,7 +103,31 @@ refusal! { UnitError as "UnitError" {
 refusal! { LayoutError as "LayoutError" {
     PartialElement { size, element } => "partial_element",
     EmptyElement {} => "empty_element",
+    UnequalParts { size, ranks, element } => "unequal_parts",
+    BarrierWithData { size } => "barrier_with_data",
     NoChunks {} => "no_chunks",
+}}
+
+refusal! { ExplicitError as "ScheduleError" {
+    NoRanks {} => "no_ranks",
+    TooManyRanks { ranks } => "too_many_ranks",
+    NoChunks {} => "no_chunks",
+    RankOutside { rank, op, last } => "rank_outside",
+    BackwardChunks { rank, op, start, end } => "backward_chunks",
+    SlotOutside { slot } => "slot_outside",
+    BadName { name } => "bad_name",
+    WrongRoot { root, last } => "wrong_root",
+}}
+
+refusal! { TextError as "TextError" {
+    Malformed { line, text, expected } => "malformed",
+    Duration { line, source } => "duration",
+    Refused { line, source } => "refused",
+    MissingHeader { line, key } => "missing_header",
+    SecondHeader { line, key } => "second_header",
+    RankOrder { line, rank, before } => "rank_order",
+    OutsideStep { line, text } => "outside_step",
+    OpOrder { line, text } => "op_order",
 }}
 
 refusal! { AlgorithmError as "AlgorithmError" {
@@ -100,13 +140,50 @@ refusal! { AlgorithmError as "AlgorithmError" {
     Argument { name, argument, at, problem } => "argument",
 }}
 
+refusal! { ModelError as "ModelError" {
+    Unknown { name, known } => "unknown",
+    UnknownParameter { model, parameter, known } => "unknown_parameter",
+    Missing { model, parameter, kind, meaning } => "missing",
+    GivenTwice { model, parameter } => "given_twice",
+    Value { model, parameter, problem } => "value",
+    NotACount { model, parameter, text } => "not_a_count",
+    CountTooSmall { model, parameter, least } => "count_too_small",
+    TakesNoTime { model, parameters } => "takes_no_time",
+    LaterCostsMore { model, later, first } => "later_costs_more",
+}}
+
+refusal! { NoiseError as "NoiseError" {
+    Malformed { text } => "malformed",
+    Unknown { name } => "unknown",
+    Arguments { text, given, expected } => "arguments",
+    Value { text, problem } => "value",
+    Inverted { text, low, high } => "inverted",
+    NoSamples {} => "no_samples",
+}}
+
+refusal! { EngineError as "SimulationError" {
+    Deadlock { waiting, stuck, ranks } => "deadlock" of "DeadlockError",
+    Unreceived { count, sender, receiver } => "unreceived",
+    NoSuchRank { sender, step, receiver, ranks } => "no_such_rank",
+    NothingMoved {} => "nothing_moved",
+    WrongLayout { layout, schedule } => "wrong_layout",
+    TimeOverflow { rank } => "time_overflow",
+}}
+
 /// Every class and kind of error that the core raises; the reference page has an anchor for each.
 #[pyfunction]
 pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
-    fn of<E: Refusal>() -> impl Iterator<Item = (&'static str, &'static str)> {
-        E::KINDS.iter().map(|kind| (E::CLASS, *kind))
-    }
-    of::<UnitError>().chain(of::<LayoutError>()).chain(of::<AlgorithmError>()).collect()
+    [
+        UnitError::KINDS,
+        LayoutError::KINDS,
+        ExplicitError::KINDS,
+        TextError::KINDS,
+        AlgorithmError::KINDS,
+        ModelError::KINDS,
+        NoiseError::KINDS,
+        EngineError::KINDS,
+    ]
+    .concat()
 }
 
 /// Turns the core's errors into Python's.
@@ -122,11 +199,12 @@ impl<T, E: Refusal> OrRaise<T> for Result<T, E> {
 }
 
 /// An exception of `tutti.errors`.
-fn raised<E: Refusal>(error: &E) -> PyErr {
+pub(crate) fn raised<E: Refusal>(error: &E) -> PyErr {
     Python::attach(|py| {
         let fields = PyDict::new(py);
         error.fields(&fields)?;
-        exception(py, E::CLASS, error.kind(), &error.to_string(), &fields)
+        let (class, kind) = error.kind();
+        exception(py, class, kind, &error.to_string(), &fields)
     })
     .unwrap_or_else(|failure| failure)
 }

@@ -4,7 +4,9 @@
 //! class. Everything appears flat in the one module `tutti._core`, whose stub is `_core.pyi`.
 
 mod algorithm;
+mod engine;
 mod errors;
+mod network;
 mod schedule;
 mod units;
 
@@ -18,9 +20,13 @@ mod _core {
     #[pymodule_export]
     use crate::algorithm::{Algorithm, Stage, algorithms, build_schedule, critical_path};
     #[pymodule_export]
+    use crate::engine::{Case, Run, activities, simulate, simulate_many};
+    #[pymodule_export]
     use crate::errors::error_kinds;
     #[pymodule_export]
-    use crate::schedule::{Op, Schedule, busbw_factor, collectives};
+    use crate::network::{Conditions, Model, ModelEntry, models};
+    #[pymodule_export]
+    use crate::schedule::{Op, Schedule, ScheduleBuilder, busbw_factor, collectives};
     #[pymodule_export]
     use crate::units::{TimePerByte, format_size, format_time, parse_size, parse_time};
 

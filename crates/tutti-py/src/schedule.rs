@@ -5,10 +5,11 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use tutti_core::collective::Collective;
 use tutti_core::ids::RankId;
-use tutti_core::schedule::{self, ChunkRange, Message, Step};
+use tutti_core::schedule::{self, ChunkRange, Explicit, Message, Slot, Step, text};
+use tutti_core::units::Time;
 
 use crate::algorithm::collective_named;
-use crate::errors::refuse;
+use crate::errors::{OrRaise, refuse};
 
 /// A collective algorithm laid out for a number of ranks.
 #[pyclass(frozen, module = "tutti._core")]
@@ -71,12 +72,29 @@ impl Schedule {
         let rank = self.step(rank, step)?;
         let mut out = Step::default();
         self.inner.step(rank, step, &mut out);
-        Ok(out.ops().map(Op::from).collect())
+        Ok(out.ops().map(Op).collect())
     }
 
     /// A short name for the step, for drawings and traces.
     fn step_name(&self, rank: u32, step: u32) -> PyResult<String> {
         self.step(rank, step).map(|rank| self.inner.step_name(rank, step))
+    }
+
+    /// The text form, every op on its line.
+    fn to_text(&self, py: Python<'_>) -> String {
+        py.detach(|| text::to_string(&*self.inner))
+    }
+
+    /// Reads the text form.
+    #[staticmethod]
+    fn from_text(py: Python<'_>, text: &str) -> PyResult<Schedule> {
+        py.detach(|| text::read(text)).or_raise().map(Schedule::from)
+    }
+}
+
+impl From<Explicit> for Schedule {
+    fn from(explicit: Explicit) -> Schedule {
+        Schedule { inner: Arc::new(explicit) }
     }
 }
 
@@ -102,90 +120,176 @@ impl Schedule {
 }
 
 /// One op of a step; what does not apply to its kind is None.
-#[pyclass(frozen, eq, get_all, module = "tutti._core")]
-#[derive(Clone, PartialEq, Eq, Default)]
-pub(crate) struct Op {
-    /// One of send, recv, reduce, copy, compute, sleep.
-    kind: &'static str,
-    /// The other rank of a send or recv.
-    peer: Option<u32>,
-    /// The slot that is read (send, copy) or written (recv, reduce).
-    slot: Option<u32>,
-    /// The chunks concerned, as start and end.
-    chunks: Option<(u32, u32)>,
-    /// The slots that a reduce folds, in order.
-    operands: Option<Vec<u32>>,
-    /// The slot that a copy writes.
-    into: Option<u32>,
-    /// The first chunk that a copy writes.
-    to: Option<u32>,
-    /// The length of a compute or sleep.
-    duration_ps: Option<u64>,
-}
+#[pyclass(frozen, eq, module = "tutti._core")]
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Op(schedule::Op);
 
 #[pymethods]
 impl Op {
+    /// One of send, recv, reduce, copy, compute, sleep.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.0 {
+            schedule::Op::Send(_) => "send",
+            schedule::Op::Recv(_) => "recv",
+            schedule::Op::Reduce { .. } => "reduce",
+            schedule::Op::Copy { .. } => "copy",
+            schedule::Op::Compute { .. } => "compute",
+            schedule::Op::Sleep { .. } => "sleep",
+        }
+    }
+
+    /// The other rank of a send or recv.
+    #[getter]
+    fn peer(&self) -> Option<u32> {
+        self.message().map(|message| message.peer.0)
+    }
+
+    /// The slot that is read (send, copy) or written (recv, reduce).
+    #[getter]
+    fn slot(&self) -> Option<u32> {
+        match self.0 {
+            schedule::Op::Reduce { into, .. } => Some(into.0),
+            schedule::Op::Copy { from, .. } => Some(from.0),
+            _ => self.message().map(|message| message.slot.0),
+        }
+    }
+
+    /// The chunks concerned, as start and end.
+    #[getter]
+    fn chunks(&self) -> Option<(u32, u32)> {
+        match self.0 {
+            schedule::Op::Reduce { chunks, .. } | schedule::Op::Copy { chunks, .. } => Some(chunks),
+            _ => self.message().map(|message| message.chunks),
+        }
+        .map(|chunks| (chunks.start, chunks.end))
+    }
+
+    /// The slots that a reduce folds, in order.
+    #[getter]
+    fn operands(&self) -> Option<Vec<u32>> {
+        match &self.0 {
+            schedule::Op::Reduce { operands, .. } => {
+                Some(operands.iter().map(|slot| slot.0).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// The slot that a copy writes.
+    #[getter]
+    fn into(&self) -> Option<u32> {
+        match self.0 {
+            schedule::Op::Copy { into, .. } => Some(into.0),
+            _ => None,
+        }
+    }
+
+    /// The first chunk that a copy writes.
+    #[getter]
+    fn to(&self) -> Option<u32> {
+        match self.0 {
+            schedule::Op::Copy { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
+    /// The length of a compute or sleep.
+    #[getter]
+    fn duration_ps(&self) -> Option<u64> {
+        match self.0 {
+            schedule::Op::Compute { duration } | schedule::Op::Sleep { duration } => {
+                Some(duration.ps())
+            }
+            _ => None,
+        }
+    }
+
     fn __repr__(&self) -> String {
-        let chunks = self.chunks.map(|(start, end)| ChunkRange::new(start, end).to_string());
-        let chunks = chunks.unwrap_or_default();
-        let number = |value: Option<u32>| value.unwrap_or_default();
-        let (slot, peer) = (number(self.slot), number(self.peer));
-        match self.kind {
-            "send" => format!("send {chunks} of slot {slot} to rank {peer}"),
-            "recv" => format!("recv {chunks} into slot {slot} from rank {peer}"),
-            "reduce" => {
-                let operands = self.operands.iter().flatten().map(u32::to_string);
-                let operands = operands.collect::<Vec<_>>().join(" + ");
-                format!("reduce {chunks} into slot {slot} = {operands}")
-            }
-            "copy" => {
-                let (into, to) = (number(self.into), number(self.to));
-                format!("copy {chunks} of slot {slot} to {to} of slot {into}")
-            }
-            kind => {
-                let duration = crate::units::format_time(self.duration_ps.unwrap_or_default());
-                format!("{kind} {duration}")
-            }
+        self.0.to_string()
+    }
+}
+
+impl Op {
+    fn message(&self) -> Option<&Message> {
+        match &self.0 {
+            schedule::Op::Send(message) | schedule::Op::Recv(message) => Some(message),
+            _ => None,
         }
     }
 }
 
-impl From<schedule::Op> for Op {
-    fn from(op: schedule::Op) -> Op {
-        let pair = |chunks: ChunkRange| Some((chunks.start, chunks.end));
-        let message = |kind, message: Message| Op {
-            kind,
-            peer: Some(message.peer.0),
-            slot: Some(message.slot.0),
-            chunks: pair(message.chunks),
-            ..Op::default()
-        };
-        match op {
-            schedule::Op::Send(sent) => message("send", sent),
-            schedule::Op::Recv(received) => message("recv", received),
-            schedule::Op::Reduce { into, operands, chunks } => Op {
-                kind: "reduce",
-                slot: Some(into.0),
-                chunks: pair(chunks),
-                operands: Some(operands.iter().map(|slot| slot.0).collect()),
-                ..Op::default()
-            },
-            schedule::Op::Copy { from, into, chunks, to } => Op {
-                kind: "copy",
-                slot: Some(from.0),
-                chunks: pair(chunks),
-                into: Some(into.0),
-                to: Some(to),
-                ..Op::default()
-            },
-            schedule::Op::Compute { duration } => {
-                Op { kind: "compute", duration_ps: Some(duration.ps()), ..Op::default() }
-            }
-            schedule::Op::Sleep { duration } => {
-                Op { kind: "sleep", duration_ps: Some(duration.ps()), ..Op::default() }
-            }
-        }
+/// Builds a schedule op by op, in the program order of each rank; the first mistake is raised by
+/// `build`.
+#[pyclass(module = "tutti._core")]
+pub(crate) struct ScheduleBuilder(schedule::Builder);
+
+#[pymethods]
+impl ScheduleBuilder {
+    #[new]
+    #[pyo3(signature = (name, collective, ranks, chunks, *, root=0))]
+    fn new(
+        name: &str,
+        collective: &str,
+        ranks: u32,
+        chunks: u32,
+        root: u32,
+    ) -> PyResult<ScheduleBuilder> {
+        let mut builder = Explicit::builder(collective_named(collective, root)?, ranks, chunks);
+        builder.name(name);
+        Ok(ScheduleBuilder(builder))
     }
+
+    /// Says where the result is; slot 0 otherwise.
+    fn result(&mut self, slot: u32) {
+        self.0.result(Slot(slot));
+    }
+
+    /// `rank` sends `chunks` of `slot` to `peer`.
+    fn send(&mut self, rank: u32, peer: u32, slot: u32, chunks: (u32, u32)) {
+        self.0.send(RankId(rank), RankId(peer), Slot(slot), range(chunks));
+    }
+
+    /// `rank` receives `chunks` from `peer` into `slot`.
+    fn recv(&mut self, rank: u32, peer: u32, slot: u32, chunks: (u32, u32)) {
+        self.0.recv(RankId(rank), RankId(peer), Slot(slot), range(chunks));
+    }
+
+    /// `rank` folds `operands`, left to right, into `into`.
+    #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+    fn reduce(&mut self, rank: u32, into: u32, operands: Vec<u32>, chunks: (u32, u32)) {
+        let operands: Vec<Slot> = operands.iter().copied().map(Slot).collect();
+        self.0.reduce(RankId(rank), Slot(into), &operands, range(chunks));
+    }
+
+    /// `rank` copies `chunks` of `slot` to positions `to..` of `into`.
+    fn copy(&mut self, rank: u32, slot: u32, chunks: (u32, u32), into: u32, to: u32) {
+        self.0.copy(RankId(rank), Slot(slot), range(chunks), Slot(into), to);
+    }
+
+    /// `rank` computes.
+    fn compute(&mut self, rank: u32, duration_ps: u64) {
+        self.0.compute(RankId(rank), Time::from_ps(duration_ps));
+    }
+
+    /// `rank` sleeps.
+    fn sleep(&mut self, rank: u32, duration_ps: u64) {
+        self.0.sleep(RankId(rank), Time::from_ps(duration_ps));
+    }
+
+    /// Starts a new step of `rank` under a name.
+    fn step(&mut self, rank: u32, name: &str) {
+        self.0.begin_step(RankId(rank), name);
+    }
+
+    /// The schedule.
+    fn build(&self) -> PyResult<Schedule> {
+        self.0.build().or_raise().map(Schedule::from)
+    }
+}
+
+fn range((start, end): (u32, u32)) -> ChunkRange {
+    ChunkRange::new(start, end)
 }
 
 /// The names of the collectives.

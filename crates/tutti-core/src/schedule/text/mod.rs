@@ -60,7 +60,7 @@ pub fn write(schedule: &dyn Schedule, out: &mut impl Write) -> std::fmt::Result 
             let name =
                 if name == format!("step {index}") { String::new() } else { one_line(&name) };
             writeln!(out, "{}", format!("step {name}").trim_end())?;
-            step.ops().try_for_each(|op| writeln!(out, "  {}", OpText(&op)))?;
+            step.ops().try_for_each(|op| writeln!(out, "  {op}"))?;
         }
     }
     Ok(())
@@ -79,11 +79,10 @@ fn one_line(name: &str) -> String {
     name.replace(char::is_control, " ").trim().to_owned()
 }
 
-struct OpText<'a>(&'a Op);
-
-impl std::fmt::Display for OpText<'_> {
+impl std::fmt::Display for Op {
+    /// As it stands in the text form.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
+        match self {
             Op::Send(Message { peer, slot, chunks }) => {
                 write!(f, "send {slot}[{chunks}] to {}", peer.0)
             }

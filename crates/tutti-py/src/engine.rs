@@ -1,0 +1,265 @@
+//! Runs of the engine: one at a time with its record, or many at once in threads.
+//!
+//! What a run leaves behind goes to Python as columns: little-endian bytes that become a frame without
+//! a Python object per value.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use rayon::prelude::*;
+use tutti_core::engine::{self, EngineError, LocalCosts, Outcome, Simulation, Timeline};
+use tutti_core::network::{MessageModel, Model};
+use tutti_core::schedule::Layout;
+use tutti_core::units::{Bytes, Time};
+
+use crate::errors::{OrRaise, raised};
+use crate::network::{self, Conditions};
+use crate::schedule::Schedule;
+use crate::units::TimePerByte;
+
+/// How often a long computation looks whether Ctrl-C was pressed.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Everything that a run depends on.
+#[pyclass(frozen, module = "tutti._core")]
+#[derive(Clone)]
+pub(crate) struct Case {
+    schedule: Schedule,
+    model: Model,
+    layout: Layout,
+    costs: LocalCosts,
+    conditions: Conditions,
+}
+
+#[pymethods]
+impl Case {
+    #[new]
+    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, all of them")]
+    fn new(
+        schedule: &Schedule,
+        model: &network::Model,
+        size: u64,
+        element: u64,
+        gamma: &TimePerByte,
+        reduce_overhead_ps: u64,
+        copy: &TimePerByte,
+        conditions: Option<&Conditions>,
+    ) -> PyResult<Case> {
+        let reduce_overhead = Time::from_ps(reduce_overhead_ps);
+        Ok(Case {
+            schedule: schedule.clone(),
+            model: model.0,
+            layout: Layout::of(schedule.inner.shape(), Bytes(size), element).or_raise()?,
+            costs: LocalCosts { gamma: gamma.0, reduce_overhead, copy: copy.0 },
+            conditions: conditions.cloned().unwrap_or_default(),
+        })
+    }
+}
+
+/// A run with or without a record of everything that happened.
+type Recorded = Result<(Outcome, Option<Timeline>), EngineError>;
+
+impl Case {
+    /// Runs on the model itself, so that the engine is compiled for each.
+    fn run(&self, record: bool) -> Recorded {
+        match &self.model {
+            Model::Postal(model) => self.run_on(model, record),
+            Model::PipeliningPostal(model) => self.run_on(model, record),
+            Model::LogP(model) => self.run_on(model, record),
+            Model::LoP(model) => self.run_on(model, record),
+            Model::LogfP(model) => self.run_on(model, record),
+            Model::LogGP(model) => self.run_on(model, record),
+        }
+    }
+
+    fn run_on<M: MessageModel>(&self, model: &M, record: bool) -> Recorded {
+        let ranks = &self.conditions.0;
+        let disturbance: Option<&dyn engine::Disturbance> =
+            if ranks.is_quiet() { None } else { Some(ranks) };
+        let simulation = Simulation {
+            schedule: &*self.schedule.inner,
+            layout: self.layout,
+            model,
+            costs: self.costs,
+            conditions: engine::Conditions { disturbance, distance: None },
+        };
+        if record {
+            simulation.run_recorded().map(|(outcome, timeline)| (outcome, Some(timeline)))
+        } else {
+            simulation.run().map(|outcome| (outcome, None))
+        }
+    }
+}
+
+/// What a run left behind.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct Run {
+    outcome: Outcome,
+    timeline: Option<Timeline>,
+}
+
+#[pymethods]
+impl Run {
+    /// From the first rank's entry to the last rank's end.
+    #[getter]
+    fn completion_ps(&self) -> u64 {
+        self.outcome.completion_time().ps()
+    }
+
+    /// From the first rank's end to the last rank's.
+    #[getter]
+    fn finish_skew_ps(&self) -> u64 {
+        self.outcome.finish_skew().ps()
+    }
+
+    /// Messages sent.
+    #[getter]
+    fn messages(&self) -> u64 {
+        self.outcome.messages
+    }
+
+    /// Bytes in all messages.
+    #[getter]
+    fn message_bytes(&self) -> u128 {
+        self.outcome.bytes
+    }
+
+    /// When each rank entered the collective, as little-endian 64-bit integers.
+    #[getter]
+    fn start_ps<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        times(py, self.outcome.start.iter())
+    }
+
+    /// When each rank had done its last op, as little-endian 64-bit integers.
+    #[getter]
+    fn finish_ps<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        times(py, self.outcome.finish.iter())
+    }
+
+    /// The columns of the timeline: 32-bit rank, step, activity, peer (all ones where there is none),
+    /// 64-bit start_ps, end_ps, bytes. None for a run without a record.
+    fn spans<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(timeline) = &self.timeline else { return Ok(None) };
+        let spans = || timeline.spans.iter();
+        let columns = PyDict::new(py);
+        columns.set_item("rank", narrow(py, spans().map(|span| span.rank.0)))?;
+        columns.set_item("step", narrow(py, spans().map(|span| span.step)))?;
+        columns.set_item("activity", narrow(py, spans().map(|span| span.activity as u32)))?;
+        let peer = |span: &engine::Span| span.peer.map_or(u32::MAX, |peer| peer.0);
+        columns.set_item("peer", narrow(py, spans().map(peer)))?;
+        columns.set_item("start_ps", times(py, spans().map(|span| &span.start)))?;
+        columns.set_item("end_ps", times(py, spans().map(|span| &span.end)))?;
+        columns.set_item("bytes", wide(py, spans().map(|span| span.bytes.0)))?;
+        Ok(Some(columns))
+    }
+
+    /// The columns of the messages: 32-bit source, destination, index, 64-bit bytes, sent_ps,
+    /// arrival_ps, received_ps. None for a run without a record.
+    fn sent<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(timeline) = &self.timeline else { return Ok(None) };
+        let messages = || timeline.messages.iter();
+        let columns = PyDict::new(py);
+        columns.set_item("source", narrow(py, messages().map(|m| m.source.0)))?;
+        columns.set_item("destination", narrow(py, messages().map(|m| m.destination.0)))?;
+        columns.set_item("index", narrow(py, messages().map(|m| m.index)))?;
+        columns.set_item("bytes", wide(py, messages().map(|m| m.bytes.0)))?;
+        columns.set_item("sent_ps", times(py, messages().map(|m| &m.sent)))?;
+        columns.set_item("arrival_ps", times(py, messages().map(|m| &m.arrival)))?;
+        columns.set_item("received_ps", times(py, messages().map(|m| &m.received)))?;
+        Ok(Some(columns))
+    }
+}
+
+fn narrow<'py>(py: Python<'py>, values: impl Iterator<Item = u32>) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &values.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+}
+
+fn wide<'py>(py: Python<'py>, values: impl Iterator<Item = u64>) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &values.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
+}
+
+fn times<'py, 'a>(py: Python<'py>, values: impl Iterator<Item = &'a Time>) -> Bound<'py, PyBytes> {
+    wide(py, values.map(|time| time.ps()))
+}
+
+/// The names of the activities of a timeline, at the numbers that [`Run::spans`] gives them.
+#[pyfunction]
+pub(crate) fn activities() -> Vec<&'static str> {
+    use engine::Activity as A;
+    let all = [A::Noise, A::Send, A::Wait, A::Recv, A::Reduce, A::Copy, A::Compute, A::Sleep];
+    all.map(A::name).to_vec()
+}
+
+/// Runs one case; others may run in other threads meanwhile.
+#[pyfunction]
+#[pyo3(signature = (case, *, record=false))]
+pub(crate) fn simulate(py: Python<'_>, case: &Case, record: bool) -> PyResult<Run> {
+    let (outcome, timeline) = py.detach(|| case.run(record)).or_raise()?;
+    Ok(Run { outcome, timeline })
+}
+
+/// Runs cases in `threads` threads (0: as many as there are cores) and hands each result to
+/// `done(index, result)` as soon as it is there, in no particular order; a result is either
+/// (completion_ps, messages, message_bytes) or an exception. Stops early when `done` raises or
+/// Ctrl-C is pressed. The results do not depend on the number of threads.
+#[pyfunction]
+#[pyo3(signature = (cases, done, *, threads=0))]
+#[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+pub(crate) fn simulate_many(
+    py: Python<'_>,
+    cases: Vec<PyRef<'_, Case>>,
+    done: Bound<'_, PyAny>,
+    threads: usize,
+) -> PyResult<()> {
+    let cases: Vec<Case> = cases.iter().map(|case| Case::clone(case)).collect();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| {
+        pyo3::exceptions::PyOSError::new_err(format!("cannot start threads: {error}"))
+    })?;
+    let stop = &AtomicBool::new(false);
+    let done = done.unbind();
+    py.detach(|| {
+        let (sender, receiver) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| pool.install(|| run_all(&cases, stop, sender)));
+            let heard = hear(&receiver, &done);
+            stop.store(true, Ordering::Relaxed);
+            heard
+        })
+    })
+}
+
+type Heard = (usize, Result<Outcome, EngineError>);
+
+/// Runs what is not yet stopped.
+fn run_all(cases: &[Case], stop: &AtomicBool, sender: mpsc::Sender<Heard>) {
+    cases.par_iter().enumerate().for_each_with(sender, |sender, (index, case)| {
+        if !stop.load(Ordering::Relaxed) {
+            // The receiver is gone only when it has stopped everything.
+            _ = sender.send((index, case.run(false).map(|(outcome, _)| outcome)));
+        }
+    });
+}
+
+/// Hands results on until all are there.
+fn hear(receiver: &mpsc::Receiver<Heard>, done: &Py<PyAny>) -> PyResult<()> {
+    loop {
+        match receiver.recv_timeout(LOOK) {
+            Ok((index, Ok(outcome))) => {
+                let time = outcome.completion_time().ps();
+                let figures = (time, outcome.messages, outcome.bytes);
+                Python::attach(|py| done.call1(py, (index, figures)))?;
+            }
+            Ok((index, Err(error))) => {
+                Python::attach(|py| done.call1(py, (index, raised(&error))))?;
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        Python::attach(|py| py.check_signals())?;
+    }
+}

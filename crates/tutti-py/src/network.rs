@@ -1,0 +1,116 @@
+//! The network models by name, and the randomness that can disturb a run.
+
+use std::collections::BTreeMap;
+
+use pyo3::prelude::*;
+use tutti_core::engine::Ranks;
+use tutti_core::network::{self, Distribution, Entry, Noise, REGISTRY};
+
+use crate::errors::{OrRaise, refuse};
+
+/// A network model with its parameters.
+#[pyclass(frozen, eq, module = "tutti._core")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Model(pub(crate) network::Model);
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+    fn new(kind: &str, parameters: BTreeMap<String, String>) -> PyResult<Model> {
+        let given: Vec<(&str, &str)> =
+            parameters.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        network::build(kind, &given).or_raise().map(Model)
+    }
+
+    /// Its name in the registry.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// What is unusual about its parameters, though valid.
+    #[getter]
+    fn remark(&self) -> Option<String> {
+        self.0.remark()
+    }
+
+    fn __repr__(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// A line of the registry of models.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct ModelEntry(&'static Entry);
+
+#[pymethods]
+impl ModelEntry {
+    /// Its name in configuration files and results.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// One sentence for lists.
+    #[getter]
+    fn summary(&self) -> &'static str {
+        self.0.summary
+    }
+
+    /// Where it was published.
+    #[getter]
+    fn source(&self) -> &'static str {
+        self.0.source
+    }
+
+    /// Its parameters: name, kind, meaning, and the default where there is one.
+    #[getter]
+    fn parameters(&self) -> Vec<(&'static str, &'static str, &'static str, Option<&'static str>)> {
+        let parameters = self.0.parameters.iter();
+        parameters.map(|p| (p.name, p.kind.name(), p.meaning, p.default)).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<ModelEntry {}>", self.0.name)
+    }
+}
+
+/// Every model there is, in the order of the registry.
+#[pyfunction]
+pub(crate) fn models() -> Vec<ModelEntry> {
+    REGISTRY.iter().map(ModelEntry).collect()
+}
+
+/// What gets in the way of a run: noise, arrival skew, slow ranks.
+#[pyclass(frozen, module = "tutti._core")]
+#[derive(Clone, Default)]
+pub(crate) struct Conditions(pub(crate) Ranks);
+
+#[pymethods]
+impl Conditions {
+    #[new]
+    #[pyo3(signature = (*, seed=0, start_skew="none", step="none", message="none", speeds=None))]
+    fn new(
+        seed: u64,
+        start_skew: &str,
+        step: &str,
+        message: &str,
+        speeds: Option<Vec<f64>>,
+    ) -> PyResult<Conditions> {
+        let noise = Noise {
+            seed,
+            start_skew: Distribution::parse(start_skew).or_raise()?,
+            step: Distribution::parse(step).or_raise()?,
+            message: Distribution::parse(message).or_raise()?,
+        };
+        let speeds = speeds.unwrap_or_default();
+        if let Some((rank, speed)) =
+            speeds.iter().enumerate().find(|(_, speed)| !(speed.is_finite() && **speed > 0.0))
+        {
+            let message = format!("rank {rank} cannot have speed {speed}: expected it positive");
+            return Err(refuse("NoiseError", "speed", &message));
+        }
+        Ok(Conditions(Ranks { noise, speeds }))
+    }
+}

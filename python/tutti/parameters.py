@@ -1,0 +1,50 @@
+"""What the classes that carry numbers share: how they are checked and report a mistake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tutti.errors import ConfigError, TuttiError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+__all__ = ["Parameters"]
+
+
+class Parameters(BaseModel):
+    """Named values: frozen, unknown names refused, nothing converted but text with a unit."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+
+    def __init__(self, **values: Any) -> None:  # noqa: ANN401 - each field checks its own
+        """Checks the values.
+
+        Raises:
+            ConfigError: a name that is unknown or missing, or a value that is refused.
+        """
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise _explained(type(self), error.errors(include_url=False)[0]) from None
+
+
+def _explained(model: type[BaseModel], error: ErrorDetails) -> ConfigError:
+    """The first finding, with the names that would have been accepted."""
+    key = ".".join(str(part) for part in error["loc"])
+    cause = error.get("ctx", {}).get("error")
+    hint = None
+    if isinstance(cause, TuttiError):
+        problem, hint = cause.problem, cause.hint
+    elif error["type"] == "missing":
+        problem = "is missing"
+    elif error["type"] == "extra_forbidden":
+        names = [field.alias or name for name, field in model.model_fields.items()]
+        problem = f"is unknown: expected one of {', '.join(names)}"
+    else:
+        problem = f"{error['input']!r} is refused: {error['msg']}"
+    place = f"{model.__name__}: `{key}`" if key else model.__name__
+    fields = {"key": key, "value": error["input"]}
+    return ConfigError(f"{place}: {problem}", kind="invalid", hint=hint, fields=fields)

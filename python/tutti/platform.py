@@ -1,0 +1,150 @@
+"""Platforms: a machine as a network model with its parameters, and what local work costs on it.
+
+The classes carry the parameters of the core's models under the field's names; the core checks them
+together, and alone computes with them.
+
+>>> machine = Platform(
+...     name="demo",
+...     model=PipeliningPostal(
+...         alpha_p="1.34 us", alpha_r="0.34 us", beta="0.1 ns/B", gamma="0.05 ns/B"
+...     ),
+... )
+>>> machine.model.kind
+'pipelining_postal'
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from tutti import _core
+from tutti.parameters import Parameters
+from tutti.units import Time, TimePerByte
+
+__all__ = [
+    "MODELS",
+    "LoP",
+    "LogGP",
+    "LogP",
+    "LogfP",
+    "Model",
+    "NetworkModel",
+    "PipeliningPostal",
+    "Platform",
+    "Postal",
+]
+
+_NO_TIME = Time(ps=0)
+_NO_TIME_PER_BYTE = TimePerByte.parse("0 ns/B")
+
+Count = Annotated[int, Field(ge=0, lt=1 << 32)]
+
+
+class NetworkModel(Parameters):
+    """What every model carries besides its own parameters: the costs of local work.
+
+    Attributes:
+        gamma: folding one more operand into another, per byte.
+        reduce_overhead: every fold, however small.
+        copy_: copying chunks, per byte; given as ``copy``.
+    """
+
+    _LOCAL: ClassVar[tuple[str, ...]] = ("kind", "gamma", "reduce_overhead", "copy_")
+
+    gamma: TimePerByte = _NO_TIME_PER_BYTE
+    reduce_overhead: Time = _NO_TIME
+    copy_: TimePerByte = Field(default=_NO_TIME_PER_BYTE, alias="copy")
+
+    def parameters(self) -> dict[str, str]:
+        """The model's own parameters as text, under the names that the core knows."""
+        fields = type(self).model_fields
+        return {name: str(getattr(self, name)) for name in fields if name not in self._LOCAL}
+
+    @property
+    def core(self) -> _core.Model:
+        """The core's model.
+
+        Raises:
+            ModelError: the parameters make no sense together.
+        """
+        return _core.Model(type(self).model_fields["kind"].default, self.parameters())
+
+
+class Postal(NetworkModel):
+    """alpha + n beta for each message, one after the other."""
+
+    kind: Literal["postal"] = "postal"
+    alpha: Time
+    beta: TimePerByte = _NO_TIME_PER_BYTE
+
+
+class PipeliningPostal(NetworkModel):
+    """alpha_p + b (alpha_r + n beta) for b messages that overlap."""
+
+    kind: Literal["pipelining_postal"] = "pipelining_postal"
+    alpha_p: Time
+    alpha_r: Time
+    beta: TimePerByte = _NO_TIME_PER_BYTE
+
+
+class LogP(NetworkModel):
+    """Latency L, overhead o, gap g between messages of a rank; sizes do not matter."""
+
+    kind: Literal["logp"] = "logp"
+    L: Time
+    o: Time
+    g: Time
+
+
+class LoP(NetworkModel):
+    """LogP for small messages, in which later messages of a burst cost less until the knee."""
+
+    kind: Literal["lop"] = "lop"
+    L: Time
+    o_first: Time
+    o_next: Time
+    processing: Time
+    saturation: Time
+    knee: Count
+
+
+class LogfP(NetworkModel):
+    """LogP in which the first f messages of a burst are free of the gap."""
+
+    kind: Literal["logfp"] = "logfp"
+    L: Time
+    o: Time
+    g: Time
+    f: Count
+
+
+class LogGP(NetworkModel):
+    """LogP with a gap G per byte for long messages."""
+
+    kind: Literal["loggp"] = "loggp"
+    L: Time
+    o: Time
+    g: Time
+    G: TimePerByte
+
+
+MODELS: tuple[type[NetworkModel], ...] = (Postal, PipeliningPostal, LogP, LoP, LogfP, LogGP)
+"""Every model, in the order of the core's registry."""
+
+Model = Annotated[
+    Postal | PipeliningPostal | LogP | LoP | LogfP | LogGP, Field(discriminator="kind")
+]
+
+
+class Platform(Parameters):
+    """A machine.
+
+    Attributes:
+        name: its name in results.
+        model: how long messages and local work take.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    model: Model
