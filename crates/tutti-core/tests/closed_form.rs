@@ -1,0 +1,112 @@
+//! The engine against the closed forms, to the picosecond: every algorithm that has a critical path, on
+//! every model, for many rank counts and sizes.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{MODELS, model};
+use tutti_core::algorithm::{self, REGISTRY};
+use tutti_core::collective::Collective;
+use tutti_core::engine::{Conditions, LocalCosts, Simulation};
+use tutti_core::network::{Model, closed_form};
+use tutti_core::schedule::Layout;
+use tutti_core::units::{Bytes, Time, TimePerByte};
+
+const RANKS: &[u32] = &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 17, 24, 27, 31, 32, 48, 64];
+
+/// Notations beside each algorithm's own default; those that do not fit a rank count are passed over.
+const NOTATIONS: &[&str] = &[
+    "knomial:2",
+    "knomial:3",
+    "knomial:8",
+    "recursive_multiplying:a2,a2,a2",
+    "recursive_multiplying:a4,a2",
+    "recursive_multiplying:a2,a4",
+    "recursive_multiplying:a8",
+    "recursive_multiplying:a8,a4",
+    "recursive_multiplying:a3,a4",
+    "recursive_multiplying:a3,a3,a3",
+    "recursive_multiplying:a8,a8",
+    "recursive_multiplying:c6m2,a2,a2,e6m2",
+];
+
+fn costs() -> LocalCosts {
+    let gamma = TimePerByte::parse("0.2 ns/B").unwrap();
+    LocalCosts { gamma, reduce_overhead: Time::parse("13 ns").unwrap(), copy: TimePerByte::ZERO }
+}
+
+/// The closed form and the engine's answer; `None` where there is no closed form.
+fn both(
+    notation: &str,
+    collective: Collective,
+    ranks: u32,
+    size: u64,
+    model: &Model,
+) -> Option<(Time, Time)> {
+    let stages = algorithm::critical_path(notation, collective, ranks).ok()??;
+    let costs = costs();
+    let reduce = |operands, bytes| costs.reduce(operands, bytes);
+    let expected = closed_form::time(model, &stages, Bytes(size), 8, reduce)?;
+    let schedule = algorithm::build(notation, collective, ranks).ok()?;
+    let layout = Layout::of(schedule.shape(), Bytes(size), 8).ok()?;
+    let conditions = Conditions::default();
+    let run = Simulation { schedule: &*schedule, layout, model, costs, conditions };
+    Some((expected, run.run().unwrap().completion_time()))
+}
+
+/// How often each notation was held against each model, and every disagreement.
+#[derive(Default)]
+struct Tally {
+    checked: BTreeMap<(&'static str, &'static str), u32>,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, notation: &'static str, collective: Collective, ranks: u32, size: u64) {
+        for parameters in MODELS {
+            let model = model(parameters);
+            let Some((expected, found)) = both(notation, collective, ranks, size, &model) else {
+                continue;
+            };
+            *self.checked.entry((notation, model.name())).or_default() += 1;
+            if expected != found {
+                self.wrong.push(format!(
+                    "{notation} {collective} on {ranks} ranks, {size} B, {}: \
+                     closed form {expected}, engine {found}",
+                    model.name()
+                ));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_engine_takes_exactly_the_closed_form() {
+    let mut tally = Tally::default();
+    for notation in REGISTRY.iter().map(|entry| entry.name).chain(NOTATIONS.iter().copied()) {
+        for collective in Collective::ALL {
+            for &ranks in RANKS {
+                let shards = u64::from(ranks) * 8;
+                let barrier = collective == Collective::Barrier;
+                let sizes = if barrier { &[0][..] } else { &[8, shards, 96 * shards] };
+                for &size in sizes {
+                    tally.add(notation, collective, ranks, size);
+                }
+            }
+        }
+    }
+    let Tally { checked, mut wrong } = tally;
+    let count = wrong.len();
+    wrong.truncate(40);
+    assert!(wrong.is_empty(), "{count} differ:\n{}", wrong.join("\n"));
+    for entry in REGISTRY {
+        for (name, _) in MODELS {
+            let cases = checked.get(&(entry.name, *name)).copied().unwrap_or(0);
+            assert!(cases >= 4, "{} on {name} was checked {cases} times", entry.name);
+        }
+    }
+    for notation in NOTATIONS {
+        assert!(checked.keys().any(|(known, _)| known == notation), "{notation} never was checked");
+    }
+}
