@@ -9,8 +9,10 @@ mod check;
 mod choice;
 mod direct;
 mod divide;
+mod elimination;
 mod hierarchical;
 mod knomial;
+mod recursive_doubling;
 mod recursive_halving_doubling;
 mod recursive_multiplying;
 mod ring;
@@ -82,9 +84,11 @@ pub struct Entry {
 pub const REGISTRY: &[Entry] = &[
     binomial::ENTRY,
     direct::ENTRY,
+    elimination::ENTRY,
     hierarchical::SHARDED,
     hierarchical::LEADER,
     knomial::ENTRY,
+    recursive_doubling::ENTRY,
     recursive_halving_doubling::ENTRY,
     recursive_multiplying::ENTRY,
     ring::ENTRY,
