@@ -13,7 +13,7 @@ use tutti_core::network::{Model, closed_form};
 use tutti_core::schedule::Layout;
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
-const RANKS: &[u32] = &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 17, 24, 27, 31, 32, 48, 64];
+const RANKS: &[u32] = &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 15, 16, 17, 24, 27, 31, 32, 48, 64];
 
 /// Notations beside each algorithm's own default; those that do not fit a rank count are passed over.
 const NOTATIONS: &[&str] = &[
@@ -29,6 +29,10 @@ const NOTATIONS: &[&str] = &[
     "recursive_multiplying:a3,a3,a3",
     "recursive_multiplying:a8,a8",
     "recursive_multiplying:c6m2,a2,a2,e6m2",
+    "recursive_multiplying:c9m3,a3,e9m3",
+    "recursive_multiplying:c6m3,a3,e6m3",
+    "recursive_multiplying:c12m3,a3,a2,e12m3",
+    "recursive_multiplying:c12m3,a2,a3,e12m3",
 ];
 
 fn costs() -> LocalCosts {

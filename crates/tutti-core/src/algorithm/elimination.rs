@@ -100,24 +100,14 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     })
 }
 
-/// Without quadruples the slowest are the last members c of the triples: two messages, each with a
-/// fold, and the butterfly. With them it is the first member of a quadruple: a 2-1 step, the butterfly, and
-/// the result; every pair has a rank to return it to, so the delay always meets one.
+/// A 3-2 step has no stage of its own: what its ranks wait for depends on how long taking two messages is.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    let log = request.ranks.ilog2();
-    let surplus = request.ranks - (1 << log);
-    let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: 1 };
-    let folding = |stages: u32| std::iter::repeat_n(stage(1), stages as usize);
-    match variant(request).ok()? {
-        _ if surplus == 0 => Some(folding(log).collect()),
-        Variant::ThreeToTwo if surplus <= 1 << (log - 1) => Some(folding(log + 1).collect()),
-        Variant::ThreeToTwo => Some(folding(log + 1).chain([stage(0)]).collect()),
-        Variant::TwoToOne => {
-            let request = Request { argument: None, ..*request };
-            (super::recursive_doubling::ENTRY.critical_path)(&request)
-        }
-        Variant::Overlapping => None,
+    let variant = variant(request).ok()?;
+    if variant != Variant::TwoToOne && !request.ranks.is_power_of_two() {
+        return None;
     }
+    let request = Request { argument: None, ..*request };
+    (super::recursive_doubling::ENTRY.critical_path)(&request)
 }
 
 /// What a pair of survivors is grown from.

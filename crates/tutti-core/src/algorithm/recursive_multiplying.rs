@@ -100,27 +100,25 @@ pub fn stage_bound(notation: &Notation) -> Vec<Stage> {
     notation.stages().iter().map(cost).collect()
 }
 
-/// Whether the slowest ranks of each stage can wait for the slowest of the stage before.
+/// Whether every stage waits for the slowest of the stage before, on any network.
 ///
-/// The last message of a group goes to the digit below the sender's. A rank that is late in every stage is
-/// therefore reached from the one whose digits are all higher by one, so a delay of the collapse comes
-/// back to a rank that has to expand if two such ranks are both among the T / B collapsed ones, which
-/// hold the lowest virtual ranks: when they reach beyond the lowest P / B of the last stage. With merge,
-/// all groups are alike if the groups of the first and the last stage divide the remainder evenly.
+/// A rank that enters an exchange late delays itself, or, through its last message, the member whose
+/// digit is one lower, or both: what comes first depends on the network. The collapse makes the ranks late
+/// that also have to expand. They are the T / B lowest virtual ranks, and the delay is sure to come back to
+/// one of them if they reach beyond the P / B lowest of the last exchange: among them then are both a rank
+/// and the one whose digits are all higher by one, and any mixture of the two. Merges send and take
+/// unequal numbers of messages in one stage, which no stage of a closed form describes.
 fn is_exact(notation: &Notation) -> bool {
     let stages = notation.stages();
-    match (stages[0], stages[stages.len() - 1]) {
-        (notation::Stage::Collapse { threshold, base }, _) => {
+    match stages[0] {
+        notation::Stage::Factor { .. } => true,
+        notation::Stage::Collapse { threshold, base } => {
             let last = stages[stages.len() - 2];
             let last = if last.is_exchange() { last.base() } else { 1 };
             let groups = threshold / base;
             groups > notation.inner() / last || groups == notation.inner()
         }
-        (
-            notation::Stage::Merge { remainder, groups, .. },
-            notation::Stage::InverseMerge { groups: last, .. },
-        ) => remainder.is_multiple_of(groups) && remainder.is_multiple_of(last),
-        _ => true,
+        _ => false,
     }
 }
 

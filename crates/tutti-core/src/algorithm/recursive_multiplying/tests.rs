@@ -168,7 +168,7 @@ fn closed_forms_exist_where_delays_come_back_and_only_there() {
         ("c4m4,e4m4", 4, true),
         ("c8m2,a4,e8m2", 8, true),
         ("m1g2a3,n1g3a2", 7, false),
-        ("m6g2a3,n6g3a2", 12, true),
+        ("m6g2a3,n6g3a2", 12, false),
     ] {
         let name = format!("recursive_multiplying:{notation}");
         let found = critical_path(&name, Collective::AllReduce, ranks).unwrap();
