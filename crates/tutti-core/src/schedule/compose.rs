@@ -253,3 +253,108 @@ impl Schedule for Embedded {
         self.member(rank).map_or_else(String::new, |member| self.inner.step_name(member, step))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Local;
+
+    /// Every rank sends chunk 1 to the next, receives into scratch and folds, in one step.
+    struct Circle(Shape);
+
+    impl Schedule for Circle {
+        fn shape(&self) -> &Shape {
+            &self.0
+        }
+
+        fn steps(&self, rank: RankId) -> u32 {
+            1 + u32::from(rank == RankId(0))
+        }
+
+        fn step(&self, rank: RankId, _step: u32, out: &mut Step) {
+            let (n, one) = (self.0.ranks, ChunkRange::one(1));
+            out.send(RankId((rank.0 + 1) % n), Slot::DATA, one);
+            out.recv(RankId((rank.0 + n - 1) % n), Slot(1), one);
+            out.reduce(Slot::DATA, [Slot(1), Slot::DATA], one);
+            out.copy(Slot::DATA, one, Slot(1), 0);
+        }
+    }
+
+    fn circle(ranks: u32, result: Slot) -> Arc<dyn Schedule> {
+        let collective = Collective::AllReduce;
+        let shape =
+            Shape { name: "circle".to_owned(), collective, ranks, chunks: 2, slots: 2, result };
+        Arc::new(Circle(shape))
+    }
+
+    /// Groups {0, 2, 4}, {1, 3, 5}, {6, 8, 10}, {7, 9, 11}; each half of the ranks has half the chunks.
+    fn place() -> Place {
+        let group = Digit { stride: 2, size: 3 };
+        let half = Digit { stride: 6, size: 2 };
+        let first = vec![(half, 6)];
+        Place { group, only: Some(1), part: 6, first, data: Slot(1), scratch: Slot(4) }
+    }
+
+    #[test]
+    fn an_embedded_schedule_keeps_to_its_group_its_part_and_its_slots() {
+        let embedded = Embedded::new(circle(3, Slot::DATA), 12, 12, place()).unwrap();
+        let mut step = Step::new();
+        // Rank 11 is member 2 of {7, 9, 11}; chunk 1 of 2 in the second six chunks is 9..12.
+        embedded.step(RankId(11), 0, &mut step);
+        let run = ChunkRange::new(9, 12);
+        assert_eq!((step.sends[0].peer, step.sends[0].slot), (RankId(7), Slot(1)));
+        assert_eq!((step.recvs[0].peer, step.recvs[0].slot), (RankId(9), Slot(4)));
+        assert_eq!((step.sends[0].chunks, step.recvs[0].chunks), (run, run));
+        let [Local::Reduce { into, operands, chunks }, copy] = step.locals[..] else {
+            panic!("{:?}", step.locals)
+        };
+        assert_eq!((into, chunks), (Slot(1), run));
+        assert_eq!(step.operands(operands), [Slot(4), Slot(1)]);
+        assert_eq!(copy, Local::Copy { from: Slot(1), into: Slot(4), chunks: run, to: 6 });
+        // Only ranks that are 1 modulo 2 take part; of each group the first takes two steps.
+        let steps: Vec<u32> = (0..12).map(|rank| embedded.steps(RankId(rank))).collect();
+        assert_eq!(steps, [0, 2, 0, 1, 0, 1, 0, 2, 0, 1, 0, 1]);
+        assert_eq!(embedded.shape().slots, 5);
+    }
+
+    #[test]
+    fn a_sequence_goes_through_each_rank_s_own_steps() {
+        let phase = |name: &str| Phase { name: name.to_owned(), schedule: circle(3, Slot::DATA) };
+        let phases = vec![phase("one"), phase(""), phase("three")];
+        let sequence = Sequence::new("all".to_owned(), Collective::AllReduce, phases).unwrap();
+        let names = |rank| -> Vec<String> {
+            let rank = RankId(rank);
+            (0..sequence.steps(rank)).map(|step| sequence.step_name(rank, step)).collect()
+        };
+        let twice =
+            ["one: step 0", "one: step 1", "step 0", "step 1", "three: step 0", "three: step 1"];
+        assert_eq!(names(0), twice);
+        assert_eq!(names(1), ["one: step 0", "step 0", "three: step 0"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let refusal = |inner, ranks, place| Embedded::new(inner, ranks, 12, place).err().unwrap();
+        let fits = circle(3, Slot::DATA);
+        let error = refusal(circle(4, Slot::DATA), 12, place());
+        assert!(matches!(error, ComposeError::GroupSize { ranks: 4, size: 3, .. }));
+        let error = refusal(fits.clone(), 10, place());
+        assert_eq!(error, ComposeError::Groups { size: 3, stride: 2, ranks: 10 });
+        let error = refusal(fits.clone(), 12, Place { part: 5, ..place() });
+        assert!(matches!(error, ComposeError::Chunks { chunks: 2, part: 5, .. }));
+        let error = refusal(circle(3, Slot(1)), 12, place());
+        assert!(matches!(error, ComposeError::OutOfPlace { .. }));
+
+        let phase = |schedule| Phase { name: String::new(), schedule };
+        let sequence = |phases| Sequence::new(String::new(), Collective::AllReduce, phases).err();
+        assert_eq!(sequence(vec![]), Some(ComposeError::NoPhases));
+        let unlike = sequence(vec![phase(fits.clone()), phase(circle(4, Slot::DATA))]);
+        assert!(matches!(unlike, Some(ComposeError::Unlike { ranks: 4, .. })));
+        let out = || phase(circle(3, Slot(1)));
+        assert!(matches!(
+            sequence(vec![out(), phase(fits.clone())]),
+            Some(ComposeError::OutOfPlace { .. })
+        ));
+        assert_eq!(sequence(vec![phase(fits), out()]), None);
+    }
+}

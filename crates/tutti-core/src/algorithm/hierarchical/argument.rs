@@ -212,4 +212,21 @@ mod tests {
             }
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_is_typed_is_read_or_refused_within_the_text(
+            argument in "[0-4x ]{0,9}(:[a-e0-9x:/() é]{0,20}|:(ring|/|direct|\\(|\\)|knomial:|[23x]){0,9})?",
+            ranks in 2_u32..20,
+        ) {
+            for name in ["hierarchical", "hierarchical_leader"] {
+                let notation = format!("{name}:{argument}");
+                if let Err(AlgorithmError::Argument { at, argument, .. }) =
+                    build(&notation, Collective::AllReduce, ranks)
+                {
+                    proptest::prop_assert!(argument.is_char_boundary(at), "{argument} at {at}");
+                }
+            }
+        }
+    }
 }
