@@ -12,15 +12,21 @@
 
 mod chunks;
 mod compose;
+mod execute;
 mod explicit;
 pub mod notation;
+mod progress;
 mod step;
 pub mod text;
+pub mod verify;
 
 pub use chunks::{ChunkRange, Layout, LayoutError};
 pub use compose::{ComposeError, Digit, Embedded, Phase, Place, Sequence};
+pub use execute::{ExecuteError, execute};
 pub use explicit::{Builder, Explicit, ExplicitError};
+pub use progress::{At, Wait};
 pub use step::{Local, Message, Op, OperandRange, Slot, Step};
+pub use verify::{Reproducibility, Verification, VerifyError, verify};
 
 use crate::collective::Collective;
 use crate::ids::RankId;

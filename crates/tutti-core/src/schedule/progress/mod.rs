@@ -1,0 +1,397 @@
+//! Walks a schedule in a causal order: posts steps, matches messages, and finds out who is stuck.
+//!
+//! A rank posts all sends and receives of a step at once. A receive is done when its message is posted;
+//! a send is done when its receive is posted, or when fewer than `buffering` messages before it from the
+//! same rank to the same rank are unmatched. `buffering` starts at none (rendezvous) and grows by one
+//! only when nothing else can move. That finds the least buffering that a schedule needs in one walk:
+//! what can happen with k buffers can happen with k + 1, and what has happened stays, in whatever order,
+//! because every rank waits for all of a step and matches are fixed by the order on each pair.
+//!
+//! What a message carries is the business of a [`Store`].
+
+mod pairs;
+
+use std::collections::VecDeque;
+
+use super::{Message, Schedule, Step};
+use crate::ids::RankId;
+use pairs::{Pairs, Queue};
+
+/// A step of a rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct At {
+    pub rank: RankId,
+    pub step: u32,
+}
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, step {}", self.rank, self.step)
+    }
+}
+
+/// One side of a message and the step it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    pub(super) at: At,
+    pub(super) message: Message,
+}
+
+/// What the ranks hold, and what messages and local ops do to it.
+pub(super) trait Store {
+    /// The content of a message on its way.
+    type Payload;
+    /// Why a step cannot be done.
+    type Error;
+
+    /// Looks at a step before it is posted; must refuse peers that are no other rank.
+    fn begin(&mut self, at: At, step: &Step) -> Result<(), Self::Error>;
+    /// Moves the content of a message from the sender's slot straight into the receiver's.
+    fn transfer(&mut self, send: Side, recv: Side) -> Result<(), Self::Error>;
+    /// Reads the content of a message out of the sender's slot.
+    fn take(&mut self, send: Side) -> Result<Self::Payload, Self::Error>;
+    /// Writes it into the receiver's.
+    fn put(&mut self, payload: Self::Payload, send: Side, recv: Side) -> Result<(), Self::Error>;
+    /// Does the local ops of a step whose messages are through.
+    fn finish(&mut self, at: At, step: &Step) -> Result<(), Self::Error>;
+}
+
+/// A rank that waits, in this step, for a message from another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Wait {
+    pub at: At,
+    pub from: RankId,
+}
+
+/// What was seen on the way.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub(super) struct Traffic {
+    pub(super) steps: u64,
+    pub(super) messages: u64,
+    pub(super) buffering: u32,
+    pub(super) in_flight: u32,
+    pub(super) waiting: u32,
+}
+
+/// How a walk ended. It is complete when both lists are empty.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) traffic: Traffic,
+    /// Receives that can never be done.
+    pub(super) waits: Vec<Wait>,
+    /// Messages that no receive takes; listed only when every rank has finished.
+    pub(super) leftover: Vec<Side>,
+}
+
+/// Walks `schedule` to its end, or until nothing can move.
+pub(super) fn walk<S: Store>(schedule: &dyn Schedule, store: &mut S) -> Result<Outcome, S::Error> {
+    let ranks = schedule.shape().ranks;
+    let state = |rank| Rank { steps: schedule.steps(RankId(rank)), ..Rank::default() };
+    let mut walk = Walk {
+        schedule,
+        store,
+        ranks: (0..ranks).map(state).collect(),
+        waiting: vec![0; ranks as usize],
+        pairs: Pairs::new(),
+        nodes: vec![Node::default()],
+        free: 0,
+        buffered: Vec::new(),
+        ready: VecDeque::new(),
+        traffic: Traffic::default(),
+    };
+    let starts = (0..ranks).filter(|&rank| walk.ranks[rank as usize].steps > 0);
+    walk.ready = starts.collect();
+    loop {
+        while let Some(rank) = walk.ready.pop_front() {
+            walk.post(RankId(rank))?;
+        }
+        if !walk.buffer_more()? {
+            return Ok(walk.outcome());
+        }
+    }
+}
+
+/// Where a rank is.
+#[derive(Default)]
+struct Rank {
+    /// The step that is posted, or next.
+    at: u32,
+    steps: u32,
+    /// Sends and receives of the posted step that are not done.
+    open: usize,
+    step: Step,
+}
+
+/// What a node of a queue stands for.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+enum Kind {
+    /// A receive of the destination's posted step.
+    #[default]
+    Recv,
+    /// A send of the source's posted step, which waits for it.
+    Send,
+    /// A send of the source's posted step that need not be waited for.
+    Eager,
+    /// A send of an earlier step.
+    Buffered,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Node {
+    next: u32,
+    /// Its number in its queue.
+    ordinal: u32,
+    /// Its place in the step; for a buffered send, in `buffered`.
+    index: u32,
+    kind: Kind,
+}
+
+struct Walk<'a, S: Store> {
+    schedule: &'a dyn Schedule,
+    store: &'a mut S,
+    ranks: Vec<Rank>,
+    /// Messages posted for a rank that it has no receive for yet.
+    waiting: Vec<u32>,
+    pairs: Pairs,
+    /// Node 0 is no node.
+    nodes: Vec<Node>,
+    free: u32,
+    buffered: Vec<Option<(Side, S::Payload)>>,
+    ready: VecDeque<u32>,
+    traffic: Traffic,
+}
+
+impl<S: Store> Walk<'_, S> {
+    /// Posts the next step of a rank and matches what it can.
+    fn post(&mut self, rank: RankId) -> Result<(), S::Error> {
+        let state = &mut self.ranks[rank.index()];
+        let at = At { rank, step: state.at };
+        let mut step = std::mem::take(&mut state.step);
+        step.clear();
+        self.schedule.step(rank, at.step, &mut step);
+        self.store.begin(at, &step)?;
+        let mut open = step.sends.len() + step.recvs.len();
+        self.traffic.messages += step.sends.len() as u64;
+        for (index, &message) in (0..).zip(&step.sends) {
+            open -= usize::from(self.post_send(Side { at, message }, index)?);
+        }
+        for (index, &message) in (0..).zip(&step.recvs) {
+            open -= usize::from(self.post_recv(Side { at, message }, index)?);
+        }
+        let state = &mut self.ranks[rank.index()];
+        (state.step, state.open) = (step, open);
+        if open == 0 { self.finish(rank) } else { Ok(()) }
+    }
+
+    /// Whether the send is done with.
+    #[inline]
+    fn post_send(&mut self, send: Side, index: u32) -> Result<bool, S::Error> {
+        let (source, destination) = (send.at.rank, send.message.peer);
+        let queue = *self.pairs.queue(destination, source);
+        if queue.head != 0 && self.nodes[queue.head as usize].kind == Kind::Recv {
+            let node = self.pop(destination, source, queue);
+            let recv = self.recv_side(destination, node.index);
+            self.store.transfer(send, recv)?;
+            self.close(destination)?;
+            return Ok(true);
+        }
+        let depth = self.append(destination, source, queue, Kind::Send, index);
+        self.traffic.in_flight = self.traffic.in_flight.max(depth);
+        let waiting = &mut self.waiting[destination.index()];
+        *waiting += 1;
+        self.traffic.waiting = self.traffic.waiting.max(*waiting);
+        let eager = depth <= self.traffic.buffering;
+        if eager {
+            let tail = self.pairs.queue(destination, source).tail;
+            self.nodes[tail as usize].kind = Kind::Eager;
+        }
+        Ok(eager)
+    }
+
+    /// Whether the receive is done with.
+    #[inline]
+    fn post_recv(&mut self, recv: Side, index: u32) -> Result<bool, S::Error> {
+        let (source, destination) = (recv.message.peer, recv.at.rank);
+        let queue = *self.pairs.queue(destination, source);
+        if queue.head == 0 || self.nodes[queue.head as usize].kind == Kind::Recv {
+            self.append(destination, source, queue, Kind::Recv, index);
+            return Ok(false);
+        }
+        let node = self.pop(destination, source, queue);
+        self.waiting[destination.index()] -= 1;
+        if node.kind == Kind::Buffered {
+            if let Some((send, payload)) = self.buffered[node.index as usize].take() {
+                self.store.put(payload, send, recv)?;
+            }
+        } else {
+            let send = self.send_side(source, node.index);
+            self.store.transfer(send, recv)?;
+        }
+        if node.kind == Kind::Send {
+            self.close(source)?;
+        }
+        if self.traffic.buffering > 0 {
+            self.relax(destination, source)?;
+        }
+        Ok(true)
+    }
+
+    fn recv_side(&self, rank: RankId, index: u32) -> Side {
+        let state = &self.ranks[rank.index()];
+        let message = state.step.recvs[index as usize];
+        Side { at: At { rank, step: state.at }, message }
+    }
+
+    fn send_side(&self, rank: RankId, index: u32) -> Side {
+        let state = &self.ranks[rank.index()];
+        let message = state.step.sends[index as usize];
+        Side { at: At { rank, step: state.at }, message }
+    }
+
+    /// Takes the first node off a queue that has one.
+    #[inline]
+    fn pop(&mut self, destination: RankId, source: RankId, mut queue: Queue) -> Node {
+        let first = queue.head;
+        let node = self.nodes[first as usize];
+        queue.head = node.next;
+        if queue.head == 0 {
+            queue.tail = 0;
+        }
+        *self.pairs.queue(destination, source) = queue;
+        self.nodes[first as usize].next = self.free;
+        self.free = first;
+        node
+    }
+
+    /// Puts a node at the end of a queue; how many are in it then.
+    #[inline]
+    fn append(
+        &mut self,
+        destination: RankId,
+        source: RankId,
+        mut queue: Queue,
+        kind: Kind,
+        index: u32,
+    ) -> u32 {
+        let tail = self.nodes[queue.tail as usize];
+        let ordinal = if queue.head == 0 { 0 } else { tail.ordinal.wrapping_add(1) };
+        let node = Node { next: 0, ordinal, index, kind };
+        let mut place = self.free;
+        if place == 0 {
+            place = u32::try_from(self.nodes.len()).expect("fewer than 2^32 messages are pending");
+            self.nodes.push(node);
+        } else {
+            self.free = self.nodes[place as usize].next;
+            self.nodes[place as usize] = node;
+        }
+        if queue.head == 0 {
+            queue.head = place;
+        } else {
+            self.nodes[queue.tail as usize].next = place;
+        }
+        queue.tail = place;
+        *self.pairs.queue(destination, source) = queue;
+        ordinal.wrapping_sub(self.nodes[queue.head as usize].ordinal).wrapping_add(1)
+    }
+
+    /// One send or receive fewer for a rank to wait for.
+    #[inline]
+    fn close(&mut self, rank: RankId) -> Result<(), S::Error> {
+        let state = &mut self.ranks[rank.index()];
+        state.open -= 1;
+        if state.open == 0 { self.finish(rank) } else { Ok(()) }
+    }
+
+    /// Ends the posted step of a rank, all of whose messages are done with.
+    fn finish(&mut self, rank: RankId) -> Result<(), S::Error> {
+        if self.traffic.buffering > 0 {
+            self.keep_unmatched(rank)?;
+        }
+        let state = &mut self.ranks[rank.index()];
+        self.store.finish(At { rank, step: state.at }, &state.step)?;
+        self.traffic.steps += 1;
+        state.at += 1;
+        if state.at < state.steps {
+            self.ready.push_back(rank.0);
+        } else {
+            state.step = Step::new();
+        }
+        Ok(())
+    }
+
+    /// Reads the messages of a finishing step that nobody has taken, before their slots change.
+    fn keep_unmatched(&mut self, rank: RankId) -> Result<(), S::Error> {
+        for position in 0..self.ranks[rank.index()].step.sends.len() {
+            let peer = self.ranks[rank.index()].step.sends[position].peer;
+            let mut at = self.pairs.queue(peer, rank).head;
+            while at != 0 {
+                let node = self.nodes[at as usize];
+                if node.kind == Kind::Eager {
+                    let send = self.send_side(rank, node.index);
+                    let payload = self.store.take(send)?;
+                    let index = u32::try_from(self.buffered.len()).expect("fewer than 2^32");
+                    self.buffered.push(Some((send, payload)));
+                    self.nodes[at as usize] = Node { kind: Kind::Buffered, index, ..node };
+                }
+                at = node.next;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of the sends of a pair that now fit into its buffers; whether there were any.
+    fn relax(&mut self, destination: RankId, source: RankId) -> Result<bool, S::Error> {
+        let mut at = self.pairs.queue(destination, source).head;
+        let mut any = false;
+        for _ in 0..self.traffic.buffering {
+            if at == 0 || self.nodes[at as usize].kind == Kind::Recv {
+                break;
+            }
+            let next = self.nodes[at as usize].next;
+            if self.nodes[at as usize].kind == Kind::Send {
+                self.nodes[at as usize].kind = Kind::Eager;
+                any = true;
+                self.close(source)?;
+            }
+            at = next;
+        }
+        Ok(any)
+    }
+
+    /// Gives every pair one more buffer, when everyone is stuck; whether that frees anyone.
+    fn buffer_more(&mut self) -> Result<bool, S::Error> {
+        let pending = self.pairs.pending();
+        let sends = |&&(.., node): &&(_, _, u32)| self.nodes[node as usize].kind != Kind::Recv;
+        let pairs: Vec<_> = pending.iter().filter(sends).map(|&(d, s, _)| (d, s)).collect();
+        let mut any = false;
+        self.traffic.buffering += 1;
+        for (destination, source) in pairs {
+            any |= self.relax(destination, source)?;
+        }
+        self.traffic.buffering -= u32::from(!any);
+        Ok(any)
+    }
+
+    fn outcome(&self) -> Outcome {
+        let (mut waits, mut leftover) = (Vec::new(), Vec::new());
+        for (destination, source, mut node) in self.pairs.pending() {
+            while node != 0 {
+                let Node { next, index, kind, .. } = self.nodes[node as usize];
+                let step = self.ranks[destination.index()].at;
+                if kind == Kind::Recv {
+                    waits.push(Wait { at: At { rank: destination, step }, from: source });
+                } else if let Some(Some((side, _))) = self.buffered.get(index as usize) {
+                    leftover.push(*side);
+                }
+                node = next;
+            }
+        }
+        waits.dedup();
+        if !waits.is_empty() {
+            leftover.clear();
+        }
+        Outcome { traffic: self.traffic, waits, leftover }
+    }
+}
