@@ -280,8 +280,10 @@ def reason(decision: Decision) -> str:
         f"{_per_rank(few, first.ranks)} messages per rank against {_per_rank(many, second.ranks)}"
     )
     data = f"{format_size(less / first.ranks)} per rank against {format_size(more / second.ranks)}"
-    if few < many and less <= more:
+    if few < many and less < more:
         text = f"It sends less: {messages}, {data}."
+    elif few < many and less == more:
+        text = f"It sends the same bytes in fewer messages: {messages}."
     elif few < many:
         text = (
             f"It sends fewer messages ({messages}), and at this size the time per message decides."

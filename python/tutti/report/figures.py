@@ -192,7 +192,9 @@ def decision_text(decision: Decision) -> str:
 
 
 def _short_margin(margin: float | None) -> str:
-    return "" if margin is None else f"{margin * 100:.0f}%"
+    if margin is None:
+        return ""
+    return f"{margin * 100:.0f}" if margin < 9.995 else f"{margin + 1:.0f}x"
 
 
 def _steps(colours: list[str]) -> list[list[float | str]]:
@@ -214,10 +216,10 @@ def gantt(picture: Picture) -> go.Figure:
             figure.add_trace(_bars(kind, colour, ops, factor))
     if picture.arrows:
         figure.add_trace(_arrows(picture, factor))
-    figure.update_xaxes(title=f"time ({unit})", rangemode="tozero")
+    figure.update_xaxes(title=f"time ({unit})", range=[0, picture.end_ps / factor * 1.02 or 1])
     figure.update_yaxes(
         title="rank",
-        autorange="reversed",
+        range=[picture.ranks[-1] + 0.6, picture.ranks[0] - 0.6],
         showgrid=False,
         zeroline=False,
         tickvals=list(picture.ranks) if len(picture.ranks) <= 40 else None,
@@ -275,6 +277,7 @@ def _arrows(picture: Picture, factor: int) -> go.Scatter:
             "size": [0, 9, 0] * len(picture.arrows),
             "color": MESSAGE_COLOUR,
             "opacity": 1,
+            "line": {"width": 0},
         },
         opacity=0.75,
         customdata=hover,

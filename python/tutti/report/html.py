@@ -83,7 +83,7 @@ def render(  # noqa: PLR0917 - as write_report
     from plotly.offline import get_plotlyjs
 
     cases = reading.cases(comparison)
-    drawn = picture(timeline, messages) if timeline is not None else None
+    drawn = picture(timeline, messages, most_ranks=32, most_arrows=500) if timeline is not None else None
     charts: dict[str, go.Figure] = {}
     sections = [_section(f"case{index}", case, charts) for index, case in enumerate(cases)]
     if drawn is not None:

@@ -88,8 +88,7 @@ def decision_table(frame: pl.DataFrame) -> Table:
     colours = styles(case.algorithms)
     last = ""
     for row in reading.region_rows(case):
-        name = Text("■ ", style=colours[row["winner"]].colour)
-        name.append(row["schedules"], style="default")
+        name = Text(row["schedules"], style=colours[row["winner"]].colour)
         if last and row["ranks"] != last:
             table.add_section()
         shown = "" if row["ranks"] == last else row["ranks"]

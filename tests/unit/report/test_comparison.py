@@ -69,7 +69,8 @@ def test_neighbouring_sizes_with_one_winner_make_one_region() -> None:
 @pytest.mark.parametrize(
     ("winner", "loser", "says"),
     [
-        ((8, 64), (24, 64), "sends less"),
+        ((8, 63), (24, 64), "sends less"),
+        ((8, 64), (24, 64), "same bytes in fewer messages"),
         ((8, 99), (24, 64), "per message"),
         ((24, 8), (8, 64), "per byte"),
         ((56, 448), (24, 192), "overlap"),
