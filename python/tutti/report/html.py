@@ -7,6 +7,7 @@ gives the same bytes: charts have fixed ids, and nothing reads a clock.
 from __future__ import annotations
 
 import json
+import re
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
     import polars as pl
+    from markupsafe import Markup
 
     from .comparison import Case, Measured
 
@@ -83,7 +85,11 @@ def render(  # noqa: PLR0917 - as write_report
     from plotly.offline import get_plotlyjs
 
     cases = reading.cases(comparison)
-    drawn = picture(timeline, messages, most_ranks=32, most_arrows=500) if timeline is not None else None
+    drawn = (
+        picture(timeline, messages, most_ranks=32, most_arrows=500)
+        if timeline is not None
+        else None
+    )
     charts: dict[str, go.Figure] = {}
     sections = [_section(f"case{index}", case, charts) for index, case in enumerate(cases)]
     if drawn is not None:
@@ -92,6 +98,7 @@ def render(  # noqa: PLR0917 - as write_report
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
+    environment.filters["breakable"] = _breakable
     template = environment.from_string(_asset("report.html.j2"))
     return template.render(
         title=title or question(cases),
@@ -254,9 +261,19 @@ def _timeline_text(drawn: Picture | None) -> dict[str, str] | None:
         return None
     lead = (
         "Each bar is an op of a rank; a line leads from a message's sender when it sends to its "
-        f"receiver when it arrives. Complete after {format_time(drawn.end_ps)}."
+        f"receiver when it arrives. Complete after {format_time(drawn.complete_ps)}."
     )
     return {"lead": " ".join([lead, *drawn.notes])}
+
+
+def _breakable(text: str) -> Markup:
+    """The text with places at which a narrow column may break it: after a name's marks."""
+    from markupsafe import Markup, escape
+
+    return Markup(_MARKS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped first
+
+
+_MARKS = re.compile(r"([_:,/])")
 
 
 def _asset(name: str) -> str:

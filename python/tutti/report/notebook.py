@@ -48,7 +48,7 @@ def timeline_svg(timeline: pl.DataFrame, messages: pl.DataFrame | None = None) -
         style="max-width:100%;font:12px sans-serif",
         role="img",
     )
-    ET.SubElement(root, "title").text = f"Timeline, complete after {format_time(drawn.end_ps)}"
+    ET.SubElement(root, "title").text = f"Timeline, complete after {format_time(drawn.complete_ps)}"
     _legend(root, drawn)
     _rows(root, drawn)
     _axis(root, drawn, height)

@@ -61,12 +61,13 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Picture:
-    """What a drawing shows of a run."""
+    """What a drawing shows of a run: it ends at `end_ps`, the whole run at `complete_ps`."""
 
     bars: tuple[Bar, ...]
     arrows: tuple[Arrow, ...]
     ranks: tuple[int, ...]
     end_ps: int
+    complete_ps: int
     notes: tuple[str, ...]
 
 
@@ -123,7 +124,10 @@ def picture(
     if len(drawn) < len(inside):
         notes.append(f"The first {len(drawn)} of {len(inside)} messages are drawn.")
     ends = [bar.end_ps for bar in shown] + [arrow.received_ps for arrow in drawn]
-    return Picture(tuple(shown), tuple(drawn), tuple(ranks), max(ends, default=0), tuple(notes))
+    last = int(timeline.get_column("end_ps").max() or 0)  # type: ignore[arg-type]
+    return Picture(
+        tuple(shown), tuple(drawn), tuple(ranks), max(ends, default=0), last, tuple(notes)
+    )
 
 
 def steps(ops: list[Bar]) -> Iterator[tuple[Bar, list[Bar]]]:
