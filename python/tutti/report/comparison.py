@@ -46,10 +46,17 @@ class Measured:
 
 @dataclass(frozen=True)
 class Decision:
-    """Who is fastest at one rank count and size; the runner-up is the best of another algorithm."""
+    """Who is fastest at one rank count and size.
+
+    Attributes:
+        winner: the fastest; of several equally fast, that of the algorithm that is so most often.
+        runner_up: the best of the other algorithms that is slower; None where none is.
+        level: the best of each other algorithm that is as fast as the winner.
+    """
 
     winner: Measured
     runner_up: Measured | None
+    level: tuple[Measured, ...] = ()
 
     @property
     def margin(self) -> float | None:
@@ -117,14 +124,21 @@ class Case:
         return best
 
     def decisions(self) -> dict[tuple[int, int], Decision]:
-        """Winner and runner-up, by (ranks, size_bytes); ties go to the first in order of name."""
+        """Who is fastest, by (ranks, size_bytes)."""
         grouped: dict[tuple[int, int], list[Measured]] = {}
         for (ranks, size, _), one in sorted(self.best().items()):
             grouped.setdefault((ranks, size), []).append(one)
+        fastest = {
+            key: [one for one in group if one.time_ps == min(m.time_ps for m in group)]
+            for key, group in grouped.items()
+        }
+        often = Counter(one.algorithm for group in fastest.values() for one in group)
         decided = {}
         for key, group in grouped.items():
-            ordered = sorted(group, key=lambda m: (m.time_ps, m.algorithm))
-            decided[key] = Decision(ordered[0], ordered[1] if len(ordered) > 1 else None)
+            first, *level = sorted(fastest[key], key=lambda m: (-often[m.algorithm], m.algorithm))
+            slower = [one for one in group if one.time_ps > first.time_ps]
+            runner_up = min(slower, key=lambda m: (m.time_ps, m.algorithm), default=None)
+            decided[key] = Decision(first, runner_up, tuple(level))
         return decided
 
     def regions(self) -> list[Region]:
@@ -234,17 +248,20 @@ def answer(case: Case) -> list[Finding]:
 
 
 def _finding(name: str, won: list[Decision], points: int) -> Finding:
-    where = (
-        f"{span_text([d.winner.ranks for d in won])} ranks, "
-        f"{span_text([d.winner.size_bytes for d in won], size=True)}"
-    )
     share = "everywhere" if len(won) == points else f"at {len(won)} of {points} points"
+    where = (
+        f"is fastest {share} ({span_text([d.winner.ranks for d in won])} ranks, "
+        f"{span_text([d.winner.size_bytes for d in won], size=True)})"
+    )
+    if level := Counter(one.algorithm for d in won for one in d.level):
+        others = [f"{other} (at {count})" for other, count in sorted(level.items())]
+        where += f", level with {shorten(others, 3, ', ')}"
     margins = [d.margin for d in won if d.margin is not None]
     if not margins:
-        return Finding(name, f"is the only algorithm {share} ({where}).", "")
+        return Finding(name, f"{where}; no other algorithm is slower.", "")
     clearest = max(won, key=lambda d: d.margin or 0.0)
-    behind = f"is fastest {share} ({where}): the runner-up takes {_spread(margins)}."
-    return Finding(name, behind, f"{example(clearest)} {reason(clearest)}")
+    why = f"{example(clearest)} {reason(clearest)}".strip()
+    return Finding(name, f"{where}: the runner-up takes {_spread(margins)}.", why)
 
 
 def _spread(margins: list[float]) -> str:
@@ -270,8 +287,6 @@ def reason(decision: Decision) -> str:
     first, second = decision.winner, decision.runner_up
     if second is None:
         return ""
-    if first.time_ps == second.time_ps:
-        return "The two tie."
     counts = (first.messages, second.messages, first.message_bytes, second.message_bytes)
     if None in counts:
         return ""
@@ -294,7 +309,8 @@ def reason(decision: Decision) -> str:
         text = f"Both send as much ({messages}); it waits less between them."
     else:
         text = (
-            f"It sends more ({messages}), but its sends overlap and it waits for others less often."
+            f"It sends more on average ({messages}) but waits less: its sends overlap, or its "
+            "ranks share them more evenly."
         )
     return text
 
@@ -305,7 +321,7 @@ def _per_rank(count: int, ranks: int) -> str:
 
 
 def region_rows(case: Case) -> list[dict[str, str]]:
-    """The regions as rows of text: ranks, sizes, winner, schedules, margin and reason."""
+    """The regions as rows of text: where, who wins, who is level or next, by how much and why."""
     rows = []
     for region in case.regions():
         margins = [d.margin for d in region.decisions if d.margin is not None]
@@ -314,6 +330,7 @@ def region_rows(case: Case) -> list[dict[str, str]]:
             format_share(low) if low == high else f"{format_share(low)} to {format_share(high)}"
         )
         schedules = sorted({d.winner.schedule for d in region.decisions})
+        level = sorted({one.algorithm for d in region.decisions for one in d.level})
         seconds = Counter(d.runner_up.algorithm for d in region.decisions if d.runner_up)
         rows.append(
             {
@@ -321,16 +338,17 @@ def region_rows(case: Case) -> list[dict[str, str]]:
                 "sizes": span_text(list(region.sizes), size=True),
                 "winner": region.winner,
                 "schedules": shorten(schedules),
+                "level": shorten(level),
                 "runner_up": shorten([name for name, _ in sorted(seconds.items())]),
-                "margin": spread if margins else "alone",
+                "margin": spread if margins else "no other is slower",
                 "reason": reason(region.clearest),
             }
         )
     return rows
 
 
-def shorten(names: list[str], most: int = 2) -> str:
+def shorten(names: list[str], most: int = 2, between: str = "; ") -> str:
     """At most `most` names, and how many more there are."""
-    shown = "; ".join(names[:most])
+    shown = between.join(names[:most])
     rest = len(names) - most
     return f"{shown} and {plural(rest, 'other')}" if rest > 0 else shown

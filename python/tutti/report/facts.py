@@ -42,7 +42,8 @@ def _numbers(name: str, value: object, source: str) -> Iterator[dict[str, str]]:
         yield {"name": name, "value": str(value["value"]), "source": mark + own}
     else:
         for key, part in value.items():
-            yield from _numbers(f"{name} {key}".strip(), part, source)
+            shown = "model" if key == "kind" else key
+            yield from _numbers(f"{name} {shown}".strip(), part, source)
 
 
 def _mapping(platform: object) -> Mapping[str, Any]:

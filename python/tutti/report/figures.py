@@ -183,8 +183,9 @@ def decision_text(decision: Decision) -> str:
         f"<b>{first.ranks:,} ranks, {format_size(first.size_bytes)}</b>",
         f"fastest: {first.schedule}, {format_time(first.time_ps)}",
     ]
+    lines += [f"as fast: {one.schedule}" for one in decision.level]
     if second is None:
-        lines.append("nothing to compare it with")
+        lines.append("no other algorithm is slower")
     else:
         lines.append(f"runner-up: {second.schedule}, {format_time(second.time_ps)}")
         lines.append(f"margin: {format_share(decision.margin or 0.0)} longer")

@@ -62,7 +62,7 @@ _KNOWN = (
     "knomial",
     "hierarchical",
     "elimination",
-    "dissemination",
+    "hierarchical_leader",
 )
 
 KIND_COLOURS: dict[str, str] = {

@@ -89,16 +89,29 @@ def test_the_reason_follows_from_messages_and_bytes(
     assert says in finding.why
 
 
-def test_a_tie_is_called_one() -> None:
+def test_a_tie_goes_to_who_is_fastest_most_often_and_the_others_are_named() -> None:
+    rows = [point("b", "b", 100), point("a", "a", 100), point("c", "c", 150)]
+    rows += [point("b", "b", 100, size_bytes=16), point("a", "a", 110, size_bytes=16)]
+    case = cases(pl.DataFrame(rows))[0]
+    decision = case.decisions()[(8, 8)]
+    assert decision.winner.algorithm == "b"
+    assert [one.algorithm for one in decision.level] == ["a"]
+    assert decision.runner_up is not None
+    assert decision.runner_up.algorithm == "c"
+    assert region_rows(case)[0]["level"] == "a"
+    assert "level with a (at 1)" in str(answer(case)[0])
+
+
+def test_where_all_are_level_there_is_no_runner_up() -> None:
     case = cases(pl.DataFrame([point("b", "b", 100), point("a", "a", 100)]))[0]
-    assert case.decisions()[(8, 8)].winner.algorithm == "a"
-    assert "tie" in region_rows(case)[0]["reason"]
+    assert case.decisions()[(8, 8)].runner_up is None
+    assert region_rows(case)[0]["margin"] == "no other is slower"
 
 
 def test_one_algorithm_alone_wins_without_a_margin() -> None:
     case = cases(pl.DataFrame([point("a", "a", 100)]))[0]
-    assert "only algorithm" in str(answer(case)[0])
-    assert region_rows(case)[0]["margin"] == "alone"
+    assert "no other algorithm is slower" in str(answer(case)[0])
+    assert region_rows(case)[0]["margin"] == "no other is slower"
 
 
 def test_frames_without_rows_or_columns_are_refused() -> None:

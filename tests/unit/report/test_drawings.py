@@ -7,6 +7,7 @@ import networkx as nx
 import polars as pl
 import pytest
 
+import tutti
 from tutti.report import (
     FrameError,
     draw_program_graph,
@@ -142,6 +143,13 @@ def test_notebooks_show_a_schedule_step_by_step(schedule: Any) -> None:
     page = notebook.schedule_html(schedule)
     assert "send to 2, 4, 6" in page
     assert "8 ranks, 1 chunk" in page
+
+
+def test_every_algorithm_has_a_colour_of_its_own() -> None:
+    names = [entry.name for entry in tutti.algorithms()]
+    together = styles(names)
+    assert len({style.colour for style in together.values()}) == len(names)
+    assert all(styles([name])[name] == style for name, style in together.items())
 
 
 def test_known_algorithms_keep_their_colour_whoever_else_is_there() -> None:

@@ -117,7 +117,7 @@ def test_platforms_show_each_number_with_its_source() -> None:
     rows = {row["name"]: (row["value"], row["source"]) for row in platform_facts(platform)}
     assert rows == {
         "name": ("cray", "the paper"),
-        "minimum kind": ("postal", "the paper"),
+        "minimum model": ("postal", "the paper"),
         "minimum alpha": ("1 us", "Table 1"),
         "compute gamma": ("1 ns/B", "Inferred. a guess"),
     }
