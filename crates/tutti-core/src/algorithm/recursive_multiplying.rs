@@ -360,12 +360,20 @@ impl Exchange {
     fn messages(self, group: Group, rank: impl Fn(u32) -> RankId, out: &mut Step) {
         let Group { first, digit, base } = group;
         let mask = self.mask.value();
-        for peer in (digit + 1..base).chain(0..digit) {
-            out.send(rank(first + peer * mask), Slot::DATA, WHOLE);
+        let member = |digit: u32| rank(first + digit * mask);
+        if base == 2 {
+            // The most frequent base, at half the cost of the general case.
+            let peer = member(1 - digit);
+            out.send(peer, Slot::DATA, WHOLE);
+            return out.recv(peer, Slot(1), WHOLE);
         }
-        for peer in (0..digit).rev().chain((digit + 1..base).rev()) {
-            out.recv(rank(first + peer * mask), group.slot(peer), WHOLE);
-        }
+        (digit + 1..base)
+            .chain(0..digit)
+            .for_each(|peer| out.send(member(peer), Slot::DATA, WHOLE));
+        (0..digit)
+            .rev()
+            .chain((digit + 1..base).rev())
+            .for_each(|peer| out.recv(member(peer), group.slot(peer), WHOLE));
     }
 }
 
@@ -385,8 +393,14 @@ impl Group {
     /// Folds the values of `merged` remainder ranks, which are the lowest, then the members'.
     #[inline]
     fn fold(self, merged: u32, out: &mut Step) {
+        if self.base == 2 && merged == 0 {
+            return out.reduce(Slot::DATA, [Slot(self.digit), Slot(1 - self.digit)], WHOLE);
+        }
+        let members = (1..=self.digit).chain([0]).chain(self.digit + 1..self.base).map(Slot);
+        if merged == 0 {
+            return out.reduce(Slot::DATA, members, WHOLE);
+        }
         let remainder = (0..merged).map(|index| Slot(self.base + index));
-        let members = (0..self.base).map(|member| self.slot(member));
         out.reduce(Slot::DATA, remainder.chain(members), WHOLE);
     }
 }
