@@ -295,6 +295,25 @@ class DeadlockError(SimulationError):
     }
 
 
+class ReportError(TuttiError, ValueError):
+    """Something that cannot be reported or drawn from what was given."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "frame": Kind(
+            "A frame lacks columns or rows, or mixes what cannot be compared.",
+            "give the frames of `simulate` and `compare`, filtered down to what is to be shown",
+        ),
+        "choice": Kind(
+            "A kind of drawing, or a format, that does not exist.",
+            "the message names those there are",
+        ),
+        "too_large": Kind(
+            "More than can be drawn or held in a graph.", "fewer ranks, or an export as .dot"
+        ),
+        "unmatched": Kind("A receive without its send.", "verify() names the schedule's mistake"),
+    }
+
+
 def all_errors() -> list[type[TuttiError]]:
     """Every class of error, in the order of this file."""
     return [

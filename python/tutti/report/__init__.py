@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .comparison import FrameError as FrameError
     from .html import write_report as write_report
     from .perfetto import write_trace as write_trace
     from .plot import draw_timeline as draw_timeline
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from .table import decision_table as decision_table
 
 _HOMES = {
-    "FrameError": "comparison",
     "comparison_table": "table",
     "decision_table": "table",
     "draw_program_graph": "program_graph",
@@ -31,7 +29,6 @@ _HOMES = {
 }
 
 __all__ = [
-    "FrameError",
     "comparison_table",
     "decision_table",
     "draw_program_graph",

@@ -14,15 +14,13 @@ from typing import Any
 
 import polars as pl
 
+from tutti.errors import ReportError
+
 from .quantity import format_share, format_size, format_time, plural
 
 CASE_COLUMNS = ("collective", "datatype", "model", "platform")
 _POINT_COLUMNS = ("ranks", "size_bytes", "algorithm", "schedule")
 _NEEDED = (*CASE_COLUMNS, *_POINT_COLUMNS, "time_ps", "algbw_bytes_per_s", "busbw_bytes_per_s")
-
-
-class FrameError(ValueError):
-    """A frame that cannot be reported: it lacks columns or rows."""
 
 
 @dataclass(frozen=True)
@@ -157,20 +155,36 @@ def cases(frame: pl.DataFrame) -> list[Case]:
     """Splits a comparison frame into comparable cases, in order of their names.
 
     Raises:
-        FrameError: when columns are missing or no row has a time.
+        ReportError: when columns are missing or no row has a time.
     """
     missing = [name for name in _NEEDED if name not in frame.columns]
     if missing:
-        raise FrameError(f"the comparison lacks the columns {', '.join(missing)}")
+        raise ReportError(f"the comparison lacks the columns {', '.join(missing)}", kind="frame")
     timed = frame.filter(pl.col("time_ps").is_not_null())
     if timed.is_empty():
-        raise FrameError("the comparison has no rows with a time: nothing to report")
+        raise ReportError("the comparison has no rows with a time: nothing to report", kind="frame")
     summed = timed.group_by(*CASE_COLUMNS, *_POINT_COLUMNS).agg(*_aggregates(frame.columns))
     found: dict[tuple[str, str, str, str], list[Measured]] = {}
     for row in summed.sort(*CASE_COLUMNS, *_POINT_COLUMNS).iter_rows(named=True):
         key = (row["collective"], row["datatype"], row["model"], row["platform"])
         found.setdefault(key, []).append(_measured(row))
     return [Case(*key, measured=tuple(rows)) for key, rows in found.items()]
+
+
+def only_case(frame: pl.DataFrame) -> Case:
+    """The one case of a frame that is to be drawn or listed as a whole.
+
+    Raises:
+        ReportError: when there are several, or none.
+    """
+    found = cases(frame)
+    if len(found) > 1:
+        raise ReportError(
+            f"the comparison mixes {len(found)} combinations of collective, datatype, model and "
+            "platform: filter it down to one",
+            kind="frame",
+        )
+    return found[0]
 
 
 def _aggregates(columns: list[str]) -> list[pl.Expr]:

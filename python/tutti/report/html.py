@@ -64,7 +64,7 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
         The path written.
 
     Raises:
-        FrameError: when a frame lacks columns or has nothing to show.
+        ReportError: when a frame lacks columns or has nothing to show.
     """
     page = render(comparison, platform, timeline, messages, title, notes)
     target = Path(path)

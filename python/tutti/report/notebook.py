@@ -34,7 +34,7 @@ def timeline_svg(timeline: pl.DataFrame, messages: pl.DataFrame | None = None) -
         messages: the message frame of the same run.
 
     Raises:
-        FrameError: when a frame lacks columns or is empty.
+        ReportError: when a frame lacks columns or is empty.
     """
     from .timeline import picture
 

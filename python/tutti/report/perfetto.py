@@ -56,7 +56,7 @@ def write_trace(
         The path written.
 
     Raises:
-        FrameError: when a frame lacks columns.
+        ReportError: when a frame lacks columns.
     """
     from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 

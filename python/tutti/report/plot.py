@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tutti.errors import ReportError
+
 from . import comparison as reading
-from .comparison import Case, FrameError, Measured
 from .palette import KINDS, kind_colour, styles
 from .quantity import format_size, rate_unit, size_ticks, time_unit
 from .timeline import Picture, picture
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from .comparison import Case, Measured
 
 FORMATS = (".svg", ".png", ".pdf")
 
@@ -60,8 +63,7 @@ def plot_comparison(
         The path written.
 
     Raises:
-        FrameError: when the frame does not hold what is to be drawn.
-        ValueError: for a kind, a grouping or a format that does not exist.
+        ReportError: when the frame does not hold what is to be drawn.
     """
     drawings: dict[str, Callable[[Axes, Case, int | None, str], None]] = {
         "time": lambda axes, case, at, by: _curves(axes, case, "time", at, by),
@@ -70,17 +72,14 @@ def plot_comparison(
         "map": lambda axes, case, _at, _by: _map(axes, case),
     }
     if kind not in drawings:
-        raise ValueError(f"no such kind of plot: {kind!r}; there are {', '.join(drawings)}")
-    if by not in ("algorithm", "schedule"):
-        raise ValueError(f"lines are by algorithm or schedule, not by {by!r}")
-    found = reading.cases(frame)
-    if len(found) > 1:
-        raise FrameError(
-            f"the comparison mixes {len(found)} combinations of collective, datatype, model and "
-            "platform: filter it down to one"
+        raise ReportError(
+            f"no such kind of plot: {kind!r}; there are {', '.join(drawings)}", kind="choice"
         )
+    if by not in ("algorithm", "schedule"):
+        raise ReportError(f"lines are by algorithm or schedule, not by {by!r}", kind="choice")
+    case = reading.only_case(frame)
     with figure_at(path, (6.4, 4.0)) as figure:
-        drawings[kind](figure.add_subplot(), found[0], ranks, by)
+        drawings[kind](figure.add_subplot(), case, ranks, by)
     return Path(path)
 
 
@@ -102,8 +101,7 @@ def draw_timeline(
         The path written.
 
     Raises:
-        FrameError: when a frame lacks columns or is empty.
-        ValueError: for a format that does not exist.
+        ReportError: when a frame lacks columns or is empty.
     """
     drawn = picture(timeline, messages)
     height = 1.3 + 0.34 * len(drawn.ranks)
@@ -124,8 +122,9 @@ def figure_at(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
 
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
-        raise ValueError(
-            f"cannot draw to {str(path)!r}: expected an ending in {', '.join(FORMATS)}"
+        raise ReportError(
+            f"cannot draw to {str(path)!r}: expected an ending in {', '.join(FORMATS)}",
+            kind="choice",
         )
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}[ending]
     with mpl.rc_context(_STYLE):
@@ -146,7 +145,9 @@ def _curves(axes: Axes, case: Case, quantity: str, ranks: int | None, by: str) -
     every = case.best().values() if by == "algorithm" else case.measured
     points = [one for one in every if one.ranks == at and one.size_bytes > 0]
     if not points:
-        raise FrameError(f"nothing was compared at {at} ranks: there are {case.ranks}")
+        raise ReportError(
+            f"nothing was compared at {at} ranks: there are {case.ranks}", kind="frame"
+        )
     values = {id(one): one.time_ps if quantity == "time" else one.busbw for one in points}
     middle = sorted(values.values())[len(points) // 2]
     factor, unit = time_unit(middle) if quantity == "time" else rate_unit(middle)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tutti.errors import ReportError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -36,10 +38,6 @@ COLOURS = {
 }
 
 
-class GraphError(ValueError):
-    """A schedule that is too large for a graph, or whose sends and receives do not match."""
-
-
 def program_graph(schedule: Schedule) -> nx.DiGraph[str]:
     """The program graph of a schedule.
 
@@ -49,7 +47,7 @@ def program_graph(schedule: Schedule) -> nx.DiGraph[str]:
     between ranks.
 
     Raises:
-        GraphError: when there are more than `MOST_TASKS` tasks, or a receive without its send.
+        ReportError: when there are more than `MOST_TASKS` tasks, or a receive without its send.
     """
     import networkx as nx
 
@@ -66,7 +64,9 @@ def program_graph(schedule: Schedule) -> nx.DiGraph[str]:
     # The k-th message from a to b meets the k-th receive that b posts for a.
     for name, source, rank in waits:
         if not puts[(source, rank)]:
-            raise GraphError(f"rank {rank} waits for a message that rank {source} never sends")
+            raise ReportError(
+                f"rank {rank} waits for a message that rank {source} never sends", kind="unmatched"
+            )
         graph.add_edge(puts[(source, rank)].popleft(), name, kind="message")
     return graph
 
@@ -105,9 +105,10 @@ class _Program:
     def _add(self, kind: str, step: int, step_name: str, op: Op | None = None) -> str:
         count = self._graph.number_of_nodes()
         if count >= MOST_TASKS:
-            raise GraphError(
+            raise ReportError(
                 f"{self._schedule.name} on {self._schedule.ranks:,} ranks has more than "
-                f"{MOST_TASKS:,} tasks: a program graph is for smaller schedules"
+                f"{MOST_TASKS:,} tasks: a program graph is for smaller schedules",
+                kind="too_large",
             )
         name = f"t{count}"
         facts: dict[str, Any] = {"kind": kind, "op": op.kind if op else "", "rank": self._rank}
@@ -146,8 +147,7 @@ def draw_program_graph(path: str | Path, schedule: Schedule) -> Path:
         The path written.
 
     Raises:
-        GraphError: when the schedule is too large, or its messages do not match.
-        ValueError: for a format that does not exist.
+        ReportError: when the schedule is too large, or its messages do not match.
     """
     import networkx as nx
 
@@ -157,8 +157,9 @@ def draw_program_graph(path: str | Path, schedule: Schedule) -> Path:
     ending = target.suffix.lower()
     endings = (*FORMATS, ".dot", ".graphml")
     if ending not in endings:
-        raise ValueError(
-            f"cannot draw to {str(path)!r}: expected an ending in {', '.join(endings)}"
+        raise ReportError(
+            f"cannot draw to {str(path)!r}: expected an ending in {', '.join(endings)}",
+            kind="choice",
         )
     graph = program_graph(schedule)
     if ending == ".dot":
@@ -167,9 +168,10 @@ def draw_program_graph(path: str | Path, schedule: Schedule) -> Path:
         nx.write_graphml_xml(graph, target)
     else:
         if graph.number_of_nodes() > MOST_DRAWN:
-            raise GraphError(
+            raise ReportError(
                 f"{graph.number_of_nodes():,} tasks are too many to draw (at most {MOST_DRAWN}): "
-                "export it as .dot or .graphml, or draw fewer ranks"
+                "export it as .dot or .graphml, or draw fewer ranks",
+                kind="too_large",
             )
         places = layout(graph)
         columns = max(place.x for place in places.values()) + 1

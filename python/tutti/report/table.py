@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tutti.errors import ReportError
+
 from . import comparison as reading
-from .comparison import Case, FrameError, Measured
 from .palette import styles
 from .quantity import format_rate, format_size, format_time
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
+
+    from .comparison import Measured
 
 
 def comparison_table(
@@ -26,14 +29,16 @@ def comparison_table(
         most: how many schedules to list; by default all.
 
     Raises:
-        FrameError: when the frame holds no such point, or several cases.
+        ReportError: when the frame holds no such point, or several cases.
     """
     from rich.table import Table
 
-    case = _only(frame)
+    case = reading.only_case(frame)
     rows = [m for m in case.measured if m.ranks == ranks and m.size_bytes == size_bytes]
     if not rows:
-        raise FrameError(f"nothing was compared at {ranks} ranks and {format_size(size_bytes)}")
+        raise ReportError(
+            f"nothing was compared at {ranks} ranks and {format_size(size_bytes)}", kind="frame"
+        )
     rows.sort(key=lambda m: (m.time_ps, m.schedule))
     table = Table(
         title=f"{case.collective} on {ranks:,} ranks, {format_size(size_bytes)}",
@@ -69,12 +74,12 @@ def decision_table(frame: pl.DataFrame) -> Table:
     """Which algorithm wins at which rank counts and sizes, and by how much.
 
     Raises:
-        FrameError: when the frame has nothing to compare, or several cases.
+        ReportError: when the frame has nothing to compare, or several cases.
     """
     from rich.table import Table
     from rich.text import Text
 
-    case = _only(frame)
+    case = reading.only_case(frame)
     table = Table(
         title=f"Fastest {case.collective} on {case.platform}",
         caption=f"{case.model}; behind: how much longer the runner-up takes",
@@ -95,13 +100,3 @@ def decision_table(frame: pl.DataFrame) -> Table:
         table.add_row(shown, row["sizes"], name, row["margin"])
         last = row["ranks"]
     return table
-
-
-def _only(frame: pl.DataFrame) -> Case:
-    found = reading.cases(frame)
-    if len(found) > 1:
-        raise FrameError(
-            f"the comparison mixes {len(found)} combinations of collective, datatype, model and "
-            "platform: filter it down to one"
-        )
-    return found[0]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from .comparison import FrameError
+from tutti.errors import ReportError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ def bars(timeline: pl.DataFrame) -> list[Bar]:
     """The ops of a timeline frame, by rank and time.
 
     Raises:
-        FrameError: when columns are missing.
+        ReportError: when columns are missing.
     """
     _require(timeline, _BAR_COLUMNS, "timeline")
     ordered = timeline.select(_BAR_COLUMNS).sort("rank", "start_ps", maintain_order=True)
@@ -86,7 +86,7 @@ def arrows(messages: pl.DataFrame | None) -> list[Arrow]:
     """The messages of a message frame, by the time at which they were sent.
 
     Raises:
-        FrameError: when columns are missing.
+        ReportError: when columns are missing.
     """
     if messages is None:
         return []
@@ -105,11 +105,11 @@ def picture(
     """The part of a run that fits a drawing; what is left out stands in its notes.
 
     Raises:
-        FrameError: when columns are missing or the timeline is empty.
+        ReportError: when columns are missing or the timeline is empty.
     """
     _require(timeline, _BAR_COLUMNS, "timeline")
     if timeline.is_empty():
-        raise FrameError("the timeline is empty: nothing to draw")
+        raise ReportError("the timeline is empty: nothing to draw", kind="frame")
     every = sorted(timeline["rank"].unique().to_list())
     ranks = every[:most_ranks]
     notes = []
@@ -151,4 +151,4 @@ def _around(group: list[Bar]) -> Bar:
 def _require(frame: pl.DataFrame, columns: tuple[str, ...], what: str) -> None:
     missing = [name for name in columns if name not in frame.columns]
     if missing:
-        raise FrameError(f"the {what} lacks the columns {', '.join(missing)}")
+        raise ReportError(f"the {what} lacks the columns {', '.join(missing)}", kind="frame")

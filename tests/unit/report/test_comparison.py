@@ -5,7 +5,8 @@ import io
 import polars as pl
 import pytest
 
-from tutti.report import FrameError, comparison_table, decision_table
+from tutti.errors import ReportError
+from tutti.report import comparison_table, decision_table
 from tutti.report.comparison import answer, cases, region_rows
 
 
@@ -116,9 +117,9 @@ def test_one_algorithm_alone_wins_without_a_margin() -> None:
 
 def test_frames_without_rows_or_columns_are_refused() -> None:
     frame = pl.DataFrame([point("a", "a", 100)])
-    with pytest.raises(FrameError, match="lacks the columns schedule"):
+    with pytest.raises(ReportError, match="lacks the columns schedule"):
         cases(frame.drop("schedule"))
-    with pytest.raises(FrameError, match="no rows"):
+    with pytest.raises(ReportError, match="no rows"):
         cases(frame.clear())
 
 
@@ -131,5 +132,5 @@ def test_tables_fit_80_columns(comparison: pl.DataFrame) -> None:
         lines = text.getvalue().splitlines()
         assert max(len(line) for line in lines) <= 80
         assert "…" not in "".join(lines)
-    with pytest.raises(FrameError, match="nothing was compared at 5 ranks"):
+    with pytest.raises(ReportError, match="nothing was compared at 5 ranks"):
         comparison_table(comparison, 5, 8)

@@ -8,15 +8,15 @@ import polars as pl
 import pytest
 
 import tutti
+from tutti.errors import ReportError
 from tutti.report import (
-    FrameError,
     draw_program_graph,
     draw_timeline,
     notebook,
     plot_comparison,
 )
 from tutti.report.palette import styles
-from tutti.report.program_graph import GraphError, layout, program_graph
+from tutti.report.program_graph import layout, program_graph
 from tutti.report.quantity import format_rate, format_share, format_size, format_time
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def test_plots_name_every_line(comparison: pl.DataFrame, tmp_path: Path) -> None
 def test_what_cannot_be_plotted_is_refused(
     comparison: pl.DataFrame, arguments: dict[str, Any], says: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ReportError, match=says):
         plot_comparison(tmp_path / "a.svg", comparison, **arguments)
-    with pytest.raises(ValueError, match=r"expected an ending in \.svg"):
+    with pytest.raises(ReportError, match=r"expected an ending in \.svg"):
         plot_comparison(tmp_path / "a.gif", comparison)
 
 
@@ -66,7 +66,7 @@ def test_a_timeline_shows_every_op_and_message(frames: Frames, tmp_path: Path) -
     drawn = path.read_text(encoding="utf-8")
     for said in ("a2,a4 on 8 ranks", "rank", "time (us)", "send", "wait", "reduce"):
         assert said in drawn
-    with pytest.raises(FrameError, match="empty"):
+    with pytest.raises(ReportError, match="empty"):
         draw_timeline(tmp_path / "t.svg", frames[0].clear())
 
 
@@ -126,7 +126,7 @@ def test_a_receive_without_its_send_is_refused(schedule: Any) -> None:
             ops = super().ops(rank, step)
             return [op for op in ops if (rank, op.kind) != (3, "send")]
 
-    with pytest.raises(GraphError, match="a message that rank 3 never sends"):
+    with pytest.raises(ReportError, match="a message that rank 3 never sends"):
         program_graph(Broken((2, 4)))
 
 

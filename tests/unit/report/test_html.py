@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from tutti.report import FrameError, write_report
+from tutti.errors import ReportError
+from tutti.report import write_report
 from tutti.report.facts import platform_facts
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def test_several_collectives_get_a_section_each(
 def test_an_empty_timeline_is_refused(
     comparison: pl.DataFrame, frames: Frames, platform: dict[str, object], tmp_path: Path
 ) -> None:
-    with pytest.raises(FrameError, match="timeline is empty"):
+    with pytest.raises(ReportError, match="timeline is empty"):
         write_report(tmp_path / "r.html", comparison, platform, frames[0].clear())
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from tutti.report import FrameError, write_trace
+from tutti.errors import ReportError
+from tutti.report import write_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,5 +124,5 @@ def test_the_same_run_gives_the_same_bytes(frames: Frames, tmp_path: Path) -> No
 
 
 def test_frames_without_columns_are_refused(frames: Frames, tmp_path: Path) -> None:
-    with pytest.raises(FrameError, match="lacks the columns kind"):
+    with pytest.raises(ReportError, match="lacks the columns kind"):
         write_trace(tmp_path / "t.pftrace", frames[0].drop("kind"))
