@@ -15,14 +15,17 @@ from tutti._core import __version__
 from tutti.schedule import Schedule, ScheduleBuilder, algorithms, schedule
 
 if TYPE_CHECKING:
-    from tutti.units import Size, Time, TimePerByte
+    from tutti.topology import Topology
+    from tutti.units import Length, Size, Time, TimePerByte
 
 __all__ = [
+    "Length",
     "Schedule",
     "ScheduleBuilder",
     "Size",
     "Time",
     "TimePerByte",
+    "Topology",
     "__version__",
     "algorithms",
     "errors",
@@ -30,9 +33,11 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Length": "tutti.units",
     "Size": "tutti.units",
     "Time": "tutti.units",
     "TimePerByte": "tutti.units",
+    "Topology": "tutti.topology",
 }
 
 

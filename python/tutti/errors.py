@@ -245,7 +245,71 @@ class NoiseError(TuttiError, ValueError):
 
 
 class TopologyError(TuttiError, ValueError):
-    """A graph that cannot be a topology."""
+    """A graph that cannot be a topology, or routes that do not fit it."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "file": Kind(
+            "The file is missing, cannot be read, is too large, or of no known format.",
+            "GraphML (.graphml) and node-link JSON (.json) are read",
+        ),
+        "format": Kind(
+            "The file is not the GraphML or node-link JSON that its name says.",
+            "compare with what `Topology.write` writes",
+        ),
+        "attribute": Kind(
+            "An attribute of a vertex or an edge is missing or cannot be used.",
+            "vertices have `kind` and `rank`, edges `rate`, `latency` and `length`",
+        ),
+        "parameters": Kind(
+            "Link parameters that are given twice or not at all.",
+            "give `rate` and `latency` for all links, or `links` with one entry per link class",
+        ),
+        "too_large_to_draw": Kind(
+            "More vertices than a drawing can show.", "draw a smaller instance of the same family"
+        ),
+        "no_npus": Kind("No vertex is an NPU.", 'ranks live on vertices of kind "npu"'),
+        "too_many_vertices": Kind("More vertices than ids can count.", "ask for fewer"),
+        "too_many_npus": Kind("More NPUs than a schedule can have ranks.", "ask for fewer"),
+        "too_many_links": Kind(
+            "More links than fit into memory.", "a switch joins many NPUs with few links"
+        ),
+        "unknown_vertex": Kind(
+            "A link names a vertex that does not exist.", "vertices count from 0"
+        ),
+        "self_link": Kind("A link from a vertex to itself.", "remove it"),
+        "zero_time_per_byte": Kind(
+            "A link of infinite rate.", "give the rate that the wire has; latency may be zero"
+        ),
+        "duplicate_name": Kind("Two vertices of the same name.", "rename one of them"),
+        "empty_name": Kind("A vertex without a name.", "name it, or leave its default name"),
+        "disconnected": Kind(
+            "An NPU that has no path to another.",
+            "links are one-directional; a cable is two of them, one each way",
+        ),
+        "unknown_family": Kind(
+            "No family of topologies has that name.", "`tutti.topology.families()` lists them"
+        ),
+        "argument": Kind(
+            "What follows the colon cannot be read or does not fit; `at` is the byte where.",
+            "`tutti.topology.families()` shows what may follow the colon",
+        ),
+        "wrong_links": Kind(
+            "As many link parameters as there are neither links nor link classes.",
+            "one entry is used for all links; otherwise each class needs its own",
+        ),
+        "no_dimensions": Kind(
+            "Dimension-order routing on a graph without dimensions.",
+            "use shortest_path; a graph read from a file has no dimensions either",
+        ),
+        "unknown_rank": Kind("The rank is not on any NPU.", "ranks count from 0"),
+        "unknown_link": Kind("The link does not exist.", "links count from 0"),
+        "no_route": Kind("A routing table without an entry that is needed.", "add it"),
+        "double_route": Kind("Two entries that contradict each other.", "remove one"),
+        "foreign_link": Kind("A next link that starts at another vertex.", "name a link from here"),
+        "routing_loop": Kind("Messages that would never arrive.", "follow the vertices named"),
+        "wrong_end": Kind("A path that does not end at its destination.", "complete it"),
+        "double_path": Kind("Two paths for one pair of ranks.", "remove one"),
+    }
 
 
 class ConfigError(TuttiError, ValueError):

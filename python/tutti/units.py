@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-__all__ = ["Size", "Time", "TimePerByte"]
+__all__ = ["Length", "Size", "Time", "TimePerByte"]
 
 
 class _Quantity:
@@ -131,6 +131,31 @@ class Size(_Quantity):
 
     def __repr__(self) -> str:
         return f"Size('{self}')"
+
+
+@dataclass(frozen=True, order=True, slots=True, kw_only=True)
+class Length(_Quantity):
+    """A length, such as a link's, in whole micrometres."""
+
+    _name: ClassVar[str] = "length"
+    _examples: ClassVar[list[str]] = ["12.5 mm", "3 m"]
+
+    um: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads ``"12.5 mm"``; units are um, mm, cm, m and km.
+
+        Raises:
+            UnitError: the text is no length, has no unit, or is finer than a micrometre.
+        """
+        return cls(um=_core.parse_length(text))
+
+    def __str__(self) -> str:
+        return _core.format_length(self.um)
+
+    def __repr__(self) -> str:
+        return f"Length('{self}')"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tutti_core::algorithm::AlgorithmError;
 use tutti_core::engine::{EngineError, Waiting};
-use tutti_core::ids::RankId;
+use tutti_core::ids::{LinkId, RankId, VertexId};
 use tutti_core::network::{ModelError, NoiseError};
 use tutti_core::schedule::text::TextError;
 use tutti_core::schedule::{ExplicitError, LayoutError, Slot};
+use tutti_core::topology::{Components, TopologyError};
 use tutti_core::units::{Bytes, Time, UnitError};
 
 /// A value that an error carries, as Python sees it.
@@ -37,6 +38,10 @@ field! {
     usize => |value| *value,
     RankId => |value| value.0,
     Slot => |value| value.0,
+    VertexId => |value| value.0,
+    LinkId => |value| value.0,
+    Vec<String> => |value| value,
+    Components => |value| ranks(value),
     Bytes => |value| value.0,
     Time => |value| value.ps(),
     (&'static str, Time) => |value| (value.0, value.1.ps()),
@@ -48,6 +53,12 @@ field! {
 /// Who waits, in which step, on whom.
 fn waiting(waiting: &Waiting) -> (u32, u32, Vec<u32>) {
     (waiting.rank.0, waiting.step, waiting.on.iter().map(|peer| peer.0).collect())
+}
+
+/// The groups of a graph that falls apart, as lists of ranks.
+fn ranks(components: &Components) -> Vec<Vec<u32>> {
+    let group = |group: &Vec<RankId>| group.iter().map(|rank| rank.0).collect();
+    components.groups().iter().map(group).collect()
 }
 
 /// An error enum of the core, taken apart for Python.
@@ -170,12 +181,38 @@ refusal! { EngineError as "SimulationError" {
     TimeOverflow { rank } => "time_overflow",
 }}
 
+refusal! { TopologyError as "TopologyError" {
+    NoNpus {} => "no_npus",
+    TooManyVertices { vertices, most } => "too_many_vertices",
+    TooManyNpus { npus, most } => "too_many_npus",
+    TooManyLinks { links, most } => "too_many_links",
+    UnknownVertex { from, to, last } => "unknown_vertex",
+    SelfLink { vertex, name } => "self_link",
+    ZeroTimePerByte { from, to } => "zero_time_per_byte",
+    DuplicateName { name, first, second } => "duplicate_name",
+    EmptyName { vertex } => "empty_name",
+    Disconnected { from, to, components } => "disconnected",
+    UnknownFamily { name, known } => "unknown_family",
+    Argument { family, argument, at, problem } => "argument",
+    WrongLinks { topology, given, expected, classes } => "wrong_links",
+    NoDimensions { topology } => "no_dimensions",
+    UnknownRank { rank, last } => "unknown_rank",
+    UnknownLink { link, links } => "unknown_link",
+    NoRoute { at, source_rank, destination } => "no_route",
+    DoubleRoute { at, destination, first, second } => "double_route",
+    ForeignLink { at, destination, link, leaves } => "foreign_link",
+    RoutingLoop { source_rank, destination, vertices } => "routing_loop",
+    WrongEnd { source_rank, destination, end } => "wrong_end",
+    DoublePath { source_rank, destination } => "double_path",
+}}
+
 /// Every class and kind of error that the core raises; the reference page has an anchor for each.
 #[pyfunction]
 pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
     [
         UnitError::KINDS,
         LayoutError::KINDS,
+        TopologyError::KINDS,
         ExplicitError::KINDS,
         TextError::KINDS,
         AlgorithmError::KINDS,

@@ -8,6 +8,7 @@ mod engine;
 mod errors;
 mod network;
 mod schedule;
+mod topology;
 mod units;
 
 use pyo3::prelude::*;
@@ -27,6 +28,11 @@ mod _core {
     use crate::network::{Conditions, Model, ModelEntry, models};
     #[pymodule_export]
     use crate::schedule::{Op, Schedule, ScheduleBuilder, busbw_factor, collectives};
+    #[pymodule_export]
+    use crate::topology::{
+        Routes, Topology, TopologyFacts, TopologyFamily, Wire, format_length, parse_length,
+        topology_families, topology_link_classes,
+    };
     #[pymodule_export]
     use crate::units::{TimePerByte, format_size, format_time, parse_size, parse_time};
 

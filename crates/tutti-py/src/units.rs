@@ -30,7 +30,7 @@ pub(crate) fn format_size(size: u64) -> String {
 }
 
 /// Time per byte as an exact fraction; written "0.4 ns/B", or as the rate that is its inverse, "68 GB/s".
-#[pyclass(frozen, eq, hash, module = "tutti._core")]
+#[pyclass(frozen, eq, hash, from_py_object, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TimePerByte(pub(crate) units::TimePerByte);
 
@@ -50,6 +50,12 @@ impl TimePerByte {
     #[getter]
     fn bytes_per_second(&self) -> f64 {
         self.0.bytes_per_second()
+    }
+
+    /// As text that reads back as the same fraction; None where no finite decimal does.
+    #[getter]
+    fn exact_text(&self) -> Option<String> {
+        self.0.exact_text()
     }
 
     /// Picoseconds per byte, for display and for closed forms in real numbers.

@@ -12,9 +12,10 @@ impl TimePerByte {
         let rates = [(PS_PER_S, "TB/s"), (1_000_000_000, "GB/s"), (1_000_000, "MB/s"), (1, "B/s")];
         let per_second = u128::from(self.bytes) * PS_PER_S;
         let rate = (self.ps != 0).then(|| {
-            // The largest unit of which there is at least one.
             let ps = u128::from(self.ps);
-            let (scale, unit) = *rates.iter().find(|(scale, _)| per_second >= scale * ps)?;
+            // The largest unit of which there is at least one, else the smallest.
+            let fitting = rates.iter().find(|(scale, _)| per_second >= scale * ps);
+            let (scale, unit) = *fitting.or(rates.last())?;
             Some(format!("{} {unit}", finite_decimal(per_second, ps * scale)?))
         });
         rate.flatten().or_else(|| {
@@ -35,7 +36,7 @@ fn finite_decimal(numerator: u128, denominator: u128) -> Option<String> {
         text.push_str(&(rest / denominator).to_string());
         rest %= denominator;
         separator = "";
-        if text.len() > 24 {
+        if text.len() > 1 + 24 {
             return None;
         }
     }
@@ -56,7 +57,7 @@ mod tests {
             ("0.3 ns/B", "0.3 ns/B"),
             ("1.8 TB/s", "1.8 TB/s"),
             ("12 B/s", "12 B/s"),
-            ("1 b/s", "8000000000 ns/B"),
+            ("3 b/s", "0.375 B/s"),
             ("1 KiB/s", "1024 B/s"),
             ("0 ns/B", "0 ns/B"),
         ] {

@@ -144,6 +144,16 @@ impl Routes {
         }
     }
 
+    /// As [`Routes::pair`], for ranks that nobody has checked.
+    ///
+    /// # Errors
+    /// When one of them is not a rank of the topology.
+    pub fn try_pair(&self, from: RankId, to: RankId) -> Result<Wire, TopologyError> {
+        self.vertex(from)?;
+        self.vertex(to)?;
+        Ok(self.pair(from, to))
+    }
+
     #[cold]
     fn wire_row(&self, to: RankId) -> WireRow {
         match (&self.rule, self.rows[to.index()].get()) {

@@ -1,0 +1,275 @@
+//! Topologies and their routes.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use tutti_core::ids::{LinkId, RankId, VertexId};
+use tutti_core::topology::{self, Builder, Hop, LinkParameters, VertexKind};
+use tutti_core::units::{Length, Time};
+
+use crate::errors::{OrRaise, refuse};
+use crate::units::TimePerByte;
+
+/// Micrometres of a length such as "12.5 mm".
+#[pyfunction]
+pub(crate) fn parse_length(text: &str) -> PyResult<u64> {
+    Length::parse(text).or_raise().map(Length::um)
+}
+
+/// A length in micrometres in a fitting unit, without loss.
+#[pyfunction]
+pub(crate) fn format_length(um: u64) -> String {
+    Length::from_um(um).to_string()
+}
+
+/// What a link is like: time per byte, latency in ps, length in um.
+type Parameters = (TimePerByte, u64, Option<u64>);
+
+fn parameters((rate, latency_ps, length_um): Parameters) -> LinkParameters {
+    LinkParameters {
+        rate: rate.0,
+        latency: Time::from_ps(latency_ps),
+        length: length_um.map(Length::from_um),
+    }
+}
+
+/// A line of the registry.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct TopologyFamily {
+    /// Its name in the notation `name:argument`.
+    name: &'static str,
+    /// One sentence for lists.
+    summary: &'static str,
+    /// What follows the colon.
+    argument: &'static str,
+    /// A small instance.
+    example: &'static str,
+}
+
+#[pymethods]
+impl TopologyFamily {
+    fn __repr__(&self) -> String {
+        format!("<TopologyFamily {}:{}>", self.name, self.argument)
+    }
+}
+
+/// Every family there is, in the order of the registry.
+#[pyfunction]
+pub(crate) fn topology_families() -> Vec<TopologyFamily> {
+    let line = |entry: &topology::Entry| TopologyFamily {
+        name: entry.name,
+        summary: entry.summary,
+        argument: entry.argument,
+        example: entry.example,
+    };
+    topology::REGISTRY.iter().map(line).collect()
+}
+
+/// The kinds of link in `notation` whose parameters may differ, in order.
+#[pyfunction]
+pub(crate) fn topology_link_classes(notation: &str) -> PyResult<Vec<String>> {
+    topology::parse(notation).or_raise().map(|family| family.link_classes())
+}
+
+/// An immutable graph of NPUs, switches and routers, joined by one-directional links.
+#[pyclass(frozen, eq, module = "tutti._core")]
+#[derive(PartialEq, Eq)]
+pub(crate) struct Topology {
+    pub(crate) inner: Arc<topology::Topology>,
+}
+
+#[pymethods]
+impl Topology {
+    /// Builds `notation` with one set of link parameters for all links, or one for each link class.
+    #[staticmethod]
+    fn build(py: Python<'_>, notation: &str, links: Vec<Parameters>) -> PyResult<Topology> {
+        let links: Vec<LinkParameters> = links.into_iter().map(parameters).collect();
+        let built = py.detach(|| topology::build(notation, &links));
+        built.or_raise().map(|inner| Topology { inner: Arc::new(inner) })
+    }
+
+    /// Builds a graph from its vertices and links. NPUs come first and are the vertices 0, 1, ...; then
+    /// the others, each with its kind; a link names vertices by number.
+    #[staticmethod]
+    fn from_links(
+        py: Python<'_>,
+        name: &str,
+        npus: Vec<String>,
+        others: Vec<(String, String)>,
+        links: Vec<(u32, u32, Parameters)>,
+    ) -> PyResult<Topology> {
+        let count = u32::try_from(npus.len()).unwrap_or(u32::MAX);
+        let mut builder = Builder::new(name, count);
+        for (vertex, name) in (0..).map(VertexId).zip(npus) {
+            builder.rename(vertex, name);
+        }
+        for (kind, name) in others {
+            match kind.as_str() {
+                "switch" => builder.switch(name),
+                "router" => builder.router(name),
+                _ => return Err(no_such_kind(&kind)),
+            };
+        }
+        for (from, to, link) in links {
+            builder.link(VertexId(from), VertexId(to), parameters(link));
+        }
+        let built = py.detach(|| builder.build());
+        built.or_raise().map(|inner| Topology { inner: Arc::new(inner) })
+    }
+
+    /// Its notation, or the name it was given.
+    #[getter]
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    /// How many NPUs, hence ranks, there are.
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.inner.npus()
+    }
+
+    /// Name and kind of every vertex, NPUs first.
+    fn vertices(&self) -> Vec<(&str, &'static str)> {
+        let vertex = |v| (self.inner.vertex_name(v), self.inner.kind(v).name());
+        self.inner.vertices().map(vertex).collect()
+    }
+
+    /// How many links there are.
+    #[getter]
+    fn link_count(&self) -> usize {
+        self.inner.link_count()
+    }
+
+    /// Every link: where from, where to, time per byte, latency in ps, length in um.
+    fn links(&self) -> Vec<(u32, u32, TimePerByte, u64, Option<u64>)> {
+        let link = |id| {
+            let topology::Link { from, to, parameters } = self.inner.link(id);
+            let length = parameters.length.map(Length::um);
+            (from.0, to.0, TimePerByte(parameters.rate), parameters.latency.ps(), length)
+        };
+        self.inner.links().map(link).collect()
+    }
+
+    /// Whether it was built from a notation.
+    #[getter]
+    fn is_family(&self) -> bool {
+        self.inner.family().is_some()
+    }
+
+    /// The sizes of a mesh or torus, and whether its rows wrap; None for other topologies.
+    fn grid(&self) -> Option<(Vec<u32>, bool)> {
+        let grid = self.inner.family().and_then(topology::Family::grid)?;
+        Some((grid.sizes().to_vec(), grid.wraps()))
+    }
+
+    /// Counts and distances.
+    fn facts(&self, py: Python<'_>) -> TopologyFacts {
+        let facts = py.detach(|| self.inner.facts());
+        TopologyFacts {
+            npus: facts.npus,
+            switches: facts.switches,
+            routers: facts.routers,
+            links: facts.links,
+            npu_degree: facts.npu_degree,
+            radix: facts.radix,
+            diameter: facts.diameter,
+            bisection_links: facts.bisection_links,
+        }
+    }
+}
+
+fn no_such_kind(kind: &str) -> PyErr {
+    let known = [VertexKind::Switch.name(), VertexKind::Router.name()].join(", ");
+    let message = format!("there is no kind of vertex `{kind}`: expected one of {known}");
+    refuse("TopologyError", "attribute", &message)
+}
+
+/// Counts and distances of a topology.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct TopologyFacts {
+    /// NPUs, hence ranks.
+    npus: u32,
+    /// Switches.
+    switches: u64,
+    /// Routers.
+    routers: u64,
+    /// One-directional links.
+    links: u64,
+    /// The fewest and the most links that leave an NPU.
+    npu_degree: (u64, u64),
+    /// The most links that leave a switch or router.
+    radix: u64,
+    /// The most hops on a shortest path between two NPUs.
+    diameter: u32,
+    /// The fewest links, in one direction, between two halves of the NPUs, where known.
+    bisection_links: Option<u64>,
+}
+
+/// A path between two ranks, as a single wire.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct Wire {
+    /// The sum of the links' latencies.
+    latency_ps: u64,
+    /// The time per byte of the slowest link; zero from a rank to itself.
+    bottleneck: TimePerByte,
+    /// How many links it crosses.
+    hops: u32,
+}
+
+/// The routes between all ranks of a topology.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct Routes {
+    inner: topology::Routes,
+}
+
+#[pymethods]
+impl Routes {
+    /// Fewest hops, then least latency, then lowest link ids.
+    #[staticmethod]
+    fn shortest_path(topology: &Topology) -> Routes {
+        Routes { inner: topology::Routes::shortest_path(Arc::clone(&topology.inner)) }
+    }
+
+    /// In a mesh or torus, one dimension after the other.
+    #[staticmethod]
+    fn dimension_order(topology: &Topology) -> PyResult<Routes> {
+        let routes = topology::Routes::dimension_order(Arc::clone(&topology.inner));
+        routes.or_raise().map(|inner| Routes { inner })
+    }
+
+    /// By a table of (vertex, destination rank, link).
+    #[staticmethod]
+    fn next_hops(topology: &Topology, hops: Vec<(u32, u32, u32)>) -> PyResult<Routes> {
+        let hops = hops.into_iter().map(|(at, destination, link)| Hop {
+            at: VertexId(at),
+            destination: RankId(destination),
+            link: LinkId(link),
+        });
+        let routes = topology::Routes::next_hops(Arc::clone(&topology.inner), hops);
+        routes.or_raise().map(|inner| Routes { inner })
+    }
+
+    /// By a path of links for every pair of ranks.
+    #[staticmethod]
+    fn paths(topology: &Topology, paths: Vec<(u32, u32, Vec<u32>)>) -> PyResult<Routes> {
+        let paths = paths.into_iter().map(|(from, to, links)| {
+            (RankId(from), RankId(to), links.into_iter().map(LinkId).collect())
+        });
+        let routes = topology::Routes::paths(Arc::clone(&topology.inner), paths);
+        routes.or_raise().map(|inner| Routes { inner })
+    }
+
+    /// The links from one rank to another, in order.
+    fn path(&self, source: u32, destination: u32) -> PyResult<Vec<u32>> {
+        let path = self.inner.path(RankId(source), RankId(destination)).or_raise()?;
+        Ok(path.into_iter().map(|link| link.0).collect())
+    }
+
+    /// What the way from one rank to another comes to.
+    fn pair(&self, source: u32, destination: u32) -> PyResult<Wire> {
+        let wire = self.inner.try_pair(RankId(source), RankId(destination)).or_raise()?;
+        let bottleneck = TimePerByte(wire.bottleneck);
+        Ok(Wire { latency_ps: wire.latency.ps(), bottleneck, hops: wire.hops })
+    }
+}

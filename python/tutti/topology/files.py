@@ -1,0 +1,191 @@
+"""Topology files: GraphML and the node-link JSON of networkx."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import networkx as nx
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+
+from tutti.errors import TopologyError
+
+if TYPE_CHECKING:
+    from tutti.topology.graph import Topology
+
+MAX_BYTES = 256 << 20
+"""Larger files are refused before they are read: a million links take about 150 MB."""
+
+_SUFFIXES = {".graphml": "GraphML", ".json": "node-link JSON"}
+
+
+def read(path: str | Path) -> tuple[nx.Graph[Any], str]:
+    """The graph in a file, and what to call it.
+
+    Raises:
+        TopologyError: the file cannot be read, or is not of the format that its name says.
+    """
+    path = Path(path)
+    suffix = _suffix(path)
+    data = _bytes(path)
+    graph = _graphml(data, str(path)) if suffix == ".graphml" else _node_link(data, str(path))
+    return graph, str(graph.graph.get("name") or path.stem)
+
+
+def write(topology: Topology, path: str | Path) -> None:
+    """Writes the topology in the format that the name says."""
+    path = Path(path)
+    suffix = _suffix(path)
+    graph = topology.to_networkx()
+    if suffix == ".graphml":
+        nx.write_graphml_xml(graph, path)
+        return
+    text = json.dumps(nx.node_link_data(graph, edges="edges"), indent=1)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in _SUFFIXES:
+        known = " or ".join(f"{form} ({ending})" for ending, form in _SUFFIXES.items())
+        raise _file_mistake(path, f"`{path.suffix}` is no known ending: expected {known}")
+    return suffix
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise _file_mistake(path, "is a folder: expected a file")
+        if not stat.S_ISREG(status.st_mode):
+            raise _file_mistake(path, "is no regular file")
+        if status.st_size > MAX_BYTES:
+            problem = f"has {status.st_size} bytes: expected at most {MAX_BYTES} (256 MiB)"
+            raise _file_mistake(path, problem, hint="is this the right file?")
+        return path.read_bytes()
+    except TopologyError:  # which is a ValueError too
+        raise
+    except FileNotFoundError:
+        raise _file_mistake(path, "there is no such file") from None
+    except OSError as error:
+        raise _file_mistake(path, f"cannot be read: {error.strerror or error}") from None
+    except ValueError:  # a NUL in the name
+        raise _file_mistake(path, "is no possible name of a file") from None
+
+
+def _graphml(data: bytes, source: str) -> nx.Graph[Any]:
+    try:
+        _check_endpoints(ElementTree.fromstring(data), source)  # noqa: S314 - expat limits expansion
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about ports and other parts that mean nothing here
+            graph: nx.Graph[Any] = nx.read_graphml(io.BytesIO(data))
+            return graph
+    except ElementTree.ParseError as error:
+        line, column = error.position
+        problem = f"not XML at line {line}, column {column + 1}: {error}"
+        raise _format_mistake(source, problem) from None
+    except TopologyError:
+        raise
+    except (nx.NetworkXException, ValueError, KeyError, TypeError, LookupError) as error:
+        raise _format_mistake(source, f"not GraphML: {_one_line(error)}") from None
+
+
+def _check_endpoints(root: ElementTree.Element, source: str) -> None:
+    """Edges to nodes that do not exist: networkx would make nodes of them."""
+    nodes = {node.get("id") for node in root.iter() if node.tag.rpartition("}")[2] == "node"}
+    for edge in root.iter():
+        if edge.tag.rpartition("}")[2] != "edge":
+            continue
+        for end in ("source", "target"):
+            if edge.get(end) not in nodes:
+                a, b = edge.get("source"), edge.get("target")
+                raise _format_mistake(
+                    source, f"edge {a} -> {b}: there is no node `{edge.get(end)}`"
+                )
+
+
+class _NodeLink(BaseModel):
+    """The outer form of node-link JSON; attributes are checked with the graph."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    directed: bool = False
+    multigraph: bool = False
+    graph: dict[str, Any] = Field(default_factory=dict)
+    nodes: list[dict[str, Any]]
+    edges: list[dict[str, Any]] = Field(validation_alias=AliasChoices("edges", "links"))
+
+
+def _node_link(data: bytes, source: str) -> nx.Graph[Any]:
+    try:
+        document = _NodeLink.model_validate(json.loads(data.decode("utf-8")))
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise _format_mistake(source, f"not JSON at {place}: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _format_mistake(source, f"not text: line {line} is not UTF-8") from None
+    except RecursionError:
+        raise _format_mistake(source, "nested too deeply to be read") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise _format_mistake(source, f"{where}: {first['msg'].lower()}") from None
+    except ValueError as error:  # numbers of more digits than Python reads
+        raise _format_mistake(source, f"not JSON: {_one_line(error)}") from None
+    return _linked(document, source)
+
+
+def _linked(document: _NodeLink, source: str) -> nx.Graph[Any]:
+    """The graph, of nodes that are all there."""
+    classes = {
+        (False, False): nx.Graph,
+        (False, True): nx.MultiGraph,
+        (True, False): nx.DiGraph,
+        (True, True): nx.MultiDiGraph,
+    }
+    graph: nx.Graph[Any] = classes[document.directed, document.multigraph](**document.graph)
+    for number, node in enumerate(document.nodes):
+        key = _key(node, "id", f"node number {number}", source)
+        if key in graph:
+            raise _format_mistake(source, f"node {key}: there are two of that `id`")
+        graph.add_node(key, **{str(k): v for k, v in node.items() if k != "id"})
+    for number, edge in enumerate(document.edges):
+        place = f"edge number {number}"
+        a, b = (_key(edge, end, place, source) for end in ("source", "target"))
+        for end in (a, b):
+            if end not in graph:
+                raise _format_mistake(source, f"edge {a} -> {b}: there is no node `{end}`")
+        if not document.multigraph and graph.has_edge(a, b):
+            problem = f"edge {a} -> {b}: there are two, but the file says `multigraph: false`"
+            raise _format_mistake(source, problem)
+        rest = {str(k): v for k, v in edge.items() if k not in {"source", "target", "key"}}
+        graph.add_edge(a, b, **rest)
+    return graph
+
+
+def _key(table: dict[str, Any], name: str, place: str, source: str) -> str | int:
+    """A node's id, which has to be text or a whole number."""
+    value = table.get(name)
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return value
+    problem = f"{place}: `{name}` is {'no id' if name in table else 'missing'}"
+    raise _format_mistake(source, f"{problem}: expected text or a whole number")
+
+
+def _one_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _file_mistake(path: Path, problem: str, hint: str | None = None) -> TopologyError:
+    source = str(path)
+    return TopologyError(f"{source}: {problem}", kind="file", hint=hint, fields={"source": source})
+
+
+def _format_mistake(source: str, problem: str) -> TopologyError:
+    return TopologyError(f"{source}: {problem}", kind="format", fields={"source": source})
