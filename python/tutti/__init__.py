@@ -11,41 +11,74 @@ from typing import TYPE_CHECKING, Any
 from tutti import errors
 from tutti._core import __version__
 
-# `tutti.schedule` is a function and a module; the function must be there first.
+# Both are functions and modules, and the functions must be there first.
 from tutti.schedule import Schedule, ScheduleBuilder, algorithms, schedule
+from tutti.simulate import Run, compare, simulate
 
 if TYPE_CHECKING:
+    from tutti.conditions import Conditions, Exponential, Fixed, Noise, Recorded, Uniform
+    from tutti.platform import LogfP, LogGP, LogP, LoP, PipeliningPostal, Platform, Postal
     from tutti.topology import Topology
     from tutti.units import Length, Size, Time, TimePerByte
 
 __all__ = [
+    "Conditions",
+    "Exponential",
+    "Fixed",
     "Length",
+    "LoP",
+    "LogGP",
+    "LogP",
+    "LogfP",
+    "Noise",
+    "PipeliningPostal",
+    "Platform",
+    "Postal",
+    "Recorded",
+    "Run",
     "Schedule",
     "ScheduleBuilder",
     "Size",
     "Time",
     "TimePerByte",
     "Topology",
+    "Uniform",
     "__version__",
     "algorithms",
+    "compare",
     "errors",
     "schedule",
+    "simulate",
 ]
 
 _LAZY = {
-    "Length": "tutti.units",
-    "Size": "tutti.units",
-    "Time": "tutti.units",
-    "TimePerByte": "tutti.units",
-    "Topology": "tutti.topology",
+    "Conditions": "conditions",
+    "Exponential": "conditions",
+    "Fixed": "conditions",
+    "Length": "units",
+    "LoP": "platform",
+    "LogGP": "platform",
+    "LogP": "platform",
+    "LogfP": "platform",
+    "Noise": "conditions",
+    "PipeliningPostal": "platform",
+    "Platform": "platform",
+    "Postal": "platform",
+    "Recorded": "conditions",
+    "Size": "units",
+    "Time": "units",
+    "TimePerByte": "units",
+    "Topology": "topology",
+    "Uniform": "conditions",
 }
+"""Where the names live whose modules take long to load."""
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - each public name has its own type
     if name not in _LAZY:
         message = f"module 'tutti' has no attribute {name!r}"
         raise AttributeError(message)
-    value = getattr(importlib.import_module(_LAZY[name]), name)
+    value = getattr(importlib.import_module(f"tutti.{_LAZY[name]}"), name)
     globals()[name] = value
     return value
 

@@ -15,9 +15,13 @@ __all__ = ["Parameters"]
 
 
 class Parameters(BaseModel):
-    """Named values: frozen, unknown names refused, nothing converted but text with a unit."""
+    """Named values: frozen, unknown names refused.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+    Quantities are given as text with a unit. Fields of other types are marked strict one by one:
+    a strict model would tell type checkers that quantities cannot be text.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     def __init__(self, **values: Any) -> None:  # noqa: ANN401 - each field checks its own
         """Checks the values.

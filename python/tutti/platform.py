@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, Strict
 
 from tutti import _core
 from tutti.parameters import Parameters
@@ -39,7 +39,7 @@ __all__ = [
 _NO_TIME = Time(ps=0)
 _NO_TIME_PER_BYTE = TimePerByte.parse("0 ns/B")
 
-Count = Annotated[int, Field(ge=0, lt=1 << 32)]
+Count = Annotated[int, Strict(), Field(ge=0, lt=1 << 32)]
 
 
 class NetworkModel(Parameters):
@@ -48,7 +48,7 @@ class NetworkModel(Parameters):
     Attributes:
         gamma: folding one more operand into another, per byte.
         reduce_overhead: every fold, however small.
-        copy_: copying chunks, per byte; given as ``copy``.
+        copy_: copying chunks, per byte; ``copy`` in files.
     """
 
     _LOCAL: ClassVar[tuple[str, ...]] = ("kind", "gamma", "reduce_overhead", "copy_")
@@ -146,5 +146,5 @@ class Platform(Parameters):
         model: how long messages and local work take.
     """
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Strict(), Field(min_length=1)]
     model: Model

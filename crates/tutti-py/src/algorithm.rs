@@ -81,7 +81,7 @@ pub(crate) fn build_schedule(
 ) -> PyResult<Schedule> {
     let collective = collective_named(collective, root)?;
     let built = py.detach(|| algorithm::build(notation, collective, ranks));
-    built.or_raise().map(|inner| Schedule { inner })
+    built.or_raise().map(|inner| Schedule { inner, algorithm: Some(notation.to_owned()) })
 }
 
 /// One stage of an algorithm's critical path: what its slowest rank does between two waits.

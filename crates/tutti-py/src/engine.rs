@@ -10,11 +10,14 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rayon::prelude::*;
+use tutti_core::algorithm::critical_path;
 use tutti_core::engine::{self, EngineError, LocalCosts, Outcome, Simulation, Timeline};
-use tutti_core::network::{MessageModel, Model};
+use tutti_core::network::{MessageModel, Model, closed_form};
+use tutti_core::results;
 use tutti_core::schedule::Layout;
-use tutti_core::units::{Bytes, Time};
+use tutti_core::units::{self, Bytes, Time};
 
+use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, raised};
 use crate::network::{self, Conditions};
 use crate::schedule::Schedule;
@@ -30,6 +33,7 @@ pub(crate) struct Case {
     schedule: Schedule,
     model: Model,
     layout: Layout,
+    element: u64,
     costs: LocalCosts,
     conditions: Conditions,
 }
@@ -54,9 +58,26 @@ impl Case {
             schedule: schedule.clone(),
             model: model.0,
             layout: Layout::of(schedule.inner.shape(), Bytes(size), element).or_raise()?,
+            element,
             costs: LocalCosts { gamma: gamma.0, reduce_overhead, copy: copy.0 },
             conditions: conditions.cloned().unwrap_or_default(),
         })
+    }
+
+    /// The completion time by the closed form, where there is one: for an algorithm of the registry on
+    /// undisturbed ranks whose copies are free.
+    fn closed_form_ps(&self) -> PyResult<Option<u64>> {
+        let Some(notation) = &self.schedule.algorithm else { return Ok(None) };
+        if !self.conditions.0.is_quiet() || self.costs.copy != units::TimePerByte::ZERO {
+            return Ok(None);
+        }
+        let shape = self.schedule.inner.shape();
+        let path = critical_path(notation, shape.collective, shape.ranks).or_raise()?;
+        let reduce = |operands, bytes| self.costs.reduce(operands, bytes);
+        let time = |stages: Vec<_>| {
+            closed_form::time(&self.model, &stages, self.layout.size(), self.element, reduce)
+        };
+        Ok(path.and_then(time).map(Time::ps))
     }
 }
 
@@ -192,6 +213,19 @@ pub(crate) fn activities() -> Vec<&'static str> {
     use engine::Activity as A;
     let all = [A::Noise, A::Send, A::Wait, A::Recv, A::Reduce, A::Copy, A::Compute, A::Sleep];
     all.map(A::name).to_vec()
+}
+
+/// Algorithm bandwidth in bytes per second: the collective's size over its completion time.
+#[pyfunction]
+pub(crate) fn algbw(size: u64, completion_ps: u64) -> f64 {
+    results::algbw(Bytes(size), Time::from_ps(completion_ps))
+}
+
+/// Bus bandwidth in bytes per second: algbw x the collective's factor.
+#[pyfunction]
+pub(crate) fn busbw(collective: &str, ranks: u32, size: u64, completion_ps: u64) -> PyResult<f64> {
+    let collective = collective_named(collective, 0)?;
+    Ok(results::busbw(collective, ranks, Bytes(size), Time::from_ps(completion_ps)))
 }
 
 /// Runs one case; others may run in other threads meanwhile.

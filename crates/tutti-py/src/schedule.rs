@@ -16,6 +16,8 @@ use crate::errors::{OrRaise, refuse};
 #[derive(Clone)]
 pub(crate) struct Schedule {
     pub(crate) inner: Arc<dyn schedule::Schedule>,
+    /// The notation that the registry laid it out for; others have no closed form.
+    pub(crate) algorithm: Option<String>,
 }
 
 #[pymethods]
@@ -94,7 +96,7 @@ impl Schedule {
 
 impl From<Explicit> for Schedule {
     fn from(explicit: Explicit) -> Schedule {
-        Schedule { inner: Arc::new(explicit) }
+        Schedule { inner: Arc::new(explicit), algorithm: None }
     }
 }
 

@@ -1,0 +1,174 @@
+"""Results as tidy frames: their columns, where they come from, and how they are written.
+
+One row is one measurement. Times are whole picoseconds, sizes bytes; every row says which model,
+platform, version and commit produced it and which configuration asked for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from tutti import _core
+from tutti.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tutti.schedule import Schedule
+
+__all__ = [
+    "MEASUREMENTS",
+    "commit",
+    "config_hash",
+    "measurement_frame",
+    "messages_frame",
+    "rank_frame",
+    "timeline_frame",
+    "write",
+]
+
+MEASUREMENTS: dict[str, type[pl.DataType]] = {
+    "collective": pl.String,
+    "algorithm": pl.String,
+    "schedule": pl.String,
+    "ranks": pl.Int64,
+    "size_bytes": pl.Int64,
+    "datatype": pl.String,
+    "model": pl.String,
+    "platform": pl.String,
+    "repetition": pl.Int64,
+    "seed": pl.Int64,
+    "time_ps": pl.Int64,
+    "algbw_bytes_per_s": pl.Float64,
+    "busbw_bytes_per_s": pl.Float64,
+    "messages": pl.Int64,
+    "message_bytes": pl.Int64,
+    "closed_form_ps": pl.Int64,
+    "commit": pl.String,
+    "config_hash": pl.String,
+    "version": pl.String,
+}
+"""The columns of a comparison."""
+
+_NOBODY = 2**32 - 1
+"""What the core writes for the peer of a span that has none."""
+
+
+def measurement_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """A frame of measurements with the columns of :data:`MEASUREMENTS`, one row each.
+
+    Commit and version are filled in where a row lacks them.
+    """
+    origin = {"commit": commit(), "version": _core.__version__}
+    return pl.DataFrame([origin | dict(row) for row in rows], schema=MEASUREMENTS, orient="row")
+
+
+def rank_frame(run: _core.Run) -> pl.DataFrame:
+    """When each rank entered and left: columns rank, start_ps, finish_ps."""
+    start, finish = _wide(run.start_ps), _wide(run.finish_ps)
+    ranks = pl.int_range(len(start), eager=True)
+    return pl.DataFrame({"rank": ranks, "start_ps": start, "finish_ps": finish})
+
+
+def timeline_frame(run: _core.Run, schedule: Schedule) -> pl.DataFrame:
+    """What every rank did when, by rank and time; empty for a run without a record.
+
+    Columns: rank, step, name (of the step), kind (send, wait, recv, reduce, copy, compute, sleep or
+    noise), start_ps, end_ps, peer (null where there is none), bytes.
+    """
+    columns = run.spans() or dict.fromkeys(
+        ("rank", "step", "activity", "peer", "start_ps", "end_ps", "bytes"), b""
+    )
+    kinds = pl.Series(_core.activities(), dtype=pl.String)
+    narrow = {key: _narrow(columns[key]) for key in ("rank", "step", "peer")}
+    frame = pl.DataFrame(
+        narrow
+        | {"kind": kinds.gather(_narrow(columns["activity"]))}
+        | {key: _wide(columns[key]) for key in ("start_ps", "end_ps", "bytes")}
+    ).with_columns(peer=pl.when(pl.col("peer") != _NOBODY).then("peer"))
+    steps = frame.select("rank", "step").unique(maintain_order=True)
+    names = [schedule.step_name(rank, step) for rank, step in steps.iter_rows()]
+    named = steps.with_columns(name=pl.Series(names, dtype=pl.String))
+    order = ["rank", "step", "name", "kind", "start_ps", "end_ps", "peer", "bytes"]
+    return frame.join(named, on=["rank", "step"], how="left", maintain_order="left").select(order)
+
+
+def messages_frame(run: _core.Run) -> pl.DataFrame:
+    """Every message, by source, destination and index; empty for a run without a record.
+
+    Columns: source, destination, index (among the messages from this source to this destination),
+    bytes, sent_ps, arrival_ps, received_ps.
+    """
+    narrow = ("source", "destination", "index")
+    wide = ("bytes", "sent_ps", "arrival_ps", "received_ps")
+    columns = run.sent() or dict.fromkeys(narrow + wide, b"")
+    return pl.DataFrame(
+        {key: _narrow(columns[key]) for key in narrow} | {key: _wide(columns[key]) for key in wide}
+    )
+
+
+def write(frame: pl.DataFrame, path: str | Path) -> Path:
+    """Writes a frame as Parquet or CSV, by the suffix of ``path``.
+
+    Raises:
+        ConfigError: another suffix, or a file that cannot be written.
+    """
+    path = Path(path)
+    if path.suffix not in {".parquet", ".csv"}:
+        message = f"{path} has suffix `{path.suffix}`: expected .parquet or .csv"
+        raise ConfigError(message, kind="invalid", fields={"path": str(path)})
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".parquet":
+            frame.write_parquet(path)
+        else:
+            frame.write_csv(path)
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror or error}"
+        raise ConfigError(message, kind="invalid", fields={"path": str(path)}) from None
+    return path
+
+
+def config_hash(asked: Mapping[str, Any]) -> str:
+    """Names what was asked, as 16 hexadecimal digits: equal for equal questions.
+
+    Args:
+        asked: anything that JSON can hold; values that it cannot stand as their text.
+    """
+    text = json.dumps(asked, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@functools.cache
+def commit() -> str | None:
+    """The commit of the working tree that tutti runs from, with ``-dirty`` where files differ.
+
+    None for an installed package, or without git.
+    """
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return said.stdout.strip()
+
+
+def _narrow(column: bytes) -> pl.Series:
+    """A column of 32-bit integers."""
+    return pl.Series(np.frombuffer(column, dtype="<u4")).cast(pl.Int64)
+
+
+def _wide(column: bytes) -> pl.Series:
+    """A column of 64-bit integers."""
+    return pl.Series(np.frombuffer(column, dtype="<u8")).cast(pl.Int64)

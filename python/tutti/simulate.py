@@ -1,0 +1,323 @@
+"""Simulation: one schedule on one machine, or many algorithms compared.
+
+The core does it all, without the interpreter's lock; the same input gives the same bits, whatever
+the number of threads.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tutti import _core
+from tutti.errors import AlgorithmError, LayoutError
+from tutti.schedule import Schedule, schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import polars as pl
+
+    from tutti.conditions import Conditions
+    from tutti.platform import Platform
+    from tutti.units import Size
+
+__all__ = ["Run", "compare", "simulate"]
+
+
+class Run:
+    """One simulated collective.
+
+    Attributes:
+        schedule: what ran.
+        platform: where.
+        size: on how much data, by the collective's convention.
+        datatype: of the elements.
+        completion_ps: from the first rank's entry to the last rank's end.
+        finish_skew_ps: from the first rank's end to the last rank's.
+        messages: how many were sent.
+        message_bytes: bytes in all of them.
+        closed_form_ps: completion time by the algorithm's closed form; None where it has none.
+    """
+
+    def __init__(
+        self, case: _core.Case, *, schedule: Schedule, platform: Platform, size: Size, datatype: str
+    ) -> None:
+        """Runs the case; use :func:`simulate`."""
+        self._case = case
+        self._run = _core.simulate(case)
+        self.schedule = schedule
+        self.platform = platform
+        self.size = size
+        self.datatype = datatype
+        self.completion_ps = self._run.completion_ps
+        self.finish_skew_ps = self._run.finish_skew_ps
+        self.messages = self._run.messages
+        self.message_bytes = self._run.message_bytes
+        self.closed_form_ps = case.closed_form_ps()
+
+    @property
+    def completion_time(self) -> int:
+        """The completion time in picoseconds."""
+        return self.completion_ps
+
+    @property
+    def algbw(self) -> float:
+        """Algorithm bandwidth in bytes per second: the size over the completion time."""
+        return _core.algbw(self.size.bytes, self.completion_ps)
+
+    @property
+    def busbw(self) -> float:
+        """Bus bandwidth in bytes per second: comparable with a link's rate (nccl-tests)."""
+        asked = self.schedule.collective, self.schedule.ranks
+        return _core.busbw(*asked, self.size.bytes, self.completion_ps)
+
+    @property
+    def finish_ps(self) -> list[int]:
+        """When each rank had done its last op."""
+        return self.frame["finish_ps"].to_list()
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """When each rank entered and left: columns rank, start_ps, finish_ps."""
+        from tutti.results import rank_frame
+
+        return rank_frame(self._run)
+
+    @cached_property
+    def timeline(self) -> pl.DataFrame:
+        """What every rank did when: see :func:`tutti.results.timeline_frame`."""
+        from tutti.results import timeline_frame
+
+        return timeline_frame(self._recorded, self.schedule)
+
+    @cached_property
+    def messages_frame(self) -> pl.DataFrame:
+        """Every message: see :func:`tutti.results.messages_frame`."""
+        from tutti.results import messages_frame
+
+        return messages_frame(self._recorded)
+
+    @cached_property
+    def _recorded(self) -> _core.Run:
+        """The same run with its record, which costs memory: made only when somebody looks."""
+        return _core.simulate(self._case, record=True)
+
+    def __repr__(self) -> str:
+        time = _core.format_time(self.completion_ps)
+        return f"<Run of {self.schedule.name} on {self.schedule.ranks} ranks, {self.size}: {time}>"
+
+
+def simulate(
+    schedule: Schedule,
+    platform: Platform,
+    *,
+    size: str | Size,
+    datatype: str = "float32",
+    conditions: Conditions | None = None,
+    seed: int = 0,
+) -> Run:
+    """Runs a schedule on a machine.
+
+    Args:
+        schedule: what to run.
+        platform: where.
+        size: on how much data, such as ``"64 KiB"``, by the convention of nccl-tests: for
+            all_reduce the bytes of one rank's buffer, for all_gather and its kin the total.
+        datatype: of the elements; the size is a multiple of theirs.
+        conditions: noise, arrival skew and slow ranks; nothing of that unless given.
+        seed: of everything that is random.
+
+    Raises:
+        UnitError: the size cannot be read.
+        LayoutError: the size does not suit the datatype or the collective.
+        DeadlockError: ranks wait for messages that never come; the message names them.
+        SimulationError: the run gives no result for another reason.
+    """
+    from tutti.units import Size
+
+    size = Size.of_any(size)
+    case = make_case(
+        schedule, platform, size=size, datatype=datatype, conditions=conditions, seed=seed
+    )
+    return Run(case, schedule=schedule, platform=platform, size=size, datatype=datatype)
+
+
+def make_case(
+    schedule: Schedule,
+    platform: Platform,
+    *,
+    size: Size,
+    datatype: str,
+    conditions: Conditions | None = None,
+    seed: int = 0,
+) -> _core.Case:
+    """Everything that a run depends on, for the core.
+
+    Raises:
+        LayoutError: the size does not suit the datatype or the collective.
+    """
+    from tutti.datatypes import DATATYPES
+
+    if datatype not in DATATYPES:
+        message = f"there is no datatype `{datatype}`: expected one of {', '.join(DATATYPES)}"
+        raise LayoutError(message, kind="unknown_datatype", fields={"datatype": datatype})
+    model = platform.model
+    met = conditions.core(ranks=schedule.ranks, seed=seed) if conditions else None
+    return _core.Case(
+        schedule.core,
+        model.core,
+        size=size.bytes,
+        element=DATATYPES[datatype],
+        gamma=model.gamma.core,
+        reduce_overhead_ps=model.reduce_overhead.ps,
+        copy=model.copy_.core,
+        conditions=met,
+    )
+
+
+def compare(
+    platform: Platform,
+    *,
+    collective: str,
+    ranks: Sequence[int],
+    sizes: Sequence[str | Size],
+    algorithms: Sequence[str] | None = None,
+    root: int = 0,
+    datatype: str = "float32",
+    conditions: Conditions | None = None,
+    repetitions: int = 1,
+    seed: int = 0,
+    threads: int = 0,
+    done: Callable[[int, int], object] | None = None,
+) -> pl.DataFrame:
+    """Measures algorithms against each other on one machine.
+
+    Args:
+        platform: the machine.
+        collective: what is to be performed.
+        ranks: rank counts.
+        sizes: payloads, by the convention of nccl-tests.
+        algorithms: notations; without them, every algorithm that claims the collective and rank
+            count. A notation that does not fit a rank count has no rows there.
+        root: the root of a rooted collective.
+        datatype: of the elements.
+        conditions: noise, arrival skew and slow ranks.
+        repetitions: how often each measurement is made, repetition k with ``seed + k``.
+        seed: of the first repetition.
+        threads: how many to use; 0 is one per core. No result depends on it.
+        done: called with (finished, total) after each measurement.
+
+    Returns:
+        A row per measurement, in the order of the arguments: ranks, algorithms, sizes, repetitions.
+        Columns are those of :data:`tutti.results.MEASUREMENTS`.
+
+    Raises:
+        AlgorithmError: an algorithm that fits none of the rank counts.
+        LayoutError: a size that does not suit the datatype or the collective.
+        SimulationError: a run gives no result.
+    """
+    from tutti.results import config_hash, measurement_frame
+    from tutti.units import Size
+
+    payloads = [Size.of_any(size) for size in sizes]
+    laid_out = _schedules(collective, ranks, algorithms, root)
+    asked = {
+        "platform": platform.model_dump(mode="json"),
+        "collective": collective,
+        "ranks": list(ranks),
+        "sizes": [size.bytes for size in payloads],
+        "algorithms": None if algorithms is None else list(algorithms),
+        "root": root,
+        "datatype": datatype,
+        "conditions": conditions.model_dump(mode="json") if conditions else None,
+        "repetitions": repetitions,
+        "seed": seed,
+    }
+    shared = {
+        "collective": collective,
+        "datatype": datatype,
+        "model": platform.model.core.kind,
+        "platform": platform.name,
+        "config_hash": config_hash(asked),
+    }
+    rows, cases = [], []
+    for plan, size, repetition in itertools.product(laid_out, payloads, range(repetitions)):
+        drawn = seed + repetition
+        case = make_case(
+            plan, platform, size=size, datatype=datatype, conditions=conditions, seed=drawn
+        )
+        cases.append(case)
+        rows.append(shared | _asked(plan, size) | {"repetition": repetition, "seed": drawn})
+    measured = _measured(cases, threads, done)
+    return measurement_frame(
+        row | _figures(row, case, figures)
+        for row, case, figures in zip(rows, cases, measured, strict=True)
+    )
+
+
+def _schedules(
+    collective: str, ranks: Sequence[int], algorithms: Sequence[str] | None, root: int
+) -> list[Schedule]:
+    """The schedules that fit, by rank count, then in the order of the algorithms."""
+    if algorithms is None:
+        return [
+            schedule(entry.name, collective=collective, ranks=count, root=root)
+            for count in ranks
+            for entry in _core.algorithms()
+            if entry.claims(collective, count, root=root)
+        ]
+    found: list[Schedule] = []
+    refused: dict[str, AlgorithmError] = {}
+    for count, notation in itertools.product(ranks, algorithms):
+        try:
+            found.append(schedule(notation, collective=collective, ranks=count, root=root))
+        except AlgorithmError as error:
+            refused[f"{notation} {count}"] = error
+    for notation in algorithms:
+        misfits = [refused.get(f"{notation} {count}") for count in ranks]
+        if misfits and misfits[0] and all(misfits):
+            raise misfits[0]
+    return found
+
+
+def _asked(plan: Schedule, size: Size) -> dict[str, Any]:
+    family, name = plan.name.split(":", 1)[0], plan.name
+    return {"algorithm": family, "schedule": name, "ranks": plan.ranks, "size_bytes": size.bytes}
+
+
+def _measured(
+    cases: list[_core.Case], threads: int, done: Callable[[int, int], object] | None
+) -> Iterator[tuple[int, int, int]]:
+    """What each case came to, in order."""
+    found: dict[int, tuple[int, int, int]] = {}
+    failed: dict[int, Exception] = {}
+
+    def heard(index: int, result: tuple[int, int, int] | Exception) -> None:
+        if isinstance(result, Exception):
+            failed[index] = result
+        else:
+            found[index] = result
+        if done is not None:
+            done(len(found) + len(failed), len(cases))
+
+    _core.simulate_many(cases, heard, threads=threads)
+    if failed:
+        raise failed[min(failed)]
+    return (found[index] for index in range(len(cases)))
+
+
+def _figures(
+    row: dict[str, Any], case: _core.Case, figures: tuple[int, int, int]
+) -> dict[str, Any]:
+    time, messages, message_bytes = figures
+    size = row["size_bytes"]
+    return {
+        "time_ps": time,
+        "algbw_bytes_per_s": _core.algbw(size, time),
+        "busbw_bytes_per_s": _core.busbw(row["collective"], row["ranks"], size, time),
+        "messages": messages,
+        "message_bytes": message_bytes,
+        "closed_form_ps": case.closed_form_ps(),
+    }

@@ -1,0 +1,69 @@
+"""Platforms carry the parameters that the core's models have."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+import tutti
+from tutti import _core, errors
+from tutti.platform import MODELS, Platform
+
+EXAMPLES: dict[str, Any] = {
+    "time": "1 us",
+    "time per byte": "0.5 ns/B",
+    "count": 4,
+}
+
+
+@pytest.mark.parametrize("entry", _core.models(), ids=lambda entry: entry.name)
+def test_every_model_of_the_core_has_its_class(entry: _core.ModelEntry) -> None:
+    by_kind = {get_args(model.model_fields["kind"].annotation)[0]: model for model in MODELS}
+    model = by_kind.pop(entry.name)
+    given = {name: EXAMPLES[kind] for name, kind, _, _ in entry.parameters}
+    if entry.name == "lop":
+        given["o_next"] = "0.5 us"
+    built = model(**given)
+    assert list(built.parameters()) == list(given)
+    assert built.core.kind == entry.name
+    for name, _, _, default in entry.parameters:
+        field = model.model_fields[name]
+        assert field.is_required() == (default is None)
+
+
+def test_every_class_is_a_model_of_the_core() -> None:
+    assert [m.model_fields["kind"].default for m in MODELS] == [e.name for e in _core.models()]
+
+
+def test_a_platform_reads_back_from_its_dump() -> None:
+    platform = Platform(
+        name="demo", model=tutti.LogGP(L="2 us", o="1 us", g="1 us", G="6 ns/B", copy_="1 ns/B")
+    )
+    assert Platform.model_validate(platform.model_dump(mode="json", by_alias=True)) == platform
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"alpha": "5"}, "`alpha`: `5` has no unit"),
+        ({"alpha": 5}, "`alpha`: `5` is no time"),
+        (
+            {"alpha": "5 us", "betta": "1 ns/B"},
+            "`betta`: is unknown: expected one of .*alpha, beta",
+        ),
+        ({}, "`alpha`: is missing"),
+    ],
+)
+def test_a_mistake_is_one_clear_message(values: dict[str, str], message: str) -> None:
+    with pytest.raises(errors.ConfigError, match=message):
+        tutti.Postal(**values)
+
+
+def test_a_model_in_which_nothing_takes_time_is_refused() -> None:
+    machine = tutti.Platform(name="demo", model=tutti.Postal(alpha="0 us"))
+    ring = tutti.schedule("ring", collective="all_reduce", ranks=4)
+    with pytest.raises(errors.ModelError, match="would take no time"):
+        tutti.simulate(ring, machine, size="8 B")
+    with pytest.raises(errors.ModelError, match="no parameter"):
+        _core.Model("postal", {"alpha": "1 us", "gamma": "1 us"})
