@@ -55,7 +55,7 @@ build: $(BUILT)
 # --- what it does --------------------------------------------------------------------------------
 
 demo: build
-	$(BIN)/tutti compare examples/cray_xc30/compare.toml --out $(OUT)/demo
+	$(BIN)/tutti compare examples/01_which_all_reduce/experiment.toml --out $(OUT)/demo
 
 papers: build
 	$(BIN)/tutti paper recursive-multiplying --out $(OUT)/papers

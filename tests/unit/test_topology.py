@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import pytest
@@ -13,6 +12,9 @@ from hypothesis import strategies as st
 import tutti
 from tutti.errors import TopologyError, UnitError
 from tutti.topology import Topology, families, link_classes
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WIRE: dict[str, Any] = {"rate": "50 GB/s", "latency": "300 ns"}
 UNEVEN = [
@@ -389,10 +391,3 @@ def test_any_graph_can_be_drawn_up_to_a_size(tmp_path: Path) -> None:
     assert caught.value.kind == "too_large_to_draw"
     with pytest.raises(TopologyError, match="expected an ending"):
         Topology.build("ring:6", **WIRE).draw(tmp_path / "ring.txt")
-
-
-def test_every_family_is_documented() -> None:
-    page = Path(__file__).parents[2] / "docs" / "concepts" / "topology.md"
-    text = page.read_text(encoding="utf-8")
-    for family in families():
-        assert f"| `{family.name}:" in text

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tutti.config.platform import RawPlatform, numbers
 from tutti.config.presets import find_platform, load_platform, platform_names, platform_text
 from tutti.config.raw import RawExperiment
+from tutti.config.reader import read_schedule, read_toml
 from tutti.config.resolve import Experiment, load_experiment, resolve
 from tutti.errors import ConfigError
 
@@ -24,5 +25,7 @@ __all__ = [
     "numbers",
     "platform_names",
     "platform_text",
+    "read_schedule",
+    "read_toml",
     "resolve",
 ]

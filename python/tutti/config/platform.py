@@ -60,8 +60,8 @@ CountParameter = Annotated[
     Discriminator(kind_of),
 ]
 
-NO_TIME = Time(ps=0)
-NO_TIME_PER_BYTE = TimePerByte.parse("0 ns/B")
+NO_TIME = "0 ns"
+NO_TIME_PER_BYTE = "0 ns/B"
 
 
 class _Model(Table):
@@ -95,11 +95,21 @@ class LogPModel(_Model):
 
 
 class LoPModel(_Model):
-    """Latency L and overhead o; any number of messages may be under way."""
+    """Small messages that pipeline until the adapter saturates; a form inferred from the paper."""
 
     kind: Literal["lop"]
-    L: Annotated[TimeParameter, Field(description="Latency of the network.")]
-    o: Annotated[TimeParameter, Field(description="Overhead of a send and of a receive.")]
+    L: Annotated[TimeParameter, Field(description="Latency that messages of a burst share.")]
+    o_first: Annotated[TimeParameter, Field(description="Overhead of the first of a burst.")]
+    o_next: Annotated[
+        TimeParameter, Field(description="Overhead of later messages, and of messages taken.")
+    ]
+    processing: Annotated[TimeParameter, Field(description="The adapter's time per message.")]
+    saturation: Annotated[
+        TimeParameter, Field(description="The adapter's further time per message past the knee.")
+    ]
+    knee: Annotated[
+        CountParameter, Field(description="Messages of a burst before the adapter saturates.")
+    ]
 
 
 class LogfPModel(_Model):

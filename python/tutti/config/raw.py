@@ -82,7 +82,7 @@ class UniformTime(Table):
     """Any time between two, all equally likely."""
 
     kind: Literal["uniform"]
-    low: Annotated[Time, Field(default=Time(ps=0), description="The shortest time.")]
+    low: Annotated[Time, Field(default="0 ns", description="The shortest time.")]
     high: Annotated[Time, Field(description="The longest time.")]
 
 

@@ -11,14 +11,23 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 from tutti.config.mistakes import did_you_mean, mistake
+from tutti.errors import TuttiError
 
 if TYPE_CHECKING:
+    import os
     from pathlib import Path
 
     from tutti.errors import ConfigError
+    from tutti.schedule import Schedule
 
 MAX_BYTES = 1 << 20
 """No configuration that a person wrote is larger; larger files are refused before they are read."""
+
+MAX_SCHEDULE_BYTES = 64 << 20
+"""Schedules in text form are larger, but algorithms stream theirs and need no file."""
+
+SCHEDULE_SUFFIX = ".schedule"
+"""What tells the name of a file with a schedule from that of an algorithm."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -27,7 +36,22 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: The file is missing, no regular file, too large, not UTF-8 or not TOML.
     """
-    return parse_toml(_read_text(path), source=str(path))
+    return parse_toml(_read_text(path, MAX_BYTES, "a TOML file"), source=str(path))
+
+
+def read_schedule(path: Path) -> Schedule:
+    """Reads a schedule in its text form.
+
+    Raises:
+        ConfigError: The file is missing, no regular file, too large, not UTF-8 or no schedule.
+    """
+    from tutti.schedule import Schedule
+
+    text = _read_text(path, MAX_SCHEDULE_BYTES, "a schedule in text form")
+    try:
+        return Schedule.from_text(text)
+    except TuttiError as error:
+        raise mistake(error.problem, source=str(path), hint=error.hint) from None
 
 
 def parse_toml(text: str, *, source: str) -> dict[str, Any]:
@@ -51,20 +75,20 @@ def parse_toml(text: str, *, source: str) -> dict[str, Any]:
         ) from None
 
 
-def _read_text(path: Path) -> str:
+def _read_text(path: Path, most: int, expected: str) -> str:
     source = str(path)
     try:
         status = path.stat()
-        _refuse_unreadable(path, status.st_mode, status.st_size)
+        _refuse_unreadable(path, status, most, expected)
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(most + 1)
     except FileNotFoundError:
         raise mistake("there is no such file", source=source, hint=_near(path)) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise mistake(f"cannot be read: {reason}", source=source) from None
-    if len(data) > MAX_BYTES:
-        raise _too_large(source, len(data))
+    if len(data) > most:
+        raise _too_large(source, len(data), most, expected)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -74,34 +98,34 @@ def _read_text(path: Path) -> str:
             f"not text: byte 0x{data[error.start]:02x} at line {line}, column {column} "
             "is not UTF-8",
             source=source,
-            expected="a TOML file in UTF-8",
+            expected=f"{expected} in UTF-8",
         ) from None
 
 
-def _refuse_unreadable(path: Path, mode: int, size: int) -> None:
+def _refuse_unreadable(path: Path, status: os.stat_result, most: int, expected: str) -> None:
     source = str(path)
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(status.st_mode):
         inside = sorted(p.name for p in path.glob("*.toml"))[:3]
         hint = f"it holds {', '.join(inside)}: name one of them" if inside else ""
-        raise mistake("is a folder", source=source, expected="a TOML file", hint=hint)
-    if not stat.S_ISREG(mode):
-        raise mistake("is no regular file", source=source, expected="a TOML file")
-    if size > MAX_BYTES:
-        raise _too_large(source, size)
+        raise mistake("is a folder", source=source, expected=expected, hint=hint)
+    if not stat.S_ISREG(status.st_mode):
+        raise mistake("is no regular file", source=source, expected=expected)
+    if status.st_size > most:
+        raise _too_large(source, status.st_size, most, expected)
 
 
-def _too_large(source: str, size: int) -> ConfigError:
+def _too_large(source: str, size: int, most: int, expected: str) -> ConfigError:
     return mistake(
-        f"has {size} bytes, which is too large for a configuration",
+        f"has {size} bytes, which is too large",
         source=source,
-        expected=f"a TOML file of at most {MAX_BYTES} bytes (1 MiB)",
+        expected=f"{expected} of at most {most} bytes ({most >> 20} MiB)",
         hint="is this the right file?",
     )
 
 
 def _near(path: Path) -> str:
     try:
-        names = [p.name for p in path.parent.iterdir() if p.suffix == ".toml"]
+        names = [p.name for p in path.parent.iterdir() if p.suffix == path.suffix]
     except OSError:
         return f"the folder {path.parent} does not exist either"
     return did_you_mean(path.name, names)

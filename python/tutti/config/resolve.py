@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING, Any
 from tutti import _core
 from tutti.config import raw as as_written
 from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.config.platform import numbers, written
 from tutti.config.presets import find_platform
-from tutti.config.reader import read_toml
+from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule, read_toml
 from tutti.config.validate import validated
 from tutti.datatypes import DATATYPES
+from tutti.errors import TuttiError
 from tutti.units import Size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tutti.conditions import Conditions
     from tutti.config.platform import RawPlatform
+    from tutti.platform import Platform
 
 _MOST_VALUES = 10_000
 """Of a list of sizes or rank counts."""
@@ -66,6 +72,51 @@ class Experiment:
     messages_limit: int | None = None
     output: Path = Path("out")
 
+    def machine(self) -> Platform:
+        """The platform with the model that was chosen, for `tutti.simulate`.
+
+        Raises:
+            ModelError: The model's numbers make no sense together.
+        """
+        return machine(self.platform, self.model)
+
+    def conditions(self) -> Conditions:
+        """What gets in the way of a run, for `tutti.simulate`."""
+        from tutti.conditions import Conditions
+
+        asked: dict[str, Any] = {
+            "noise": self.noise.model_dump(exclude_none=True),
+            "speed": self.speed,
+        }
+        if self.arrival is not None:
+            asked["arrival"] = self.arrival.model_dump()
+        return Conditions(**asked)
+
+    def facts(self) -> dict[str, Any]:
+        """The machine for reports: its numbers, and where each comes from."""
+        prefix = f"models.{self.model}."
+        known = {
+            key.removeprefix(prefix): {
+                "value": value,
+                "source": f"inferred: {source}" if inferred else source,
+            }
+            for key, value, source, inferred in numbers(self.platform)
+            if key.startswith((prefix, "compute."))
+        }
+        return {
+            "name": self.platform.name,
+            "model": f"{self.platform.models[self.model].kind} ({self.model})",
+            "source": self.platform.source,
+            "parameters": known,
+        }
+
+    @property
+    def ps_per_byte(self) -> float:
+        """What a byte of a message costs in the model; zero where it knows no sizes."""
+        model = self.platform.models[self.model]
+        cost = getattr(model, "beta", None) or getattr(model, "G", None)
+        return written(cost).core.ps_per_byte if cost is not None else 0.0
+
     @property
     def config_hash(self) -> str:
         """Names what was asked: equal for equal questions, whatever the file looks like."""
@@ -89,6 +140,27 @@ class Experiment:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def machine(platform: RawPlatform, model: str) -> Platform:
+    """A platform with one of its models, for `tutti.simulate`.
+
+    Raises:
+        ModelError: The model's numbers make no sense together.
+    """
+    from tutti.platform import MODELS, Platform
+
+    chosen = platform.models[model]
+    kinds = {known.model_fields["kind"].default: known for known in MODELS}
+    values = {
+        info.alias or name: written(getattr(table, name))
+        for table in (chosen, platform.compute)
+        for name, info in type(table).model_fields.items()
+        if name not in {"kind", "summary"}
+    }
+    default = platform.default_model or next(iter(platform.models))
+    name = platform.name if model == default else f"{platform.name}:{model}"
+    return Platform(name=name, model=kinds[chosen.kind](**values))
+
+
 def load_experiment(path: Path, overrides: dict[str, Any] | None = None) -> Experiment:
     """Reads and resolves an experiment file.
 
@@ -110,39 +182,57 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
     Raises:
         ConfigError: The tables are no experiment.
     """
-    written = validated(as_written.RawExperiment, tables, source=source)
-    platform = written.platform
+    raw = validated(as_written.RawExperiment, tables, source=source)
+    platform = raw.platform
     if isinstance(platform, str):
         platform = find_platform(platform, folder=folder, source=source)
-    collective = _collective(written.collective, source)
-    ranks = _ranks(written.ranks, source)
-    if not 0 <= written.root < ranks[0]:
+    collective = _collective(raw.collective, source)
+    ranks = _ranks(raw.ranks, source)
+    if not 0 <= raw.root < ranks[0]:
         raise mistake(
             "is no rank of every run",
             source=source,
             key="root",
-            value=str(written.root),
+            value=str(raw.root),
             expected=f"one of 0 to {ranks[0] - 1}, as the smallest run has {ranks[0]} ranks",
         )
-    return Experiment(
+    experiment = Experiment(
         source=source,
-        title=written.title,
+        title=raw.title,
         platform=platform,
-        model=_model(platform, written.model, source),
+        model=_model(platform, raw.model, source),
         collective=collective,
-        root=written.root,
-        algorithms=_algorithms(written.algorithms, collective, source),
+        root=raw.root,
+        algorithms=_algorithms(raw.algorithms, collective, folder, source),
         ranks=ranks,
-        sizes=_sizes(written.sizes, written.datatype, collective, source),
-        datatype=_datatype(written.datatype, source),
-        repetitions=written.repetitions,
-        seed=written.seed,
-        noise=written.noise,
-        arrival=written.arrival,
-        speed=_speed(written.speed, ranks[0], source),
-        messages_limit=written.limits.messages,
-        output=Path(written.output),
+        sizes=_sizes(raw.sizes, raw.datatype, collective, source),
+        datatype=_datatype(raw.datatype, source),
+        repetitions=raw.repetitions,
+        seed=raw.seed,
+        noise=raw.noise,
+        arrival=raw.arrival,
+        speed=_speed(raw.speed, ranks[0], source),
+        messages_limit=raw.limits.messages,
+        output=Path(raw.output),
     )
+    _check_with_the_core(experiment)
+    return experiment
+
+
+def _check_with_the_core(experiment: Experiment) -> None:
+    """Lets the core refuse numbers that make no sense together."""
+    model = f"platform {experiment.platform.name}: models.{experiment.model}"
+    checks: list[tuple[str, Callable[[], object]]] = [
+        (model, lambda: experiment.machine().model.core),
+        ("noise", lambda: experiment.conditions().core(ranks=experiment.ranks[0], seed=0)),
+    ]
+    for key, check in checks:
+        try:
+            check()
+        except TuttiError as error:
+            raise mistake(
+                error.problem, source=experiment.source, key=key, hint=error.hint
+            ) from None
 
 
 def _known(value: str, known: list[str], *, key: str, what: str, source: str) -> str:
@@ -172,31 +262,40 @@ def _model(platform: RawPlatform, asked: str | None, source: str) -> str:
     return _known(name, names, key="model", what=what, source=source)
 
 
-def _algorithms(written: str | list[str], collective: str, source: str) -> tuple[str, ...] | None:
+def _algorithms(
+    written: str | list[str], collective: str, folder: Path, source: str
+) -> tuple[str, ...] | None:
     if written == "all":
         return None
-    notations = [written] if isinstance(written, str) else written
+    notations: list[str] = []
+    for position, notation in enumerate([written] if isinstance(written, str) else written):
+        key = f"algorithms[{position}]" if isinstance(written, list) else "algorithms"
+        if notation in notations:
+            raise mistake("stands twice", source=source, key=key, value=shown(notation))
+        if notation.endswith(SCHEDULE_SUFFIX):
+            notation = str(folder / notation)  # noqa: PLW2901 - as it can be opened
+            read_schedule(Path(notation))
+        else:
+            _check_algorithm(notation, collective, key, source)
+        notations.append(notation)
+    return tuple(notations)
+
+
+def _check_algorithm(notation: str, collective: str, key: str, source: str) -> None:
     entries = {entry.name: entry for entry in _core.algorithms()}
     performing = [name for name, entry in entries.items() if collective in entry.collectives]
-    for position, notation in enumerate(notations):
-        key = f"algorithms[{position}]" if isinstance(written, list) else "algorithms"
-        name = notation.split(":", 1)[0].strip()
-        if name == "all":
-            raise mistake(
-                '"all" stands alone', source=source, key=key, expected='algorithms = "all"'
-            )
-        _known(name, list(entries), key=key, what="algorithm", source=source)
-        if name not in performing:
-            raise mistake(
-                f"{name} does not perform {collective}",
-                source=source,
-                key=key,
-                expected=f"one of {', '.join(performing)}",
-                hint=f"it performs {', '.join(entries[name].collectives)}",
-            )
-        if notation in notations[:position]:
-            raise mistake("stands twice", source=source, key=key, value=shown(notation))
-    return tuple(notations)
+    name = notation.split(":", 1)[0].strip()
+    if name == "all":
+        raise mistake('"all" stands alone', source=source, key=key, expected='algorithms = "all"')
+    _known(name, list(entries), key=key, what="algorithm", source=source)
+    if name not in performing:
+        raise mistake(
+            f"{name} does not perform {collective}",
+            source=source,
+            key=key,
+            expected=f"one of {', '.join(performing)}",
+            hint=f"it performs {', '.join(entries[name].collectives)}",
+        )
 
 
 def _ranks(written: Any, source: str) -> tuple[int, ...]:  # noqa: ANN401 - the union of raw.Ranks

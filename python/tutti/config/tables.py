@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 class Table(BaseModel):
     """A table of a TOML file: unknown keys are refused, no value is converted."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
 
 
 def kind_of(value: object) -> str | None:

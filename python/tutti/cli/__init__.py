@@ -1,0 +1,11 @@
+"""The command line: `tutti VERB ...`, one file per verb.
+
+Every verb ends in one of the exit codes of `tutti.errors.ExitCode`. Verbs load what they need when
+they run, so that `tutti --help` stays quick.
+"""
+
+from __future__ import annotations
+
+from tutti.cli.app import app, main
+
+__all__ = ["app", "main"]

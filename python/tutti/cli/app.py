@@ -1,0 +1,82 @@
+"""The verbs put together, and the one place where an error becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tutti.cli import compare, paper, platforms, plot, run, schedule, schema
+from tutti.cli.console import fail
+from tutti.errors import ExitCode, TuttiError
+
+_HELP = """Collective communication: schedules that are proved, timed, drawn and run.
+
+Exit codes: 0 success; 2 a mistake in what was asked, with one message that says where, what was
+expected and how to mend it; 3 a schedule that cannot be proved or a simulation that cannot finish;
+130 Ctrl-C, with everything that was finished until then kept.
+"""
+
+
+class _Verbs(TyperGroup):
+    """Turns what a verb raises into one message and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as its base has it
+        try:
+            return super().invoke(ctx)
+        except TuttiError as error:
+            fail(error)
+            raise typer.Exit(int(error.exit_code)) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
+
+
+app = typer.Typer(
+    cls=_Verbs,
+    help=_HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from tutti import __version__
+
+        typer.echo(f"tutti {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    del version
+
+
+app.command("compare", short_help="Which algorithm is fastest where, and why.")(compare.compare)
+app.command("run", short_help="Run one schedule, with its timeline.")(run.run)
+app.add_typer(schedule.app, name="schedule")
+app.command("plot", short_help="Draw results of a comparison.")(plot.plot)
+app.command("paper", short_help="Make a paper's figures and tables again.")(paper.paper)
+app.command("platforms", short_help="The known machines and their sources.")(platforms.platforms)
+app.command("schema", short_help="The JSON Schema of experiment files.")(schema.schema)
+
+
+def main() -> None:
+    """Runs the command line and ends the process with its exit code."""
+    try:
+        app()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        sys.stderr.close()
+        sys.exit(ExitCode.OK)

@@ -1,0 +1,191 @@
+"""`tutti compare`: on this machine, which algorithm is fastest where, by how much, and why."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli import options
+from tutti.cli.console import err, out, remark
+from tutti.errors import ExitCode
+from tutti.units import Size
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tutti.report.comparison import Measured
+    from tutti.sweep import Plan
+
+_DRAWN_RANKS = 64
+"""A timeline of more ranks is not read by anybody."""
+
+
+def compare(
+    file: options.ExperimentFile,
+    begin: options.Begin = None,
+    end: options.End = None,
+    factor: options.Factor = None,
+    repetitions: options.Repetitions = None,
+    datatype: options.Datatype = None,
+    ranks: options.Ranks = None,
+    algorithm: options.Algorithms = None,
+    platform: options.Platform = None,
+    model: options.Model = None,
+    top: Annotated[
+        int, typer.Option("--top", min=0, help="Rows of the table; 0 shows all of them.")
+    ] = 20,
+    threads: Annotated[
+        int, typer.Option("--threads", min=0, help="Threads to run in; 0 is one per core.")
+    ] = 0,
+    to: options.Out = None,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write the HTML report and the trace.")
+    ] = True,
+) -> None:
+    """Compare algorithms: which is fastest at each rank count and size, by how much, and why.
+
+    Writes results.parquet, results.csv, report.html and a Perfetto trace of a winner's run into
+    the output folder. Options stand in for keys of the file; sizes are written as in nccl-tests,
+    where a bare number is bytes, and K, M and G are KiB, MiB and GiB.
+
+    \b
+    Examples:
+      tutti compare experiment.toml
+      tutti compare experiment.toml -b 8 -e 128MiB -f 2 --ranks 4:1024
+      tutti compare experiment.toml --algorithm ring --algorithm recursive_multiplying:a8,a4
+      tutti compare experiment.toml --platform loggp_cluster --out out/loggp
+    """
+    from tutti.cli.files import folder
+    from tutti.sweep import plan
+
+    overrides = options.Overrides(
+        begin=begin,
+        end=end,
+        factor=factor,
+        repetitions=repetitions,
+        datatype=datatype,
+        ranks=ranks,
+        algorithms=algorithm,
+        platform=platform,
+        model=model,
+        out=to,
+    )
+    experiment = overrides.load(file)
+    laid_out = plan(experiment)
+    folder(experiment.output)
+    frame, interrupted = _measured(laid_out, threads)
+    _write_results(frame, experiment.output)
+    if interrupted:
+        rows = f"{frame.height:,} of {len(laid_out.points):,} measurements"
+        remark(f"interrupted: the {rows} that were finished are in {experiment.output}")
+        raise typer.Exit(int(ExitCode.INTERRUPTED))
+    _show(frame, laid_out, top)
+    if report:
+        _write_report(frame, laid_out)
+
+
+def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
+    """The rows, in order, and whether Ctrl-C came before the last."""
+    from rich import progress
+
+    from tutti.sweep import Rows, measure
+
+    rows = Rows(plan)
+    remark(f"{len(plan.points):,} measurements of {len(plan.cases):,} schedules")
+    console = err()
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=None),
+        progress.TextColumn("{task.fields[rows]}"),
+        progress.TimeRemainingColumn(compact=True),
+    )
+    total = f"/{len(plan.points):,}"
+    shown = console.is_terminal
+    with progress.Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+        task = bar.add_task("simulating", total=plan.work, rows=f"0{total}")
+
+        def done(work: int) -> None:
+            bar.update(task, advance=work, rows=f"{rows.count:,}{total}")
+
+        started = time.monotonic()
+        try:
+            measure(plan, rows, done=done, threads=threads)
+        except KeyboardInterrupt:
+            return rows.frame(), True
+    took = time.monotonic() - started
+    remark(f"{rows.messages:,} messages simulated in {took:.1f} s")
+    return rows.frame(), False
+
+
+def _write_results(frame: pl.DataFrame, folder: Path) -> None:
+    from tutti.results import write
+
+    write(frame, folder / "results.parquet")
+    write(frame, folder / "results.csv")
+
+
+def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
+    from tutti.cli.ranked import ranked_table, winners
+
+    experiment = plan.experiment
+    found = winners(frame)
+    console = out()
+    console.print(
+        f"[bold]{experiment.collective}[/] on [bold]{experiment.platform.name}[/], "
+        f"model {experiment.model}: fastest by rank count and size"
+    )
+    console.print(ranked_table(found, plan, top))
+    if 0 < top < len(found):
+        console.print(f"{len(found) - top} more rows, with smaller leads: --top 0 shows all")
+    _show_left_out(plan)
+
+
+def _show_left_out(plan: Plan) -> None:
+    if not plan.left_out:
+        return
+    remark("left out:")
+    for one in plan.left_out[:12]:
+        remark(f"  {one.notation} on {one.ranks} ranks: {one.reason}")
+    if len(plan.left_out) > 12:
+        remark(f"  and {len(plan.left_out) - 12} more")
+
+
+def _write_report(frame: pl.DataFrame, plan: Plan) -> None:
+    from tutti.report import write_report, write_trace
+    from tutti.sweep import run_once
+
+    experiment = plan.experiment
+    shown = _example(frame)
+    size = Size(bytes=shown.size_bytes)
+    run = run_once(experiment, plan.schedule(shown.schedule, shown.ranks), size)
+    note = f"The timeline is the winner's run on {shown.ranks} ranks and {size}: {shown.schedule}."
+    folder = experiment.output
+    written = [folder / "results.parquet", folder / "results.csv"]
+    written.append(
+        write_report(
+            folder / "report.html",
+            frame,
+            experiment.facts(),
+            timeline=run.timeline,
+            messages=run.messages_frame,
+            title=experiment.title or None,
+            notes=[note],
+        )
+    )
+    written.append(write_trace(folder / "winner.pftrace", run.timeline, run.messages_frame))
+    for path in written:
+        out().print(f"wrote {path}", markup=False)
+
+
+def _example(frame: pl.DataFrame) -> Measured:
+    """The run that is drawn: the clearest win among those of at most 64 ranks, or the smallest."""
+    from tutti.cli.ranked import winners
+
+    found = winners(frame)
+    small = [region for region in found if region.ranks <= _DRAWN_RANKS]
+    if small:
+        return max(small, key=lambda region: region.clearest.margin or 0.0).clearest.winner
+    return min(found, key=lambda region: region.ranks).clearest.winner

@@ -1,0 +1,41 @@
+"""What the verbs write to: results to stdout, progress and errors to stderr."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tutti.errors import TuttiError
+
+
+@functools.cache
+def _consoles() -> tuple[Console, Console]:
+    from rich.console import Console
+
+    return Console(highlight=False), Console(stderr=True, highlight=False)
+
+
+def out() -> Console:
+    """For results."""
+    return _consoles()[0]
+
+
+def err() -> Console:
+    """For progress and remarks."""
+    return _consoles()[1]
+
+
+def fail(error: TuttiError) -> None:
+    """Writes an error to stderr, plain, so that it can be read and searched for."""
+    typer.secho("error: ", err=True, nl=False, fg=typer.colors.RED, bold=True)
+    typer.echo(str(error), err=True)
+
+
+def remark(text: str) -> None:
+    """Writes a remark to stderr."""
+    err().print(text, markup=False)

@@ -1,0 +1,39 @@
+"""Writing files where a person asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tutti.config.mistakes import mistake
+
+
+def folder(path: Path) -> Path:
+    """Makes a folder for results.
+
+    Raises:
+        ConfigError: It cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise mistake(
+            f"cannot be made a folder for results: {error.strerror}",
+            source=str(path),
+            hint="name another with --out",
+        ) from None
+    return path
+
+
+def written(write: Callable[..., Path], path: Path, *arguments: Any, **options: Any) -> Path:  # noqa: ANN401
+    """Writes a file with a function of `tutti.report`, after making its folder.
+
+    Raises:
+        ConfigError: The folder cannot be made, or suffix or data do not suit the function.
+    """
+    folder(path.parent)
+    try:
+        return write(path, *arguments, **options)
+    except (ValueError, OSError) as error:
+        raise mistake(str(error), source=str(path)) from None

@@ -1,0 +1,205 @@
+"""Options that several verbs share, in the grammar of nccl-tests.
+
+Sizes on the command line are the one exception to the rule that every quantity has a unit: as in
+nccl-tests a bare number is bytes, and K, M, G stand for KiB, MiB, GiB.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tutti.config import Experiment
+
+_SIZE = r"a size such as 8, 64K, 128MiB or '1.5 KB'"
+
+ExperimentFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The experiment file (TOML).", show_default=False)
+]
+Begin = Annotated[
+    str | None, typer.Option("-b", "--begin", metavar="SIZE", help=f"Smallest size: {_SIZE}.")
+]
+End = Annotated[str | None, typer.Option("-e", "--end", metavar="SIZE", help="Largest size.")]
+Factor = Annotated[
+    int | None, typer.Option("-f", "--factor", help="Each size is this many times the one before.")
+]
+Repetitions = Annotated[
+    int | None, typer.Option("-n", "--repetitions", help="How often each measurement is made.")
+]
+Datatype = Annotated[
+    str | None,
+    typer.Option("-d", "--datatype", help="Datatype of an element, such as float32 or int64."),
+]
+Ranks = Annotated[
+    str | None,
+    typer.Option(
+        "--ranks",
+        help="Rank counts: a list 4,8,12 or a range 4:1024 or 4:1024:4 (with its factor).",
+    ),
+]
+Algorithms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--algorithm",
+        "-a",
+        metavar="NAME[:ARG]",
+        help="An algorithm; may be given several times; `all` for every one.",
+    ),
+]
+Platform = Annotated[str | None, typer.Option("--platform", help="A platform's name or file.")]
+Model = Annotated[str | None, typer.Option("--model", help="One of the platform's models.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Folder for results, instead of the experiment's."),
+]
+
+
+@dataclass
+class Overrides:
+    """What the command line says instead of the experiment file; None where it says nothing."""
+
+    begin: str | None = None
+    end: str | None = None
+    factor: int | None = None
+    repetitions: int | None = None
+    datatype: str | None = None
+    ranks: str | None = None
+    algorithms: list[str] | None = None
+    platform: str | None = None
+    model: str | None = None
+    out: Path | None = None
+    given: list[str] = field(default_factory=list)
+
+    def load(self, path: Path) -> Experiment:
+        """Reads an experiment file and puts these in their place.
+
+        Raises:
+            ConfigError: The file or an option cannot be used.
+        """
+        from tutti.config import read_toml, resolve
+
+        tables = read_toml(path)
+        changed = self._tables(tables)
+        tables.update(changed)
+        if self.platform is not None and self.model is None:
+            tables.pop("model", None)  # it names a model of the other platform
+        source = f"{path} with {' '.join(self.given)}" if self.given else str(path)
+        folder = Path() if self.platform is not None else path.parent
+        return resolve(tables, source=source, folder=folder)
+
+    def _tables(self, file: dict[str, Any]) -> dict[str, Any]:
+        changed: dict[str, Any] = {}
+        simple = {
+            "repetitions": ("-n", self.repetitions),
+            "datatype": ("-d", datatype(self.datatype)),
+            "platform": ("--platform", self.platform),
+            "model": ("--model", self.model),
+            "output": ("--out", str(self.out) if self.out else None),
+        }
+        for key, (option, value) in simple.items():
+            if value is not None:
+                changed[key] = value
+                self.given.append(option)
+        if self.ranks is not None:
+            changed["ranks"] = rank_counts(self.ranks)
+            self.given.append("--ranks")
+        if self.algorithms:
+            named = [_from_here(notation) for notation in self.algorithms]
+            changed["algorithms"] = "all" if named == ["all"] else named
+            self.given.append("--algorithm")
+        if (self.begin, self.end, self.factor) != (None, None, None):
+            changed["sizes"] = self._sizes(file.get("sizes"))
+        return changed
+
+    def _sizes(self, written: object) -> dict[str, Any]:
+        first, last, factor = _span(written)
+        if self.begin is not None:
+            first = size(self.begin, "-b")
+            self.given.append("-b")
+        if self.end is not None:
+            last = size(self.end, "-e")
+            self.given.append("-e")
+        if self.factor is not None:
+            factor = self.factor
+            self.given.append("-f")
+        return {"from": first, "to": last, "factor": factor}
+
+
+def _from_here(notation: str) -> str:
+    """A schedule's file by its full path, where there is one of that name from here."""
+    path = Path(notation)
+    return str(path.resolve()) if path.suffix and path.is_file() else notation
+
+
+def _span(written: object) -> tuple[Any, Any, Any]:
+    """First size, last size and factor of what the file says, as far as it can be told."""
+    items = written if isinstance(written, list) and written else [written]
+    first, last = items[0], items[-1]
+    first = first.get("from") if isinstance(first, dict) else first
+    factor = last.get("factor", 2) if isinstance(last, dict) else 2
+    last = last.get("to") if isinstance(last, dict) else last
+    return first, last, factor
+
+
+def size(text: str, option: str) -> str:
+    """A size in the grammar of nccl-tests, as text with a unit.
+
+    Raises:
+        ConfigError: It is no size.
+    """
+    from tutti import _core
+    from tutti.config.mistakes import mistake
+    from tutti.errors import UnitError
+
+    bare = re.fullmatch(r"\s*([0-9.]+)\s*([kKmMgGtT]?)\s*", text)
+    written = text
+    if bare:
+        number, prefix = bare.groups()
+        written = f"{number} {prefix.upper() + 'i' if prefix else ''}B"
+    try:
+        _core.parse_size(written)
+    except UnitError as error:
+        raise mistake(error.problem, source=option, expected=_SIZE) from None
+    return written
+
+
+def rank_counts(text: str) -> list[Any]:
+    """Rank counts as a file would have them: numbers and ranges.
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    from tutti.config.mistakes import mistake, shown
+
+    counts: list[Any] = []
+    for part in text.split(","):
+        numbers = part.strip().split(":")
+        if (
+            not all(n.isascii() and n.isdigit() and len(n) < 12 for n in numbers)
+            or len(numbers) > 3
+        ):
+            raise mistake(
+                "is no list of rank counts",
+                source="--ranks",
+                value=shown(part),
+                expected="numbers and ranges such as 4,8,12 or 4:1024 or 4:1024:4",
+            )
+        values = [int(n) for n in numbers]
+        if len(values) == 1:
+            counts.append(values[0])
+        else:
+            factor = values[2] if len(values) == 3 else 2
+            counts.append({"from": values[0], "to": values[1], "factor": factor})
+    return counts
+
+
+def datatype(name: str | None) -> str | None:
+    """A datatype by its own name or by that of nccl-tests."""
+    from tutti.datatypes import NCCL_NAMES
+
+    return NCCL_NAMES.get(name, name) if name else name

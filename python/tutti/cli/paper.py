@@ -1,0 +1,93 @@
+"""`tutti paper`: the figures and tables of published papers, made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli.console import out, remark
+
+if TYPE_CHECKING:
+    from tutti.papers import Exhibit, ExhibitResult, Paper
+
+
+def paper(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[PAPER]", help="Which paper, as this verb lists them.")
+    ] = None,
+    figure: Annotated[
+        list[int] | None, typer.Option("--figure", help="Only this figure; may be repeated.")
+    ] = None,
+    table: Annotated[
+        list[int] | None, typer.Option("--table", help="Only this table; may be repeated.")
+    ] = None,
+    to: Annotated[Path, typer.Option("--out", "-o", help="Folder for figures and values.")] = Path(
+        "out/papers"
+    ),
+) -> None:
+    """Make a paper's figures and tables again, beside the published values.
+
+    \b
+    Examples:
+      tutti paper
+      tutti paper recursive-multiplying
+      tutti paper recursive-multiplying --figure 9 --figure 18 --table 2
+    """
+    from tutti.papers import find_paper, papers
+
+    if name is None:
+        for known in papers().values():
+            _list(known)
+        return
+    chosen = find_paper(name)
+    folder = to / chosen.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for label, exhibit in _chosen(chosen, figure or [], table or []):
+        remark(f"{label}: {exhibit.title}")
+        _report(label, exhibit.make(folder), folder)
+
+
+def _list(paper: Paper) -> None:
+    console = out()
+    console.print(f"[bold]{paper.name}[/]: ", end="")
+    console.print(paper.citation, markup=False)
+    for label, exhibit in _all(paper):
+        console.print(f"  {label}: {exhibit.title}", markup=False)
+
+
+def _all(paper: Paper) -> list[tuple[str, Exhibit]]:
+    figures = [(f"figure {number}", e) for number, e in sorted(paper.figures.items())]
+    tables = [(f"table {number}", e) for number, e in sorted(paper.tables.items())]
+    return figures + tables
+
+
+def _chosen(paper: Paper, figures: list[int], tables: list[int]) -> list[tuple[str, Exhibit]]:
+    from tutti.errors import ConfigError
+
+    asked = [f"figure {n}" for n in figures] + [f"table {n}" for n in tables]
+    known = dict(_all(paper))
+    for label in asked:
+        if label not in known:
+            problem = f"{paper.name} has no {label} here: expected one of {', '.join(known)}"
+            raise ConfigError(problem, kind="invalid")
+    return [(label, known[label]) for label in asked] or list(known.items())
+
+
+def _report(label: str, result: ExhibitResult, folder: Path) -> None:
+    import polars as pl
+
+    stem = label.replace(" ", "_")
+    result.frame.write_csv(folder / f"{stem}.csv")
+    console = out()
+    with pl.Config(tbl_width_chars=console.width, tbl_rows=40, tbl_hide_dataframe_shape=True):
+        console.print(str(result.frame), markup=False)
+        if result.published is not None:
+            result.published.write_csv(folder / f"{stem}_published.csv")
+            console.print("published:")
+            console.print(str(result.published), markup=False)
+    for line in (f"source: {result.source}", *result.notes):
+        console.print(line, markup=False)
+    for file in (*result.figures, folder / f"{stem}.csv"):
+        console.print(f"wrote {file}", markup=False)

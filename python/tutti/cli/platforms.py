@@ -1,0 +1,71 @@
+"""`tutti platforms`: the machines that tutti brings along, and where their numbers come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli.console import out
+
+if TYPE_CHECKING:
+    from tutti.config import RawPlatform
+
+
+def platforms(
+    name: Annotated[
+        str | None, typer.Argument(help="A platform's name, or a path to a platform file.")
+    ] = None,
+    toml: Annotated[
+        bool, typer.Option("--toml", help="Print the file itself, to start one's own from.")
+    ] = False,
+) -> None:
+    """List the known platforms, or show one with the source of each number.
+
+    \b
+    Examples:
+      tutti platforms
+      tutti platforms cray_xc30
+      tutti platforms cray_xc30 --toml > mine.toml
+    """
+    from tutti.config import find_platform, platform_names, platform_text
+
+    if name is None:
+        _list([find_platform(known, folder=Path()) for known in platform_names()])
+        return
+    platform = find_platform(name, folder=Path())
+    if toml:
+        known = name in platform_names()
+        typer.echo(platform_text(name) if known else Path(name).read_text("utf-8"), nl=False)
+        return
+    _show(platform)
+
+
+def _list(known: list[RawPlatform]) -> None:
+    from rich.table import Table
+
+    table = Table("platform", "models", "what it is", box=None, pad_edge=False)
+    for platform in known:
+        table.add_row(platform.name, ", ".join(platform.models), platform.summary)
+    out().print(table)
+
+
+def _show(platform: RawPlatform) -> None:
+    from rich.table import Table
+
+    from tutti.config import numbers
+
+    default = platform.default_model or next(iter(platform.models))
+    console = out()
+    console.print(f"[bold]{platform.name}[/]: {platform.summary}")
+    if platform.source:
+        console.print(f"source: {platform.source}", markup=False)
+    for name, model in platform.models.items():
+        mark = " (default)" if name == default else ""
+        console.print(f"model {name}{mark}: {model.kind}, {model.summary}", markup=False)
+    table = Table("number", "value", "source", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for key, value, source, inferred in numbers(platform):
+        where = source or "none given"
+        table.add_row(key, value, f"[yellow]inferred[/]: {where}" if inferred else where)
+    console.print(table)

@@ -1,0 +1,78 @@
+"""`tutti plot`: drawings of results that were written before."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli.console import out
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Kind(enum.StrEnum):
+    """What is drawn."""
+
+    TIME = "time"
+    BUSBW = "busbw"
+    RANKS = "ranks"
+    MAP = "map"
+
+
+def plot(
+    results: Annotated[
+        Path,
+        typer.Argument(metavar="RESULTS", help="results.parquet or .csv of `tutti compare`."),
+    ],
+    kind: Annotated[
+        Kind,
+        typer.Option(
+            "--kind",
+            "-k",
+            help="time or busbw against size, time against ranks, or the map of winners.",
+        ),
+    ] = Kind.TIME,
+    ranks: Annotated[
+        int | None,
+        typer.Option("--ranks", "-r", help="For this many ranks; the most, if not given."),
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File; .svg, .png or .pdf.")
+    ] = None,
+) -> None:
+    """Draw results for a paper: time or busbw against size, or the map of winners.
+
+    \b
+    Examples:
+      tutti plot out/demo/results.parquet
+      tutti plot out/demo/results.parquet --kind busbw --ranks 64 -o busbw.pdf
+      tutti plot out/demo/results.csv --kind map
+    """
+    from tutti.cli.files import written
+    from tutti.report import plot_comparison
+
+    frame = _read(results)
+    target = to or results.with_name(f"{kind.value}.svg")
+    path = written(plot_comparison, target, frame, kind=kind.value, ranks=ranks)
+    out().print(f"wrote {path}", markup=False)
+
+
+def _read(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    from tutti.config.mistakes import mistake
+
+    expected = "a results.parquet or results.csv that `tutti compare` wrote"
+    if not path.is_file():
+        problem = "is a folder" if path.is_dir() else "there is no such file"
+        raise mistake(problem, source=str(path), expected=expected)
+    read = pl.read_csv if path.suffix == ".csv" else pl.read_parquet
+    try:
+        return read(path)
+    except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise mistake(f"cannot be read: {reason}", source=str(path), expected=expected) from None

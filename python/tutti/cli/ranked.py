@@ -1,0 +1,89 @@
+"""The ranked table of a comparison: who wins where, against whom, by how much, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.explain import Parts, parts, why
+from tutti.units import Size
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
+    from tutti.report.comparison import Decision, Measured, Region
+    from tutti.sweep import Plan
+
+
+def winners(frame: pl.DataFrame) -> list[Region]:
+    """Neighbouring sizes with one winner, taken together, at each rank count."""
+    from tutti.report.comparison import cases
+
+    return [region for case in cases(frame) for region in case.regions()]
+
+
+def ranked_table(found: list[Region], plan: Plan, top: int) -> Table:
+    """The regions as a table, clearest win first; all of them, by rank count, when `top` is 0.
+
+    Times and lead are those at the size of the region where the lead is largest.
+    """
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
+    table.add_column("ranks\n", justify="right", no_wrap=True)
+    table.add_column("sizes\n", no_wrap=True)
+    table.add_column("fastest\n[dim]runner-up[/]", overflow="fold", width=30)
+    table.add_column("takes\n", justify="right", no_wrap=True)
+    table.add_column("longer\nby", justify="right", no_wrap=True)
+    table.add_column("why\n", overflow="fold", ratio=1)
+    shown = sorted(found, key=_lead, reverse=True)[:top] if top else found
+    for region in shown:
+        table.add_row(*_cells(region, plan))
+    return table
+
+
+def _lead(region: Region) -> float:
+    return region.clearest.margin or 0.0
+
+
+def _cells(region: Region, plan: Plan) -> tuple[str, ...]:
+    from tutti.report.quantity import format_share, format_time
+
+    decision = region.clearest
+    first, second = decision.winner, decision.runner_up
+    smallest, largest = (str(Size(bytes=size)) for size in region.sizes)
+    names, times = first.schedule, format_time(first.time_ps)
+    if second is not None:
+        names += f"\n[dim]{second.schedule}[/]"
+        times += f"\n[dim]{format_time(second.time_ps)}[/]"
+    return (
+        f"{region.ranks:,}",
+        smallest if smallest == largest else f"{smallest}\nto {largest}",
+        names,
+        times,
+        format_share(decision.margin) if decision.margin is not None else "",
+        reason(decision, plan),
+    )
+
+
+def reason(decision: Decision, plan: Plan) -> str:
+    """Why the winner wins at one point, from the closed forms of the two."""
+    first, second = decision.winner, decision.runner_up
+    if second is None:
+        return "nothing to compare with"
+    if first.time_ps == second.time_ps:
+        return "a tie"
+    return why(
+        _parts(first, plan),
+        _parts(second, plan),
+        gap_ps=second.time_ps - first.time_ps,
+        ps_per_byte=plan.experiment.ps_per_byte,
+    )
+
+
+def _parts(one: Measured, plan: Plan) -> Parts | None:
+    measured = None
+    if one.messages is not None and one.message_bytes is not None:
+        measured = (one.messages, one.message_bytes)
+    laid_out = plan.schedule(one.schedule, one.ranks)
+    return parts(laid_out, one.size_bytes, measured=measured)

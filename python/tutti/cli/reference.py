@@ -1,0 +1,160 @@
+"""The reference pages: what the command line and the files accept, written from the code itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+import typer.main
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from tutti.cli.app import app
+from tutti.cli.schema import File, schema_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic.fields import FieldInfo
+
+_NOTE = "<!-- Written by `python scripts/generate_reference.py`; do not edit. -->\n"
+
+
+_UNITS = """\
+TOML. Every quantity is text with its unit: times in ps, ns, us, ms, s; sizes in B, KB, MB, GB, TB
+(powers of 1000) and KiB, MiB, GiB, TiB (powers of 1024); times per byte in ps/B, ns/B, us/B, s/B,
+or the rate that is their inverse, such as "10 GB/s" or "400 Gb/s". Bare numbers and unknown keys
+are refused. `tutti schema` prints the JSON Schema of each."""
+
+
+def pages() -> dict[str, str]:
+    """Every generated file, by its path in the repository."""
+    return {
+        "docs/reference/cli.md": cli_page(),
+        "docs/reference/config.md": config_page(),
+        "schemas/experiment.schema.json": schema_text(File.EXPERIMENT),
+        "schemas/platform.schema.json": schema_text(File.PLATFORM),
+    }
+
+
+def cli_page() -> str:
+    """The verbs, their arguments, options and examples."""
+    root = typer.main.get_command(app)
+    parts = ["# Command line", _NOTE, _prose(root.help or "")]
+    for name, command in _commands(root, "tutti"):
+        parts.append(f"## {name}")
+        parts.append(_prose(command.help or ""))
+        rows = [_parameter(p) for p in command.params if p.name != "help"]
+        if rows:
+            parts.append("\n".join(["| parameter | meaning |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - click's
+    for verb, child in sorted(getattr(command, "commands", {}).items()):
+        if getattr(child, "commands", None):
+            yield from _commands(child, f"{name} {verb}")
+        else:
+            yield f"{name} {verb}", child
+
+
+def _prose(text: str) -> str:
+    """A help text as Markdown: its examples become a code block."""
+    prose, found, examples = text.replace("\b", "").partition("Examples:")
+    prose = prose.strip()
+    if not found:
+        return prose
+    lines = [line.strip() for line in examples.strip().splitlines()]
+    return "\n".join([prose, "", "```sh", *lines, "```"])
+
+
+def _parameter(parameter: Any) -> str:  # noqa: ANN401 - click's
+    help_text = " ".join((getattr(parameter, "help", "") or "").split()).replace("|", "\\|")
+    if parameter.param_type_name == "argument":
+        name = parameter.make_metavar_name() if hasattr(parameter, "make_metavar_name") else ""
+        name = name or parameter.metavar or parameter.name.upper()
+        return f"| `{name}` | {help_text} |"
+    names = ", ".join(f"`{n}`" for n in (*parameter.opts, *parameter.secondary_opts))
+    default = parameter.default
+    shown = default not in (None, False, True, []) and not callable(default)
+    value = getattr(default, "value", default)
+    return f"| {names} | {help_text}{f' Default: `{value}`.' if shown else ''} |"
+
+
+def config_page() -> str:
+    """The keys of experiment and platform files."""
+    from tutti.config import RawExperiment, RawPlatform
+
+    parts = [
+        "# Configuration files",
+        _NOTE,
+        _UNITS,
+    ]
+    done: set[type[BaseModel]] = set()
+    for title, model in (("Experiment", RawExperiment), ("Platform", RawPlatform)):
+        parts.append(f"## {title}")
+        parts.extend(_tables(model, done))
+    return "\n\n".join(parts) + "\n"
+
+
+def _tables(model: type[BaseModel], done: set[type[BaseModel]]) -> Iterator[str]:
+    if model in done:
+        return
+    done.add(model)
+    doc = " ".join((model.__doc__ or "").split())
+    yield f"### {model.__name__.removeprefix('Raw')}\n\n{doc}"
+    rows = [_row(info.alias or name, info) for name, info in model.model_fields.items()]
+    yield "\n".join(["| key | value | meaning |", "|---|---|---|", *rows])
+    for info in model.model_fields.values():
+        for inner in _models(info.annotation):
+            yield from _tables(inner, done)
+
+
+def _row(key: str, info: FieldInfo) -> str:
+    default = info.default if info.default_factory is None else None
+    meaning = (info.description or "").replace("|", "\\|")
+    if info.is_required():
+        meaning += " Required."
+    elif default not in (None, PydanticUndefined, ""):
+        meaning += f" Default: `{default}`."
+    return f"| `{key}` | {_words(info.annotation)} | {meaning.strip()} |"
+
+
+def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each form of type
+    """A type in words."""
+    from types import NoneType, UnionType
+    from typing import Literal, Union
+
+    from tutti.units import Size, Time, TimePerByte
+
+    names = {
+        str: "text",
+        int: "whole number",
+        float: "number",
+        bool: "true or false",
+        Time: "time",
+        Size: "size",
+        TimePerByte: "time per byte or rate",
+    }
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _words(arguments[0])
+    if origin is Literal:
+        return ", ".join(f'`"{value}"`' for value in arguments)
+    if origin in (Union, UnionType):
+        words = [_words(a) for a in arguments if a is not NoneType]
+        return " or ".join(dict.fromkeys(words))
+    if origin is list:
+        return f"list of {_words(arguments[0])}"
+    if origin is dict:
+        return f"table of {_words(arguments[1])}"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        name = annotation.__name__.removeprefix("Raw")
+        return f"[{name}](#{name.lower()})"
+    return names.get(annotation, str(annotation))
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - as above
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)

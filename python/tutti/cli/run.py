@@ -1,0 +1,216 @@
+"""`tutti run`: one collective with one schedule, and what every rank did meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli import options
+from tutti.cli.console import out
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
+    from tutti.config import Experiment
+    from tutti.simulate import Run
+
+_DRAWN_RANKS = 64
+"""A timeline of more ranks is not read by anybody."""
+_SHOWN_RANKS = 16
+"""Rows of the timeline in the terminal."""
+_MARKS = {
+    "send": ">",
+    "recv": "<",
+    "reduce": "+",
+    "copy": "=",
+    "compute": "#",
+    "wait": ".",
+    "sleep": "z",
+    "noise": "~",
+}
+"""What the timeline in the terminal draws for each kind."""
+
+
+def run(
+    file: options.ExperimentFile,
+    size: Annotated[
+        str | None, typer.Option("--size", "-s", metavar="SIZE", help="Of the sizes, this one.")
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", "-r", help="Of the rank counts, this one.")
+    ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option("--algorithm", "-a", metavar="NAME[:ARG]", help="The algorithm."),
+    ] = None,
+    datatype: options.Datatype = None,
+    platform: options.Platform = None,
+    model: options.Model = None,
+    to: options.Out = None,
+) -> None:
+    """Run one schedule and show where its time goes: a summary of the ranks, and a timeline.
+
+    Writes ranks.parquet, timeline.parquet, messages.parquet, a Perfetto trace and, up to 64
+    ranks, timeline.svg into the output folder. The file holds one rank count, size and
+    algorithm, or the options pick them.
+
+    \b
+    Examples:
+      tutti run experiment.toml
+      tutti run experiment.toml --ranks 8 --size 8 --algorithm recursive_multiplying:a2,a4
+    """
+    from tutti.cli.files import folder
+    from tutti.sweep import lay_out, run_once
+
+    overrides = options.Overrides(
+        begin=size,
+        end=size,
+        ranks=str(ranks) if ranks is not None else None,
+        algorithms=[algorithm] if algorithm else None,
+        datatype=datatype,
+        platform=platform,
+        model=model,
+        out=to,
+    )
+    experiment = overrides.load(file)
+    notation = _only(experiment)
+    laid_out = lay_out(experiment, notation, experiment.ranks[0])
+    result = run_once(experiment, laid_out, experiment.sizes[0])
+    _show(experiment, result)
+    _write(folder(experiment.output), result)
+
+
+def _only(experiment: Experiment) -> str:
+    """The one algorithm of an experiment of one run.
+
+    Raises:
+        ConfigError: There are several runs to choose from.
+    """
+    from tutti.config.mistakes import mistake
+
+    algorithms = experiment.algorithms or ()
+    for key, count, option, example in (
+        ("ranks", len(experiment.ranks), "--ranks", experiment.ranks[0]),
+        ("sizes", len(experiment.sizes), "--size", f"'{experiment.sizes[0]}'"),
+        ("algorithms", len(algorithms), "--algorithm", "ring"),
+    ):
+        if count != 1:
+            problem = f"has {count} values, and a run takes one" if count else "names no algorithm"
+            raise mistake(
+                problem,
+                source=experiment.source,
+                key=key,
+                expected="one value",
+                hint=f"pick one: {option} {example}",
+            )
+    return algorithms[0]
+
+
+def _show(experiment: Experiment, result: Run) -> None:
+    from tutti import _core
+
+    console = out()
+    ranks = result.schedule.ranks
+    console.print(
+        f"[bold]{result.schedule.name}[/]: {experiment.collective} of {experiment.sizes[0]} "
+        f"on {ranks:,} ranks of {experiment.machine().name}"
+    )
+    facts = {
+        "completion time": _core.format_time(result.completion_ps),
+        "closed form": "none for this schedule",
+        "algbw, busbw": f"{_rate(result.algbw)}, {_rate(result.busbw)}",
+        "messages": f"{result.messages:,} with {result.message_bytes:,} B in all",
+        "finish skew": _core.format_time(result.finish_skew_ps),
+    }
+    if result.closed_form_ps is not None:
+        facts["closed form"] = _core.format_time(result.closed_form_ps)
+    for name, value in facts.items():
+        console.print(f"  {name + ':':<17}{value}", markup=False)
+    console.print(_shares(result.timeline, ranks))
+    for line in gantt(result.timeline, ranks, width=min(console.width, 100) - 8):
+        console.print(line, markup=False, overflow="crop", no_wrap=True)
+
+
+def _rate(bytes_per_s: float) -> str:
+    for scale, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "KB/s")):
+        if bytes_per_s >= scale:
+            return f"{bytes_per_s / scale:.3g} {unit}"
+    return f"{bytes_per_s:.3g} B/s"
+
+
+def _shares(timeline: pl.DataFrame, ranks: int) -> Table:
+    """How much of the ranks' time went into what: the least, the mean and the most of any rank."""
+    import polars as pl
+    from rich.table import Table
+
+    from tutti import _core
+
+    spent = (pl.col("end_ps") - pl.col("start_ps")).sum().alias("ps")
+    per_rank = timeline.group_by("kind", "rank").agg(spent)
+    table = Table("time spent in", "least", "mean", "most", box=None, pad_edge=False)
+    for kind in _MARKS:
+        times = per_rank.filter(pl.col("kind") == kind)["ps"].to_list()
+        if times:
+            least = min(times) if len(times) == ranks else 0
+            values = (least, sum(times) // ranks, max(times))
+            table.add_row(kind, *(_core.format_time(value) for value in values))
+    return table
+
+
+def gantt(timeline: pl.DataFrame, ranks: int, width: int) -> list[str]:
+    """The timeline as text: a line per rank, each column marked by what took most of it."""
+    import polars as pl
+
+    from tutti import _core
+
+    shown = min(ranks, _SHOWN_RANKS)
+    end = int(timeline["end_ps"].cast(pl.Int64).max() or 0)  # type: ignore[arg-type]
+    lines = []
+    for rank in range(shown):
+        spans = timeline.filter(pl.col("rank") == rank)
+        lines.append(f"{rank:>5} |{_line(spans, end, width)}|")
+    kinds = set(timeline["kind"].unique())
+    legend = ", ".join(f"{mark} {kind}" for kind, mark in _MARKS.items() if kind in kinds)
+    lines.append(f"       0 to {_core.format_time(end)}: {legend}")
+    if shown < ranks:
+        lines.append(f"       ranks {shown} to {ranks - 1} are in timeline.parquet")
+    return lines
+
+
+def _line(spans: pl.DataFrame, end: int, width: int) -> str:
+    spent = [dict.fromkeys(_MARKS, 0) for _ in range(width)]
+    for kind, start, stop in spans.select("kind", "start_ps", "end_ps").iter_rows():
+        first, last = start * width // end, min(stop * width // end, width - 1)
+        for column in range(first, last + 1):
+            left, right = column * end // width, (column + 1) * end // width
+            spent[column][kind] += max(0, min(stop, right) - max(start, left))
+    return "".join(_mark(column) for column in spent)
+
+
+def _mark(spent: dict[str, int]) -> str:
+    kind = max(spent, key=lambda name: spent[name])
+    return _MARKS[kind] if spent[kind] else " "
+
+
+def _write(folder: Path, result: Run) -> None:
+    from tutti.report import draw_timeline, write_trace
+
+    frames = {
+        "ranks.parquet": result.frame,
+        "timeline.parquet": result.timeline,
+        "messages.parquet": result.messages_frame,
+    }
+    files = []
+    for name, frame in frames.items():
+        frame.write_parquet(folder / name)
+        files.append(folder / name)
+    files.append(write_trace(folder / "trace.pftrace", result.timeline, result.messages_frame))
+    if result.schedule.ranks <= _DRAWN_RANKS:
+        svg = folder / "timeline.svg"
+        title = f"{result.schedule.name}, {result.schedule.ranks} ranks"
+        files.append(draw_timeline(svg, result.timeline, result.messages_frame, title=title))
+    for file in files:
+        out().print(f"wrote {file}", markup=False)

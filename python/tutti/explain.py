@@ -1,0 +1,111 @@
+"""Why one schedule is faster than another, from the parts of their closed forms.
+
+A schedule's critical path is a list of stages; what a network model makes of them is its time.
+Three numbers of it say most: how many stages there are (each waits for a message), how many
+messages a rank sends one after the other, and how many bytes they hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutti import _core
+from tutti.errors import AlgorithmError
+
+if TYPE_CHECKING:
+    from tutti.schedule import Schedule
+
+__all__ = ["Parts", "parts", "why"]
+
+
+_MOST_RANKS = 4096
+"""Of schedules without a closed form, whose steps are counted rank by rank."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a schedule asks of the network: on its critical path, or else per rank on average.
+
+    Attributes:
+        stages: Times that the critical path waits for others; None where there is no closed form.
+        steps: The most steps that a rank takes; None where that was not counted.
+        messages: Messages that a rank sends one after the other.
+        bytes: Bytes in them.
+    """
+
+    stages: int | None
+    steps: int | None
+    messages: float
+    bytes: float
+
+
+def parts(
+    laid_out: Schedule, size: int, *, measured: tuple[int, int] | None = None
+) -> Parts | None:
+    """The parts of a schedule's closed form; where it has none, the measured averages.
+
+    Args:
+        laid_out: The schedule.
+        size: On how many bytes.
+        measured: All messages of a run and all bytes in them.
+    """
+    ranks = laid_out.ranks
+    steps = None
+    if ranks <= _MOST_RANKS:
+        steps = max(laid_out.steps(rank) for rank in range(ranks))
+    stages = _critical_path(laid_out)
+    if stages is not None:
+        return Parts(
+            stages=len(stages),
+            steps=steps,
+            messages=sum(stage.messages for stage in stages),
+            bytes=size * sum(stage.messages * stage.chunks / stage.of for stage in stages),
+        )
+    if measured is not None:
+        return Parts(None, steps, measured[0] / ranks, measured[1] / ranks)
+    return None
+
+
+def _critical_path(laid_out: Schedule) -> list[_core.Stage] | None:
+    asked = laid_out.name, laid_out.collective, laid_out.ranks
+    try:
+        return _core.critical_path(*asked, root=laid_out.root or 0)
+    except AlgorithmError:  # a schedule by hand
+        return None
+
+
+def why(
+    faster: Parts | None, slower: Parts | None, *, gap_ps: float = 0, ps_per_byte: float = 1
+) -> str:
+    """What the faster one does less of than the slower, in a few words; empty when nothing.
+
+    Args:
+        faster: The parts of the faster schedule.
+        slower: Those of the slower.
+        gap_ps: How much faster it is; bytes are a reason only where they explain a fifth of it.
+        ps_per_byte: What a byte costs in the model.
+    """
+    if faster is None or slower is None:
+        return ""
+    waits = ("stages", faster.stages, slower.stages)
+    if faster.stages is None or slower.stages is None:
+        waits = ("steps", faster.steps, slower.steps)
+    reasons = []
+    word, fewer, more = waits
+    if fewer is not None and more is not None and fewer < more:
+        reasons.append(f"{fewer} {word if fewer != 1 else word[:-1]}, not {more}")
+    saved = slower.bytes - faster.bytes
+    if saved > 0 and saved * ps_per_byte >= gap_ps / 5:
+        reasons.append(f"{_size(faster.bytes)} per rank, not {_size(slower.bytes)}")
+    if not reasons and faster.messages < slower.messages:
+        reasons.append(f"{faster.messages:.3g} messages, not {slower.messages:.3g}")
+    return "; ".join(reasons)
+
+
+def _size(size: float) -> str:
+    """About that many bytes, in a fitting binary unit."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >= 999.5 * (1 << power) / 1024:
+            return f"{size / (1 << power):.3g} {unit}"
+    return f"{size:.3g} B"

@@ -1,0 +1,95 @@
+"""Published papers, reproduced: each module holds one paper's experiments as data.
+
+A module of this package is a paper when it has a `PAPER`. It computes nothing of its own: each
+exhibit (a figure or a table) is a function that asks the public API and returns an `ExhibitResult`,
+the values found beside the values published.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tutti.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import polars as pl
+
+__all__ = ["Exhibit", "ExhibitResult", "Paper", "find_paper", "papers"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExhibitResult:
+    """What a figure or table came out as.
+
+    Attributes:
+        frame: The values found, a row each; published values stand in columns beside them.
+        published: What the paper says, where it cannot stand in the same rows; else None.
+        source: Where in the paper the published values stand, and how they were read off.
+        figures: Files that were drawn.
+        notes: What a reader must know to judge the agreement.
+    """
+
+    frame: pl.DataFrame
+    published: pl.DataFrame | None = None
+    source: str
+    figures: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exhibit:
+    """A figure or a table of a paper.
+
+    Attributes:
+        title: What it shows, in a sentence.
+        make: Makes it; draws into the folder it is given.
+    """
+
+    title: str
+    make: Callable[[Path], ExhibitResult]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """A paper with what of it can be reproduced.
+
+    Attributes:
+        name: Its name on the command line, such as `recursive-multiplying`.
+        citation: Authors, title, journal, year.
+        figures: By number.
+        tables: By number.
+    """
+
+    name: str
+    citation: str
+    figures: Mapping[int, Exhibit] = field(default_factory=dict)
+    tables: Mapping[int, Exhibit] = field(default_factory=dict)
+
+
+def papers() -> dict[str, Paper]:
+    """Every paper there is, by name."""
+    found: dict[str, Paper] = {}
+    for module in pkgutil.iter_modules(__path__):
+        paper = getattr(importlib.import_module(f"{__name__}.{module.name}"), "PAPER", None)
+        if isinstance(paper, Paper):
+            found[paper.name] = paper
+    return found
+
+
+def find_paper(name: str) -> Paper:
+    """The paper of that name.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    known = papers()
+    if name in known:
+        return known[name]
+    listed = ", ".join(known) or "none yet"
+    raise ConfigError(f"there is no paper `{name}`: expected one of {listed}", kind="invalid")

@@ -1,0 +1,332 @@
+"""Experiments carried out: which schedules run at which rank counts and sizes, and what they take.
+
+A sweep has two halves. `plan` lays out every schedule and says what is left out and why; nothing
+is left out silently. `measure` runs the plan and hands over each measurement as soon as it is
+finished, so that whoever listens can show progress, and an interruption loses none of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutti import _core
+from tutti.config.mistakes import mistake
+from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule
+from tutti.errors import AlgorithmError
+from tutti.schedule import Schedule, schedule
+from tutti.simulate import Run, make_case, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import polars as pl
+
+    from tutti.conditions import Conditions
+    from tutti.config import Experiment
+    from tutti.platform import Platform
+    from tutti.units import Size
+
+__all__ = [
+    "Case",
+    "LeftOut",
+    "Plan",
+    "Point",
+    "Rows",
+    "candidates",
+    "lay_out",
+    "measure",
+    "plan",
+    "run_once",
+]
+
+_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    # Ratios of alpha_p to alpha_r; bytes count like alpha_r, so long messages want pairs.
+    "recursive_multiplying": ("", "ratio=1", "ratio=2", "ratio=8", "ratio=16"),
+}
+"""What follows the colon when all algorithms are asked for; for others only the default."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A schedule to be measured at all sizes.
+
+    Attributes:
+        algorithm: The family's name.
+        schedule: The schedule.
+        messages: About how many messages one run of it sends; None where that is not known before.
+    """
+
+    algorithm: str
+    schedule: Schedule
+    messages: int | None
+
+    @property
+    def work(self) -> int:
+        """Its share of the whole, for progress."""
+        return self.messages or self.schedule.ranks
+
+
+class Point(NamedTuple):
+    """One measurement."""
+
+    case: Case
+    size: Size
+    repetition: int
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A schedule that is not measured at a rank count, and the reason."""
+
+    notation: str
+    ranks: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be measured, in order, and what will not."""
+
+    experiment: Experiment
+    cases: tuple[Case, ...]
+    left_out: tuple[LeftOut, ...]
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """Every measurement, in order."""
+        repetitions = range(self.experiment.repetitions)
+        chosen = itertools.product(self.cases, self.experiment.sizes, repetitions)
+        return [Point(*point) for point in chosen]
+
+    @property
+    def work(self) -> int:
+        """About how many messages there will be."""
+        return sum(point.case.work for point in self.points)
+
+    @cached_property
+    def machine(self) -> Platform:
+        """Where it runs."""
+        return self.experiment.machine()
+
+    @cached_property
+    def _conditions(self) -> Conditions:
+        return self.experiment.conditions()
+
+    def schedule(self, name: str, ranks: int) -> Schedule:
+        """One of the schedules that are measured, by the name that results give it."""
+        return self._schedules[name, ranks]
+
+    @cached_property
+    def _schedules(self) -> dict[tuple[str, int], Schedule]:
+        return {(case.schedule.name, case.schedule.ranks): case.schedule for case in self.cases}
+
+    def core_case(self, point: Point) -> _core.Case:
+        """A measurement as the core runs it.
+
+        Raises:
+            LayoutError: The size does not suit the schedule.
+        """
+        return make_case(
+            point.case.schedule,
+            self.machine,
+            size=point.size,
+            datatype=self.experiment.datatype,
+            conditions=self._conditions,
+            seed=self.experiment.seed + point.repetition,
+        )
+
+
+def candidates(collective: str, ranks: int, *, root: int = 0) -> list[str]:
+    """The notations that are tried when all algorithms are asked for."""
+    found = []
+    for entry in _core.algorithms():
+        if entry.claims(collective, ranks, root=root):
+            arguments = _ARGUMENTS.get(entry.name, ("",))
+            found += [f"{entry.name}:{a}" if a else entry.name for a in arguments]
+    return found
+
+
+def plan(experiment: Experiment) -> Plan:
+    """Lays out the schedules of an experiment.
+
+    Raises:
+        ConfigError: An algorithm that was asked for by name fits none of the rank counts.
+    """
+    cases: list[Case] = []
+    left_out: list[LeftOut] = []
+    refusals: dict[str, AlgorithmError] = {}
+    fitting: set[str] = set()
+    for ranks in experiment.ranks:
+        known: set[str] = set()
+        asked = experiment.algorithms
+        named = asked or candidates(experiment.collective, ranks, root=experiment.root)
+        for notation in named:
+            try:
+                case = _case(experiment, notation, ranks)
+            except AlgorithmError as error:
+                refusals.setdefault(notation, error)
+                left_out.append(LeftOut(notation, ranks, error.problem))
+                continue
+            fitting.add(notation)
+            if case.schedule.name in known:
+                continue  # two arguments that choose the same schedule
+            known.add(case.schedule.name)
+            reason = _too_expensive(experiment, case)
+            if reason:
+                left_out.append(LeftOut(case.schedule.name, ranks, reason))
+            else:
+                cases.append(case)
+    _refuse_misfits(experiment, fitting, refusals)
+    return Plan(experiment, tuple(cases), tuple(left_out))
+
+
+def _case(experiment: Experiment, notation: str, ranks: int) -> Case:
+    laid_out = lay_out(experiment, notation, ranks)
+    name = laid_out.name
+    if notation.endswith(SCHEDULE_SUFFIX):
+        return Case(name, laid_out, None)
+    path = _core.critical_path(name, experiment.collective, ranks, root=experiment.root)
+    messages = ranks * sum(stage.messages for stage in path) if path else None
+    return Case(name.split(":", 1)[0], laid_out, messages)
+
+
+def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:
+    """The schedule of a notation, or in a file, for an experiment on that many ranks.
+
+    Raises:
+        AlgorithmError: It does not fit.
+    """
+    asked = {"collective": experiment.collective, "root": experiment.root}
+    if not notation.endswith(SCHEDULE_SUFFIX):
+        return schedule(notation, ranks=ranks, **asked)  # type: ignore[arg-type]
+    written = read_schedule(Path(notation))
+    is_for = f"it is {written.collective} on {written.ranks} ranks"
+    if (written.collective, written.ranks) != (experiment.collective, ranks):
+        raise AlgorithmError(f"{notation} does not fit: {is_for}", kind="wrong_ranks")
+    if written.root not in (None, experiment.root):
+        raise AlgorithmError(f"{notation} does not fit: its root is {written.root}")
+    return written
+
+
+def _too_expensive(experiment: Experiment, case: Case) -> str:
+    limit = experiment.messages_limit
+    if limit is None or case.messages is None or case.messages <= limit:
+        return ""
+    return f"about {case.messages:,} messages, above the limit of {limit:,} (limits.messages)"
+
+
+def _refuse_misfits(
+    experiment: Experiment, fitting: set[str], refusals: dict[str, AlgorithmError]
+) -> None:
+    for position, notation in enumerate(experiment.algorithms or ()):
+        if notation not in fitting:
+            error = refusals[notation]
+            raise mistake(
+                error.problem,
+                source=experiment.source,
+                key=f"algorithms[{position}]",
+                expected=f"an algorithm for at least one of {_some(experiment.ranks)} ranks",
+                hint=error.hint,
+            )
+
+
+def _some(values: Sequence[int]) -> str:
+    shown = ", ".join(str(value) for value in values[:6])
+    return f"{shown}, ..." if len(values) > 6 else shown
+
+
+class Rows:
+    """The measurements of a plan that are finished, in whatever order they were."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.messages = 0
+        self._finished: dict[int, tuple[int, int, int]] = {}
+
+    @property
+    def count(self) -> int:
+        """How many are finished."""
+        return len(self._finished)
+
+    def add(self, index: int, figures: tuple[int, int, int]) -> None:
+        """Keeps one: completion time in ps, messages, and bytes in all messages."""
+        self._finished[index] = figures
+        self.messages += figures[1]
+
+    def frame(self) -> pl.DataFrame:
+        """A row per finished measurement, in the order of the plan."""
+        from tutti.results import measurement_frame
+
+        return measurement_frame(self._row(index) for index in sorted(self._finished))
+
+    def _row(self, index: int) -> dict[str, Any]:
+        experiment = self.plan.experiment
+        point = self.plan.points[index]
+        time_ps, messages, message_bytes = self._finished[index]
+        ranks, size = point.case.schedule.ranks, point.size.bytes
+        return {
+            "collective": experiment.collective,
+            "algorithm": point.case.algorithm,
+            "schedule": point.case.schedule.name,
+            "ranks": ranks,
+            "size_bytes": size,
+            "datatype": experiment.datatype,
+            "model": self.plan.machine.model.kind,
+            "platform": self.plan.machine.name,
+            "repetition": point.repetition,
+            "seed": experiment.seed + point.repetition,
+            "time_ps": time_ps,
+            "algbw_bytes_per_s": _core.algbw(size, time_ps),
+            "busbw_bytes_per_s": _core.busbw(experiment.collective, ranks, size, time_ps),
+            "messages": messages,
+            "message_bytes": message_bytes,
+            "closed_form_ps": self.plan.core_case(point).closed_form_ps(),
+            "config_hash": experiment.config_hash,
+        }
+
+
+def measure(
+    plan: Plan, rows: Rows, *, done: Callable[[int], object] | None = None, threads: int = 0
+) -> None:
+    """Makes every measurement of a plan and adds it to `rows` as soon as it is finished.
+
+    Args:
+        plan: What to measure.
+        rows: Where measurements go; those finished before an interruption stay there.
+        done: Called after each with its share of `plan.work`.
+        threads: How many to use; 0 is one per core. Results do not depend on it.
+
+    Raises:
+        SimulationError: A run cannot finish; the message says who waits for whom.
+        KeyboardInterrupt: Ctrl-C was pressed.
+    """
+    cases = [plan.core_case(point) for point in plan.points]
+
+    def finished(index: int, result: tuple[int, int, int] | Exception) -> None:
+        if isinstance(result, Exception):
+            raise result
+        rows.add(index, result)
+        if done is not None:
+            done(plan.points[index].case.work)
+
+    _core.simulate_many(cases, finished, threads=threads)
+
+
+def run_once(experiment: Experiment, laid_out: Schedule, size: Size) -> Run:
+    """One run of an experiment with its first seed, to be looked at closely.
+
+    Raises:
+        SimulationError: The run cannot finish; the message says who waits for whom.
+    """
+    return simulate(
+        laid_out,
+        experiment.machine(),
+        size=size,
+        datatype=experiment.datatype,
+        conditions=experiment.conditions(),
+        seed=experiment.seed,
+    )

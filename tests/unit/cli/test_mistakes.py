@@ -1,0 +1,208 @@
+"""A user's mistake ends in one clear message and exit code 2, never in a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TUTTI = Path(sys.executable).with_name("tutti")
+
+GOOD = """
+platform = "cray_xc30"
+collective = "all_reduce"
+algorithms = ["ring"]
+ranks = [4, 8]
+sizes = ["8 B", "1 KiB"]
+datatype = "float64"
+"""
+
+
+def tutti(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TUTTI, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=50
+    )
+
+
+def changed(key: str, value: str) -> str:
+    lines = [line for line in GOOD.splitlines() if not line.startswith(f"{key} ")]
+    return "\n".join([*lines, f"{key} = {value}"])
+
+
+def refused(result: subprocess.CompletedProcess[str], *said: str) -> None:
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("error:") == 1
+    for words in said:
+        assert words in result.stderr
+
+
+MODEL = '{{ name = "m", models.a = {{ kind = "postal", {} }} }}'
+
+BAD_FILES = {
+    "unknown key": (GOOD + "sizs = 3", "e.toml: sizs: unknown key", "did you mean `sizes`?"),
+    "missing unit": (changed("sizes", '"8"'), "sizes: `8` has no unit", "hint: add the unit"),
+    "bare number": (changed("sizes", "8"), "sizes", "expected text with a unit"),
+    "zero rate": (
+        changed(
+            "platform",
+            '{ name = "m", models.a = { kind = "postal", alpha = "1 us", beta = "0 GB/s" } }',
+        ),
+        "platform.models.a.beta",
+        "zero",
+    ),
+    "negative rate": (
+        changed(
+            "platform",
+            '{ name = "m", models.a = { kind = "postal", alpha = "1 us", beta = "-1 GB/s" } }',
+        ),
+        "platform.models.a.beta",
+        "negative",
+    ),
+    "messages that take no time": (
+        changed("platform", MODEL.format('alpha = "0 us"')),
+        "platform m: models.a",
+        "no time",
+    ),
+    "threshold that its base does not divide": (
+        changed("algorithms", '["recursive_multiplying:c5m2,a2,a2,e5m2"]') + "\n",
+        "algorithms[0]",
+        "c5m2",
+    ),
+    "product that is not the rank count": (
+        changed("algorithms", '["recursive_multiplying:a3,a5"]'),
+        "algorithms[0]",
+        "a3,a5",
+    ),
+    "size that cuts an element": (changed("sizes", '"12 B"'), "multiple of 8 B", "8 B or 16 B"),
+    "one rank": (changed("ranks", "1"), "ranks", "2"),
+    "no ranks": (changed("ranks", "0"), "ranks", "2"),
+    "noise from more to less": (
+        changed("noise", '{ step = { kind = "uniform", low = "2 us", high = "1 us" } }'),
+        "noise",
+    ),
+    "misspelt algorithm": (changed("algorithms", '["rign"]'), "did you mean `ring`?"),
+    "not TOML": ("ranks = = 3", "not TOML", "line 1, column 9"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_file_is_told_what_is_wrong(name: str, tmp_path: Path) -> None:
+    text, *said = BAD_FILES[name]
+    (tmp_path / "e.toml").write_text(text)
+    refused(tutti("compare", "e.toml", cwd=tmp_path), "e.toml", *said)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    (tmp_path / "experiment.toml").touch()
+    result = tutti("compare", "experimnt.toml", cwd=tmp_path)
+    refused(result, "there is no such file", "did you mean `experiment.toml`?")
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_bytes(bytes(range(256)))
+    refused(tutti("run", "e.toml", cwd=tmp_path), "not text", "UTF-8")
+
+
+def test_a_file_of_a_gigabyte(tmp_path: Path) -> None:
+    with (tmp_path / "e.toml").open("wb") as file:
+        file.truncate(1 << 30)
+    refused(tutti("compare", "e.toml", cwd=tmp_path), "1073741824 bytes", "at most 1048576 bytes")
+
+
+BAD_OPTIONS: dict[str, tuple[list[str], *tuple[str, ...]]] = {
+    "-b": (["-b", "8Q"], "-b: ", "8, 64K, 128MiB"),
+    "-f": (["-f", "1"], "sizes.factor", "greater than or equal to 2"),
+    "-e": (["-b", "1K", "-e", "8"], "the range is empty"),
+    "-d": (["-d", "floot"], "datatype", "did you mean `float64`?"),
+    "--ranks": (["--ranks", "four"], "--ranks: ", "4,8,12"),
+    "--ranks 1": (["--ranks", "1"], "ranks", "greater than or equal to 2"),
+    "--algorithm": (["--algorithm", "rin"], "algorithms", "did you mean `ring`?"),
+    "--platform": (["--platform", "cray"], "platform", "cray_xc30"),
+    "--model": (["--model", "fast"], "model", "minimum, median"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_OPTIONS)
+def test_a_bad_option_is_named(name: str, tmp_path: Path) -> None:
+    options, *said = BAD_OPTIONS[name]
+    (tmp_path / "e.toml").write_text(GOOD)
+    refused(tutti("compare", "e.toml", *options, cwd=tmp_path), *said)
+
+
+def test_a_run_takes_one_of_each(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(GOOD)
+    refused(tutti("run", "e.toml", cwd=tmp_path), "ranks", "hint: pick one: --ranks 4")
+
+
+def test_an_output_folder_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(GOOD)
+    (tmp_path / "taken").touch()
+    result = tutti("compare", "e.toml", "--out", "taken", cwd=tmp_path)
+    refused(result, "taken", "--out")
+
+
+def test_usage_mistakes_have_the_same_code(tmp_path: Path) -> None:
+    for arguments in (["compare"], ["cmpare"], ["compare", "--tpo", "3", "e.toml"]):
+        result = tutti(*arguments, cwd=tmp_path)
+        assert result.returncode == 2
+        assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["platforms", "cray_xc31"], "did you mean `cray_xc30`?"),
+        (["schedule", "list", "--collective", "alreduce"], "did you mean `all_reduce`?"),
+        (["schedule", "show", "ring"], "--ranks N"),
+        (["schedule", "show", "rign", "--ranks", "4"], "ring"),
+        (["schedule", "show", "ring", "--ranks", "0"], "at least 2"),
+        (["schedule", "show", "none.schedule"], "there is no such file"),
+        (["plot", "none.parquet"], "there is no such file"),
+        (["paper", "none"], "there is no paper `none`"),
+    ],
+)
+def test_other_verbs_refuse_likewise(arguments: list[str], said: str, tmp_path: Path) -> None:
+    refused(tutti(*arguments, cwd=tmp_path), said)
+
+
+def test_results_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "results.parquet").write_text("no parquet")
+    refused(tutti("plot", "results.parquet", cwd=tmp_path), "cannot be read")
+
+
+STUCK = """tutti schedule 1
+name stuck
+collective all_reduce
+ranks 2
+chunks 1
+slots 2
+result data
+
+rank 0
+step wait
+  recv s1[0] from 1
+  reduce data[0] = data + s1
+
+rank 1
+step wait
+  recv s1[0] from 0
+  reduce data[0] = s1 + data
+step send
+  send data[0] to 0
+"""
+
+
+def test_a_simulation_that_cannot_finish_says_who_waits(tmp_path: Path) -> None:
+    (tmp_path / "stuck.schedule").write_text(STUCK)
+    text = changed("algorithms", '["stuck.schedule"]').replace("[4, 8]", "2")
+    (tmp_path / "e.toml").write_text(text)
+    for verb in (["run", "e.toml", "--size", "8"], ["compare", "e.toml"]):
+        result = tutti(*verb, cwd=tmp_path)
+        assert result.returncode == 3
+        assert "waits for" in result.stderr
+        assert "Traceback" not in result.stderr

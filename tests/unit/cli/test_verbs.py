@@ -1,0 +1,184 @@
+"""What the verbs do when all is well, and what Ctrl-C leaves behind."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from tutti import sweep
+from tutti.cli import app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TUTTI = Path(sys.executable).with_name("tutti")
+
+EXPERIMENT = """
+platform = "cray_xc30"
+collective = "all_reduce"
+algorithms = ["ring", "recursive_multiplying"]
+ranks = [4, 6]
+sizes = ["8 B", "1 MiB"]
+datatype = "float64"
+output = "results"
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.toml").write_text(EXPERIMENT)
+    return tmp_path
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_compare_writes_results_report_and_trace(here: Path) -> None:
+    said = run("compare", "e.toml")
+    for name in ("results.parquet", "results.csv", "report.html", "winner.pftrace"):
+        assert (here / "results" / name).stat().st_size > 0
+        assert name in said
+    frame = pl.read_parquet(here / "results" / "results.parquet")
+    assert frame.height == 8
+    assert frame["platform"].unique().to_list() == ["cray_xc30"]
+    assert "recursive_multiplying:a4" in said
+    assert "1 stage, not 6" in said
+
+
+def test_compare_agrees_with_the_closed_form(here: Path) -> None:
+    # 8 bytes in float64, a4 on 4 ranks: alpha_p + 3 (alpha_r + 8 beta) + 3 * 8 gamma in ps
+    # = 1340000 + 3 * (340000 + 800) + 3 * 2760 = 2370680.
+    run("compare", "e.toml", "--no-report", "--algorithm", "recursive_multiplying:a4")
+    frame = pl.read_parquet(here / "results" / "results.parquet")
+    row = frame.filter((pl.col("size_bytes") == 8) & (pl.col("ranks") == 4))
+    assert row["time_ps"].to_list() == [2_370_680]
+    assert row["closed_form_ps"].to_list() == [2_370_680]
+
+
+def test_options_stand_in_for_the_file(here: Path) -> None:
+    options = ["-b", "8", "-e", "1K", "-f", "4", "-n", "2", "-d", "double", "--ranks", "4:8"]
+    run("compare", "e.toml", "--no-report", "--out", "other", *options)
+    frame = pl.read_parquet(here / "other" / "results.parquet")
+    assert frame["size_bytes"].unique().sort().to_list() == [8, 32, 128, 512]
+    assert frame["ranks"].unique().sort().to_list() == [4, 8]
+    assert frame["repetition"].unique().sort().to_list() == [0, 1]
+    assert frame["datatype"].unique().to_list() == ["float64"]
+
+
+def test_what_does_not_fit_is_listed(here: Path) -> None:
+    said = run("compare", "e.toml", "--no-report", "-a", "ring", "-a", "recursive_multiplying:a4")
+    assert "left out" in said
+    assert "recursive_multiplying:a4 on 6 ranks" in said
+    assert here.exists()
+
+
+def test_results_do_not_depend_on_threads(here: Path) -> None:
+    frames = []
+    for threads in ("1", "4"):
+        run("compare", "e.toml", "--no-report", "--threads", threads, "--out", threads)
+        frames.append(pl.read_parquet(here / threads / "results.parquet"))
+    assert frames[0].equals(frames[1])
+
+
+def test_run_shows_a_timeline_and_writes_it(here: Path) -> None:
+    said = run("run", "e.toml", "--ranks", "4", "--size", "8", "--algorithm", "ring")
+    assert "completion time" in said
+    assert "waiting" in said or ". wait" in said
+    for name in ("ranks.parquet", "timeline.parquet", "messages.parquet", "trace.pftrace"):
+        assert (here / "results" / name).stat().st_size > 0
+    assert (here / "results" / "timeline.svg").read_text().lstrip().startswith("<?xml")
+
+
+def test_a_schedule_can_be_shown_changed_and_run(here: Path) -> None:
+    text = run("schedule", "show", "recursive_multiplying:a2,a2", "--ranks", "4")
+    (here / "mine.schedule").write_text(text)
+    assert run("schedule", "show", "mine.schedule") == text
+    run("compare", "e.toml", "--no-report", "--ranks", "4", "-a", "mine.schedule")
+    mine = pl.read_parquet(here / "results" / "results.parquet")
+    run("compare", "e.toml", "--no-report", "--ranks", "4", "-a", "recursive_multiplying:a2,a2")
+    known = pl.read_parquet(here / "results" / "results.parquet")
+    assert mine["time_ps"].to_list() == known["time_ps"].to_list()
+
+
+def test_plot_draws_results(here: Path) -> None:
+    run("compare", "e.toml", "--no-report")
+    for kind in ("time", "busbw", "map"):
+        run("plot", "results/results.parquet", "--kind", kind)
+        assert (here / "results" / f"{kind}.svg").stat().st_size > 0
+
+
+def test_platforms_are_listed_and_shown_with_sources(here: Path) -> None:
+    assert "cray_xc30" in run("platforms")
+    said = run("platforms", "cray_xc30")
+    assert "Table 1" in said
+    assert "inferred" in said
+    (here / "mine.toml").write_text(run("platforms", "cray_xc30", "--toml"))
+    assert "Table 1" in run("platforms", "mine.toml")
+
+
+def test_every_verb_has_examples(here: Path) -> None:
+    assert here.exists()
+    verbs = [["compare"], ["run"], ["plot"], ["paper"], ["platforms"], ["schema"]]
+    verbs += [["schedule", verb] for verb in ("list", "show", "verify", "draw")]
+    for verb in verbs:
+        assert "Examples:\n    tutti " in run(*verb, "--help")
+
+
+def test_version(here: Path) -> None:
+    assert here.exists()
+    assert run("--version").startswith("tutti 0.")
+
+
+def interrupt_after(count: int) -> Callable[..., None]:
+    def measure(plan: sweep.Plan, rows: sweep.Rows, **_: object) -> None:
+        for index in range(count):
+            rows.add(index, (1_000, 2, 16))
+        assert len(plan.points) > count
+        raise KeyboardInterrupt
+
+    return measure
+
+
+def test_ctrl_c_keeps_what_is_finished(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "measure", interrupt_after(3))
+    said = run("compare", "e.toml", code=130)
+    assert "the 3 of 8 measurements that were finished are in results" in said
+    assert pl.read_parquet(here / "results" / "results.parquet").height == 3
+
+
+def test_a_real_ctrl_c(here: Path) -> None:
+    arguments = ["compare", "e.toml", "-a", "ring", "--ranks", "4:2048", "-n", "1000"]
+    process = subprocess.Popen(
+        [TUTTI, *arguments], cwd=here, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+    assert process.stderr is not None
+    assert "20,000 measurements" in process.stderr.readline()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=50)
+    assert process.returncode == 130
+    assert "interrupted: the " in said
+    assert "Traceback" not in said
+    assert pl.read_parquet(here / "results" / "results.parquet").height < 20_000
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from tutti.cli import app; "
+        "heavy = {'polars', 'plotly', 'matplotlib', 'numpy', 'networkx', 'pydantic'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

@@ -1,0 +1,90 @@
+"""Plans: what is measured, what is left out, and that nothing is left out silently."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutti.config import resolve
+from tutti.errors import ConfigError
+from tutti.sweep import Plan, Rows, candidates, measure, plan
+
+
+def planned(**changes: Any) -> Plan:
+    tables = {
+        "platform": "cray_xc30",
+        "collective": "all_reduce",
+        "algorithms": ["ring"],
+        "ranks": [4, 8],
+        "sizes": ["8 B", "1 KiB"],
+    }
+    return plan(resolve(tables | changes, source="e.toml", folder=Path()))
+
+
+def test_every_combination_is_measured_once() -> None:
+    laid_out = planned(repetitions=3)
+    assert len(laid_out.points) == 2 * 2 * 3
+    assert laid_out.left_out == ()
+    rows = Rows(laid_out)
+    measure(laid_out, rows)
+    frame = rows.frame()
+    assert frame.height == 12
+    keys = frame.select("ranks", "size_bytes", "repetition")
+    assert keys.n_unique() == 12
+    assert keys.rows() == sorted(keys.rows())
+
+
+def test_an_algorithm_that_fits_some_rank_counts_is_listed_for_the_others() -> None:
+    laid_out = planned(algorithms=["recursive_multiplying:a4"])
+    assert [case.schedule.ranks for case in laid_out.cases] == [4]
+    assert [(one.notation, one.ranks) for one in laid_out.left_out] == [
+        ("recursive_multiplying:a4", 8)
+    ]
+
+
+def test_an_algorithm_that_fits_no_rank_count_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        planned(algorithms=["ring", "recursive_multiplying:a5"])
+    assert caught.value.key == "algorithms[1]"
+
+
+def test_what_is_too_expensive_is_listed() -> None:
+    # A ring of n ranks sends 2 n (n - 1) messages: 24 on 4 ranks, 112 on 8.
+    laid_out = planned(limits={"messages": 24})
+    assert [case.schedule.ranks for case in laid_out.cases] == [4]
+    (left_out,) = laid_out.left_out
+    assert "about 112 messages" in left_out.reason
+
+
+def test_messages_are_counted_beforehand_as_they_come_out() -> None:
+    laid_out = planned(algorithms=["ring", "recursive_doubling", "recursive_multiplying:a2,a2"])
+    rows = Rows(laid_out)
+    measure(laid_out, rows)
+    found = rows.frame().filter(size_bytes=8).select("schedule", "ranks", "messages")
+    counted = {(c.schedule.name, c.schedule.ranks): c.messages for c in laid_out.cases}
+    assert {(name, ranks): messages for name, ranks, messages in found.rows()} == counted
+
+
+def test_all_tries_what_claims_the_collective_and_no_schedule_twice() -> None:
+    laid_out = planned(algorithms="all", ranks=12)
+    names = [case.schedule.name for case in laid_out.cases]
+    assert len(names) == len(set(names))
+    assert {"ring", "recursive_multiplying:a4,a3"} <= set(names)
+    assert not laid_out.left_out
+    assert set(candidates("broadcast", 12)) & {"binomial", "knomial"}
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:
+    noise = {"step": {"kind": "exponential", "mean": "1 us"}}
+    frames = []
+    for seed in (1, 1, 2):
+        laid_out = planned(noise=noise, seed=seed, repetitions=2)
+        rows = Rows(laid_out)
+        measure(laid_out, rows)
+        frames.append(rows.frame())
+    assert frames[0].equals(frames[1])
+    assert frames[0]["time_ps"].to_list() != frames[2]["time_ps"].to_list()
+    first, second = (frames[0].filter(repetition=k)["time_ps"].to_list() for k in (0, 1))
+    assert first != second
