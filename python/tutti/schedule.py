@@ -22,7 +22,6 @@ A schedule of one's own is written rank by rank; a rank's ops gather into steps 
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING, Self
 
 from tutti import _core
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Op", "RankProgram", "Schedule", "ScheduleBuilder", "algorithms", "schedule"]
 
-_SHOWN_RANKS = 8
-_SHOWN_STEPS = 16
 
 Op = _core.Op
 
@@ -131,20 +128,10 @@ class Schedule:
         return f"<Schedule {self.name}: {self.collective} on {self.ranks} ranks>"
 
     def _repr_html_(self) -> str:
-        """The first ranks and steps as a table, for notebooks."""
-        ranks = range(min(self.ranks, _SHOWN_RANKS))
-        steps = min(max(self.steps(rank) for rank in ranks), _SHOWN_STEPS)
-        head = "".join(f"<th>rank {rank}</th>" for rank in ranks)
-        rows = "".join(
-            f"<tr><th>{step}</th>{''.join(self._cell(rank, step) for rank in ranks)}</tr>"
-            for step in range(steps)
-        )
-        title = f"<b>{html.escape(self.name)}</b>: {self.collective} on {self.ranks} ranks"
-        return f"<p>{title}</p><table><tr><th>step</th>{head}</tr>{rows}</table>"
+        """The ops of the first ranks and steps as a table, for notebooks."""
+        from tutti.report.notebook import schedule_html
 
-    def _cell(self, rank: int, step: int) -> str:
-        ops = self.ops(rank, step) if step < self.steps(rank) else []
-        return f"<td>{'<br>'.join(html.escape(str(op)) for op in ops)}</td>"
+        return schedule_html(self)
 
 
 class ScheduleBuilder:

@@ -108,6 +108,24 @@ class Run:
         time = _core.format_time(self.completion_ps)
         return f"<Run of {self.schedule.name} on {self.schedule.ranks} ranks, {self.size}: {time}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the figures, and the timeline of a run that is not too large."""
+        from tutti.report.notebook import MOST_MESSAGES, run_html
+        from tutti.report.quantity import format_rate
+
+        facts = [
+            ("schedule", self.schedule.name),
+            ("collective", f"{self.schedule.collective} of {self.size} ({self.datatype})"),
+            ("ranks", f"{self.schedule.ranks:,}"),
+            ("platform", f"{self.platform.name} ({self.platform.model.kind})"),
+            ("completion time", _core.format_time(self.completion_ps)),
+            ("busbw", format_rate(self.busbw)),
+            ("messages", f"{self.messages:,}"),
+        ]
+        if self.messages > MOST_MESSAGES:
+            return run_html(facts)
+        return run_html(facts, self.timeline, self.messages_frame)
+
 
 def simulate(
     schedule: Schedule,

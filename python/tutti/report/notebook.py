@@ -14,7 +14,7 @@ from .palette import KINDS, kind_colour
 from .quantity import format_time, plural, time_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import polars as pl
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from .timeline import Picture
 
 _WIDTH, _ROW, _LEFT, _TOP, _FOOT = 760, 20, 44, 22, 26
-_MOST_RANKS, _MOST_STEPS = 16, 12
+_MOST_RANKS, _MOST_STEPS, _MOST_OPS = 16, 12, 12
+MOST_MESSAGES = 100_000
+"""Messages of a run whose timeline a notebook records and shows."""
 
 
 def timeline_svg(timeline: pl.DataFrame, messages: pl.DataFrame | None = None) -> str:
@@ -139,42 +141,31 @@ def run_html(
 
 
 def schedule_html(schedule: Schedule) -> str:
-    """A schedule for a notebook: the ops of each step of its first ranks, as a table."""
+    """A schedule for a notebook: the ops of its first ranks and steps, a row per step."""
     ranks = range(min(schedule.ranks, _MOST_RANKS))
     most = max((schedule.steps(rank) for rank in ranks), default=0)
-    shown = min(most, _MOST_STEPS)
-    heading = "".join(f"<th>step {step}</th>" for step in range(shown))
+    steps = range(min(most, _MOST_STEPS))
+    heading = "".join(f"<th>rank {rank}</th>" for rank in ranks)
     body = "".join(
-        f"<tr><th>rank {rank}</th>"
-        + "".join(
-            f"<td style='text-align:left'>{_step(schedule, rank, s)}</td>" for s in range(shown)
-        )
-        + "</tr>"
-        for rank in ranks
+        f"<tr><th>{step}</th>{''.join(_cell(schedule, rank, step) for rank in ranks)}</tr>"
+        for step in steps
     )
-    notes = []
+    left_out = []
     if schedule.ranks > len(ranks):
-        notes.append(f"{plural(schedule.ranks - len(ranks), 'more rank')}")
-    if most > shown:
-        notes.append(f"{plural(most - shown, 'more step')}")
-    rest = f"<p>and {' and '.join(notes)}</p>" if notes else ""
-    title = f"{escape(schedule.name)}: {schedule.ranks:,} ranks, {plural(schedule.chunks, 'chunk')}"
-    return f"<div><p><b>{title}</b></p><table><tr><th></th>{heading}</tr>{body}</table>{rest}</div>"
+        left_out.append(plural(schedule.ranks - len(ranks), "more rank"))
+    if most > len(steps):
+        left_out.append(plural(most - len(steps), "more step"))
+    rest = f"<p>and {' and '.join(left_out)}</p>" if left_out else ""
+    title = f"<b>{escape(schedule.name)}</b>: {schedule.collective} on {schedule.ranks:,} ranks"
+    return f"<p>{title}</p><table><tr><th>step</th>{heading}</tr>{body}</table>{rest}"
 
 
-def _step(schedule: Schedule, rank: int, step: int) -> str:
+def _cell(schedule: Schedule, rank: int, step: int) -> str:
     if step >= schedule.steps(rank):
-        return ""
-    ops = schedule.ops(rank, step)
-    parts = []
-    for kind, arrow in (("send", "to"), ("recv", "from")):
-        peers = [op.peer for op in ops if op.kind == kind and op.peer is not None]
-        if peers:
-            parts.append(f"{kind} {arrow} {_listed(peers)}")
-    parts += [op.kind for op in ops if op.kind not in ("send", "recv")]
-    return escape(schedule.step_name(rank, step)) + "<br>" + "<br>".join(map(escape, parts))
-
-
-def _listed(peers: Sequence[int], most: int = 8) -> str:
-    shown = ", ".join(str(peer) for peer in peers[:most])
-    return f"{shown}, ..." if len(peers) > most else shown
+        return "<td></td>"
+    lines = [str(op) for op in schedule.ops(rank, step)]
+    if len(lines) > _MOST_OPS:
+        lines[_MOST_OPS:] = [f"and {plural(len(lines) - _MOST_OPS, 'more op')}"]
+    shown = "<br>".join(map(escape, lines))
+    name = escape(schedule.step_name(rank, step))
+    return f"<td style='text-align:left'><i>{name}</i><br>{shown}</td>"

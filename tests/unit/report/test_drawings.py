@@ -139,10 +139,21 @@ def test_notebooks_get_well_formed_svg(frames: Frames) -> None:
     assert "&lt;b&gt;" in page
 
 
-def test_notebooks_show_a_schedule_step_by_step(schedule: Any) -> None:
-    page = notebook.schedule_html(schedule)
-    assert "send to 2, 4, 6" in page
-    assert "8 ranks, 1 chunk" in page
+def test_notebooks_show_a_schedule_step_by_step_and_say_what_is_left_out() -> None:
+    plan = tutti.schedule("ring", collective="all_reduce", ranks=32)
+    page = notebook.schedule_html(plan)
+    assert "send data[31] to 1" in page
+    assert "and 16 more ranks and 50 more steps" in page
+
+
+def test_runs_and_schedules_show_themselves() -> None:
+    plan = tutti.schedule("recursive_multiplying:a3,a2", collective="all_reduce", ranks=6)
+    model = tutti.LogGP(L="1 us", o="0.2 us", g="0.4 us", G="0.1 ns/B")
+    run = tutti.simulate(plan, tutti.Platform(name="demo", model=model), size="8 B")
+    shown = run._repr_html_()
+    assert "<td style='text-align:left'>demo (loggp)</td>" in shown
+    assert f"<title>Timeline, complete after {format_time(run.completion_ps)}</title>" in shown
+    assert "send data[0] to 2" in plan._repr_html_()
 
 
 def test_every_algorithm_has_a_colour_of_its_own() -> None:
