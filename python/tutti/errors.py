@@ -324,9 +324,53 @@ class ConfigError(TuttiError, ValueError):
 
 
 class VerificationError(TuttiError):
-    """A schedule that does not do what it is meant to do."""
+    """A schedule that does not do what it is meant to do.
+
+    Places are given as (rank, step), waits as (place, rank that is waited for), chunks as (start,
+    end) and contributions as (rank, chunk).
+    """
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+    kinds: ClassVar[dict[str, Kind]] = {
+        "shape": Kind("The schedule's shape contradicts itself.", "the message says how"),
+        "too_large": Kind("More than the verifier can hold.", "verify it on fewer ranks"),
+        "peer_outside": Kind("An op names a peer that is no rank.", "ranks count from 0"),
+        "own_peer": Kind("A rank sends to itself or receives from itself.", "use a copy"),
+        "chunks_outside": Kind("An op touches chunks outside the payload.", "chunks count from 0"),
+        "slot_outside": Kind("An op touches a slot that does not exist.", "slots count from 0"),
+        "no_operands": Kind("A reduce folds nothing.", "name the slots to fold"),
+        "recv_into_send": Kind(
+            "A receive may overwrite what a send of the same step reads.",
+            "put them into two steps, or receive into another slot",
+        ),
+        "recvs_overlap": Kind(
+            "Two receives of a step write the same place.", "receive into different slots"
+        ),
+        "nothing_there": Kind("An op reads what nothing has written.", "receive or copy it first"),
+        "length_mismatch": Kind(
+            "A message has more or fewer chunks than its receive.",
+            "the k-th send to a rank meets its k-th receive from there",
+        ),
+        "never_sent": Kind(
+            "A receive waits for a message that nobody sends.", "add the send, or drop the receive"
+        ),
+        "never_received": Kind(
+            "A message is sent that nobody receives.", "add the receive, or drop the send"
+        ),
+        "deadlock": Kind(
+            "Ranks wait for each other, whatever is buffered.", "let one of them send first"
+        ),
+        "not_written": Kind(
+            "A rank ends with nothing where a result belongs.", "is the result in another slot?"
+        ),
+        "wrong_chunk": Kind("A rank ends with another chunk than it should.", "follow the sends"),
+        "missing": Kind("A contribution did not arrive.", "follow it from its rank"),
+        "doubled": Kind("A contribution was folded in more than once.", "fold each piece once"),
+        "foreign": Kind("A contribution is where it does not belong.", "follow it from its rank"),
+        "miscounted": Kind(
+            "The result holds the wrong contributions.", "verify it on fewer ranks for a place"
+        ),
+    }
 
 
 class SimulationError(TuttiError):

@@ -32,10 +32,19 @@ if TYPE_CHECKING:
 
     from tutti.units import Time
 
-__all__ = ["Op", "RankProgram", "Schedule", "ScheduleBuilder", "algorithms", "schedule"]
+__all__ = [
+    "Op",
+    "RankProgram",
+    "Schedule",
+    "ScheduleBuilder",
+    "Verification",
+    "algorithms",
+    "schedule",
+]
 
 
 Op = _core.Op
+Verification = _core.Verification
 
 
 class Schedule:
@@ -105,6 +114,17 @@ class Schedule:
             ScheduleError: there is no such rank or step.
         """
         return self._core.step_name(rank, step)
+
+    def verify(self) -> Verification:
+        """Proves that it does what it is meant to do, whatever the timing.
+
+        Every contribution arrives, each exactly once; sends and receives match; nobody waits for
+        ever. The answer says how much buffering that takes and which bits are reproducible.
+
+        Raises:
+            VerificationError: it does not; the message says where and why.
+        """
+        return self._core.verify()
 
     def to_text(self) -> str:
         """The text form: every op on its line, readable by people and by :meth:`from_text`."""

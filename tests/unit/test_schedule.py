@@ -121,6 +121,43 @@ def test_mistakes_in_building_are_refused() -> None:
         tutti.ScheduleBuilder("all_reduce", ranks=0).build()
 
 
+def test_a_right_schedule_is_proved() -> None:
+    proof = exchange().build().verify()
+    assert (proof.messages, proof.reductions, proof.steps) == (2, 2, 2)
+    assert proof.rendezvous_safe
+    assert proof.same_on_all_ranks
+    assert proof.reproducibility in repr(proof)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in tutti.algorithms()])
+@pytest.mark.parametrize("ranks", [2, 3, 8, 12])
+def test_every_algorithm_is_proved_where_it_claims(name: str, ranks: int) -> None:
+    entry = next(entry for entry in tutti.algorithms() if entry.name == name)
+    for collective in entry.collectives:
+        if entry.claims(collective, ranks):
+            tutti.schedule(name, collective=collective, ranks=ranks).verify()
+
+
+def test_a_wrong_schedule_is_refused_with_the_place() -> None:
+    builder = tutti.ScheduleBuilder("all_reduce", ranks=2)
+    builder.rank(0).send(1).recv(1, slot=1).reduce(0, [0, 1, 1])
+    builder.rank(1).send(0).recv(0, slot=1).reduce(0, [0, 1])
+    with pytest.raises(errors.VerificationError) as caught:
+        builder.build().verify()
+    assert caught.value.kind == "doubled"
+    assert (caught.value.rank, caught.value.contribution) == (0, (1, 0))
+    assert caught.value.exit_code == errors.ExitCode.FAILED
+
+
+def test_a_deadlock_is_told_as_a_circle() -> None:
+    builder = tutti.ScheduleBuilder("all_reduce", ranks=2)
+    for rank in range(2):
+        builder.rank(rank).recv(1 - rank, slot=1).send(1 - rank).reduce(0, [0, 1])
+    with pytest.raises(errors.VerificationError, match="deadlock") as caught:
+        builder.build().verify()
+    assert sorted(caught.value.cycle) == [((0, 0), 1), ((1, 0), 0)]
+
+
 def test_notebooks_show_a_table() -> None:
     shown = exchange().build()._repr_html_()
     assert "send data[0] to 1" in shown

@@ -6,11 +6,14 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tutti_core::algorithm::AlgorithmError;
+use tutti_core::collective::Contribution;
 use tutti_core::engine::{EngineError, Waiting};
 use tutti_core::ids::{LinkId, RankId, VertexId};
 use tutti_core::network::{ModelError, NoiseError};
 use tutti_core::schedule::text::TextError;
-use tutti_core::schedule::{ExplicitError, LayoutError, Slot};
+use tutti_core::schedule::{
+    At, ChunkRange, ExplicitError, Fold, LayoutError, Slot, VerifyError, Wait,
+};
 use tutti_core::topology::{Components, TopologyError};
 use tutti_core::units::{Bytes, Time, UnitError};
 
@@ -47,7 +50,18 @@ field! {
     (&'static str, Time) => |value| (value.0, value.1.ps()),
     UnitError => |value| value.to_string(),
     ExplicitError => |value| value.to_string(),
+    At => |value| place(value),
+    Wait => |value| (place(&value.at), value.from.0),
+    Vec<Wait> => |value| value.iter().map(|w| (place(&w.at), w.from.0)).collect::<Vec<_>>(),
+    ChunkRange => |value| (value.start, value.end),
+    Contribution => |value| (value.origin.0, value.chunk),
+    Option<Fold> => |value| value.as_ref().map(|fold| (place(&fold.at), fold.chunk)),
     Vec<Waiting> => |value| value.iter().map(waiting).collect::<Vec<_>>(),
+}
+
+/// Rank and step.
+fn place(at: &At) -> (u32, u32) {
+    (at.rank.0, at.step)
 }
 
 /// Who waits, in which step, on whom.
@@ -206,6 +220,29 @@ refusal! { TopologyError as "TopologyError" {
     DoublePath { source_rank, destination } => "double_path",
 }}
 
+refusal! { VerifyError as "VerificationError" {
+    Shape { problem } => "shape",
+    TooLarge { what, most } => "too_large",
+    PeerOutside { at, op, peer, last } => "peer_outside",
+    OwnPeer { at, op } => "own_peer",
+    ChunksOutside { at, op, start, end, chunks } => "chunks_outside",
+    SlotOutside { at, op, slot, slots } => "slot_outside",
+    NoOperands { at, into } => "no_operands",
+    RecvIntoSend { at, slot, chunks, from, sent, to } => "recv_into_send",
+    RecvsOverlap { at, slot, first, first_from, second, second_from } => "recvs_overlap",
+    NothingThere { at, op, slot, chunk } => "nothing_there",
+    LengthMismatch { from, to, sent, expected } => "length_mismatch",
+    NeverSent { wait, waits } => "never_sent",
+    NeverReceived { from, to, slot, chunks, count } => "never_received",
+    Deadlock { cycle, waits } => "deadlock",
+    NotWritten { rank, chunk } => "not_written",
+    WrongChunk { rank, chunk, wanted, found } => "wrong_chunk",
+    Missing { rank, chunk, contribution, count } => "missing",
+    Doubled { rank, chunk, contribution, fold } => "doubled",
+    Foreign { rank, chunk, contribution } => "foreign",
+    Miscounted { rank, chunk, found, wanted } => "miscounted",
+}}
+
 /// Every class and kind of error that the core raises; the reference page has an anchor for each.
 #[pyfunction]
 pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
@@ -219,6 +256,7 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         ModelError::KINDS,
         NoiseError::KINDS,
         EngineError::KINDS,
+        VerifyError::KINDS,
     ]
     .concat()
 }

@@ -27,7 +27,7 @@ mod _core {
     #[pymodule_export]
     use crate::network::{Conditions, Model, ModelEntry, models};
     #[pymodule_export]
-    use crate::schedule::{Op, Schedule, ScheduleBuilder, busbw_factor, collectives};
+    use crate::schedule::{Op, Schedule, ScheduleBuilder, Verification, busbw_factor, collectives};
     #[pymodule_export]
     use crate::topology::{
         Routes, Topology, TopologyFacts, TopologyFamily, Wire, format_length, parse_length,

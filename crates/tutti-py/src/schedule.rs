@@ -82,6 +82,11 @@ impl Schedule {
         self.step(rank, step).map(|rank| self.inner.step_name(rank, step))
     }
 
+    /// Proves it right, or raises a `VerificationError` that says what is wrong.
+    fn verify(&self, py: Python<'_>) -> PyResult<Verification> {
+        py.detach(|| schedule::verify(&*self.inner)).or_raise().map(Verification)
+    }
+
     /// The text form, every op on its line.
     fn to_text(&self, py: Python<'_>) -> String {
         py.detach(|| text::to_string(&*self.inner))
@@ -218,6 +223,89 @@ impl Op {
             schedule::Op::Send(message) | schedule::Op::Recv(message) => Some(message),
             _ => None,
         }
+    }
+}
+
+/// What holds of a schedule that is right.
+#[pyclass(frozen, eq, module = "tutti._core")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Verification(schedule::Verification);
+
+#[pymethods]
+impl Verification {
+    /// Steps of all ranks together.
+    #[getter]
+    fn steps(&self) -> u64 {
+        self.0.steps
+    }
+
+    /// Messages of all ranks together.
+    #[getter]
+    fn messages(&self) -> u64 {
+        self.0.messages
+    }
+
+    /// Additions of a chunk to a chunk, of all ranks together.
+    #[getter]
+    fn reductions(&self) -> u64 {
+        self.0.reductions
+    }
+
+    /// How many messages from one rank to another must be buffered for it not to deadlock.
+    #[getter]
+    fn buffering(&self) -> u32 {
+        self.0.buffering
+    }
+
+    /// Whether it runs without any buffers.
+    #[getter]
+    fn rendezvous_safe(&self) -> bool {
+        self.0.rendezvous_safe()
+    }
+
+    /// Whether every rank gets the same bits.
+    #[getter]
+    fn same_on_all_ranks(&self) -> bool {
+        self.0.reproducibility.same_on_all_ranks
+    }
+
+    /// Whether every result has the bits of the sequential sum in the order of the ranks.
+    #[getter]
+    fn sequential(&self) -> bool {
+        self.0.reproducibility.sequential
+    }
+
+    /// Whether contributions are combined in the order of the ranks, in whatever brackets.
+    #[getter]
+    fn rank_order(&self) -> bool {
+        self.0.reproducibility.rank_order
+    }
+
+    /// The reproducibility class: what is guaranteed of the bits of the result.
+    #[getter]
+    fn reproducibility(&self) -> &'static str {
+        let kept = self.0.reproducibility;
+        if kept.sequential {
+            "as the sequential sum"
+        } else if kept.same_on_all_ranks {
+            "same on all ranks"
+        } else {
+            "same from run to run"
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let safe = if self.rendezvous_safe() {
+            "rendezvous-safe".to_owned()
+        } else {
+            format!("needs {} buffers per pair", self.buffering())
+        };
+        format!(
+            "<Verification: {} messages, {} reductions, bits {}, {safe}>",
+            self.messages(),
+            self.reductions(),
+            self.reproducibility()
+        )
     }
 }
 
