@@ -6,7 +6,9 @@ use std::sync::Arc;
 use tutti_core::algorithm::{AlgorithmError, Entry, REGISTRY, Request, build};
 use tutti_core::collective::{Collective, Wanted};
 use tutti_core::ids::RankId;
-use tutti_core::schedule::{ChunkRange, Explicit, Schedule, Slot, execute, verify};
+use tutti_core::schedule::{
+    ChunkRange, Explicit, Schedule, Slot, Verification, execute, verify, verify_exactly,
+};
 
 /// Arguments that some algorithm may take; those that do not fit have to be refused with an error.
 const ARGUMENTS: &[&str] = &[
@@ -87,6 +89,22 @@ fn what_an_argument_asks_for_is_proved_or_refused() {
                     assert!(!entry.argument.is_empty(), "{notation} takes no argument");
                     proved(&schedule, ranks);
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_exact_verifier_finds_the_same() {
+    for entry in REGISTRY {
+        for ranks in (2..=13).chain([16, 17, 24]) {
+            for collective in collectives(ranks) {
+                let Ok(schedule) = build(entry.name, collective, ranks) else { continue };
+                let fast = verify(schedule.as_ref()).unwrap();
+                let exact = verify_exactly(schedule.as_ref()).unwrap();
+                let Verification { in_flight, waiting, .. } = fast;
+                let exact = Verification { in_flight, waiting, ..exact };
+                assert_eq!(fast, exact, "{} {collective} on {ranks} ranks", entry.name);
             }
         }
     }

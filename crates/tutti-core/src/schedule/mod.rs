@@ -26,7 +26,7 @@ pub use execute::{ExecuteError, execute};
 pub use explicit::{Builder, Explicit, ExplicitError};
 pub use progress::{At, Wait};
 pub use step::{Local, Message, Op, OperandRange, Slot, Step};
-pub use verify::{Fold, Reproducibility, Verification, VerifyError, verify};
+pub use verify::{Fold, Reproducibility, Verification, VerifyError, verify, verify_exactly};
 
 use crate::collective::Collective;
 use crate::ids::RankId;

@@ -13,9 +13,9 @@ mod pairs;
 
 use std::collections::VecDeque;
 
-use super::{Message, Schedule, Step};
+use super::{ChunkRange, Message, Schedule, Slot, Step};
 use crate::ids::RankId;
-use pairs::{Pairs, Queue};
+use pairs::{Pairs, Place, Queue};
 
 /// A step of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -94,7 +94,7 @@ pub(super) fn walk<S: Store>(schedule: &dyn Schedule, store: &mut S) -> Result<O
         store,
         ranks: (0..ranks).map(state).collect(),
         waiting: vec![0; ranks as usize],
-        pairs: Pairs::new(),
+        pairs: Pairs::new(ranks),
         nodes: vec![Node::default()],
         free: 0,
         buffered: Vec::new(),
@@ -143,8 +143,9 @@ struct Node {
     next: u32,
     /// Its number in its queue.
     ordinal: u32,
-    /// Its place in the step; for a buffered send, in `buffered`.
-    index: u32,
+    /// Read from or written to; for a buffered send, its place in `buffered` instead.
+    slot: Slot,
+    chunks: ChunkRange,
     kind: Kind,
 }
 
@@ -174,11 +175,11 @@ impl<S: Store> Walk<'_, S> {
         self.store.begin(at, &step)?;
         let mut open = step.sends.len() + step.recvs.len();
         self.traffic.messages += step.sends.len() as u64;
-        for (index, &message) in (0..).zip(&step.sends) {
-            open -= usize::from(self.post_send(Side { at, message }, index)?);
+        for &message in &step.sends {
+            open -= usize::from(self.post_send(Side { at, message })?);
         }
-        for (index, &message) in (0..).zip(&step.recvs) {
-            open -= usize::from(self.post_recv(Side { at, message }, index)?);
+        for &message in &step.recvs {
+            open -= usize::from(self.post_recv(Side { at, message })?);
         }
         let state = &mut self.ranks[rank.index()];
         (state.step, state.open) = (step, open);
@@ -187,46 +188,47 @@ impl<S: Store> Walk<'_, S> {
 
     /// Whether the send is done with.
     #[inline]
-    fn post_send(&mut self, send: Side, index: u32) -> Result<bool, S::Error> {
+    fn post_send(&mut self, send: Side) -> Result<bool, S::Error> {
         let (source, destination) = (send.at.rank, send.message.peer);
-        let queue = *self.pairs.queue(destination, source);
+        let place = self.pairs.find(destination, source);
+        let queue = *self.pairs.at(place);
         if queue.head != 0 && self.nodes[queue.head as usize].kind == Kind::Recv {
-            let node = self.pop(destination, source, queue);
-            let recv = self.recv_side(destination, node.index);
+            let node = self.pop(place, queue);
+            let recv = self.side(destination, source, &node);
             self.store.transfer(send, recv)?;
             self.close(destination)?;
             return Ok(true);
         }
-        let depth = self.append(destination, source, queue, Kind::Send, index);
+        let (node, depth) = self.append(place, queue, Kind::Send, send.message);
         self.traffic.in_flight = self.traffic.in_flight.max(depth);
         let waiting = &mut self.waiting[destination.index()];
         *waiting += 1;
         self.traffic.waiting = self.traffic.waiting.max(*waiting);
         let eager = depth <= self.traffic.buffering;
         if eager {
-            let tail = self.pairs.queue(destination, source).tail;
-            self.nodes[tail as usize].kind = Kind::Eager;
+            self.nodes[node as usize].kind = Kind::Eager;
         }
         Ok(eager)
     }
 
     /// Whether the receive is done with.
     #[inline]
-    fn post_recv(&mut self, recv: Side, index: u32) -> Result<bool, S::Error> {
+    fn post_recv(&mut self, recv: Side) -> Result<bool, S::Error> {
         let (source, destination) = (recv.message.peer, recv.at.rank);
-        let queue = *self.pairs.queue(destination, source);
+        let place = self.pairs.find(destination, source);
+        let queue = *self.pairs.at(place);
         if queue.head == 0 || self.nodes[queue.head as usize].kind == Kind::Recv {
-            self.append(destination, source, queue, Kind::Recv, index);
+            self.append(place, queue, Kind::Recv, recv.message);
             return Ok(false);
         }
-        let node = self.pop(destination, source, queue);
+        let node = self.pop(place, queue);
         self.waiting[destination.index()] -= 1;
         if node.kind == Kind::Buffered {
-            if let Some((send, payload)) = self.buffered[node.index as usize].take() {
+            if let Some((send, payload)) = self.buffered[node.slot.0 as usize].take() {
                 self.store.put(payload, send, recv)?;
             }
         } else {
-            let send = self.send_side(source, node.index);
+            let send = self.side(source, destination, &node);
             self.store.transfer(send, recv)?;
         }
         if node.kind == Kind::Send {
@@ -238,62 +240,58 @@ impl<S: Store> Walk<'_, S> {
         Ok(true)
     }
 
-    fn recv_side(&self, rank: RankId, index: u32) -> Side {
-        let state = &self.ranks[rank.index()];
-        let message = state.step.recvs[index as usize];
-        Side { at: At { rank, step: state.at }, message }
-    }
-
-    fn send_side(&self, rank: RankId, index: u32) -> Side {
-        let state = &self.ranks[rank.index()];
-        let message = state.step.sends[index as usize];
-        Side { at: At { rank, step: state.at }, message }
+    /// The side that `rank` posted, in the step it is in, for a message to or from `peer`.
+    #[inline]
+    fn side(&self, rank: RankId, peer: RankId, node: &Node) -> Side {
+        let at = At { rank, step: self.ranks[rank.index()].at };
+        Side { at, message: Message { peer, slot: node.slot, chunks: node.chunks } }
     }
 
     /// Takes the first node off a queue that has one.
     #[inline]
-    fn pop(&mut self, destination: RankId, source: RankId, mut queue: Queue) -> Node {
+    fn pop(&mut self, place: Place, mut queue: Queue) -> Node {
         let first = queue.head;
         let node = self.nodes[first as usize];
         queue.head = node.next;
         if queue.head == 0 {
             queue.tail = 0;
         }
-        *self.pairs.queue(destination, source) = queue;
+        *self.pairs.at(place) = queue;
         self.nodes[first as usize].next = self.free;
         self.free = first;
         node
     }
 
-    /// Puts a node at the end of a queue; how many are in it then.
+    /// Puts a node at the end of a queue; which, and how many are in the queue then.
     #[inline]
     fn append(
         &mut self,
-        destination: RankId,
-        source: RankId,
+        place: Place,
         mut queue: Queue,
         kind: Kind,
-        index: u32,
-    ) -> u32 {
+        message: Message,
+    ) -> (u32, u32) {
         let tail = self.nodes[queue.tail as usize];
         let ordinal = if queue.head == 0 { 0 } else { tail.ordinal.wrapping_add(1) };
-        let node = Node { next: 0, ordinal, index, kind };
-        let mut place = self.free;
-        if place == 0 {
-            place = u32::try_from(self.nodes.len()).expect("fewer than 2^32 messages are pending");
+        let Message { slot, chunks, .. } = message;
+        let node = Node { next: 0, ordinal, slot, chunks, kind };
+        let mut index = self.free;
+        if index == 0 {
+            index = u32::try_from(self.nodes.len()).expect("fewer than 2^32 messages are pending");
             self.nodes.push(node);
         } else {
-            self.free = self.nodes[place as usize].next;
-            self.nodes[place as usize] = node;
+            self.free = self.nodes[index as usize].next;
+            self.nodes[index as usize] = node;
         }
         if queue.head == 0 {
-            queue.head = place;
+            queue.head = index;
         } else {
-            self.nodes[queue.tail as usize].next = place;
+            self.nodes[queue.tail as usize].next = index;
         }
-        queue.tail = place;
-        *self.pairs.queue(destination, source) = queue;
-        ordinal.wrapping_sub(self.nodes[queue.head as usize].ordinal).wrapping_add(1)
+        queue.tail = index;
+        *self.pairs.at(place) = queue;
+        let first = self.nodes[queue.head as usize].ordinal;
+        (index, ordinal.wrapping_sub(first).wrapping_add(1))
     }
 
     /// One send or receive fewer for a rank to wait for.
@@ -325,15 +323,17 @@ impl<S: Store> Walk<'_, S> {
     fn keep_unmatched(&mut self, rank: RankId) -> Result<(), S::Error> {
         for position in 0..self.ranks[rank.index()].step.sends.len() {
             let peer = self.ranks[rank.index()].step.sends[position].peer;
-            let mut at = self.pairs.queue(peer, rank).head;
+            let place = self.pairs.find(peer, rank);
+            let mut at = self.pairs.at(place).head;
             while at != 0 {
                 let node = self.nodes[at as usize];
                 if node.kind == Kind::Eager {
-                    let send = self.send_side(rank, node.index);
+                    let send = self.side(rank, peer, &node);
                     let payload = self.store.take(send)?;
                     let index = u32::try_from(self.buffered.len()).expect("fewer than 2^32");
                     self.buffered.push(Some((send, payload)));
-                    self.nodes[at as usize] = Node { kind: Kind::Buffered, index, ..node };
+                    let slot = Slot(index);
+                    self.nodes[at as usize] = Node { kind: Kind::Buffered, slot, ..node };
                 }
                 at = node.next;
             }
@@ -343,7 +343,8 @@ impl<S: Store> Walk<'_, S> {
 
     /// Lets go of the sends of a pair that now fit into its buffers; whether there were any.
     fn relax(&mut self, destination: RankId, source: RankId) -> Result<bool, S::Error> {
-        let mut at = self.pairs.queue(destination, source).head;
+        let place = self.pairs.find(destination, source);
+        let mut at = self.pairs.at(place).head;
         let mut any = false;
         for _ in 0..self.traffic.buffering {
             if at == 0 || self.nodes[at as usize].kind == Kind::Recv {
@@ -378,11 +379,11 @@ impl<S: Store> Walk<'_, S> {
         let (mut waits, mut leftover) = (Vec::new(), Vec::new());
         for (destination, source, mut node) in self.pairs.pending() {
             while node != 0 {
-                let Node { next, index, kind, .. } = self.nodes[node as usize];
+                let Node { next, slot, kind, .. } = self.nodes[node as usize];
                 let step = self.ranks[destination.index()].at;
                 if kind == Kind::Recv {
                     waits.push(Wait { at: At { rank: destination, step }, from: source });
-                } else if let Some(Some((side, _))) = self.buffered.get(index as usize) {
+                } else if let Some(Some((side, _))) = self.buffered.get(slot.0 as usize) {
                     leftover.push(*side);
                 }
                 node = next;

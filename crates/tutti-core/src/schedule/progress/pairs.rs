@@ -16,6 +16,13 @@ pub(super) struct Queue {
 const WIDTH: u32 = 8;
 type Block = [Queue; WIDTH as usize];
 
+/// Where a queue is.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    block: usize,
+    within: usize,
+}
+
 /// The table. Its order depends on nothing but the calls made.
 pub(super) struct Pairs {
     /// 0 where the block is free.
@@ -25,34 +32,43 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    pub(super) fn new() -> Pairs {
-        Pairs { keys: vec![0; 64], blocks: vec![Block::default(); 64], used: 0 }
+    /// A table with room for a pair or two per rank, within reason.
+    pub(super) fn new(ranks: u32) -> Pairs {
+        let size = (ranks as usize * 2).next_power_of_two().clamp(64, 1 << 16);
+        Pairs { keys: vec![0; size], blocks: vec![Block::default(); size], used: 0 }
     }
 
-    /// The queue of messages from `source` to `destination`.
+    /// Where the queue of messages from `source` to `destination` is, until another one is looked for.
     #[inline]
-    pub(super) fn queue(&mut self, destination: RankId, source: RankId) -> &mut Queue {
+    pub(super) fn find(&mut self, destination: RankId, source: RankId) -> Place {
         let key = (u64::from(destination.0) << 32 | u64::from(source.0 / WIDTH)) + 1;
-        let mut at = place(&self.keys, key);
+        let mut at = probe(&self.keys, key);
         if self.keys[at] == 0 {
             if self.used * 4 >= self.keys.len() * 3 {
                 self.grow();
-                at = place(&self.keys, key);
+                at = probe(&self.keys, key);
             }
             self.keys[at] = key;
             self.used += 1;
         }
-        &mut self.blocks[at][(source.0 % WIDTH) as usize]
+        Place { block: at, within: (source.0 % WIDTH) as usize }
     }
 
+    #[inline]
+    pub(super) fn at(&mut self, place: Place) -> &mut Queue {
+        &mut self.blocks[place.block][place.within]
+    }
+
+    /// Leaves empty blocks behind, and makes the table larger unless that halves it.
+    #[cold]
     fn grow(&mut self) {
         let live = self.blocks.iter().filter(|block| **block != Block::default()).count();
-        let size = (live * 2 + 1).next_power_of_two().max(64);
+        let size = if live * 3 < self.keys.len() { self.keys.len() } else { self.keys.len() * 2 };
         let mut keys = vec![0; size];
         let mut blocks = vec![Block::default(); size];
         for (key, block) in self.keys.iter().zip(&self.blocks) {
             if *block != Block::default() {
-                let at = place(&keys, *key);
+                let at = probe(&keys, *key);
                 (keys[at], blocks[at]) = (*key, *block);
             }
         }
@@ -76,7 +92,7 @@ impl Pairs {
 
 /// Where `key` is, or where it belongs.
 #[inline]
-fn place(keys: &[u64], key: u64) -> usize {
+fn probe(keys: &[u64], key: u64) -> usize {
     let mask = keys.len() - 1;
     let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mut at = usize::try_from(mixed >> 32).unwrap_or(0) & mask;
@@ -94,13 +110,14 @@ mod tests {
 
     #[test]
     fn it_agrees_with_an_ordered_map() {
-        let (mut pairs, mut map) = (Pairs::new(), BTreeMap::new());
+        let (mut pairs, mut map) = (Pairs::new(128), BTreeMap::new());
         let mut state = 1_u64;
         for count in 1..20_000_u32 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let pick = |shift: u32| RankId(u32::try_from(state >> shift & 127).unwrap());
             let (destination, source) = (pick(40), pick(50));
-            let queue = pairs.queue(destination, source);
+            let place = pairs.find(destination, source);
+            let queue = pairs.at(place);
             let known = map.entry((destination, source)).or_insert(0);
             assert_eq!(queue.head, *known);
             *known = if count % 3 == 0 { 0 } else { count };

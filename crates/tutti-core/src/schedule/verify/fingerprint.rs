@@ -1,17 +1,18 @@
 //! Fingerprints: what is remembered of a partial reduction, in 32 bytes.
 //!
 //! Every contribution has pseudo-random hashes, drawn from its id. A value holds
-//! - the sum of its contributions' 96-bit weights and their number: two multisets of n contributions have
-//!   the same sum with probability at most n^2 2^-96 (multiplicities divisible by powers of two cost up to
-//!   log2 n bits in each of the two words);
+//! - the number of its contributions and the sum of their 96-bit weights, in two independent words: a
+//!   wrong multiset of n contributions has the right sum with probability at most n^2 2^-96 (multiplicities
+//!   that are divisible by a power of two, at most n, cost up to log2 n bits of each word);
 //! - a hash of its fold tree that does not tell the two operands of an addition apart: trees that differ in
 //!   more than that have the same hash with probability about 2^-64 per fold;
-//! - a polynomial hash, modulo 2^61 - 1, of its contributions from left to right: sequences of n that
-//!   differ have the same hash with probability at most n 2^-61.
+//! - a polynomial hash, modulo 2^61 - 1, of its contributions from left to right: another sequence of n
+//!   has the same hash with probability at most n 2^-60.
 //!
-//! For 4,096 ranks and 4,096 chunks, 2^24 folds and results, all of that together stays below 2^-24: the
-//! order of contributions has the largest share, 2^24 x 2^-49 = 2^-25, and only in the claim of rank order; a wrong result
-//! passes with less than 2^-48. The hashes are fixed, so a schedule gets the same answer every time.
+//! For 4,096 ranks with 4,096 chunks, so 2^24 results and as many folds, a wrong result passes with
+//! probability below 2^24 x 2^24 x 2^-96 = 2^-48, and a class is claimed wrongly with less than 2^-24 for
+//! rank order (2^24 chunks' sequences x 2^12 x 2^-60) and 2^-40 for the others. The hashes are fixed, so a
+//! schedule gets the same answer every time.
 
 use super::fast::{Algebra, COMPUTED, contribution};
 use super::{Reproducibility, VerifyError};

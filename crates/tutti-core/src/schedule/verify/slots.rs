@@ -3,6 +3,10 @@
 //! Slots are laid out densely when all of them together are small. Otherwise only the data slots are,
 //! and a rank's other slots are a hash table of the positions that have been written: a schedule with a
 //! slot per peer touches few chunks of each.
+//!
+//! Dense positions stand in tiles of neighbouring ranks and chunks, a chunk's slots side by side:
+//! ranks take turns, and each has its own row of the payload, so without tiles every access would be to
+//! another page of memory.
 
 use crate::ids::RankId;
 use crate::schedule::{Shape, Slot};
@@ -13,8 +17,15 @@ pub(super) const NOTHING: u32 = u32::MAX;
 /// Slots are dense up to this many positions in all (512 MiB).
 const DENSE: u64 = 1 << 27;
 
+/// The sides of a tile, in powers of two, are at most this.
+const TILE: u32 = 5;
+
 pub(super) struct Slots {
-    chunks: usize,
+    /// Sides of a tile, as powers of two.
+    rank_bits: u32,
+    chunk_bits: u32,
+    /// Tiles side by side that hold a rank's chunks.
+    tiles: usize,
     /// How many slots of a rank are dense: all, or the data slot.
     dense_slots: usize,
     dense: Vec<u32>,
@@ -23,15 +34,21 @@ pub(super) struct Slots {
 
 impl Slots {
     pub(super) fn new(shape: &Shape) -> Slots {
-        let positions = u64::from(shape.ranks) * u64::from(shape.chunks);
+        let bits = |count: u32| (32 - (count - 1).leading_zeros()).min(TILE);
+        let (rank_bits, chunk_bits) = (bits(shape.ranks), bits(shape.chunks));
+        let tiles = |count: u32, bits: u32| u64::from(count.div_ceil(1 << bits));
+        let (rows, columns) = (tiles(shape.ranks, rank_bits), tiles(shape.chunks, chunk_bits));
+        let positions = (rows * columns) << (rank_bits + chunk_bits);
         let all = positions.checked_mul(u64::from(shape.slots)).filter(|&all| all <= DENSE);
         let dense_slots = if all.is_some() { shape.slots as usize } else { 1 };
-        let dense = usize::try_from(positions).unwrap_or(usize::MAX) * dense_slots;
+        let index = |wide| usize::try_from(wide).unwrap_or(usize::MAX);
         let sparse = if all.is_some() { 0 } else { shape.ranks as usize };
         Slots {
-            chunks: shape.chunks as usize,
+            rank_bits,
+            chunk_bits,
+            tiles: index(columns),
             dense_slots,
-            dense: vec![NOTHING; dense],
+            dense: vec![NOTHING; index(positions) * dense_slots],
             sparse: (0..sparse).map(|_| Sparse::default()).collect(),
         }
     }
@@ -55,7 +72,11 @@ impl Slots {
 
     #[inline]
     fn index(&self, rank: RankId, slot: Slot, chunk: u32) -> usize {
-        (rank.index() * self.dense_slots + slot.0 as usize) * self.chunks + chunk as usize
+        let (rank_bits, chunk_bits) = (self.rank_bits, self.chunk_bits);
+        let tile = (rank.index() >> rank_bits) * self.tiles + (chunk as usize >> chunk_bits);
+        let row = tile << rank_bits | rank.index() & ((1 << rank_bits) - 1);
+        let position = row << chunk_bits | chunk as usize & ((1 << chunk_bits) - 1);
+        position * self.dense_slots + slot.0 as usize
     }
 }
 
@@ -139,6 +160,28 @@ mod tests {
             assert_eq!(dense.get(rank, slot, chunk), sparse.get(rank, slot, chunk));
             dense.set(rank, slot, chunk, pick(8, 1 << 20));
             sparse.set(rank, slot, chunk, pick(8, 1 << 20));
+        }
+    }
+
+    #[test]
+    fn dense_positions_do_not_share_a_place() {
+        for (ranks, chunks, slots) in [(1, 1, 3), (3, 100, 2), (70, 33, 1), (5, 1, 7), (1, 1000, 1)]
+        {
+            let collective = Collective::AllReduce;
+            let (name, result) = (String::new(), Slot::DATA);
+            let shape = Shape { name, collective, ranks, chunks, slots, result };
+            let mut held = Slots::new(&shape);
+            let positions = || {
+                let slots = move |rank, chunk| (0..slots).map(move |slot| (rank, slot, chunk));
+                (0..ranks).flat_map(move |r| (0..chunks).flat_map(move |c| slots(r, c)))
+            };
+            for (id, (rank, slot, chunk)) in (0..).zip(positions()) {
+                assert_eq!(held.get(RankId(rank), Slot(slot), chunk), NOTHING);
+                held.set(RankId(rank), Slot(slot), chunk, id);
+            }
+            for (id, (rank, slot, chunk)) in (0..).zip(positions()) {
+                assert_eq!(held.get(RankId(rank), Slot(slot), chunk), id);
+            }
         }
     }
 }
