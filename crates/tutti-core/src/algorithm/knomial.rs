@@ -287,7 +287,7 @@ impl Schedule for Tree {
         } else if step == 0 && number != 0 {
             "from parent".to_owned()
         } else {
-            format!("to children {}", levels - 1 - step + usize::from(number != 0))
+            format!("to children {}", levels + usize::from(number != 0) - 1 - step)
         }
     }
 }
