@@ -85,6 +85,7 @@ test-python: build browser
 test: check
 	$(MAKE) test-rust
 	$(MAKE) test-python
+	$(MAKE) validate
 
 # Debian's Chromium, for the tests that open a report as a person would.
 browser:
