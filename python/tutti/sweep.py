@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tutti import _core
 from tutti.config.mistakes import mistake
 from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule
-from tutti.errors import AlgorithmError
+from tutti.errors import AlgorithmError, VerificationError
 from tutti.schedule import Schedule, schedule
 from tutti.simulate import Run, make_case, simulate
 
@@ -40,6 +40,8 @@ __all__ = [
     "lay_out",
     "measure",
     "plan",
+    "prove",
+    "proved",
     "run_once",
 ]
 
@@ -48,6 +50,10 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "recursive_multiplying": ("", "ratio=1", "ratio=2", "ratio=8", "ratio=16"),
 }
 """What follows the colon when all algorithms are asked for; for others only the default."""
+
+
+_MOST_PROVED = 20_000_000
+"""Messages; beyond it a proof takes longer than people wait for it."""
 
 
 @dataclass(frozen=True)
@@ -237,6 +243,39 @@ def _refuse_misfits(
 def _some(values: Sequence[int]) -> str:
     shown = ", ".join(str(value) for value in values[:6])
     return f"{shown}, ..." if len(values) > 6 else shown
+
+
+def prove(plan: Plan) -> list[Case]:
+    """Proves every schedule of a plan before anything is timed.
+
+    Returns:
+        The schedules that are too large to be proved here.
+
+    Raises:
+        VerificationError: A schedule does not do what it is meant to do.
+    """
+    return [case for case in plan.cases if not proved(case.schedule, case.messages)]
+
+
+def proved(laid_out: Schedule, messages: int | None = None) -> bool:
+    """Proves a schedule; False when it is too large for that.
+
+    Args:
+        laid_out: The schedule.
+        messages: About how many messages it sends, where that is known.
+
+    Raises:
+        VerificationError: It does not do what it is meant to do.
+    """
+    if messages is not None and messages > _MOST_PROVED:
+        return False
+    try:
+        laid_out.verify()
+    except VerificationError as error:
+        if error.kind == "too_large":
+            return False
+        raise
+    return True
 
 
 class Rows:

@@ -76,6 +76,7 @@ def compare(
     experiment = overrides.load(file)
     laid_out = plan(experiment)
     folder(experiment.output)
+    _prove(laid_out)
     frame, interrupted = _measured(laid_out, threads)
     _write_results(frame, experiment.output)
     if interrupted:
@@ -87,6 +88,19 @@ def compare(
         _write_report(frame, laid_out)
 
 
+def _prove(plan: Plan) -> None:
+    from tutti.sweep import prove
+
+    started = time.monotonic()
+    unproved = prove(plan)
+    took = time.monotonic() - started
+    remark(f"{len(plan.cases) - len(unproved):,} schedules proved in {took:.1f} s")
+    for case in unproved[:12]:
+        remark(f"not proved, as it is too large: {case.schedule.name}, {case.schedule.ranks} ranks")
+    if len(unproved) > 12:
+        remark(f"and {len(unproved) - 12} more not proved")
+
+
 def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
     """The rows, in order, and whether Ctrl-C came before the last."""
     from rich import progress
@@ -94,7 +108,7 @@ def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
     from tutti.sweep import Rows, measure
 
     rows = Rows(plan)
-    remark(f"{len(plan.points):,} measurements of {len(plan.cases):,} schedules")
+    remark(f"{len(plan.points):,} measurements")
     console = err()
     columns = (
         progress.TextColumn("{task.description}"),

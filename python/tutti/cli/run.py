@@ -63,7 +63,7 @@ def run(
       tutti run experiment.toml --ranks 8 --size 8 --algorithm recursive_multiplying:a2,a4
     """
     from tutti.cli.files import folder
-    from tutti.sweep import lay_out, run_once
+    from tutti.sweep import lay_out, proved, run_once
 
     overrides = options.Overrides(
         begin=size,
@@ -78,8 +78,9 @@ def run(
     experiment = overrides.load(file)
     notation = _only(experiment)
     laid_out = lay_out(experiment, notation, experiment.ranks[0])
+    proof = "proved" if proved(laid_out) else "not proved, as it is too large"
     result = run_once(experiment, laid_out, experiment.sizes[0])
-    _show(experiment, result)
+    _show(experiment, result, proof)
     _write(folder(experiment.output), result)
 
 
@@ -109,7 +110,7 @@ def _only(experiment: Experiment) -> str:
     return algorithms[0]
 
 
-def _show(experiment: Experiment, result: Run) -> None:
+def _show(experiment: Experiment, result: Run, proof: str) -> None:
     from tutti import _core
 
     console = out()
@@ -119,6 +120,7 @@ def _show(experiment: Experiment, result: Run) -> None:
         f"on {ranks:,} ranks of {experiment.machine().name}"
     )
     facts = {
+        "schedule": proof,
         "completion time": _core.format_time(result.completion_ps),
         "closed form": "none for this schedule",
         "algbw, busbw": f"{_rate(result.algbw)}, {_rate(result.busbw)}",

@@ -113,11 +113,20 @@ def verify(
       tutti schedule verify mine.schedule
     """
     laid_out = find(notation, ranks, collective, root)
-    proof = laid_out.verify()  # type: ignore[attr-defined,unused-ignore]
+    proof = laid_out.verify()
+    facts = {
+        "steps": f"{proof.steps:,}",
+        "messages": f"{proof.messages:,}",
+        "reductions": f"{proof.reductions:,}",
+        "bits": proof.reproducibility,
+        "buffering": "none: safe with rendezvous"
+        if proof.rendezvous_safe
+        else f"sends that {proof.buffering} messages to a rank can wait in",
+    }
     console = out()
-    console.print(f"{laid_out.name}: {laid_out.collective} on {laid_out.ranks} ranks is right")
-    for name, value in _facts(proof):
-        console.print(f"  {name}: {value}", markup=False)
+    console.print(f"{laid_out.name} performs {laid_out.collective} on {laid_out.ranks} ranks")
+    for name, value in facts.items():
+        console.print(f"  {name + ':':<12}{value}", markup=False)
 
 
 @app.command()
@@ -166,9 +175,3 @@ def find(notation: str, ranks: int | None, collective: str, root: int) -> Schedu
             hint=f"tutti schedule show {notation} --ranks 8",
         )
     return schedule(notation, collective=collective, ranks=ranks, root=root)
-
-
-def _facts(proof: object) -> list[tuple[str, object]]:
-    names = [name for name in dir(proof) if not name.startswith("_")]
-    values = [(name.replace("_", " "), getattr(proof, name)) for name in names]
-    return [(name, value) for name, value in values if not callable(value)]

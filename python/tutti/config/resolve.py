@@ -200,7 +200,7 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
         source=source,
         title=raw.title,
         platform=platform,
-        model=_model(platform, raw.model, source),
+        model=chosen_model(platform, raw.model, source=source),
         collective=collective,
         root=raw.root,
         algorithms=_algorithms(raw.algorithms, collective, folder, source),
@@ -255,7 +255,12 @@ def _datatype(name: str, source: str) -> str:
     return _known(name, list(DATATYPES), key="datatype", what="datatype", source=source)
 
 
-def _model(platform: RawPlatform, asked: str | None, source: str) -> str:
+def chosen_model(platform: RawPlatform, asked: str | None, *, source: str) -> str:
+    """The name of the model that is asked for, or of the platform's default.
+
+    Raises:
+        ConfigError: The platform has no model of that name.
+    """
     names = list(platform.models)
     name = asked or platform.default_model or names[0]
     what = f"model of platform {platform.name} called"

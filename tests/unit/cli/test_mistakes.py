@@ -201,8 +201,24 @@ def test_a_simulation_that_cannot_finish_says_who_waits(tmp_path: Path) -> None:
     (tmp_path / "stuck.schedule").write_text(STUCK)
     text = changed("algorithms", '["stuck.schedule"]').replace("[4, 8]", "2")
     (tmp_path / "e.toml").write_text(text)
-    for verb in (["run", "e.toml", "--size", "8"], ["compare", "e.toml"]):
+    verbs = (["run", "e.toml", "--size", "8"], ["compare", "e.toml"])
+    for verb in (*verbs, ["schedule", "verify", "stuck.schedule"]):
         result = tutti(*verb, cwd=tmp_path)
         assert result.returncode == 3
         assert "waits for" in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_a_schedule_that_counts_a_contribution_twice_is_not_timed(tmp_path: Path) -> None:
+    right = tutti("schedule", "show", "recursive_multiplying:a2", "--ranks", "2", cwd=tmp_path)
+    doubled = right.stdout.replace("reduce data[0] = data + s1", "reduce data[0] = data + s1 + s1")
+    assert doubled != right.stdout
+    (tmp_path / "doubled.schedule").write_text(doubled)
+    (tmp_path / "e.toml").write_text(
+        changed("algorithms", '["doubled.schedule"]').replace("[4, 8]", "2")
+    )
+    for verb in (["compare", "e.toml"], ["schedule", "verify", "doubled.schedule"]):
+        result = tutti(*verb, cwd=tmp_path)
+        assert result.returncode == 3
+        assert "more than once" in result.stderr
         assert "Traceback" not in result.stderr

@@ -1,0 +1,53 @@
+"""Papers are found by the PAPER of their module, and their exhibits are asked for by number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from tutti import papers
+from tutti.cli import app
+from tutti.papers import Exhibit, ExhibitResult, Paper
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def made(folder: Path) -> ExhibitResult:
+    drawn = folder / "figure-1.svg"
+    drawn.write_text("<svg/>")
+    frame = pl.DataFrame({"ranks": [4], "found": [3.0], "published": [3.1]})
+    return ExhibitResult(frame=frame, source="Fig. 1, read off by hand", figures=(drawn,))
+
+
+@pytest.fixture(autouse=True)
+def one_paper(monkeypatch: pytest.MonkeyPatch) -> None:
+    figure = Exhibit(title="time over ranks", make=made)
+    paper = Paper(name="one-paper", citation="A. Author 2017", figures={1: figure, 2: figure})
+    monkeypatch.setattr(papers, "papers", lambda: {paper.name: paper})
+
+
+def test_papers_are_listed_with_their_exhibits() -> None:
+    said = CliRunner().invoke(app, ["paper"]).output
+    assert "one-paper: A. Author 2017" in said
+    assert "figure 1: time over ranks" in said
+
+
+def test_an_exhibit_is_made_and_its_values_are_written(tmp_path: Path) -> None:
+    options = ["paper", "one-paper", "--figure", "1", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 0, result.output
+    assert "Fig. 1, read off by hand" in result.output
+    written = pl.read_csv(tmp_path / "one-paper" / "figure_1.csv")
+    assert written["published"].to_list() == [3.1]
+    assert not (tmp_path / "one-paper" / "figure_2.csv").exists()
+
+
+def test_an_exhibit_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    options = ["paper", "one-paper", "--table", "2", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 2
+    assert "has no table 2 here: expected one of figure 1, figure 2" in result.output
