@@ -53,7 +53,7 @@ pub(super) trait Store {
     fn take(&mut self, send: Side) -> Result<Self::Payload, Self::Error>;
     /// Writes it into the receiver's.
     fn put(&mut self, payload: Self::Payload, send: Side, recv: Side) -> Result<(), Self::Error>;
-    /// Does the local ops of a step whose messages are through.
+    /// Does the local ops of a step whose messages are through and are no longer part of it.
     fn finish(&mut self, at: At, step: &Step) -> Result<(), Self::Error>;
 }
 
@@ -99,6 +99,8 @@ pub(super) fn walk<S: Store>(schedule: &dyn Schedule, store: &mut S) -> Result<O
         free: 0,
         buffered: Vec::new(),
         ready: VecDeque::new(),
+        sends: Vec::new(),
+        recvs: Vec::new(),
         traffic: Traffic::default(),
     };
     let starts = (0..ranks).filter(|&rank| walk.ranks[rank as usize].steps > 0);
@@ -121,6 +123,8 @@ struct Rank {
     steps: u32,
     /// Sends and receives of the posted step that are not done.
     open: usize,
+    /// The posted step: its local ops, and, as soon as anything is buffered, those of its sends that may
+    /// have to be. The others stand in the queues.
     step: Step,
 }
 
@@ -161,6 +165,9 @@ struct Walk<'a, S: Store> {
     free: u32,
     buffered: Vec<Option<(Side, S::Payload)>>,
     ready: VecDeque<u32>,
+    /// Memory of the step that is being posted.
+    sends: Vec<Message>,
+    recvs: Vec<Message>,
     traffic: Traffic,
 }
 
@@ -170,6 +177,8 @@ impl<S: Store> Walk<'_, S> {
         let state = &mut self.ranks[rank.index()];
         let at = At { rank, step: state.at };
         let mut step = std::mem::take(&mut state.step);
+        std::mem::swap(&mut step.sends, &mut self.sends);
+        std::mem::swap(&mut step.recvs, &mut self.recvs);
         step.clear();
         self.schedule.step(rank, at.step, &mut step);
         self.store.begin(at, &step)?;
@@ -180,6 +189,10 @@ impl<S: Store> Walk<'_, S> {
         }
         for &message in &step.recvs {
             open -= usize::from(self.post_recv(Side { at, message })?);
+        }
+        std::mem::swap(&mut step.recvs, &mut self.recvs);
+        if self.traffic.buffering == 0 {
+            std::mem::swap(&mut step.sends, &mut self.sends);
         }
         let state = &mut self.ranks[rank.index()];
         (state.step, state.open) = (step, open);
@@ -366,6 +379,9 @@ impl<S: Store> Walk<'_, S> {
         let pending = self.pairs.pending();
         let sends = |&&(.., node): &&(_, _, u32)| self.nodes[node as usize].kind != Kind::Recv;
         let pairs: Vec<_> = pending.iter().filter(sends).map(|&(d, s, _)| (d, s)).collect();
+        if self.traffic.buffering == 0 {
+            self.note_sends(&pending);
+        }
         let mut any = false;
         self.traffic.buffering += 1;
         for (destination, source) in pairs {
@@ -373,6 +389,19 @@ impl<S: Store> Walk<'_, S> {
         }
         self.traffic.buffering -= u32::from(!any);
         Ok(any)
+    }
+
+    /// Writes the pending sends back into their steps, for [`Walk::keep_unmatched`].
+    fn note_sends(&mut self, pending: &[(RankId, RankId, u32)]) {
+        for &(destination, source, mut at) in pending {
+            while at != 0 {
+                let Node { next, slot, chunks, kind, .. } = self.nodes[at as usize];
+                if kind == Kind::Send {
+                    self.ranks[source.index()].step.send(destination, slot, chunks);
+                }
+                at = next;
+            }
+        }
     }
 
     fn outcome(&self) -> Outcome {

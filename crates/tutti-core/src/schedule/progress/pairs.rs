@@ -13,8 +13,22 @@ pub(super) struct Queue {
     pub(super) tail: u32,
 }
 
-const WIDTH: u32 = 8;
-type Block = [Queue; WIDTH as usize];
+const WIDTH: u32 = 7;
+
+/// Queues from neighbouring sources to one destination; as long as a line of the cache.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Block {
+    /// 0 where the block is free.
+    key: u64,
+    queues: [Queue; WIDTH as usize],
+}
+
+impl Block {
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(|queue| queue.head == 0)
+    }
+}
 
 /// Where a queue is.
 #[derive(Clone, Copy)]
@@ -25,8 +39,6 @@ pub(super) struct Place {
 
 /// The table. Its order depends on nothing but the calls made.
 pub(super) struct Pairs {
-    /// 0 where the block is free.
-    keys: Vec<u64>,
     blocks: Vec<Block>,
     used: usize,
 }
@@ -35,53 +47,53 @@ impl Pairs {
     /// A table with room for a pair or two per rank, within reason.
     pub(super) fn new(ranks: u32) -> Pairs {
         let size = (ranks as usize * 2).next_power_of_two().clamp(64, 1 << 16);
-        Pairs { keys: vec![0; size], blocks: vec![Block::default(); size], used: 0 }
+        Pairs { blocks: vec![Block::default(); size], used: 0 }
     }
 
     /// Where the queue of messages from `source` to `destination` is, until another one is looked for.
     #[inline]
     pub(super) fn find(&mut self, destination: RankId, source: RankId) -> Place {
-        let key = (u64::from(destination.0) << 32 | u64::from(source.0 / WIDTH)) + 1;
-        let mut at = probe(&self.keys, key);
-        if self.keys[at] == 0 {
-            if self.used * 4 >= self.keys.len() * 3 {
+        let (group, within) = (source.0 / WIDTH, source.0 % WIDTH);
+        let key = (u64::from(destination.0) << 32 | u64::from(group)) + 1;
+        let mut at = probe(&self.blocks, key);
+        if self.blocks[at].key == 0 {
+            if self.used * 4 >= self.blocks.len() * 3 {
                 self.grow();
-                at = probe(&self.keys, key);
+                at = probe(&self.blocks, key);
             }
-            self.keys[at] = key;
+            self.blocks[at].key = key;
             self.used += 1;
         }
-        Place { block: at, within: (source.0 % WIDTH) as usize }
+        Place { block: at, within: within as usize }
     }
 
     #[inline]
     pub(super) fn at(&mut self, place: Place) -> &mut Queue {
-        &mut self.blocks[place.block][place.within]
+        &mut self.blocks[place.block].queues[place.within]
     }
 
     /// Leaves empty blocks behind, and makes the table larger unless that halves it.
     #[cold]
     fn grow(&mut self) {
-        let live = self.blocks.iter().filter(|block| **block != Block::default()).count();
-        let size = if live * 3 < self.keys.len() { self.keys.len() } else { self.keys.len() * 2 };
-        let mut keys = vec![0; size];
+        let size = self.blocks.len();
+        let live = self.blocks.iter().filter(|block| !block.is_empty()).count();
+        let size = if live * 3 < size { size } else { size * 2 };
         let mut blocks = vec![Block::default(); size];
-        for (key, block) in self.keys.iter().zip(&self.blocks) {
-            if *block != Block::default() {
-                let at = probe(&keys, *key);
-                (keys[at], blocks[at]) = (*key, *block);
-            }
+        for block in self.blocks.iter().filter(|block| !block.is_empty()) {
+            let at = probe(&blocks, block.key);
+            blocks[at] = *block;
         }
-        (self.keys, self.blocks, self.used) = (keys, blocks, live);
+        (self.blocks, self.used) = (blocks, live);
     }
 
     /// Every pair with something pending, as (destination, source, first node), ordered by rank.
     pub(super) fn pending(&self) -> Vec<(RankId, RankId, u32)> {
         let mut found = Vec::new();
-        for (key, block) in self.keys.iter().zip(&self.blocks) {
-            for (within, queue) in (0..).zip(block).filter(|(_, queue)| queue.head != 0) {
-                let destination = u32::try_from((key - 1) >> 32).unwrap_or(u32::MAX);
-                let group = u32::try_from((key - 1) & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+        for block in &self.blocks {
+            for (within, queue) in (0..).zip(&block.queues).filter(|(_, queue)| queue.head != 0) {
+                let key = block.key - 1;
+                let destination = u32::try_from(key >> 32).unwrap_or(u32::MAX);
+                let group = u32::try_from(key & u64::from(u32::MAX)).unwrap_or(u32::MAX);
                 found.push((RankId(destination), RankId(group * WIDTH + within), queue.head));
             }
         }
@@ -92,11 +104,11 @@ impl Pairs {
 
 /// Where `key` is, or where it belongs.
 #[inline]
-fn probe(keys: &[u64], key: u64) -> usize {
-    let mask = keys.len() - 1;
+fn probe(blocks: &[Block], key: u64) -> usize {
+    let mask = blocks.len() - 1;
     let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mut at = usize::try_from(mixed >> 32).unwrap_or(0) & mask;
-    while keys[at] != key && keys[at] != 0 {
+    while blocks[at].key != key && blocks[at].key != 0 {
         at = (at + 1) & mask;
     }
     at
