@@ -1,4 +1,4 @@
-"""Opens a report in headless Chromium as a person would: reads it, points at it, sorts it.
+"""Opens the demo's report in headless Chromium as a person would: reads it, points at it, sorts it.
 
 Screenshots of every width and theme are kept in out/browser, to be looked at.
 """
@@ -6,14 +6,13 @@ Screenshots of every width and theme are kept in out/browser, to be looked at.
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-import tutti
-from tutti.report import write_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,33 +21,20 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
-SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
+ROOT = Path(__file__).parents[2]
+SCREENSHOTS = ROOT / "out" / "browser"
 LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
 
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a small comparison on the machine of Table 1 of Ruefenacht et al. 2017."""
-    model = tutti.PipeliningPostal(
-        alpha_p="1.34 us", alpha_r="0.34 us", beta="0.1 ns/B", gamma="0.05 ns/B"
-    )
-    machine = tutti.Platform(name="cray_xc30", model=model)
-    frame = tutti.compare(
-        machine,
-        collective="all_reduce",
-        ranks=[4, 8, 16, 24, 32, 64],
-        sizes=[f"{8 << 2 * power} B" for power in range(11)],
-    )
-    schedule = tutti.schedule("recursive_multiplying:a2,a4", collective="all_reduce", ranks=8)
-    run = tutti.simulate(schedule, machine, size="8 B")
-    return write_report(
-        tmp_path_factory.mktemp("report") / "report.html",
-        frame,
-        machine,
-        run.timeline,
-        run.messages_frame,
-        notes=["The timeline shows recursive_multiplying:a2,a4 on 8 ranks with 8 B."],
-    )
+    """The demo's report, made as `make demo` makes it."""
+    folder = tmp_path_factory.mktemp("demo")
+    experiment = ROOT / "examples" / "01_which_all_reduce" / "experiment.toml"
+    run = "from tutti.cli import main; main()"
+    command = [sys.executable, "-c", run, "compare", str(experiment), "--out", str(folder)]
+    subprocess.run(command, check=True, cwd=folder, capture_output=True, timeout=120)
+    return folder / "report.html"
 
 
 @pytest.fixture(scope="session")
@@ -94,8 +80,10 @@ def page(browser: Browser, report: Path) -> Iterator[Page]:
 
 
 def point_at(page: Page, selector: str) -> str:
-    """Moves the mouse to the middle of the first match; the text of the tooltip that appears."""
-    target = page.locator(selector).first
+    """Moves the mouse to the middle of the widest match; the text of the tooltip that appears."""
+    widths = "(found) => found.map((one) => one.getBoundingClientRect().width)"
+    found = page.locator(selector).evaluate_all(widths)
+    target = page.locator(selector).nth(found.index(max(found)))
     target.scroll_into_view_if_needed()
     box = target.bounding_box()
     assert box is not None
@@ -127,10 +115,10 @@ def test_it_opens_from_disk_without_a_complaint(
     ("selector", "said"),
     [
         ("#case0-map .nsewdrag", ["fastest: ", "runner-up: ", "margin: "]),
-        ("#case0-time .scatterlayer .points path", ["64 ranks, 8 B", "time ", "busbw "]),
-        ("#case0-busbw .scatterlayer .points path", ["64 ranks, 8 B", "time ", "busbw "]),
-        ("#case0-ranks .scatterlayer .points path", ["4 ranks, 8 B", "time "]),
-        ("#timeline .barlayer .point path", ["rank 0: send to 1", "step 0", "8 B"]),
+        ("#case0-time .scatterlayer .points path", ["1,024 ranks, ", "time ", "busbw "]),
+        ("#case0-busbw .scatterlayer .points path", ["1,024 ranks, ", "time ", "busbw "]),
+        ("#case0-ranks .scatterlayer .points path", [" ranks, 8 B", "time "]),
+        ("#timeline .barlayer .point path", ["rank ", "step ", " to "]),
     ],
 )
 def test_pointing_at_a_chart_tells_more(page: Page, selector: str, said: list[str]) -> None:
@@ -143,7 +131,7 @@ def test_another_rank_count_brings_its_curves(page: Page) -> None:
     shown = """(id) => [...new Set(document.getElementById(id).data
         .filter((trace) => trace.visible).map((trace) => trace.meta))]"""
     for chart in ("case0-time", "case0-busbw"):
-        assert page.evaluate(shown, chart) == [64]
+        assert page.evaluate(shown, chart) == [1024]
     page.select_option("#case0-size-choice", "16")
     for chart in ("case0-time", "case0-busbw"):
         page.wait_for_function(f"String(({shown})('{chart}')) === '16'")

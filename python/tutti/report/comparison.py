@@ -1,4 +1,4 @@
-"""Reads a comparison frame: who wins where, by how much and why.
+"""Reads a comparison frame: who wins where, and by how much.
 
 Input everywhere is the frame of `tutti.compare` (a row per measurement). Repetitions are summed up
 by their median; of several schedules of one algorithm the fastest stands for it. No times are made
@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 import polars as pl
 
 from tutti.errors import ReportError
-
-from .quantity import format_share, format_size, format_time, plural
 
 CASE_COLUMNS = ("collective", "datatype", "model", "platform")
 _POINT_COLUMNS = ("ranks", "size_bytes", "algorithm", "schedule")
@@ -229,140 +226,3 @@ def one_value(frame: pl.DataFrame, column: str) -> str:
         return "not recorded"
     values = frame[column].drop_nulls().unique().sort().to_list()
     return ", ".join(str(value) for value in values) or "not recorded"
-
-
-def span_text(values: list[int], text: str = "{}", size: bool = False) -> str:
-    """`8 B`, or `8 B to 4 KiB`."""
-    write = format_size if size else text.format
-    low, high = write(min(values)), write(max(values))
-    return low if low == high else f"{low} to {high}"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One winner in plain words: where and by how much it wins, and an example with the reason."""
-
-    winner: str
-    where: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.winner} {self.where} {self.why}".strip()
-
-
-def answer(case: Case) -> list[Finding]:
-    """The answer in plain words: a finding per winner, the most frequent first."""
-    decided = list(case.decisions().values())
-    counts = Counter(d.winner.algorithm for d in decided)
-    order = sorted(counts, key=lambda name: (-counts[name], name))
-    return [
-        _finding(name, [d for d in decided if d.winner.algorithm == name], len(decided))
-        for name in order
-    ]
-
-
-def _finding(name: str, won: list[Decision], points: int) -> Finding:
-    share = "everywhere" if len(won) == points else f"at {len(won)} of {points} points"
-    where = (
-        f"is fastest {share} ({span_text([d.winner.ranks for d in won])} ranks, "
-        f"{span_text([d.winner.size_bytes for d in won], size=True)})"
-    )
-    if level := Counter(one.algorithm for d in won for one in d.level):
-        others = [f"{other} (at {count})" for other, count in sorted(level.items())]
-        where += f", level with {shorten(others, 3, ', ')}"
-    margins = [d.margin for d in won if d.margin is not None]
-    if not margins:
-        return Finding(name, f"{where}; no other algorithm is slower.", "")
-    clearest = max(won, key=lambda d: d.margin or 0.0)
-    why = f"{example(clearest)} {reason(clearest)}".strip()
-    return Finding(name, f"{where}: the runner-up takes {_spread(margins)}.", why)
-
-
-def _spread(margins: list[float]) -> str:
-    low, high = format_share(min(margins)), format_share(max(margins))
-    if low == high:
-        return f"{low} longer"
-    return f"{low} to {high} longer (median {format_share(median(margins))})"
-
-
-def example(decision: Decision) -> str:
-    """One point as a sentence."""
-    first, second = decision.winner, decision.runner_up
-    if second is None:
-        return ""
-    return (
-        f"At {first.ranks:,} ranks and {format_size(first.size_bytes)}, {first.schedule} takes "
-        f"{format_time(first.time_ps)} and {second.schedule} {format_time(second.time_ps)}."
-    )
-
-
-def reason(decision: Decision) -> str:
-    """Why the winner wins, as far as its messages and bytes tell it against the runner-up's."""
-    first, second = decision.winner, decision.runner_up
-    if second is None:
-        return ""
-    counts = (first.messages, second.messages, first.message_bytes, second.message_bytes)
-    if None in counts:
-        return ""
-    few, many, less, more = (int(count or 0) for count in counts)
-    messages = (
-        f"{_per_rank(few, first.ranks)} messages per rank against {_per_rank(many, second.ranks)}"
-    )
-    data = f"{format_size(less / first.ranks)} per rank against {format_size(more / second.ranks)}"
-    if few < many and less < more:
-        text = f"It sends less: {messages}, {data}."
-    elif few < many and less == more:
-        text = f"It sends the same bytes in fewer messages: {messages}."
-    elif few < many:
-        text = (
-            f"It sends fewer messages ({messages}), and at this size the time per message decides."
-        )
-    elif less < more:
-        text = f"It sends fewer bytes ({data}), and at this size the time per byte decides."
-    elif few == many and less == more:
-        text = f"Both send as much ({messages}); it waits less between them."
-    else:
-        text = (
-            f"It sends more on average ({messages}) but waits less: its sends overlap, or its "
-            "ranks share them more evenly."
-        )
-    return text
-
-
-def _per_rank(count: int, ranks: int) -> str:
-    value = count / ranks
-    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
-
-
-def region_rows(case: Case) -> list[dict[str, str]]:
-    """The regions as rows of text: where, who wins, who is level or next, by how much and why."""
-    rows = []
-    for region in case.regions():
-        margins = [d.margin for d in region.decisions if d.margin is not None]
-        low, high = (min(margins), max(margins)) if margins else (0.0, 0.0)
-        spread = (
-            format_share(low) if low == high else f"{format_share(low)} to {format_share(high)}"
-        )
-        schedules = sorted({d.winner.schedule for d in region.decisions})
-        level = sorted({one.algorithm for d in region.decisions for one in d.level})
-        seconds = Counter(d.runner_up.algorithm for d in region.decisions if d.runner_up)
-        rows.append(
-            {
-                "ranks": f"{region.ranks:,}",
-                "sizes": span_text(list(region.sizes), size=True),
-                "winner": region.winner,
-                "schedules": shorten(schedules),
-                "level": shorten(level),
-                "runner_up": shorten([name for name, _ in sorted(seconds.items())]),
-                "margin": spread if margins else "no other is slower",
-                "reason": reason(region.clearest),
-            }
-        )
-    return rows
-
-
-def shorten(names: list[str], most: int = 2, between: str = "; ") -> str:
-    """At most `most` names, and how many more there are."""
-    shown = between.join(names[:most])
-    rest = len(names) - most
-    return f"{shown} and {plural(rest, 'other')}" if rest > 0 else shown

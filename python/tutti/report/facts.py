@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tutti import _core
+from tutti.errors import UnitError
+
 NOT_STATED = "not stated"
 _GROUPS = ("model", "models", "parameters", "compute")
 
@@ -29,6 +32,17 @@ def platform_facts(platform: object) -> list[dict[str, str]]:
         if isinstance(described.get(group), Mapping):
             rows += _numbers("compute" if group == "compute" else "", described[group], source)
     return rows or [{"name": "platform", "value": str(platform), "source": NOT_STATED}]
+
+
+def ps_per_byte(platform: object) -> float | None:
+    """What a byte of a message costs in picoseconds; None where the platform does not say."""
+    for row in platform_facts(platform):
+        if row["name"].split()[-1] in ("beta", "G"):
+            try:
+                return _core.TimePerByte(row["value"]).ps_per_byte
+            except UnitError:
+                return None
+    return None
 
 
 def _numbers(name: str, value: object, source: str) -> Iterator[dict[str, str]]:

@@ -6,6 +6,7 @@ page's script shows the chosen ones. Text, grid and background take their colour
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
@@ -16,7 +17,6 @@ from .quantity import (
     format_share,
     format_size,
     format_time,
-    rate_unit,
     size_ticks,
     time_unit,
 )
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .comparison import Case, Decision, Measured
     from .timeline import Bar, Picture
 
+PS_PER_S = 10**12
 _LEGEND = {
     "orientation": "h",
     "yref": "container",
@@ -40,13 +41,12 @@ _POINT = "<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>"
 
 
 def curves(case: Case, quantity: str, over: str) -> go.Figure:
-    """Curves of "time" or "busbw" over "size" or "ranks", a line per algorithm.
+    """Curves of "time" (s) or "busbw" (B/s) over "size" or "ranks", a line per algorithm.
 
     There is a set of lines per value of the other axis; `meta` of a line is that value.
     """
     best = [one for one in case.best().values() if one.size_bytes > 0 or over == "ranks"]
     chosen = styles(case.algorithms)
-    factor, unit = _axis_unit(best, quantity)
     figure = go.Figure()
     others = sorted({_other(one, over) for one in best})
     shown = default_choice(others, over)
@@ -55,10 +55,9 @@ def curves(case: Case, quantity: str, over: str) -> go.Figure:
             line = [one for one in best if _other(one, over) == other and one.algorithm == name]
             line.sort(key=lambda one: (one.size_bytes, one.ranks))
             if line:
-                trace = _line(line, quantity, over, factor, chosen[name])
+                trace = _line(line, quantity, over, chosen[name])
                 figure.add_trace(trace.update(meta=other, visible=other == shown))
-    title = f"time ({unit})" if quantity == "time" else f"busbw ({unit})"
-    figure.update_yaxes(title=title, type="log", dtick="D2", tickformat=",~r")
+    figure.update_yaxes(title=quantity, type="log", **_log_ticks(best, quantity))
     if over == "size":
         ticks = size_ticks(case.sizes)
         figure.update_xaxes(
@@ -81,21 +80,24 @@ def _other(one: Measured, over: str) -> int:
     return one.ranks if over == "size" else one.size_bytes
 
 
-def _axis_unit(points: list[Measured], quantity: str) -> tuple[int, str]:
-    # The unit that suits the middle of the axis: its ends may be decades away.
-    values = sorted(one.time_ps if quantity == "time" else one.busbw for one in points) or [1]
-    middle = values[len(values) // 2]
-    return time_unit(middle) if quantity == "time" else rate_unit(middle)
+def _log_ticks(points: list[Measured], quantity: str) -> dict[str, list[float] | list[str]]:
+    """Ticks at 1, 2 and 5 of every decade; the script keeps the ones where that is too many."""
+    timed = quantity == "time"
+    values = [one.time_ps if timed else one.busbw for one in points if one.time_ps > 0] or [1]
+    scale, write = (PS_PER_S, format_time) if timed else (1, format_rate)
+    decades = range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)
+    ticks = [digit * 10.0**power for power in decades for digit in (1, 2, 5)]
+    return {"tickvals": [tick / scale for tick in ticks], "ticktext": [write(t) for t in ticks]}
 
 
-def _line(line: list[Measured], quantity: str, over: str, factor: int, style: Style) -> go.Scatter:
+def _line(line: list[Measured], quantity: str, over: str, style: Style) -> go.Scatter:
     timed = quantity == "time"
     trace = go.Scatter(
         name=line[0].algorithm,
         legendgroup=line[0].algorithm,
         mode="lines+markers",
         x=[one.size_bytes if over == "size" else one.ranks for one in line],
-        y=[(one.time_ps if timed else one.busbw) / factor for one in line],
+        y=[one.time_ps / PS_PER_S if timed else one.busbw for one in line],
         customdata=[[one.schedule, point_text(one)] for one in line],
         hovertemplate=_POINT,
         line={"color": style.colour, "width": 2, "dash": style.dash},
@@ -106,8 +108,8 @@ def _line(line: list[Measured], quantity: str, over: str, factor: int, style: St
             error_y={
                 "type": "data",
                 "symmetric": False,
-                "array": [(one.most_ps - one.time_ps) / factor for one in line],
-                "arrayminus": [(one.time_ps - one.least_ps) / factor for one in line],
+                "array": [(one.most_ps - one.time_ps) / PS_PER_S for one in line],
+                "arrayminus": [(one.time_ps - one.least_ps) / PS_PER_S for one in line],
                 "thickness": 1,
                 "width": 3,
             }
@@ -195,6 +197,8 @@ def decision_text(decision: Decision) -> str:
 def _short_margin(margin: float | None) -> str:
     if margin is None:
         return ""
+    if margin < 0.005:
+        return "<1"
     return f"{margin * 100:.0f}" if margin < 9.995 else f"{margin + 1:.0f}x"
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import comparison as reading
-from . import figures
-from .facts import platform_facts
+from . import figures, words
+from .facts import platform_facts, ps_per_byte
 from .palette import styles
 from .quantity import format_rate, format_size, format_time
 from .timeline import Picture, picture
@@ -91,7 +91,8 @@ def render(  # noqa: PLR0917 - as write_report
         else None
     )
     charts: dict[str, go.Figure] = {}
-    sections = [_section(f"case{index}", case, charts) for index, case in enumerate(cases)]
+    per_byte = ps_per_byte(platform)
+    sections = [_section(f"case{i}", case, charts, per_byte) for i, case in enumerate(cases)]
     if drawn is not None:
         charts["timeline"] = figures.gantt(drawn)
     names = {name for case in cases for name in case.algorithms}
@@ -136,7 +137,9 @@ def embedded(charts: Mapping[str, go.Figure]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _section(name: str, case: Case, charts: dict[str, go.Figure]) -> dict[str, Any]:
+def _section(
+    name: str, case: Case, charts: dict[str, go.Figure], per_byte: float | None
+) -> dict[str, Any]:
     charts[f"{name}-map"] = figures.decision_map(case)
     curves = []
     if any(size > 0 for size in case.sizes):
@@ -149,8 +152,8 @@ def _section(name: str, case: Case, charts: dict[str, go.Figure]) -> dict[str, A
     return {
         "id": name,
         "heading": f"{case.collective} of {case.datatype} on {case.platform} ({case.model})",
-        "answer": reading.answer(case),
-        "regions": reading.region_rows(case),
+        "answer": words.answer(case, per_byte),
+        "regions": words.region_rows(case, per_byte),
         "curves": curves,
         "table": _table(case),
     }
@@ -249,8 +252,8 @@ def _facts(comparison: pl.DataFrame, cases: Sequence[Case]) -> list[tuple[str, s
         ("model", ", ".join(sorted({case.model for case in cases}))),
         ("collective", ", ".join(sorted({case.collective for case in cases}))),
         ("datatype", ", ".join(sorted({case.datatype for case in cases}))),
-        ("ranks", reading.span_text(ranks)),
-        ("sizes", reading.span_text(sizes, size=True)),
+        ("ranks", words.span_text(ranks)),
+        ("sizes", words.span_text(sizes, size=True)),
         ("schedules", f"{len(schedules):,}"),
         ("measurements", f"{comparison.height:,}"),
     ]

@@ -68,6 +68,8 @@ def format_rate(bytes_per_s: float) -> str:
 def format_share(ratio: float) -> str:
     """A fraction as per cent: `0.274` is `27 %`; below a tenth it keeps a decimal."""
     percent = ratio * 100
+    if 0 < percent < 0.05:
+        return "under 0.1 %"
     return f"{_digits(percent, 2)} %" if percent < 10 else f"{percent:.0f} %"
 
 

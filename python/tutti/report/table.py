@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tutti.errors import ReportError
 
 from . import comparison as reading
+from . import words
 from .palette import styles
 from .quantity import format_rate, format_size, format_time
 
@@ -92,7 +93,7 @@ def decision_table(frame: pl.DataFrame) -> Table:
     table.add_column("behind", justify="right")
     colours = styles(case.algorithms)
     last = ""
-    for row in reading.region_rows(case):
+    for row in words.region_rows(case):
         name = Text(row["schedules"], style=colours[row["winner"]].colour)
         if last and row["ranks"] != last:
             table.add_section()

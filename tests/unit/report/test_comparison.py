@@ -7,7 +7,8 @@ import pytest
 
 from tutti.errors import ReportError
 from tutti.report import comparison_table, decision_table
-from tutti.report.comparison import answer, cases, region_rows
+from tutti.report.comparison import cases
+from tutti.report.words import answer, region_rows
 
 
 def point(algorithm: str, schedule: str, time_ps: int, **more: object) -> dict[str, object]:
@@ -88,6 +89,15 @@ def test_the_reason_follows_from_messages_and_bytes(
     ]
     finding = answer(cases(pl.DataFrame(rows))[0])[0]
     assert says in finding.why
+
+
+def test_closed_forms_give_the_reason_where_there_are_any() -> None:
+    rows = [
+        point("recursive_multiplying", "recursive_multiplying:a8", 100),
+        point("recursive_doubling", "recursive_doubling", 150),
+    ]
+    case = cases(pl.DataFrame(rows))[0]
+    assert "1 stage, not 3" in answer(case, ps_per_byte=1)[0].why
 
 
 def test_a_tie_goes_to_who_is_fastest_most_often_and_the_others_are_named() -> None:

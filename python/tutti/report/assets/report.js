@@ -31,9 +31,21 @@
     return out;
   }
 
+  // Ticks at 1, 2 and 5 of each decade where few decades are shown, at 1 otherwise.
+  function laidOut(figure) {
+    const layout = merged(figure.layout, themed());
+    if (figure.layout.yaxis.type !== "log") { return layout; }
+    const shown = figure.data.filter((trace) => trace.visible !== false).flatMap((trace) => trace.y);
+    const decades = Math.log10(Math.max(...shown) / Math.min(...shown));
+    const { tickvals, ticktext } = figure.layout.yaxis;
+    const kept = tickvals.map((_, index) => decades < 3.5 || /^10* /.test(ticktext[index]));
+    const only = (values) => values.filter((_, index) => kept[index]);
+    return { ...layout, yaxis: { ...layout.yaxis, tickvals: only(tickvals), ticktext: only(ticktext) } };
+  }
+
   async function draw() {
     const drawn = Object.entries(figures).map(([id, figure]) =>
-      Plotly.react(id, figure.data, merged(figure.layout, themed()), config));
+      Plotly.react(id, figure.data, laidOut(figure), config));
     await Promise.all(drawn);
     document.documentElement.dataset.ready = "true";
   }
@@ -44,7 +56,7 @@
         trace.visible = String(trace.meta) === select.value;
       }
       // A new choice has a range of its own.
-      const layout = merged(figures[id].layout, themed());
+      const layout = laidOut(figures[id]);
       Plotly.react(id, figures[id].data, merged(layout, { xaxis: { autorange: true }, yaxis: { autorange: true } }), config);
     }
   }
