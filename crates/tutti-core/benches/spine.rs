@@ -1,0 +1,191 @@
+//! How fast the engine and the verifier are, as a table: `cargo bench --bench spine [-- CASE ...]`.
+//!
+//! Each case runs several times in a process of its own, so that its peak memory is its own; shown are
+//! the median, fastest and slowest time. Nothing here passes or fails.
+#![expect(clippy::print_stdout, reason = "prints a table")]
+#![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
+#![expect(clippy::cast_precision_loss, reason = "figures for people")]
+
+use std::process::Command;
+use std::time::Instant;
+
+use tutti_core::algorithm::{self, REGISTRY};
+use tutti_core::collective::Collective;
+use tutti_core::engine::{Conditions, LocalCosts, Ranks, Simulation};
+use tutti_core::network::{Distribution, Noise};
+use tutti_core::network::{LogGP, MessageModel, PipeliningPostal};
+use tutti_core::schedule::{Layout, verify};
+use tutti_core::units::{Bytes, Time, TimePerByte};
+
+struct Case {
+    name: &'static str,
+    /// What was set out to be reached.
+    aim: &'static str,
+    runs: usize,
+    /// Does the work once; how many messages were simulated or verified.
+    work: fn() -> u64,
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "engine, recursive_doubling, 4096 ranks, 8 B, LogGP",
+        aim: "10 M messages/s",
+        runs: 200,
+        work: || loggp("recursive_doubling", 4096, 8),
+    },
+    Case {
+        name: "engine, ring, 1024 ranks, 8 KiB, LogGP",
+        aim: "5 M messages/s",
+        runs: 21,
+        work: || loggp("ring", 1024, 8192),
+    },
+    Case {
+        name: "engine, ring, 1024 ranks, 8 B, LogGP",
+        aim: "5 M messages/s",
+        runs: 21,
+        work: || loggp("ring", 1024, 8),
+    },
+    Case {
+        name: "engine, ring, 4096 ranks, 64 MiB, LogGP",
+        aim: "6 s, 500 MB",
+        runs: 5,
+        work: || loggp("ring", 4096, 64 << 20),
+    },
+    Case {
+        name: "engine, recursive_multiplying a4 x 10, 1048576 ranks, 8 B, pipelining postal, noise",
+        aim: "15 s, 6 GB",
+        runs: 3,
+        work: noisy_million,
+    },
+    Case { name: "verifier, every algorithm, N = 2..128", aim: "20 s", runs: 3, work: verify_all },
+    Case {
+        name: "verifier, ring, 4096 ranks",
+        aim: "5 s",
+        runs: 3,
+        work: || verify_one("ring", 4096),
+    },
+    Case {
+        name: "verifier, recursive_doubling, 4096 ranks",
+        aim: "5 s",
+        runs: 3,
+        work: || verify_one("recursive_doubling", 4096),
+    },
+    Case {
+        name: "verifier, recursive_halving_doubling, 4096 ranks",
+        aim: "5 s",
+        runs: 3,
+        work: || verify_one("recursive_halving_doubling", 4096),
+    },
+    Case {
+        name: "verifier, direct, 4096 ranks",
+        aim: "5 s",
+        runs: 3,
+        work: || verify_one("direct", 4096),
+    },
+];
+
+fn simulate<M: MessageModel>(
+    notation: &str,
+    ranks: u32,
+    size: u64,
+    model: &M,
+    conditions: Conditions,
+) -> u64 {
+    let schedule = algorithm::build(notation, Collective::AllReduce, ranks).expect("is laid out");
+    let layout = Layout::new(Bytes(size), 8, schedule.shape().chunks).expect("divides");
+    let costs = LocalCosts::FREE;
+    Simulation { schedule: &*schedule, layout, model, costs, conditions }
+        .run()
+        .expect("finishes")
+        .messages
+}
+
+fn time(text: &str) -> Time {
+    Time::parse(text).expect("is a time")
+}
+
+fn loggp(notation: &str, ranks: u32, size: u64) -> u64 {
+    let per_byte = TimePerByte::parse("6 ns/B").expect("is a time per byte");
+    let model =
+        LogGP::new(time("2.5 us"), time("1.5 us"), time("1 us"), per_byte).expect("is a model");
+    simulate(notation, ranks, size, &model, Conditions::default())
+}
+
+fn noisy_million() -> u64 {
+    let beta = TimePerByte::parse("0.1 ns/B").expect("is a time per byte");
+    let model = PipeliningPostal::new(time("1.34 us"), time("0.34 us"), beta).expect("is a model");
+    let step = Distribution::Exponential(time("200 ns"));
+    let ranks = Ranks { noise: Noise { seed: 7, step, ..Noise::default() }, speeds: Vec::new() };
+    let conditions = Conditions { disturbance: Some(&ranks), distance: None };
+    let notation = format!("recursive_multiplying:{}", ["a4"; 10].join(","));
+    simulate(&notation, 1 << 20, 8, &model, conditions)
+}
+
+fn verify_one(notation: &str, ranks: u32) -> u64 {
+    let schedule = algorithm::build(notation, Collective::AllReduce, ranks).expect("is laid out");
+    verify(&*schedule).expect("is right").messages
+}
+
+fn verify_all() -> u64 {
+    let mut messages = 0;
+    for entry in REGISTRY {
+        for collective in Collective::ALL {
+            let build = |ranks| algorithm::build(entry.name, collective, ranks).ok();
+            for schedule in (2..=128).filter_map(build) {
+                messages += verify(&*schedule).expect("is right").messages;
+            }
+        }
+    }
+    messages
+}
+
+/// The process's largest resident size so far, in MiB.
+fn peak_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+    kib.unwrap_or(f64::NAN) / 1024.0
+}
+
+fn measure(case: &Case) {
+    let mut seconds = Vec::new();
+    let mut count = 0;
+    for run in 0..=case.runs {
+        let begin = Instant::now();
+        count = (case.work)();
+        // The first run warms up.
+        if run > 0 {
+            seconds.push(begin.elapsed().as_secs_f64());
+        }
+    }
+    seconds.sort_by(f64::total_cmp);
+    let median = seconds[seconds.len() / 2];
+    println!("{}", case.name);
+    println!(
+        "    {:>12.4} s median ({:.4} .. {:.4}, {} runs)  {:>9.2} M/s  {:>7.0} MiB   aim: {}",
+        median,
+        seconds[0],
+        seconds[seconds.len() - 1],
+        case.runs,
+        count as f64 / median / 1e6,
+        peak_mib(),
+        case.aim,
+    );
+}
+
+fn main() {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    if let [only] = &wanted[..]
+        && let Some(case) = CASES.iter().find(|case| case.name == only)
+    {
+        return measure(case);
+    }
+    let this = std::env::current_exe().expect("a running program has a path");
+    let chosen =
+        |case: &&Case| wanted.is_empty() || wanted.iter().any(|w| case.name.contains(w.as_str()));
+    for case in CASES.iter().filter(chosen) {
+        let status = Command::new(&this).arg(case.name).status().expect("runs itself");
+        assert!(status.success(), "{} failed", case.name);
+    }
+}

@@ -1,0 +1,317 @@
+"""Ruefenacht, Bull and Booth 2017: recursive multiplying, all_reduce by message pipelining.
+
+The figures that come from models and from the paper's simulator: 3, 4 and 17 to 23. What the paper
+measured on its machine (Figs 8 to 16, Table 2) needs congestion and a live machine and is not here.
+
+The conversion of the paper that this was made from has captions and text but no pictures: what is said
+to be published was read there, and nothing was read off a curve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutti.papers import Exhibit, ExhibitResult, Paper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import polars as pl
+
+    from tutti.platform import Platform
+    from tutti.simulate import Run
+
+CITATION = (
+    "M. Ruefenacht, M. Bull, S. Booth, Generalisation of recursive doubling for AllReduce: Now with "
+    "simulation, Parallel Computing 69 (2017)"
+)
+
+SIZE = "8 B"
+"""One integer of 8 bytes, as in all of the paper's latency figures (section 5)."""
+DATATYPE = "int64"
+
+RATIOS = tuple(ratio / 4 for ratio in range(4, 41))
+"""alpha_p / alpha_r from 1 to 10; below 1 is "not reasonable" (section 3)."""
+
+RANKS_OF_FIGURE_4 = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+WIDTHS_OF_FIGURE_4 = range(1, 17)
+"""b, the messages that overlap in a stage."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that the paper says of a figure.
+
+    Attributes:
+        quantity: What is claimed, in words.
+        published: The value, in nanoseconds unless the quantity says otherwise.
+        reading: "about", "at most" or "exactly".
+        where: Section or caption.
+        ours: From the runs of the figure, by schedule.
+    """
+
+    quantity: str
+    published: float
+    reading: str
+    where: str
+    ours: Callable[[dict[str, Run]], float]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A timeline figure: one schedule on the paper's simulated machine, and others to compare it with."""
+
+    schedule: str
+    ranks: int
+    title: str
+    claims: tuple[Claim, ...] = ()
+    beside: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+SPLIT = "recursive_multiplying:c6m2,a2,a2,e6m2"
+MERGE_1 = "recursive_multiplying:m1g2a3,n1g3a2"
+MERGE_3 = "recursive_multiplying:m3g2a2,n3g2a2"
+DOUBLING_8 = "recursive_multiplying:a2,a2,a2"
+PIPELINED_8 = "recursive_multiplying:a8"
+
+
+def _skew(name: str) -> Callable[[dict[str, Run]], float]:
+    return lambda runs: runs[name].finish_skew_ps / 1000
+
+
+def _gain(slow: str, fast: str) -> Callable[[dict[str, Run]], float]:
+    return lambda runs: (runs[slow].completion_ps - runs[fast].completion_ps) / 1000
+
+
+SIMULATED: dict[int, Simulated] = {
+    18: Simulated(DOUBLING_8, 8, "recursive doubling (a2,a2,a2) on 8 ranks: nothing overlaps"),
+    19: Simulated(
+        PIPELINED_8,
+        8,
+        "a single 8-way stage (a8) on 8 ranks: everything overlaps",
+        (
+            Claim(
+                "faster than a2,a2,a2 by (ns); the paper says only: significantly",
+                0,
+                "more than",
+                "section 6.2",
+                _gain(DOUBLING_8, PIPELINED_8),
+            ),
+        ),
+        (DOUBLING_8,),
+    ),
+    20: Simulated(
+        SPLIT,
+        7,
+        "splitting (c6m2,a2,a2,e6m2) on 7 ranks: skew from the collapse",
+        (Claim("skew at the finish (ns)", 700, "about", "section 6.3", _skew(SPLIT)),),
+        notes=(
+            "The skew is one collapse: a message of 603.2 ns and a fold of 10 ns, less what the "
+            "expanding rank spends on sending; the paper's 700 ns is read off its figure.",
+        ),
+    ),
+    21: Simulated(
+        MERGE_1,
+        7,
+        "merging (m1g2a3,n1g3a2) on 7 ranks",
+        (
+            Claim("skew at the finish (ns)", 100, "within", "section 6.3", _skew(MERGE_1)),
+            Claim(
+                "faster than splitting by (ns)", 1000, "about", "section 6.3", _gain(SPLIT, MERGE_1)
+            ),
+        ),
+        (SPLIT,),
+    ),
+    22: Simulated(
+        MERGE_3,
+        7,
+        "merging (m3g2a2,n3g2a2) on 7 ranks",
+        (
+            Claim("skew at the finish (ns)", 200, "within", "section 6.3", _skew(MERGE_3)),
+            Claim(
+                "faster than splitting by (ns)", 1000, "about", "section 6.3", _gain(SPLIT, MERGE_3)
+            ),
+        ),
+        (SPLIT,),
+    ),
+    23: Simulated("elimination", 6, "3-2 elimination on 6 ranks"),
+}
+
+
+def _machine() -> Platform:
+    """Section 6.2: latency 500 ns, pipeline latency 100 ns, 0.4 ns/B, compute tasks of 10 ns."""
+    from tutti.platforms import platform
+
+    return platform("paper_simulator")
+
+
+def _figure_3(folder: Path) -> ExhibitResult:
+    """b_opt over alpha_p / alpha_r, equation (5)."""
+    import polars as pl
+
+    from tutti.models import b_opt, time_of_uniform_stages
+    from tutti.report.plot import plot_curves
+
+    rows = []
+    for ratio in RATIOS:
+        best = b_opt(alpha_p=f"{ratio} us", alpha_r="1 us")
+        times = {b: time_of_uniform_stages(f"{ratio} us", "1 us", b, 1024) for b in range(1, 33)}
+        rows.append({"ratio": ratio, "b_opt": best, "best_whole_b": min(times, key=times.__getitem__)})
+    frame = pl.DataFrame(rows)
+    published = _beside(
+        [
+            ("b_opt at ratio 4", 3.97, "derived from equation (5)", _at(frame, 4.0)),
+            ("b_opt at ratio 1", 1.72, "derived from equation (5)", _at(frame, 1.0)),
+        ]
+    )
+    drawn = plot_curves(
+        folder / "figure-3.svg",
+        {"b_opt, equation (5)": (frame["ratio"], frame["b_opt"])},
+        x="alpha_p / alpha_r",
+        y="b_opt (messages that overlap in a stage)",
+        points={"best whole b": (frame["ratio"], frame["best_whole_b"])},
+    )
+    source = "equation (5) and Fig. 3; the values are derived from the equation, not read off the figure"
+    return ExhibitResult(frame=frame, published=published, source=source, figures=(drawn,))
+
+
+def _at(frame: pl.DataFrame, ratio: float) -> float:
+    return float(frame.filter(frame["ratio"] == ratio)["b_opt"].item())
+
+
+def _figure_4(folder: Path) -> ExhibitResult:
+    """Time over b and N, equation (4), alpha_p = 1 us and alpha_r = 0.25 us."""
+    import polars as pl
+
+    from tutti.models import b_opt, time_of_uniform_stages
+    from tutti.report.plot import plot_curves
+
+    alpha_p, alpha_r = "1 us", "0.25 us"
+    frame = pl.DataFrame(
+        [
+            {"b": b, "ranks": n, "time_us": time_of_uniform_stages(alpha_p, alpha_r, b, n) / 1e6}
+            for n in RANKS_OF_FIGURE_4
+            for b in WIDTHS_OF_FIGURE_4
+        ]
+    )
+    best = frame.sort("time_us").group_by("ranks", maintain_order=True).first()["b"].unique().to_list()
+    published = _beside(
+        [
+            ("best whole b, the same for every N", 4, "caption and equation (5): 3.97", best[0]),
+            ("rank counts with another best b", 0, "only the ratio matters (section 3)", len(best) - 1),
+        ]
+    )
+    lines = {
+        f"N = {n}": (part["b"], part["time_us"])
+        for n in RANKS_OF_FIGURE_4
+        for part in [frame.filter(frame["ranks"] == n)]
+    }
+    drawn = plot_curves(
+        folder / "figure-4.svg", lines, x="b (messages that overlap in a stage)", y="time (us)"
+    )
+    return ExhibitResult(
+        frame=frame,
+        published=published,
+        source="equation (4) and the caption of Fig. 4: alpha_p = 1 us, alpha_r = 0.25 us",
+        figures=(drawn,),
+        notes=(f"b_opt is {b_opt(alpha_p=alpha_p, alpha_r=alpha_r):.2f} at every N.",),
+    )
+
+
+def _figure_17(folder: Path) -> ExhibitResult:
+    """The program graph of (a3,a2) on 6 ranks."""
+    from collections import Counter
+
+    import polars as pl
+    import tutti
+    from tutti.report import draw_program_graph
+    from tutti.report.program_graph import program_graph
+
+    schedule = tutti.schedule("recursive_multiplying:a3,a2", ranks=6)
+    kinds = Counter(kind for _, kind in program_graph(schedule).nodes(data="kind"))
+    frame = pl.DataFrame({"task": list(kinds), "count": list(kinds.values())}).sort("task")
+    published = _beside(
+        [
+            ("start tasks", 6, "Fig. 17: one for each process", kinds["start"]),
+            ("put tasks", 18, "derived: 6 x (2 + 1) messages", kinds["put"]),
+            ("compute tasks", 12, "derived: 6 x 2 stages", kinds["compute"]),
+        ]
+    )
+    drawn = draw_program_graph(folder / "figure-17.svg", schedule)
+    return ExhibitResult(
+        frame=frame, published=published, source="Fig. 17 and its caption", figures=(drawn,)
+    )
+
+
+def _beside(rows: list[tuple[str, float, str, float]]) -> pl.DataFrame:
+    """Published values beside ours: columns quantity, published, ours, where."""
+    import polars as pl
+
+    return pl.DataFrame(
+        [
+            {"quantity": quantity, "published": published, "ours": float(ours), "where": where}
+            for quantity, published, where, ours in rows
+        ],
+        schema_overrides={"published": pl.Float64},
+    )
+
+
+def _simulated(number: int, folder: Path) -> ExhibitResult:
+    """One of the timelines, Figs 18 to 23."""
+    import polars as pl
+    import tutti
+    from tutti.report import draw_timeline
+
+    figure = SIMULATED[number]
+    machine = _machine()
+    runs = {
+        name: tutti.simulate(
+            tutti.schedule(name, ranks=figure.ranks), machine, size=SIZE, datatype=DATATYPE
+        )
+        for name in (figure.schedule, *figure.beside)
+    }
+    shown = runs[figure.schedule]
+    drawn = draw_timeline(folder / f"figure-{number}.svg", shown.timeline, shown.messages_frame)
+    frame = pl.DataFrame(
+        [
+            {
+                "schedule": name,
+                "ranks": figure.ranks,
+                "completion_ns": run.completion_ps / 1000,
+                "finish_skew_ns": run.finish_skew_ps / 1000,
+                "messages": run.messages,
+            }
+            for name, run in runs.items()
+        ]
+    )
+    claims = [
+        (f"{c.quantity}, {c.reading}", c.published, c.where, c.ours(runs)) for c in figure.claims
+    ]
+    return ExhibitResult(
+        frame=frame,
+        published=_beside(claims) if claims else None,
+        source=f"Fig. {number} and section 6",
+        figures=(drawn,),
+        notes=figure.notes,
+    )
+
+
+def _exhibit(number: int) -> Exhibit:
+    return Exhibit(
+        title=SIMULATED[number].title, make=lambda folder: _simulated(number, folder)
+    )
+
+
+PAPER = Paper(
+    name="recursive-multiplying",
+    citation=CITATION,
+    figures={
+        3: Exhibit(title="the best b for a ratio of message pipelining", make=_figure_3),
+        4: Exhibit(title="time over b and N", make=_figure_4),
+        17: Exhibit(title="the program graph of (a3,a2) on 6 ranks", make=_figure_17),
+        **{number: _exhibit(number) for number in SIMULATED},
+    },
+)
