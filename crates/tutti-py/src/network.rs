@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 use tutti_core::engine::Ranks;
-use tutti_core::network::{self, Distribution, Entry, Noise, REGISTRY};
+use tutti_core::network::{self, Distribution, Entry, Noise, REGISTRY, closed_form};
+use tutti_core::units::Time;
 
 use crate::errors::{OrRaise, refuse};
 
@@ -113,4 +114,26 @@ impl Conditions {
         }
         Ok(Conditions(Ranks { noise, speeds }))
     }
+}
+
+/// How many overlapping messages per stage are best; `None` when later ones cost nothing.
+#[pyfunction]
+pub(crate) fn b_opt(alpha_p_ps: u64, alpha_r_ps: u64) -> Option<f64> {
+    closed_form::b_opt(Time::from_ps(alpha_p_ps), Time::from_ps(alpha_r_ps))
+}
+
+/// Picoseconds of a small all_reduce whose stages all send `b` messages, in real numbers.
+#[pyfunction]
+pub(crate) fn time_of_uniform_stages(
+    alpha_p_ps: u64,
+    alpha_r_ps: u64,
+    b: f64,
+    ranks: f64,
+) -> PyResult<f64> {
+    if !(b > 0.0 && ranks >= 1.0) {
+        let message = format!("b = {b} on {ranks} ranks: expected b > 0 and at least one rank");
+        return Err(refuse("ModelError", "value", &message));
+    }
+    let (alpha_p, alpha_r) = (Time::from_ps(alpha_p_ps), Time::from_ps(alpha_r_ps));
+    Ok(closed_form::time_of_uniform_stages(alpha_p, alpha_r, b, ranks))
 }

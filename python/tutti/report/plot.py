@@ -17,7 +17,7 @@ from .quantity import format_size, rate_unit, size_ticks, time_unit
 from .timeline import Picture, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import polars as pl
     from matplotlib.axes import Axes
@@ -111,6 +111,41 @@ def draw_timeline(
         heading = [title] if title else []
         if heading or drawn.notes:
             axes.set_title("  ".join([*heading, *drawn.notes]), loc="left")
+    return Path(path)
+
+
+def plot_curves(
+    path: str | Path,
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    x: str,
+    y: str,
+    points: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
+) -> Path:
+    """Draws curves of a formula or of measurements.
+
+    Args:
+        path: where to; `.svg`, `.png` or `.pdf`.
+        lines: by name, the values of x and of y.
+        x: what the horizontal axis is, with its unit.
+        y: what the vertical axis is, with its unit.
+        points: drawn as dots instead of lines.
+
+    Returns:
+        The path written.
+    """
+    dots = points or {}
+    colours = styles([*lines, *dots])
+    with figure_at(path, (6.4, 4.0)) as figure:
+        axes = figure.add_subplot()
+        for name, (xs, ys) in lines.items():
+            axes.plot(list(xs), list(ys), label=name, color=colours[name].colour, linewidth=1.4)
+        for name, (xs, ys) in dots.items():
+            axes.plot(list(xs), list(ys), ".", label=name, color=colours[name].colour)
+        axes.set_xlabel(x)
+        axes.set_ylabel(y)
+        axes.set_ylim(bottom=0)
+        axes.grid(visible=True)
+        figure.legend(loc="outside right upper")
     return Path(path)
 
 
