@@ -298,6 +298,7 @@ class Case:
         reduce_overhead_ps: int,
         copy: TimePerByte,
         conditions: Conditions | None = None,
+        routes: Routes | None = None,
     ) -> Case: ...
     def closed_form_ps(self) -> int | None: ...
 

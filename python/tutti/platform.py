@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, Strict
+from pydantic import ConfigDict, Field, Strict
 
 from tutti import _core
 from tutti.parameters import Parameters
+from tutti.topology import Routes
 from tutti.units import Time, TimePerByte
 
 __all__ = [
@@ -144,7 +145,14 @@ class Platform(Parameters):
     Attributes:
         name: its name in results.
         model: how long messages and local work take.
+        routes: the ways through a topology whose first NPUs host the ranks: every message takes the
+            latency of each link on its way longer, and its bytes as long as the slowest link takes
+            where that is longer than in the model. No message is in another's way. Without routes all
+            ranks are equally far.
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     name: Annotated[str, Strict(), Field(min_length=1)]
     model: Model
+    routes: Annotated[Routes | None, Field(exclude=True)] = None

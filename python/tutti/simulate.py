@@ -192,6 +192,7 @@ def make_case(
         reduce_overhead_ps=model.reduce_overhead.ps,
         copy=model.copy_.core,
         conditions=met,
+        routes=platform.routes.core if platform.routes else None,
     )
 
 

@@ -4,23 +4,26 @@
 //! a Python object per value.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rayon::prelude::*;
 use tutti_core::algorithm::critical_path;
-use tutti_core::engine::{self, EngineError, LocalCosts, Outcome, Simulation, Timeline};
+use tutti_core::engine::{self, EngineError, LocalCosts, Outcome, Routed, Simulation, Timeline};
+use tutti_core::ids::RankId;
 use tutti_core::network::{MessageModel, Model, closed_form};
 use tutti_core::results;
 use tutti_core::schedule::Layout;
+use tutti_core::topology;
 use tutti_core::units::{self, Bytes, Time};
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, raised};
 use crate::network::{self, Conditions};
 use crate::schedule::Schedule;
+use crate::topology::Routes;
 use crate::units::TimePerByte;
 
 /// How often a long computation looks whether Ctrl-C was pressed.
@@ -36,12 +39,13 @@ pub(crate) struct Case {
     element: u64,
     costs: LocalCosts,
     conditions: Conditions,
+    routes: Option<Arc<topology::Routes>>,
 }
 
 #[pymethods]
 impl Case {
     #[new]
-    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None))]
+    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords, all of them")]
     fn new(
         schedule: &Schedule,
@@ -52,7 +56,13 @@ impl Case {
         reduce_overhead_ps: u64,
         copy: &TimePerByte,
         conditions: Option<&Conditions>,
+        routes: Option<&Routes>,
     ) -> PyResult<Case> {
+        if let Some(routes) = routes {
+            // The last rank must have a place; then all have.
+            let last = RankId(schedule.inner.shape().ranks - 1);
+            routes.inner.try_pair(last, last).or_raise()?;
+        }
         let reduce_overhead = Time::from_ps(reduce_overhead_ps);
         Ok(Case {
             schedule: schedule.clone(),
@@ -61,14 +71,16 @@ impl Case {
             element,
             costs: LocalCosts { gamma: gamma.0, reduce_overhead, copy: copy.0 },
             conditions: conditions.cloned().unwrap_or_default(),
+            routes: routes.map(|routes| Arc::clone(&routes.inner)),
         })
     }
 
     /// The completion time by the closed form, where there is one: for an algorithm of the registry on
-    /// undisturbed ranks whose copies are free.
+    /// undisturbed ranks at no distance, whose copies are free.
     fn closed_form_ps(&self) -> PyResult<Option<u64>> {
         let Some(notation) = &self.schedule.algorithm else { return Ok(None) };
-        if !self.conditions.0.is_quiet() || self.costs.copy != units::TimePerByte::ZERO {
+        let distant = self.routes.is_some();
+        if distant || !self.conditions.0.is_quiet() || self.costs.copy != units::TimePerByte::ZERO {
             return Ok(None);
         }
         let shape = self.schedule.inner.shape();
@@ -101,12 +113,15 @@ impl Case {
         let ranks = &self.conditions.0;
         let disturbance: Option<&dyn engine::Disturbance> =
             if ranks.is_quiet() { None } else { Some(ranks) };
+        let included = self.model.per_byte();
+        let routed = self.routes.as_deref().map(|routes| Routed { routes, included });
+        let distance = routed.as_ref().map(|routed| routed as &dyn engine::Distance);
         let simulation = Simulation {
             schedule: &*self.schedule.inner,
             layout: self.layout,
             model,
             costs: self.costs,
-            conditions: engine::Conditions { disturbance, distance: None },
+            conditions: engine::Conditions { disturbance, distance },
         };
         if record {
             simulation.run_recorded().map(|(outcome, timeline)| (outcome, Some(timeline)))

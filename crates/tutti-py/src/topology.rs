@@ -220,7 +220,7 @@ pub(crate) struct Wire {
 /// The routes between all ranks of a topology.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct Routes {
-    inner: topology::Routes,
+    pub(crate) inner: Arc<topology::Routes>,
 }
 
 #[pymethods]
@@ -228,14 +228,14 @@ impl Routes {
     /// Fewest hops, then least latency, then lowest link ids.
     #[staticmethod]
     fn shortest_path(topology: &Topology) -> Routes {
-        Routes { inner: topology::Routes::shortest_path(Arc::clone(&topology.inner)) }
+        Routes { inner: Arc::new(topology::Routes::shortest_path(Arc::clone(&topology.inner))) }
     }
 
     /// In a mesh or torus, one dimension after the other.
     #[staticmethod]
     fn dimension_order(topology: &Topology) -> PyResult<Routes> {
         let routes = topology::Routes::dimension_order(Arc::clone(&topology.inner));
-        routes.or_raise().map(|inner| Routes { inner })
+        routes.or_raise().map(|inner| Routes { inner: Arc::new(inner) })
     }
 
     /// By a table of (vertex, destination rank, link).
@@ -247,7 +247,7 @@ impl Routes {
             link: LinkId(link),
         });
         let routes = topology::Routes::next_hops(Arc::clone(&topology.inner), hops);
-        routes.or_raise().map(|inner| Routes { inner })
+        routes.or_raise().map(|inner| Routes { inner: Arc::new(inner) })
     }
 
     /// By a path of links for every pair of ranks.
@@ -257,7 +257,7 @@ impl Routes {
             (RankId(from), RankId(to), links.into_iter().map(LinkId).collect())
         });
         let routes = topology::Routes::paths(Arc::clone(&topology.inner), paths);
-        routes.or_raise().map(|inner| Routes { inner })
+        routes.or_raise().map(|inner| Routes { inner: Arc::new(inner) })
     }
 
     /// The links from one rank to another, in order.

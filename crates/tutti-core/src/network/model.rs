@@ -3,7 +3,7 @@
 
 use super::registry::{Entry, Value, find};
 use super::{LoP, LogGP, LogP, LogfP, MessageModel, PipeliningPostal, Port, Postal, Sent};
-use crate::units::{Bytes, Time, UnitError};
+use crate::units::{Bytes, Time, TimePerByte, UnitError};
 
 /// Why there is no such model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,6 +110,17 @@ impl Model {
             }
         };
         self.entry().parameters.iter().map(|parameter| parameter.name).zip(values).collect()
+    }
+
+    /// What it charges per byte of a message; zero where sizes do not matter.
+    #[must_use]
+    pub fn per_byte(&self) -> TimePerByte {
+        match self {
+            Model::Postal(m) => m.beta(),
+            Model::PipeliningPostal(m) => m.beta(),
+            Model::LogGP(m) => m.gap_per_byte(),
+            Model::LogP(_) | Model::LoP(_) | Model::LogfP(_) => TimePerByte::ZERO,
+        }
     }
 
     /// What is unusual about its parameters, though valid: a hint for whoever wrote them.
