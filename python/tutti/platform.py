@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, Strict
+from pydantic import ConfigDict, Field, Strict, field_serializer
 
 from tutti import _core
 from tutti.parameters import Parameters
@@ -155,4 +155,8 @@ class Platform(Parameters):
 
     name: Annotated[str, Strict(), Field(min_length=1)]
     model: Model
-    routes: Annotated[Routes | None, Field(exclude=True)] = None
+    routes: Routes | None = None
+
+    @field_serializer("routes")
+    def _routes_by_fingerprint(self, routes: Routes | None) -> str | None:
+        return routes.fingerprint if routes else None

@@ -323,13 +323,15 @@ def _picoseconds(duration: str | Time) -> int:
     return Time.of_any(duration).ps
 
 
-def schedule(algorithm: str, *, collective: str, ranks: int, root: int = 0) -> Schedule:
+def schedule(
+    algorithm: str, *, ranks: int, collective: str = "all_reduce", root: int = 0
+) -> Schedule:
     """Lays out an algorithm.
 
     Args:
         algorithm: its notation, ``name[:argument]``, such as ``"recursive_multiplying:a8,a4"``.
-        collective: what it is to perform, such as ``"all_reduce"``.
         ranks: how many ranks take part; at least two.
+        collective: what it is to perform.
         root: the root of a rooted collective.
 
     Raises:

@@ -260,6 +260,10 @@ impl Routes {
         routes.or_raise().map(|inner| Routes { inner: Arc::new(inner) })
     }
 
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.inner)
+    }
+
     /// The links from one rank to another, in order.
     fn path(&self, source: u32, destination: u32) -> PyResult<Vec<u32>> {
         let path = self.inner.path(RankId(source), RankId(destination)).or_raise()?;

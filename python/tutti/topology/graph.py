@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -287,6 +288,17 @@ class Routes:
         """Wraps what the core found; use `Topology.routes`."""
         self.topology = topology
         self._core = core
+
+    @property
+    def core(self) -> _core.Routes:
+        """What the core works with."""
+        return self._core
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the links and the rule: equal for equal machines, however they were built."""
+        text = repr((self._core, [(x.source, x.target, x.rate, x.latency) for x in self.topology.links]))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def path(self, source: int, target: int) -> list[Link]:
         """The links from one rank to another, in order; none from a rank to itself.
