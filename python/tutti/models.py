@@ -18,8 +18,9 @@ __all__ = ["b_opt", "time_of_uniform_stages"]
 def b_opt(alpha_p: str | Time, alpha_r: str | Time) -> float | None:
     """How many messages should overlap in each stage of a small all_reduce.
 
-    Equation (5) of Ruefenacht et al. 2017, with Lambert's W: exp(W((alpha_p - alpha_r) / (e alpha_r))
-    + 1) - 1. None where alpha_r is zero: then one stage is best.
+    Equation (5) of Ruefenacht et al. 2017, with Lambert's W:
+    exp(W((alpha_p - alpha_r) / (e alpha_r)) + 1) - 1. None where alpha_r is zero: then one stage is
+    best.
 
     >>> round(b_opt("1 us", "0.25 us"), 2)
     3.97

@@ -21,7 +21,7 @@ from pydantic import ConfigDict, Field, Strict, field_serializer
 
 from tutti import _core
 from tutti.parameters import Parameters
-from tutti.topology import Routes
+from tutti.topology import Routes  # noqa: TC001 - pydantic looks at it
 from tutti.units import Time, TimePerByte
 
 __all__ = [
@@ -145,10 +145,10 @@ class Platform(Parameters):
     Attributes:
         name: its name in results.
         model: how long messages and local work take.
-        routes: the ways through a topology whose first NPUs host the ranks: every message takes the
-            latency of each link on its way longer, and its bytes as long as the slowest link takes
-            where that is longer than in the model. No message is in another's way. Without routes all
-            ranks are equally far.
+        routes: the ways through a topology whose first NPUs host the ranks: every message takes
+            the latency of each link on its way longer, and its bytes as long as the slowest link
+            takes where that is longer than in the model. No message is in another's way. Without
+            routes all ranks are equally far.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

@@ -10,7 +10,13 @@ import typer
 from tutti.cli.console import out, remark
 
 if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
     from tutti.papers import Exhibit, ExhibitResult, Paper
+
+_SHOWN = 16
+"""Rows of a table that are printed; the file has them all."""
 
 
 def paper(
@@ -33,7 +39,7 @@ def paper(
     Examples:
       tutti paper
       tutti paper recursive-multiplying
-      tutti paper recursive-multiplying --figure 9 --figure 18 --table 2
+      tutti paper recursive-multiplying --figure 20 --figure 21
     """
     from tutti.papers import find_paper, papers
 
@@ -76,18 +82,33 @@ def _chosen(paper: Paper, figures: list[int], tables: list[int]) -> list[tuple[s
 
 
 def _report(label: str, result: ExhibitResult, folder: Path) -> None:
-    import polars as pl
-
     stem = label.replace(" ", "_")
     result.frame.write_csv(folder / f"{stem}.csv")
     console = out()
-    with pl.Config(tbl_width_chars=console.width, tbl_rows=40, tbl_hide_dataframe_shape=True):
-        console.print(str(result.frame), markup=False)
-        if result.published is not None:
-            result.published.write_csv(folder / f"{stem}_published.csv")
-            console.print("published:")
-            console.print(str(result.published), markup=False)
+    console.print(_table(result.frame, f"{label}: ours"))
+    if result.published is not None:
+        result.published.write_csv(folder / f"{stem}_published.csv")
+        console.print(_table(result.published, f"{label}: published beside ours"))
     for line in (f"source: {result.source}", *result.notes):
         console.print(line, markup=False)
     for file in (*result.figures, folder / f"{stem}.csv"):
-        console.print(f"wrote {file}", markup=False)
+        console.print(f"wrote {file}", markup=False, soft_wrap=True)
+
+
+def _table(frame: pl.DataFrame, title: str) -> Table:
+    """The first rows of a frame; nothing in them is cut off."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", caption_justify="left")
+    for name, dtype in frame.schema.items():
+        table.add_column(name, justify="right" if dtype.is_numeric() else "left", overflow="fold")
+    for row in frame.head(_SHOWN).iter_rows():
+        table.add_row(*(f"{cell:.4g}" if _long(cell) else str(cell) for cell in row))
+    if frame.height > _SHOWN:
+        table.caption = f"and {frame.height - _SHOWN} more rows in the file"
+    return table
+
+
+def _long(cell: object) -> bool:
+    """Whether a number has more digits than anybody reads."""
+    return isinstance(cell, float) and cell != round(cell, 1)

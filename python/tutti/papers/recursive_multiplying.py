@@ -1,10 +1,9 @@
 """Ruefenacht, Bull and Booth 2017: recursive multiplying, all_reduce by message pipelining.
 
 The figures that come from models and from the paper's simulator: 3, 4 and 17 to 23. What the paper
-measured on its machine (Figs 8 to 16, Table 2) needs congestion and a live machine and is not here.
+measured on its machine (Figs 8 to 16, Table 2) needs congestion or a live machine and is not here.
 
-The conversion of the paper that this was made from has captions and text but no pictures: what is said
-to be published was read there, and nothing was read off a curve.
+What is given as published stands in the paper's text and captions; nothing was read off a curve.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from tutti.simulate import Run
 
 CITATION = (
-    "M. Ruefenacht, M. Bull, S. Booth, Generalisation of recursive doubling for AllReduce: Now with "
-    "simulation, Parallel Computing 69 (2017)"
+    "M. Ruefenacht, M. Bull, S. Booth, Generalisation of recursive doubling for AllReduce: Now "
+    "with simulation, Parallel Computing 69 (2017)"
 )
 
 SIZE = "8 B"
@@ -40,112 +39,148 @@ WIDTHS_OF_FIGURE_4 = range(1, 17)
 """b, the messages that overlap in a stage."""
 
 
+Ask = tuple[str, int]
+"""A schedule's notation and its number of ranks."""
+Runs = dict[Ask, "Run"]
+
+
 @dataclass(frozen=True)
 class Claim:
     """Something that the paper says of a figure.
 
     Attributes:
-        quantity: What is claimed, in words.
-        published: The value, in nanoseconds unless the quantity says otherwise.
-        reading: "about", "at most" or "exactly".
+        quantity: What is claimed, with its unit and how it is meant.
+        published: The value.
         where: Section or caption.
-        ours: From the runs of the figure, by schedule.
+        ours: From the runs of the figure.
     """
 
     quantity: str
     published: float
-    reading: str
     where: str
-    ours: Callable[[dict[str, Run]], float]
+    ours: Callable[[Runs], float]
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A timeline figure: one schedule on the paper's simulated machine, and others to compare it with."""
+    """A timeline: a schedule on the paper's simulated machine, and others to compare it with."""
 
-    schedule: str
-    ranks: int
+    shown: Ask
     title: str
     claims: tuple[Claim, ...] = ()
-    beside: tuple[str, ...] = ()
+    beside: tuple[Ask, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-SPLIT = "recursive_multiplying:c6m2,a2,a2,e6m2"
-MERGE_1 = "recursive_multiplying:m1g2a3,n1g3a2"
-MERGE_3 = "recursive_multiplying:m3g2a2,n3g2a2"
-DOUBLING_8 = "recursive_multiplying:a2,a2,a2"
-PIPELINED_8 = "recursive_multiplying:a8"
+DOUBLING_8 = ("recursive_multiplying:a2,a2,a2", 8)
+PIPELINED_8 = ("recursive_multiplying:a8", 8)
+SPLIT = ("recursive_multiplying:c6m2,a2,a2,e6m2", 7)
+MERGE_1 = ("recursive_multiplying:m1g2a3,n1g3a2", 7)
+MERGE_3 = ("recursive_multiplying:m3g2a2,n3g2a2", 7)
+ELIMINATION_6 = ("elimination", 6)
+ELIMINATION_7 = ("elimination", 7)
 
 
-def _skew(name: str) -> Callable[[dict[str, Run]], float]:
-    return lambda runs: runs[name].finish_skew_ps / 1000
+def _skew(ask: Ask) -> Callable[[Runs], float]:
+    return lambda runs: runs[ask].finish_skew_ps / 1000
 
 
-def _gain(slow: str, fast: str) -> Callable[[dict[str, Run]], float]:
+def _skew_with_puts(ask: Ask) -> Callable[[Runs], float]:
+    """The skew when a rank is done only once its last message has arrived."""
+
+    def skew(runs: Runs) -> float:
+        done = list(runs[ask].finish_ps)
+        for source, arrival in runs[ask].messages_frame.select("source", "arrival_ps").iter_rows():
+            done[source] = max(done[source], arrival)
+        return (max(done) - min(done)) / 1000
+
+    return skew
+
+
+def _gain(slow: Ask, fast: Ask) -> Callable[[Runs], float]:
     return lambda runs: (runs[slow].completion_ps - runs[fast].completion_ps) / 1000
 
 
+def _ratio(this: Ask, that: Ask) -> Callable[[Runs], float]:
+    return lambda runs: runs[this].completion_ps / runs[that].completion_ps
+
+
+def _merged(ask: Ask, skew_ns: float) -> tuple[Claim, ...]:
+    gain = "faster than splitting, ns (published: about)"
+    return (
+        Claim("skew at the finish, ns (published: within)", skew_ns, "section 6.3", _skew(ask)),
+        Claim(gain, 1000, "section 6.3", _gain(SPLIT, ask)),
+    )
+
+
 SIMULATED: dict[int, Simulated] = {
-    18: Simulated(DOUBLING_8, 8, "recursive doubling (a2,a2,a2) on 8 ranks: nothing overlaps"),
+    18: Simulated(DOUBLING_8, "recursive doubling (a2,a2,a2) on 8 ranks: nothing overlaps"),
     19: Simulated(
         PIPELINED_8,
-        8,
         "a single 8-way stage (a8) on 8 ranks: everything overlaps",
         (
             Claim(
-                "faster than a2,a2,a2 by (ns); the paper says only: significantly",
-                0,
-                "more than",
+                "a8 over a2,a2,a2, time (published: significantly below 1)",
+                1,
                 "section 6.2",
-                _gain(DOUBLING_8, PIPELINED_8),
+                _ratio(PIPELINED_8, DOUBLING_8),
             ),
         ),
-        (DOUBLING_8,),
+        beside=(DOUBLING_8,),
     ),
     20: Simulated(
         SPLIT,
-        7,
         "splitting (c6m2,a2,a2,e6m2) on 7 ranks: skew from the collapse",
-        (Claim("skew at the finish (ns)", 700, "about", "section 6.3", _skew(SPLIT)),),
+        (
+            Claim("skew at the finish, ns (published: about)", 700, "section 6.3", _skew(SPLIT)),
+            Claim(
+                "the same, a rank being done when its last message has arrived",
+                700,
+                "section 6.3",
+                _skew_with_puts(SPLIT),
+            ),
+        ),
         notes=(
-            "The skew is one collapse: a message of 603.2 ns and a fold of 10 ns, less what the "
-            "expanding rank spends on sending; the paper's 700 ns is read off its figure.",
+            """In our model a rank that has nothing to receive is done as soon as its last \
+message is issued, 103.2 ns after it began: rank 1 is done 1000 ns before rank 4. Where a put keeps \
+its rank until it has arrived, the skew is one collapse, 603.2 ns. The paper gives about 700 ns and \
+does not say which it is.""",
         ),
     ),
     21: Simulated(
-        MERGE_1,
-        7,
-        "merging (m1g2a3,n1g3a2) on 7 ranks",
-        (
-            Claim("skew at the finish (ns)", 100, "within", "section 6.3", _skew(MERGE_1)),
-            Claim(
-                "faster than splitting by (ns)", 1000, "about", "section 6.3", _gain(SPLIT, MERGE_1)
-            ),
-        ),
-        (SPLIT,),
+        MERGE_1, "merging (m1g2a3,n1g3a2) on 7 ranks", _merged(MERGE_1, 100), beside=(SPLIT,)
     ),
     22: Simulated(
-        MERGE_3,
-        7,
-        "merging (m3g2a2,n3g2a2) on 7 ranks",
+        MERGE_3, "merging (m3g2a2,n3g2a2) on 7 ranks", _merged(MERGE_3, 200), beside=(SPLIT,)
+    ),
+    23: Simulated(
+        ELIMINATION_6,
+        "3-2 elimination on 6 ranks",
         (
-            Claim("skew at the finish (ns)", 200, "within", "section 6.3", _skew(MERGE_3)),
             Claim(
-                "faster than splitting by (ns)", 1000, "about", "section 6.3", _gain(SPLIT, MERGE_3)
+                "rounds of recursive doubling that it takes (published: ceil(log2 6))",
+                3,
+                "section 6.4",
+                lambda runs: 3 * _ratio(ELIMINATION_6, DOUBLING_8)(runs),
+            ),
+            Claim(
+                "on 7 ranks, time over that of splitting (published: near 1)",
+                1,
+                "section 6.4",
+                _ratio(ELIMINATION_7, SPLIT),
             ),
         ),
-        (SPLIT,),
+        beside=(DOUBLING_8, ELIMINATION_7, SPLIT),
+        notes=("A round is a third of a2,a2,a2 on 8 ranks: one message and one fold.",),
     ),
-    23: Simulated("elimination", 6, "3-2 elimination on 6 ranks"),
 }
 
 
 def _machine() -> Platform:
     """Section 6.2: latency 500 ns, pipeline latency 100 ns, 0.4 ns/B, compute tasks of 10 ns."""
-    from tutti.platforms import platform
+    import tutti
 
-    return platform("paper_simulator")
+    return tutti.load_platform("paper_simulator")
 
 
 def _figure_3(folder: Path) -> ExhibitResult:
@@ -159,7 +194,9 @@ def _figure_3(folder: Path) -> ExhibitResult:
     for ratio in RATIOS:
         best = b_opt(alpha_p=f"{ratio} us", alpha_r="1 us")
         times = {b: time_of_uniform_stages(f"{ratio} us", "1 us", b, 1024) for b in range(1, 33)}
-        rows.append({"ratio": ratio, "b_opt": best, "best_whole_b": min(times, key=times.__getitem__)})
+        rows.append(
+            {"ratio": ratio, "b_opt": best, "best_whole_b": min(times, key=times.__getitem__)}
+        )
     frame = pl.DataFrame(rows)
     published = _beside(
         [
@@ -174,7 +211,9 @@ def _figure_3(folder: Path) -> ExhibitResult:
         y="b_opt (messages that overlap in a stage)",
         points={"best whole b": (frame["ratio"], frame["best_whole_b"])},
     )
-    source = "equation (5) and Fig. 3; the values are derived from the equation, not read off the figure"
+    source = (
+        "equation (5) and Fig. 3; the values are derived from the equation, not read off the figure"
+    )
     return ExhibitResult(frame=frame, published=published, source=source, figures=(drawn,))
 
 
@@ -197,11 +236,18 @@ def _figure_4(folder: Path) -> ExhibitResult:
             for b in WIDTHS_OF_FIGURE_4
         ]
     )
-    best = frame.sort("time_us").group_by("ranks", maintain_order=True).first()["b"].unique().to_list()
+    best = (
+        frame.sort("time_us").group_by("ranks", maintain_order=True).first()["b"].unique().to_list()
+    )
     published = _beside(
         [
             ("best whole b, the same for every N", 4, "caption and equation (5): 3.97", best[0]),
-            ("rank counts with another best b", 0, "only the ratio matters (section 3)", len(best) - 1),
+            (
+                "rank counts with another best b",
+                0,
+                "only the ratio matters (section 3)",
+                len(best) - 1,
+            ),
         ]
     )
     lines = {
@@ -226,12 +272,14 @@ def _figure_17(folder: Path) -> ExhibitResult:
     from collections import Counter
 
     import polars as pl
+
     import tutti
     from tutti.report import draw_program_graph
     from tutti.report.program_graph import program_graph
 
     schedule = tutti.schedule("recursive_multiplying:a3,a2", ranks=6)
-    kinds = Counter(kind for _, kind in program_graph(schedule).nodes(data="kind"))
+    graph = program_graph(schedule)
+    kinds = Counter(str(graph.nodes[task]["kind"]) for task in graph)
     frame = pl.DataFrame({"task": list(kinds), "count": list(kinds.values())}).sort("task")
     published = _beside(
         [
@@ -262,34 +310,33 @@ def _beside(rows: list[tuple[str, float, str, float]]) -> pl.DataFrame:
 def _simulated(number: int, folder: Path) -> ExhibitResult:
     """One of the timelines, Figs 18 to 23."""
     import polars as pl
+
     import tutti
     from tutti.report import draw_timeline
 
     figure = SIMULATED[number]
     machine = _machine()
     runs = {
-        name: tutti.simulate(
-            tutti.schedule(name, ranks=figure.ranks), machine, size=SIZE, datatype=DATATYPE
+        (name, ranks): tutti.simulate(
+            tutti.schedule(name, ranks=ranks), machine, size=SIZE, datatype=DATATYPE
         )
-        for name in (figure.schedule, *figure.beside)
+        for name, ranks in (figure.shown, *figure.beside)
     }
-    shown = runs[figure.schedule]
+    shown = runs[figure.shown]
     drawn = draw_timeline(folder / f"figure-{number}.svg", shown.timeline, shown.messages_frame)
     frame = pl.DataFrame(
         [
             {
                 "schedule": name,
-                "ranks": figure.ranks,
+                "ranks": ranks,
                 "completion_ns": run.completion_ps / 1000,
                 "finish_skew_ns": run.finish_skew_ps / 1000,
                 "messages": run.messages,
             }
-            for name, run in runs.items()
+            for (name, ranks), run in runs.items()
         ]
     )
-    claims = [
-        (f"{c.quantity}, {c.reading}", c.published, c.where, c.ours(runs)) for c in figure.claims
-    ]
+    claims = [(c.quantity, c.published, c.where, c.ours(runs)) for c in figure.claims]
     return ExhibitResult(
         frame=frame,
         published=_beside(claims) if claims else None,
@@ -300,9 +347,7 @@ def _simulated(number: int, folder: Path) -> ExhibitResult:
 
 
 def _exhibit(number: int) -> Exhibit:
-    return Exhibit(
-        title=SIMULATED[number].title, make=lambda folder: _simulated(number, folder)
-    )
+    return Exhibit(title=SIMULATED[number].title, make=lambda folder: _simulated(number, folder))
 
 
 PAPER = Paper(

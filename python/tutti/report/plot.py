@@ -17,7 +17,7 @@ from .quantity import format_size, rate_unit, size_ticks, time_unit
 from .timeline import Picture, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import polars as pl
     from matplotlib.axes import Axes
@@ -116,10 +116,10 @@ def draw_timeline(
 
 def plot_curves(
     path: str | Path,
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    lines: Mapping[str, tuple[Iterable[float], Iterable[float]]],
     x: str,
     y: str,
-    points: Mapping[str, tuple[Sequence[float], Sequence[float]]] | None = None,
+    points: Mapping[str, tuple[Iterable[float], Iterable[float]]] | None = None,
 ) -> Path:
     """Draws curves of a formula or of measurements.
 

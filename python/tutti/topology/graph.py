@@ -297,7 +297,9 @@ class Routes:
     @property
     def fingerprint(self) -> str:
         """Names the links and the rule: equal for equal machines, however they were built."""
-        text = repr((self._core, [(x.source, x.target, x.rate, x.latency) for x in self.topology.links]))
+        text = repr(
+            (self._core, [(x.source, x.target, x.rate, x.latency) for x in self.topology.links])
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def path(self, source: int, target: int) -> list[Link]:
