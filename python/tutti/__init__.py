@@ -17,7 +17,6 @@ from tutti.simulate import Run, compare, simulate
 
 if TYPE_CHECKING:
     from tutti.conditions import Conditions, Exponential, Fixed, Noise, Recorded, Uniform
-    from tutti.config.resolve import load_platform
     from tutti.platform import LogfP, LogGP, LogP, LoP, PipeliningPostal, Platform, Postal
     from tutti.topology import Topology
     from tutti.units import Length, Size, Time, TimePerByte
@@ -48,7 +47,6 @@ __all__ = [
     "algorithms",
     "compare",
     "errors",
-    "load_platform",
     "schedule",
     "simulate",
 ]
@@ -72,7 +70,6 @@ _LAZY = {
     "TimePerByte": "units",
     "Topology": "topology",
     "Uniform": "conditions",
-    "load_platform": "config.resolve",
 }
 """Where the names live whose modules take long to load."""
 

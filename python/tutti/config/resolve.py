@@ -161,28 +161,6 @@ def machine(platform: RawPlatform, model: str) -> Platform:
     return Platform(name=name, model=kinds[chosen.kind](**values))
 
 
-def load_platform(name: str, model: str | None = None) -> Platform:
-    """A machine that tutti brings along, or one from a file.
-
-    Args:
-        name: Its name, as `tutti platforms` lists them, or the path of a TOML file.
-        model: Which of its models; without it, its default.
-
-    Raises:
-        ConfigError: There is no such platform or model, or the file cannot be used.
-    """
-    found = find_platform(name, folder=Path())
-    chosen = model or found.default_model or next(iter(found.models))
-    if chosen not in found.models:
-        raise mistake(
-            f"{found.name} has no model `{chosen}`",
-            source=name,
-            expected=f"one of {', '.join(found.models)}",
-            hint=did_you_mean(chosen, list(found.models)),
-        )
-    return machine(found, chosen)
-
-
 def load_experiment(path: Path, overrides: dict[str, Any] | None = None) -> Experiment:
     """Reads and resolves an experiment file.
 

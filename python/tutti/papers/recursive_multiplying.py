@@ -142,9 +142,9 @@ SIMULATED: dict[int, Simulated] = {
         ),
         notes=(
             """In our model a rank that has nothing to receive is done as soon as its last \
-message is issued, 103.2 ns after it began: rank 1 is done 1000 ns before rank 4. Where a put keeps \
-its rank until it has arrived, the skew is one collapse, 603.2 ns. The paper gives about 700 ns and \
-does not say which it is.""",
+message is issued, 103.2 ns after it began: rank 1 is done 1000 ns before rank 4. Where a put \
+keeps its rank until it has arrived, the skew is one collapse, 603.2 ns. The paper gives about \
+700 ns and does not say which it is.""",
         ),
     ),
     21: Simulated(
@@ -178,9 +178,9 @@ does not say which it is.""",
 
 def _machine() -> Platform:
     """Section 6.2: latency 500 ns, pipeline latency 100 ns, 0.4 ns/B, compute tasks of 10 ns."""
-    import tutti
+    from tutti.platforms import platform
 
-    return tutti.load_platform("paper_simulator")
+    return platform("paper_simulator")
 
 
 def _figure_3(folder: Path) -> ExhibitResult:
@@ -205,7 +205,7 @@ def _figure_3(folder: Path) -> ExhibitResult:
         ]
     )
     drawn = plot_curves(
-        folder / "figure-3.svg",
+        folder / "figure_3.svg",
         {"b_opt, equation (5)": (frame["ratio"], frame["b_opt"])},
         x="alpha_p / alpha_r",
         y="b_opt (messages that overlap in a stage)",
@@ -256,7 +256,7 @@ def _figure_4(folder: Path) -> ExhibitResult:
         for part in [frame.filter(frame["ranks"] == n)]
     }
     drawn = plot_curves(
-        folder / "figure-4.svg", lines, x="b (messages that overlap in a stage)", y="time (us)"
+        folder / "figure_4.svg", lines, x="b (messages that overlap in a stage)", y="time (us)"
     )
     return ExhibitResult(
         frame=frame,
@@ -288,7 +288,7 @@ def _figure_17(folder: Path) -> ExhibitResult:
             ("compute tasks", 12, "derived: 6 x 2 stages", kinds["compute"]),
         ]
     )
-    drawn = draw_program_graph(folder / "figure-17.svg", schedule)
+    drawn = draw_program_graph(folder / "figure_17.svg", schedule)
     return ExhibitResult(
         frame=frame, published=published, source="Fig. 17 and its caption", figures=(drawn,)
     )
@@ -323,7 +323,7 @@ def _simulated(number: int, folder: Path) -> ExhibitResult:
         for name, ranks in (figure.shown, *figure.beside)
     }
     shown = runs[figure.shown]
-    drawn = draw_timeline(folder / f"figure-{number}.svg", shown.timeline, shown.messages_frame)
+    drawn = draw_timeline(folder / f"figure_{number}.svg", shown.timeline, shown.messages_frame)
     frame = pl.DataFrame(
         [
             {
