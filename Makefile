@@ -16,7 +16,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
-.PHONY: demo build test test-rust test-python browser bench papers validate check format lock clean help
+.PHONY: demo build test test-rust test-python browser bench papers validate check reference format lock clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
@@ -25,6 +25,7 @@ help:
 	@echo "make papers     every reproduced table and figure, beside the published values"
 	@echo "make validate   predictions against trusted sources"
 	@echo "make check      formatting, lints and types only"
+	@echo "make reference  write the reference pages from the code"
 	@echo "make format     format Rust and Python"
 	@echo "make clean      remove everything that was built"
 
@@ -90,6 +91,10 @@ test: check
 # Debian's Chromium, for the tests that open a report as a person would.
 browser:
 	@.ci/install-chromium
+
+# The pages and schemas that are written from the code.
+reference: build
+	$(BIN)/python scripts/generate_reference.py
 
 format: $(READY)
 	cargo fmt --all

@@ -27,7 +27,7 @@ class Kind(NamedTuple):
     """One entry of the reference: when an error of this kind is raised, and what helps."""
 
     when: str
-    hint: str
+    hint: str = ""
 
 
 class TuttiError(Exception):
@@ -192,9 +192,9 @@ class TextError(ScheduleError):
     """A text that is no schedule; ``line`` counts from 1."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "malformed": Kind("A line that cannot be read.", "the message says what was expected"),
+        "malformed": Kind("A line that cannot be read."),
         "duration": Kind("A duration that cannot be read.", 'write it like "1.5 us"'),
-        "refused": Kind("An op that the schedule cannot have.", "the message says why"),
+        "refused": Kind("An op that the schedule cannot have."),
         "missing_header": Kind("A header line is missing.", "it comes before the first rank"),
         "second_header": Kind("A header line is there twice.", "leave one of them out"),
         "rank_order": Kind("A rank stands after a higher one.", "put ranks in ascending order"),
@@ -210,15 +210,15 @@ class ModelError(TuttiError, ValueError):
     """A network model that does not exist, or parameters that make no model."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "unknown": Kind("No network model has that name.", "the message lists them"),
-        "unknown_parameter": Kind("The model has no such parameter.", "the message lists them"),
+        "unknown": Kind("No network model has that name."),
+        "unknown_parameter": Kind("The model has no such parameter."),
         "missing": Kind("A parameter without a default was not given.", "give it"),
         "given_twice": Kind("The same parameter more than once.", "leave one of them out"),
         "value": Kind(
             "The value is no quantity of the parameter's kind.", "write a number and a unit"
         ),
         "not_a_count": Kind("A count that is no whole number.", "write a whole number"),
-        "count_too_small": Kind("A count below what makes sense.", "the message names the least"),
+        "count_too_small": Kind("A count below what makes sense."),
         "takes_no_time": Kind(
             "Messages would take no time at all.", "give at least one of the parameters"
         ),
@@ -232,9 +232,9 @@ class NoiseError(TuttiError, ValueError):
     """A disturbance that cannot be: a distribution, or the speed of a rank."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "malformed": Kind("The text is no distribution.", "the message lists the forms"),
-        "unknown": Kind("No distribution has that name.", "the message lists them"),
-        "arguments": Kind("Too few or too many times.", "the message says how many"),
+        "malformed": Kind("The text is no distribution."),
+        "unknown": Kind("No distribution has that name."),
+        "arguments": Kind("Too few or too many times."),
         "value": Kind("An argument is no time.", "write a number and a unit"),
         "inverted": Kind("The bounds are the wrong way round.", "give the lower one first"),
         "no_samples": Kind("A recorded distribution without samples.", "give at least one"),
@@ -318,7 +318,6 @@ class ConfigError(TuttiError, ValueError):
     kinds: ClassVar[dict[str, Kind]] = {
         "invalid": Kind(
             "A value, or a key, that the configuration does not have.",
-            "the message names the key, what was given and what was expected",
         ),
     }
 
@@ -332,7 +331,7 @@ class VerificationError(TuttiError):
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
     kinds: ClassVar[dict[str, Kind]] = {
-        "shape": Kind("The schedule's shape contradicts itself.", "the message says how"),
+        "shape": Kind("The schedule's shape contradicts itself."),
         "too_large": Kind("More than the verifier can hold.", "verify it on fewer ranks"),
         "peer_outside": Kind("An op names a peer that is no rank.", "ranks count from 0"),
         "own_peer": Kind("A rank sends to itself or receives from itself.", "use a copy"),
@@ -413,7 +412,6 @@ class ReportError(TuttiError, ValueError):
         ),
         "choice": Kind(
             "A kind of drawing, or a format, that does not exist.",
-            "the message names those there are",
         ),
         "too_large": Kind(
             "More than can be drawn or held in a graph.", "fewer ranks, or an export as .dot"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -42,3 +43,18 @@ def test_exit_codes_are_those_documented() -> None:
         "FAILED": 3,
         "INTERRUPTED": 130,
     }
+
+
+def test_every_kind_has_its_anchor_in_the_reference() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
+    headings = {
+        line.removeprefix("### ").lower().replace(" ", "-")
+        for line in page.read_text("utf-8").splitlines()
+        if line.startswith("### ")
+    }
+    anchors = {
+        error("", kind=kind).anchor.partition("#")[2]
+        for error in errors.all_errors()
+        for kind in error.kinds
+    }
+    assert headings == anchors

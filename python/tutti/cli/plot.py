@@ -49,7 +49,7 @@ def plot(
     \b
     Examples:
       tutti plot out/demo/results.parquet
-      tutti plot out/demo/results.parquet --kind busbw --ranks 64 -o busbw.pdf
+      tutti plot out/demo/results.parquet --kind busbw --ranks 32 -o busbw.pdf
       tutti plot out/demo/results.csv --kind map
     """
     from tutti.cli.files import written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer.main
@@ -10,6 +11,7 @@ from pydantic_core import PydanticUndefined
 
 from tutti.cli.app import app
 from tutti.cli.schema import File, schema_text
+from tutti.errors import ExitCode, all_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +33,7 @@ def pages() -> dict[str, str]:
     return {
         "docs/reference/cli.md": cli_page(),
         "docs/reference/config.md": config_page(),
+        "docs/reference/errors.md": errors_page(),
         "schemas/experiment.schema.json": schema_text(File.EXPERIMENT),
         "schemas/platform.schema.json": schema_text(File.PLATFORM),
     }
@@ -46,6 +49,28 @@ def cli_page() -> str:
         rows = [_parameter(p) for p in command.params if p.name != "help"]
         if rows:
             parts.append("\n".join(["| parameter | meaning |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def errors_page() -> str:
+    """Every error: when it is raised, and what helps. Its headings are what `anchor` points at."""
+    codes = [f"| {code.value} | {code.name.lower()} |" for code in ExitCode]
+    intro = (
+        "Every mistake is one message: what is wrong, where, what was expected; then a hint. In "
+        "Python each class has the kind as `kind` and the values of its message as attributes; all "
+        "derive from `tutti.errors.TuttiError`."
+    )
+    parts = ["# Errors", _NOTE, intro, "\n".join(["| exit code | meaning |", "|---|---|", *codes])]
+    for error in all_errors():
+        if not error.kinds:
+            continue
+        bases = ", ".join(f"`{base.__name__}`" for base in error.__bases__)
+        text = inspect.cleandoc(error.__doc__ or "")
+        parts.append(f"## {error.__name__}")
+        parts.append(f"{text}\n\nA {bases}; exit code {error.exit_code.value}.")
+        for kind, entry in error.kinds.items():
+            hint = f" Hint: {entry.hint}." if entry.hint else ""
+            parts.append(f"### {error.__name__} {kind}\n\n{entry.when}{hint}")
     return "\n\n".join(parts) + "\n"
 
 
