@@ -88,9 +88,6 @@ _COMMENT = re.compile(r"[^#]*(?<!\S)#\s?(.*)$")
 _EXIT_CODE = re.compile(r"# exit code (\d+)")
 _BIN = Path(sys.executable).parent
 
-NOT_YET = ("tutti paper recursive-multiplying",)
-"""Commands that the pages promise and that fail until what they need is there."""
-
 WITH_PYTHON = [page for page in PAGES if blocks(page.read_text("utf-8"), "python")]
 WITH_COMMANDS = [
     page
@@ -138,7 +135,7 @@ def test_commands_of_a_page_run(page: Path, folder: Path) -> None:
     path = f"{_BIN}{os.pathsep}{os.environ['PATH']}"
     for block in blocks(page.read_text("utf-8"), "sh", "console"):
         for line, command in commands(block):
-            meant = _EXIT_CODE.search(f"{command} # exit code 2" if _promised(command) else command)
+            meant = _EXIT_CODE.search(command)
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", command],
                 cwd=folder,
@@ -149,10 +146,6 @@ def test_commands_of_a_page_run(page: Path, folder: Path) -> None:
             )
             said = f"{name(page)}:{line}: {command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
             assert done.returncode == (int(meant[1]) if meant else 0), said
-
-
-def _promised(command: str) -> bool:
-    return command.startswith(NOT_YET)
 
 
 @pytest.mark.usefixtures("folder")

@@ -294,18 +294,23 @@ impl Verification {
         }
     }
 
-    fn __repr__(&self) -> String {
-        let safe = if self.rendezvous_safe() {
-            "rendezvous-safe".to_owned()
-        } else {
-            format!("needs {} buffers per pair", self.buffering())
+    fn __str__(&self) -> String {
+        let bits = match self.reproducibility() {
+            "as the sequential sum" => "the bits of the sequential sum",
+            "same on all ranks" => "same bits on all ranks",
+            _ => "same bits from run to run",
         };
-        format!(
-            "<Verification: {} messages, {} reductions, bits {}, {safe}>",
-            self.messages(),
-            self.reductions(),
-            self.reproducibility()
-        )
+        let safe = match self.buffering() {
+            0 => "no buffers needed".to_owned(),
+            many => format!("{many} messages buffered per pair of ranks"),
+        };
+        format!("proved: right contributions, each once; {bits}; {safe}")
+    }
+
+    fn __repr__(&self) -> String {
+        let (messages, reductions) = (self.messages(), self.reductions());
+        let proved = self.__str__();
+        format!("<Verification: {proved}; {messages} messages, {reductions} reductions>")
     }
 }
 
