@@ -154,6 +154,51 @@ class Compute(Table):
     ]
 
 
+class Links(Table):
+    """The links of one kind, in each direction."""
+
+    rate: Annotated[PerByteParameter, Field(description="Bytes per time, in each direction.")]
+    latency: Annotated[TimeParameter, Field(description="From end to end of the link.")]
+
+
+class TopologyTable(Table):
+    """How the ranks are linked: a family with its links, or a graph from a file.
+
+    Every message then takes the latency of each link on its way longer, and its bytes as long as
+    the slowest link takes where that is longer than in the model. No message is in another's way.
+    """
+
+    build: Annotated[
+        str | None,
+        Field(default=None, description="A family, such as `torus:4x4` or `hierarchical:...`."),
+    ]
+    file: Annotated[
+        str | None,
+        Field(default=None, description="Instead, a GraphML or node-link JSON file."),
+    ]
+    links: Annotated[
+        list[Links],
+        Field(
+            default_factory=list,
+            description="For a family: its links, or one table for each level of a hierarchy.",
+        ),
+    ]
+    routing: Annotated[
+        Literal["shortest_path", "dimension_order"],
+        Field(default="shortest_path", description="Which way messages take."),
+    ]
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> TopologyTable:
+        if (self.build is None) == (self.file is None):
+            raise PydanticCustomError("topology", "expected either `build` or `file`")
+        if (self.build is None) == bool(self.links):
+            raise PydanticCustomError(
+                "topology", "expected `links` for a family, and none for a file, which has its own"
+            )
+        return self
+
+
 class RawPlatform(Table):
     """A machine: one or more models of its network, and what work costs on a rank."""
 
@@ -169,6 +214,10 @@ class RawPlatform(Table):
     ]
     compute: Annotated[
         Compute, Field(default_factory=Compute, description="What work on a rank costs.")
+    ]
+    topology: Annotated[
+        TopologyTable | None,
+        Field(default=None, description="How ranks are linked; without it all are equally far."),
     ]
 
     @model_validator(mode="after")
@@ -199,6 +248,9 @@ def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
         (f"models.{name}", model) for name, model in platform.models.items()
     ]
     tables.append(("compute", platform.compute))
+    if platform.topology is not None:
+        links = enumerate(platform.topology.links)
+        tables.extend((f"topology.links[{index}]", link) for index, link in links)
     for path, table in tables:
         for field, info in type(table).model_fields.items():
             value = getattr(table, field)

@@ -33,7 +33,16 @@ def load_platform(path: Path) -> RawPlatform:
     Raises:
         ConfigError: The file cannot be used.
     """
-    return validated(RawPlatform, read_toml(path), source=str(path))
+    return anchored(validated(RawPlatform, read_toml(path), source=str(path)), path.parent)
+
+
+def anchored(platform: RawPlatform, folder: Path) -> RawPlatform:
+    """The same platform with its topology's file as it can be opened: paths start from `folder`."""
+    topology = platform.topology
+    if topology is None or topology.file is None:
+        return platform
+    found = topology.model_copy(update={"file": str(folder / topology.file)})
+    return platform.model_copy(update={"topology": found})
 
 
 def find_platform(name: str, *, folder: Path, source: str = "platform") -> RawPlatform:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
 from tutti.config import raw as as_written
+from tutti.config.machine import machine
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.platform import numbers, written
-from tutti.config.presets import find_platform
+from tutti.config.presets import anchored, find_platform
 from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule, read_toml
 from tutti.config.validate import validated
 from tutti.datatypes import DATATYPES
@@ -20,8 +22,6 @@ from tutti.errors import TuttiError
 from tutti.units import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tutti.conditions import Conditions
     from tutti.config.platform import RawPlatform
     from tutti.platform import Platform
@@ -76,9 +76,13 @@ class Experiment:
         """The platform with the model that was chosen, for `tutti.simulate`.
 
         Raises:
-            ModelError: The model's numbers make no sense together.
+            ConfigError: Its numbers make no sense together, or there is no such topology.
         """
-        return machine(self.platform, self.model)
+        return self._machine
+
+    @cached_property
+    def _machine(self) -> Platform:
+        return machine(self.platform, self.model, source=self.source)
 
     def conditions(self) -> Conditions:
         """What gets in the way of a run, for `tutti.simulate`."""
@@ -101,8 +105,12 @@ class Experiment:
                 "source": f"inferred: {source}" if inferred else source,
             }
             for key, value, source, inferred in numbers(self.platform)
-            if key.startswith((prefix, "compute."))
+            if key.startswith((prefix, "compute.", "topology."))
         }
+        if self.platform.topology is not None:
+            table = self.platform.topology
+            value = table.build or table.file or ""
+            known["topology"] = {"value": value, "source": f"routes: {table.routing}"}
         return {
             "name": self.platform.name,
             "model": f"{self.platform.models[self.model].kind} ({self.model})",
@@ -120,12 +128,14 @@ class Experiment:
     @property
     def config_hash(self) -> str:
         """Names what was asked: equal for equal questions, whatever the file looks like."""
+        routes = self.machine().routes
         asked: dict[str, Any] = {
-            "platform": self.platform.model_dump(mode="json"),
+            "platform": self.platform.model_dump(mode="json", exclude={"topology"}),
+            "routes": routes.fingerprint if routes else None,
             "model": self.model,
             "collective": self.collective,
             "root": self.root,
-            "algorithms": self.algorithms,
+            "algorithms": [_content(notation) for notation in self.algorithms or ("all",)],
             "ranks": self.ranks,
             "sizes": [size.bytes for size in self.sizes],
             "datatype": self.datatype,
@@ -138,27 +148,6 @@ class Experiment:
         }
         text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def machine(platform: RawPlatform, model: str) -> Platform:
-    """A platform with one of its models, for `tutti.simulate`.
-
-    Raises:
-        ModelError: The model's numbers make no sense together.
-    """
-    from tutti.platform import MODELS, Platform
-
-    chosen = platform.models[model]
-    kinds = {known.model_fields["kind"].default: known for known in MODELS}
-    values = {
-        info.alias or name: written(getattr(table, name))
-        for table in (chosen, platform.compute)
-        for name, info in type(table).model_fields.items()
-        if name not in {"kind", "summary"}
-    }
-    default = platform.default_model or next(iter(platform.models))
-    name = platform.name if model == default else f"{platform.name}:{model}"
-    return Platform(name=name, model=kinds[chosen.kind](**values))
 
 
 def load_experiment(path: Path, overrides: dict[str, Any] | None = None) -> Experiment:
@@ -186,6 +175,8 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
     platform = raw.platform
     if isinstance(platform, str):
         platform = find_platform(platform, folder=folder, source=source)
+    else:
+        platform = anchored(platform, folder)
     collective = _collective(raw.collective, source)
     ranks = _ranks(raw.ranks, source)
     if not 0 <= raw.root < ranks[0]:
@@ -221,18 +212,27 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
 
 def _check_with_the_core(experiment: Experiment) -> None:
     """Lets the core refuse numbers that make no sense together."""
-    model = f"platform {experiment.platform.name}: models.{experiment.model}"
-    checks: list[tuple[str, Callable[[], object]]] = [
-        (model, lambda: experiment.machine().model.core),
-        ("noise", lambda: experiment.conditions().core(ranks=experiment.ranks[0], seed=0)),
-    ]
-    for key, check in checks:
-        try:
-            check()
-        except TuttiError as error:
-            raise mistake(
-                error.problem, source=experiment.source, key=key, hint=error.hint
-            ) from None
+    routes = experiment.machine().routes
+    most = experiment.ranks[-1]
+    if routes is not None and most > routes.topology.ranks:
+        raise mistake(
+            f"{most} ranks find no place in the platform's topology",
+            source=experiment.source,
+            key="ranks",
+            expected=f"at most {routes.topology.ranks}, as {routes.topology.name} has",
+        )
+    try:
+        experiment.conditions().core(ranks=experiment.ranks[0], seed=0)
+    except TuttiError as error:
+        source = experiment.source
+        raise mistake(error.problem, source=source, key="noise", hint=error.hint) from None
+
+
+def _content(notation: str) -> str:
+    """What an algorithm stands for in the hash: a file's schedule, wherever the file is."""
+    if notation.endswith(SCHEDULE_SUFFIX):
+        return read_schedule(Path(notation)).to_text()
+    return notation
 
 
 def _known(value: str, known: list[str], *, key: str, what: str, source: str) -> str:

@@ -84,7 +84,7 @@ def _explained(
         return refusal.problem, "", refusal.hint
     if kind == "missing":
         return f"`{key}` is missing", _description(owner, key), ""
-    if kind == "default_model":
+    if kind in {"default_model", "topology"}:
         return error["msg"], "", ""
     words = error["msg"].removeprefix("Input ")
     problem = _PROBLEMS.get(kind, words[:1].lower() + words[1:])

@@ -33,7 +33,9 @@ def platform(name: str | Path, *, model: str | None = None) -> Platform:
         ConfigError: there is no such platform or model, or its file cannot be used.
     """
     from tutti.config import find_platform
-    from tutti.config.resolve import chosen_model, machine
+    from tutti.config.machine import machine
+    from tutti.config.resolve import chosen_model
 
     found = find_platform(str(name), folder=Path())
-    return machine(found, chosen_model(found, model, source=str(name)))
+    source = str(name)
+    return machine(found, chosen_model(found, model, source=source), source=source)

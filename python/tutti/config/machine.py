@@ -1,0 +1,70 @@
+"""Platforms of files as `tutti.simulate` takes them: a model, local costs, and routes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tutti.config.mistakes import mistake
+from tutti.config.platform import written
+from tutti.errors import TuttiError
+
+if TYPE_CHECKING:
+    from tutti.config.platform import RawPlatform, TopologyTable
+    from tutti.platform import Platform
+    from tutti.topology import Routes, Topology
+
+
+def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
+    """A platform with one of its models.
+
+    Args:
+        platform: The platform as it is written.
+        model: The name of the model.
+        source: What errors call the file.
+
+    Raises:
+        ConfigError: The model's numbers make no sense together, or there is no such topology.
+    """
+    from tutti.platform import MODELS, Platform
+
+    chosen = platform.models[model]
+    kinds = {known.model_fields["kind"].default: known for known in MODELS}
+    values = {
+        info.alias or name: written(getattr(table, name))
+        for table in (chosen, platform.compute)
+        for name, info in type(table).model_fields.items()
+        if name not in {"kind", "summary"}
+    }
+    default = platform.default_model or next(iter(platform.models))
+    name = platform.name if model == default else f"{platform.name}:{model}"
+    try:
+        carried = kinds[chosen.kind](**values)
+        carried.core  # noqa: B018 - the core checks numbers together
+    except TuttiError as error:
+        key = f"platform {platform.name}: models.{model}"
+        raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+    return Platform(name=name, model=carried, routes=_routes(platform, source))
+
+
+def _routes(platform: RawPlatform, source: str) -> Routes | None:
+    table = platform.topology
+    if table is None:
+        return None
+    try:
+        return _topology(table).routes(table.routing)
+    except TuttiError as error:
+        key = f"platform {platform.name}: topology"
+        raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+
+
+def _topology(table: TopologyTable) -> Topology:
+    from tutti.topology import Topology
+
+    if table.build is None:
+        return Topology.read(str(table.file))
+    links: list[dict[str, Any]] = [
+        {"rate": written(link.rate), "latency": written(link.latency)} for link in table.links
+    ]
+    if len(links) == 1:
+        return Topology.build(table.build, **links[0])
+    return Topology.build(table.build, links=links)

@@ -1,0 +1,116 @@
+"""The topology of a platform file: built or read, and refused with the place of the mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tutti.config import Experiment, resolve
+from tutti.config.reader import parse_toml
+from tutti.errors import ConfigError
+
+EXPERIMENT = """
+collective = "all_reduce"
+algorithms = ["ring"]
+ranks = {ranks}
+sizes = "8 B"
+[platform]
+name = "mine"
+[platform.models.link]
+kind = "postal"
+alpha = "1 us"
+[platform.topology]
+{topology}
+"""
+LINK = 'links = [{ rate = "50 GB/s", latency = "300 ns" }]'
+
+
+def load(topology: str, *, ranks: str = "8", folder: Path = Path()) -> Experiment:
+    text = EXPERIMENT.format(ranks=ranks, topology=topology)
+    return resolve(parse_toml(text, source="e.toml"), source="e.toml", folder=folder)
+
+
+def refusal(topology: str, *, ranks: str = "8", folder: Path = Path()) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        load(topology, ranks=ranks, folder=folder)
+    assert str(caught.value).startswith("e.toml: ")
+    return caught.value
+
+
+def test_a_family_is_built() -> None:
+    routes = load(f'build = "torus:4x2"\n{LINK}').machine().routes
+    assert routes is not None
+    assert routes.topology.ranks == 8
+    assert str(routes.pair(0, 1).latency) == "300 ns"
+
+
+def test_each_level_can_have_its_own_links() -> None:
+    slow = LINK.replace("}]", '}, { rate = "5 GB/s", latency = "1 us" }]')
+    routes = load(f'build = "hierarchical:switch:4/switch:2"\n{slow}').machine().routes
+    assert routes is not None
+    assert routes.pair(0, 1).latency < routes.pair(0, 4).latency
+
+
+GRAPH = """{{"directed": false, "multigraph": false, "graph": {{}},
+ "nodes": [{{"id": 0}}, {{"id": 1}}, {{"id": 2}}, {{"id": 3}}],
+ "edges": [{edges}]}}"""
+EDGE = '{{"source": {}, "target": {}, "rate": "1 GB/s", "latency": "1 us"}}'
+
+
+def graph(*edges: tuple[int, int]) -> str:
+    return GRAPH.format(edges=", ".join(EDGE.format(*edge) for edge in edges))
+
+
+def test_a_graph_is_read_from_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "net.json").write_text(graph((0, 1), (1, 2), (2, 3)))
+    routes = load('file = "net.json"', ranks="4", folder=tmp_path).machine().routes
+    assert routes is not None
+    assert routes.pair(0, 3).hops == 3
+
+
+def test_the_hash_knows_the_graph_and_not_its_place(tmp_path: Path) -> None:
+    found = []
+    for name, last in (("a", 3), ("b", 3), ("c", 2)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "net.json").write_text(graph((0, 1), (1, 2), (2, 3), (0, last)))
+        found.append(load('file = "net.json"', ranks="4", folder=folder).config_hash)
+    assert found[0] == found[1]
+    assert found[0] != found[2]
+
+
+def test_a_disconnected_graph_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "net.json").write_text(graph((0, 1), (2, 3)))
+    error = refusal('file = "net.json"', ranks="4", folder=tmp_path)
+    assert error.key == "platform mine: topology"
+    assert "no way" in error.problem or "reach" in error.problem or "connect" in error.problem
+
+
+@pytest.mark.parametrize(
+    ("topology", "key", "said"),
+    [
+        (f'build = "taurus:4x4"\n{LINK}', "platform mine: topology", "taurus"),
+        (f'build = "torus:4x"\n{LINK}', "platform mine: topology", "torus"),
+        (f'build = "torus:4x4"\nfile = "net.json"\n{LINK}', "platform.topology", "either"),
+        ('build = "torus:4x4"', "platform.topology", "`links`"),
+        (f'file = "net.json"\n{LINK}', "platform.topology", "`links`"),
+        ('file = "none.json"', "platform mine: topology", "none.json"),
+        (
+            'build = "ring:8"\nlinks = [{ rate = "0 GB/s", latency = "1 us" }]',
+            "platform.topology.links[0].rate",
+            "zero",
+        ),
+        (f'build = "ring:8"\nrouting = "best"\n{LINK}', "platform.topology.routing", "best"),
+    ],
+)
+def test_a_bad_topology_is_told_where(topology: str, key: str, said: str) -> None:
+    error = refusal(topology)
+    assert error.key == key
+    assert said in str(error)
+
+
+def test_ranks_need_a_place() -> None:
+    error = refusal(f'build = "ring:4"\n{LINK}')
+    assert error.key == "ranks"
+    assert "at most 4" in str(error)
