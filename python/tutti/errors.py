@@ -388,6 +388,7 @@ class SimulationError(TuttiError):
             "The payload is divided into other chunks than the schedule's.",
             "lay the payload out for this schedule",
         ),
+        "stopped": Kind("The run was stopped before it was done.", "run it again"),
         "time_overflow": Kind("A run longer than time can count.", "check the units"),
     }
 

@@ -3,8 +3,13 @@
 mod common;
 
 use common::model;
+use std::sync::atomic::AtomicBool;
+
+use tutti_core::algorithm;
 use tutti_core::collective::Collective;
-use tutti_core::engine::{Conditions, EngineError, LocalCosts, Outcome, Simulation, Waiting};
+use tutti_core::engine::{
+    Conditions, EngineError, LocalCosts, Outcome, Silent, Simulation, Waiting,
+};
 use tutti_core::ids::RankId;
 use tutti_core::schedule::{ChunkRange, Explicit, Layout, Schedule, Slot};
 use tutti_core::units::{Bytes, Time};
@@ -80,4 +85,16 @@ fn a_payload_in_other_chunks_than_the_schedules_is_an_error() {
     builder.recv(RankId(1), RankId(0), Slot(1), ALL);
     let error = run(&builder.build().unwrap()).unwrap_err();
     assert_eq!(error, EngineError::WrongLayout { layout: 1, schedule: 4 });
+}
+
+#[test]
+fn a_run_that_somebody_stops_says_so() {
+    let schedule = algorithm::build("ring", Collective::AllReduce, 8).unwrap();
+    let model = model(&("logp", &[("L", "1 us"), ("o", "1 us"), ("g", "1 us")]));
+    let layout = Layout::of(schedule.shape(), Bytes(64), 8).unwrap();
+    let (costs, conditions) = (LocalCosts::FREE, Conditions::default());
+    let run = Simulation { schedule: &*schedule, layout, model: &model, costs, conditions };
+    let stopped = run.run_until(&AtomicBool::new(true), &mut Silent);
+    assert_eq!(stopped.unwrap_err(), EngineError::Stopped);
+    assert!(run.run_until(&AtomicBool::new(false), &mut Silent).is_ok());
 }

@@ -11,7 +11,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use rayon::prelude::*;
 use tutti_core::algorithm::critical_path;
-use tutti_core::engine::{self, EngineError, LocalCosts, Outcome, Routed, Simulation, Timeline};
+use tutti_core::engine::{
+    self, EngineError, LocalCosts, Outcome, Routed, Silent, Simulation, Timeline, TimelineProbe,
+};
 use tutti_core::ids::RankId;
 use tutti_core::network::{MessageModel, Model, closed_form};
 use tutti_core::results;
@@ -98,18 +100,18 @@ type Recorded = Result<(Outcome, Option<Timeline>), EngineError>;
 
 impl Case {
     /// Runs on the model itself, so that the engine is compiled for each.
-    fn run(&self, record: bool) -> Recorded {
+    fn run(&self, record: bool, stop: &AtomicBool) -> Recorded {
         match &self.model {
-            Model::Postal(model) => self.run_on(model, record),
-            Model::PipeliningPostal(model) => self.run_on(model, record),
-            Model::LogP(model) => self.run_on(model, record),
-            Model::LoP(model) => self.run_on(model, record),
-            Model::LogfP(model) => self.run_on(model, record),
-            Model::LogGP(model) => self.run_on(model, record),
+            Model::Postal(model) => self.run_on(model, record, stop),
+            Model::PipeliningPostal(model) => self.run_on(model, record, stop),
+            Model::LogP(model) => self.run_on(model, record, stop),
+            Model::LoP(model) => self.run_on(model, record, stop),
+            Model::LogfP(model) => self.run_on(model, record, stop),
+            Model::LogGP(model) => self.run_on(model, record, stop),
         }
     }
 
-    fn run_on<M: MessageModel>(&self, model: &M, record: bool) -> Recorded {
+    fn run_on<M: MessageModel>(&self, model: &M, record: bool, stop: &AtomicBool) -> Recorded {
         let ranks = &self.conditions.0;
         let disturbance: Option<&dyn engine::Disturbance> =
             if ranks.is_quiet() { None } else { Some(ranks) };
@@ -124,9 +126,11 @@ impl Case {
             conditions: engine::Conditions { disturbance, distance },
         };
         if record {
-            simulation.run_recorded().map(|(outcome, timeline)| (outcome, Some(timeline)))
+            let mut probe = TimelineProbe::default();
+            let outcome = simulation.run_until(stop, &mut probe)?;
+            Ok((outcome, Some(probe.into_timeline())))
         } else {
-            simulation.run().map(|outcome| (outcome, None))
+            simulation.run_until(stop, &mut Silent).map(|outcome| (outcome, None))
         }
     }
 }
@@ -247,7 +251,20 @@ pub(crate) fn busbw(collective: &str, ranks: u32, size: u64, completion_ps: u64)
 #[pyfunction]
 #[pyo3(signature = (case, *, record=false))]
 pub(crate) fn simulate(py: Python<'_>, case: &Case, record: bool) -> PyResult<Run> {
-    let (outcome, timeline) = py.detach(|| case.run(record)).or_raise()?;
+    let stop = &AtomicBool::new(false);
+    let (outcome, timeline) = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::sync_channel(1);
+            scope.spawn(move || sender.send(case.run(record, stop)));
+            loop {
+                match receiver.recv_timeout(LOOK) {
+                    Ok(recorded) => return recorded.or_raise(),
+                    Err(_) => Python::attach(|py| py.check_signals())
+                        .inspect_err(|_| stop.store(true, Ordering::Relaxed))?,
+                }
+            }
+        })
+    })?;
     Ok(Run { outcome, timeline })
 }
 
@@ -289,7 +306,7 @@ fn run_all(cases: &[Case], stop: &AtomicBool, sender: mpsc::Sender<Heard>) {
     cases.par_iter().enumerate().for_each_with(sender, |sender, (index, case)| {
         if !stop.load(Ordering::Relaxed) {
             // The receiver is gone only when it has stopped everything.
-            _ = sender.send((index, case.run(false).map(|(outcome, _)| outcome)));
+            _ = sender.send((index, case.run(false, stop).map(|(outcome, _)| outcome)));
         }
     });
 }

@@ -192,6 +192,7 @@ refusal! { EngineError as "SimulationError" {
     NoSuchRank { sender, step, receiver, ranks } => "no_such_rank",
     NothingMoved {} => "nothing_moved",
     WrongLayout { layout, schedule } => "wrong_layout",
+    Stopped {} => "stopped",
     TimeOverflow { rank } => "time_overflow",
 }}
 

@@ -44,6 +44,9 @@ pub enum EngineError {
     /// Chunks of the payload that are not the schedule's.
     #[error("the payload is laid out in {layout} chunks but the schedule has {schedule}")]
     WrongLayout { layout: u32, schedule: u32 },
+    /// Somebody stopped it.
+    #[error("the simulation was stopped before it was done")]
+    Stopped,
     /// Longer than time can count.
     #[error("{rank} would finish later than the latest time there is (about 213 days)")]
     TimeOverflow { rank: RankId },

@@ -68,13 +68,6 @@ impl<'a, M: MessageModel, P: Probe> Executor<'a, M, P> {
         }
     }
 
-    /// Lets every rank run until it waits or is done.
-    pub(super) fn start_all(&mut self) {
-        for rank in 0..self.simulation.schedule.shape().ranks {
-            self.advance(RankId(rank));
-        }
-    }
-
     /// A rank whose mailbox may hold all that its step waits for.
     pub(super) fn next_ready(&mut self) -> Option<RankId> {
         self.ready.pop_front()
@@ -90,7 +83,7 @@ impl<'a, M: MessageModel, P: Probe> Executor<'a, M, P> {
     }
 
     /// Runs a rank from the start of its next step until it waits or is done.
-    fn advance(&mut self, rank: RankId) {
+    pub(super) fn advance(&mut self, rank: RankId) {
         while self.ranks[rank.index()].step < self.ranks[rank.index()].steps {
             self.load_step(rank);
             self.begin_step(rank);

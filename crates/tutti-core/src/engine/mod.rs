@@ -25,6 +25,9 @@ pub use error::{EngineError, Waiting};
 pub use probe::{Probe, Silent, TimelineProbe};
 pub use record::{Activity, MessageRecord, Outcome, Span, Timeline};
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::ids::RankId;
 use crate::network::MessageModel;
 use crate::schedule::{Layout, Schedule};
 use executor::Executor;
@@ -69,11 +72,31 @@ impl<M: MessageModel> Simulation<'_, M> {
     /// # Errors
     /// As [`Simulation::run`].
     pub fn run_with<P: Probe>(&self, probe: &mut P) -> Result<Outcome, EngineError> {
+        self.run_until(&AtomicBool::new(false), probe)
+    }
+
+    /// Runs to the end, or until somebody sets `stop`.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`], and when it was stopped.
+    pub fn run_until<P: Probe>(
+        &self,
+        stop: &AtomicBool,
+        probe: &mut P,
+    ) -> Result<Outcome, EngineError> {
         self.check_layout()?;
         let mut executor = Executor::new(self, probe);
-        executor.start_all();
+        for rank in (0..self.schedule.shape().ranks).map(RankId) {
+            executor.advance(rank);
+            if stop.load(Ordering::Relaxed) {
+                return Err(EngineError::Stopped);
+            }
+        }
         while let Some(rank) = executor.next_ready() {
             executor.resume(rank);
+            if stop.load(Ordering::Relaxed) {
+                return Err(EngineError::Stopped);
+            }
         }
         executor.finish()
     }
