@@ -1,10 +1,10 @@
-//! How fast the engine and the verifier are, as a table: `cargo bench --bench spine [-- CASE ...]`.
+//! How fast the engine and the verifier are: `cargo bench --bench spine [-- PART OF A NAME ...]`.
 //!
-//! Each case runs several times in a process of its own, so that its peak memory is its own; shown are
-//! the median, fastest and slowest time. Nothing here passes or fails.
-#![expect(clippy::print_stdout, reason = "prints a table")]
+//! Each case runs several times in a process of its own, so that its peak memory is its own. Written is a
+//! line per run: case, aim, run, messages, seconds, peak MiB, with tabs between; `benchmarks/run.py` makes
+//! a table of it. Nothing here passes or fails.
+#![expect(clippy::print_stdout, reason = "its output is data")]
 #![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
-#![expect(clippy::cast_precision_loss, reason = "figures for people")]
 
 use std::process::Command;
 use std::time::Instant;
@@ -147,30 +147,17 @@ fn peak_mib() -> f64 {
     kib.unwrap_or(f64::NAN) / 1024.0
 }
 
+/// One line per run; the first, which warms up, has none.
 fn measure(case: &Case) {
-    let mut seconds = Vec::new();
-    let mut count = 0;
     for run in 0..=case.runs {
         let begin = Instant::now();
-        count = (case.work)();
-        // The first run warms up.
+        let messages = (case.work)();
+        let seconds = begin.elapsed().as_secs_f64();
         if run > 0 {
-            seconds.push(begin.elapsed().as_secs_f64());
+            let Case { name, aim, .. } = case;
+            println!("{name}\t{aim}\t{run}\t{messages}\t{seconds}\t{:.1}", peak_mib());
         }
     }
-    seconds.sort_by(f64::total_cmp);
-    let median = seconds[seconds.len() / 2];
-    println!("{}", case.name);
-    println!(
-        "    {:>12.4} s median ({:.4} .. {:.4}, {} runs)  {:>9.2} M/s  {:>7.0} MiB   aim: {}",
-        median,
-        seconds[0],
-        seconds[seconds.len() - 1],
-        case.runs,
-        count as f64 / median / 1e6,
-        peak_mib(),
-        case.aim,
-    );
 }
 
 fn main() {

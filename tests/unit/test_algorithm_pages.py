@@ -1,0 +1,155 @@
+"""What the algorithms' pages in docs/models say: messages, bytes, and which bits are the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tutti
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RANKS = (2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24)
+MACHINE = tutti.Platform(name="any", model=tutti.Postal(alpha="1 us"))
+
+
+def whole(messages: int, n: int) -> tuple[int, int]:
+    """Messages that carry the whole payload each."""
+    return messages, n * messages
+
+
+def powers(n: int) -> tuple[int, int, int]:
+    """f and P = 2^f, the largest power of two that is at most n, and r = n - P."""
+    f = n.bit_length() - 1
+    return f, 1 << f, n - (1 << f)
+
+
+def doubling(n: int) -> tuple[int, int]:
+    f, p, r = powers(n)
+    return whole(f * p + 2 * r, n)
+
+
+def three_two(n: int) -> tuple[int, int]:
+    f, p, r = powers(n)
+    return whole(f * p + 3 * r if 2 * r <= p else (f + 1) * p + r, n)
+
+
+def overlapping(n: int) -> tuple[int, int]:
+    f, _, r = powers(n)
+    return whole(sum(2**z * ((n >> z) + (n >> z) % 2) for z in range(f)) + r, n)
+
+
+def halving_doubling(n: int) -> tuple[int, int]:
+    f, p, r = powers(n)
+    return 2 * f * p + 2 * r, 2 * n * (n - 1)
+
+
+def crossings(n: int, radix: int) -> tuple[int, int]:
+    """Every shard crosses a level of the tree for each digit of its rank that is not zero."""
+
+    def digits(rank: int) -> int:
+        return (rank % radix > 0) + digits(rank // radix) if rank else 0
+
+    return n - 1, sum(digits(rank) for rank in range(n))
+
+
+# Messages of all ranks, and their bytes in n-ths of the size, on n ranks.
+COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
+    ("ring", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
+    ("ring", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("ring", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("recursive_doubling", "all_reduce"): doubling,
+    ("recursive_doubling", "all_gather"): lambda n: (powers(n)[0] * n, n * (n - 1)),
+    ("recursive_halving_doubling", "all_reduce"): halving_doubling,
+    ("recursive_halving_doubling", "all_gather"): lambda n: (powers(n)[0] * n, n * (n - 1)),
+    ("recursive_halving_doubling", "reduce_scatter"): lambda n: (powers(n)[0] * n, n * (n - 1)),
+    ("elimination", "all_reduce"): three_two,
+    ("elimination:3-2_overlapping", "all_reduce"): overlapping,
+    ("elimination:2-1", "all_reduce"): doubling,
+    ("direct", "all_reduce"): lambda n: whole(n * (n - 1), n),
+    ("direct:two_step", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
+    ("direct", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("direct", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("direct", "broadcast"): lambda n: whole(n - 1, n),
+    ("direct", "gather"): lambda n: (n - 1, n - 1),
+    ("binomial", "broadcast"): lambda n: whole(n - 1, n),
+    ("binomial", "all_reduce"): lambda n: whole(2 * (n - 1), n),
+    ("binomial", "scatter"): lambda n: crossings(n, 2),
+    ("knomial", "reduce"): lambda n: whole(n - 1, n),
+    ("knomial:3", "gather"): lambda n: crossings(n, 3),
+    ("hierarchical_leader", "all_reduce"): lambda n: whole(2 * (n - 1), n),
+}
+
+EVERY = (True, True, True)
+ORDERED = (True, True, False)
+SAME = (True, False, False)
+
+# Same on all ranks, in rank order, as the sequential sum.
+CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
+    ("ring", "all_reduce"): lambda n: (True, False, n == 2),
+    ("ring", "reduce_scatter"): lambda n: (True, False, n == 2),
+    ("recursive_doubling", "all_reduce"): lambda n: (True, True, n <= 3),
+    ("recursive_halving_doubling", "all_reduce"): lambda n: (True, True, n <= 3),
+    ("recursive_halving_doubling", "reduce_scatter"): lambda n: (True, n == 2, n == 2),
+    ("elimination", "all_reduce"): lambda n: (True, True, n <= 3),
+    ("elimination:3-2_overlapping", "all_reduce"): lambda n: (True, True, n <= 3),
+    ("direct", "all_reduce"): lambda _: EVERY,
+    ("direct:two_step", "all_reduce"): lambda _: EVERY,
+    ("direct", "reduce_scatter"): lambda _: EVERY,
+    ("direct", "reduce"): lambda _: EVERY,
+    ("binomial", "all_reduce"): lambda n: (True, True, n <= 3),
+    ("knomial", "all_reduce"): lambda n: (True, True, n <= 5),
+    ("knomial:3", "reduce"): lambda n: (True, True, n <= 4),
+    ("hierarchical", "all_reduce"): lambda _: SAME,
+    ("hierarchical_leader", "all_reduce"): lambda _: ORDERED,
+}
+
+NOTATIONS = {
+    "a6": EVERY,
+    "c3m3,a4,e3m3": EVERY,
+    "a3,a2": ORDERED,
+    "c6m2,a2,a2,e6m2": ORDERED,
+    "m1g2a3,n1g3a2": ORDERED,
+    "m3g2a2,n3g2a2": SAME,
+}
+
+
+def laid_out(notation: str, collective: str) -> list[tutti.Schedule]:
+    """The schedules for the rank counts that it claims."""
+    found = []
+    for ranks in RANKS:
+        try:
+            found.append(tutti.schedule(notation, collective=collective, ranks=ranks))
+        except tutti.errors.AlgorithmError:
+            continue
+    assert len(found) >= 4
+    return found
+
+
+@pytest.mark.parametrize(("notation", "collective"), COUNTS)
+def test_messages_and_bytes_are_those_of_the_page(notation: str, collective: str) -> None:
+    for schedule in laid_out(notation, collective):
+        n = schedule.ranks
+        messages, shards = COUNTS[notation, collective](n)
+        # Elements of a byte, so many that every number of chunks up to the ranks divides them.
+        size = n * 2520 * 16
+        run = tutti.simulate(schedule, MACHINE, size=tutti.Size(bytes=size), datatype="int8")
+        assert (run.messages, run.message_bytes) == (messages, shards * size // n), f"{n} ranks"
+
+
+@pytest.mark.parametrize(("notation", "collective"), CLASSES)
+def test_the_bits_are_those_of_the_page(notation: str, collective: str) -> None:
+    for schedule in laid_out(notation, collective):
+        proof = schedule.verify()
+        found = proof.same_on_all_ranks, proof.rank_order, proof.sequential
+        assert found == CLASSES[notation, collective](schedule.ranks), f"{schedule.ranks} ranks"
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_the_bits_of_recursive_multiplying(notation: str) -> None:
+    ranks = {"a6": 6, "c3m3,a4,e3m3": 6, "a3,a2": 6}.get(notation, 7)
+    name = f"recursive_multiplying:{notation}"
+    proof = tutti.schedule(name, collective="all_reduce", ranks=ranks).verify()
+    assert (proof.same_on_all_ranks, proof.rank_order, proof.sequential) == NOTATIONS[notation]
