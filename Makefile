@@ -36,6 +36,8 @@ $(BIN)/uv:
 	  || { echo "tutti needs Python >= 3.11; name one: make PYTHON=python3.12 ..." >&2; exit 2; }
 	@command -v cargo >/dev/null \
 	  || { echo "tutti needs a Rust toolchain: cargo is not on PATH" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || .ci/install python3-venv "Debian's Python has no venv of its own"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
@@ -90,7 +92,7 @@ test: check
 
 # Debian's Chromium, for the tests that open a report as a person would.
 browser:
-	@.ci/install-chromium
+	@command -v chromium >/dev/null || .ci/install chromium "The browser tests need Chromium"
 
 # The pages and schemas that are written from the code.
 reference: build

@@ -23,6 +23,16 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "out" / "browser"
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+"""Chromium opens the report and talks to nobody; Playwright gives it an empty profile."""
 LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
 
 
@@ -44,7 +54,7 @@ def browser() -> Iterator[Browser]:
     path = shutil.which("chromium")
     assert path, "Chromium is missing: `make browser` installs it"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=QUIET)
         yield browser
         browser.close()
 
