@@ -340,6 +340,26 @@ def schedule(
     return Schedule(_core.build_schedule(algorithm, collective, ranks, root=root))
 
 
+_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    # Ratios of alpha_p to alpha_r; bytes count like alpha_r, so long messages want pairs.
+    "recursive_multiplying": ("", "ratio=1", "ratio=2", "ratio=8", "ratio=16"),
+}
+"""What follows the colon when all algorithms are asked for; for others only the default."""
+
+
+def candidates(collective: str, ranks: int, *, root: int = 0) -> list[str]:
+    """The notations that are tried when all algorithms are asked for.
+
+    Some of them may choose the same schedule.
+    """
+    found = []
+    for entry in _core.algorithms():
+        if entry.claims(collective, ranks, root=root):
+            arguments = _ARGUMENTS.get(entry.name, ("",))
+            found += [f"{entry.name}:{a}" if a else entry.name for a in arguments]
+    return found
+
+
 def algorithms() -> list[_core.Algorithm]:
     """Every algorithm there is, with its summary, source, collectives and rank counts."""
     return _core.algorithms()

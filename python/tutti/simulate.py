@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti import _core
 from tutti.errors import AlgorithmError, LayoutError
-from tutti.schedule import Schedule, schedule
+from tutti.schedule import Schedule, candidates, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -255,24 +255,29 @@ def compare(
         "seed": seed,
     }
     shared = {
-        "collective": collective,
         "datatype": datatype,
         "model": platform.model.core.kind,
         "platform": platform.name,
         "config_hash": config_hash(asked),
     }
-    rows, cases = [], []
-    for plan, size, repetition in itertools.product(laid_out, payloads, range(repetitions)):
-        drawn = seed + repetition
-        case = make_case(
-            plan, platform, size=size, datatype=datatype, conditions=conditions, seed=drawn
+    points = list(itertools.product(laid_out, payloads, range(repetitions)))
+    cases = [
+        make_case(
+            chosen,
+            platform,
+            size=size,
+            datatype=datatype,
+            conditions=conditions,
+            seed=seed + repetition,
         )
-        cases.append(case)
-        rows.append(shared | _asked(plan, size) | {"repetition": repetition, "seed": drawn})
+        for chosen, size, repetition in points
+    ]
     measured = _measured(cases, threads, done)
     return measurement_frame(
-        row | _figures(row, case, figures)
-        for row, case, figures in zip(rows, cases, measured, strict=True)
+        shared
+        | {"repetition": repetition, "seed": seed + repetition}
+        | figures_of(case, chosen, size, figures)
+        for (chosen, size, repetition), case, figures in zip(points, cases, measured, strict=True)
     )
 
 
@@ -281,12 +286,12 @@ def _schedules(
 ) -> list[Schedule]:
     """The schedules that fit, by rank count, then in the order of the algorithms."""
     if algorithms is None:
-        return [
-            schedule(entry.name, collective=collective, ranks=count, root=root)
-            for count in ranks
-            for entry in _core.algorithms()
-            if entry.claims(collective, count, root=root)
-        ]
+        every: dict[tuple[int, str], Schedule] = {}
+        for count in ranks:
+            for notation in candidates(collective, count, root=root):
+                made = schedule(notation, collective=collective, ranks=count, root=root)
+                every.setdefault((count, made.name), made)
+        return list(every.values())
     found: list[Schedule] = []
     refused: dict[str, AlgorithmError] = {}
     for count, notation in itertools.product(ranks, algorithms):
@@ -299,11 +304,6 @@ def _schedules(
         if misfits and misfits[0] and all(misfits):
             raise misfits[0]
     return found
-
-
-def _asked(plan: Schedule, size: Size) -> dict[str, Any]:
-    family, name = plan.name.split(":", 1)[0], plan.name
-    return {"algorithm": family, "schedule": name, "ranks": plan.ranks, "size_bytes": size.bytes}
 
 
 def _measured(
@@ -327,15 +327,27 @@ def _measured(
     return (found[index] for index in range(len(cases)))
 
 
-def _figures(
-    row: dict[str, Any], case: _core.Case, figures: tuple[int, int, int]
+def figures_of(
+    case: _core.Case, laid_out: Schedule, size: Size, figures: tuple[int, int, int]
 ) -> dict[str, Any]:
+    """What was measured, and of what, under the names of :data:`tutti.results.MEASUREMENTS`.
+
+    Args:
+        case: what ran.
+        laid_out: its schedule.
+        size: its size.
+        figures: completion time in ps, messages, and bytes in all messages.
+    """
     time, messages, message_bytes = figures
-    size = row["size_bytes"]
     return {
+        "collective": laid_out.collective,
+        "algorithm": laid_out.name.split(":", 1)[0],
+        "schedule": laid_out.name,
+        "ranks": laid_out.ranks,
+        "size_bytes": size.bytes,
         "time_ps": time,
-        "algbw_bytes_per_s": _core.algbw(size, time),
-        "busbw_bytes_per_s": _core.busbw(row["collective"], row["ranks"], size, time),
+        "algbw_bytes_per_s": _core.algbw(size.bytes, time),
+        "busbw_bytes_per_s": _core.busbw(laid_out.collective, laid_out.ranks, size.bytes, time),
         "messages": messages,
         "message_bytes": message_bytes,
         "closed_form_ps": case.closed_form_ps(),

@@ -17,8 +17,8 @@ from tutti import _core
 from tutti.config.mistakes import mistake
 from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule
 from tutti.errors import AlgorithmError, VerificationError
-from tutti.schedule import Schedule, schedule
-from tutti.simulate import Run, make_case, simulate
+from tutti.schedule import Schedule, candidates, schedule
+from tutti.simulate import Run, figures_of, make_case, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +36,6 @@ __all__ = [
     "Plan",
     "Point",
     "Rows",
-    "candidates",
     "lay_out",
     "measure",
     "plan",
@@ -44,13 +43,6 @@ __all__ = [
     "proved",
     "run_once",
 ]
-
-_ARGUMENTS: dict[str, tuple[str, ...]] = {
-    # Ratios of alpha_p to alpha_r; bytes count like alpha_r, so long messages want pairs.
-    "recursive_multiplying": ("", "ratio=1", "ratio=2", "ratio=8", "ratio=16"),
-}
-"""What follows the colon when all algorithms are asked for; for others only the default."""
-
 
 _MOST_PROVED = 20_000_000
 """Messages; beyond it a proof takes longer than people wait for it."""
@@ -144,16 +136,6 @@ class Plan:
             conditions=self._conditions,
             seed=self.experiment.seed + point.repetition,
         )
-
-
-def candidates(collective: str, ranks: int, *, root: int = 0) -> list[str]:
-    """The notations that are tried when all algorithms are asked for."""
-    found = []
-    for entry in _core.algorithms():
-        if entry.claims(collective, ranks, root=root):
-            arguments = _ARGUMENTS.get(entry.name, ("",))
-            found += [f"{entry.name}:{a}" if a else entry.name for a in arguments]
-    return found
 
 
 def plan(experiment: Experiment) -> Plan:
@@ -305,27 +287,16 @@ class Rows:
     def _row(self, index: int) -> dict[str, Any]:
         experiment = self.plan.experiment
         point = self.plan.points[index]
-        time_ps, messages, message_bytes = self._finished[index]
-        ranks, size = point.case.schedule.ranks, point.size.bytes
         return {
-            "collective": experiment.collective,
-            "algorithm": point.case.algorithm,
-            "schedule": point.case.schedule.name,
-            "ranks": ranks,
-            "size_bytes": size,
             "datatype": experiment.datatype,
             "model": self.plan.machine.model.kind,
             "platform": self.plan.machine.name,
             "repetition": point.repetition,
             "seed": experiment.seed + point.repetition,
-            "time_ps": time_ps,
-            "algbw_bytes_per_s": _core.algbw(size, time_ps),
-            "busbw_bytes_per_s": _core.busbw(experiment.collective, ranks, size, time_ps),
-            "messages": messages,
-            "message_bytes": message_bytes,
-            "closed_form_ps": self.plan.core_case(point).closed_form_ps(),
             "config_hash": experiment.config_hash,
-        }
+        } | figures_of(
+            self.plan.core_case(point), point.case.schedule, point.size, self._finished[index]
+        )
 
 
 def measure(
