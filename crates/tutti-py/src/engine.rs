@@ -255,12 +255,17 @@ pub(crate) fn simulate(py: Python<'_>, case: &Case, record: bool) -> PyResult<Ru
     let (outcome, timeline) = py.detach(|| {
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel(1);
-            scope.spawn(move || sender.send(case.run(record, stop)));
+            // The receiver is gone only when it has stopped everything.
+            scope.spawn(move || _ = sender.send(case.run(record, stop)));
             loop {
                 match receiver.recv_timeout(LOOK) {
                     Ok(recorded) => return recorded.or_raise(),
-                    Err(_) => Python::attach(|py| py.check_signals())
+                    Err(mpsc::RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())
                         .inspect_err(|_| stop.store(true, Ordering::Relaxed))?,
+                    Err(mpsc::RecvTimeoutError::Disconnected) => {
+                        // The thread has panicked, and the end of the scope passes that on.
+                        return Err(pyo3::exceptions::PyRuntimeError::new_err("no result"));
+                    }
                 }
             }
         })
