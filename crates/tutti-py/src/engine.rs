@@ -29,7 +29,7 @@ use crate::topology::Routes;
 use crate::units::TimePerByte;
 
 /// How often a long computation looks whether Ctrl-C was pressed.
-const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
 /// Everything that a run depends on.
 #[pyclass(frozen, module = "tutti._core")]

@@ -1,6 +1,7 @@
 //! Schedules: their shape, and their steps one at a time.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use pyo3::prelude::*;
 use tutti_core::collective::Collective;
@@ -9,6 +10,7 @@ use tutti_core::schedule::{self, ChunkRange, Explicit, Message, Slot, Step, text
 use tutti_core::units::Time;
 
 use crate::algorithm::collective_named;
+use crate::engine::LOOK;
 use crate::errors::{OrRaise, refuse};
 
 /// A collective algorithm laid out for a number of ranks.
@@ -84,7 +86,8 @@ impl Schedule {
 
     /// Proves it right, or raises a `VerificationError` that says what is wrong.
     fn verify(&self, py: Python<'_>) -> PyResult<Verification> {
-        py.detach(|| schedule::verify(&*self.inner)).or_raise().map(Verification)
+        let schedule = Arc::clone(&self.inner);
+        heeding_signals(py, move || schedule::verify(&*schedule))?.or_raise().map(Verification)
     }
 
     /// The text form, every op on its line.
@@ -97,6 +100,27 @@ impl Schedule {
     fn from_text(py: Python<'_>, text: &str) -> PyResult<Schedule> {
         py.detach(|| text::read(text)).or_raise().map(Schedule::from)
     }
+}
+
+/// Runs a long computation, and ends early when Ctrl-C is pressed: nobody then waits for its thread.
+fn heeding_signals<T: Send + 'static>(
+    py: Python<'_>,
+    compute: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (done, result) = mpsc::channel();
+    let worker = thread::spawn(move || drop(done.send(compute())));
+    py.detach(move || {
+        loop {
+            match result.recv_timeout(LOOK) {
+                Ok(value) => return Ok(value),
+                Err(mpsc::RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())?,
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    let panic = worker.join().expect_err("it ended without an answer");
+                    std::panic::resume_unwind(panic);
+                }
+            }
+        }
+    })
 }
 
 impl From<Explicit> for Schedule {

@@ -71,7 +71,7 @@ pub enum VerifyError {
     #[error("{from} sends chunks {chunks} of {slot} to {to}, which never receives them{}", more(*count))]
     NeverReceived { from: At, to: RankId, slot: Slot, chunks: ChunkRange, count: usize },
     /// Ranks that wait for each other, whatever is buffered.
-    #[error("deadlock: {}{}", around(cycle), others(waits))]
+    #[error("deadlock: {}{}", around(cycle), beside(cycle, waits))]
     Deadlock { cycle: Vec<Wait>, waits: Vec<Wait> },
     /// A result position that nothing has written.
     #[error("{rank} ends with nothing at chunk {chunk} of its result")]
@@ -142,6 +142,11 @@ fn more(count: usize) -> String {
 fn around(cycle: &[Wait]) -> String {
     let told = |wait: &Wait| format!("{} waits for {}", wait.at, wait.from);
     cycle.iter().map(told).collect::<Vec<_>>().join(", ")
+}
+
+/// All waits, unless the cycle has told them already.
+fn beside(cycle: &[Wait], waits: &[Wait]) -> String {
+    if waits.iter().all(|wait| cycle.contains(wait)) { String::new() } else { others(waits) }
 }
 
 /// The waits of a schedule that is stuck; the first ten of them.
