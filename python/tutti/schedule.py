@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from tutti import _core
-from tutti.errors import ScheduleError
+from tutti.errors import AlgorithmError, ScheduleError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,9 @@ __all__ = [
     "schedule",
 ]
 
+
+_MOST_RANKS = 2**32 - 1
+"""The ids of ranks have 32 bits."""
 
 Op = _core.Op
 Verification = _core.Verification
@@ -337,6 +340,10 @@ def schedule(
     Raises:
         AlgorithmError: the name, the argument, the collective or the rank count does not fit.
     """
+    check_ranks(ranks)
+    if root < 0 or root > _MOST_RANKS:
+        message = f"root {root} is not one of the ranks 0 to {ranks - 1}"
+        raise AlgorithmError(message, kind="wrong_root")
     return Schedule(_core.build_schedule(algorithm, collective, ranks, root=root))
 
 
@@ -358,6 +365,20 @@ def candidates(collective: str, ranks: int, *, root: int = 0) -> list[str]:
             arguments = _ARGUMENTS.get(entry.name, ("",))
             found += [f"{entry.name}:{a}" if a else entry.name for a in arguments]
     return found
+
+
+def check_ranks(ranks: int) -> None:
+    """Refuses rank counts that the core has no numbers for.
+
+    Raises:
+        AlgorithmError: fewer than no ranks, or more than ids can count.
+    """
+    if ranks < 0:
+        message = f"{ranks} ranks cannot communicate: a collective needs at least 2"
+        raise AlgorithmError(message, kind="too_few_ranks")
+    if ranks > _MOST_RANKS:
+        message = f"{ranks} ranks are more than ids can count: expected at most {_MOST_RANKS}"
+        raise AlgorithmError(message, kind="too_many_ranks")
 
 
 def algorithms() -> list[_core.Algorithm]:

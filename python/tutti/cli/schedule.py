@@ -10,6 +10,7 @@ import typer
 from tutti.cli.console import out
 
 if TYPE_CHECKING:
+    from tutti import _core
     from tutti.schedule import Schedule
 
 app = typer.Typer(
@@ -32,8 +33,15 @@ Notation = Annotated[
 Ranks = Annotated[
     int | None, typer.Option("--ranks", "-r", help="How many ranks; a file says so itself.")
 ]
-Collective = Annotated[str, typer.Option("--collective", "-c", help="What it is to perform.")]
-Root = Annotated[int, typer.Option("--root", help="The root of a rooted collective.")]
+Collective = Annotated[
+    str | None,
+    typer.Option(
+        "--collective", "-c", help="What it is to perform: all_reduce, unless a file says so."
+    ),
+]
+Root = Annotated[
+    int | None, typer.Option("--root", help="The root of a rooted collective: 0, if not given.")
+]
 
 
 @app.command("list")
@@ -45,18 +53,19 @@ def list_(
         int | None, typer.Option("--ranks", "-r", help="Only those for this many ranks.")
     ] = None,
 ) -> None:
-    """List the algorithms, what they perform and where they were published.
+    """List the algorithms, and what each performs.
 
     \b
     Examples:
       tutti schedule list
       tutti schedule list --collective all_reduce --ranks 12
     """
-    from rich.table import Table
-
     from tutti import _core, algorithms
     from tutti.config.mistakes import did_you_mean, mistake
+    from tutti.schedule import check_ranks
 
+    if ranks is not None:
+        check_ranks(ranks)
     known = _core.collectives()
     if collective is not None and collective not in known:
         raise mistake(
@@ -65,27 +74,40 @@ def list_(
             expected=f"one of {', '.join(known)}",
             hint=did_you_mean(collective, known),
         )
-    table = Table("algorithm", "what it does", "performs", "ranks", box=None, pad_edge=False)
     for entry in algorithms():
         performed = [collective] if collective else entry.collectives
         if collective and collective not in entry.collectives:
             continue
         if ranks is not None and not any(entry.claims(c, ranks) for c in performed):
             continue
-        name = f"{entry.name}[dim]:ARG[/]" if entry.argument else entry.name
-        what = f"{entry.summary}\n[dim]{entry.source}[/]"
-        if entry.argument:
-            what += f"\n[dim]ARG: {entry.argument}[/]"
-        table.add_row(name, what, ", ".join(entry.collectives), entry.ranks)
-    out().print(table)
+        _describe(entry)
+
+
+def _describe(entry: _core.Algorithm) -> None:
+    """One algorithm as a paragraph: a table of them does not fit a terminal."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    facts = {
+        "performs": ", ".join(entry.collectives),
+        "ranks": entry.ranks,
+        "ARG": entry.argument,
+        "source": entry.source,
+    }
+    console = out()
+    console.print(f"{entry.name}:ARG" if entry.argument else entry.name, style="bold")
+    console.print(Padding(Text(entry.summary), (0, 0, 0, 2)))
+    for name, fact in facts.items():
+        if fact:
+            console.print(Padding(Text(f"{name}: {fact}", style="dim"), (0, 0, 0, 2)))
 
 
 @app.command()
 def show(
     notation: Notation,
     ranks: Ranks = None,
-    collective: Collective = "all_reduce",
-    root: Root = 0,
+    collective: Collective = None,
+    root: Root = None,
 ) -> None:
     """Print a schedule in its text form, which can be changed by hand and read back.
 
@@ -102,8 +124,8 @@ def show(
 def verify(
     notation: Notation,
     ranks: Ranks = None,
-    collective: Collective = "all_reduce",
-    root: Root = 0,
+    collective: Collective = None,
+    root: Root = None,
 ) -> None:
     """Prove that a schedule does what it is meant to do, or say where it fails (exit code 3).
 
@@ -112,19 +134,27 @@ def verify(
       tutti schedule verify recursive_multiplying:m1g2a3,n1g3a2 --ranks 7
       tutti schedule verify mine.schedule
     """
+    from tutti.errors import VerificationError
+
     laid_out = find(notation, ranks, collective, root)
-    proof = laid_out.verify()
+    try:
+        proof = laid_out.verify()
+    except VerificationError as error:
+        problem = f"{notation}: {error.problem}"
+        raise VerificationError(
+            problem, kind=error.kind, hint=error.hint, fields=error.fields
+        ) from None
     facts = {
-        "steps": f"{proof.steps:,}",
+        "steps": f"{proof.steps:,}, all ranks together",
         "messages": f"{proof.messages:,}",
         "reductions": f"{proof.reductions:,}",
-        "bits": proof.reproducibility,
+        "bits": proof.reproducibility if proof.reductions else "as sent: nothing is reduced",
         "buffering": "none: safe with rendezvous"
         if proof.rendezvous_safe
         else f"sends that {proof.buffering} messages to a rank can wait in",
     }
     console = out()
-    console.print(f"{laid_out.name} performs {laid_out.collective} on {laid_out.ranks} ranks")
+    console.print(f"{laid_out.name} performs {laid_out.collective} on {laid_out.ranks:,} ranks")
     for name, value in facts.items():
         console.print(f"  {name + ':':<12}{value}", markup=False)
 
@@ -133,8 +163,8 @@ def verify(
 def draw(
     notation: Notation,
     ranks: Ranks = None,
-    collective: Collective = "all_reduce",
-    root: Root = 0,
+    collective: Collective = None,
+    root: Root = None,
     to: Annotated[
         Path, typer.Option("--out", "-o", help="File; .svg, .png, .pdf, .dot or .graphml.")
     ] = Path("schedule.svg"),
@@ -153,11 +183,11 @@ def draw(
     out().print(f"wrote {written(draw_program_graph, to, laid_out)}", markup=False)
 
 
-def find(notation: str, ranks: int | None, collective: str, root: int) -> Schedule:
+def find(notation: str, ranks: int | None, collective: str | None, root: int | None) -> Schedule:
     """The schedule of that notation, or in that file.
 
     Raises:
-        ConfigError: No rank count, or a file that cannot be read.
+        ConfigError: No rank count, a file that cannot be read, or that says something else.
         AlgorithmError: The algorithm does not exist, or not for this.
         NotationError: The file is no schedule.
     """
@@ -166,12 +196,33 @@ def find(notation: str, ranks: int | None, collective: str, root: int) -> Schedu
     from tutti.schedule import schedule
 
     if notation.endswith(_SUFFIX):
-        return read_schedule(Path(notation))
+        written = read_schedule(Path(notation))
+        _agrees(notation, "--ranks", ranks, written.ranks)
+        _agrees(notation, "--collective", collective, written.collective)
+        _agrees(notation, "--root", root, written.root)
+        return written
+    if Path(notation).is_file():
+        raise mistake(
+            "is a file, but no schedule by its name",
+            source=notation,
+            expected=f"an algorithm, or a file that ends in {_SUFFIX}",
+        )
     if ranks is None:
         raise mistake(
             "an algorithm is laid out for a number of ranks",
             source=notation,
-            expected="--ranks N",
-            hint=f"tutti schedule show {notation} --ranks 8",
+            expected="--ranks N, such as --ranks 8",
         )
-    return schedule(notation, collective=collective, ranks=ranks, root=root)
+    return schedule(notation, collective=collective or "all_reduce", ranks=ranks, root=root or 0)
+
+
+def _agrees(file: str, option: str, asked: object, written: object) -> None:
+    """Refuses an option that says something else than the file."""
+    from tutti.config.mistakes import mistake
+
+    if asked is not None and asked != written:
+        raise mistake(
+            f"{option} {asked} is not what the file says",
+            source=file,
+            expected=f"no {option}" if written is None else f"{option} {written}, or none",
+        )
