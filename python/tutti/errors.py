@@ -64,6 +64,15 @@ class TuttiError(Exception):
         """Where the reference explains it."""
         return f"docs/reference/errors.md#{type(self).__name__.lower()}-{self.kind}"
 
+    @property
+    def pointer(self) -> str:
+        """What was given and a mark below its character where it goes wrong; empty if unknown."""
+        argument, at = self.fields.get("argument"), self.fields.get("at")
+        if not isinstance(argument, str) or not isinstance(at, int) or not argument.isprintable():
+            return ""
+        before = argument.encode()[:at].decode(errors="ignore")
+        return f"    {argument}\n    {' ' * len(before)}^"
+
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a field has the type of its value
         try:
             return self.__dict__["fields"][name]
@@ -73,6 +82,8 @@ class TuttiError(Exception):
 
     def __str__(self) -> str:
         lines = [self.problem]
+        if self.pointer:
+            lines.append(self.pointer)
         if self.hint:
             lines.append(f"hint: {self.hint}")
         if self.kind in self.kinds:

@@ -214,7 +214,7 @@ def _refuse_misfits(
         if notation not in fitting:
             error = refusals[notation]
             raise mistake(
-                error.problem,
+                "\n".join(part for part in (error.problem, error.pointer) if part),
                 source=experiment.source,
                 key=f"algorithms[{position}]",
                 expected=f"an algorithm for at least one of {_some(experiment.ranks)} ranks",

@@ -6,6 +6,11 @@ they run, so that `tutti --help` stays quick.
 
 from __future__ import annotations
 
-from tutti.cli.app import app, main
+from tutti.errors import ExitCode
+
+try:
+    from tutti.cli.app import app, main
+except KeyboardInterrupt:  # Ctrl-C while it still loads
+    raise SystemExit(int(ExitCode.INTERRUPTED)) from None
 
 __all__ = ["app", "main"]

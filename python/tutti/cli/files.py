@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tutti.config.mistakes import mistake
+from tutti.errors import TuttiError
 
 
 def folder(path: Path) -> Path:
@@ -30,10 +31,13 @@ def written(write: Callable[..., Path], path: Path, *arguments: Any, **options: 
     """Writes a file with a function of `tutti.report`, after making its folder.
 
     Raises:
-        ConfigError: The folder cannot be made, or suffix or data do not suit the function.
+        ConfigError: The folder cannot be made, or the file cannot be written.
+        ReportError: Suffix or data do not suit the function.
     """
     folder(path.parent)
     try:
         return write(path, *arguments, **options)
+    except TuttiError:
+        raise  # it says what is wrong in its own words
     except (ValueError, OSError) as error:
         raise mistake(str(error), source=str(path)) from None

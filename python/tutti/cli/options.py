@@ -63,6 +63,8 @@ Out = Annotated[
 class Overrides:
     """What the command line says instead of the experiment file; None where it says nothing."""
 
+    size: str | None = None
+    """The one size of a run; not together with the three that follow."""
     begin: str | None = None
     end: str | None = None
     factor: int | None = None
@@ -112,7 +114,10 @@ class Overrides:
             named = [_from_here(notation) for notation in self.algorithms]
             changed["algorithms"] = "all" if named == ["all"] else named
             self.given.append("--algorithm")
-        if (self.begin, self.end, self.factor) != (None, None, None):
+        if self.size is not None:
+            changed["sizes"] = size(self.size, "--size")
+            self.given.append("--size")
+        elif (self.begin, self.end, self.factor) != (None, None, None):
             changed["sizes"] = self._sizes(file.get("sizes"))
         return changed
 

@@ -41,6 +41,7 @@ def paper(
       tutti paper recursive-multiplying
       tutti paper recursive-multiplying --figure 20 --figure 21
     """
+    from tutti.cli.files import folder as made
     from tutti.papers import find_paper, papers
 
     if name is None:
@@ -48,17 +49,16 @@ def paper(
             _list(known)
         return
     chosen = find_paper(name)
-    folder = to / chosen.name
-    folder.mkdir(parents=True, exist_ok=True)
-    for label, exhibit in _chosen(chosen, figure or [], table or []):
+    exhibits = _chosen(chosen, figure or [], table or [])
+    folder = made(to / chosen.name)
+    for label, exhibit in exhibits:
         remark(f"{label}: {exhibit.title}")
         _report(label, exhibit.make(folder), folder)
 
 
 def _list(paper: Paper) -> None:
     console = out()
-    console.print(f"[bold]{paper.name}[/]: ", end="")
-    console.print(paper.citation, markup=False)
+    console.print(f"{paper.name}: {paper.citation}", markup=False)
     for label, exhibit in _all(paper):
         console.print(f"  {label}: {exhibit.title}", markup=False)
 

@@ -58,12 +58,13 @@ def _show(platform: RawPlatform) -> None:
 
     default = platform.default_model or next(iter(platform.models))
     console = out()
-    console.print(f"[bold]{platform.name}[/]: {platform.summary}")
+    console.print(": ".join(filter(None, (platform.name, platform.summary))), markup=False)
     if platform.source:
         console.print(f"source: {platform.source}", markup=False)
     for name, model in platform.models.items():
         mark = " (default)" if name == default else ""
-        console.print(f"model {name}{mark}: {model.kind}, {model.summary}", markup=False)
+        what = ", ".join(filter(None, (model.kind, model.summary)))
+        console.print(f"model {name}{mark}: {what}", markup=False)
     table = Table("number", "value", "source", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for key, value, source, inferred in numbers(platform):
         where = source or "none given"

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_EXPECTED = "a results.parquet or results.csv that `tutti compare` wrote"
+
+
 class Kind(enum.StrEnum):
     """What is drawn."""
 
@@ -53,11 +56,18 @@ def plot(
       tutti plot out/demo/results.csv --kind map
     """
     from tutti.cli.files import written
+    from tutti.config.mistakes import mistake
+    from tutti.errors import ReportError
     from tutti.report import plot_comparison
 
     frame = _read(results)
     target = to or results.with_name(f"{kind.value}.svg")
-    path = written(plot_comparison, target, frame, kind=kind.value, ranks=ranks)
+    try:
+        path = written(plot_comparison, target, frame, kind=kind.value, ranks=ranks)
+    except ReportError as error:
+        if error.kind != "frame":
+            raise
+        raise mistake(error.problem, source=str(results), expected=_EXPECTED) from None
     out().print(f"wrote {path}", markup=False)
 
 
@@ -66,13 +76,12 @@ def _read(path: Path) -> pl.DataFrame:
 
     from tutti.config.mistakes import mistake
 
-    expected = "a results.parquet or results.csv that `tutti compare` wrote"
     if not path.is_file():
         problem = "is a folder" if path.is_dir() else "there is no such file"
-        raise mistake(problem, source=str(path), expected=expected)
+        raise mistake(problem, source=str(path), expected=_EXPECTED)
     read = pl.read_csv if path.suffix == ".csv" else pl.read_parquet
     try:
         return read(path)
     except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
         reason = str(error).splitlines()[0]
-        raise mistake(f"cannot be read: {reason}", source=str(path), expected=expected) from None
+        raise mistake(f"cannot be read: {reason}", source=str(path), expected=_EXPECTED) from None

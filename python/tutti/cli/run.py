@@ -66,8 +66,7 @@ def run(
     from tutti.sweep import lay_out, proved, run_once
 
     overrides = options.Overrides(
-        begin=size,
-        end=size,
+        size=size,
         ranks=str(ranks) if ranks is not None else None,
         algorithms=[algorithm] if algorithm else None,
         datatype=datatype,

@@ -84,6 +84,8 @@ def _read_text(path: Path, most: int, expected: str) -> str:
             data = file.read(most + 1)
     except FileNotFoundError:
         raise mistake("there is no such file", source=source, hint=_near(path)) from None
+    except TuttiError:
+        raise  # such as `is a folder`
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise mistake(f"cannot be read: {reason}", source=source) from None

@@ -332,12 +332,15 @@ def _sizes(
     for size in sorted(values):
         if size % element:
             lower, upper = size - size % element, size - size % element + element
+            near = (
+                f"{Size(bytes=lower)} or {Size(bytes=upper)}" if lower else f"{Size(bytes=upper)}"
+            )
             raise mistake(
                 f"{Size(bytes=size)} is no whole number of {datatype} elements",
                 source=source,
                 key="sizes",
                 expected=f"a multiple of {element} B",
-                hint=f"{Size(bytes=lower)} or {Size(bytes=upper)}; sizes are never rounded",
+                hint=f"{near}; sizes are never rounded",
             )
         if (collective == "barrier") != (size == 0):
             why = "carries no data" if collective == "barrier" else "moves nothing with no data"

@@ -48,7 +48,11 @@ def _first(
         also = f"{more} more to fix: {', '.join(keys[:4])}{', ...' if len(keys) > 4 else ''}"
         hint = f"{hint}; {also}" if hint else also
     missing = first["type"] in {"missing", "union_tag_not_found"}
-    value = "" if missing or first["type"] == "extra_forbidden" else shown(first["input"])
+    given = first["input"]
+    tagged = first["type"] == "union_tag_invalid" and isinstance(given, Mapping)
+    if tagged and "kind" in given:  # not the whole table, but its kind
+        loc, given = [*loc, "kind"], given["kind"]
+    value = "" if missing or first["type"] == "extra_forbidden" else shown(given)
     return mistake(
         problem, source=source, key=_path(loc), value=value, expected=expected, hint=hint
     )

@@ -175,13 +175,18 @@ def _grouped(points: list[Measured], by: str) -> dict[str, list[Measured]]:
     return groups
 
 
+def _listed(ranks: Iterable[int]) -> str:
+    return ", ".join(str(count) for count in ranks)
+
+
 def _curves(axes: Axes, case: Case, quantity: str, ranks: int | None, by: str) -> None:
     at = ranks if ranks is not None else case.ranks[-1]
     every = case.best().values() if by == "algorithm" else case.measured
     points = [one for one in every if one.ranks == at and one.size_bytes > 0]
     if not points:
         raise ReportError(
-            f"nothing was compared at {at} ranks: there are {case.ranks}", kind="frame"
+            f"nothing was compared at {at} ranks: expected one of {_listed(case.ranks)}",
+            kind="frame",
         )
     values = {id(one): one.time_ps if quantity == "time" else one.busbw for one in points}
     middle = sorted(values.values())[len(points) // 2]

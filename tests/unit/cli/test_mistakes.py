@@ -206,6 +206,7 @@ def test_a_simulation_that_cannot_finish_says_who_waits(tmp_path: Path) -> None:
         result = tutti(*verb, cwd=tmp_path)
         assert result.returncode == 3
         assert "waits for" in result.stderr
+        assert "all that wait" not in result.stderr  # the cycle is all of them
         assert "Traceback" not in result.stderr
 
 
@@ -222,3 +223,67 @@ def test_a_schedule_that_counts_a_contribution_twice_is_not_timed(tmp_path: Path
         assert result.returncode == 3
         assert "more than once" in result.stderr
         assert "Traceback" not in result.stderr
+
+
+NUMBERS = {
+    ("--ranks", "-1"): "-1 ranks cannot communicate",
+    ("--ranks", "99999999999"): "at most 4294967295",
+    ("--ranks", "8", "--root", "-1"): "root -1 is not one of the ranks 0 to 7",
+    ("--ranks", "8", "--root", "99999999999"): "root 99999999999 is not one of the ranks",
+}
+
+
+@pytest.mark.parametrize("options", NUMBERS)
+def test_numbers_that_no_rank_can_have(options: tuple[str, ...], tmp_path: Path) -> None:
+    refused(tutti("schedule", "show", "ring", *options, cwd=tmp_path), NUMBERS[options])
+
+
+def test_a_notation_is_pointed_at_where_it_goes_wrong(tmp_path: Path) -> None:
+    shown = "    a8,,a8\n       ^\n"
+    wrong = "recursive_multiplying:a8,,a8"
+    refused(tutti("schedule", "show", wrong, "--ranks", "64", cwd=tmp_path), shown)
+    (tmp_path / "e.toml").write_text(changed("algorithms", f'["{wrong}"]'))
+    refused(tutti("compare", "e.toml", cwd=tmp_path), shown)
+
+
+def test_an_option_that_contradicts_a_schedule_file_is_refused(tmp_path: Path) -> None:
+    text = tutti("schedule", "show", "ring", "--ranks", "4", cwd=tmp_path).stdout
+    (tmp_path / "my.schedule").write_text(text)
+    verify = ("schedule", "verify", "my.schedule")
+    refused(
+        tutti(*verify, "--ranks", "8", cwd=tmp_path),
+        "my.schedule: --ranks 8",
+        "expected: --ranks 4",
+    )
+    refused(tutti(*verify, "--root", "0", cwd=tmp_path), "expected: no --root")
+    assert tutti(*verify, "--ranks", "4", "-c", "all_reduce", cwd=tmp_path).returncode == 0
+    (tmp_path / "my.txt").write_text(text)
+    refused(tutti("schedule", "verify", "my.txt", cwd=tmp_path), "file that ends in .schedule")
+
+
+def test_each_mistake_is_told_once(tmp_path: Path) -> None:
+    for arguments in (
+        ("compare", "."),
+        ("schedule", "draw", "ring", "--ranks", "4", "-o", "ring.txt"),
+    ):
+        said = tutti(*arguments, cwd=tmp_path)
+        refused(said)
+        assert said.stderr.count("see docs/") == 1
+
+
+def test_the_size_of_a_run_is_named_as_it_was_given(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(GOOD)
+    said = tutti("run", "e.toml", "--ranks", "4", "--size", "3", cwd=tmp_path)
+    refused(said, "e.toml with --ranks --size: sizes: 3 B", "hint: 8 B;")
+
+
+def test_results_without_the_columns_name_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    refused(tutti("plot", "a.csv", cwd=tmp_path), "error: a.csv: the comparison lacks")
+
+
+def test_a_kind_that_is_none_is_shown_alone(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(
+        changed("platform", '{ name = "m", models.a = { kind = "postel", alpha = "1 us" } }')
+    )
+    refused(tutti("compare", "e.toml", cwd=tmp_path), "models.a.kind:", 'given: "postel"\n')

@@ -195,3 +195,33 @@ def test_help_loads_nothing_heavy() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_the_list_of_algorithms_fits_a_terminal(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here.exists()
+    monkeypatch.setenv("COLUMNS", "80")
+    command = [str(TUTTI), "schedule", "list"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert max(len(line) for line in said.splitlines()) <= 80
+    assert "hierarchical_leader:ARG\n" in said  # names are never cut off
+
+
+def test_a_broadcast_has_no_bits_to_reproduce(here: Path) -> None:
+    assert here.exists()
+    said = run("schedule", "verify", "binomial", "--ranks", "8", "--collective", "broadcast")
+    assert "14, all ranks together" in said
+    assert "nothing is reduced" in said
+
+
+def test_ctrl_c_ends_a_proof(here: Path) -> None:
+    assert here.exists()  # 8,192 ranks of the ring are proved in some tens of seconds
+    code = (
+        "import signal, threading, tutti\n"
+        "s = tutti.schedule('ring', ranks=8192)\n"
+        "threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT)).start()\n"
+        "try:\n    s.verify()\nexcept KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "interrupted\n"

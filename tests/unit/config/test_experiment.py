@@ -92,7 +92,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     changed("speed", '{ "1" = -0.5 }'): ("speed.1", "greater than 0", ""),
     changed("repetitions", "0"): ("repetitions", "greater than or equal to 1", ""),
     changed("noise", '{ step = { kind = "exponentail", mean = "1 us" } }'): (
-        "noise.step",
+        "noise.step.kind",
         "there is no kind `exponentail`",
         "`exponential`?",
     ),
