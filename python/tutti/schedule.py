@@ -358,7 +358,11 @@ def candidates(collective: str, ranks: int, *, root: int = 0) -> list[str]:
     """The notations that are tried when all algorithms are asked for.
 
     Some of them may choose the same schedule.
+
+    Raises:
+        AlgorithmError: no number of ranks that there can be.
     """
+    check_ranks(ranks)
     found = []
     for entry in _core.algorithms():
         if entry.claims(collective, ranks, root=root):

@@ -6,6 +6,7 @@ import pytest
 
 import tutti
 from tutti import errors
+from tutti.schedule import candidates
 
 
 def test_ring_is_laid_out_as_it_is_drawn() -> None:
@@ -164,3 +165,12 @@ def test_notebooks_show_a_table() -> None:
     shown = exchange().build()._repr_html_()
     assert "send data[0] to 1" in shown
     assert shown.count("<tr>") == 2
+
+
+@pytest.mark.parametrize(("ranks", "kind"), [(-1, "too_few_ranks"), (1 << 32, "too_many_ranks")])
+def test_rank_counts_that_cannot_be(ranks: int, kind: str) -> None:
+    with pytest.raises(errors.AlgorithmError) as laid_out:
+        tutti.schedule("ring", ranks=ranks)
+    with pytest.raises(errors.AlgorithmError) as compared:
+        candidates("all_reduce", ranks)
+    assert (laid_out.value.kind, compared.value.kind) == (kind, kind)
