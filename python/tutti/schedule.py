@@ -378,7 +378,7 @@ def check_ranks(ranks: int) -> None:
         AlgorithmError: fewer than no ranks, or more than ids can count.
     """
     if ranks < 0:
-        message = f"{ranks} ranks cannot communicate: a collective needs at least 2"
+        message = f"a collective needs at least 2 ranks, not {ranks}"
         raise AlgorithmError(message, kind="too_few_ranks")
     if ranks > _MOST_RANKS:
         message = f"{ranks} ranks are more than ids can count: expected at most {_MOST_RANKS}"

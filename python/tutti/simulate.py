@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.errors import AlgorithmError, LayoutError
+from tutti.errors import AlgorithmError, ConfigError, LayoutError
 from tutti.schedule import Schedule, candidates, schedule
 
 if TYPE_CHECKING:
@@ -174,10 +174,12 @@ def make_case(
     """Everything that a run depends on, for the core.
 
     Raises:
+        ConfigError: the schedule or the platform is something else, such as its name.
         LayoutError: the size does not suit the datatype or the collective.
     """
     from tutti.datatypes import DATATYPES
 
+    _refuse_names(schedule, platform)
     if datatype not in DATATYPES:
         message = f"there is no datatype `{datatype}`: expected one of {', '.join(DATATYPES)}"
         raise LayoutError(message, kind="unknown_datatype", fields={"datatype": datatype})
@@ -194,6 +196,18 @@ def make_case(
         conditions=met,
         routes=platform.routes.core if platform.routes else None,
     )
+
+
+def _refuse_names(schedule: object, platform: object) -> None:
+    """Says what to write where a name was given for the thing itself."""
+    from tutti.platform import Platform
+
+    if not isinstance(schedule, Schedule):
+        hint = "lay it out first: tutti.schedule(name, ranks=...)"
+        raise ConfigError(f"{schedule!r} is no schedule", kind="invalid", hint=hint)
+    if not isinstance(platform, Platform):
+        hint = "tutti.Platform(...), or tutti.platforms.platform(name) for one that tutti knows"
+        raise ConfigError(f"{platform!r} is no platform", kind="invalid", hint=hint)
 
 
 def compare(

@@ -196,3 +196,12 @@ def test_closed_forms_hold_where_they_exist(
     size = tutti.Size(bytes=4 * elements * ranks)
     run = tutti.simulate(schedule, MACHINE, size=size)
     assert run.closed_form_ps in (None, run.completion_ps)
+
+
+def test_names_in_the_place_of_things_are_refused_with_what_to_write() -> None:
+    ring = tutti.schedule("ring", ranks=4)
+    machine = tutti.Platform(name="m", model=tutti.LogP(L="1 us", o="1 us", g="1 us"))
+    with pytest.raises(tutti.errors.ConfigError, match=r"no platform\nhint: .*platforms.platform"):
+        tutti.simulate(ring, "cray_xc30", size="8 B")  # type: ignore[arg-type]
+    with pytest.raises(tutti.errors.ConfigError, match=r"no schedule\nhint: .*tutti.schedule"):
+        tutti.simulate("ring", machine, size="8 B")  # type: ignore[arg-type]

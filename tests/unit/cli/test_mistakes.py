@@ -226,7 +226,7 @@ def test_a_schedule_that_counts_a_contribution_twice_is_not_timed(tmp_path: Path
 
 
 NUMBERS = {
-    ("--ranks", "-1"): "-1 ranks cannot communicate",
+    ("--ranks", "-1"): "a collective needs at least 2 ranks, not -1",
     ("--ranks", "99999999999"): "at most 4294967295",
     ("--ranks", "8", "--root", "-1"): "root -1 is not one of the ranks 0 to 7",
     ("--ranks", "8", "--root", "99999999999"): "root 99999999999 is not one of the ranks",

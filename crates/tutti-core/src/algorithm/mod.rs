@@ -102,7 +102,7 @@ pub enum AlgorithmError {
     #[error("there is no algorithm `{name}`: expected one of {known}")]
     Unknown { name: String, known: String },
     /// Fewer than two ranks.
-    #[error("{ranks} ranks cannot communicate: a collective needs at least 2")]
+    #[error("a collective needs at least 2 ranks, not {ranks}")]
     TooFewRanks { ranks: u32 },
     /// More ranks than an algorithm's ids can count.
     #[error("{ranks} ranks are too many: at most {MAX_RANKS}")]
