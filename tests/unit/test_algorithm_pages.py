@@ -46,6 +46,15 @@ def halving_doubling(n: int) -> tuple[int, int]:
     return 2 * f * p + 2 * r, 2 * n * (n - 1)
 
 
+def told(n: int, ways: int) -> tuple[int, int]:
+    """A message for each peer of each stage, one more for every run that passes the last rank."""
+    known, peers = 1, 0
+    while known < n:
+        peers += min(ways, (n - 1) // known)
+        known *= ways + 1
+    return (peers + 1) * (n - 1), n * (n - 1)
+
+
 def crossings(n: int, radix: int) -> tuple[int, int]:
     """Every shard crosses a level of the tree for each digit of its rank that is not zero."""
 
@@ -74,6 +83,8 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("direct", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
     ("direct", "broadcast"): lambda n: whole(n - 1, n),
     ("direct", "gather"): lambda n: (n - 1, n - 1),
+    ("dissemination", "all_gather"): lambda n: told(n, 1),
+    ("dissemination:3", "all_gather"): lambda n: told(n, 3),
     ("binomial", "broadcast"): lambda n: whole(n - 1, n),
     ("binomial", "all_reduce"): lambda n: whole(2 * (n - 1), n),
     ("binomial", "scatter"): lambda n: crossings(n, 2),

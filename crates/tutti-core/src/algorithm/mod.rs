@@ -8,6 +8,7 @@ mod binomial;
 mod check;
 mod choice;
 mod direct;
+mod dissemination;
 mod divide;
 mod elimination;
 mod hierarchical;
@@ -84,6 +85,7 @@ pub struct Entry {
 pub const REGISTRY: &[Entry] = &[
     binomial::ENTRY,
     direct::ENTRY,
+    dissemination::ENTRY,
     elimination::ENTRY,
     hierarchical::SHARDED,
     hierarchical::LEADER,
