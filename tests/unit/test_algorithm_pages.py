@@ -90,6 +90,7 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("binomial", "scatter"): lambda n: crossings(n, 2),
     ("knomial", "reduce"): lambda n: whole(n - 1, n),
     ("knomial:3", "gather"): lambda n: crossings(n, 3),
+    ("pairwise", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
     ("hierarchical_leader", "all_reduce"): lambda n: whole(2 * (n - 1), n),
 }
 

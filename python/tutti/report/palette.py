@@ -1,8 +1,9 @@
 """Colours and markers: one per algorithm and one per kind of op, the same in every drawing.
 
-The colours are told apart with every common colour blindness (Okabe and Ito 2008, with three of
-Tol's for the rest) and keep a contrast on white and on near-black. Lines also differ in marker, so
-that nothing is said by colour alone.
+The first ten colours are told apart with every common colour blindness (Okabe and Ito 2008, with
+three of Tol's for the rest); those after them are Tol's too, and differ in marker from what they
+come near. All keep a contrast on white and on near-black. Lines also differ in marker, so that
+nothing is said by colour alone.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _COLOURS = (
     "#AA4499",
     "#7F7F7F",
     "#44AA99",
+    "#EE3377",
+    "#997700",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -63,6 +66,8 @@ _KNOWN = (
     "hierarchical",
     "elimination",
     "hierarchical_leader",
+    "pairwise",
+    "dissemination",
 )
 
 KIND_COLOURS: dict[str, str] = {

@@ -13,6 +13,7 @@ mod divide;
 mod elimination;
 mod hierarchical;
 mod knomial;
+mod pairwise;
 mod recursive_doubling;
 mod recursive_halving_doubling;
 mod recursive_multiplying;
@@ -90,6 +91,7 @@ pub const REGISTRY: &[Entry] = &[
     hierarchical::SHARDED,
     hierarchical::LEADER,
     knomial::ENTRY,
+    pairwise::ENTRY,
     recursive_doubling::ENTRY,
     recursive_halving_doubling::ENTRY,
     recursive_multiplying::ENTRY,
