@@ -172,7 +172,7 @@ impl<'a, M: MessageModel, P: Probe> Executor<'a, M, P> {
             let here = arrival.max(now);
             self.look(rank, step, Activity::Wait, (now, here), Some(peer), bytes);
             self.look(rank, step, Activity::Recv, (here, held), Some(peer), bytes);
-            self.probe.received(peer, rank, held);
+            self.probe.received(peer, rank, arrival, held);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Observers of a run: they see everything and can change nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::record::{MessageRecord, Span, Timeline};
 use crate::ids::RankId;
@@ -17,8 +17,8 @@ pub trait Probe {
     /// A message was handed to the network.
     fn sent(&mut self, source: RankId, destination: RankId, bytes: Bytes, at: Time, arrival: Time);
 
-    /// The earliest message from `source` that `destination` had not taken yet was taken.
-    fn received(&mut self, source: RankId, destination: RankId, at: Time);
+    /// The message from `source` that came at `arrival` was taken; of several, the one sent first.
+    fn received(&mut self, source: RankId, destination: RankId, arrival: Time, at: Time);
 }
 
 /// Looks at nothing.
@@ -28,15 +28,16 @@ impl Probe for Silent {
     const LOOKS: bool = false;
     fn span(&mut self, _: Span) {}
     fn sent(&mut self, _: RankId, _: RankId, _: Bytes, _: Time, _: Time) {}
-    fn received(&mut self, _: RankId, _: RankId, _: Time) {}
+    fn received(&mut self, _: RankId, _: RankId, _: Time, _: Time) {}
 }
 
 /// Records every span and message.
 #[derive(Default)]
 pub struct TimelineProbe {
     spans: Vec<Span>,
-    /// Per pair: its messages, and how many of them have been received.
-    pairs: BTreeMap<(RankId, RankId), (Vec<MessageRecord>, usize)>,
+    /// Per pair: its messages, and which of them have not been taken yet. Messages of one step may
+    /// overtake one another, so these are not always the last ones.
+    pairs: BTreeMap<(RankId, RankId), (Vec<MessageRecord>, VecDeque<usize>)>,
 }
 
 impl TimelineProbe {
@@ -60,8 +61,9 @@ impl Probe for TimelineProbe {
     }
 
     fn sent(&mut self, source: RankId, destination: RankId, bytes: Bytes, at: Time, arrival: Time) {
-        let (messages, _) = self.pairs.entry((source, destination)).or_default();
+        let (messages, waiting) = self.pairs.entry((source, destination)).or_default();
         let index = u32::try_from(messages.len()).unwrap_or(u32::MAX);
+        waiting.push_back(messages.len());
         messages.push(MessageRecord {
             source,
             destination,
@@ -73,10 +75,12 @@ impl Probe for TimelineProbe {
         });
     }
 
-    fn received(&mut self, source: RankId, destination: RankId, at: Time) {
-        if let Some((messages, taken)) = self.pairs.get_mut(&(source, destination)) {
-            messages[*taken].received = at;
-            *taken += 1;
+    fn received(&mut self, source: RankId, destination: RankId, arrival: Time, at: Time) {
+        if let Some((messages, waiting)) = self.pairs.get_mut(&(source, destination)) {
+            let taken = waiting.iter().position(|&index| messages[index].arrival == arrival);
+            if let Some(index) = taken.and_then(|position| waiting.remove(position)) {
+                messages[index].received = at;
+            }
         }
     }
 }
