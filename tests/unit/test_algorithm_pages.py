@@ -91,6 +91,14 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("knomial", "reduce"): lambda n: whole(n - 1, n),
     ("knomial:3", "gather"): lambda n: crossings(n, 3),
     ("pairwise", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("scatter_all_gather", "broadcast"): lambda n: (
+        n * n - 1,
+        crossings(n, 2)[1] + n * (n - 1),
+    ),
+    ("scatter_all_gather:recursive_doubling", "broadcast"): lambda n: (
+        n - 1 + powers(n)[0] * n,
+        crossings(n, 2)[1] + n * (n - 1),
+    ),
     ("hierarchical_leader", "all_reduce"): lambda n: whole(2 * (n - 1), n),
 }
 

@@ -19,6 +19,7 @@ const RANKS: &[u32] = &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 15, 16, 17, 24, 27, 
 const NOTATIONS: &[&str] = &[
     "dissemination:2",
     "dissemination:3",
+    "scatter_all_gather:recursive_doubling",
     "knomial:2",
     "knomial:3",
     "knomial:8",

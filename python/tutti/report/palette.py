@@ -39,6 +39,7 @@ _COLOURS = (
     "#44AA99",
     "#EE3377",
     "#997700",
+    "#994455",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -68,6 +69,7 @@ _KNOWN = (
     "hierarchical_leader",
     "pairwise",
     "dissemination",
+    "scatter_all_gather",
 )
 
 KIND_COLOURS: dict[str, str] = {

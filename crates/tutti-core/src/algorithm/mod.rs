@@ -18,6 +18,7 @@ mod recursive_doubling;
 mod recursive_halving_doubling;
 mod recursive_multiplying;
 mod ring;
+mod scatter_all_gather;
 pub mod search;
 
 use std::sync::Arc;
@@ -96,6 +97,7 @@ pub const REGISTRY: &[Entry] = &[
     recursive_halving_doubling::ENTRY,
     recursive_multiplying::ENTRY,
     ring::ENTRY,
+    scatter_all_gather::ENTRY,
 ];
 
 /// Why an algorithm cannot be laid out as asked.
