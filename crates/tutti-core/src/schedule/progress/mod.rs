@@ -17,6 +17,10 @@ use super::{ChunkRange, Message, Schedule, Slot, Step};
 use crate::ids::RankId;
 use pairs::{Pairs, Place, Queue};
 
+/// Messages of a step whose queues are looked up together: the loads overlap, where one after the other
+/// each would wait for memory.
+const BATCH: usize = 16;
+
 /// A step of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -96,7 +100,7 @@ pub(super) fn walk<S: Store>(schedule: &dyn Schedule, store: &mut S) -> Result<O
         waiting: vec![0; ranks as usize],
         pairs: Pairs::new(ranks),
         nodes: vec![Node::default()],
-        free: 0,
+        free: Vec::new(),
         buffered: Vec::new(),
         ready: VecDeque::new(),
         sends: Vec::new(),
@@ -162,7 +166,8 @@ struct Walk<'a, S: Store> {
     pairs: Pairs,
     /// Node 0 is no node.
     nodes: Vec<Node>,
-    free: u32,
+    /// Nodes that are in no queue. A list of its own, for following one through the nodes waits for memory.
+    free: Vec<u32>,
     buffered: Vec<Option<(Side, S::Payload)>>,
     ready: VecDeque<u32>,
     /// Memory of the step that is being posted.
@@ -184,12 +189,8 @@ impl<S: Store> Walk<'_, S> {
         self.store.begin(at, &step)?;
         let mut open = step.sends.len() + step.recvs.len();
         self.traffic.messages += step.sends.len() as u64;
-        for &message in &step.sends {
-            open -= usize::from(self.post_send(Side { at, message })?);
-        }
-        for &message in &step.recvs {
-            open -= usize::from(self.post_recv(Side { at, message })?);
-        }
+        open -= self.post_all(at, &step.sends, |peer| (peer, rank), Self::post_send)?;
+        open -= self.post_all(at, &step.recvs, |peer| (rank, peer), Self::post_recv)?;
         std::mem::swap(&mut step.recvs, &mut self.recvs);
         if self.traffic.buffering == 0 {
             std::mem::swap(&mut step.sends, &mut self.sends);
@@ -199,11 +200,47 @@ impl<S: Store> Walk<'_, S> {
         if open == 0 { self.finish(rank) } else { Ok(()) }
     }
 
+    /// Posts one side of some messages; how many of them are done with. `pair` is (destination, source).
+    #[inline]
+    fn post_all(
+        &mut self,
+        at: At,
+        messages: &[Message],
+        pair: impl Fn(RankId) -> (RankId, RankId),
+        post: impl Fn(&mut Self, Side, Place) -> Result<bool, S::Error>,
+    ) -> Result<usize, S::Error> {
+        // What is buffered is looked up while others are posted, which may move the queues.
+        let batch = if self.traffic.buffering == 0 { BATCH } else { 1 };
+        let (mut places, mut done) = ([Place::default(); BATCH], 0);
+        for messages in messages.chunks(batch) {
+            self.pairs.make_room(messages.len());
+            if messages.len() > 1 {
+                self.pairs.touch(messages.iter().map(|message| pair(message.peer)));
+            }
+            for (place, message) in places.iter_mut().zip(messages) {
+                *place = self.pairs.find(pair(message.peer));
+            }
+            if messages.len() > 1 {
+                self.touch_first(&places[..messages.len()]);
+            }
+            for (&place, &message) in places.iter().zip(messages) {
+                done += usize::from(post(self, Side { at, message }, place)?);
+            }
+        }
+        Ok(done)
+    }
+
+    /// Brings the first nodes of queues into the cache, all at once.
+    #[inline]
+    fn touch_first(&mut self, places: &[Place]) {
+        let kind = |place: &Place| self.nodes[self.pairs.at(*place).head as usize].kind as u32;
+        std::hint::black_box(places.iter().map(kind).sum::<u32>());
+    }
+
     /// Whether the send is done with.
     #[inline]
-    fn post_send(&mut self, send: Side) -> Result<bool, S::Error> {
+    fn post_send(&mut self, send: Side, place: Place) -> Result<bool, S::Error> {
         let (source, destination) = (send.at.rank, send.message.peer);
-        let place = self.pairs.find(destination, source);
         let queue = *self.pairs.at(place);
         if queue.head != 0 && self.nodes[queue.head as usize].kind == Kind::Recv {
             let node = self.pop(place, queue);
@@ -226,9 +263,8 @@ impl<S: Store> Walk<'_, S> {
 
     /// Whether the receive is done with.
     #[inline]
-    fn post_recv(&mut self, recv: Side) -> Result<bool, S::Error> {
+    fn post_recv(&mut self, recv: Side, place: Place) -> Result<bool, S::Error> {
         let (source, destination) = (recv.message.peer, recv.at.rank);
-        let place = self.pairs.find(destination, source);
         let queue = *self.pairs.at(place);
         if queue.head == 0 || self.nodes[queue.head as usize].kind == Kind::Recv {
             self.append(place, queue, Kind::Recv, recv.message);
@@ -270,8 +306,7 @@ impl<S: Store> Walk<'_, S> {
             queue.tail = 0;
         }
         *self.pairs.at(place) = queue;
-        self.nodes[first as usize].next = self.free;
-        self.free = first;
+        self.free.push(first);
         node
     }
 
@@ -288,14 +323,13 @@ impl<S: Store> Walk<'_, S> {
         let ordinal = if queue.head == 0 { 0 } else { tail.ordinal.wrapping_add(1) };
         let Message { slot, chunks, .. } = message;
         let node = Node { next: 0, ordinal, slot, chunks, kind };
-        let mut index = self.free;
-        if index == 0 {
-            index = u32::try_from(self.nodes.len()).expect("fewer than 2^32 messages are pending");
-            self.nodes.push(node);
-        } else {
-            self.free = self.nodes[index as usize].next;
+        let index = if let Some(index) = self.free.pop() {
             self.nodes[index as usize] = node;
-        }
+            index
+        } else {
+            self.nodes.push(node);
+            u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 messages are pending")
+        };
         if queue.head == 0 {
             queue.head = index;
         } else {
@@ -336,7 +370,7 @@ impl<S: Store> Walk<'_, S> {
     fn keep_unmatched(&mut self, rank: RankId) -> Result<(), S::Error> {
         for position in 0..self.ranks[rank.index()].step.sends.len() {
             let peer = self.ranks[rank.index()].step.sends[position].peer;
-            let place = self.pairs.find(peer, rank);
+            let place = self.pairs.find((peer, rank));
             let mut at = self.pairs.at(place).head;
             while at != 0 {
                 let node = self.nodes[at as usize];
@@ -356,7 +390,7 @@ impl<S: Store> Walk<'_, S> {
 
     /// Lets go of the sends of a pair that now fit into its buffers; whether there were any.
     fn relax(&mut self, destination: RankId, source: RankId) -> Result<bool, S::Error> {
-        let place = self.pairs.find(destination, source);
+        let place = self.pairs.find((destination, source));
         let mut at = self.pairs.at(place).head;
         let mut any = false;
         for _ in 0..self.traffic.buffering {

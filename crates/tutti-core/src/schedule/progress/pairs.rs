@@ -31,7 +31,7 @@ impl Block {
 }
 
 /// Where a queue is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Place {
     block: usize,
     within: usize,
@@ -50,11 +50,29 @@ impl Pairs {
         Pairs { blocks: vec![Block::default(); size], used: 0 }
     }
 
-    /// Where the queue of messages from `source` to `destination` is, until another one is looked for.
+    /// Lets so many queues be looked for without any of them moving.
     #[inline]
-    pub(super) fn find(&mut self, destination: RankId, source: RankId) -> Place {
-        let (group, within) = (source.0 / WIDTH, source.0 % WIDTH);
-        let key = (u64::from(destination.0) << 32 | u64::from(group)) + 1;
+    pub(super) fn make_room(&mut self, queues: usize) {
+        while (self.used + queues) * 4 > self.blocks.len() * 3 {
+            self.grow();
+        }
+    }
+
+    /// Brings the queues of pairs (destination, source) into the cache, all at once: without a branch
+    /// that depends on one, the processor loads many at a time.
+    #[inline]
+    pub(super) fn touch(&self, pairs: impl Iterator<Item = (RankId, RankId)>) {
+        let at = |pair: (RankId, RankId)| home(key(pair.0, pair.1)) & (self.blocks.len() - 1);
+        let keys = pairs.map(|pair| self.blocks[at(pair)].key);
+        std::hint::black_box(keys.fold(0, std::ops::BitXor::bitxor));
+    }
+
+    /// Where the queue of messages to `destination` from `source` is, until another one is looked for
+    /// for which no room was made.
+    #[inline]
+    pub(super) fn find(&mut self, (destination, source): (RankId, RankId)) -> Place {
+        let within = source.0 % WIDTH;
+        let key = key(destination, source);
         let mut at = probe(&self.blocks, key);
         if self.blocks[at].key == 0 {
             if self.used * 4 >= self.blocks.len() * 3 {
@@ -102,12 +120,23 @@ impl Pairs {
     }
 }
 
+/// What the block of a pair is found by; never 0.
+#[inline]
+fn key(destination: RankId, source: RankId) -> u64 {
+    (u64::from(destination.0) << 32 | u64::from(source.0 / WIDTH)) + 1
+}
+
+/// Where the search for a key begins, but for the size of the table.
+#[inline]
+fn home(key: u64) -> usize {
+    usize::try_from(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32).unwrap_or(0)
+}
+
 /// Where `key` is, or where it belongs.
 #[inline]
 fn probe(blocks: &[Block], key: u64) -> usize {
     let mask = blocks.len() - 1;
-    let mixed = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let mut at = usize::try_from(mixed >> 32).unwrap_or(0) & mask;
+    let mut at = home(key) & mask;
     while blocks[at].key != key && blocks[at].key != 0 {
         at = (at + 1) & mask;
     }
@@ -128,7 +157,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let pick = |shift: u32| RankId(u32::try_from(state >> shift & 127).unwrap());
             let (destination, source) = (pick(40), pick(50));
-            let place = pairs.find(destination, source);
+            let place = pairs.find((destination, source));
             let queue = pairs.at(place);
             let known = map.entry((destination, source)).or_insert(0);
             assert_eq!(queue.head, *known);

@@ -17,6 +17,10 @@ pub(super) const NOTHING: u32 = u32::MAX;
 /// Slots are dense up to this many positions in all (512 MiB).
 const DENSE: u64 = 1 << 27;
 
+/// Ids in a line of the cache. Positions a multiple of this apart would share few places in the cache, so
+/// that a slot of many ranks would not stay there; one line more spreads them.
+const LINE: usize = 16;
+
 /// The sides of a tile, in powers of two, are at most this.
 const TILE: u32 = 5;
 
@@ -28,6 +32,8 @@ pub(super) struct Slots {
     tiles: usize,
     /// How many slots of a rank are dense: all, or the data slot.
     dense_slots: usize,
+    /// From a position to the next: at least the dense slots.
+    stride: usize,
     dense: Vec<u32>,
     sparse: Vec<Sparse>,
 }
@@ -41,6 +47,7 @@ impl Slots {
         let positions = (rows * columns) << (rank_bits + chunk_bits);
         let all = positions.checked_mul(u64::from(shape.slots)).filter(|&all| all <= DENSE);
         let dense_slots = if all.is_some() { shape.slots as usize } else { 1 };
+        let stride = dense_slots + if dense_slots.is_multiple_of(LINE) { LINE } else { 0 };
         let index = |wide| usize::try_from(wide).unwrap_or(usize::MAX);
         let sparse = if all.is_some() { 0 } else { shape.ranks as usize };
         Slots {
@@ -48,7 +55,8 @@ impl Slots {
             chunk_bits,
             tiles: index(columns),
             dense_slots,
-            dense: vec![NOTHING; index(positions) * dense_slots],
+            stride,
+            dense: vec![NOTHING; index(positions) * stride],
             sparse: (0..sparse).map(|_| Sparse::default()).collect(),
         }
     }
@@ -76,7 +84,7 @@ impl Slots {
         let tile = (rank.index() >> rank_bits) * self.tiles + (chunk as usize >> chunk_bits);
         let row = tile << rank_bits | rank.index() & ((1 << rank_bits) - 1);
         let position = row << chunk_bits | chunk as usize & ((1 << chunk_bits) - 1);
-        position * self.dense_slots + slot.0 as usize
+        position * self.stride + slot.0 as usize
     }
 }
 
