@@ -368,10 +368,13 @@ impl<S: Store> Walk<'_, S> {
 
     /// Reads the messages of a finishing step that nobody has taken, before their slots change.
     fn keep_unmatched(&mut self, rank: RankId) -> Result<(), S::Error> {
-        for position in 0..self.ranks[rank.index()].step.sends.len() {
+        let sends = self.ranks[rank.index()].step.sends.len();
+        for position in 0..sends {
             let peer = self.ranks[rank.index()].step.sends[position].peer;
             let place = self.pairs.find((peer, rank));
-            let mut at = self.pairs.at(place).head;
+            let Queue { head, tail } = *self.pairs.at(place);
+            // The step's messages are the last of the queue.
+            let mut at = if sends == 1 { tail } else { head };
             while at != 0 {
                 let node = self.nodes[at as usize];
                 if node.kind == Kind::Eager {
@@ -391,8 +394,14 @@ impl<S: Store> Walk<'_, S> {
     /// Lets go of the sends of a pair that now fit into its buffers; whether there were any.
     fn relax(&mut self, destination: RankId, source: RankId) -> Result<bool, S::Error> {
         let place = self.pairs.find((destination, source));
-        let mut at = self.pairs.at(place).head;
+        let Queue { head: mut at, tail } = *self.pairs.at(place);
         let mut any = false;
+        // All before the last that fits are let go of already; where that is the last of all, there is no
+        // need to walk to it.
+        let [first, last] = [at, tail].map(|node| self.nodes[node as usize].ordinal);
+        if last.wrapping_sub(first) < self.traffic.buffering {
+            at = tail;
+        }
         for _ in 0..self.traffic.buffering {
             if at == 0 || self.nodes[at as usize].kind == Kind::Recv {
                 break;

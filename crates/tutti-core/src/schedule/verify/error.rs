@@ -138,24 +138,23 @@ fn more(count: usize) -> String {
     if count > 1 { format!(" (and {} more like it)", count - 1) } else { String::new() }
 }
 
-/// A cycle of waits, told from one rank to the next.
-fn around(cycle: &[Wait]) -> String {
+/// Waits, told from one rank to the next; the first ten of them.
+fn around(waits: &[Wait]) -> String {
     let told = |wait: &Wait| format!("{} waits for {}", wait.at, wait.from);
-    cycle.iter().map(told).collect::<Vec<_>>().join(", ")
+    let shown = waits.iter().take(10).map(told).collect::<Vec<_>>().join(", ");
+    let left = waits.len().saturating_sub(10);
+    if left > 0 { format!("{shown}, and {left} more") } else { shown }
 }
 
-/// All waits, unless the cycle has told them already.
+/// All waits, unless the cycle, which is made of some of them, has told them already.
 fn beside(cycle: &[Wait], waits: &[Wait]) -> String {
-    if waits.iter().all(|wait| cycle.contains(wait)) { String::new() } else { others(waits) }
+    if cycle.len() == waits.len() { String::new() } else { others(waits) }
 }
 
-/// The waits of a schedule that is stuck; the first ten of them.
+/// The waits of a schedule that is stuck.
 fn others(waits: &[Wait]) -> String {
     if waits.len() < 2 {
         return String::new();
     }
-    let shown = around(&waits[..waits.len().min(10)]);
-    let left = waits.len().saturating_sub(10);
-    let rest = if left > 0 { format!(", and {left} more") } else { String::new() };
-    format!("; all that wait: {shown}{rest}")
+    format!("; all that wait: {}", around(waits))
 }

@@ -1,5 +1,7 @@
 //! What a walk that did not come to its end says about the schedule.
 
+use std::collections::BTreeMap;
+
 use super::VerifyError;
 use crate::ids::RankId;
 use crate::schedule::Wait;
@@ -33,9 +35,10 @@ pub(super) fn waits(waits: &[Wait]) -> VerifyError {
         return VerifyError::NeverSent { wait, waits: waits.to_vec() };
     }
     let mut path: Vec<Wait> = Vec::new();
+    let mut seen: BTreeMap<RankId, usize> = BTreeMap::new();
     let mut next = waits.first();
     while let Some(&wait) = next {
-        if let Some(start) = path.iter().position(|earlier| earlier.at.rank == wait.at.rank) {
+        if let Some(start) = seen.insert(wait.at.rank, path.len()) {
             path.drain(..start);
             break;
         }

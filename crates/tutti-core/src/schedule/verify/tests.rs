@@ -119,6 +119,34 @@ fn a_missing_contribution_is_named() {
 }
 
 #[test]
+fn a_long_cycle_is_told_in_a_few_words() {
+    let ranks = 20_000;
+    let mut builder = Explicit::builder(Collective::Barrier, ranks, 1);
+    for rank in 0..ranks {
+        let before = RankId((rank + ranks - 1) % ranks);
+        builder.recv(RankId(rank), before, Slot(1), ChunkRange::one(0));
+    }
+    let error = verify_fast(&builder.build().unwrap()).unwrap_err();
+    let VerifyError::Deadlock { cycle, .. } = &error else { panic!("a deadlock: {error}") };
+    assert_eq!(cycle.len(), ranks as usize);
+    let text = error.to_string();
+    assert!(text.contains(", and 19990 more"), "{text}");
+    assert!(text.len() < 1_000, "{} bytes", text.len());
+}
+
+/// Each message needs one buffer more than the one before it, as nobody ever receives one.
+#[test]
+fn ever_more_buffers_are_found_in_linear_time() {
+    let [a, b] = [RankId(0), RankId(1)];
+    let mut builder = Explicit::builder(Collective::Broadcast { root: a }, 2, 1);
+    for _ in 0..20_000 {
+        builder.send(a, b, Slot::DATA, ChunkRange::one(0)).end_step(a);
+    }
+    let error = verify_fast(&builder.build().unwrap()).unwrap_err();
+    assert!(matches!(error, VerifyError::NeverReceived { count: 20_000, .. }), "{error}");
+}
+
+#[test]
 fn waiting_in_a_cycle_is_a_deadlock() {
     let mut builder = builder(3);
     for rank in 0..3 {
