@@ -420,10 +420,8 @@ impl Quantity {
         };
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let digits = format!("{whole}{}", fraction.trim_end_matches('0'));
-        if whole.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) || digits.len() > 24 {
-            return Err(malformed());
-        }
-        if number.ends_with('.') {
+        let digital = digits.bytes().all(|b| b.is_ascii_digit());
+        if whole.is_empty() || number.ends_with('.') || !digital || digits.len() > 24 {
             return Err(malformed());
         }
         let shift = u32::try_from(fraction.trim_end_matches('0').len()).map_err(|_| malformed())?;

@@ -140,17 +140,18 @@ impl Layout {
         Ok(Layout { elements, element_bytes, chunks, even })
     }
 
-    /// The bytes of a run of chunks.
+    /// The bytes of a run of chunks; of one that the payload does not have, as many as can be counted.
     #[inline]
     #[must_use]
     pub fn bytes(&self, range: ChunkRange) -> Bytes {
         if let Some(even) = self.even {
-            return Bytes(even * u64::from(range.len()));
+            return Bytes(even.saturating_mul(u64::from(range.len())));
         }
         if range.len() == self.chunks {
             return self.size();
         }
-        Bytes((self.before(range.end) - self.before(range.start)) * self.element_bytes)
+        let elements = self.before(range.end).saturating_sub(self.before(range.start));
+        Bytes(elements.saturating_mul(self.element_bytes))
     }
 
     /// The elements of a run of chunks, as a range into the payload.
@@ -195,6 +196,19 @@ mod tests {
             assert_eq!(parts, elements * 4);
             assert_eq!(layout.bytes(ChunkRange::new(0, chunks)).0, elements * 4);
         }
+    }
+
+    #[test]
+    fn the_largest_payload_and_runs_beyond_it_are_counted() {
+        for size in [u64::MAX, u64::MAX - 1] {
+            let layout = Layout::new(Bytes(size), 1, 2).unwrap();
+            assert_eq!(layout.bytes(ChunkRange::new(0, 2)).0, size);
+            assert_eq!(layout.bytes(ChunkRange::new(0, u32::MAX)).0, u64::MAX);
+        }
+        let layout = Layout::new(Bytes(u64::MAX / 8 * 8), 8, 3).unwrap();
+        let parts: u64 = (0..3).map(|i| layout.bytes(ChunkRange::one(i)).0).sum();
+        assert_eq!(parts, u64::MAX / 8 * 8);
+        assert_eq!(layout.bytes(ChunkRange::new(1, u32::MAX)).0, u64::MAX);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub enum ExplicitError {
     #[error("{rank} cannot {op} chunks {start}..{end}: the end comes before the start")]
     BackwardChunks { rank: RankId, op: &'static str, start: u32, end: u32 },
     /// More slots than can be counted.
-    #[error("{slot:?} is not a slot: at most 2^32 - 1 of them")]
+    #[error("{slot} is not a slot: at most 2^32 - 1 of them")]
     SlotOutside { slot: Slot },
     /// A name that would not survive being written to a file.
     #[error("`{name}` is not a name: one line without leading or trailing blanks")]

@@ -180,7 +180,12 @@ impl<'a> Header<'a> {
         let count = |line: Line| line.number(line.rest(), "a whole number");
         let [ranks, chunks] = [need(self.ranks, "ranks")?, need(self.chunks, "chunks")?];
         let mut builder = Explicit::builder(self.collective(last)?, count(ranks)?, count(chunks)?);
-        refuse(&builder, ranks)?;
+        let at_fault = match builder.problem() {
+            Some(ExplicitError::NoChunks) => chunks,
+            Some(ExplicitError::WrongRoot { .. }) => self.root.unwrap_or(ranks),
+            _ => ranks,
+        };
+        refuse(&builder, at_fault)?;
         if let Some(name) = self.name {
             builder.name(name.rest());
             refuse(&builder, name)?;
@@ -190,6 +195,7 @@ impl<'a> Header<'a> {
         }
         if let Some(result) = self.result {
             builder.result(result.slot(result.rest())?);
+            refuse(&builder, result)?;
         }
         Ok(builder)
     }
