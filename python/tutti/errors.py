@@ -178,6 +178,9 @@ class ScheduleError(TuttiError, ValueError):
 
     kinds: ClassVar[dict[str, Kind]] = {
         "no_such_rank": Kind("The rank is not one of the schedule's.", "ranks count from 0"),
+        "out_of_range": Kind(
+            "A count or an index that is negative or beyond what is counted.", "count from 0"
+        ),
         "no_such_step": Kind("The rank has fewer steps.", "steps count from 0"),
         "no_ranks": Kind("A schedule for no ranks.", "give at least one rank"),
         "too_many_ranks": Kind("More ranks than ids can count.", "ask for fewer ranks"),

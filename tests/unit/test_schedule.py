@@ -46,6 +46,24 @@ def test_what_cannot_be_laid_out_is_refused(
     assert caught.value.kind == kind
 
 
+@pytest.mark.parametrize("number", [-1, 2**32, 2**70])
+def test_numbers_that_cannot_be_are_refused(number: int) -> None:
+    builder = tutti.ScheduleBuilder("all_reduce", ranks=2)
+    for refused in (
+        lambda: tutti.schedule("ring", ranks=number),
+        lambda: tutti.schedule("binomial", collective="broadcast", ranks=4, root=number),
+        lambda: tutti.ScheduleBuilder("all_reduce", ranks=number),
+        lambda: builder.rank(0).send(number),
+        lambda: builder.rank(0).reduce(0, [0, number]),
+        lambda: builder.rank(0).copy(0, 1, to=number),
+        lambda: tutti.schedule("ring", ranks=4).steps(number),
+    ):
+        with pytest.raises(errors.ScheduleError) as caught:
+            refused()
+        assert caught.value.kind in {"out_of_range", "no_such_rank"}
+    assert builder.build().ranks == 2
+
+
 def test_ranks_and_steps_that_are_not_there_are_refused() -> None:
     ring = tutti.schedule("ring", collective="all_gather", ranks=3)
     with pytest.raises(errors.ScheduleError, match="ranks 0 to 2"):

@@ -6,7 +6,7 @@ use tutti_core::collective::Collective;
 use tutti_core::ids::RankId;
 
 use crate::errors::{OrRaise, refuse};
-use crate::schedule::Schedule;
+use crate::schedule::{Number, Schedule};
 
 /// A line of the registry.
 #[pyclass(frozen, module = "tutti._core")]
@@ -51,9 +51,9 @@ impl Algorithm {
     }
 
     /// Whether it performs this collective on this many ranks with its default argument.
-    #[pyo3(signature = (collective, ranks, *, root=0))]
-    fn claims(&self, collective: &str, ranks: u32, root: u32) -> PyResult<bool> {
-        let collective = collective_named(collective, root)?;
+    #[pyo3(signature = (collective, ranks, *, root=Number(0)))]
+    fn claims(&self, collective: &str, ranks: Number, root: Number) -> PyResult<bool> {
+        let (collective, ranks) = (collective_named(collective, root.0)?, ranks.0);
         let request = algorithm::Request { collective, ranks, argument: None };
         Ok(self.0.collectives.contains(&collective.name()) && (self.0.claims)(&request))
     }
@@ -71,16 +71,16 @@ pub(crate) fn algorithms() -> Vec<Algorithm> {
 
 /// Lays out `notation` for a collective on `ranks` ranks.
 #[pyfunction]
-#[pyo3(signature = (notation, collective, ranks, *, root=0))]
+#[pyo3(signature = (notation, collective, ranks, *, root=Number(0)))]
 pub(crate) fn build_schedule(
     py: Python<'_>,
     notation: &str,
     collective: &str,
-    ranks: u32,
-    root: u32,
+    ranks: Number,
+    root: Number,
 ) -> PyResult<Schedule> {
-    let collective = collective_named(collective, root)?;
-    let built = py.detach(|| algorithm::build(notation, collective, ranks));
+    let collective = collective_named(collective, root.0)?;
+    let built = py.detach(|| algorithm::build(notation, collective, ranks.0));
     built.or_raise().map(|inner| Schedule { inner, algorithm: Some(notation.to_owned()) })
 }
 
@@ -102,15 +102,15 @@ pub(crate) struct Stage {
 
 /// The critical path of `notation`, stage by stage; None where there is no closed form.
 #[pyfunction]
-#[pyo3(signature = (notation, collective, ranks, *, root=0))]
+#[pyo3(signature = (notation, collective, ranks, *, root=Number(0)))]
 pub(crate) fn critical_path(
     notation: &str,
     collective: &str,
-    ranks: u32,
-    root: u32,
+    ranks: Number,
+    root: Number,
 ) -> PyResult<Option<Vec<Stage>>> {
-    let collective = collective_named(collective, root)?;
-    let path = algorithm::critical_path(notation, collective, ranks).or_raise()?;
+    let collective = collective_named(collective, root.0)?;
+    let path = algorithm::critical_path(notation, collective, ranks.0).or_raise()?;
     Ok(path.map(|path| path.into_iter().map(Stage::from).collect()))
 }
 

@@ -24,7 +24,7 @@ use tutti_core::units::{self, Bytes, Time};
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, raised};
 use crate::network::{self, Conditions};
-use crate::schedule::Schedule;
+use crate::schedule::{Number, Schedule};
 use crate::topology::Routes;
 use crate::units::TimePerByte;
 
@@ -278,15 +278,17 @@ pub(crate) fn simulate(py: Python<'_>, case: &Case, record: bool) -> PyResult<Ru
 /// (completion_ps, messages, message_bytes) or an exception. Stops early when `done` raises or
 /// Ctrl-C is pressed. The results do not depend on the number of threads.
 #[pyfunction]
-#[pyo3(signature = (cases, done, *, threads=0))]
+#[pyo3(signature = (cases, done, *, threads=Number(0)))]
 #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
 pub(crate) fn simulate_many(
     py: Python<'_>,
     cases: Vec<PyRef<'_, Case>>,
     done: Bound<'_, PyAny>,
-    threads: usize,
+    threads: Number,
 ) -> PyResult<()> {
     let cases: Vec<Case> = cases.iter().map(|case| Case::clone(case)).collect();
+    // More threads than cases would only be started.
+    let threads = (threads.0 as usize).min(cases.len().max(1));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| {
         pyo3::exceptions::PyOSError::new_err(format!("cannot start threads: {error}"))

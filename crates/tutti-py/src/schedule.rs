@@ -3,6 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use tutti_core::collective::Collective;
 use tutti_core::ids::RankId;
@@ -67,21 +68,21 @@ impl Schedule {
     }
 
     /// How many steps `rank` takes.
-    fn steps(&self, rank: u32) -> PyResult<u32> {
-        self.rank(rank).map(|rank| self.inner.steps(rank))
+    fn steps(&self, rank: Number) -> PyResult<u32> {
+        self.rank(rank.0).map(|rank| self.inner.steps(rank))
     }
 
     /// The ops of one step in program order.
-    fn ops(&self, rank: u32, step: u32) -> PyResult<Vec<Op>> {
-        let rank = self.step(rank, step)?;
+    fn ops(&self, rank: Number, step: Number) -> PyResult<Vec<Op>> {
+        let (rank, step) = (self.step(rank.0, step.0)?, step.0);
         let mut out = Step::default();
         self.inner.step(rank, step, &mut out);
         Ok(out.ops().map(Op).collect())
     }
 
     /// A short name for the step, for drawings and traces.
-    fn step_name(&self, rank: u32, step: u32) -> PyResult<String> {
-        self.step(rank, step).map(|rank| self.inner.step_name(rank, step))
+    fn step_name(&self, rank: Number, step: Number) -> PyResult<String> {
+        self.step(rank.0, step.0).map(|rank| self.inner.step_name(rank, step.0))
     }
 
     /// Proves it right, or raises a `VerificationError` that says what is wrong.
@@ -346,59 +347,73 @@ pub(crate) struct ScheduleBuilder(schedule::Builder);
 #[pymethods]
 impl ScheduleBuilder {
     #[new]
-    #[pyo3(signature = (name, collective, ranks, chunks, *, root=0))]
+    #[pyo3(signature = (name, collective, ranks, chunks, *, root=Number(0)))]
     fn new(
         name: &str,
         collective: &str,
-        ranks: u32,
-        chunks: u32,
-        root: u32,
+        ranks: Number,
+        chunks: Number,
+        root: Number,
     ) -> PyResult<ScheduleBuilder> {
-        let mut builder = Explicit::builder(collective_named(collective, root)?, ranks, chunks);
+        let mut builder =
+            Explicit::builder(collective_named(collective, root.0)?, ranks.0, chunks.0);
         builder.name(name);
         Ok(ScheduleBuilder(builder))
     }
 
     /// Says where the result is; slot 0 otherwise.
-    fn result(&mut self, slot: u32) {
-        self.0.result(Slot(slot));
+    fn result(&mut self, slot: Number) {
+        self.0.result(Slot(slot.0));
     }
 
     /// `rank` sends `chunks` of `slot` to `peer`.
-    fn send(&mut self, rank: u32, peer: u32, slot: u32, chunks: (u32, u32)) {
-        self.0.send(RankId(rank), RankId(peer), Slot(slot), range(chunks));
+    fn send(&mut self, rank: Number, peer: Number, slot: Number, chunks: (Number, Number)) {
+        self.0.send(RankId(rank.0), RankId(peer.0), Slot(slot.0), range(chunks));
     }
 
     /// `rank` receives `chunks` from `peer` into `slot`.
-    fn recv(&mut self, rank: u32, peer: u32, slot: u32, chunks: (u32, u32)) {
-        self.0.recv(RankId(rank), RankId(peer), Slot(slot), range(chunks));
+    fn recv(&mut self, rank: Number, peer: Number, slot: Number, chunks: (Number, Number)) {
+        self.0.recv(RankId(rank.0), RankId(peer.0), Slot(slot.0), range(chunks));
     }
 
     /// `rank` folds `operands`, left to right, into `into`.
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
-    fn reduce(&mut self, rank: u32, into: u32, operands: Vec<u32>, chunks: (u32, u32)) {
-        let operands: Vec<Slot> = operands.iter().copied().map(Slot).collect();
-        self.0.reduce(RankId(rank), Slot(into), &operands, range(chunks));
+    fn reduce(
+        &mut self,
+        rank: Number,
+        into: Number,
+        operands: Vec<Number>,
+        chunks: (Number, Number),
+    ) {
+        let operands: Vec<Slot> = operands.iter().map(|slot| Slot(slot.0)).collect();
+        self.0.reduce(RankId(rank.0), Slot(into.0), &operands, range(chunks));
     }
 
     /// `rank` copies `chunks` of `slot` to positions `to..` of `into`.
-    fn copy(&mut self, rank: u32, slot: u32, chunks: (u32, u32), into: u32, to: u32) {
-        self.0.copy(RankId(rank), Slot(slot), range(chunks), Slot(into), to);
+    fn copy(
+        &mut self,
+        rank: Number,
+        slot: Number,
+        chunks: (Number, Number),
+        into: Number,
+        to: Number,
+    ) {
+        self.0.copy(RankId(rank.0), Slot(slot.0), range(chunks), Slot(into.0), to.0);
     }
 
     /// `rank` computes.
-    fn compute(&mut self, rank: u32, duration_ps: u64) {
-        self.0.compute(RankId(rank), Time::from_ps(duration_ps));
+    fn compute(&mut self, rank: Number, duration_ps: u64) {
+        self.0.compute(RankId(rank.0), Time::from_ps(duration_ps));
     }
 
     /// `rank` sleeps.
-    fn sleep(&mut self, rank: u32, duration_ps: u64) {
-        self.0.sleep(RankId(rank), Time::from_ps(duration_ps));
+    fn sleep(&mut self, rank: Number, duration_ps: u64) {
+        self.0.sleep(RankId(rank.0), Time::from_ps(duration_ps));
     }
 
     /// Starts a new step of `rank` under a name.
-    fn step(&mut self, rank: u32, name: &str) {
-        self.0.begin_step(RankId(rank), name);
+    fn step(&mut self, rank: Number, name: &str) {
+        self.0.begin_step(RankId(rank.0), name);
     }
 
     /// The schedule.
@@ -407,8 +422,27 @@ impl ScheduleBuilder {
     }
 }
 
-fn range((start, end): (u32, u32)) -> ChunkRange {
-    ChunkRange::new(start, end)
+fn range((start, end): (Number, Number)) -> ChunkRange {
+    ChunkRange::new(start.0, end.0)
+}
+
+/// A count or an index as people give it: one that cannot be is a mistake of theirs like any other.
+#[derive(Clone, Copy)]
+pub(crate) struct Number(pub(crate) u32);
+
+impl<'py> FromPyObject<'_, 'py> for Number {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Number> {
+        match given.extract::<u32>() {
+            Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
+                let message =
+                    format!("{} is out of range: expected 0 to {}", given.str()?, u32::MAX);
+                Err(refuse("ScheduleError", "out_of_range", &message))
+            }
+            number => number.map(Number),
+        }
+    }
 }
 
 /// The names of the collectives.
