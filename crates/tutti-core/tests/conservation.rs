@@ -10,7 +10,7 @@ use tutti_core::collective::Collective;
 use tutti_core::engine::{Activity, Conditions, LocalCosts, Outcome, Ranks, Simulation, Timeline};
 use tutti_core::ids::RankId;
 use tutti_core::network::Model;
-use tutti_core::schedule::{Layout, Schedule, Step};
+use tutti_core::schedule::{ChunkRange, Explicit, Layout, Schedule, Slot, Step};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
 fn record(schedule: &dyn Schedule, size: u64, model: &Model, seed: u64) -> (Outcome, Timeline) {
@@ -88,6 +88,24 @@ fn check(schedule: &dyn Schedule, size: u64, model: &Model) {
         }
         assert_eq!(clock, outcome.finish[rank], "{name}");
     }
+}
+
+/// Two messages of a step to one rank, of which noise lets either arrive first.
+#[test]
+fn a_message_that_was_overtaken_is_recorded_as_itself() {
+    let (a, b, both) = (RankId(0), RankId(1), ChunkRange::new(0, 2));
+    let mut builder = Explicit::builder(Collective::Broadcast { root: a }, 2, 2);
+    for chunk in both.iter().map(ChunkRange::one) {
+        builder.send(a, b, Slot::DATA, chunk).recv(b, a, Slot::DATA, chunk);
+    }
+    let schedule = builder.build().unwrap();
+    let overtaken = (0..20).filter(|&seed| {
+        let (_, timeline) = record(&schedule, 64, &model(&MODELS[0]), seed);
+        let [first, second] = timeline.messages[..] else { panic!("{timeline:?}") };
+        assert!(first.arrival <= first.received && second.arrival <= second.received);
+        second.received < first.received
+    });
+    assert!(overtaken.count() > 0, "noise shakes the order");
 }
 
 #[test]
