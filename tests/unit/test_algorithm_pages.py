@@ -85,6 +85,8 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("direct", "gather"): lambda n: (n - 1, n - 1),
     ("dissemination", "all_gather"): lambda n: told(n, 1),
     ("dissemination:3", "all_gather"): lambda n: told(n, 3),
+    ("double_binary_tree", "all_reduce"): lambda n: (4 * (n - 1), 2 * n * (n - 1)),
+    ("double_binary_tree:3", "all_reduce"): lambda n: (12 * (n - 1), 2 * n * (n - 1)),
     ("binomial", "broadcast"): lambda n: whole(n - 1, n),
     ("binomial", "all_reduce"): lambda n: whole(2 * (n - 1), n),
     ("binomial", "scatter"): lambda n: crossings(n, 2),
@@ -122,6 +124,7 @@ CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
     ("binomial", "all_reduce"): lambda n: (True, True, n <= 3),
     ("knomial", "all_reduce"): lambda n: (True, True, n <= 5),
     ("knomial:3", "reduce"): lambda n: (True, True, n <= 4),
+    ("double_binary_tree:3", "all_reduce"): lambda n: (True, n % 2 == 0, n == 2),
     ("hierarchical", "all_reduce"): lambda _: SAME,
     ("hierarchical_leader", "all_reduce"): lambda _: ORDERED,
 }

@@ -20,6 +20,7 @@ const NOTATIONS: &[&str] = &[
     "dissemination:2",
     "dissemination:3",
     "scatter_all_gather:recursive_doubling",
+    "double_binary_tree:2",
     "knomial:2",
     "knomial:3",
     "knomial:8",
@@ -96,7 +97,11 @@ fn the_engine_takes_exactly_the_closed_form() {
             for &ranks in RANKS {
                 let shards = u64::from(ranks) * 8;
                 let barrier = collective == Collective::Barrier;
-                let sizes = if barrier { &[0][..] } else { &[8, shards, 96 * shards] };
+                let sizes = if barrier {
+                    &[0][..]
+                } else {
+                    &[8, shards, 16 * shards, 96 * shards, 1000 * shards]
+                };
                 for &size in sizes {
                     tally.add(notation, collective, ranks, size);
                 }

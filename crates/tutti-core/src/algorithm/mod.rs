@@ -10,6 +10,7 @@ mod choice;
 mod direct;
 mod dissemination;
 mod divide;
+mod double_binary_tree;
 mod elimination;
 mod hierarchical;
 mod knomial;
@@ -88,6 +89,7 @@ pub const REGISTRY: &[Entry] = &[
     binomial::ENTRY,
     direct::ENTRY,
     dissemination::ENTRY,
+    double_binary_tree::ENTRY,
     elimination::ENTRY,
     hierarchical::SHARDED,
     hierarchical::LEADER,
