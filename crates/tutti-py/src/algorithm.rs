@@ -52,6 +52,7 @@ impl Algorithm {
 
     /// Whether it performs this collective on this many ranks with its default argument.
     #[pyo3(signature = (collective, ranks, *, root=Number(0)))]
+    #[pyo3(text_signature = "($self, collective, ranks, *, root=0)")]
     fn claims(&self, collective: &str, ranks: Number, root: Number) -> PyResult<bool> {
         let (collective, ranks) = (collective_named(collective, root.0)?, ranks.0);
         let request = algorithm::Request { collective, ranks, argument: None };
@@ -72,6 +73,7 @@ pub(crate) fn algorithms() -> Vec<Algorithm> {
 /// Lays out `notation` for a collective on `ranks` ranks.
 #[pyfunction]
 #[pyo3(signature = (notation, collective, ranks, *, root=Number(0)))]
+#[pyo3(text_signature = "(notation, collective, ranks, *, root=0)")]
 pub(crate) fn build_schedule(
     py: Python<'_>,
     notation: &str,
@@ -103,6 +105,7 @@ pub(crate) struct Stage {
 /// The critical path of `notation`, stage by stage; None where there is no closed form.
 #[pyfunction]
 #[pyo3(signature = (notation, collective, ranks, *, root=Number(0)))]
+#[pyo3(text_signature = "(notation, collective, ranks, *, root=0)")]
 pub(crate) fn critical_path(
     notation: &str,
     collective: &str,

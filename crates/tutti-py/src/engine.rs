@@ -279,6 +279,7 @@ pub(crate) fn simulate(py: Python<'_>, case: &Case, record: bool) -> PyResult<Ru
 /// Ctrl-C is pressed. The results do not depend on the number of threads.
 #[pyfunction]
 #[pyo3(signature = (cases, done, *, threads=Number(0)))]
+#[pyo3(text_signature = "(cases, done, *, threads=0)")]
 #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
 pub(crate) fn simulate_many(
     py: Python<'_>,

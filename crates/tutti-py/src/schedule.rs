@@ -348,6 +348,7 @@ pub(crate) struct ScheduleBuilder(schedule::Builder);
 impl ScheduleBuilder {
     #[new]
     #[pyo3(signature = (name, collective, ranks, chunks, *, root=Number(0)))]
+    #[pyo3(text_signature = "(name, collective, ranks, chunks, *, root=0)")]
     fn new(
         name: &str,
         collective: &str,
