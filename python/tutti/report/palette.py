@@ -40,6 +40,7 @@ _COLOURS = (
     "#EE3377",
     "#997700",
     "#994455",
+    "#6699CC",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -70,6 +71,7 @@ _KNOWN = (
     "pairwise",
     "dissemination",
     "scatter_all_gather",
+    "double_binary_tree",
 )
 
 KIND_COLOURS: dict[str, str] = {
