@@ -9,8 +9,8 @@ import pytest
 
 from tutti.cli.reference import pages
 from tutti.config import RawPlatform, load_experiment
+from tutti.experiment import plan
 from tutti.platform import MODELS
-from tutti.sweep import plan
 
 ROOT = Path(__file__).parents[2]
 PAGES = pages()

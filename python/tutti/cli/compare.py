@@ -16,8 +16,8 @@ from tutti.units import Size
 if TYPE_CHECKING:
     import polars as pl
 
+    from tutti.experiment import Plan
     from tutti.report.comparison import Measured
-    from tutti.sweep import Plan
 
 _DRAWN_RANKS = 64
 """A timeline of more ranks is not read by anybody."""
@@ -59,7 +59,7 @@ def compare(
       tutti compare experiment.toml --platform loggp_cluster --out out/loggp
     """
     from tutti.cli.files import folder
-    from tutti.sweep import plan
+    from tutti.experiment import plan
 
     overrides = options.Overrides(
         begin=begin,
@@ -89,7 +89,7 @@ def compare(
 
 
 def _prove(plan: Plan) -> None:
-    from tutti.sweep import prove
+    from tutti.experiment import prove
 
     started = time.monotonic()
     unproved = prove(plan)
@@ -105,7 +105,7 @@ def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
     """The rows, in order, and whether Ctrl-C came before the last."""
     from rich import progress
 
-    from tutti.sweep import Rows, measure
+    from tutti.experiment import Rows, measure
 
     rows = Rows(plan)
     remark(f"{len(plan.points):,} measurements")
@@ -168,8 +168,8 @@ def _show_left_out(plan: Plan) -> None:
 
 
 def _write_report(frame: pl.DataFrame, plan: Plan) -> None:
+    from tutti.experiment import run_once
     from tutti.report import write_report, write_trace
-    from tutti.sweep import run_once
 
     experiment = plan.experiment
     shown = _example(frame)

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
+    from tutti.experiment import Plan
     from tutti.report.comparison import Decision, Measured, Region
-    from tutti.sweep import Plan
 
 
 def winners(frame: pl.DataFrame) -> list[Region]:

@@ -63,7 +63,7 @@ def run(
       tutti run experiment.toml --ranks 8 --size 8 --algorithm recursive_multiplying:a2,a4
     """
     from tutti.cli.files import folder
-    from tutti.sweep import lay_out, proved, run_once
+    from tutti.experiment import lay_out, proved, run_once
 
     overrides = options.Overrides(
         size=size,

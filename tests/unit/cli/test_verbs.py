@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tutti import sweep
+from tutti import experiment
 from tutti.cli import app
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_version(here: Path) -> None:
 
 
 def interrupt_after(count: int) -> Callable[..., None]:
-    def measure(plan: sweep.Plan, rows: sweep.Rows, **_: object) -> None:
+    def measure(plan: experiment.Plan, rows: experiment.Rows, **_: object) -> None:
         for index in range(count):
             rows.add(index, (1_000, 2, 16))
         assert len(plan.points) > count
@@ -164,7 +164,7 @@ def interrupt_after(count: int) -> Callable[..., None]:
 
 
 def test_ctrl_c_keeps_what_is_finished(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep, "measure", interrupt_after(3))
+    monkeypatch.setattr(experiment, "measure", interrupt_after(3))
     said = run("compare", "e.toml", code=130)
     assert "the 3 of 8 measurements that were finished are in results" in said
     assert pl.read_parquet(here / "results" / "results.parquet").height == 3

@@ -1,6 +1,6 @@
 """Experiments carried out: which schedules run at which rank counts and sizes, and what they take.
 
-A sweep has two halves. `plan` lays out every schedule and says what is left out and why; nothing
+Two halves. `plan` lays out every schedule and says what is left out and why; nothing
 is left out silently. `measure` runs the plan and hands over each measurement as soon as it is
 finished, so that whoever listens can show progress, and an interruption loses none of them.
 """

@@ -9,8 +9,8 @@ import pytest
 
 from tutti.config import resolve
 from tutti.errors import ConfigError
+from tutti.experiment import Plan, Rows, measure, plan
 from tutti.schedule import candidates
-from tutti.sweep import Plan, Rows, measure, plan
 
 
 def planned(**changes: Any) -> Plan:
