@@ -315,6 +315,10 @@ class TopologyError(TuttiError, ValueError):
             "Dimension-order routing on a graph without dimensions.",
             "use shortest_path; a graph read from a file has no dimensions either",
         ),
+        "not_a_dragonfly": Kind(
+            "Minimal routing, from group to group, on a graph that is no dragonfly.",
+            "use shortest_path; a graph read from a file has no groups either",
+        ),
         "unknown_rank": Kind("The rank is not on any NPU.", "ranks count from 0"),
         "unknown_link": Kind("The link does not exist.", "links count from 0"),
         "no_route": Kind("A routing table without an entry that is needed.", "add it"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import tutti
 from tutti.errors import TopologyError, UnitError
 from tutti.topology import Topology, families, link_classes
+from tutti.units import Time
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -172,6 +173,24 @@ def test_dimension_order_needs_dimensions() -> None:
         torus.routes("valiant")  # type: ignore[arg-type]
     with pytest.raises(TopologyError, match="rank 16 is not one of"):
         torus.routes().pair(0, 16)
+
+
+def test_minimal_routes_have_one_global_link_and_need_a_dragonfly() -> None:
+    links = [{"rate": "5 GB/s", "latency": f"{ns} ns"} for ns in (1, 10, 1000)]
+    dragonfly = Topology.build("dragonfly:p=1,a=4,h=2", links=links)
+
+    def crossed(rule: Any) -> list[int]:
+        paths = [dragonfly.routes(rule).path(1, target) for target in range(4, 36)]
+        return [[link.latency for link in path].count(Time.parse("1 us")) for path in paths]
+
+    assert crossed("minimal") == [1] * 32
+    assert max(crossed("shortest_path")) == 2  # round a third group, which saves a hop
+    with pytest.raises(TopologyError, match="is no dragonfly") as caught:
+        Topology.build("torus:4x4", **WIRE).routes("minimal")
+    assert caught.value.kind == "not_a_dragonfly"
+    assert "shortest_path" in (caught.value.hint or "")
+    with pytest.raises(TopologyError, match="expected at most g=9"):
+        Topology.build("dragonfly:p=2,a=4,h=2,g=10", **WIRE)
 
 
 @pytest.mark.parametrize(

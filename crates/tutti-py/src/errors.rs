@@ -211,6 +211,7 @@ refusal! { TopologyError as "TopologyError" {
     Argument { family, argument, at, problem } => "argument",
     WrongLinks { topology, given, expected, classes } => "wrong_links",
     NoDimensions { topology } => "no_dimensions",
+    NotADragonfly { topology } => "not_a_dragonfly",
     UnknownRank { rank, last } => "unknown_rank",
     UnknownLink { link, links } => "unknown_link",
     NoRoute { at, source_rank, destination } => "no_route",

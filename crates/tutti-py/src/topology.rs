@@ -238,6 +238,13 @@ impl Routes {
         routes.or_raise().map(|inner| Routes { inner: Arc::new(inner) })
     }
 
+    /// In a dragonfly, the shortest path with at most one global link.
+    #[staticmethod]
+    fn minimal(topology: &Topology) -> PyResult<Routes> {
+        let routes = topology::Routes::minimal(Arc::clone(&topology.inner));
+        routes.or_raise().map(|inner| Routes { inner: Arc::new(inner) })
+    }
+
     /// By a table of (vertex, destination rank, link).
     #[staticmethod]
     fn next_hops(topology: &Topology, hops: Vec<(u32, u32, u32)>) -> PyResult<Routes> {

@@ -184,7 +184,7 @@ class TopologyTable(Table):
         ),
     ]
     routing: Annotated[
-        Literal["shortest_path", "dimension_order"],
+        Literal["shortest_path", "dimension_order", "minimal"],
         Field(default="shortest_path", description="Which way messages take."),
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tutti import _core
 from tutti.errors import TopologyError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Kind = Literal["npu", "switch", "router"]
+Rule = Literal["shortest_path", "dimension_order", "minimal"]
+RULES: tuple[str, ...] = get_args(Rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,21 +184,22 @@ class Topology:
 
         return draw_topology(path, self, names)
 
-    def routes(self, rule: Literal["shortest_path", "dimension_order"] = "shortest_path") -> Routes:
+    def routes(self, rule: Rule = "shortest_path") -> Routes:
         """The routes between all ranks; each is found when it is first asked for.
 
-        ``shortest_path`` takes the fewest hops, then the least latency, then the lowest link
-        indices. ``dimension_order`` goes through a mesh or torus one dimension after the other.
+        Args:
+            rule: ``shortest_path`` takes the fewest hops, then the least latency, then the lowest
+                link indices. ``dimension_order`` goes through a mesh or torus one dimension after
+                the other. ``minimal`` goes through a dragonfly over at most one global link.
 
         Raises:
-            TopologyError: no such rule, or dimension order on a graph without dimensions.
+            TopologyError: no such rule, or one that does not suit this topology.
         """
-        if rule == "shortest_path":
-            return Routes(self, _core.Routes.shortest_path(self._core))
-        if rule == "dimension_order":
-            return Routes(self, _core.Routes.dimension_order(self._core))
-        message = f"there is no routing rule `{rule}`: expected shortest_path or dimension_order"
-        raise TopologyError(message, kind="argument")
+        if rule not in RULES:
+            message = f"there is no routing rule `{rule}`: expected one of {', '.join(RULES)}"
+            raise TopologyError(message, kind="argument")
+        find = getattr(_core.Routes, rule)
+        return Routes(self, find(self._core))
 
     def routes_by_path(self, paths: Mapping[tuple[int, int], Sequence[int]]) -> Routes:
         """Routes that are written down: for every pair of ranks the indices of its links.

@@ -55,6 +55,12 @@ pub enum TopologyError {
     /// Dimension-order routing on something that has no dimensions.
     #[error("{topology} has no dimensions: dimension-order routing needs a mesh or a torus")]
     NoDimensions { topology: String },
+    /// Minimal paths of a dragonfly on something else.
+    #[error(
+        "{topology} is no dragonfly: minimal routing needs groups and global links; elsewhere the \
+         shortest path is minimal"
+    )]
+    NotADragonfly { topology: String },
     /// A rank that the topology does not have.
     #[error("{rank} is not one of the topology's NPUs 0 to {last}")]
     UnknownRank { rank: RankId, last: u32 },

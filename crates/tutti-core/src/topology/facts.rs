@@ -29,7 +29,7 @@ pub struct Facts {
 
 impl Topology {
     /// Counts everything; the diameter is searched for where the family has no closed form, which takes
-    /// a walk over the graph for every NPU.
+    /// a walk over the graph for every NPU that the family's symmetry does not spare.
     #[must_use]
     pub fn facts(&self) -> Facts {
         let count = |kind| self.kinds.iter().filter(|&&k| k == kind).count() as u64;
@@ -52,17 +52,28 @@ impl Topology {
     #[must_use]
     pub fn diameter(&self) -> u32 {
         let known = self.family().and_then(super::Family::diameter);
-        known.unwrap_or_else(|| diameter_by_search(self))
+        known.unwrap_or_else(|| {
+            let representatives = self.family().and_then(super::Family::representatives);
+            match representatives {
+                Some(sources) => farthest(self, sources),
+                None => diameter_by_search(self),
+            }
+        })
     }
 }
 
 /// The diameter by a breadth-first search from every NPU, whatever the family knows.
 #[must_use]
 pub fn diameter_by_search(topology: &Topology) -> u32 {
+    farthest(topology, (0..topology.npus()).map(VertexId))
+}
+
+/// The most hops from one of `sources` to an NPU.
+fn farthest(topology: &Topology, sources: impl IntoIterator<Item = VertexId>) -> u32 {
     let mut hops = vec![u32::MAX; topology.vertex_count()];
     let mut queue = VecDeque::new();
     let mut diameter = 0;
-    for source in (0..topology.npus()).map(VertexId) {
+    for source in sources {
         hops.fill(u32::MAX);
         hops[source.index()] = 0;
         queue.push_back(source);

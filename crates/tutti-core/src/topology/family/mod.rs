@@ -4,10 +4,12 @@
 //! `hierarchical:switch:8/ring:16`. What its links are like is given beside it: one set of
 //! [`LinkParameters`] for all, or one for each of [`Family::link_classes`].
 
+mod dragonfly;
 mod edges;
 mod fully_connected;
 mod grid;
 mod hierarchical;
+mod keyed;
 mod mesh;
 mod ring;
 mod switch;
@@ -16,6 +18,7 @@ mod torus;
 use std::fmt;
 use std::sync::Arc;
 
+pub use dragonfly::Dragonfly;
 pub use grid::Grid;
 
 use super::builder::{Builder, MAX_LINKS, MAX_NPUS, MAX_VERTICES};
@@ -73,6 +76,17 @@ pub trait Family: fmt::Debug + Send + Sync {
     fn grid(&self) -> Option<&Grid> {
         None
     }
+
+    /// Where its groups are, for what routes by groups.
+    fn dragonfly(&self) -> Option<&Dragonfly> {
+        None
+    }
+
+    /// NPUs such that every distance between two NPUs is one from them, by symmetry. All NPUs where
+    /// there is no symmetry to use.
+    fn representatives(&self) -> Option<Vec<VertexId>> {
+        None
+    }
 }
 
 /// A line of the registry.
@@ -96,6 +110,7 @@ pub const REGISTRY: &[Entry] = &[
     mesh::ENTRY,
     torus::ENTRY,
     switch::ENTRY,
+    dragonfly::ENTRY,
     hierarchical::ENTRY,
     edges::ENTRY,
 ];

@@ -51,6 +51,14 @@ const SMALL: &[&str] = &[
     "hierarchical:switch:2/rail:switch:3/switch:2",
     "hierarchical:mesh:2x2/rail:fully_connected:3/ring:2",
     "edges:0-1,1-2,2>3,3>0",
+    "dragonfly:p=2,a=4,h=2,g=9",
+    "dragonfly:p=2,a=2,h=1,g=3,absolute",
+    "dragonfly:p=1,a=3x2,h=2,g=5,k=1x3",
+    "dragonfly:p=1,a=4,h=1,g=4,k=2",
+    "dragonfly:p=2,a=1,h=3,g=4",
+    "dragonfly:p=3,a=4,h=0,g=1",
+    "dragonfly:p=1,a=2x2,h=0,g=1",
+    "dragonfly:p=1,a=2,h=4,g=9",
 ];
 
 #[test]
@@ -250,6 +258,8 @@ fn a_wrong_argument_is_pointed_at() {
         ("fully_connected:0", 0),
         ("edges:0-1,2", 4),
         ("edges:0-1,2-x", 6),
+        ("dragonfly:p=2,a=4,h=2,g=10", 14),
+        ("dragonfly:p=2,a=4,q=2", 8),
         ("hierarchical:", 0),
         ("hierarchical:rail:ring:4/ring:4", 0),
         ("hierarchical:ring:4/torus:4xq", 15),
@@ -274,6 +284,8 @@ fn what_is_too_large_is_refused_before_it_is_built() {
         "hierarchical:switch:65536/switch:65536",
         "hierarchical:ring:4000000000/ring:4000000000/rail:fully_connected:4000000000",
         "edges:0-4294967295",
+        "dragonfly:p=1000,a=100,h=1000",
+        "dragonfly:p=1,a=2,h=1,g=2,k=4294967295",
     ] {
         let error = build(notation, &[parameters(1)]).unwrap_err();
         assert!(error.to_string().contains("too many"), "{notation}: {error}");

@@ -39,6 +39,7 @@ pub struct Routes {
 enum Rule {
     ShortestPath,
     DimensionOrder,
+    Minimal,
     /// All rows are there from the beginning.
     NextHops,
     Paths(Paths),
@@ -62,6 +63,18 @@ impl Routes {
             return Err(TopologyError::NoDimensions { topology: topology.name().to_owned() });
         }
         Ok(Routes::new(topology, Rule::DimensionOrder))
+    }
+
+    /// In a dragonfly: the shortest of the paths with at most one global link. A path over two global
+    /// links and a third group can have fewer hops, and is what [`Routes::shortest_path`] takes then.
+    ///
+    /// # Errors
+    /// When the topology was not built as a dragonfly.
+    pub fn minimal(topology: Arc<Topology>) -> Result<Routes, TopologyError> {
+        if topology.family().and_then(super::Family::dragonfly).is_none() {
+            return Err(TopologyError::NotADragonfly { topology: topology.name().to_owned() });
+        }
+        Ok(Routes::new(topology, Rule::Minimal))
     }
 
     /// Routes by a table: at a vertex, towards a rank, the next link.
@@ -169,6 +182,7 @@ impl Routes {
         match &self.rule {
             Rule::ShortestPath => shortest_path::row(&self.topology, to),
             Rule::DimensionOrder => dimension_order::row(&self.topology, to),
+            Rule::Minimal => shortest_path::minimal_row(&self.topology, to),
             Rule::NextHops | Rule::Paths(_) => Row::default(),
         }
     }
@@ -184,6 +198,7 @@ impl std::fmt::Debug for Routes {
         let rule = match self.rule {
             Rule::ShortestPath => "shortest path",
             Rule::DimensionOrder => "dimension order",
+            Rule::Minimal => "minimal",
             Rule::NextHops => "next hops",
             Rule::Paths(_) => "explicit paths",
         };

@@ -1,0 +1,93 @@
+//! Arguments of the form `p=2,a=16x6,h=4`: values by key, in any order, each at most once.
+
+use super::{TopologyError, count, wrong};
+
+/// An argument taken apart; what it says is read key by key.
+pub(super) struct Keyed<'a> {
+    family: &'static str,
+    argument: &'a str,
+    values: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Keyed<'a> {
+    /// Takes `argument` apart; a word stands alone, where a key has a value.
+    pub(super) fn read(
+        family: &'static str,
+        argument: &'a str,
+        keys: &[&str],
+        words: &[&str],
+    ) -> Result<Keyed<'a>, TopologyError> {
+        let mut keyed = Keyed { family, argument, values: Vec::new() };
+        for part in argument.split(',') {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            let name = key.trim();
+            let known = if part.contains('=') { keys } else { words };
+            if !known.contains(&name) {
+                return Err(wrong(family, argument, part, expected(part.trim(), keys, words)));
+            }
+            if keyed.find(name).is_some() {
+                return Err(wrong(family, argument, part, format!("`{name}` is given twice")));
+            }
+            keyed.values.push((name, value));
+        }
+        Ok(keyed)
+    }
+
+    fn find(&self, key: &str) -> Option<&'a str> {
+        self.values.iter().find(|(name, _)| *name == key).map(|&(_, value)| value)
+    }
+
+    /// Whether the key or word is there.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// A whole number of at least `least`, or `None` where the key is not given.
+    pub(super) fn number(&self, key: &str, least: u32) -> Result<Option<u32>, TopologyError> {
+        let read = |value| number(self.family, self.argument, value, least);
+        self.find(key).map(read).transpose()
+    }
+
+    /// Whole numbers of at least `least` with `x` between them, such as `16x6`.
+    pub(super) fn sizes(&self, key: &str, least: u32) -> Result<Option<Vec<u32>>, TopologyError> {
+        let read = |value: &'a str| {
+            let parts = value.split('x');
+            parts.map(|part| number(self.family, self.argument, part, least)).collect()
+        };
+        self.find(key).map(read).transpose()
+    }
+
+    /// What a key that must be given says.
+    pub(super) fn required<T>(&self, key: &str, value: Option<T>) -> Result<T, TopologyError> {
+        value.ok_or_else(|| self.wrong(key, format!("`{key}` is missing")))
+    }
+
+    /// Points at the value of `key`, or at the whole argument where the key is not given.
+    pub(super) fn wrong(&self, key: &str, problem: String) -> TopologyError {
+        let part = self.find(key).unwrap_or(self.argument);
+        wrong(self.family, self.argument, part, problem)
+    }
+}
+
+fn number(
+    family: &'static str,
+    argument: &str,
+    part: &str,
+    least: u32,
+) -> Result<u32, TopologyError> {
+    let value = count(family, argument, part, u64::from(least))?;
+    // `count` reads 32 bits.
+    Ok(u32::try_from(value).unwrap_or(u32::MAX))
+}
+
+fn expected(found: &str, keys: &[&str], words: &[&str]) -> String {
+    let keys = keys.iter().map(|key| format!("`{key}=...`"));
+    let all: Vec<String> = keys.chain(words.iter().map(|word| format!("`{word}`"))).collect();
+    let found = if found.is_empty() { "nothing".to_owned() } else { format!("`{found}`") };
+    format!("found {found}; expected any of {}, with commas between", all.join(", "))
+}
+
+/// `16x6`.
+pub(super) fn crossed(sizes: &[u32]) -> String {
+    sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("x")
+}
