@@ -128,7 +128,7 @@ refusal! { UnitError as "UnitError" {
 refusal! { LayoutError as "LayoutError" {
     PartialElement { size, element } => "partial_element",
     EmptyElement {} => "empty_element",
-    UnequalParts { size, ranks, element } => "unequal_parts",
+    UnequalParts { collective, size, ranks, element } => "unequal_parts",
     BarrierWithData { size } => "barrier_with_data",
     NoChunks {} => "no_chunks",
 }}

@@ -4,6 +4,7 @@
 //! `knomial:4` or `recursive_multiplying:a8,a4`.
 
 mod binomial;
+mod bruck;
 #[cfg(test)]
 mod check;
 mod choice;
@@ -20,6 +21,7 @@ mod recursive_halving_doubling;
 mod recursive_multiplying;
 mod ring;
 mod scatter_all_gather;
+mod scatter_destination;
 pub mod search;
 
 use std::sync::Arc;
@@ -87,6 +89,7 @@ pub struct Entry {
 /// Every algorithm there is.
 pub const REGISTRY: &[Entry] = &[
     binomial::ENTRY,
+    bruck::ENTRY,
     direct::ENTRY,
     dissemination::ENTRY,
     double_binary_tree::ENTRY,
@@ -100,6 +103,7 @@ pub const REGISTRY: &[Entry] = &[
     recursive_multiplying::ENTRY,
     ring::ENTRY,
     scatter_all_gather::ENTRY,
+    scatter_destination::ENTRY,
 ];
 
 /// Why an algorithm cannot be laid out as asked.

@@ -1,6 +1,6 @@
 //! Chunks: equal fractions of a payload, and the one rule that turns them into bytes.
 
-use super::Shape;
+use super::{Shape, Slot};
 use crate::collective::Collective;
 use crate::units::Bytes;
 
@@ -74,11 +74,12 @@ pub enum LayoutError {
     /// An element of no bytes.
     #[error("a datatype has at least one byte")]
     EmptyElement,
-    /// An all_to_all whose parts differ: what one rank sends to another would not fit where it goes.
+    /// Parts that differ where they change places: what one rank sends to another would not fit there.
     #[error(
-        "all_to_all on {ranks} ranks needs equal parts: {size} is no multiple of {ranks} x {element} bytes"
+        "this schedule of {collective} on {ranks} ranks needs equal parts: {size} is no multiple of \
+         {ranks} x {element} bytes"
     )]
-    UnequalParts { size: Bytes, ranks: u32, element: u64 },
+    UnequalParts { collective: &'static str, size: Bytes, ranks: u32, element: u64 },
     /// A barrier with data.
     #[error("a barrier carries no data: its size is 0 B, not {size}")]
     BarrierWithData { size: Bytes },
@@ -105,18 +106,24 @@ impl Layout {
     /// The payload of a schedule: `size` bytes by its collective's convention, of elements of
     /// `element_bytes`.
     ///
+    /// Parts change places in every all_to_all, and in a collective that deals in shards and leaves them
+    /// in another slot than its data: they have to be equal.
+    ///
     /// # Errors
     /// When the size does not suit the datatype or the collective.
     pub fn of(shape: &Shape, size: Bytes, element_bytes: u64) -> Result<Layout, LayoutError> {
         let layout = Layout::new(size, element_bytes, shape.chunks)?;
-        match shape.collective {
-            Collective::AllToAll if layout.even.is_none() => {
-                let (ranks, element) = (shape.ranks, element_bytes);
-                Err(LayoutError::UnequalParts { size, ranks, element })
-            }
-            Collective::Barrier if size.0 > 0 => Err(LayoutError::BarrierWithData { size }),
-            _ => Ok(layout),
+        let collective = shape.collective;
+        let moves = collective == Collective::AllToAll
+            || collective.has_shards() && shape.result != Slot::DATA;
+        if moves && layout.even.is_none() {
+            let (collective, ranks, element) = (collective.name(), shape.ranks, element_bytes);
+            return Err(LayoutError::UnequalParts { collective, size, ranks, element });
         }
+        if collective == Collective::Barrier && size.0 > 0 {
+            return Err(LayoutError::BarrierWithData { size });
+        }
+        Ok(layout)
     }
 
     /// A payload of `size` bytes, of elements of `element_bytes`, in `chunks` chunks.
@@ -209,6 +216,29 @@ mod tests {
         let parts: u64 = (0..3).map(|i| layout.bytes(ChunkRange::one(i)).0).sum();
         assert_eq!(parts, u64::MAX / 8 * 8);
         assert_eq!(layout.bytes(ChunkRange::new(1, u32::MAX)).0, u64::MAX);
+    }
+
+    #[test]
+    fn parts_that_change_places_have_to_be_equal() {
+        let shape = |collective, result| {
+            let name = String::new();
+            Shape { name, collective, ranks: 4, chunks: 4, slots: 2, result }
+        };
+        let laid_out = |collective, result| Layout::of(&shape(collective, result), Bytes(40), 8);
+        for (collective, result) in [
+            (Collective::AllToAll, Slot::DATA),
+            (Collective::AllGather, Slot(1)),
+            (Collective::ReduceScatter, Slot(1)),
+        ] {
+            let error = laid_out(collective, result).unwrap_err().to_string();
+            let expected = format!(
+                "this schedule of {collective} on 4 ranks needs equal parts: 40 B is no multiple of 4 x 8 bytes"
+            );
+            assert_eq!(error, expected);
+            assert!(Layout::of(&shape(collective, result), Bytes(64), 8).is_ok());
+        }
+        assert!(laid_out(Collective::AllGather, Slot::DATA).is_ok());
+        assert!(laid_out(Collective::AllReduce, Slot(1)).is_ok());
     }
 
     #[test]
