@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tutti import _core
 from tutti.config.mistakes import mistake
 from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule
-from tutti.errors import AlgorithmError, VerificationError
+from tutti.errors import AlgorithmError, LayoutError, VerificationError
 from tutti.schedule import Schedule, candidates, schedule
-from tutti.simulate import Run, figures_of, make_case, simulate
+from tutti.simulate import Run, figures_of, make_case, simulate, unequal_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,10 +143,12 @@ def plan(experiment: Experiment) -> Plan:
 
     Raises:
         ConfigError: An algorithm that was asked for by name fits none of the rank counts.
+        LayoutError: No algorithm can do with the parts of every size.
     """
     cases: list[Case] = []
     left_out: list[LeftOut] = []
     refusals: dict[str, AlgorithmError] = {}
+    unequal: list[LayoutError] = []
     fitting: set[str] = set()
     for ranks in experiment.ranks:
         known: set[str] = set()
@@ -163,12 +165,16 @@ def plan(experiment: Experiment) -> Plan:
             if case.schedule.name in known:
                 continue  # two arguments that choose the same schedule
             known.add(case.schedule.name)
-            reason = _too_expensive(experiment, case)
+            refused = None if asked else _unequal_parts(experiment, case)
+            unequal += [refused] if refused else []
+            reason = refused.problem if refused else _too_expensive(experiment, case)
             if reason:
                 left_out.append(LeftOut(case.schedule.name, ranks, reason))
             else:
                 cases.append(case)
     _refuse_misfits(experiment, fitting, refusals)
+    if unequal and not cases:
+        raise unequal[0]
     return Plan(experiment, tuple(cases), tuple(left_out))
 
 
@@ -180,6 +186,11 @@ def _case(experiment: Experiment, notation: str, ranks: int) -> Case:
     path = _core.critical_path(name, experiment.collective, ranks, root=experiment.root)
     messages = ranks * sum(stage.messages for stage in path) if path else None
     return Case(name.split(":", 1)[0], laid_out, messages)
+
+
+def _unequal_parts(experiment: Experiment, case: Case) -> LayoutError | None:
+    sizes, datatype = experiment.sizes, experiment.datatype
+    return unequal_parts(case.schedule, experiment.machine(), sizes=sizes, datatype=datatype)
 
 
 def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:

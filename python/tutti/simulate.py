@@ -233,7 +233,9 @@ def compare(
         ranks: rank counts.
         sizes: payloads, by the convention of nccl-tests.
         algorithms: notations; without them, every algorithm that claims the collective and rank
-            count. A notation that does not fit a rank count has no rows there.
+            count, and whose schedule can be laid out for every size: one that needs equal parts
+            is left out where a size has none. A notation that does not fit a rank count has no
+            rows there.
         root: the root of a rooted collective.
         datatype: of the elements.
         conditions: noise, arrival skew and slow ranks.
@@ -256,6 +258,8 @@ def compare(
 
     payloads = [Size.of_any(size) for size in sizes]
     laid_out = _schedules(collective, ranks, algorithms, root)
+    if algorithms is None:
+        laid_out = _divisible(laid_out, platform, payloads, datatype)
     asked = {
         "platform": platform.model_dump(mode="json"),
         "collective": collective,
@@ -318,6 +322,40 @@ def _schedules(
         if misfits and misfits[0] and all(misfits):
             raise misfits[0]
     return found
+
+
+def _divisible(
+    laid_out: list[Schedule], platform: Platform, sizes: Sequence[Size], datatype: str
+) -> list[Schedule]:
+    """The schedules that can do with the parts of every size.
+
+    Raises:
+        LayoutError: none of them can.
+    """
+    refusals = [unequal_parts(one, platform, sizes=sizes, datatype=datatype) for one in laid_out]
+    fitting = [one for one, refusal in zip(laid_out, refusals, strict=True) if refusal is None]
+    refused = next((refusal for refusal in refusals if refusal), None)
+    if refused and not fitting:
+        raise refused
+    return fitting
+
+
+def unequal_parts(
+    schedule: Schedule, platform: Platform, *, sizes: Sequence[Size], datatype: str
+) -> LayoutError | None:
+    """Why a schedule that needs equal parts cannot be laid out for one of the sizes, if so.
+
+    Raises:
+        LayoutError: a size does not suit the datatype or the collective, whatever the schedule.
+    """
+    for size in sizes if schedule.result else ():
+        try:
+            make_case(schedule, platform, size=size, datatype=datatype)
+        except LayoutError as error:
+            if error.kind != "unequal_parts":
+                raise
+            return error
+    return None
 
 
 def _measured(

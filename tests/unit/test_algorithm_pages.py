@@ -64,6 +64,25 @@ def crossings(n: int, radix: int) -> tuple[int, int]:
     return n - 1, sum(digits(rank) for rank in range(n))
 
 
+def bruck_gather(n: int, ports: int) -> tuple[int, int]:
+    """Full rounds of all ports, and a last one that shares evenly what is missing."""
+    known, messages = 1, 0
+    while known < n:
+        share = min(known, -(-(n - known) // ports))
+        messages += min(ports, -(-(n - known) // share))
+        known += min(n - known, ports * share)
+    return n * messages, n * (n - 1)
+
+
+def bruck_exchange(n: int, ports: int) -> tuple[int, int]:
+    """A message for each digit that a number below n can have, and not 0, at each place."""
+    weight, messages = 1, 0
+    while weight < n:
+        messages += min(ports, (n - 1) // weight)
+        weight *= ports + 1
+    return n * messages, n * crossings(n, ports + 1)[1]
+
+
 # Messages of all ranks, and their bytes in n-ths of the size, on n ranks.
 COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("ring", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
@@ -77,6 +96,10 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("elimination", "all_reduce"): three_two,
     ("elimination:3-2_overlapping", "all_reduce"): overlapping,
     ("elimination:2-1", "all_reduce"): doubling,
+    ("bruck", "all_gather"): lambda n: (n * (n - 1).bit_length(), n * (n - 1)),
+    ("bruck:3", "all_gather"): lambda n: bruck_gather(n, 3),
+    ("bruck", "all_to_all"): lambda n: bruck_exchange(n, 1),
+    ("bruck:2", "all_to_all"): lambda n: bruck_exchange(n, 2),
     ("direct", "all_reduce"): lambda n: whole(n * (n - 1), n),
     ("direct:two_step", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
     ("direct", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
@@ -101,6 +124,8 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
         n - 1 + powers(n)[0] * n,
         crossings(n, 2)[1] + n * (n - 1),
     ),
+    ("scatter_destination", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("scatter_destination:3", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
     ("hierarchical_leader", "all_reduce"): lambda n: whole(2 * (n - 1), n),
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tutti.config import resolve
-from tutti.errors import ConfigError
+from tutti.errors import ConfigError, LayoutError
 from tutti.experiment import Plan, Rows, measure, plan
 from tutti.schedule import candidates
 
@@ -75,6 +75,15 @@ def test_all_tries_what_claims_the_collective_and_no_schedule_twice() -> None:
     assert {"ring", "recursive_multiplying:a4,a3"} <= set(names)
     assert not laid_out.left_out
     assert set(candidates("broadcast", 12)) & {"binomial", "knomial"}
+
+
+def test_all_leaves_out_what_needs_equal_parts_and_says_why() -> None:
+    laid_out = planned(algorithms="all", collective="all_gather", ranks=5, sizes=["40 B", "1 KiB"])
+    assert [one.notation for one in laid_out.left_out] == ["bruck"]
+    assert "needs equal parts: 1 KiB" in laid_out.left_out[0].reason
+    assert {"ring", "dissemination"} <= {case.algorithm for case in laid_out.cases}
+    with pytest.raises(LayoutError, match="needs equal parts"):
+        planned(algorithms="all", collective="all_to_all", ranks=5, sizes=["1 KiB"])
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:

@@ -108,6 +108,22 @@ def test_bad_sizes_are_refused(size: str, datatype: str, error: type[Exception])
         tutti.simulate(ring(), MACHINE, size=size, datatype=datatype)
 
 
+def test_a_comparison_of_all_leaves_out_what_needs_equal_parts() -> None:
+    def compared(collective: str, size: str, algorithms: list[str] | None = None) -> set[str]:
+        frame = tutti.compare(
+            MACHINE, collective=collective, ranks=[5], sizes=[size], algorithms=algorithms
+        )
+        return set(frame["algorithm"])
+
+    assert "bruck" in compared("all_gather", "40 B")
+    assert "bruck" not in compared("all_gather", "44 B")
+    assert "ring" in compared("all_gather", "44 B")
+    with pytest.raises(errors.LayoutError, match="of all_gather on 5 ranks needs equal parts"):
+        compared("all_gather", "44 B", ["ring", "bruck"])
+    with pytest.raises(errors.LayoutError, match="of all_to_all on 5 ranks needs equal parts"):
+        compared("all_to_all", "44 B")
+
+
 def test_a_comparison_has_a_row_per_measurement() -> None:
     frame = tutti.compare(
         MACHINE,

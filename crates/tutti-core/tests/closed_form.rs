@@ -17,6 +17,9 @@ const RANKS: &[u32] = &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 15, 16, 17, 24, 27, 
 
 /// Notations beside each algorithm's own default; those that do not fit a rank count are passed over.
 const NOTATIONS: &[&str] = &[
+    "bruck:2",
+    "bruck:3",
+    "scatter_destination:3",
     "dissemination:2",
     "dissemination:3",
     "scatter_all_gather:recursive_doubling",

@@ -41,6 +41,8 @@ _COLOURS = (
     "#997700",
     "#994455",
     "#6699CC",
+    "#117733",
+    "#CC6677",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -72,6 +74,8 @@ _KNOWN = (
     "dissemination",
     "scatter_all_gather",
     "double_binary_tree",
+    "bruck",
+    "scatter_destination",
 )
 
 KIND_COLOURS: dict[str, str] = {

@@ -12,7 +12,6 @@
 use std::sync::Arc;
 
 use super::{AlgorithmError, Entry, Request, Stage};
-use crate::collective::Collective;
 use crate::ids::RankId;
 use crate::schedule::{ChunkRange, Schedule, Shape, Slot, Step};
 
@@ -116,6 +115,7 @@ impl Schedule for ScatterDestination {
 mod tests {
     use super::*;
     use crate::algorithm::check;
+    use crate::collective::Collective;
 
     #[test]
     fn it_does_what_it_claims_at_every_rank_count_and_in_every_batch() {
