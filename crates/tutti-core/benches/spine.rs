@@ -9,12 +9,15 @@
 use std::process::Command;
 use std::time::Instant;
 
+use tutti_core::algorithm::search::{self as schedules, Kind, Order};
 use tutti_core::algorithm::{self, REGISTRY};
 use tutti_core::collective::Collective;
 use tutti_core::engine::{Conditions, LocalCosts, Ranks, Simulation};
 use tutti_core::network::{Distribution, Noise};
-use tutti_core::network::{LogGP, MessageModel, PipeliningPostal};
+use tutti_core::network::{LogGP, MessageModel, Model, PipeliningPostal};
+use tutti_core::schedule::notation::Notation;
 use tutti_core::schedule::{Layout, verify};
+use tutti_core::search::{Effort, Flat, best};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
 struct Case {
@@ -82,6 +85,36 @@ const CASES: &[Case] = &[
         runs: 3,
         work: || verify_one("direct", 4096),
     },
+    Case {
+        name: "search, all 32 factored schedules of 64 ranks, scored",
+        aim: "2 s",
+        runs: 21,
+        work: || score(schedules::factored(64, Order::Ordered)),
+    },
+    Case {
+        name: "search, all 32 factored schedules of 64 ranks, simulated",
+        aim: "2 s",
+        runs: 21,
+        work: simulate_factored,
+    },
+    Case {
+        name: "search, all 34749 schedules of 256 ranks, scored",
+        aim: "",
+        runs: 3,
+        work: || score(schedules::all(256, Order::Ordered)),
+    },
+    Case {
+        name: "search, best schedule of 999983 ranks, ratio 4",
+        aim: "5 s",
+        runs: 5,
+        work: || best_of(999_983, "400 ns"),
+    },
+    Case {
+        name: "search, best schedule of 720720 ranks, ratio 1",
+        aim: "5 s",
+        runs: 5,
+        work: || best_of(720_720, "100 ns"),
+    },
 ];
 
 fn simulate<M: MessageModel>(
@@ -137,6 +170,28 @@ fn verify_all() -> u64 {
         }
     }
     messages
+}
+
+fn flat(alpha_p: &str) -> Flat {
+    let beta = TimePerByte::parse("0.4 ns/B").expect("is a time per byte");
+    let model = PipeliningPostal::new(time(alpha_p), time("100 ns"), beta).expect("is a model");
+    Flat { model: Model::PipeliningPostal(model), bytes: Bytes(8), costs: LocalCosts::FREE }
+}
+
+/// Without simulating a message.
+fn score(schedules: impl Iterator<Item = Notation>) -> u64 {
+    assert!(!flat("400 ns").rank(schedules).is_empty());
+    0
+}
+
+fn simulate_factored() -> u64 {
+    let notations = schedules::factored(64, Order::Ordered);
+    let names = notations.map(|notation| format!("recursive_multiplying:{notation}"));
+    names.map(|name| loggp(&name, 64, 8)).sum()
+}
+
+fn best_of(ranks: u32, alpha_p: &str) -> u64 {
+    best(&flat(alpha_p), ranks, &Kind::ALL, Effort::default()).messages
 }
 
 /// The process's largest resident size so far, in MiB.

@@ -2,7 +2,7 @@
 //!
 //! Data flows one way, and the modules stand in that order; nothing uses a module to its right:
 //!
-//! `units, ids -> topology -> collective -> schedule -> algorithm -> network -> engine -> results`
+//! `units, ids -> topology -> collective -> schedule -> algorithm -> network -> engine -> search -> results`
 #![deny(unsafe_code)]
 
 pub mod algorithm;
@@ -12,5 +12,6 @@ pub mod ids;
 pub mod network;
 pub mod results;
 pub mod schedule;
+pub mod search;
 pub mod topology;
 pub mod units;

@@ -17,6 +17,7 @@ const ORDER: &[&str] = &[
     "endpoint",
     "energy",
     "engine",
+    "search",
     "results",
 ];
 

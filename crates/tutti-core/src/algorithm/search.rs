@@ -110,6 +110,42 @@ impl Iterator for Factorings {
     }
 }
 
+/// The three kinds of schedules, in the order in which [`all`] makes them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// `a3,a2`
+    Factored,
+    /// `c6m2,a2,a2,e6m2`
+    Split,
+    /// `m1g2a3,n1g3a2`
+    Merged,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 3] = [Kind::Factored, Kind::Split, Kind::Merged];
+
+    /// What a schedule is.
+    #[must_use]
+    pub fn of(notation: &Notation) -> Kind {
+        match notation.stages()[0] {
+            Stage::Collapse { .. } => Kind::Split,
+            Stage::Merge { .. } => Kind::Merged,
+            _ => Kind::Factored,
+        }
+    }
+
+    /// For tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Factored => "factored",
+            Kind::Split => "split",
+            Kind::Merged => "merged",
+        }
+    }
+}
+
 /// `aB` stages alone; none for fewer than two ranks.
 pub fn factored(ranks: u32, order: Order) -> impl Iterator<Item = Notation> {
     Factorings::new(ranks, order).filter(|bases| !bases.is_empty()).map(|bases| factors(&bases))
@@ -143,20 +179,23 @@ pub fn all(ranks: u32, order: Order) -> impl Iterator<Item = Notation> {
 }
 
 /// `aB,aB...`
-pub(super) fn factors(bases: &[u32]) -> Notation {
+#[must_use]
+pub fn factors(bases: &[u32]) -> Notation {
     notation(bases.iter().map(|&base| Stage::Factor { base }).collect())
 }
 
-/// `cTmB,...,eTmB`
-pub(super) fn collapsed(threshold: u32, base: u32, bases: &[u32]) -> Notation {
+/// `cTmB,...,eTmB`: `threshold` is a multiple of `base`.
+#[must_use]
+pub fn collapsed(threshold: u32, base: u32, bases: &[u32]) -> Notation {
     let mut stages = vec![Stage::Collapse { threshold, base }];
     stages.extend(bases.iter().map(|&base| Stage::Factor { base }));
     stages.push(Stage::Expand { threshold, base });
     notation(stages)
 }
 
-/// `mRgGaB,...,nRgGaB`
-pub(super) fn merging(remainder: u32, bases: &[u32]) -> Notation {
+/// `mRgGaB,...,nRgGaB`: there are at least two bases and one remainder rank.
+#[must_use]
+pub fn merging(remainder: u32, bases: &[u32]) -> Notation {
     let inner: u32 = bases.iter().product();
     let last = bases.len() - 1;
     let stage = |(index, &base): (usize, &u32)| match index {
