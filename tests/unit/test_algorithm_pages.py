@@ -83,11 +83,21 @@ def bruck_exchange(n: int, ports: int) -> tuple[int, int]:
     return n * messages, n * crossings(n, ports + 1)[1]
 
 
+def two_rings(n: int) -> tuple[int, int]:
+    """Two dimensions as alike as can be; a prime is not asked for."""
+    inner = max(size for size in range(1, n) if n % size == 0 and size * size <= n)
+    return 2 * n * (inner - 1 + n // inner - 1), 2 * n * (n - 1)
+
+
 # Messages of all ranks, and their bytes in n-ths of the size, on n ranks.
 COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("ring", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
     ("ring", "reduce_scatter"): lambda n: (n * (n - 1), n * (n - 1)),
     ("ring", "all_gather"): lambda n: (n * (n - 1), n * (n - 1)),
+    ("ring:bidirectional", "all_reduce"): lambda n: (4 * n * (n - 1), 2 * n * (n - 1)),
+    ("ring:bidirectional", "all_gather"): lambda n: (2 * n * (n - 1), n * (n - 1)),
+    ("multi_ring", "all_reduce"): two_rings,
+    ("blue_connect", "all_reduce"): two_rings,
     ("recursive_doubling", "all_reduce"): doubling,
     ("recursive_doubling", "all_gather"): lambda n: (powers(n)[0] * n, n * (n - 1)),
     ("recursive_halving_doubling", "all_reduce"): halving_doubling,
@@ -150,6 +160,9 @@ CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
     ("knomial", "all_reduce"): lambda n: (True, True, n <= 5),
     ("knomial:3", "reduce"): lambda n: (True, True, n <= 4),
     ("double_binary_tree:3", "all_reduce"): lambda n: (True, n % 2 == 0, n == 2),
+    ("ring:bidirectional", "all_reduce"): lambda n: (True, False, n == 2),
+    ("multi_ring", "all_reduce"): lambda _: SAME,
+    ("blue_connect", "all_reduce"): lambda _: SAME,
     ("hierarchical", "all_reduce"): lambda _: SAME,
     ("hierarchical_leader", "all_reduce"): lambda _: ORDERED,
 }

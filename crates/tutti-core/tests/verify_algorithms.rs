@@ -32,6 +32,11 @@ const ARGUMENTS: &[&str] = &[
     "m3g2a2,n3g2a2",
     "ring,ring",
     "4x4",
+    "2x4",
+    "bidirectional",
+    "2x2x2:bidirectional",
+    "4x4:all_dimensions",
+    "4x8:bidirectional:all_dimensions",
     "ring:4",
 ];
 

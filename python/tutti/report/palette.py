@@ -43,6 +43,8 @@ _COLOURS = (
     "#6699CC",
     "#117733",
     "#CC6677",
+    "#4477AA",
+    "#228833",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -76,6 +78,8 @@ _KNOWN = (
     "double_binary_tree",
     "bruck",
     "scatter_destination",
+    "blue_connect",
+    "multi_ring",
 )
 
 KIND_COLOURS: dict[str, str] = {

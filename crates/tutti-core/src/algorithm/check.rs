@@ -53,7 +53,7 @@ pub(super) fn critical_path_is_exact(notation: &str, collective: Collective, ran
     let chunks = u64::from(schedule.shape().chunks);
     let time = |stage: &Stage| {
         let bytes = u64::from(stage.chunks) * of * chunks / u64::from(stage.of);
-        LATENCY
+        LATENCY * u64::from(stage.messages.min(1))
             + u64::from(stage.messages) * (OVERHEAD + TRANSFER * bytes)
             + u64::from(stage.reductions) * FOLD * bytes
     };
@@ -136,4 +136,20 @@ fn folds(step: &Step) -> u64 {
         _ => 0,
     });
     chunks.sum()
+}
+
+/// Two schedules of the same ops: peers, slots, chunks, order.
+pub(super) fn same_steps(one: &dyn Schedule, other: &dyn Schedule) {
+    let what = format!("{} and {}", one.shape().name, other.shape().name);
+    let (ranks, chunks) = (one.shape().ranks, one.shape().chunks);
+    assert_eq!((ranks, chunks), (other.shape().ranks, other.shape().chunks), "{what}");
+    for rank in (0..ranks).map(RankId) {
+        assert_eq!(one.steps(rank), other.steps(rank), "{what}, {rank}");
+        for index in 0..one.steps(rank) {
+            let (mut mine, mut theirs) = (Step::new(), Step::new());
+            one.step(rank, index, &mut mine);
+            other.step(rank, index, &mut theirs);
+            assert_eq!(mine, theirs, "{what}, {rank}, step {index}");
+        }
+    }
 }

@@ -15,14 +15,17 @@ mod double_binary_tree;
 mod elimination;
 mod hierarchical;
 mod knomial;
+mod multi_ring;
 mod pairwise;
 mod recursive_doubling;
 mod recursive_halving_doubling;
 mod recursive_multiplying;
 mod ring;
+mod rings;
 mod scatter_all_gather;
 mod scatter_destination;
 pub mod search;
+mod sizes;
 
 use std::sync::Arc;
 
@@ -49,7 +52,8 @@ pub struct Request<'a> {
 /// This is the algorithm's closed form with the network left out; a network model turns each stage
 /// into time. Bytes are given as chunks of the payload, `of` in all. In an exchange every rank sends and
 /// receives as many messages; in a fan-out (broadcast) the sender sends b and the slowest receiver takes
-/// one; in a fan-in (gather) each sender sends one and the receiver takes b.
+/// one; in a fan-in (gather) each sender sends one and the receiver takes b. A stage without messages is
+/// work alone, which goes on after the stage before: a second fold, of other chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stage {
     /// Messages that one rank sends in this stage, one after the other (b in the models).
@@ -89,6 +93,7 @@ pub struct Entry {
 /// Every algorithm there is.
 pub const REGISTRY: &[Entry] = &[
     binomial::ENTRY,
+    hierarchical::DECOMPOSED,
     bruck::ENTRY,
     direct::ENTRY,
     dissemination::ENTRY,
@@ -97,6 +102,7 @@ pub const REGISTRY: &[Entry] = &[
     hierarchical::SHARDED,
     hierarchical::LEADER,
     knomial::ENTRY,
+    multi_ring::ENTRY,
     pairwise::ENTRY,
     recursive_doubling::ENTRY,
     recursive_halving_doubling::ENTRY,

@@ -2,11 +2,14 @@
 //!
 //! all_reduce is a reduce_scatter of n - 1 steps followed by an all_gather of n - 1 steps; each message
 //! is 1/n of the payload, so every link carries 2 (n - 1) / n of it, the least any all_reduce can do on
-//! a ring. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+//! a ring. With `bidirectional` every shard has two halves, one of which goes the other way round: as many
+//! steps, with two messages of half the size each, which pays where a link and a port carry both
+//! directions at once. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 //! workstations", J. Parallel Distrib. Comput. 69 (2009).
 
 use std::sync::Arc;
 
+use super::rings::{Rings, Walk};
 use super::{AlgorithmError, Entry, Request, Stage};
 use crate::collective::Collective;
 use crate::ids::RankId;
@@ -16,10 +19,10 @@ pub(super) const ENTRY: Entry = Entry {
     name: "ring",
     summary: "shards travel round a ring of neighbours; least bytes, most steps",
     source: "Patarasuk and Yuan 2009",
-    argument: "",
+    argument: "`bidirectional`: half of the payload the other way round; nothing for one direction",
     collectives: &["all_reduce", "reduce_scatter", "all_gather"],
     ranks: "any",
-    claims: |request| request.ranks >= 2,
+    claims: |request| request.ranks >= 2 && bidirectional(request).is_ok(),
     build,
     critical_path,
 };
@@ -34,7 +37,29 @@ struct Ring {
     first: u32,
 }
 
+/// The rings of both directions, where they are asked for.
+fn bidirectional(request: &Request) -> Result<Option<Rings>, AlgorithmError> {
+    match request.argument {
+        None => Ok(None),
+        Some("bidirectional") => {
+            let sizes = vec![request.ranks];
+            let walk = Walk { sizes, bidirectional: true, all_dimensions: false };
+            let name = "ring:bidirectional".to_owned();
+            Ok(Some(Rings::new(name, request.collective, &walk, 2 * request.ranks)))
+        }
+        Some(argument) => Err(AlgorithmError::Argument {
+            name: ENTRY.name,
+            argument: argument.to_owned(),
+            at: 0,
+            problem: "expected `bidirectional`".to_owned(),
+        }),
+    }
+}
+
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    if let Some(rings) = bidirectional(request)? {
+        return Ok(Arc::new(rings));
+    }
     let n = request.ranks;
     let (reducing, first) = match request.collective {
         Collective::AllGather => (0, 0),
@@ -52,6 +77,9 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
+    if let Some(rings) = bidirectional(request).ok()? {
+        return rings.stages();
+    }
     let n = request.ranks;
     let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: n };
     let reduce = std::iter::repeat_n(stage(1), (n - 1) as usize);
@@ -98,5 +126,69 @@ impl Schedule for Ring {
         } else {
             format!("all_gather {}", step - self.reducing)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::check;
+
+    const BOTH: &str = "ring:bidirectional";
+    const KINDS: [Collective; 3] =
+        [Collective::AllReduce, Collective::ReduceScatter, Collective::AllGather];
+
+    #[test]
+    fn it_does_what_it_claims_at_every_rank_count() {
+        for ranks in 2..=128 {
+            check::claims(&ENTRY, ENTRY.name, ranks);
+            check::claims(&ENTRY, BOTH, ranks);
+        }
+    }
+
+    #[test]
+    fn the_critical_path_is_exact_at_every_rank_count() {
+        for (collective, ranks) in
+            KINDS.into_iter().flat_map(|kind| (2..=24).map(move |n| (kind, n)))
+        {
+            assert!(check::critical_path_is_exact(ENTRY.name, collective, ranks));
+            assert!(check::critical_path_is_exact(BOTH, collective, ranks));
+        }
+    }
+
+    /// A walk in one direction along one dimension is the ring itself: the same ops.
+    #[test]
+    fn one_part_of_a_walk_is_the_ring() {
+        for (collective, ranks) in
+            KINDS.into_iter().flat_map(|kind| [2, 3, 8, 13].map(|n| (kind, n)))
+        {
+            let walk = Walk { sizes: vec![ranks], bidirectional: false, all_dimensions: false };
+            let walked = Rings::new(String::new(), collective, &walk, ranks);
+            let ring = crate::algorithm::build(ENTRY.name, collective, ranks).unwrap();
+            check::same_steps(&walked, &*ring);
+        }
+    }
+
+    #[test]
+    fn the_halves_go_opposite_ways() {
+        let schedule = crate::algorithm::build(BOTH, Collective::AllReduce, 5).unwrap();
+        let mut out = Step::new();
+        for step in 0..8 {
+            out.clear();
+            schedule.step(RankId(2), step, &mut out);
+            let [there, back] = out.sends[..] else { panic!("{:?}", out.sends) };
+            assert_eq!((there.peer, back.peer), (RankId(3), RankId(1)));
+            assert_eq!((there.chunks.start % 2, back.chunks.start % 2), (0, 1));
+            assert_eq!(
+                (there.chunks.len(), back.chunks.len(), schedule.shape().chunks),
+                (1, 1, 10)
+            );
+        }
+    }
+
+    #[test]
+    fn other_arguments_are_refused() {
+        let error = crate::algorithm::build("ring:both", Collective::AllReduce, 4).err().unwrap();
+        assert_eq!(error.to_string(), "`both` does not fit ring: expected `bidirectional`");
     }
 }

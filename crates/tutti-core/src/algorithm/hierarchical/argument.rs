@@ -13,14 +13,8 @@
 //! algorithm whose own argument holds a `/` stands in parentheses, so hierarchies nest. Without
 //! algorithms every level takes `ring` (leaders: `binomial`).
 
+use crate::algorithm::sizes::{self, Misfit, misfit};
 use crate::collective::Collective;
-
-/// What is wrong, and at which byte.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Misfit {
-    pub(super) at: usize,
-    pub(super) problem: String,
-}
 
 /// The notation of an algorithm, and at which byte it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,17 +38,7 @@ pub(super) fn read(argument: &str) -> Result<Levels<'_>, Misfit> {
         Some((sizes, rest)) => (sizes, read_algorithms(rest, sizes.len() + 1)?),
         None => (argument, Vec::new()),
     };
-    Ok(Levels { sizes: read_sizes(sizes)?, algorithms })
-}
-
-/// Whether the sizes make up the ranks.
-pub(super) fn fits(sizes: &[u32], ranks: u32) -> Result<(), Misfit> {
-    let product = sizes.iter().fold(1u64, |product, &size| product.saturating_mul(size.into()));
-    if product == u64::from(ranks) {
-        return Ok(());
-    }
-    let sizes = sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
-    misfit(0, format!("{sizes} is {product} ranks: expected sizes whose product is {ranks}"))
+    Ok(Levels { sizes: sizes::read(sizes, "level")?, algorithms })
 }
 
 /// Spreads what was named over the phases; empty when nothing was.
@@ -84,31 +68,6 @@ pub(super) fn one_per_phase<'a>(
         format!("1 (for all) or {levels} (one per level)")
     };
     misfit(at, format!("there are {count} algorithms: expected {expected}"))
-}
-
-fn read_sizes(text: &str) -> Result<Vec<u32>, Misfit> {
-    let mut sizes = Vec::new();
-    let mut at = 0;
-    for part in text.split('x') {
-        let digits = part.trim();
-        let start = at + (part.len() - part.trim_start().len());
-        let number = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse());
-        match number {
-            Some(Ok(0 | 1)) => return misfit(start, "a level has at least 2 ranks".to_owned()),
-            Some(Ok(size)) => sizes.push(size),
-            _ => {
-                let problem =
-                    format!("`{digits}` is no size of a level: expected sizes as in `8x16`");
-                return misfit(start, problem);
-            }
-        }
-        at += part.len() + 1;
-    }
-    if sizes.len() < 2 {
-        let problem = "there is one level: expected at least two, as in `8x16`".to_owned();
-        return misfit(text.len(), problem);
-    }
-    Ok(sizes)
 }
 
 /// Splits at the slashes that stand in no parentheses; `offset` is where `text` stands.
@@ -150,10 +109,6 @@ fn read_algorithm(text: &str, offset: usize) -> Result<Named<'_>, Misfit> {
         return misfit(at, "there is no algorithm: expected one such as `ring`".to_owned());
     }
     Ok(Named { text, at })
-}
-
-fn misfit<T>(at: usize, problem: String) -> Result<T, Misfit> {
-    Err(Misfit { at, problem })
 }
 
 #[cfg(test)]

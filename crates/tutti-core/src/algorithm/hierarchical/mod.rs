@@ -1,19 +1,21 @@
 //! Hierarchical: any algorithms, one per level of a nested machine, as one schedule.
 //!
 //! Ranks are numbered innermost level first: with levels `8x16`, ranks 0 to 7 form the first of 16 inner
-//! groups, and ranks 0, 8, 16, ... one of 8 groups across. Two styles:
+//! groups, and ranks 0, 8, 16, ... one of 8 groups across. Three styles:
 //!
 //! - `hierarchical`, for bandwidth: all_reduce is a reduce_scatter inside the groups, an all_reduce
 //!   across them on the shard that each rank then holds, and an all_gather inside; the middle is the same
 //!   again on the levels above. Each level carries only its share of the payload.
+//! - `blue_connect`, the same with the all_reduce of the outermost level taken apart as well: it is
+//!   reduce_scatters along every factor of the rank count, then all_gathers back along them.
 //! - `hierarchical_leader`, for latency: all_reduce is a reduce to each group's leader, an all_reduce
 //!   among the leaders, and a broadcast inside; only leaders talk across. The leaders are the ranks whose
 //!   place in their groups is the root's, or the first place where there is no root.
 //!
 //! reduce_scatter and all_gather by themselves work in an order of shards in which every level's part is
 //! one run, and copy to and from rank order; a machine that copies for nothing sees no difference. What
-//! can be said after the colon stands in [`argument`]. Sources: hierarchical all_reduce as in Horovod and
-//! BlueConnect (Cho et al., MLSys 2019); leaders as in MVAPICH and SMP-aware MPICH collectives.
+//! can be said after the colon stands in [`argument`]. Sources: hierarchical all_reduce as in Horovod;
+//! BlueConnect: Cho et al., MLSys 2019; leaders as in MVAPICH and SMP-aware MPICH collectives.
 
 mod argument;
 mod plan;
@@ -32,13 +34,25 @@ const ARGUMENT: &str = "sizes innermost first, then algorithms, as in `8x16:ring
 pub(super) const SHARDED: Entry = Entry {
     name: "hierarchical",
     summary: "reduce_scatter inside, all_reduce across on the shards, all_gather inside; any levels",
-    source: "Cho et al. 2019 (BlueConnect)",
+    source: "Horovod; Cho et al. 2019 (BlueConnect)",
     argument: ARGUMENT,
     collectives: &["all_reduce", "reduce_scatter", "all_gather"],
     ranks: "the product of the levels' sizes; without an argument any that is no prime, in two levels",
     claims: |request| build(Style::Sharded, request).is_ok(),
     build: |request| build(Style::Sharded, request),
     critical_path: |request| critical_path(Style::Sharded, request),
+};
+
+pub(super) const DECOMPOSED: Entry = Entry {
+    name: "blue_connect",
+    summary: "reduce_scatters along the factors of the rank count, then all_gathers back; any levels",
+    source: "Cho et al. 2019 (BlueConnect)",
+    argument: ARGUMENT,
+    collectives: &["all_reduce", "reduce_scatter", "all_gather"],
+    ranks: "the product of the levels' sizes; without an argument any that is no prime, in two levels",
+    claims: |request| build(Style::Decomposed, request).is_ok(),
+    build: |request| build(Style::Decomposed, request),
+    critical_path: |request| critical_path(Style::Decomposed, request),
 };
 
 pub(super) const LEADER: Entry = Entry {
@@ -62,7 +76,7 @@ fn build(style: Style, request: &Request) -> Result<Arc<dyn Schedule>, Algorithm
         Some(argument) => format!("{}:{argument}", style.name()),
         None => style.name().to_owned(),
     };
-    let reorders = style == Style::Sharded && request.collective.has_shards();
+    let reorders = style != Style::Leader && request.collective.has_shards();
     let reorder = |name: &str, out| Phase {
         name: name.to_owned(),
         schedule: Arc::new(Reorder::new(request.collective, &plan.sizes, chunks, out)),
@@ -116,6 +130,10 @@ mod tests {
 
     /// Nestings of both styles, and what they perform.
     const CASES: &[(&str, u32, &[&str])] = &[
+        ("blue_connect:4x8:direct/ring", 32, THREE),
+        ("blue_connect:2x4x3:ring/direct/ring/direct/ring/direct", 24, ONE),
+        ("blue_connect:8x4x2:recursive_halving_doubling/ring/direct", 64, THREE),
+        ("blue_connect:4x6:ring/(blue_connect:2x3:direct/ring)", 24, THREE),
         ("hierarchical:4x8:ring/recursive_halving_doubling/direct", 32, ONE),
         ("hierarchical:3x2:direct", 6, THREE),
         ("hierarchical:2x4x3:ring/direct/recursive_halving_doubling/ring/direct", 24, ONE),
@@ -135,6 +153,7 @@ mod tests {
     fn it_does_what_it_claims_at_every_rank_count() {
         for ranks in 2..=128 {
             check::claims(&SHARDED, "hierarchical", ranks);
+            check::claims(&DECOMPOSED, "blue_connect", ranks);
             check::claims(&LEADER, "hierarchical_leader", ranks);
         }
     }
@@ -171,6 +190,22 @@ mod tests {
                 assert!(check::critical_path_is_exact(notation, collective, ranks), "{notation}");
             }
         }
+    }
+
+    /// What sets it apart: the outermost level too is a reduce_scatter and an all_gather.
+    #[test]
+    fn blue_connect_takes_the_outermost_all_reduce_apart() {
+        let build =
+            |notation: &str| crate::algorithm::build(notation, Collective::AllReduce, 24).unwrap();
+        let apart = build("blue_connect:4x6:direct");
+        check::same_steps(&*apart, &*build("hierarchical:4x6:direct/(direct:two_step)/direct"));
+        let error = crate::algorithm::build(
+            "blue_connect:4x6:ring/recursive_doubling",
+            Collective::AllReduce,
+            24,
+        );
+        let text = error.err().unwrap().to_string();
+        assert!(text.contains("recursive_doubling does not perform reduce_scatter"), "{text}");
     }
 
     #[test]

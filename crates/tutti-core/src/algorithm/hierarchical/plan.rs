@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::argument::{self, Misfit, Named};
+use super::argument::{self, Named};
+use crate::algorithm::sizes::{self, Misfit};
 use crate::algorithm::{self, AlgorithmError, Request};
 use crate::collective::Collective;
 use crate::ids::RankId;
@@ -13,6 +14,8 @@ use crate::schedule::{Digit, Place, Schedule, Slot};
 pub(super) enum Style {
     /// Each level works on the shard that the level inside it left.
     Sharded,
+    /// The same, but every level's all_reduce is taken apart, that of the outermost too.
+    Decomposed,
     /// Only one rank of each group takes part in the level above.
     Leader,
 }
@@ -21,13 +24,14 @@ impl Style {
     pub(super) fn name(self) -> &'static str {
         match self {
             Style::Sharded => super::SHARDED.name,
+            Style::Decomposed => super::DECOMPOSED.name,
             Style::Leader => super::LEADER.name,
         }
     }
 
     fn default_algorithm(self) -> &'static str {
         match self {
-            Style::Sharded => "ring",
+            Style::Sharded | Style::Decomposed => "ring",
             Style::Leader => "binomial",
         }
     }
@@ -65,7 +69,7 @@ impl<'a> Plan<'a> {
         let (sizes, named) = match argument {
             Some(argument) => {
                 let levels = argument::read(argument).map_err(refuse)?;
-                argument::fits(&levels.sizes, ranks).map_err(refuse)?;
+                sizes::fits(&levels.sizes, ranks).map_err(refuse)?;
                 (levels.sizes, levels.algorithms)
             }
             None => (two_levels(style, ranks)?, Vec::new()),
@@ -128,7 +132,7 @@ impl<'a> Plan<'a> {
     /// A phase works on one part in this many of the payload.
     pub(super) fn share(&self, phase: &Step) -> u32 {
         match self.style {
-            Style::Sharded => self.stride(phase.level),
+            Style::Sharded | Style::Decomposed => self.stride(phase.level),
             Style::Leader if self.collective.has_shards() => {
                 self.ranks / self.stride(phase.level + 1)
             }
@@ -142,7 +146,7 @@ impl<'a> Plan<'a> {
         let digit = |level: usize| Digit { stride: self.stride(level), size: self.sizes[level] };
         let root = self.collective.root().unwrap_or_default().0;
         let first = match self.style {
-            Style::Sharded => {
+            Style::Sharded | Style::Decomposed => {
                 let weight = |level| chunks / self.stride(level + 1);
                 (0..phase.level).map(|level| (digit(level), weight(level))).collect()
             }
@@ -180,10 +184,14 @@ fn phases(style: Style, collective: Collective, sizes: &[u32]) -> Vec<(Collectiv
     let on = |level: usize, kind: Collective| (kind.with_root(roots[level]), level);
     let root = RankId(0);
     let (up, down) = match style {
-        Style::Sharded => (Collective::ReduceScatter, Collective::AllGather),
+        Style::Sharded | Style::Decomposed => (Collective::ReduceScatter, Collective::AllGather),
         Style::Leader => (Collective::Reduce { root }, Collective::Broadcast { root }),
     };
     match collective {
+        Collective::AllReduce if style == Style::Decomposed => (0..=top)
+            .map(|level| on(level, up))
+            .chain((0..=top).rev().map(|l| on(l, down)))
+            .collect(),
         Collective::AllReduce | Collective::Barrier => {
             let there = (0..top).map(|level| on(level, up));
             let back = (0..top).rev().map(|level| on(level, down));
@@ -198,8 +206,7 @@ fn phases(style: Style, collective: Collective, sizes: &[u32]) -> Vec<(Collectiv
 
 /// Two levels that are as alike as they can be, the smaller inside.
 fn two_levels(style: Style, ranks: u32) -> Result<Vec<u32>, AlgorithmError> {
-    let inner = (2..=ranks.isqrt()).rev().find(|&size| ranks.is_multiple_of(size));
-    inner.map(|size| vec![size, ranks / size]).ok_or_else(|| AlgorithmError::WrongRanks {
+    sizes::two_alike(ranks).ok_or_else(|| AlgorithmError::WrongRanks {
         name: style.name(),
         ranks,
         needs: "a product of two sizes of at least 2".to_owned(),
