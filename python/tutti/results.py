@@ -52,11 +52,17 @@ MEASUREMENTS: dict[str, type[pl.DataType]] = {
     "messages": pl.Int64,
     "message_bytes": pl.Int64,
     "closed_form_ps": pl.Int64,
+    "bound_ps": pl.Int64,
+    "of_limit": pl.Float64,
     "commit": pl.String,
     "config_hash": pl.String,
     "version": pl.String,
 }
-"""The columns of a comparison."""
+"""The columns of a comparison.
+
+``bound_ps`` is what no schedule can be faster than (docs/models/lower-bounds.md), ``of_limit`` the
+fraction of it that a schedule reaches: 1 means that none can be better.
+"""
 
 _NOBODY = 2**32 - 1
 """What the core writes for the peer of a span that has none."""

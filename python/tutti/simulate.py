@@ -39,6 +39,7 @@ class Run:
         messages: how many were sent.
         message_bytes: bytes in all of them.
         closed_form_ps: completion time by the algorithm's closed form; None where it has none.
+        bound: what no schedule can be faster than on this platform, and its parts.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Run:
         self.messages = self._run.messages
         self.message_bytes = self._run.message_bytes
         self.closed_form_ps = case.closed_form_ps()
+        self.bound = case.bound()
 
     @property
     def completion_time(self) -> int:
@@ -72,6 +74,11 @@ class Run:
         """Bus bandwidth in bytes per second: comparable with a link's rate (nccl-tests)."""
         asked = self.schedule.collective, self.schedule.ranks
         return _core.busbw(*asked, self.size.bytes, self.completion_ps)
+
+    @property
+    def of_limit(self) -> float:
+        """The lower bound over the completion time: 1 when no schedule can be faster."""
+        return self.bound.at_least_ps / self.completion_ps
 
     @property
     def finish_ps(self) -> list[int]:
@@ -111,7 +118,7 @@ class Run:
     def _repr_html_(self) -> str:
         """What a notebook shows: the figures, and the timeline of a run that is not too large."""
         from tutti.report.notebook import MOST_MESSAGES, run_html
-        from tutti.report.quantity import format_rate
+        from tutti.report.quantity import format_rate, format_share
 
         facts = [
             ("schedule", self.schedule.name),
@@ -120,6 +127,7 @@ class Run:
             ("platform", f"{self.platform.name} ({self.platform.model.kind})"),
             ("completion time", _core.format_time(self.completion_ps)),
             ("busbw", format_rate(self.busbw)),
+            ("of the limit", format_share(self.of_limit)),
             ("messages", f"{self.messages:,}"),
         ]
         if self.messages > MOST_MESSAGES:
@@ -391,6 +399,7 @@ def figures_of(
         figures: completion time in ps, messages, and bytes in all messages.
     """
     time, messages, message_bytes = figures
+    bound_ps = case.bound().at_least_ps
     return {
         "collective": laid_out.collective,
         "algorithm": laid_out.name.split(":", 1)[0],
@@ -403,4 +412,6 @@ def figures_of(
         "messages": messages,
         "message_bytes": message_bytes,
         "closed_form_ps": case.closed_form_ps(),
+        "bound_ps": bound_ps,
+        "of_limit": bound_ps / time,
     }

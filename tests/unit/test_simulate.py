@@ -151,6 +151,48 @@ def test_a_comparison_has_a_row_per_measurement() -> None:
     assert held["closed_form_ps"].to_list() == held["time_ps"].to_list()
 
 
+def test_no_time_is_below_the_lower_bound() -> None:
+    for collective in ("all_reduce", "all_gather", "broadcast", "gather"):
+        frame = tutti.compare(
+            MACHINE, collective=collective, ranks=[2, 6, 16], sizes=["192 B", "1536 KiB"]
+        )
+        assert (frame["time_ps"] >= frame["bound_ps"]).all()
+        assert (frame["bound_ps"] > 0).all()
+        assert max(frame["of_limit"]) > 0.5
+        share = frame["bound_ps"] / frame["time_ps"]
+        assert frame["of_limit"].to_list() == pytest.approx(share.to_list())
+
+
+def test_a_run_says_what_its_bound_is_made_of() -> None:
+    run = tutti.simulate(ring(), MACHINE, size="4 MiB")
+    # 2 x 3/4 x 4 MiB at 0.1 ns/B and alpha_p + alpha_r; the folds of 3/4 of it at 0.05 ns/B.
+    sent = 6 * 2**20 * 100
+    assert run.bound.bandwidth_ps == 1_680_000 + sent
+    assert run.bound.links_ps == 0
+    assert run.bound.folding_ps == sent + 340_000 + 3 * 2**20 * 50 - 1
+    assert run.bound.at_least_ps == run.bound.folding_ps < run.completion_ps
+    assert run.of_limit == run.bound.at_least_ps / run.completion_ps
+    fast = tutti.Conditions(speed={0: 2.0})
+    faster = tutti.simulate(ring(), MACHINE, size="4 MiB", conditions=fast)
+    assert faster.bound.at_least_ps == faster.bound.bandwidth_ps
+
+
+def test_a_graph_has_a_limit_of_its_own() -> None:
+    torus = tutti.Topology.build("torus:4x4", rate="50 GB/s", latency="300 ns")
+    a_megabyte = tutti.Size.parse("1 MB")
+    # 30/64 of a link's 20 ps per byte; four links leave the root.
+    assert torus.bound_by_links("all_reduce").of(a_megabyte).ps == 9_375_000
+    assert torus.bound_by_links("broadcast", ranks=3, root=2).of(a_megabyte).ps == 5_000_000
+    with pytest.raises(errors.TopologyError, match="rank 16 is not one of"):
+        torus.bound_by_links("all_gather", ranks=17)
+    with pytest.raises(errors.AlgorithmError, match="no collective"):
+        torus.bound_by_links("all_gathering")
+    machine = MACHINE.model_copy(update={"routes": torus.routes()})
+    run = tutti.simulate(ring(16), machine, size="64 B")
+    # The farthest two are four hops apart; four bytes are a message's least.
+    assert run.bound.latency_ps >= 1_680_400 + 4 * 300_000
+
+
 @settings(max_examples=10, deadline=None)
 @given(threads=st.integers(1, 4), ranks=st.lists(st.integers(2, 20), min_size=1, max_size=3))
 def test_threads_change_nothing(threads: int, ranks: list[int]) -> None:
@@ -217,7 +259,7 @@ def test_closed_forms_hold_where_they_exist(
 def test_names_in_the_place_of_things_are_refused_with_what_to_write() -> None:
     ring = tutti.schedule("ring", ranks=4)
     machine = tutti.Platform(name="m", model=tutti.LogP(L="1 us", o="1 us", g="1 us"))
-    with pytest.raises(tutti.errors.ConfigError, match=r"no platform\nhint: .*platforms.platform"):
+    with pytest.raises(errors.ConfigError, match=r"no platform\nhint: .*platforms.platform"):
         tutti.simulate(ring, "cray_xc30", size="8 B")  # type: ignore[arg-type]
-    with pytest.raises(tutti.errors.ConfigError, match=r"no schedule\nhint: .*tutti.schedule"):
+    with pytest.raises(errors.ConfigError, match=r"no schedule\nhint: .*tutti.schedule"):
         tutti.simulate("ring", machine, size="8 B")  # type: ignore[arg-type]

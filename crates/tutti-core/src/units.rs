@@ -210,6 +210,12 @@ impl TimePerByte {
         Some(TimePerByte { ps: narrow(u128::from(ps))?, bytes: narrow(u128::from(bytes))? })
     }
 
+    /// As a fraction in lowest terms: so many picoseconds for so many bytes.
+    #[must_use]
+    pub const fn fraction(self) -> (u64, u64) {
+        (self.ps, self.bytes)
+    }
+
     /// The time that `bytes` take, rounded up to a picosecond.
     #[inline]
     #[must_use]

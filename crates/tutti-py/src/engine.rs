@@ -15,6 +15,7 @@ use tutti_core::engine::{
     self, EngineError, LocalCosts, Outcome, Routed, Silent, Simulation, Timeline, TimelineProbe,
 };
 use tutti_core::ids::RankId;
+use tutti_core::network::bound::{Asked, Folding, Way, bound};
 use tutti_core::network::{MessageModel, Model, closed_form};
 use tutti_core::results;
 use tutti_core::schedule::Layout;
@@ -25,7 +26,7 @@ use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, raised};
 use crate::network::{self, Conditions};
 use crate::schedule::{Number, Schedule};
-use crate::topology::Routes;
+use crate::topology::{Routes, Ways};
 use crate::units::TimePerByte;
 
 /// How often a long computation looks whether Ctrl-C was pressed.
@@ -42,6 +43,7 @@ pub(crate) struct Case {
     costs: LocalCosts,
     conditions: Conditions,
     routes: Option<Arc<topology::Routes>>,
+    ways: Option<Arc<Ways>>,
 }
 
 #[pymethods]
@@ -74,6 +76,7 @@ impl Case {
             costs: LocalCosts { gamma: gamma.0, reduce_overhead, copy: copy.0 },
             conditions: conditions.cloned().unwrap_or_default(),
             routes: routes.map(|routes| Arc::clone(&routes.inner)),
+            ways: routes.map(|routes| Arc::clone(&routes.ways)),
         })
     }
 
@@ -93,12 +96,68 @@ impl Case {
         };
         Ok(path.and_then(time).map(Time::ps))
     }
+
+    /// What no schedule of the collective can be faster than, on this model and through this graph.
+    fn bound(&self, py: Python<'_>) -> LowerBound {
+        let shape = self.schedule.inner.shape();
+        let (collective, ranks) = (shape.collective, shape.ranks);
+        let asked = Asked { collective, ranks, size: self.layout.size(), element: self.element };
+        let found = py.detach(|| {
+            let way = self.routes.as_deref().zip(self.ways.as_deref()).map_or(
+                Way::NONE,
+                // Without packets, messages do not meet: the links' rates bound nothing.
+                |(routes, ways)| ways.of(routes.topology(), collective, ranks, false),
+            );
+            bound(&asked, &self.model, self.folding(), way)
+        });
+        LowerBound {
+            latency_ps: found.latency.ps(),
+            bandwidth_ps: found.bandwidth.ps(),
+            links_ps: found.links.ps(),
+            folding_ps: found.folding.ps(),
+        }
+    }
+}
+
+/// The parts of a lower bound; each holds by itself.
+#[pyclass(frozen, get_all, eq, module = "tutti._core")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LowerBound {
+    /// Until what is known has spread.
+    latency_ps: u64,
+    /// Until the bytes are through the ranks' ports.
+    bandwidth_ps: u64,
+    /// Until the bytes are through the links of the graph, where messages share them.
+    links_ps: u64,
+    /// Until the folds are done.
+    folding_ps: u64,
+}
+
+#[pymethods]
+impl LowerBound {
+    /// No schedule is faster than this: the largest part.
+    #[getter]
+    fn at_least_ps(&self) -> u64 {
+        self.latency_ps.max(self.bandwidth_ps).max(self.links_ps).max(self.folding_ps)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<LowerBound: at least {}>", Time::from_ps(self.at_least_ps()))
+    }
 }
 
 /// A run with or without a record of everything that happened.
 type Recorded = Result<(Outcome, Option<Timeline>), EngineError>;
 
 impl Case {
+    /// What folding costs the fastest rank at least.
+    fn folding(&self) -> Folding {
+        if self.conditions.0.speeds.iter().any(|&speed| speed > 1.0) {
+            return Folding::FREE;
+        }
+        Folding { gamma: self.costs.gamma, overhead: self.costs.reduce_overhead }
+    }
+
     /// Runs on the model itself, so that the engine is compiled for each.
     fn run(&self, record: bool, stop: &AtomicBool) -> Recorded {
         match &self.model {

@@ -21,7 +21,7 @@ mod _core {
     #[pymodule_export]
     use crate::algorithm::{Algorithm, Stage, algorithms, build_schedule, critical_path};
     #[pymodule_export]
-    use crate::engine::{Case, Run, activities, algbw, busbw, simulate, simulate_many};
+    use crate::engine::{Case, LowerBound, Run, activities, algbw, busbw, simulate, simulate_many};
     #[pymodule_export]
     use crate::errors::error_kinds;
     #[pymodule_export]

@@ -1,13 +1,19 @@
 //! Topologies and their routes.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use tutti_core::algorithm::bound::by_links;
+use tutti_core::collective::Collective;
 use tutti_core::ids::{LinkId, RankId, VertexId};
-use tutti_core::topology::{self, Builder, Hop, LinkParameters, VertexKind};
+use tutti_core::network::bound::Way;
+use tutti_core::topology::{self, Builder, Hop, LinkParameters, TopologyError, VertexKind};
 use tutti_core::units::{Length, Time};
 
+use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, refuse};
+use crate::schedule::Number;
 use crate::units::TimePerByte;
 
 /// Micrometres of a length such as "12.5 mm".
@@ -163,6 +169,26 @@ impl Topology {
         Some((grid.sizes().to_vec(), grid.wraps()))
     }
 
+    /// The least time per byte of a collective's size that the links allow its first `ranks` NPUs.
+    #[pyo3(signature = (collective, ranks, *, root=Number(0)))]
+    #[pyo3(text_signature = "($self, collective, ranks, *, root=0)")]
+    fn bound_by_links(
+        &self,
+        py: Python<'_>,
+        collective: &str,
+        ranks: Number,
+        root: Number,
+    ) -> PyResult<TimePerByte> {
+        let collective = collective_named(collective, root.0)?;
+        for rank in [Some(RankId(ranks.0.max(1) - 1)), collective.root()].into_iter().flatten() {
+            if self.inner.npu(rank).is_none() {
+                let last = self.inner.npus() - 1;
+                return Err(TopologyError::UnknownRank { rank, last }).or_raise();
+            }
+        }
+        Ok(TimePerByte(py.detach(|| by_links(collective, ranks.0, &self.inner))))
+    }
+
     /// Counts and distances.
     fn facts(&self, py: Python<'_>) -> TopologyFacts {
         let facts = py.detach(|| self.inner.facts());
@@ -221,6 +247,36 @@ pub(crate) struct Wire {
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct Routes {
     pub(crate) inner: Arc<topology::Routes>,
+    pub(crate) ways: Arc<Ways>,
+}
+
+impl Routes {
+    fn of(inner: topology::Routes) -> Routes {
+        Routes { inner: Arc::new(inner), ways: Arc::default() }
+    }
+}
+
+/// A collective with its root, a rank count, and whether links are shared.
+type Asked = (&'static str, Option<u32>, u32, bool);
+
+/// What the graph adds to lower bounds, found once for each question.
+#[derive(Default)]
+pub(crate) struct Ways(Mutex<BTreeMap<Asked, Way>>);
+
+impl Ways {
+    pub(crate) fn of(
+        &self,
+        topology: &topology::Topology,
+        collective: Collective,
+        ranks: u32,
+        shared: bool,
+    ) -> Way {
+        let root = collective.root().map(|root| root.0);
+        let asked = (collective.name(), root, ranks, shared);
+        // A way is the same whoever finds it, so a poisoned lock is as good as any.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(asked).or_insert_with(|| Way::through(topology, collective, ranks, shared))
+    }
 }
 
 #[pymethods]
@@ -228,21 +284,21 @@ impl Routes {
     /// Fewest hops, then least latency, then lowest link ids.
     #[staticmethod]
     fn shortest_path(topology: &Topology) -> Routes {
-        Routes { inner: Arc::new(topology::Routes::shortest_path(Arc::clone(&topology.inner))) }
+        Routes::of(topology::Routes::shortest_path(Arc::clone(&topology.inner)))
     }
 
     /// In a mesh or torus, one dimension after the other.
     #[staticmethod]
     fn dimension_order(topology: &Topology) -> PyResult<Routes> {
         let routes = topology::Routes::dimension_order(Arc::clone(&topology.inner));
-        routes.or_raise().map(|inner| Routes { inner: Arc::new(inner) })
+        routes.or_raise().map(Routes::of)
     }
 
     /// In a dragonfly, the shortest path with at most one global link.
     #[staticmethod]
     fn minimal(topology: &Topology) -> PyResult<Routes> {
         let routes = topology::Routes::minimal(Arc::clone(&topology.inner));
-        routes.or_raise().map(|inner| Routes { inner: Arc::new(inner) })
+        routes.or_raise().map(Routes::of)
     }
 
     /// By a table of (vertex, destination rank, link).
@@ -254,7 +310,7 @@ impl Routes {
             link: LinkId(link),
         });
         let routes = topology::Routes::next_hops(Arc::clone(&topology.inner), hops);
-        routes.or_raise().map(|inner| Routes { inner: Arc::new(inner) })
+        routes.or_raise().map(Routes::of)
     }
 
     /// By a path of links for every pair of ranks.
@@ -264,7 +320,7 @@ impl Routes {
             (RankId(from), RankId(to), links.into_iter().map(LinkId).collect())
         });
         let routes = topology::Routes::paths(Arc::clone(&topology.inner), paths);
-        routes.or_raise().map(|inner| Routes { inner: Arc::new(inner) })
+        routes.or_raise().map(Routes::of)
     }
 
     fn __repr__(&self) -> String {

@@ -34,6 +34,7 @@ def ranked_table(found: list[Region], plan: Plan, top: int) -> Table:
     table.add_column("sizes\n", no_wrap=True)
     table.add_column("fastest\n[dim]runner-up[/]", overflow="fold", width=30)
     table.add_column("takes\n", justify="right", no_wrap=True)
+    table.add_column("% of\nlimit", justify="right", no_wrap=True)
     table.add_column("longer\nby", justify="right", no_wrap=True)
     table.add_column("why\n", overflow="fold", ratio=1)
     shown = sorted(found, key=_lead, reverse=True)[:top] if top else found
@@ -47,20 +48,23 @@ def _lead(region: Region) -> float:
 
 
 def _cells(region: Region, plan: Plan) -> tuple[str, ...]:
-    from tutti.report.quantity import format_share, format_time
+    from tutti.report.quantity import format_limit, format_share, format_time
 
     decision = region.clearest
     first, second = decision.winner, decision.runner_up
     smallest, largest = (str(Size(bytes=size)) for size in region.sizes)
     names, times = first.schedule, format_time(first.time_ps)
+    reached = format_limit(first.of_limit)
     if second is not None:
         names += f"\n[dim]{second.schedule}[/]"
         times += f"\n[dim]{format_time(second.time_ps)}[/]"
+        reached += f"\n[dim]{format_limit(second.of_limit)}[/]"
     return (
         f"{region.ranks:,}",
         smallest if smallest == largest else f"{smallest}\nto {largest}",
         names,
         times,
+        reached,
         format_share(decision.margin) if decision.margin is not None else "",
         reason(decision, plan),
     )

@@ -122,6 +122,7 @@ def _show(experiment: Experiment, result: Run, proof: str) -> None:
         "schedule": proof,
         "completion time": _core.format_time(result.completion_ps),
         "closed form": "none for this schedule",
+        "lower bound": _limit(result),
         "algbw, busbw": f"{_rate(result.algbw)}, {_rate(result.busbw)}",
         "messages": f"{result.messages:,} with {result.message_bytes:,} B in all",
         "finish skew": _core.format_time(result.finish_skew_ps),
@@ -133,6 +134,23 @@ def _show(experiment: Experiment, result: Run, proof: str) -> None:
     console.print(_shares(result.timeline, ranks))
     for line in gantt(result.timeline, ranks, width=min(console.width, 100) - 8):
         console.print(line, markup=False, overflow="crop", no_wrap=True)
+
+
+def _limit(result: Run) -> str:
+    """The bound, which of its parts it is, and how much of it is reached."""
+    from tutti import _core
+    from tutti.report.quantity import format_limit
+
+    bound = result.bound
+    parts = {
+        "latency": bound.latency_ps,
+        "bandwidth": bound.bandwidth_ps,
+        "links": bound.links_ps,
+        "folding": bound.folding_ps,
+    }
+    largest = max(parts, key=lambda name: parts[name])
+    least = _core.format_time(bound.at_least_ps)
+    return f"{least} ({largest}): {format_limit(result.of_limit)} % of the limit"
 
 
 def _rate(bytes_per_s: float) -> str:

@@ -37,6 +37,12 @@ class Measured:
     messages: int | None
     message_bytes: int | None
     closed_form_ps: int | None
+    bound_ps: int | None = None
+
+    @property
+    def of_limit(self) -> float | None:
+        """The lower bound over the time: 1 when no schedule can be faster; None without one."""
+        return self.bound_ps / self.time_ps if self.bound_ps is not None else None
 
 
 @dataclass(frozen=True)
@@ -188,7 +194,7 @@ def _aggregates(columns: list[str]) -> list[pl.Expr]:
     # The lower median of the times is a time that was measured; its rates are the upper medians.
     kept = [
         pl.col(name).first()
-        for name in ("messages", "message_bytes", "closed_form_ps")
+        for name in ("messages", "message_bytes", "closed_form_ps", "bound_ps")
         if name in columns
     ]
     return [
@@ -217,6 +223,7 @@ def _measured(row: dict[str, Any]) -> Measured:
         messages=row.get("messages"),
         message_bytes=row.get("message_bytes"),
         closed_form_ps=row.get("closed_form_ps"),
+        bound_ps=row.get("bound_ps"),
     )
 
 

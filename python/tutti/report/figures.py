@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 
 from .palette import KIND_COLOURS, MESSAGE_COLOUR, Style, styles
 from .quantity import (
+    format_limit,
     format_rate,
     format_share,
     format_size,
@@ -124,6 +125,8 @@ def point_text(one: Measured) -> str:
         f"time {format_time(one.time_ps)}",
         f"algbw {format_rate(one.algbw)}, busbw {format_rate(one.busbw)}",
     ]
+    if one.of_limit is not None:
+        lines.append(f"{format_limit(one.of_limit)} % of the limit")
     if one.repetitions > 1:
         lines[1] += (
             f" (median of {one.repetitions}; "

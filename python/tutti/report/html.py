@@ -16,7 +16,7 @@ from . import comparison as reading
 from . import figures, words
 from .facts import platform_facts, ps_per_byte
 from .palette import styles
-from .quantity import format_rate, format_size, format_time
+from .quantity import format_limit, format_rate, format_size, format_time
 from .timeline import Picture, picture
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ CONVENTIONS = (
     "and reduce count one rank's buffer; all_gather, reduce_scatter, gather and scatter the total; "
     "all_to_all what one rank sends, its own part included. algbw is the size over the completion "
     "time; busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter, "
-    "gather, scatter and all_to_all, and 1 otherwise, as in nccl-tests. GB is 10^9 bytes, GiB 2^30."
+    "gather, scatter and all_to_all, and 1 otherwise, as in nccl-tests. The limit is a lower bound "
+    "of the time: at 100 % no schedule can be better. GB is 10^9 bytes, GiB 2^30."
 )
 
 
@@ -189,6 +190,7 @@ _COLUMNS = (
     ("schedule", "text"),
     ("time", "number"),
     ("to the fastest", "number"),
+    ("% of the limit", "number"),
     ("algbw", "number"),
     ("busbw", "number"),
     ("messages", "number"),
@@ -224,6 +226,7 @@ def _row(one: Measured, best_ps: int, colours: Mapping[str, str]) -> dict[str, A
         (one.schedule, one.schedule),
         (one.time_ps, format_time(one.time_ps)),
         (ratio, f"{ratio:.2f}"),
+        (one.of_limit or 0, format_limit(one.of_limit)),
         (one.algbw, format_rate(one.algbw)),
         (one.busbw, format_rate(one.busbw)),
         (one.messages or 0, f"{one.messages:,}" if one.messages is not None else "-"),

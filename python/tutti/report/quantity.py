@@ -6,6 +6,7 @@ per second; nothing here is read back.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -71,6 +72,16 @@ def format_share(ratio: float) -> str:
     if 0 < percent < 0.05:
         return "under 0.1 %"
     return f"{_digits(percent, 2)} %" if percent < 10 else f"{percent:.0f} %"
+
+
+def format_limit(of_limit: float | None) -> str:
+    """How much of what is possible is reached, in per cent without the sign: `0.953` is `95.3`.
+
+    Only the limit itself is 100: what falls just short of it is rounded down.
+    """
+    if of_limit is None:
+        return "-"
+    return f"{math.floor(of_limit * 1000) / 10:g}"
 
 
 def plural(count: int, noun: str) -> str:

@@ -9,7 +9,7 @@ from tutti.errors import ReportError
 from . import comparison as reading
 from . import words
 from .palette import styles
-from .quantity import format_rate, format_size, format_time
+from .quantity import format_limit, format_rate, format_size, format_time
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +49,7 @@ def comparison_table(
     )
     table.add_column("#", justify="right")
     table.add_column("schedule", overflow="fold")
-    for heading in ("time", "behind", "busbw", "messages"):
+    for heading in ("time", "behind", "% of limit", "busbw", "messages"):
         table.add_column(heading, justify="right", no_wrap=True)
     for place, one in enumerate(rows[:most], start=1):
         table.add_row(*_cells(place, one, rows[0].time_ps), style="bold" if place == 1 else None)
@@ -66,6 +66,7 @@ def _cells(place: int, one: Measured, best_ps: int) -> tuple[str, ...]:
         one.schedule,
         format_time(one.time_ps),
         behind,
+        format_limit(one.of_limit),
         format_rate(one.busbw),
         messages,
     )

@@ -219,6 +219,26 @@ class Topology:
         """
         return Routes(self, _core.Routes.next_hops(self._core, list(hops)))
 
+    def bound_by_links(
+        self, collective: str, *, ranks: int | None = None, root: int = 0
+    ) -> TimePerByte:
+        """The least time per byte of a collective's size, by what the links can carry.
+
+        No schedule on this graph takes less, whatever the latencies and the endpoints: the bound is
+        made of cuts (docs/models/lower-bounds.md). Sizes follow nccl-tests.
+
+        Args:
+            collective: such as ``"all_gather"``.
+            ranks: how many take part, on the first NPUs; all unless given.
+            root: of a rooted collective.
+
+        Raises:
+            AlgorithmError: there is no such collective.
+            TopologyError: the graph has fewer NPUs.
+        """
+        count = self.ranks if ranks is None else ranks
+        return _rate(self._core.bound_by_links(collective, count, root=root))
+
     @property
     def core(self) -> _core.Topology:
         """What the core laid out."""

@@ -4,6 +4,7 @@
 //! `knomial:4` or `recursive_multiplying:a8,a4`.
 
 mod binomial;
+pub mod bound;
 mod bruck;
 #[cfg(test)]
 mod check;

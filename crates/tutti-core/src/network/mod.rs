@@ -4,6 +4,7 @@
 //! to send, when is it free again and when does the message arrive. They share one trait,
 //! [`MessageModel`], which the engine is generic over, so that a model costs no virtual call.
 
+pub mod bound;
 pub mod closed_form;
 mod logfp;
 mod loggp;

@@ -35,7 +35,7 @@
 
 mod real;
 
-pub use real::{Bounds, all_reduce_bounds, b_opt, lambert_w0, time_of_uniform_stages};
+pub use real::{b_opt, lambert_w0, time_of_uniform_stages};
 
 use super::{LoP, LogGP, LogfP, Model};
 use crate::algorithm::Stage;

@@ -2,7 +2,7 @@
 
 use std::f64::consts::E;
 
-use crate::units::{Bytes, Time, TimePerByte};
+use crate::units::Time;
 
 /// The number of overlapping messages per stage that makes a small all_reduce fastest in the pipelining
 /// postal model: b_opt = exp(W((alpha_p - alpha_r) / (e alpha_r)) + 1) - 1 (Ruefenacht et al. 2017,
@@ -71,48 +71,4 @@ fn first_guess(x: f64) -> f64 {
 pub fn time_of_uniform_stages(alpha_p: Time, alpha_r: Time, b: f64, ranks: f64) -> f64 {
     let stage = alpha_p.ps() as f64 + b * alpha_r.ps() as f64;
     stage * libm::log(ranks) / libm::log1p(b)
-}
-
-/// What no all_reduce can be faster than, in each respect.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bounds {
-    /// ceil(log2 N) alpha: what a rank knows reaches at most one more for each that knows it.
-    pub latency: Time,
-    /// 2 (N - 1) / N S beta: what each rank must send, and receive.
-    pub bandwidth: Time,
-    /// (N - 1) / N S gamma: the folds, shared evenly.
-    pub compute: Time,
-}
-
-impl Bounds {
-    /// No all_reduce is faster than this: the largest of the three.
-    #[must_use]
-    pub fn at_least(self) -> Time {
-        self.latency.max(self.bandwidth).max(self.compute)
-    }
-}
-
-/// The lower bounds of all_reduce in the postal model, in which a rank sends one message at a time and
-/// may receive one meanwhile. Source: Chan et al. 2007, Table 1. Models whose messages overlap can beat
-/// the first of them.
-#[must_use]
-pub fn all_reduce_bounds(
-    ranks: u32,
-    size: Bytes,
-    alpha: Time,
-    beta: TimePerByte,
-    gamma: TimePerByte,
-) -> Bounds {
-    let n = u128::from(ranks.max(1));
-    // Rounded down, to stay below the true bound.
-    let share = |times: u128| {
-        let bytes = times * (n - 1) * u128::from(size.0) / n;
-        Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
-    };
-    let rounds = u64::from(ranks.max(1).next_power_of_two().trailing_zeros());
-    Bounds {
-        latency: alpha.times(rounds),
-        bandwidth: beta.of(share(2)),
-        compute: gamma.of(share(1)),
-    }
 }

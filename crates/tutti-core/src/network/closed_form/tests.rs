@@ -186,18 +186,3 @@ fn uniform_stages_agree_with_whole_stages() {
     let time = time_of_uniform_stages(ns(1000), ns(250), 7.0, 64.0);
     assert!((time - 5_500_000.0).abs() < 1e-6);
 }
-
-#[test]
-fn no_all_reduce_beats_the_bounds() {
-    let beta = TimePerByte::new(1000, 1).unwrap();
-    let bounds = all_reduce_bounds(6, Bytes(600), ns(50), beta, TimePerByte::ZERO);
-    // ceil(log2 6) = 3 messages; 2 x 5/6 x 600 B = 1000 B at 1 ns.
-    let expected = Bounds { latency: ns(150), bandwidth: ns(1000), compute: Time::ZERO };
-    assert_eq!(bounds, expected);
-    assert_eq!(bounds.at_least(), ns(1000));
-    let model = build("postal", &[("alpha", "50 ns"), ("beta", "1 ns/B")]).unwrap();
-    let ring = [Stage { of: 6, ..exchange(1) }; 10];
-    let ring = time(&model, &ring, Bytes(600), 4, free).unwrap();
-    assert_eq!(ring, ns(10 * 50 + 1000), "a ring meets the bound in bandwidth");
-    assert_eq!(all_reduce_bounds(1, Bytes(8), ns(1), beta, beta).at_least(), Time::ZERO);
-}
