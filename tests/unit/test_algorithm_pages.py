@@ -89,6 +89,11 @@ def two_rings(n: int) -> tuple[int, int]:
     return 2 * n * (inner - 1 + n // inner - 1), 2 * n * (n - 1)
 
 
+def swings(n: int) -> int:
+    """Steps in one direction: log2 n rounded up."""
+    return (n - 1).bit_length()
+
+
 # Messages of all ranks, and their bytes in n-ths of the size, on n ranks.
 COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("ring", "all_reduce"): lambda n: (2 * n * (n - 1), 2 * n * (n - 1)),
@@ -98,6 +103,9 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("ring:bidirectional", "all_gather"): lambda n: (2 * n * (n - 1), n * (n - 1)),
     ("multi_ring", "all_reduce"): two_rings,
     ("blue_connect", "all_reduce"): two_rings,
+    ("swing", "all_reduce"): lambda n: (2 * n * swings(n), 2 * n * (n - 1)),
+    ("swing", "reduce_scatter"): lambda n: (n * swings(n), n * (n - 1)),
+    ("swing:latency_optimal", "all_reduce"): lambda n: whole(n * swings(n), n),
     ("recursive_doubling", "all_reduce"): doubling,
     ("recursive_doubling", "all_gather"): lambda n: (powers(n)[0] * n, n * (n - 1)),
     ("recursive_halving_doubling", "all_reduce"): halving_doubling,
@@ -163,6 +171,8 @@ CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
     ("ring:bidirectional", "all_reduce"): lambda n: (True, False, n == 2),
     ("multi_ring", "all_reduce"): lambda _: SAME,
     ("blue_connect", "all_reduce"): lambda _: SAME,
+    ("swing", "all_reduce"): lambda n: (True, n <= 4, n == 2),
+    ("swing:latency_optimal", "all_reduce"): lambda n: (n <= 4, n <= 4, n == 2),
     ("hierarchical", "all_reduce"): lambda _: SAME,
     ("hierarchical_leader", "all_reduce"): lambda _: ORDERED,
 }

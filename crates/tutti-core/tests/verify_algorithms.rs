@@ -33,6 +33,8 @@ const ARGUMENTS: &[&str] = &[
     "ring,ring",
     "4x4",
     "2x4",
+    "latency_optimal",
+    "4x2:latency_optimal",
     "bidirectional",
     "2x2x2:bidirectional",
     "4x4:all_dimensions",

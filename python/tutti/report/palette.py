@@ -45,6 +45,7 @@ _COLOURS = (
     "#CC6677",
     "#4477AA",
     "#228833",
+    "#EE8866",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -80,6 +81,7 @@ _KNOWN = (
     "scatter_destination",
     "blue_connect",
     "multi_ring",
+    "swing",
 )
 
 KIND_COLOURS: dict[str, str] = {

@@ -27,6 +27,7 @@ mod scatter_all_gather;
 mod scatter_destination;
 pub mod search;
 mod sizes;
+mod swing;
 
 use std::sync::Arc;
 
@@ -111,6 +112,7 @@ pub const REGISTRY: &[Entry] = &[
     ring::ENTRY,
     scatter_all_gather::ENTRY,
     scatter_destination::ENTRY,
+    swing::ENTRY,
 ];
 
 /// Why an algorithm cannot be laid out as asked.
