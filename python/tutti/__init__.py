@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from tutti import errors
 from tutti._core import __version__
 
-# Both are functions and modules, and the functions must be there first.
+# These are functions and modules, and the functions must be there first.
 from tutti.schedule import Schedule, ScheduleBuilder, algorithms, schedule
 from tutti.simulate import Run, compare, simulate
+from tutti.sweep import sweep
 
 if TYPE_CHECKING:
     from tutti.conditions import Conditions, Exponential, Fixed, Noise, Recorded, Uniform
@@ -49,6 +50,7 @@ __all__ = [
     "errors",
     "schedule",
     "simulate",
+    "sweep",
 ]
 
 _LAZY = {

@@ -422,6 +422,60 @@ class DeadlockError(SimulationError):
     }
 
 
+class CacheError(TuttiError):
+    """A sweep's cache that cannot be used."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "folder": Kind("The folder cannot be made, read or written.", "name another with --cache"),
+        "contradiction": Kind(
+            "Two journals give different results for the same question: one of them is wrong.",
+            "delete the cache's folder and run the sweep again",
+        ),
+    }
+
+
+class ExecutorError(TuttiError):
+    """What is to carry out a sweep is not there, or not as it should be."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "unknown": Kind("No executor has that name."),
+        "option": Kind("An option that does not go with this executor."),
+        "missing": Kind("A package that the executor needs is not installed."),
+        "not_started": Kind("The program was not started in the way that the executor needs."),
+        "unreachable": Kind(
+            "The scheduler does not answer.", "is it running, and is that its address?"
+        ),
+        "other_version": Kind(
+            "Workers run another version of tutti, whose results would be mixed with these.",
+            "install the same version everywhere",
+        ),
+    }
+
+
+class WorkerError(TuttiError, RuntimeError):
+    """A worker of a sweep that has died, or that sees something else than the sweep does."""
+
+    exit_code = ExitCode.FAILED
+    kinds: ClassVar[dict[str, Kind]] = {
+        "died": Kind(
+            "A worker died twice at the same measurement; the others are kept.",
+            "is there enough memory? Run the sweep again: only what is missing is simulated",
+        ),
+        "none_left": Kind(
+            "Workers die before they have finished anything.",
+            "is there enough memory, and can processes be started here?",
+        ),
+        "other_input": Kind(
+            "A worker found another question than was asked: a file has changed, or is another one "
+            "where the worker runs.",
+            "let files be while a sweep runs; workers elsewhere need the same files",
+        ),
+        "other_version": Kind(
+            "A worker runs another version of tutti.", "install the same version everywhere"
+        ),
+    }
+
+
 class ReportError(TuttiError, ValueError):
     """Something that cannot be reported or drawn from what was given."""
 

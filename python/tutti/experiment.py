@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from tutti.conditions import Conditions
     from tutti.config import Experiment
+    from tutti.errors import ConfigError
     from tutti.platform import Platform
     from tutti.units import Size
 
@@ -42,6 +43,7 @@ __all__ = [
     "prove",
     "proved",
     "run_once",
+    "try_plan",
 ]
 
 _MOST_PROVED = 20_000_000
@@ -56,11 +58,13 @@ class Case:
         algorithm: The family's name.
         schedule: The schedule.
         messages: About how many messages one run of it sends; None where that is not known before.
+        notation: What lays it out: an algorithm with its argument, or a file.
     """
 
     algorithm: str
     schedule: Schedule
     messages: int | None
+    notation: str
 
     @property
     def work(self) -> int:
@@ -122,6 +126,17 @@ class Plan:
     def _schedules(self) -> dict[tuple[str, int], Schedule]:
         return {(case.schedule.name, case.schedule.ranks): case.schedule for case in self.cases}
 
+    def labels(self, point: Point) -> dict[str, Any]:
+        """What results say of a measurement besides what it came to."""
+        return {
+            "datatype": self.experiment.datatype,
+            "model": self.machine.model.kind,
+            "platform": self.machine.name,
+            "repetition": point.repetition,
+            "seed": self.experiment.seed + point.repetition,
+            "config_hash": self.experiment.config_hash,
+        }
+
     def core_case(self, point: Point) -> _core.Case:
         """A measurement as the core runs it.
 
@@ -138,6 +153,20 @@ class Plan:
         )
 
 
+class Tried(NamedTuple):
+    """A plan, and what is wrong with the experiment, if anything is.
+
+    Attributes:
+        plan: What can be measured.
+        misfits: Why an algorithm that was asked for by name fits none of the rank counts.
+        unequal: Why schedules cannot do with the parts of every size.
+    """
+
+    plan: Plan
+    misfits: dict[str, ConfigError]
+    unequal: list[LayoutError]
+
+
 def plan(experiment: Experiment) -> Plan:
     """Lays out the schedules of an experiment.
 
@@ -145,6 +174,16 @@ def plan(experiment: Experiment) -> Plan:
         ConfigError: An algorithm that was asked for by name fits none of the rank counts.
         LayoutError: No algorithm can do with the parts of every size.
     """
+    tried = try_plan(experiment)
+    if tried.misfits:
+        raise next(iter(tried.misfits.values()))
+    if tried.unequal and not tried.plan.cases:
+        raise tried.unequal[0]
+    return tried.plan
+
+
+def try_plan(experiment: Experiment) -> Tried:
+    """Lays out the schedules of an experiment, as far as they fit."""
     cases: list[Case] = []
     left_out: list[LeftOut] = []
     refusals: dict[str, AlgorithmError] = {}
@@ -172,20 +211,18 @@ def plan(experiment: Experiment) -> Plan:
                 left_out.append(LeftOut(case.schedule.name, ranks, reason))
             else:
                 cases.append(case)
-    _refuse_misfits(experiment, fitting, refusals)
-    if unequal and not cases:
-        raise unequal[0]
-    return Plan(experiment, tuple(cases), tuple(left_out))
+    misfits = _misfits(experiment, fitting, refusals)
+    return Tried(Plan(experiment, tuple(cases), tuple(left_out)), misfits, unequal)
 
 
 def _case(experiment: Experiment, notation: str, ranks: int) -> Case:
     laid_out = lay_out(experiment, notation, ranks)
     name = laid_out.name
     if notation.endswith(SCHEDULE_SUFFIX):
-        return Case(name, laid_out, None)
+        return Case(name, laid_out, None, notation)
     path = _core.critical_path(name, experiment.collective, ranks, root=experiment.root)
     messages = ranks * sum(stage.messages for stage in path) if path else None
-    return Case(name.split(":", 1)[0], laid_out, messages)
+    return Case(name.split(":", 1)[0], laid_out, messages, name)
 
 
 def _unequal_parts(experiment: Experiment, case: Case) -> LayoutError | None:
@@ -218,19 +255,21 @@ def _too_expensive(experiment: Experiment, case: Case) -> str:
     return f"about {case.messages:,} messages, above the limit of {limit:,} (limits.messages)"
 
 
-def _refuse_misfits(
+def _misfits(
     experiment: Experiment, fitting: set[str], refusals: dict[str, AlgorithmError]
-) -> None:
+) -> dict[str, ConfigError]:
+    found: dict[str, ConfigError] = {}
     for position, notation in enumerate(experiment.algorithms or ()):
         if notation not in fitting:
             error = refusals[notation]
-            raise mistake(
+            found[notation] = mistake(
                 "\n".join(part for part in (error.problem, error.pointer) if part),
                 source=experiment.source,
                 key=f"algorithms[{position}]",
                 expected=f"an algorithm for at least one of {_some(experiment.ranks)} ranks",
                 hint=error.hint,
             )
+    return found
 
 
 def _some(values: Sequence[int]) -> str:
@@ -296,17 +335,10 @@ class Rows:
         return measurement_frame(self._row(index) for index in sorted(self._finished))
 
     def _row(self, index: int) -> dict[str, Any]:
-        experiment = self.plan.experiment
         point = self.plan.points[index]
-        return {
-            "datatype": experiment.datatype,
-            "model": self.plan.machine.model.kind,
-            "platform": self.plan.machine.name,
-            "repetition": point.repetition,
-            "seed": experiment.seed + point.repetition,
-            "config_hash": experiment.config_hash,
-        } | figures_of(
-            self.plan.core_case(point), point.case.schedule, point.size, self._finished[index]
+        case, laid_out = self.plan.core_case(point), point.case.schedule
+        return self.plan.labels(point) | figures_of(
+            case, laid_out, point.size, self._finished[index]
         )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tutti.cli import compare, paper, platforms, plot, run, schedule, schema
+from tutti.cli import compare, paper, platforms, plot, run, schedule, schema, sweep
 from tutti.cli.console import fail
 from tutti.errors import ExitCode, TuttiError
 
@@ -66,6 +66,7 @@ def _options(
 
 app.command("compare", short_help="Which algorithm is fastest where, and why.")(compare.compare)
 app.command("run", short_help="Run one schedule, with its timeline.")(run.run)
+app.command("sweep", short_help="An experiment many times over; resumed if killed.")(sweep.sweep)
 app.add_typer(schedule.app, name="schedule")
 app.command("plot", short_help="Draw results of a comparison.")(plot.plot)
 app.command("paper", short_help="Make a paper's figures and tables again.")(paper.paper)

@@ -36,6 +36,7 @@ def pages() -> dict[str, str]:
         "docs/reference/errors.md": errors_page(),
         "schemas/experiment.schema.json": schema_text(File.EXPERIMENT),
         "schemas/platform.schema.json": schema_text(File.PLATFORM),
+        "schemas/sweep.schema.json": schema_text(File.SWEEP),
     }
 
 
@@ -106,8 +107,8 @@ def _parameter(parameter: Any) -> str:  # noqa: ANN401 - click's
 
 
 def config_page() -> str:
-    """The keys of experiment and platform files."""
-    from tutti.config import RawExperiment, RawPlatform
+    """The keys of experiment, platform and sweep files."""
+    from tutti.config import RawExperiment, RawPlatform, RawSweep
 
     parts = [
         "# Configuration files",
@@ -115,7 +116,12 @@ def config_page() -> str:
         _UNITS,
     ]
     done: set[type[BaseModel]] = set()
-    for title, model in (("Experiment", RawExperiment), ("Platform", RawPlatform)):
+    files: dict[str, type[BaseModel]] = {
+        "Experiment": RawExperiment,
+        "Platform": RawPlatform,
+        "Sweep": RawSweep,
+    }
+    for title, model in files.items():
         parts.append(f"## {title}")
         parts.extend(_tables(model, done))
     return "\n\n".join(parts) + "\n"
@@ -159,6 +165,7 @@ def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each f
         Time: "time",
         Size: "size",
         TimePerByte: "time per byte or rate",
+        Any: "any value",
     }
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:

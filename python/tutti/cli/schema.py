@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 class File(enum.StrEnum):
@@ -14,12 +17,13 @@ class File(enum.StrEnum):
 
     EXPERIMENT = "experiment"
     PLATFORM = "platform"
+    SWEEP = "sweep"
 
 
 def schema(
     file: Annotated[File, typer.Argument(help="Which kind of file.")] = File.EXPERIMENT,
 ) -> None:
-    """Print the JSON Schema of experiment or platform files, for editors and checkers.
+    """Print the JSON Schema of experiment, platform or sweep files, for editors and checkers.
 
     \b
     Examples:
@@ -31,9 +35,23 @@ def schema(
 
 def schema_text(file: File) -> str:
     """The schema as it stands in `schemas/`."""
-    from tutti.config import RawExperiment, RawPlatform
+    from tutti.config import RawExperiment, RawPlatform, RawSweep
 
-    model = RawExperiment if file == File.EXPERIMENT else RawPlatform
-    written = model.model_json_schema(by_alias=True)
+    models: dict[File, type[BaseModel]] = {
+        File.EXPERIMENT: RawExperiment,
+        File.PLATFORM: RawPlatform,
+        File.SWEEP: RawSweep,
+    }
+    written = models[file].model_json_schema(by_alias=True)
+    if file == File.SWEEP:
+        _with_experiment(written, RawExperiment.model_json_schema(by_alias=True))
     written = {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}
     return json.dumps(written, indent=2, ensure_ascii=False) + "\n"
+
+
+def _with_experiment(sweep: dict[str, Any], experiment: dict[str, Any]) -> None:
+    """Gives a sweep's experiment its keys; none is required, as it may be swept."""
+    sweep["$defs"] |= experiment.pop("$defs")
+    del experiment["required"]
+    forms = sweep["properties"]["experiment"]["oneOf"]
+    forms[:] = [experiment if form.get("type") == "object" else form for form in forms]

@@ -12,6 +12,7 @@ from tutti.config.presets import find_platform, load_platform, platform_names, p
 from tutti.config.raw import RawExperiment
 from tutti.config.reader import read_schedule, read_toml
 from tutti.config.resolve import Experiment, load_experiment, resolve
+from tutti.config.sweep import RawSweep, Sweep, load_sweep, resolve_sweep
 from tutti.errors import ConfigError
 
 __all__ = [
@@ -19,13 +20,17 @@ __all__ = [
     "Experiment",
     "RawExperiment",
     "RawPlatform",
+    "RawSweep",
+    "Sweep",
     "find_platform",
     "load_experiment",
     "load_platform",
+    "load_sweep",
     "numbers",
     "platform_names",
     "platform_text",
     "read_schedule",
     "read_toml",
     "resolve",
+    "resolve_sweep",
 ]

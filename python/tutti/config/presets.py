@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutti.config.mistakes import did_you_mean, mistake
 from tutti.config.platform import RawPlatform
@@ -16,9 +17,14 @@ if TYPE_CHECKING:
 
 def platform_names() -> list[str]:
     """The names of the platforms that tutti brings along, in alphabetical order."""
+    return list(_names())
+
+
+@functools.cache
+def _names() -> tuple[str, ...]:
     folder = files("tutti") / "platforms"
-    return sorted(
-        p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")
+    return tuple(
+        sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml"))
     )
 
 
@@ -51,13 +57,46 @@ def find_platform(name: str, *, folder: Path, source: str = "platform") -> RawPl
     Raises:
         ConfigError: There is none, or its file cannot be used.
     """
-    if name.endswith(".toml") or "/" in name:
+    if _is_path(name):
         return load_platform(folder / name)
+    _check_name(name, source)
+    return _known(name)
+
+
+def platform_tables(name: str, *, folder: Path, source: str = "platform") -> dict[str, Any]:
+    """The tables of the platform of that name, or in that file, for values of it to be replaced.
+
+    Its topology's file starts from the platform's folder, written as it can be opened.
+
+    Raises:
+        ConfigError: There is none, or its file cannot be read.
+    """
+    if not _is_path(name):
+        _check_name(name, source)
+        return parse_toml(platform_text(name), source=name)
+    path = folder / name
+    tables = read_toml(path)
+    topology = tables.get("topology")
+    if isinstance(topology, dict) and isinstance(topology.get("file"), str):
+        topology["file"] = str(path.parent / topology["file"])
+    return tables
+
+
+def _is_path(name: str) -> bool:
+    return name.endswith(".toml") or "/" in name
+
+
+@functools.cache
+def _known(name: str) -> RawPlatform:
+    """One that tutti brings along: read once, as its file does not change."""
+    text = platform_text(name)
+    return validated(RawPlatform, parse_toml(text, source=name), source=f"{name}.toml")
+
+
+def _check_name(name: str, source: str) -> None:
     known = platform_names()
     if name in known:
-        return validated(
-            RawPlatform, parse_toml(platform_text(name), source=name), source=f"{name}.toml"
-        )
+        return
     raise mistake(
         f"there is no platform `{name}`",
         source=source,

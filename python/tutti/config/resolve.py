@@ -125,17 +125,16 @@ class Experiment:
         cost = getattr(model, "beta", None) or getattr(model, "G", None)
         return written(cost).core.ps_per_byte if cost is not None else 0.0
 
-    @property
-    def config_hash(self) -> str:
-        """Names what was asked: equal for equal questions, whatever the file looks like."""
+    def asked(self) -> dict[str, Any]:
+        """What was asked, for hashes: equal for equal questions, whatever the file looks like."""
         routes = self.machine().routes
-        asked: dict[str, Any] = {
+        return {
             "platform": self.platform.model_dump(mode="json", exclude={"topology"}),
             "routes": routes.fingerprint if routes else None,
             "model": self.model,
             "collective": self.collective,
             "root": self.root,
-            "algorithms": [_content(notation) for notation in self.algorithms or ("all",)],
+            "algorithms": [content(notation) for notation in self.algorithms or ("all",)],
             "ranks": self.ranks,
             "sizes": [size.bytes for size in self.sizes],
             "datatype": self.datatype,
@@ -146,7 +145,11 @@ class Experiment:
             "speed": sorted(self.speed.items()),
             "messages_limit": self.messages_limit,
         }
-        text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+
+    @cached_property
+    def config_hash(self) -> str:
+        """Names what was asked, as 16 hexadecimal digits."""
+        text = json.dumps(self.asked(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -228,7 +231,7 @@ def _check_with_the_core(experiment: Experiment) -> None:
         raise mistake(error.problem, source=source, key="noise", hint=error.hint) from None
 
 
-def _content(notation: str) -> str:
+def content(notation: str) -> str:
     """What an algorithm stands for in the hash: a file's schedule, wherever the file is."""
     if notation.endswith(SCHEDULE_SUFFIX):
         return read_schedule(Path(notation)).to_text()

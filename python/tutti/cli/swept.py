@@ -1,0 +1,61 @@
+"""The table of a sweep: the fastest schedule of each point."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.units import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+    from rich.table import Table
+
+
+def swept_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
+    """The fastest schedule at each point, rank count and size, in the order of the sweep.
+
+    Repetitions are summed up by their lower median, which is a time that was measured.
+    """
+    import polars as pl
+    from rich.table import Table
+
+    from tutti.report.quantity import format_time
+    from tutti.sweep.frame import PREFIX
+
+    swept = [f"{PREFIX}{key}" for key in keys]
+    at = [*swept, "ranks", "size_bytes"]
+    median = pl.col("time_ps").quantile(0.5, "lower").cast(pl.Int64)
+    fastest = (
+        frame.group_by(*at, "schedule", maintain_order=True)
+        .agg(median)
+        .sort("time_ps", maintain_order=True)
+        .group_by(at, maintain_order=True)
+        .first()
+    )
+    order = frame.select(at).unique(maintain_order=True)
+    rows = order.join(fastest, on=at, nulls_equal=True, maintain_order="left")
+    shown = [key for key in keys if key not in {"ranks", "sizes", "algorithms"}]
+    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left")
+    for key in shown:
+        table.add_column(_short(key, shown), overflow="fold")
+    for name in ("ranks", "size"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("fastest", overflow="fold")
+    table.add_column("takes", justify="right", no_wrap=True)
+    for row in rows.head(top).iter_rows(named=True):
+        values = ["" if (v := row[f"{PREFIX}{key}"]) is None else str(v) for key in shown]
+        size = str(Size(bytes=row["size_bytes"]))
+        table.add_row(
+            *values, f"{row['ranks']:,}", size, row["schedule"], format_time(row["time_ps"])
+        )
+    if rows.height > top:
+        table.caption = f"and {rows.height - top:,} more in results.parquet"
+    return table
+
+
+def _short(key: str, keys: Sequence[str]) -> str:
+    """The last part of a key path, where no other key ends in the same."""
+    last = key.rsplit(".", 1)[-1]
+    return last if sum(other.rsplit(".", 1)[-1] == last for other in keys) == 1 else key

@@ -1,0 +1,206 @@
+"""A sweep carried out: batches go to workers, what comes back is kept at once.
+
+What a worker does not survive is tried once more, alone and with new workers; then it is reported,
+and the rest of the sweep goes on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tutti.errors import TuttiError, WorkerError
+from tutti.sweep.version import simulator
+from tutti.sweep.worker import Batch, run_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tutti.sweep.cache import Journal
+    from tutti.sweep.executors import Crew
+    from tutti.sweep.plan import SweepPlan
+    from tutti.sweep.worker import Done, Item
+
+_SECONDS_PER_BATCH = 0.25
+"""Long enough to make handing it over cheap, short enough to lose little and to show progress."""
+
+_MOST_IN_A_BATCH = 500
+_BATCHES_PER_WORKER = 2
+"""One at work, and one that waits."""
+
+_MOST_LOST = 3
+"""Measurements that may be lost before the first one is finished; then it is not their fault."""
+
+
+@dataclass
+class Outcome:
+    """What a sweep came to.
+
+    Attributes:
+        rows: By key.
+        failures: What has no row, and why.
+        core_seconds: Time that workers spent in the core.
+    """
+
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failures: list[tuple[Item, TuttiError]] = field(default_factory=list)
+    core_seconds: float = 0.0
+
+
+class CarryOut:
+    """The items of a sweep on their way through workers."""
+
+    def __init__(
+        self,
+        plan: SweepPlan,
+        crew: Crew,
+        journal: Journal | None,
+        finished: Callable[[Item], object],
+    ) -> None:
+        """Nothing runs yet.
+
+        Args:
+            plan: What the items belong to.
+            crew: Who does the work.
+            journal: Keeps what is finished.
+            finished: Called after each item.
+        """
+        self.outcome = Outcome()
+        self._plan = plan
+        self._crew = crew
+        self._journal = journal
+        self._finished = finished
+        self._pace = _Pace()
+        self._running: dict[Future[Done], list[Item]] = {}
+        self._suspects: deque[Item] = deque()
+        self._is_broken = False
+
+    def run(self, items: Iterable[Item]) -> None:
+        """Does everything; what fails is kept in the outcome.
+
+        Raises:
+            WorkerError: Workers die before they have finished anything, or run something else.
+            CacheError: What is finished cannot be kept.
+        """
+        waiting = deque(items)
+        while waiting or self._running or self._suspects:
+            if self._suspects and not self._running:
+                self._renew()
+                self._alone(self._suspects.popleft())
+                continue
+            while waiting and not self._suspects and len(self._running) < self._most_running:
+                self._hand_over(self._pace.batch(waiting, self._crew.workers))
+            self._take_back(wait(self._running, return_when=FIRST_COMPLETED).done)
+
+    def _renew(self) -> None:
+        """New workers, once nothing is left of the old ones."""
+        if self._is_broken:
+            self._crew.renew()
+            self._is_broken = False
+
+    @property
+    def _most_running(self) -> int:
+        return self._crew.workers * _BATCHES_PER_WORKER
+
+    def _hand_over(self, items: list[Item]) -> None:
+        try:
+            self._running[self._submit(items)] = items
+        except BrokenExecutor:
+            self._lost(items)
+
+    def _submit(self, items: Sequence[Item]) -> Future[Done]:
+        values = {item.point: self._plan.values(item) for item in items}
+        batch = Batch(self._plan.sweep.template, values, items, simulator())
+        return self._crew.executor.submit(run_batch, batch)
+
+    def _take_back(self, futures: Iterable[Future[Done]]) -> None:
+        for future in futures:
+            items = self._running.pop(future)
+            try:
+                self._keep(items, future.result())
+            except Exception as error:
+                if not _is_death(error):
+                    raise
+                self._lost(items)
+
+    def _lost(self, items: Sequence[Item]) -> None:
+        """With a pool all of its batches are gone; any of their items can be the reason."""
+        self._suspects.extend(items)
+        self._is_broken = True
+
+    def _alone(self, item: Item) -> None:
+        """Tries an item once more that a worker may have died of."""
+        try:
+            self._keep([item], self._submit([item]).result())
+        except Exception as error:
+            if not _is_death(error):
+                raise
+            self._is_broken = True
+            problem = f"{self._plan.label(item)}: a worker died of it twice"
+            self._failed(item, WorkerError(problem, kind="died", fields={"point": item.point + 1}))
+            if not self.outcome.rows and len(self.outcome.failures) >= _MOST_LOST:
+                problem = f"{_MOST_LOST} workers died, and none has finished anything: {error}"
+                raise WorkerError(problem, kind="none_left") from None
+
+    def _keep(self, items: Sequence[Item], done: Done) -> None:
+        rows = {
+            item.key: result
+            for item, result in zip(items, done.results, strict=True)
+            if isinstance(result, dict)
+        }
+        if self._journal is not None:
+            self._journal.add(rows)
+        self.outcome.rows |= rows
+        self.outcome.core_seconds += done.core_seconds
+        self._pace.learn(items, done)
+        for item, result in zip(items, done.results, strict=True):
+            if isinstance(result, TuttiError):
+                self._failed(item, result)
+            else:
+                self._finished(item)
+
+    def _failed(self, item: Item, error: TuttiError) -> None:
+        self.outcome.failures.append((item, error))
+        self._finished(item)
+
+
+def _is_death(error: BaseException) -> bool:
+    """Whether it says that a worker is gone, whoever says so."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker"
+
+
+class _Pace:
+    """How many items make a batch of the right length; learnt from those that came back."""
+
+    def __init__(self) -> None:
+        self._messages = 0
+        self._items = 0
+        self._seconds = 0.0
+
+    def batch(self, waiting: deque[Item], workers: int) -> list[Item]:
+        """Takes a batch off what is waiting; towards the end batches get smaller."""
+        most = max(1, min(_MOST_IN_A_BATCH, len(waiting) // (2 * workers)))
+        items = [waiting.popleft()]
+        seconds = self._expected(items[0])
+        while waiting and len(items) < most and seconds < _SECONDS_PER_BATCH:
+            items.append(waiting.popleft())
+            seconds += self._expected(items[-1])
+        return items
+
+    def learn(self, items: Sequence[Item], done: Done) -> None:
+        """Takes note of how long a batch took."""
+        self._items += len(items)
+        self._messages += sum(weight(item) for item in items)
+        self._seconds += done.core_seconds
+
+    def _expected(self, item: Item) -> float:
+        if not self._seconds:
+            return _SECONDS_PER_BATCH / 4
+        return weight(item) * self._seconds / self._messages
+
+
+def weight(item: Item) -> int:
+    """Its share of the whole, for progress: about how many messages it sends."""
+    return item.messages or item.ranks

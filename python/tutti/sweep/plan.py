@@ -1,0 +1,97 @@
+"""What a sweep measures, point by point, and what it leaves out and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tutti.experiment import try_plan
+from tutti.sweep.keys import Questions
+from tutti.sweep.worker import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tutti.config import Sweep
+    from tutti.errors import ConfigError, LayoutError
+    from tutti.experiment import Case, LeftOut, Plan
+
+
+@dataclass
+class SweepPlan:
+    """All measurements of a sweep.
+
+    Attributes:
+        sweep: What is swept.
+        measurements: In the order of the points, and within each in that of `tutti compare`.
+        proofs: Of every schedule that is measured, each once.
+        labels: What results say of each measurement besides what it came to, in the same order.
+        left_out: What is not measured, with the point it belongs to.
+    """
+
+    sweep: Sweep
+    measurements: list[Item] = field(default_factory=list)
+    proofs: list[Item] = field(default_factory=list)
+    labels: list[dict[str, Any]] = field(default_factory=list)
+    left_out: list[tuple[int, LeftOut]] = field(default_factory=list)
+
+    def values(self, item: Item) -> Mapping[str, Any]:
+        """The swept keys of the point that an item belongs to, with their values."""
+        return self.sweep.points[item.point]
+
+    def label(self, item: Item) -> str:
+        """What errors call an item."""
+        from tutti.units import Size
+
+        what = f"{item.notation} on {item.ranks} ranks"
+        if item.size_bytes is not None:
+            what += f" with {Size(bytes=item.size_bytes)}"
+        return f"{self.sweep.source}, {self.sweep.label(item.point)}: {what}"
+
+
+def plan_sweep(sweep: Sweep) -> SweepPlan:
+    """Reads and checks every point, and lays out what it measures.
+
+    Raises:
+        ConfigError: A point is no experiment, or an algorithm that was asked for by name fits none
+            of the points that ask for it.
+        LayoutError: No algorithm can do with the parts of every size, at any point.
+    """
+    laid_out = SweepPlan(sweep)
+    fitting: set[str] = set()
+    misfits: dict[str, ConfigError] = {}
+    unequal_parts: list[LayoutError] = []
+    proofs: dict[str, Item] = {}
+    for index, experiment in enumerate(sweep.experiments()):
+        planned, refused, unequal = try_plan(experiment)
+        unequal_parts.extend(unequal)
+        questions = Questions(experiment)
+        fitting.update(set(experiment.algorithms or ()) - refused.keys())
+        for notation, error in refused.items():
+            misfits.setdefault(notation, error)
+        laid_out.left_out.extend((index, one) for one in planned.left_out)
+        for case in planned.cases:
+            key = questions.proof(case.notation, case.schedule.ranks)
+            proofs.setdefault(key, _item(key, index, case, None, 0))
+        _add_measurements(laid_out, index, planned, questions)
+    for notation, error in misfits.items():
+        if notation not in fitting:
+            raise error
+    if unequal_parts and not laid_out.measurements:
+        raise unequal_parts[0]
+    laid_out.proofs = list(proofs.values())
+    return laid_out
+
+
+def _add_measurements(laid_out: SweepPlan, index: int, planned: Plan, questions: Questions) -> None:
+    for point in planned.points:
+        case, size, repetition = point
+        asked = (case.notation, case.schedule.ranks, size.bytes, repetition)
+        key = questions.measurement(*asked)
+        laid_out.measurements.append(_item(key, index, case, size.bytes, repetition))
+        laid_out.labels.append(planned.labels(point))
+
+
+def _item(key: str, point: int, case: Case, size_bytes: int | None, repetition: int) -> Item:
+    ranks = case.schedule.ranks
+    return Item(key, point, case.notation, ranks, size_bytes, repetition, case.messages)

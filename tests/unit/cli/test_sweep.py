@@ -1,0 +1,231 @@
+"""`tutti sweep` from the command line: killed and resumed, stopped, watched."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tutti.sweep.cache import Found, _line, _parsed, _records
+
+TUTTI = Path(sys.executable).with_name("tutti")
+
+SMALL = """
+title = "small"
+[experiment]
+platform = "cray_xc30"
+collective = "all_reduce"
+algorithms = ["ring", "recursive_doubling"]
+sizes = "8 B"
+[sweep.grid]
+ranks = [4, 8]
+"platform.models.minimum.alpha_p" = ["1 us", "2 us"]
+"""
+
+# 1,200 rings on 160 ranks: 50,880 messages each.
+LONG = """
+[experiment]
+platform = "cray_xc30"
+collective = "all_reduce"
+algorithms = ["ring"]
+ranks = 160
+repetitions = 100
+sizes = "8 B"
+noise.step = { kind = "exponential", mean = "200 ns" }
+[sweep.grid]
+"platform.models.minimum.alpha_p" = [%s]
+"""
+LONG %= ", ".join(f'"{n} us"' for n in range(1, 13))
+
+
+def tutti(*arguments: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [TUTTI, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=110
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "long.toml").write_text(LONG)
+    return tmp_path
+
+
+def kept(folder: Path) -> dict[Path, list[str]]:
+    """The keys in each journal, oldest first."""
+    journals = sorted(folder.glob("*.journal"), key=lambda path: path.stat().st_mtime_ns)
+    return {path: [key for key, _ in _records(path, Found())] for path in journals}
+
+
+def started(here: Path, *options: str) -> subprocess.Popen[str]:
+    """A long sweep that has finished some of its measurements, and not all."""
+    process = subprocess.Popen(
+        [TUTTI, "sweep", "long.toml", "--workers", "2", *options],
+        cwd=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    folder = here / "out" / "sweep" / "cache"
+    while sum(len(keys) for keys in kept(folder).values()) < 20:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    return process
+
+
+def gone(group: int) -> bool:
+    """Whether every process of a session has ended."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(") ")[2].split()
+            except OSError:
+                continue
+            if int(fields[3]) == group and fields[0] not in "ZX":
+                return False
+    return True
+
+
+@pytest.mark.timeout(240)
+def test_a_sweep_that_was_killed_goes_on_where_it_was(here: Path) -> None:
+    process = started(here)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    before = kept(here / "out/sweep/cache")
+    ((_, finished),) = before.items()
+    assert 20 <= len(finished) < 1_200
+    said = tutti("sweep", "long.toml", "--status", cwd=here).stdout
+    assert f"{len(finished) - 1:,} are finished" in said  # one of them is the schedule's proof
+    deadline = time.monotonic() + 60
+    while not gone(process.pid):  # its workers end with it
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+    said = tutti("sweep", "long.toml", cwd=here).stderr
+    assert f"{len(finished) - 1:,} of them from out/sweep/cache" in said
+    after = kept(here / "out/sweep/cache")
+    times = Counter(key for keys in after.values() for key in keys)
+    assert len(times) == 1_201
+    assert set(times.values()) == {1}  # nothing was simulated twice
+
+    tutti("sweep", "long.toml", "--cache", "other", "--out", "whole", cwd=here)
+    whole = (here / "whole/results.parquet").read_bytes()
+    assert (here / "out/sweep/results.parquet").read_bytes() == whole
+
+
+@pytest.mark.timeout(120)
+def test_ctrl_c_says_how_to_go_on(here: Path) -> None:
+    process = started(here)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "to go on, run the same again: tutti sweep long.toml" in said
+    left = int(re.findall(r"interrupted: ([\d,]+) measurements", said)[0].replace(",", ""))
+    rows = pl.read_parquet(here / "out/sweep/results.parquet").height
+    assert rows == 1_200 - left
+    deadline = time.monotonic() + 60
+    while not gone(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.timeout(120)
+def test_two_sweeps_at_once_share_a_cache(here: Path) -> None:
+    both = [
+        subprocess.Popen(
+            [TUTTI, "sweep", "small.toml", "--cache", "cache", "--out", f"out{n}"],
+            cwd=here,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for n in range(2)
+    ]
+    assert [process.wait() for process in both] == [0, 0]
+    first, second = (pl.read_parquet(here / f"out{n}/results.parquet") for n in range(2))
+    assert first.equals(second)
+    assert len({key for keys in kept(here / "cache").values() for key in keys}) == 8 + 4
+
+
+def test_what_is_written_can_be_scanned_and_says_where_it_is_from(here: Path) -> None:
+    said = tutti("sweep", "small.toml", cwd=here)
+    assert "4 points, 8 measurements\n" in said.stderr
+    assert "wrote out/sweep/results.parquet" in said.stdout
+    rows = pl.scan_parquet(here / "out/sweep/*.parquet").collect()
+    assert rows.height == 8
+    assert {"config_hash", "version", "commit", "sweep.ranks"} <= set(rows.columns)
+    assert rows["config_hash"].n_unique() == 4
+    assert rows["sweep.platform.models.minimum.alpha_p_ps"].n_unique() == 2
+    assert pl.read_csv(here / "out/sweep/results.csv").height == 8
+
+
+def test_nothing_is_left_to_do_the_second_time(here: Path) -> None:
+    first = tutti("sweep", "small.toml", cwd=here)
+    again = tutti("sweep", "small.toml", cwd=here)
+    assert first.stdout == again.stdout
+    assert "8 of them from out/sweep/cache" in again.stderr
+    fresh = tutti("sweep", "small.toml", "--fresh", cwd=here)
+    assert "from out/sweep/cache" not in fresh.stderr
+    assert len(kept(here / "out/sweep/cache")) == 2
+
+
+def test_a_cache_of_another_version_is_explained(here: Path) -> None:
+    tutti("sweep", "small.toml", cwd=here)
+    (journal,) = (here / "out/sweep/cache").iterdir()
+    header, _, rest = journal.read_text().partition("\n")
+    written = _parsed(header.encode())
+    assert written is not None
+    old = _line(written | {"simulator": "0.0.9+feed"}).decode()
+    journal.write_text(old + rest)
+    said = tutti("sweep", "small.toml", cwd=here).stderr
+    assert "was written by tutti 0.0.9+feed, and this is" in " ".join(said.split())
+    assert "8 measurements in" in said
+
+
+def test_a_bad_sweep_has_exit_code_2(here: Path) -> None:
+    (here / "small.toml").write_text(SMALL.replace("[4, 8]", "[4, 1]"))
+    said = tutti("sweep", "small.toml", cwd=here, code=2).stderr
+    assert "error: small.toml, point 3 of 4 (ranks = 1, " in said
+    assert not (here / "out").exists()
+    said = tutti("sweep", "smal.toml", cwd=here, code=2).stderr
+    assert "did you mean `small.toml`?" in said
+    said = tutti("sweep", "small.toml", "--executor", "mpi", cwd=here, code=2).stderr
+    assert "start it as mpiexec" in said
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_progress_fits_the_terminal(here: Path, width: int) -> None:
+    """Runs in a terminal of that width; no line that is drawn is longer."""
+    main, worker = pty.openpty()
+    process = subprocess.Popen(
+        [TUTTI, "sweep", "long.toml"],
+        cwd=here,
+        stdout=subprocess.DEVNULL,
+        stderr=worker,
+        env=os.environ | {"COLUMNS": str(width), "TERM": "xterm"},
+    )
+    os.close(worker)
+    drawn = b""
+    while process.poll() is None and not re.search(rb"\d+:\d\d", drawn):
+        drawn += os.read(main, 4096)
+    process.kill()
+    process.wait()
+    os.close(main)
+    assert process.returncode in (0, -signal.SIGKILL)
+    plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", drawn).decode(errors="replace")
+    assert "sweeping" in plain
+    assert "/1,200" in plain
+    assert max(len(line) for line in re.split(r"[\r\n]+", plain)) <= width

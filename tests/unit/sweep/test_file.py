@@ -1,0 +1,274 @@
+"""Sweep files: which points they stand for, and what is said of a bad one."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tutti.config import Sweep, load_sweep, resolve_sweep
+from tutti.config.paths import parse, with_value, written
+from tutti.errors import ConfigError
+from tutti.sweep.plan import plan_sweep
+
+BASE = {
+    "platform": "cray_xc30",
+    "collective": "all_reduce",
+    "algorithms": ["ring"],
+    "ranks": 4,
+    "sizes": "8 B",
+}
+
+
+def read(sweep: dict[str, Any], **changes: Any) -> Sweep:
+    tables = {"experiment": BASE | changes, "sweep": sweep}
+    return resolve_sweep(copy.deepcopy(tables), source="s.toml", folder=Path())
+
+
+def refusal(sweep: dict[str, Any], **changes: Any) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        plan_sweep(read(sweep, **changes))
+    return caught.value
+
+
+def test_a_grid_combines_each_with_each_and_its_last_key_changes_fastest() -> None:
+    swept = read({"grid": {"ranks": [4, 8], "sizes": ["8 B", "16 B", "1 KiB"]}})
+    assert [tuple(point.values()) for point in swept.points] == [
+        (4, "8 B"),
+        (4, "16 B"),
+        (4, "1 KiB"),
+        (8, "8 B"),
+        (8, "16 B"),
+        (8, "1 KiB"),
+    ]
+
+
+def test_zipped_lists_go_side_by_side_and_cases_one_by_one() -> None:
+    swept = read(
+        {
+            "cases": [{"seed": 1}, {"seed": 2, "datatype": "int64"}],
+            "zip": {"ranks": [4, 8], "sizes": ["8 B", "16 B"]},
+            "grid": {"collective": ["all_reduce"]},
+        }
+    )
+    assert [dict(point) for point in swept.points] == [
+        {"seed": 1, "ranks": 4, "sizes": "8 B", "collective": "all_reduce"},
+        {"seed": 1, "ranks": 8, "sizes": "16 B", "collective": "all_reduce"},
+        {"seed": 2, "datatype": "int64", "ranks": 4, "sizes": "8 B", "collective": "all_reduce"},
+        {"seed": 2, "datatype": "int64", "ranks": 8, "sizes": "16 B", "collective": "all_reduce"},
+    ]
+    assert swept.keys == ("seed", "datatype", "ranks", "sizes", "collective")
+
+
+def test_a_value_is_put_where_its_key_path_leads() -> None:
+    torus = {"build": "torus:4", "links": [{"rate": "10 GB/s", "latency": "100 ns"}]}
+    postal = {"kind": "postal", "alpha": "1 us"}
+    swept = read(
+        {
+            "grid": {
+                "platform.models.m.alpha": ["2 us"],
+                "platform.topology.links[0].latency": ["7 ns"],
+                "platform.topology.build": ["ring:4"],
+                "noise.step": [{"kind": "fixed", "time": "1 ns"}],
+                "arrival.high": ["3 us"],
+                "seed": [7],
+            }
+        },
+        platform={"name": "p", "models": {"m": postal}, "topology": torus},
+        arrival={"kind": "uniform", "high": "1 us"},
+    )
+    (experiment,) = swept.experiments()
+    assert experiment.platform.models["m"].alpha.ps == 2_000_000  # type: ignore[union-attr]
+    table = experiment.platform.topology
+    assert table is not None
+    assert (table.build, table.links[0].latency.ps) == ("ring:4", 7_000)  # type: ignore[union-attr]
+    assert experiment.noise.step is not None
+    assert experiment.noise.step.kind == "fixed"
+    assert experiment.arrival is not None
+    assert experiment.arrival.high.ps == 3_000_000  # type: ignore[union-attr]
+    assert experiment.seed == 7
+    assert torus["build"] == "torus:4"  # what is shared stays as it was
+
+
+def test_a_known_platform_is_opened_where_a_part_of_it_is_swept() -> None:
+    keys = {"platform": ["cray_xc30", "loggp_cluster"], "platform.compute.gamma": ["0.1 ns/B"]}
+    first, second = read({"grid": keys}).experiments()
+    assert (first.platform.name, second.platform.name) == ("cray_xc30", "loggp_cluster")
+    assert {str(e.platform.compute.gamma) for e in (first, second)} == {"0.1 ns/B"}
+
+
+def test_an_experiment_by_reference_is_read_from_its_own_folder(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "m.toml").write_text(
+        'name = "mine"\nmodels.a = { kind = "postal", alpha = "1 us" }\n'
+    )
+    (tmp_path / "in" / "e.toml").write_text(
+        'platform = "m.toml"\ncollective = "all_reduce"\nranks = 4\nsizes = "8 B"\n'
+    )
+    (tmp_path / "s.toml").write_text(
+        'experiment = "in/e.toml"\n[sweep.grid]\n"platform.models.a.alpha" = ["2 us"]\n'
+    )
+    (experiment,) = load_sweep(tmp_path / "s.toml").experiments()
+    assert experiment.platform.name == "mine"
+    assert "s.toml (in/e.toml), point 1 of 1" in experiment.source
+
+
+BAD: dict[str, tuple[dict[str, Any], *tuple[str, ...]]] = {
+    "nothing swept": ({}, "s.toml: sweep: sweeps nothing", "[sweep.grid]"),
+    "an unknown table": ({"gird": {"ranks": [4]}}, "sweep.gird", "did you mean `grid`?"),
+    "no list": ({"grid": {"ranks": 4}}, "sweep.grid.ranks", "list"),
+    "an empty list": ({"grid": {"ranks": []}}, "sweep.grid.ranks", "is empty"),
+    "an unknown key": (
+        {"grid": {"rnaks": [4]}},
+        "s.toml: sweep.grid.rnaks: an experiment has no key `rnaks`",
+        "did you mean `ranks`?",
+    ),
+    "a platform's key by itself": (
+        {"grid": {"models.minimum.alpha_p": ["1 us"]}},
+        '"platform.models.minimum.alpha_p"',
+    ),
+    "no key path": ({"grid": {"ranks..a": [4]}}, "is no key path", "platform.compute.gamma"),
+    "the output": ({"grid": {"output": ["a"]}}, "cannot be swept"),
+    "lists of two lengths": (
+        {"zip": {"ranks": [4, 8], "seed": [1]}},
+        "sweep.zip: the lists differ in length: ranks has 2, seed has 1",
+    ),
+    "a key twice": ({"grid": {"seed": [1]}, "zip": {"seed": [2]}}, "is swept in sweep.zip too"),
+    "a point twice": ({"grid": {"ranks": [4, 8, 4]}}, "point 3 of 3 (ranks = 4) is point 1 again"),
+    "too many points": (
+        {"grid": {"seed": list(range(1000)), "ranks": list(range(2, 1002))}},
+        "1,000,000 points are too many",
+    ),
+    "a bad value": (
+        {"grid": {"ranks": [4, 1]}},
+        "s.toml, point 2 of 2 (ranks = 1): ranks: ",
+        "given: 1",
+        "greater than or equal to 2",
+    ),
+    "a value without its unit": (
+        {"grid": {"platform.models.minimum.alpha_p": ["1 us", "2"]}},
+        'point 2 of 2 (platform.models.minimum.alpha_p = "2")',
+        "platform.models.minimum.alpha_p: ",
+        "no unit",
+    ),
+    "an unknown model": (
+        {"grid": {"platform.models.minimun.alpha_p": ["1 us"]}},
+        "the platform has no model `minimun`",
+        "did you mean `minimum`?",
+    ),
+    "an unknown parameter": (
+        {"grid": {"platform.models.minimum.alfa_p": ["1 us"]}},
+        "unknown key `alfa_p`",
+        "did you mean `alpha_p`?",
+    ),
+    "a path that leads nowhere": (
+        {"grid": {"ranks.from": [4]}},
+        "ranks.from: leads nowhere: ranks is no table",
+    ),
+    "an index beyond the list": (
+        {"grid": {"algorithms[3]": ["ring"]}},
+        "algorithms[3]: leads nowhere: algorithms has 1 values",
+    ),
+    "an algorithm that fits nowhere": (
+        {"grid": {"ranks": [6, 7], "algorithms": [["ring"], ["recursive_multiplying:a5"]]}},
+        "point 2 of 4",
+        "algorithms[0]",
+        "an algorithm for at least one of 6 ranks",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_sweep_is_told_what_is_wrong(name: str) -> None:
+    sweep, *said = BAD[name]
+    text = str(refusal(sweep))
+    for words in said:
+        assert words in text
+
+
+def test_an_algorithm_that_fits_some_points_is_left_out_of_the_others() -> None:
+    plan = plan_sweep(read({"grid": {"ranks": [4, 5]}}, algorithms=["recursive_multiplying:a5"]))
+    assert [item.ranks for item in plan.measurements] == [5]
+    assert [(point, one.ranks) for point, one in plan.left_out] == [(0, 4)]
+
+
+def test_each_measurement_has_a_key_of_its_own_that_stays() -> None:
+    sweep = {
+        "grid": {
+            "ranks": [4, 8],
+            "sizes": ["8 B", "16 B"],
+            "seed": [1, 2],
+            "datatype": ["float32", "float64"],
+            "platform.models.minimum.alpha_p": ["1 us", "2 us"],
+            "arrival": [{"kind": "fixed", "time": "1 ns"}, {"kind": "fixed", "time": "2 ns"}],
+        }
+    }
+    plans = [plan_sweep(read(sweep, repetitions=2)) for _ in range(2)]
+    keys = [item.key for item in plans[0].measurements]
+    assert len(set(keys)) == len(keys) == 2**6 * 2
+    assert keys == [item.key for item in plans[1].measurements]
+    # More repetitions, another list of sizes: what was asked before keeps its name.
+    more = plan_sweep(read(sweep, repetitions=3))
+    assert set(keys) < {item.key for item in more.measurements}
+
+
+parts = st.one_of(
+    st.sampled_from(
+        ["platform", "models", "minimum", "alpha_p", "ranks", "sizes", "seed", "noise"]
+    ),
+    st.integers(0, 3),
+    st.text("abc_-", min_size=1, max_size=3),
+)
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=6,
+)
+key_paths = st.one_of(
+    st.text(max_size=12),
+    st.builds(
+        lambda first, rest: written((first, *rest)),
+        st.sampled_from(["platform", "ranks", "sizes", "noise", "arrival", "algorithms", "speed"]),
+        st.lists(parts, max_size=3),
+    ),
+)
+tables_of_lists = st.dictionaries(key_paths, st.lists(anything, max_size=3) | anything, max_size=3)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "grid": tables_of_lists,
+            "zip": tables_of_lists,
+            "cases": st.lists(st.dictionaries(key_paths, anything, max_size=2), max_size=3),
+        },
+    )
+    | anything
+)
+def test_whatever_stands_in_it_is_read_or_refused(sweep: Any) -> None:
+    tables = {"experiment": dict(BASE), "sweep": sweep}
+    with contextlib.suppress(ConfigError):
+        plan_sweep(resolve_sweep(tables, source="s.toml", folder=Path("nowhere")))
+    assert tables["experiment"] == BASE
+
+
+@given(st.lists(st.text("abz09_-", min_size=1) | st.integers(0, 99), min_size=1, max_size=6))
+def test_key_paths_are_read_as_they_are_written(path: list[str | int]) -> None:
+    whole = ("first", *path)
+    assert parse(written(whole)) == whole
+
+
+def test_nothing_but_the_value_changes() -> None:
+    tables: dict[str, Any] = {"a": {"b": [{"c": 1}, {"c": 2}]}, "d": 3}
+    before = copy.deepcopy(tables)
+    changed = with_value(tables, ("a", "b", 1, "c"), 9)
+    assert changed == {"a": {"b": [{"c": 1}, {"c": 9}]}, "d": 3}
+    assert tables == before
+    assert changed["a"]["b"][0] is tables["a"]["b"][0]
