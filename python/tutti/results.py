@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MEASUREMENTS",
+    "SWEPT",
     "commit",
     "config_hash",
     "measurement_frame",
@@ -63,6 +64,9 @@ MEASUREMENTS: dict[str, type[pl.DataType]] = {
 ``bound_ps`` is what no schedule can be faster than (docs/models/lower-bounds.md), ``of_limit`` the
 fraction of it that a schedule reaches: 1 means that none can be better.
 """
+
+SWEPT = "sweep."
+"""What the names of the columns of a sweep's keys start with."""
 
 _NOBODY = 2**32 - 1
 """What the core writes for the peer of a span that has none."""

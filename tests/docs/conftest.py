@@ -18,11 +18,18 @@ datatype = "float64"
 output = "out/demo"
 """
 
+SWEEP = """
+experiment = "experiment.toml"
+[sweep.grid]
+ranks = [4, 8]
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder but for the examples and an `experiment.toml`."""
+    """An empty working folder but for the examples, an `experiment.toml` and a `sweep.toml`."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    (tmp_path / "sweep.toml").write_text(SWEEP)
     monkeypatch.chdir(tmp_path)
     return tmp_path

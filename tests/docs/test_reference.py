@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tutti.cli.reference import pages
-from tutti.config import RawPlatform, load_experiment
+from tutti.config import RawPlatform, load_experiment, load_sweep
 from tutti.experiment import plan
 from tutti.platform import MODELS
+from tutti.sweep.plan import plan_sweep
 
 ROOT = Path(__file__).parents[2]
 PAGES = pages()
@@ -26,14 +27,17 @@ def test_generated_files_are_current(name: str) -> None:
 
 
 def test_schemas_are_json() -> None:
-    for name in ("experiment", "platform"):
+    for name in ("experiment", "platform", "sweep"):
         schema = json.loads(PAGES[f"schemas/{name}.schema.json"])
         assert schema["additionalProperties"] is False
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_examples_can_be_run(path: Path) -> None:
-    assert plan(load_experiment(path)).points
+    if path.name == "sweep.toml":
+        assert plan_sweep(load_sweep(path)).measurements
+    else:
+        assert plan(load_experiment(path)).points
     readme = (path.parent / "README.md").read_text("utf-8")
     assert "**The effect to look for.**" in readme
     assert f"examples/{path.parent.name}/{path.name}" in readme

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_EXPECTED = "a results.parquet or results.csv that `tutti compare` wrote"
+_EXPECTED = "a results.parquet or results.csv that `tutti compare` or `tutti sweep` wrote"
 
 
 class Kind(enum.StrEnum):
@@ -24,30 +24,45 @@ class Kind(enum.StrEnum):
     BUSBW = "busbw"
     RANKS = "ranks"
     MAP = "map"
+    SWEEP = "sweep"
 
 
 def plot(
     results: Annotated[
         Path,
-        typer.Argument(metavar="RESULTS", help="results.parquet or .csv of `tutti compare`."),
+        typer.Argument(
+            metavar="RESULTS", help="results.parquet or .csv of `tutti compare` or `sweep`."
+        ),
     ],
     kind: Annotated[
         Kind,
         typer.Option(
             "--kind",
             "-k",
-            help="time or busbw against size, time against ranks, or the map of winners.",
+            help="time or busbw against size, time against ranks, the map of winners, or time "
+            "against a key of a sweep.",
         ),
     ] = Kind.TIME,
     ranks: Annotated[
         int | None,
         typer.Option("--ranks", "-r", help="For this many ranks; the most, if not given."),
     ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="For --kind sweep: the swept key, if several are.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where",
+            metavar="KEY=VALUE",
+            help="Only the points of a sweep where a key has this value; may be repeated.",
+        ),
+    ] = None,
     to: Annotated[
         Path | None, typer.Option("--out", "-o", help="File; .svg, .png or .pdf.")
     ] = None,
 ) -> None:
-    """Draw results for a paper: time or busbw against size, or the map of winners.
+    """Draw results for a paper: against size, ranks or a swept key, or the map of winners.
 
     \b
     Examples:
@@ -58,16 +73,24 @@ def plot(
     from tutti.cli.files import written
     from tutti.config.mistakes import mistake
     from tutti.errors import ReportError
-    from tutti.report import plot_comparison
+    from tutti.report import plot_comparison, plot_swept
+    from tutti.report.swept import where as rows_where
 
     frame = _read(results)
     target = to or results.with_name(f"{kind.value}.svg")
     try:
-        path = written(plot_comparison, target, frame, kind=kind.value, ranks=ranks)
+        frame = rows_where(frame, where or [])
+        if kind == Kind.SWEEP:
+            path = written(plot_swept, target, frame, key=key, ranks=ranks)
+        else:
+            path = written(plot_comparison, target, frame, kind=kind.value, ranks=ranks)
     except ReportError as error:
         if error.kind != "frame":
             raise
-        raise mistake(error.problem, source=str(results), expected=_EXPECTED) from None
+        source, hint = str(results), error.hint
+        if hint == ReportError.kinds["frame"].hint:
+            raise mistake(error.problem, source=source, expected=_EXPECTED) from None
+        raise mistake(error.problem, source=source, hint=hint) from None
     out().print(f"wrote {path}", markup=False)
 
 

@@ -79,6 +79,7 @@ def sweep(
       tutti sweep sweep.toml
       tutti sweep sweep.toml --workers 2 --out out/sweep --cache out/cache
       tutti sweep sweep.toml --status
+      tutti plot out/sweep/results.parquet --kind sweep --key ranks
       mpiexec -n 5 tutti sweep sweep.toml --executor mpi
     """
     from tutti.cli.files import folder

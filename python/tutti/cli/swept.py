@@ -22,9 +22,9 @@ def swept_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
     from rich.table import Table
 
     from tutti.report.quantity import format_time
-    from tutti.sweep.frame import PREFIX
+    from tutti.results import SWEPT
 
-    swept = [f"{PREFIX}{key}" for key in keys]
+    swept = [f"{SWEPT}{key}" for key in keys]
     at = [*swept, "ranks", "size_bytes"]
     median = pl.col("time_ps").quantile(0.5, "lower").cast(pl.Int64)
     fastest = (
@@ -45,7 +45,7 @@ def swept_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
     table.add_column("fastest", overflow="fold")
     table.add_column("takes", justify="right", no_wrap=True)
     for row in rows.head(top).iter_rows(named=True):
-        values = ["" if (v := row[f"{PREFIX}{key}"]) is None else str(v) for key in shown]
+        values = ["" if (v := row[f"{SWEPT}{key}"]) is None else str(v) for key in shown]
         size = str(Size(bytes=row["size_bytes"]))
         table.add_row(
             *values, f"{row['ranks']:,}", size, row["schedule"], format_time(row["time_ps"])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .plot import draw_timeline as draw_timeline
     from .plot import plot_comparison as plot_comparison
     from .program_graph import draw_program_graph as draw_program_graph
+    from .swept import plot_swept as plot_swept
     from .table import comparison_table as comparison_table
     from .table import decision_table as decision_table
 
@@ -24,6 +25,7 @@ _HOMES = {
     "draw_program_graph": "program_graph",
     "draw_timeline": "plot",
     "plot_comparison": "plot",
+    "plot_swept": "swept",
     "write_report": "html",
     "write_trace": "perfetto",
 }
@@ -34,6 +36,7 @@ __all__ = [
     "draw_program_graph",
     "draw_timeline",
     "plot_comparison",
+    "plot_swept",
     "write_report",
     "write_trace",
 ]

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from tutti.errors import ReportError
+from tutti.results import SWEPT
 
 CASE_COLUMNS = ("collective", "datatype", "model", "platform")
 _POINT_COLUMNS = ("ranks", "size_bytes", "algorithm", "schedule")
@@ -166,12 +167,32 @@ def cases(frame: pl.DataFrame) -> list[Case]:
     timed = frame.filter(pl.col("time_ps").is_not_null())
     if timed.is_empty():
         raise ReportError("the comparison has no rows with a time: nothing to report", kind="frame")
+    _refuse_mixed_points(timed)
     summed = timed.group_by(*CASE_COLUMNS, *_POINT_COLUMNS).agg(*_aggregates(frame.columns))
     found: dict[tuple[str, str, str, str], list[Measured]] = {}
     for row in summed.sort(*CASE_COLUMNS, *_POINT_COLUMNS).iter_rows(named=True):
         key = (row["collective"], row["datatype"], row["model"], row["platform"])
         found.setdefault(key, []).append(_measured(row))
     return [Case(*key, measured=tuple(rows)) for key, rows in found.items()]
+
+
+def _refuse_mixed_points(frame: pl.DataFrame) -> None:
+    """Repetitions are summed up; points of a sweep are no repetitions, unless they differ by seed.
+
+    Raises:
+        ReportError: when one schedule was measured at several points of a sweep.
+    """
+    swept = [name for name in frame.columns if name.startswith(SWEPT) and name != f"{SWEPT}seed"]
+    if not swept:
+        return
+    counts = frame.group_by(*CASE_COLUMNS, *_POINT_COLUMNS).agg(pl.col(swept).n_unique()).max()
+    mixed = [name.removeprefix(SWEPT) for name in swept if counts[name][0] > 1]
+    if mixed:
+        raise ReportError(
+            f"the rows mix several points of a sweep: {mixed[0]} has several values",
+            kind="frame",
+            hint=f"choose one with --where '{mixed[0]}=VALUE', or draw against it: --kind sweep",
+        )
 
 
 def only_case(frame: pl.DataFrame) -> Case:

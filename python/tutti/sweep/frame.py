@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tutti.errors import UnitError
-from tutti.results import measurement_frame
+from tutti.results import SWEPT, measurement_frame
 from tutti.units import Size, Time, TimePerByte
 
 if TYPE_CHECKING:
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from tutti.config import Sweep
     from tutti.sweep.plan import SweepPlan
-
-PREFIX = "sweep."
-"""Of the columns of swept keys."""
 
 _TYPES: tuple[tuple[type, type[pl.DataType]], ...] = (
     (bool, pl.Boolean),
@@ -53,9 +50,9 @@ def swept_columns(sweep: Sweep) -> pl.DataFrame:
     columns: dict[str, pl.Series] = {}
     for key in sweep.keys:
         values = [point.get(key) for point in sweep.points]
-        columns[f"{PREFIX}{key}"] = _column(values)
+        columns[f"{SWEPT}{key}"] = _column(values)
         for suffix, numbers in _numbers(values).items():
-            columns[f"{PREFIX}{key}{suffix}"] = numbers
+            columns[f"{SWEPT}{key}{suffix}"] = numbers
     return pl.DataFrame(columns)
 
 

@@ -1,0 +1,187 @@
+"""Results of a sweep: one point picked out, or time drawn against a swept key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tutti.errors import ReportError
+from tutti.results import SWEPT
+
+from .palette import styles
+from .plot import figure_at
+from .quantity import format_size, time_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
+    from matplotlib.axes import Axes
+
+_MOST_TICKS = 10
+_NUMBERS = ("_ps", "_bytes", "_ps_per_byte")
+
+
+def swept_keys(frame: pl.DataFrame) -> list[str]:
+    """The keys that a frame's rows are of several values of, in the order of the sweep."""
+    columns = [name for name in frame.columns if name.startswith(SWEPT)]
+    numbers = {f"{name}{suffix}" for name in columns for suffix in _NUMBERS}
+    return [
+        name.removeprefix(SWEPT)
+        for name in columns
+        if name not in numbers and frame[name].n_unique() > 1
+    ]
+
+
+def where(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
+    """The rows at which keys have the values that are asked for.
+
+    Args:
+        frame: results of a sweep or a comparison.
+        conditions: each ``KEY=VALUE``, with a swept key or the name of a column, and a value as it
+            was written in the sweep's file, without quotes.
+
+    Raises:
+        ReportError: there is no such key, or no row with such a value.
+    """
+    import polars as pl
+
+    for condition in conditions:
+        key, equals, value = condition.partition("=")
+        name = next((n for n in (f"{SWEPT}{key}", key) if n in frame.columns), None)
+        if not equals or name is None:
+            keys = ", ".join(swept_keys(frame)) or "none"
+            problem = f"cannot filter by {condition!r}: expected KEY=VALUE; swept keys: {keys}"
+            raise ReportError(problem, kind="choice")
+        chosen = frame.filter(pl.col(name).cast(pl.String) == value)
+        if chosen.is_empty():
+            known = frame[name].unique(maintain_order=True).cast(pl.String).to_list()
+            values = ", ".join(str(one) for one in known[:12])
+            raise ReportError(
+                f"{key} is nowhere '{value}': expected one of {values}", kind="choice"
+            )
+        frame = chosen
+    return frame
+
+
+def plot_swept(
+    path: str | Path,
+    frame: pl.DataFrame,
+    key: str | None = None,
+    ranks: int | None = None,
+) -> Path:
+    """Draws time against a swept key, a line per schedule.
+
+    Args:
+        path: where to; `.svg`, `.png` or `.pdf`.
+        frame: results of a sweep.
+        key: the swept key; may be left out where there is one only.
+        ranks: the rank count; by default the largest.
+
+    Returns:
+        The path written.
+
+    Raises:
+        ReportError: when there is no such key, or more varies than it, schedules and repetitions.
+    """
+    import polars as pl
+
+    keys = swept_keys(frame)
+    chosen = key or (keys[0] if len(keys) == 1 else "")
+    column = f"{SWEPT}{chosen}"
+    if column not in frame.columns:
+        asked = f"{key!r} is not swept" if key else "there is no one swept key to draw against"
+        problem = f"{asked}: expected one of {', '.join(keys) or 'the keys of a sweep'}"
+        raise ReportError(problem, kind="choice")
+    at = ranks if ranks is not None else max(frame["ranks"])
+    rows = frame if chosen == "ranks" else frame.filter(pl.col("ranks") == at)
+    if rows.is_empty():
+        raise ReportError(f"nothing was measured at {at} ranks", kind="choice")
+    fixed = [other for other in swept_keys(rows) if other not in {chosen, "seed", "algorithms"}]
+    if rows["size_bytes"].n_unique() > 1 and chosen != "sizes" and "sizes" not in fixed:
+        fixed.append("size_bytes")
+    if fixed:
+        problem = f"several values of {', '.join(fixed)} would stand on one line"
+        hint = f"choose one: --where '{fixed[0]}=VALUE'"
+        raise ReportError(problem, kind="frame", hint=hint)
+    with figure_at(path, (6.4, 4.0)) as figure:
+        axes = figure.add_subplot()
+        _lines(axes, rows, column)
+        axes.set_xlabel(chosen)
+        first = rows.row(0, named=True)
+        what = [] if chosen == "ranks" else [f"{at:,} ranks"]
+        what += [] if chosen == "sizes" else [format_size(first["size_bytes"])]
+        title = f"{first['collective']} on {first['platform']}"
+        axes.set_title(", ".join([title, *what]), loc="left")
+        axes.grid(visible=True)
+        count = rows["schedule"].n_unique()
+        figure.legend(loc="outside lower center", ncols=min(count, 2))
+    return Path(path)
+
+
+def _lines(axes: Axes, rows: pl.DataFrame, column: str) -> None:
+    """Medians of repetitions; numbers stand on a scale, everything else one beside the other."""
+    import polars as pl
+
+    places = _places(rows, column)
+    median = pl.col("time_ps").quantile(0.5, "lower")
+    times: dict[str, dict[str, float]] = {}
+    for schedule, value, time in (
+        rows.group_by("schedule", pl.col(column).cast(pl.String), maintain_order=True)
+        .agg(median)
+        .iter_rows()
+    ):
+        times.setdefault(schedule, {})[str(value)] = time
+    every = sorted(time for line in times.values() for time in line.values())
+    factor, unit = time_unit(every[len(every) // 2])
+    chosen = styles(times)
+    for schedule, line in times.items():
+        style = chosen[schedule]
+        values = sorted(line, key=places.__getitem__)
+        axes.plot(
+            [places[value] for value in values],
+            [line[value] / factor for value in values],
+            label=schedule,
+            color=style.colour,
+            linestyle=style.dash_matplotlib,
+            marker=style.marker_matplotlib,
+            markersize=4.5,
+            linewidth=1.4,
+        )
+    axes.set_ylabel(f"time ({unit})")
+    _scales(axes, places, every)
+
+
+def _scales(axes: Axes, places: Mapping[str, float], times: Sequence[float]) -> None:
+    """Logarithmic where values are spread wide; some of the swept values stand below the axis."""
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    at = sorted(places.values())
+    if _is_wide(at):
+        axes.set_xscale("log")
+    if _is_wide(times):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        axes.set_ylim(bottom=0)
+    ticks = sorted(places, key=places.__getitem__)[:: max(1, -(-len(places) // _MOST_TICKS))]
+    axes.set_xticks([places[value] for value in ticks], ticks)
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _places(rows: pl.DataFrame, column: str) -> dict[str, float]:
+    """Where each value stands: at its number, or in the order of the sweep."""
+    import polars as pl
+
+    names = (*(f"{column}{suffix}" for suffix in _NUMBERS), column)
+    for name in names:
+        if name in rows.columns and rows[name].dtype.is_numeric() and not rows[name].has_nulls():
+            number = pl.col(name).cast(pl.Float64).alias("number")
+            pairs = rows.select(pl.col(column).cast(pl.String), number).unique()
+            return dict(pairs.iter_rows())
+    values = rows[column].cast(pl.String).unique(maintain_order=True).to_list()
+    return {str(value): float(place) for place, value in enumerate(values)}
+
+
+def _is_wide(values: Sequence[float]) -> bool:
+    return values[0] > 0 and values[-1] > 10 * values[0]
