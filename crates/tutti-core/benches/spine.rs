@@ -7,17 +7,22 @@
 #![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
 
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use tutti_core::algorithm::search::{self as schedules, Kind, Order};
 use tutti_core::algorithm::{self, REGISTRY};
 use tutti_core::collective::Collective;
-use tutti_core::engine::{Conditions, LocalCosts, Ranks, Simulation};
+use tutti_core::engine::{Conditions, LocalCosts, Ranks, Silent, Simulation};
+use tutti_core::ids::RankId;
+use tutti_core::network::packet::{Fabric, Packets};
 use tutti_core::network::{Distribution, Noise};
 use tutti_core::network::{LogGP, MessageModel, Model, PipeliningPostal};
 use tutti_core::schedule::notation::Notation;
 use tutti_core::schedule::{Layout, verify};
 use tutti_core::search::{Effort, Flat, best};
+use tutti_core::topology::{self, LinkParameters, Routes};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
 struct Case {
@@ -59,6 +64,24 @@ const CASES: &[Case] = &[
         aim: "15 s, 6 GB",
         runs: 3,
         work: noisy_million,
+    },
+    Case {
+        name: "packets, ring all_reduce, ring of 512, 64 MB (packet-hops)",
+        aim: "3 s, 5 M/s",
+        runs: 3,
+        work: || packets("ring", "all_reduce", "ring:512", 64_000_000),
+    },
+    Case {
+        name: "packets, ring all_reduce, switch of 512, 64 MB (packet-hops)",
+        aim: "5 M/s",
+        runs: 3,
+        work: || packets("ring", "all_reduce", "switch:512", 64_000_000),
+    },
+    Case {
+        name: "packets, direct all_to_all, torus 8x8x8, 4 MiB (packet-hops)",
+        aim: "5 M/s",
+        runs: 3,
+        work: || packets("direct", "all_to_all", "torus:8x8x8", 4 << 20),
     },
     Case { name: "verifier, every algorithm, N = 2..128", aim: "20 s", runs: 3, work: verify_all },
     Case {
@@ -152,6 +175,28 @@ fn noisy_million() -> u64 {
     let conditions = Conditions { disturbance: Some(&ranks), distance: None };
     let notation = format!("recursive_multiplying:{}", ["a4"; 10].join(","));
     simulate(&notation, 1 << 20, 8, &model, conditions)
+}
+
+/// Packets of 4 KiB over links of 50 GB/s; how many packets crossed how many links.
+fn packets(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
+    let rate = TimePerByte::parse("50 GB/s").expect("is a rate");
+    let link = LinkParameters::new(rate, time("500 ns"));
+    let topology = topology::build(topology, &[link]).expect("is a topology");
+    let routes = Routes::shortest_path(Arc::new(topology));
+    let ranks = routes.topology().npus();
+    let collective = Collective::from_name(collective, RankId(0)).expect("is a collective");
+    let schedule = algorithm::build(notation, collective, ranks).expect("is laid out");
+    let layout = Layout::new(Bytes(size), 4, schedule.shape().chunks).expect("divides");
+    let packets = Packets::new(Bytes(4096), Bytes(0), Bytes(32768)).expect("fit");
+    let model = PipeliningPostal::new(Time::ZERO, time("100 ns"), TimePerByte::ZERO)
+        .expect("is a model");
+    let costs = LocalCosts::FREE;
+    let conditions = Conditions::default();
+    let mut fabric = Fabric::new(&routes, packets, model.beta());
+    Simulation { schedule: &*schedule, layout, model: &model, costs, conditions }
+        .run_through(&mut fabric, &AtomicBool::new(false), &mut Silent)
+        .expect("finishes");
+    fabric.link_use().map(|link| link.packets).sum()
 }
 
 fn verify_one(notation: &str, ranks: u32) -> u64 {

@@ -227,6 +227,14 @@ impl TimePerByte {
         Time(u64::try_from(product.div_ceil(u128::from(self.bytes))).unwrap_or(u64::MAX))
     }
 
+    /// How many whole bytes pass in that time; the most there can be where they take none.
+    #[must_use]
+    pub fn bytes_in(self, time: Time) -> Bytes {
+        let product = u128::from(time.0) * u128::from(self.bytes);
+        let bytes = product.checked_div(u128::from(self.ps)).unwrap_or(u128::MAX);
+        Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
     /// Parses a time per byte (`"0.4 ns/B"`) or the rate that is its inverse (`"68 GB/s"`,
     /// `"400 Gb/s"`; `B` is bytes, `b` bits).
     ///

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use super::mailbox::{Letters, Mailbox};
 use super::matching::Matching;
 use super::record::{Activity, Outcome, Span};
+use super::transit::{Parcel, Transit};
 use super::{EngineError, Probe, Simulation, Waiting};
 use crate::ids::RankId;
-use crate::network::{MessageModel, Port};
+use crate::network::{Carried, Carrier, MessageModel, Port};
 use crate::schedule::{Local, Message, Step};
 use crate::units::{Bytes, Time};
 
@@ -27,11 +28,15 @@ struct Progress {
 }
 
 /// The state of a run.
-pub(super) struct Executor<'a, M: MessageModel, P: Probe> {
+pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     simulation: &'a Simulation<'a, M>,
+    carrier: &'a mut C,
     probe: &'a mut P,
     ranks: Vec<Progress>,
     letters: Letters,
+    transit: Transit,
+    /// Messages that have just arrived.
+    arrived: Vec<Parcel>,
     ready: VecDeque<RankId>,
     /// The step at hand.
     step: Step,
@@ -42,8 +47,12 @@ pub(super) struct Executor<'a, M: MessageModel, P: Probe> {
     astray: Option<EngineError>,
 }
 
-impl<'a, M: MessageModel, P: Probe> Executor<'a, M, P> {
-    pub(super) fn new(simulation: &'a Simulation<'a, M>, probe: &'a mut P) -> Self {
+impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
+    pub(super) fn new(
+        simulation: &'a Simulation<'a, M>,
+        carrier: &'a mut C,
+        probe: &'a mut P,
+    ) -> Self {
         let ranks = (0..simulation.schedule.shape().ranks)
             .map(|rank| Progress {
                 clock: simulation.conditions.start(RankId(rank)),
@@ -56,9 +65,12 @@ impl<'a, M: MessageModel, P: Probe> Executor<'a, M, P> {
             .collect();
         Executor {
             simulation,
+            carrier,
             probe,
             ranks,
             letters: Letters::default(),
+            transit: Transit::new(),
+            arrived: Vec::new(),
             ready: VecDeque::new(),
             step: Step::new(),
             matching: Matching::default(),
@@ -71,6 +83,35 @@ impl<'a, M: MessageModel, P: Probe> Executor<'a, M, P> {
     /// A rank whose mailbox may hold all that its step waits for.
     pub(super) fn next_ready(&mut self) -> Option<RankId> {
         self.ready.pop_front()
+    }
+
+    /// Lets the network go on until a message arrives; whether one did.
+    pub(super) fn next_arrival(&mut self) -> bool {
+        if self.transit.is_empty() {
+            return false;
+        }
+        let Some((ticket, arrival)) = self.carrier.next_arrival() else { return false };
+        let mut arrived = std::mem::take(&mut self.arrived);
+        self.transit.arrive(ticket, arrival, &mut arrived);
+        for parcel in arrived.drain(..) {
+            self.hand_over(parcel.source, parcel.destination, parcel.arrival);
+            if P::LOOKS {
+                let Parcel { source, destination, bytes, sent, arrival, .. } = parcel;
+                self.probe.sent(source, destination, bytes, sent, arrival);
+            }
+        }
+        self.arrived = arrived;
+        true
+    }
+
+    /// Puts a message into the mailbox of its receiver, who may wait for it.
+    #[inline]
+    fn hand_over(&mut self, source: RankId, destination: RankId, arrival: Time) {
+        let receiver = &mut self.ranks[destination.index()];
+        self.letters.put(&mut receiver.mailbox, source, arrival);
+        if receiver.mailbox.count() == receiver.needs {
+            self.ready.push_back(destination);
+        }
     }
 
     /// Takes up a waiting rank where it stopped.
@@ -128,16 +169,21 @@ impl<'a, M: MessageModel, P: Probe> Executor<'a, M, P> {
         let arrival = sent.arrival + conditions.late((rank, step, nth), peer, bytes);
         self.messages += 1;
         self.bytes += u128::from(bytes.0);
-        let Some(receiver) = self.ranks.get_mut(peer.index()) else {
+        if peer.index() >= self.ranks.len() {
             self.note_astray(rank, step, peer);
             return sent.free;
-        };
-        self.letters.put(&mut receiver.mailbox, rank, arrival);
-        if receiver.mailbox.count() == receiver.needs {
-            self.ready.push_back(peer);
         }
         if P::LOOKS {
             self.look(rank, step, Activity::Send, (now, sent.free), Some(peer), bytes);
+        }
+        if C::CONTENDED {
+            let ticket = self.transit.send((rank, peer), bytes, now);
+            let message = Carried { source: rank, destination: peer, bytes, arrival };
+            self.carrier.carry(ticket, message);
+            return sent.free;
+        }
+        self.hand_over(rank, peer, arrival);
+        if P::LOOKS {
             self.probe.sent(rank, peer, bytes, now, arrival);
         }
         sent.free

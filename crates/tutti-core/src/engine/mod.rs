@@ -19,6 +19,7 @@ mod matching;
 pub mod oracle;
 mod probe;
 mod record;
+mod transit;
 
 pub use conditions::{Conditions, Distance, Disturbance, LocalCosts, Ranks, Routed};
 pub use error::{EngineError, Waiting};
@@ -28,7 +29,7 @@ pub use record::{Activity, MessageRecord, Outcome, Span, Timeline};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::ids::RankId;
-use crate::network::MessageModel;
+use crate::network::{Carrier, MessageModel, Uncontended};
 use crate::schedule::{Layout, Schedule};
 use executor::Executor;
 
@@ -84,21 +85,40 @@ impl<M: MessageModel> Simulation<'_, M> {
         stop: &AtomicBool,
         probe: &mut P,
     ) -> Result<Outcome, EngineError> {
+        self.run_through(&mut Uncontended, stop, probe)
+    }
+
+    /// Runs to the end, or until somebody sets `stop`, over a network in which messages meet.
+    ///
+    /// # Errors
+    /// As [`Simulation::run_until`].
+    pub fn run_through<C: Carrier, P: Probe>(
+        &self,
+        carrier: &mut C,
+        stop: &AtomicBool,
+        probe: &mut P,
+    ) -> Result<Outcome, EngineError> {
         self.check_layout()?;
-        let mut executor = Executor::new(self, probe);
+        let stopped = || stop.load(Ordering::Relaxed);
+        let mut executor = Executor::new(self, carrier, probe);
         for rank in (0..self.schedule.shape().ranks).map(RankId) {
             executor.advance(rank);
-            if stop.load(Ordering::Relaxed) {
+            if stopped() {
                 return Err(EngineError::Stopped);
             }
         }
-        while let Some(rank) = executor.next_ready() {
-            executor.resume(rank);
-            if stop.load(Ordering::Relaxed) {
-                return Err(EngineError::Stopped);
+        loop {
+            while let Some(rank) = executor.next_ready() {
+                executor.resume(rank);
+                if stopped() {
+                    return Err(EngineError::Stopped);
+                }
+            }
+            if stopped() || !executor.next_arrival() {
+                break;
             }
         }
-        executor.finish()
+        if stopped() { Err(EngineError::Stopped) } else { executor.finish() }
     }
 
     fn check_layout(&self) -> Result<(), EngineError> {

@@ -3,8 +3,12 @@
 //! The contention-free models of this module (one file each) answer at once: given when a rank is ready
 //! to send, when is it free again and when does the message arrive. They share one trait,
 //! [`MessageModel`], which the engine is generic over, so that a model costs no virtual call.
+//!
+//! Networks in which messages meet stand between the models of two ranks: a [`Carrier`] takes a message
+//! when its sender's model lets it go, and says when it arrives. [`packet`] is one.
 
 pub mod bound;
+mod carrier;
 pub mod closed_form;
 mod logfp;
 mod loggp;
@@ -12,12 +16,14 @@ mod logp;
 mod lop;
 mod model;
 mod noise;
+pub mod packet;
 mod pipelining_postal;
 mod postal;
 mod registry;
 #[cfg(test)]
 mod tests;
 
+pub use carrier::{Carried, Carrier, Ticket, Uncontended};
 pub use logfp::LogfP;
 pub use loggp::LogGP;
 pub use logp::LogP;

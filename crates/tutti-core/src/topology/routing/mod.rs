@@ -143,6 +143,21 @@ impl Routes {
         Ok(links)
     }
 
+    /// The link that a message from one rank to another takes at `at`, having crossed `hops` links.
+    ///
+    /// # Panics
+    /// When one of them is not a rank of the topology, or the message has no business there.
+    #[inline]
+    pub(crate) fn next_link(&self, from: RankId, to: RankId, at: VertexId, hops: usize) -> LinkId {
+        match &self.rule {
+            Rule::Paths(paths) => paths.path(from, to)[hops],
+            _ => match self.rows[to.index()].get() {
+                Some(row) => LinkId(row[at.index()]),
+                None => LinkId(self.rows[to.index()].get_or_init(|| self.row(to))[at.index()]),
+            },
+        }
+    }
+
     /// What the way from one rank to another comes to, from a cached row. This is what models without
     /// contention ask for every message.
     ///

@@ -1,0 +1,149 @@
+//! The state of the links and ports: when each is free, who waits, how much room is left behind it.
+
+use super::waiting::Waiting;
+use super::{NONE, Packets};
+use crate::ids::VertexId;
+use crate::topology::Topology;
+use crate::units::{Bytes, Time, TimePerByte};
+
+/// What a link did in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkUse {
+    /// Packets that crossed it.
+    pub packets: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+    /// How long it was held by packets.
+    pub busy: Time,
+}
+
+/// A link of the graph, or a port of an NPU: a link from the NPU to itself.
+pub(super) struct Link {
+    /// The vertex it ends at.
+    pub(super) to: u32,
+    /// Whether what comes over it to its destination has arrived, ports included.
+    pub(super) last: bool,
+    /// The next packet can start at this time.
+    pub(super) free: Time,
+    /// When somebody will look next whether a packet can start; `Time::MAX` when nobody will.
+    pub(super) wake: Time,
+    pub(super) waiting: Waiting,
+    pub(super) latency: Time,
+    /// What a packet of full size takes.
+    full: Time,
+    rate: TimePerByte,
+    /// Bytes that wait for it.
+    pub(super) backlog: u64,
+    /// What fits into each class of the buffer at its end.
+    capacity: u64,
+    /// What is in there, by class; classes beyond the end are empty.
+    used: Vec<u64>,
+    pub(super) usage: LinkUse,
+}
+
+impl Link {
+    /// How long a packet of that many bytes, header included, takes to pass.
+    #[inline]
+    pub(super) fn pass(&self, bytes: u64, full: u64) -> Time {
+        if bytes == full { self.full } else { self.rate.of(Bytes(bytes)) }
+    }
+
+    #[inline]
+    pub(super) fn has_room(&self, class: u16, bytes: u64) -> bool {
+        let used = self.used.get(usize::from(class)).copied().unwrap_or(0);
+        self.capacity - used >= bytes
+    }
+
+    #[inline]
+    pub(super) fn take_room(&mut self, class: u16, bytes: u64) {
+        let class = usize::from(class);
+        if class >= self.used.len() {
+            self.used.resize(class + 1, 0);
+        }
+        self.used[class] += bytes;
+    }
+
+    #[inline]
+    pub(super) fn give_room(&mut self, class: u16, bytes: u64) {
+        self.used[usize::from(class)] -= bytes;
+    }
+
+    /// How long a packet that comes now would have to wait, if all that waits went first.
+    pub(super) fn wait(&self, now: Time) -> Time {
+        (self.free - now) + self.rate.of(Bytes(self.backlog))
+    }
+}
+
+/// The links of a graph, then injection ports, then ejection ports, where there are any.
+pub(super) struct Links {
+    pub(super) all: Vec<Link>,
+    pub(super) count: usize,
+    injection: u32,
+    ejection: u32,
+}
+
+impl Links {
+    pub(super) fn new(topology: &Topology, packets: &Packets) -> Links {
+        let count = topology.link_count();
+        let graph = topology.links().map(|id| topology.link(id));
+        let ejects = packets.ejection.is_some();
+        let mut all: Vec<Link> = graph
+            .map(|link| make(packets, link.to, !ejects, link.parameters.rate, link.parameters.latency))
+            .collect();
+        let mut ports = |rate: Option<TimePerByte>, last| {
+            let Some(rate) = rate else { return NONE };
+            let first = u32::try_from(all.len()).unwrap_or(NONE);
+            let npus = (0..topology.npus()).map(VertexId);
+            all.extend(npus.map(|npu| make(packets, npu, last, rate, Time::ZERO)));
+            first
+        };
+        let injection = ports(packets.injection, false);
+        let ejection = ports(packets.ejection, true);
+        Links { all, count, injection, ejection }
+    }
+
+    /// The injection port of an NPU.
+    #[inline]
+    pub(super) fn injection(&self, npu: u32) -> Option<u32> {
+        (self.injection != NONE).then(|| self.injection + npu)
+    }
+
+    /// The ejection port of an NPU.
+    #[inline]
+    pub(super) fn ejection(&self, npu: u32) -> Option<u32> {
+        (self.ejection != NONE).then(|| self.ejection + npu)
+    }
+}
+
+fn make(packets: &Packets, to: VertexId, last: bool, rate: TimePerByte, latency: Time) -> Link {
+    Link {
+        to: to.0,
+        last,
+        free: Time::ZERO,
+        wake: Time::MAX,
+        waiting: Waiting::NOBODY,
+        latency,
+        full: rate.of(packets.size + packets.header),
+        rate,
+        backlog: 0,
+        capacity: rate.bytes_in(latency).0.saturating_add(packets.buffer.0),
+        used: Vec::new(),
+        usage: LinkUse::default(),
+    }
+}
+
+impl std::ops::Index<u32> for Links {
+    type Output = Link;
+
+    #[inline]
+    fn index(&self, index: u32) -> &Link {
+        &self.all[index as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Links {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut Link {
+        &mut self.all[index as usize]
+    }
+}

@@ -1,0 +1,321 @@
+//! The packet network: against the routes without contention, against its oracle, by hand where messages
+//! meet, and that nothing is lost on the way.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use common::{MODELS, Shaken, model};
+use proptest::prelude::*;
+use tutti_core::algorithm::{REGISTRY, Request};
+use tutti_core::collective::Collective;
+use tutti_core::engine::{
+    Conditions, LocalCosts, Outcome, Routed, Silent, Simulation, TimelineProbe,
+};
+use tutti_core::ids::RankId;
+use tutti_core::network::packet::oracle::Obvious;
+use tutti_core::network::packet::{Fabric, LinkUse, Packets};
+use tutti_core::network::{Carrier, Model, PipeliningPostal};
+use tutti_core::schedule::{ChunkRange, Explicit, Layout, Schedule, Slot};
+use tutti_core::topology::{self, LinkParameters, Routes};
+use tutti_core::units::{Bytes, Time, TimePerByte};
+
+/// Messages take no time but on the links.
+fn instant() -> Model {
+    let nearly = PipeliningPostal::new(Time::from_ps(1), Time::ZERO, TimePerByte::ZERO);
+    Model::PipeliningPostal(nearly.unwrap())
+}
+
+fn link(ps_per_byte: u64, latency_ns: u64) -> LinkParameters {
+    let rate = TimePerByte::new(ps_per_byte, 1).unwrap();
+    LinkParameters::new(rate, Time::from_ps(latency_ns * 1000))
+}
+
+fn routes(notation: &str, links: &[LinkParameters]) -> Routes {
+    let topology = topology::build(notation, links).unwrap_or_else(|error| panic!("{error}"));
+    Routes::shortest_path(Arc::new(topology))
+}
+
+fn packets(size: u64, buffer: u64) -> Packets {
+    Packets::new(Bytes(size), Bytes(0), Bytes(buffer)).unwrap()
+}
+
+fn simulation<'a>(
+    schedule: &'a dyn Schedule,
+    size: u64,
+    model: &'a Model,
+    conditions: Conditions<'a>,
+) -> Simulation<'a, Model> {
+    let layout = Layout::new(Bytes(size), 1, schedule.shape().chunks).unwrap();
+    Simulation { schedule, layout, model, costs: LocalCosts::FREE, conditions }
+}
+
+fn through<C: Carrier>(run: &Simulation<'_, Model>, carrier: &mut C) -> Outcome {
+    let outcome = run.run_through(carrier, &AtomicBool::new(false), &mut Silent);
+    outcome.unwrap_or_else(|error| panic!("{}: {error}", run.schedule.shape().name))
+}
+
+/// Every algorithm of the registry at that rank count, for every collective it claims.
+fn algorithms(ranks: u32) -> impl Iterator<Item = Arc<dyn Schedule>> {
+    REGISTRY.iter().flat_map(move |entry| {
+        let claimed = Collective::ALL.iter().filter(|c| entry.collectives.contains(&c.name()));
+        claimed.filter_map(move |&collective| {
+            let request = Request { collective, ranks, argument: None };
+            (entry.claims)(&request).then(|| (entry.build)(&request).unwrap())
+        })
+    })
+}
+
+/// Messages as (source, destination), each all of the payload, all at once.
+fn at_once(ranks: u32, messages: &[(u32, u32)]) -> Explicit {
+    let mut builder = Explicit::builder(Collective::Barrier, ranks, 1);
+    let all = ChunkRange::new(0, 1);
+    for &(source, destination) in messages {
+        builder.send(RankId(source), RankId(destination), Slot::DATA, all);
+    }
+    for &(source, destination) in messages {
+        let slot = Slot(source + 1);
+        builder.recv(RankId(destination), RankId(source), slot, all);
+    }
+    builder.build().unwrap()
+}
+
+/// When each message arrived, in the order of the arguments.
+fn arrivals(routes: &Routes, packets: Packets, size: u64, messages: &[(u32, u32)]) -> Vec<u64> {
+    let schedule = at_once(routes.topology().npus(), messages);
+    let model = instant();
+    let run = simulation(&schedule, size, &model, Conditions::default());
+    let mut probe = TimelineProbe::default();
+    let mut fabric = Fabric::new(routes, packets, TimePerByte::ZERO);
+    run.run_through(&mut fabric, &AtomicBool::new(false), &mut probe).unwrap();
+    let records = probe.into_timeline().messages;
+    let arrival = |&(source, destination): &(u32, u32)| {
+        let of_pair = |m: &&_| {
+            let m: &tutti_core::engine::MessageRecord = m;
+            (m.source.0, m.destination.0) == (source, destination)
+        };
+        // The model's own picosecond is taken off.
+        records.iter().find(of_pair).unwrap().arrival.ps() - 1
+    };
+    messages.iter().map(arrival).collect()
+}
+
+/// Where no two messages share a link, every time is that of the routes alone, to the picosecond.
+#[test]
+fn without_contention_every_time_is_that_of_the_routes() {
+    for ranks in [2, 5, 8] {
+        let routes = routes(&format!("fully_connected:{ranks}"), &[link(40, 250)]);
+        for parameters in MODELS {
+            let model = model(parameters);
+            let included = model.per_byte();
+            for schedule in algorithms(ranks) {
+                let shaken = Shaken { seed: 3 };
+                let distance = Routed { routes: &routes, included };
+                let alone = Conditions { disturbance: Some(&shaken), distance: Some(&distance) };
+                let shared = Conditions { disturbance: Some(&shaken), distance: None };
+                let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
+                let run = simulation(&*schedule, 4000, &model, shared);
+                let mut fabric = Fabric::new(&routes, packets(64, 64), included);
+                let name = &schedule.shape().name;
+                // Messages of one pair in one step meet on its link all the same.
+                if through(&run, &mut fabric) != expected {
+                    assert!(meets_itself(&*schedule), "{name} on {ranks} under {model}");
+                }
+            }
+        }
+    }
+}
+
+/// Whether a rank sends to the same rank again without having heard from anybody in between.
+fn meets_itself(schedule: &dyn Schedule) -> bool {
+    let ranks = schedule.shape().ranks;
+    let mut step = tutti_core::schedule::Step::new();
+    (0..ranks).map(RankId).any(|rank| {
+        let mut peers = Vec::new();
+        (0..schedule.steps(rank)).any(|number| {
+            step.clear();
+            schedule.step(rank, number, &mut step);
+            peers.extend(step.sends.iter().map(|send| send.peer));
+            peers.sort_unstable();
+            let again = peers.windows(2).any(|pair| pair[0] == pair[1]);
+            if !step.recvs.is_empty() {
+                peers.clear();
+            }
+            again
+        })
+    })
+}
+
+/// Three links of 100, 400 and 200 ps/B: latencies add up, and the bytes take what the slowest takes.
+#[test]
+fn a_message_alone_takes_the_latencies_and_the_slowest_link() {
+    let mut builder = topology::Builder::new("line", 2);
+    let (a, b) = (builder.switch("a"), builder.switch("b"));
+    builder.cable(tutti_core::ids::VertexId(0), a, link(100, 10));
+    builder.cable(a, b, link(400, 20));
+    builder.cable(b, tutti_core::ids::VertexId(1), link(200, 30));
+    let routes = Routes::shortest_path(Arc::new(builder.build().unwrap()));
+    for (size, packet) in [(1, 1), (1000, 1), (1000, 100), (1000, 333), (1000, 1000), (7, 4096)] {
+        let times = arrivals(&routes, packets(packet, packet), size, &[(0, 1)]);
+        assert_eq!(times, [60_000 + size * 400], "{size} B in packets of {packet} B");
+    }
+}
+
+/// Two ranks send to a third: packets alternate on its link, so that both end within a packet of the
+/// time that twice the bytes take.
+#[test]
+fn two_flows_on_one_link_share_it_evenly() {
+    let routes = routes("switch:3", &[link(100, 50)]);
+    let (size, packet) = (100_000, 1000);
+    let times = arrivals(&routes, packets(packet, 8 * packet), size, &[(0, 2), (1, 2)]);
+    let both = 100_000 + 2 * size * 100;
+    assert_eq!(times.iter().max(), Some(&both));
+    assert_eq!(times.iter().min(), Some(&(both - packet * 100)));
+}
+
+/// A flow that crosses one more hop than another gets no less of the link they share.
+#[test]
+fn a_flow_that_passes_through_shares_evenly_with_one_that_starts_here() {
+    let routes = routes("ring:6", &[link(100, 50)]);
+    let (size, packet) = (100_000, 1000);
+    let times = arrivals(&routes, packets(packet, 8 * packet), size, &[(0, 2), (1, 2)]);
+    let both = 2 * size * 100;
+    assert!(times.iter().all(|&time| time > both - 4 * packet * 100), "{times:?} of {both}");
+}
+
+/// The messages of one rank follow one another over its only link: self-congestion, exactly.
+#[test]
+fn messages_of_one_rank_follow_one_another() {
+    let routes = routes("switch:5", &[link(100, 50)]);
+    let messages = [(0, 1), (0, 2), (0, 3), (0, 4)];
+    let times = arrivals(&routes, packets(512, 4096), 10_000, &messages);
+    assert_eq!(times, [1, 2, 3, 4].map(|k| 100_000 + k * 1_000_000));
+}
+
+/// A port of its own serialises what would leave, or come, over several links at once.
+#[test]
+fn ports_limit_what_several_links_could_carry() {
+    let routes = routes("fully_connected:3", &[link(100, 50)]);
+    let rate = TimePerByte::new(100, 1).unwrap();
+    let plain = packets(1000, 8000);
+    let out = [(0, 1), (0, 2)];
+    assert_eq!(arrivals(&routes, plain, 10_000, &out), [1_050_000, 1_050_000]);
+    let injecting = plain.with_injection(rate);
+    assert_eq!(arrivals(&routes, injecting, 10_000, &out), [1_050_000, 2_050_000]);
+    let ejecting = arrivals(&routes, plain.with_ejection(rate), 10_000, &[(0, 2), (1, 2)]);
+    assert_eq!(ejecting.iter().max(), Some(&2_050_000));
+}
+
+/// Rank 0 and 1 send to 3 through one switch, rank 1 also to 2 behind another: with buffers of one packet
+/// the jam at rank 3 reaches back and holds up the flow that only shares the way; with room it does not.
+#[test]
+fn a_jam_reaches_back_through_full_buffers() {
+    let mut builder = topology::Builder::new("two switches", 5);
+    let npu = tutti_core::ids::VertexId;
+    let (near, far) = (builder.switch("near"), builder.switch("far"));
+    for rank in [0, 1] {
+        builder.cable(npu(rank), near, link(100, 0));
+    }
+    builder.cable(near, far, link(100, 0));
+    builder.cable(far, npu(2), link(100, 0));
+    builder.cable(far, npu(3), link(1000, 0));
+    builder.cable(far, npu(4), link(100, 0));
+    let routes = Routes::shortest_path(Arc::new(builder.build().unwrap()));
+    let messages = [(0, 3), (1, 2)];
+    let tight = arrivals(&routes, packets(1000, 1000), 100_000, &messages)[1];
+    let roomy = arrivals(&routes, packets(1000, 1_000_000), 100_000, &messages)[1];
+    assert!(roomy <= 2 * 100_000 * 100, "shares one link: {roomy}");
+    assert!(tight > 3 * roomy, "held up by the jam: {tight} against {roomy}");
+}
+
+/// All to all round a ring with buffers of a single packet: the classic deadlock, which classes exclude.
+#[test]
+fn full_buffers_round_a_ring_do_not_lock() {
+    let routes = routes("ring:9", &[link(100, 0)]);
+    let messages: Vec<(u32, u32)> =
+        (0..9).flat_map(|a| (0..9).filter(move |&b| b != a).map(move |b| (a, b))).collect();
+    let times = arrivals(&routes, packets(100, 100), 1000, &messages);
+    // Each direction of the ring carries 9 x (1 + 2 + 3 + 4) messages over 9 links.
+    assert!(*times.iter().max().unwrap() >= 10 * 1000 * 100);
+}
+
+/// What each link carried is what the routes of all messages say, packet by packet and byte by byte; and
+/// no link was busy for longer than its bytes take, nor than the run.
+#[test]
+fn every_link_carries_what_the_routes_say() {
+    let header = 16;
+    let packet = Packets::new(Bytes(256), Bytes(header), Bytes(2048)).unwrap();
+    for (notation, links) in [("torus:4x3", 1), ("hierarchical:switch:4/ring:3", 2)] {
+        let routes = routes(notation, &vec![link(130, 70); links]);
+        for schedule in algorithms(12) {
+            let model = instant();
+            let run = simulation(&*schedule, 12_000, &model, Conditions::default());
+            let mut fabric = Fabric::new(&routes, packet, TimePerByte::ZERO);
+            let mut probe = TimelineProbe::default();
+            let stop = AtomicBool::new(false);
+            let outcome = run.run_through(&mut fabric, &stop, &mut probe).unwrap();
+            let mut expected = vec![LinkUse::default(); routes.topology().link_count()];
+            for message in probe.into_timeline().messages {
+                let cut = packet.of(message.bytes);
+                for link in routes.path(message.source, message.destination).unwrap() {
+                    expected[link.index()].packets += cut;
+                    expected[link.index()].bytes += message.bytes.0 + cut * header;
+                }
+            }
+            let name = &schedule.shape().name;
+            for (found, wanted) in fabric.link_use().zip(&mut expected) {
+                assert!(found.busy >= TimePerByte::new(130, 1).unwrap().of(Bytes(wanted.bytes)));
+                assert!(found.busy <= outcome.finish.iter().copied().max().unwrap());
+                wanted.busy = found.busy;
+                assert_eq!(found, *wanted, "{name} on {notation}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Random messages, latencies and rates without common factors: the fast network and the obvious one
+    /// agree on every arrival.
+    #[test]
+    fn the_fast_network_is_the_obvious_one(
+        seed in 0_u64..1000,
+        size in 1_u64..4000,
+        packet in prop::sample::select(vec![64_u64, 100, 1000, 5000]),
+        slots in 1_u64..4,
+        notation in prop::sample::select(vec![
+            ("torus:3x3", 1), ("switch:7", 1), ("ring:6", 1), ("mesh:3x2", 1),
+            ("hierarchical:switch:3/ring:3", 2), ("hierarchical:ring:3/rail:switch:3", 2),
+        ]),
+        ports in prop::sample::select(vec![0_u8, 1, 2, 3]),
+    ) {
+        let links: Vec<LinkParameters> = (0..notation.1)
+            .map(|level| LinkParameters::new(
+                TimePerByte::new(997 + 214 * level + seed % 7, 10).unwrap(),
+                Time::from_ps(100_003 + 50_021 * level + 31 * seed),
+            ))
+            .collect();
+        let routes = routes(notation.0, &links);
+        let mut cut = packets(packet, packet * slots);
+        if ports & 1 > 0 {
+            cut = cut.with_injection(TimePerByte::new(883, 11).unwrap());
+        }
+        if ports & 2 > 0 {
+            cut = cut.with_ejection(TimePerByte::new(1013, 13).unwrap());
+        }
+        let shaken = Shaken { seed };
+        let conditions = Conditions { disturbance: Some(&shaken), distance: None };
+        let ranks = routes.topology().npus();
+        let included = TimePerByte::new(7, 3).unwrap();
+        let nth = usize::try_from(seed).unwrap();
+        let all: Vec<_> = algorithms(ranks).collect();
+        let schedule = &*all[nth % all.len()];
+        let model = model(&MODELS[nth % MODELS.len()]);
+        let run = simulation(schedule, size * u64::from(schedule.shape().chunks), &model, conditions);
+        let fast = through(&run, &mut Fabric::new(&routes, cut, included));
+        let slow = through(&run, &mut Obvious::new(&routes, cut, included));
+        prop_assert_eq!(&fast, &slow, "{} on {}", schedule.shape().name, notation.0);
+    }
+}
