@@ -15,10 +15,10 @@ use tutti_core::engine::{
 };
 use tutti_core::ids::RankId;
 use tutti_core::network::packet::oracle::Obvious;
-use tutti_core::network::packet::{Fabric, LinkUse, Packets};
+use tutti_core::network::packet::{Choice, Fabric, LinkUse, Packets, Ways};
 use tutti_core::network::{Carrier, Model, PipeliningPostal};
 use tutti_core::schedule::{ChunkRange, Explicit, Layout, Schedule, Slot};
-use tutti_core::topology::{self, LinkParameters, Routes};
+use tutti_core::topology::{self, Distances, LinkParameters, Routes};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
 /// Messages take no time but on the links.
@@ -83,11 +83,15 @@ fn at_once(ranks: u32, messages: &[(u32, u32)]) -> Explicit {
 
 /// When each message arrived, in the order of the arguments.
 fn arrivals(routes: &Routes, packets: Packets, size: u64, messages: &[(u32, u32)]) -> Vec<u64> {
-    let schedule = at_once(routes.topology().npus(), messages);
+    arrivals_by(Ways::Routed(routes), packets, size, messages)
+}
+
+fn arrivals_by(ways: Ways, packets: Packets, size: u64, messages: &[(u32, u32)]) -> Vec<u64> {
+    let schedule = at_once(ways.topology().npus(), messages);
     let model = instant();
     let run = simulation(&schedule, size, &model, Conditions::default());
     let mut probe = TimelineProbe::default();
-    let mut fabric = Fabric::new(routes, packets, TimePerByte::ZERO);
+    let mut fabric = Fabric::new(ways, packets, TimePerByte::ZERO);
     run.run_through(&mut fabric, &AtomicBool::new(false), &mut probe).unwrap();
     let records = probe.into_timeline().messages;
     let arrival = |&(source, destination): &(u32, u32)| {
@@ -116,7 +120,7 @@ fn without_contention_every_time_is_that_of_the_routes() {
                 let shared = Conditions { disturbance: Some(&shaken), distance: None };
                 let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
                 let run = simulation(&*schedule, 4000, &model, shared);
-                let mut fabric = Fabric::new(&routes, packets(64, 64), included);
+                let mut fabric = Fabric::new(Ways::Routed(&routes), packets(64, 64), included);
                 let name = &schedule.shape().name;
                 // Messages of one pair in one step meet on its link all the same.
                 if through(&run, &mut fabric) != expected {
@@ -251,7 +255,7 @@ fn every_link_carries_what_the_routes_say() {
         for schedule in algorithms(12) {
             let model = instant();
             let run = simulation(&*schedule, 12_000, &model, Conditions::default());
-            let mut fabric = Fabric::new(&routes, packet, TimePerByte::ZERO);
+            let mut fabric = Fabric::new(Ways::Routed(&routes), packet, TimePerByte::ZERO);
             let mut probe = TimelineProbe::default();
             let stop = AtomicBool::new(false);
             let outcome = run.run_through(&mut fabric, &stop, &mut probe).unwrap();
@@ -269,6 +273,62 @@ fn every_link_carries_what_the_routes_say() {
                 assert!(found.busy <= outcome.finish.iter().copied().max().unwrap());
                 wanted.busy = found.busy;
                 assert_eq!(found, *wanted, "{name} on {notation}");
+            }
+        }
+    }
+}
+
+/// From corner to corner of a square there are two ways of two hops; packets take both.
+#[test]
+fn packets_that_choose_take_both_ways_round_a_square() {
+    let routes = routes("mesh:2x2", &[link(100, 50)]);
+    let distances = Distances::fewest_hops(Arc::clone(routes.topology()));
+    let adaptive = Ways::Chosen { distances: &distances, choice: Choice::Adaptive, seed: 0 };
+    let (size, packet) = (100_000, packets(1000, 8000));
+    assert_eq!(arrivals(&routes, packet, size, &[(0, 3)]), [size * 100 + 100_000]);
+    assert_eq!(arrivals_by(adaptive, packet, size, &[(0, 3)]), [size * 50 + 100_000]);
+}
+
+/// When all of one group send to the next one, a dragonfly's only link between the two is the bottleneck
+/// of every minimal way, and detours pay; when everybody sends everywhere they cost.
+#[test]
+fn detours_pay_where_the_minimal_way_is_jammed_and_cost_elsewhere() {
+    let topology = topology::build("dragonfly:p=2,a=4,h=2,g=9", &[link(100, 50)]).unwrap();
+    let distances = Distances::one_global(Arc::new(topology)).unwrap();
+    let neighbours: Vec<(u32, u32)> = (0..72).map(|rank| (rank, (rank + 8) % 72)).collect();
+    // Each rank in an order of its own, or else all would visit the groups together.
+    let everywhere: Vec<(u32, u32)> = (0..72)
+        .flat_map(|rank| (0..71).map(move |nth| (rank, 1 + (nth * 29 + rank * rank * 13) % 71)))
+        .map(|(rank, far)| (rank, (rank + far) % 72))
+        .collect();
+    let last = |choice, messages: &[(u32, u32)]| {
+        let ways = Ways::Chosen { distances: &distances, choice, seed: 5 };
+        let times = arrivals_by(ways, packets(1000, 16_000), 40_000, messages);
+        times.into_iter().max().unwrap()
+    };
+    let jammed = Choice::ALL.map(|choice| last(choice, &neighbours));
+    assert!(jammed[0] > 2 * jammed[1] && jammed[0] > 2 * jammed[2], "{jammed:?}");
+    let spread = Choice::ALL.map(|choice| last(choice, &everywhere));
+    assert!(5 * spread[0] < 4 * spread[1], "Valiant doubles the load: {spread:?}");
+    assert!(10 * spread[2] < 11 * spread[0].max(spread[2] / 2), "UGAL stays near: {spread:?}");
+}
+
+/// Every choice delivers everything on every family, and the same again in a second run.
+#[test]
+fn whatever_packets_choose_all_arrive_and_the_same_way_again() {
+    let families = [("torus:3x4", 1), ("hierarchical:ring:4/switch:3", 2), ("ring:12", 1)];
+    for (notation, links) in families {
+        let topology = topology::build(notation, &vec![link(130, 70); links]).unwrap();
+        let distances = Distances::fewest_hops(Arc::new(topology));
+        for choice in Choice::ALL {
+            let ways = Ways::Chosen { distances: &distances, choice, seed: 11 };
+            for schedule in algorithms(12) {
+                let model = instant();
+                let run = simulation(&*schedule, 6000, &model, Conditions::default());
+                let mut fabrics = [0, 1].map(|_| Fabric::new(ways, packets(128, 128), model.per_byte()));
+                let [first, second] = fabrics.each_mut().map(|fabric| through(&run, fabric));
+                assert_eq!(first, second);
+                assert!(fabrics[0].link_use().eq(fabrics[1].link_use()));
             }
         }
     }
@@ -314,7 +374,7 @@ proptest! {
         let schedule = &*all[nth % all.len()];
         let model = model(&MODELS[nth % MODELS.len()]);
         let run = simulation(schedule, size * u64::from(schedule.shape().chunks), &model, conditions);
-        let fast = through(&run, &mut Fabric::new(&routes, cut, included));
+        let fast = through(&run, &mut Fabric::new(Ways::Routed(&routes), cut, included));
         let slow = through(&run, &mut Obvious::new(&routes, cut, included));
         prop_assert_eq!(&fast, &slow, "{} on {}", schedule.shape().name, notation.0);
     }

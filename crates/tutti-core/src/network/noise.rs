@@ -235,7 +235,7 @@ enum Stream {
 
 /// 64 random bits for a counter.
 #[inline]
-fn random_bits(seed: u64, counter: [u32; 4]) -> u64 {
+pub(super) fn random_bits(seed: u64, counter: [u32; 4]) -> u64 {
     let [a, b, ..] = philox_4x32_10(counter, split_words(seed));
     u64::from(a) | u64::from(b) << 32
 }
@@ -253,12 +253,12 @@ fn philox_4x32_10(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 
 /// The low and the high half.
 #[expect(clippy::cast_possible_truncation, reason = "the halves of 64 bits")]
-const fn split_words(bits: u64) -> [u32; 2] {
+pub(super) const fn split_words(bits: u64) -> [u32; 2] {
     [bits as u32, (bits >> 32) as u32]
 }
 
 /// `bits` / 2^64 of `range`, rounded down; `range` is at most 2^64.
-fn scale(bits: u64, range: u128) -> u64 {
+pub(super) fn scale(bits: u64, range: u128) -> u64 {
     // bits < 2^64 and range <= 2^64, so the product is below 2^128.
     ((u128::from(bits) * range) >> 64) as u64
 }

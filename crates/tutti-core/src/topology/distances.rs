@@ -104,6 +104,14 @@ impl Distances {
         &self.topology
     }
 
+    /// The neighbour through which a vertex is reached, such as an NPU's switch; itself where it has
+    /// several.
+    #[inline]
+    #[must_use]
+    pub fn anchor(&self, vertex: VertexId) -> VertexId {
+        self.anchor[vertex.index()]
+    }
+
     /// What is known of the ways to one vertex; the first to ask makes its row.
     #[inline]
     #[must_use]

@@ -4,10 +4,10 @@ use super::links::{Link, LinkUse, Links};
 use super::queue::EventQueue;
 use super::slab::Slab;
 use super::waiting::{Input, Neighbour, Queues, SOURCE};
+use super::ways::{Place, Traveller, Ways};
 use super::{NONE, Packets};
 use crate::ids::{RankId, VertexId};
 use crate::network::{Carried, Carrier, Ticket};
-use crate::topology::Routes;
 use crate::units::{Bytes, Time, TimePerByte};
 
 #[derive(Clone, Copy)]
@@ -31,6 +31,8 @@ struct Message {
     bytes: u64,
     /// When its first byte is at its source's port.
     head: Time,
+    /// How many messages were sent before it.
+    serial: u64,
     /// Bytes that packets were made of, and packets that are still to be made.
     cut: u64,
     uncut: u64,
@@ -44,8 +46,7 @@ struct Message {
 #[derive(Clone, Copy)]
 struct Packet {
     message: u32,
-    source: RankId,
-    destination: RankId,
+    way: Traveller,
     /// On the wire, header included.
     bytes: u64,
     /// When its head is where it waits.
@@ -69,7 +70,7 @@ impl Packet {
 
 /// Packets on the links of a graph: the state of a run.
 pub struct Fabric<'a> {
-    routes: &'a Routes,
+    ways: Ways<'a>,
     packets: Packets,
     /// What the sender's model charges per byte: its port hands bytes over no faster.
     included: TimePerByte,
@@ -80,6 +81,8 @@ pub struct Fabric<'a> {
     under_way: Slab<Packet>,
     /// Links to look at, now.
     stirred: Vec<u32>,
+    /// Messages handed over so far.
+    sent: u64,
     /// Bytes of a full packet on the wire.
     full: u64,
 }
@@ -87,17 +90,18 @@ pub struct Fabric<'a> {
 impl<'a> Fabric<'a> {
     /// An empty network. `included` is what the endpoint's model itself charges per byte.
     #[must_use]
-    pub fn new(routes: &'a Routes, packets: Packets, included: TimePerByte) -> Fabric<'a> {
+    pub fn new(ways: Ways<'a>, packets: Packets, included: TimePerByte) -> Fabric<'a> {
         Fabric {
-            routes,
+            ways,
             packets,
             included,
             events: EventQueue::new(),
-            links: Links::new(routes.topology(), &packets),
+            links: Links::new(ways.topology(), &packets),
             queues: Queues::new(),
             messages: Slab::new(),
             under_way: Slab::new(),
             stirred: Vec::new(),
+            sent: 0,
             full: (packets.size + packets.header).0,
         }
     }
@@ -130,10 +134,10 @@ impl<'a> Fabric<'a> {
         let size = (bytes - cut).min(self.packets.size.0);
         self.messages[id].cut = cut + size;
         self.messages[id].uncut = left;
+        let nth = u32::try_from(cut / self.packets.size.0).unwrap_or(u32::MAX);
         Some(self.under_way.put(Packet {
             message: id,
-            source,
-            destination,
+            way: Traveller { source, destination, via: NONE, chosen: false, nth },
             bytes: size + self.packets.header.0,
             head: head + self.included.of(Bytes(cut)),
             tail: head + self.included.of(Bytes(cut + size)),
@@ -158,22 +162,22 @@ impl<'a> Fabric<'a> {
     }
 
     /// Over which link a packet goes on from where it is.
-    fn next_link(&self, id: u32) -> u32 {
-        let packet = &self.under_way[id];
-        if packet.link == SOURCE
-            && let Some(port) = self.links.injection(packet.source.0)
-        {
+    fn next_link(&mut self, id: u32) -> u32 {
+        let packet = &mut self.under_way[id];
+        let starts = packet.link == SOURCE;
+        if starts && let Some(port) = self.links.injection(packet.way.source.0) {
             return port;
         }
-        let at = if packet.link == SOURCE { packet.source.0 } else { self.links[packet.link].to };
-        if at == packet.destination.0
+        let at = if starts { packet.way.source.0 } else { self.links[packet.link].to };
+        if at == packet.way.destination.0
             && let Some(port) = self.links.ejection(at)
         {
             return port;
         }
         let ports = u16::from(self.links.injection(0).is_some());
-        let hop = usize::from(packet.crossed.saturating_sub(ports));
-        self.routes.next_link(packet.source, packet.destination, VertexId(at), hop).0
+        let hops = usize::from(packet.crossed.saturating_sub(ports));
+        let place = Place { at: VertexId(at), hops, links: &self.links, now: self.events.now() };
+        self.ways.next(&mut packet.way, &place, || self.messages[packet.message].serial)
     }
 
     /// Starts whatever can start on the links that something happened to.
@@ -302,7 +306,7 @@ impl Link {
     /// Whether a packet that crosses this link has arrived then.
     #[inline]
     fn ends(&self, packet: &Packet) -> bool {
-        self.last && self.to == packet.destination.0
+        self.last && self.to == packet.way.destination.0
     }
 }
 
@@ -312,8 +316,10 @@ impl Carrier for Fabric<'_> {
     fn carry(&mut self, ticket: Ticket, message: Carried) {
         let Carried { source, destination, bytes, arrival } = message;
         let head = (arrival - self.included.of(bytes)).max(self.events.now());
+        self.sent += 1;
         let id = self.messages.put(Message {
             ticket,
+            serial: self.sent,
             source,
             destination,
             bytes: bytes.0,

@@ -14,6 +14,8 @@
 //! for all of it, and gives back the room it leaves when it begins to leave. What has reached its
 //! destination is taken at once.
 //!
+//! **Which way** is that of the routes, or a choice of each packet by what waits where ([`Choice`]).
+//!
 //! **No deadlock.** Every buffer exists once for each number of links crossed before (its class), and a
 //! packet that has crossed c links waits in class c for room in class c + 1. Waiting therefore always
 //! points to a higher class, and the highest is drained by the destination: no cycle, whatever the routes.
@@ -24,17 +26,17 @@
 //! exactly [`crate::engine::Routed`]. Tests hold the two together, and this against [`oracle`], the same
 //! rules written down the obvious way.
 
-mod choice;
 mod fabric;
 mod links;
 pub mod oracle;
 mod queue;
 mod slab;
 mod waiting;
+mod ways;
 
-pub use choice::Choice;
 pub use fabric::Fabric;
 pub use links::LinkUse;
+pub use ways::{Choice, Ways};
 
 use crate::units::{Bytes, TimePerByte};
 
@@ -64,7 +66,6 @@ pub struct Packets {
     buffer: Bytes,
     injection: Option<TimePerByte>,
     ejection: Option<TimePerByte>,
-    choice: Choice,
 }
 
 impl Packets {
@@ -87,8 +88,7 @@ impl Packets {
         if buffer < packet {
             return Err(PacketError::BufferTooSmall { buffer, size, header, packet });
         }
-        let choice = Choice::Routes;
-        Ok(Packets { size, header, buffer, injection: None, ejection: None, choice })
+        Ok(Packets { size, header, buffer, injection: None, ejection: None })
     }
 
     /// Every NPU injects over a port of that rate, one message after the other, whichever links follow.
@@ -103,12 +103,6 @@ impl Packets {
         Packets { ejection: Some(rate), ..self }
     }
 
-    /// How packets choose among ways.
-    #[must_use]
-    pub fn with_choice(self, choice: Choice) -> Packets {
-        Packets { choice, ..self }
-    }
-
     /// The most bytes of a message in one packet.
     #[must_use]
     pub fn size(&self) -> Bytes {
@@ -121,6 +115,3 @@ impl Packets {
         message.0.div_ceil(self.size.0).max(1)
     }
 }
-
-#[cfg(test)]
-mod tests;
