@@ -18,7 +18,7 @@ from tutti.sweep import sweep
 
 if TYPE_CHECKING:
     from tutti.conditions import Conditions, Exponential, Fixed, Noise, Recorded, Uniform
-    from tutti.platform import LogfP, LogGP, LogP, LoP, PipeliningPostal, Platform, Postal
+    from tutti.platform import LogfP, LogGP, LogP, LoP, Packets, PipeliningPostal, Platform, Postal
     from tutti.topology import Topology
     from tutti.units import Length, Size, Time, TimePerByte
 
@@ -32,6 +32,7 @@ __all__ = [
     "LogP",
     "LogfP",
     "Noise",
+    "Packets",
     "PipeliningPostal",
     "Platform",
     "Postal",
@@ -63,6 +64,7 @@ _LAZY = {
     "LogP": "platform",
     "LogfP": "platform",
     "Noise": "conditions",
+    "Packets": "platform",
     "PipeliningPostal": "platform",
     "Platform": "platform",
     "Postal": "platform",
@@ -75,8 +77,13 @@ _LAZY = {
 }
 """Where the names live whose modules take long to load."""
 
+_MODULES = {"papers", "platforms", "report", "topology"}
+"""Subpackages that need no import of their own."""
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - each public name has its own type
+    if name in _MODULES:
+        return importlib.import_module(f"tutti.{name}")
     if name not in _LAZY:
         message = f"module 'tutti' has no attribute {name!r}"
         raise AttributeError(message)

@@ -130,7 +130,7 @@ class Plan:
         """What results say of a measurement besides what it came to."""
         return {
             "datatype": self.experiment.datatype,
-            "model": self.machine.model.kind,
+            "model": self.machine.network,
             "platform": self.machine.name,
             "repetition": point.repetition,
             "seed": self.experiment.seed + point.repetition,

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, Strict, field_serializer
+from pydantic import ConfigDict, Field, Strict, field_serializer, model_validator
 
 from tutti import _core
+from tutti.errors import ConfigError
 from tutti.parameters import Parameters
 from tutti.topology import Routes  # noqa: TC001 - pydantic looks at it
-from tutti.units import Time, TimePerByte
+from tutti.units import Size, Time, TimePerByte
 
 __all__ = [
     "MODELS",
@@ -32,6 +33,7 @@ __all__ = [
     "LogfP",
     "Model",
     "NetworkModel",
+    "Packets",
     "PipeliningPostal",
     "Platform",
     "Postal",
@@ -139,6 +141,41 @@ Model = Annotated[
 ]
 
 
+class Packets(Parameters):
+    """Messages cut into packets that queue for the links of the platform's topology.
+
+    Attributes:
+        size: the most bytes of a message in one packet.
+        buffer: room behind each link, beyond what its wire holds; as much for every number of links
+            that a packet has crossed before (virtual channels by hop, which exclude deadlock).
+        header: bytes of every packet besides those of its message.
+        injection: the rate of the port through which all of an NPU's messages leave it; without it,
+            the NPU's links alone limit them.
+        ejection: the rate of the port through which all messages reach an NPU.
+    """
+
+    size: Size = Size(bytes=4096)
+    buffer: Size = Size(bytes=65536)
+    header: Size = Size(bytes=0)
+    injection: TimePerByte | None = None
+    ejection: TimePerByte | None = None
+
+    @property
+    def core(self) -> _core.Packets:
+        """The core's packets.
+
+        Raises:
+            ModelError: packets that are empty, or that fit in no buffer.
+        """
+        return _core.Packets(
+            size=self.size.bytes,
+            header=self.header.bytes,
+            buffer=self.buffer.bytes,
+            injection=self.injection.core if self.injection else None,
+            ejection=self.ejection.core if self.ejection else None,
+        )
+
+
 class Platform(Parameters):
     """A machine.
 
@@ -147,8 +184,9 @@ class Platform(Parameters):
         model: how long messages and local work take.
         routes: the ways through a topology whose first NPUs host the ranks: every message takes
             the latency of each link on its way longer, and its bytes as long as the slowest link
-            takes where that is longer than in the model. No message is in another's way. Without
-            routes all ranks are equally far.
+            takes where that is longer than in the model. Without routes all ranks are equally far.
+        packets: how messages meet on the links of that topology; without it, none is in another's
+            way.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -156,6 +194,25 @@ class Platform(Parameters):
     name: Annotated[str, Strict(), Field(min_length=1)]
     model: Model
     routes: Routes | None = None
+    packets: Packets | None = None
+
+    @property
+    def network(self) -> str:
+        """What results call the network: the model's kind, and ``+packet`` where messages meet."""
+        return self.model.kind + ("+packet" if self.packets else "")
+
+    @model_validator(mode="after")
+    def _packets_fit(self) -> Platform:
+        if self.packets is None:
+            if self.routes is not None and self.routes.choice is not None:
+                message = f"routing is {self.routes.choice!r}, a choice of packets, and there are none"
+                raise ConfigError(message, kind="invalid", hint="give `packets` too")
+            return self
+        if self.routes is None:
+            message = "packets queue for links, and the platform has none"
+            raise ConfigError(message, kind="invalid", hint="give `routes` too")
+        self.packets.core  # noqa: B018 - the core checks sizes together
+        return self
 
     @field_serializer("routes")
     def _routes_by_fingerprint(self, routes: Routes | None) -> str | None:

@@ -22,6 +22,7 @@ from tutti.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tutti.platform import Platform
     from tutti.schedule import Schedule
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "SWEPT",
     "commit",
     "config_hash",
+    "link_frame",
     "measurement_frame",
     "messages_frame",
     "rank_frame",
@@ -123,6 +125,26 @@ def messages_frame(run: _core.Run) -> pl.DataFrame:
     return pl.DataFrame(
         {key: _narrow(columns[key]) for key in narrow} | {key: _wide(columns[key]) for key in wide}
     )
+
+
+def link_frame(run: _core.Run, platform: Platform) -> pl.DataFrame:
+    """What each link of the platform's topology carried; empty where messages do not meet.
+
+    Columns: link (its index), source, target (names of vertices), packets, bytes (headers
+    included), busy_ps (how long packets held it), utilisation (of the completion time).
+    """
+    columns = run.link_use()
+    links = platform.routes.topology.links if columns and platform.routes else ()
+    used = columns or dict.fromkeys(("packets", "bytes", "busy_ps"), b"")
+    frame = pl.DataFrame(
+        {
+            "link": pl.Series([link.index for link in links], dtype=pl.Int64),
+            "source": pl.Series([link.source for link in links], dtype=pl.String),
+            "target": pl.Series([link.target for link in links], dtype=pl.String),
+        }
+        | {key: _wide(column) for key, column in used.items()}
+    )
+    return frame.with_columns(utilisation=pl.col("busy_ps") / run.completion_ps)
 
 
 def write(frame: pl.DataFrame, path: str | Path) -> Path:

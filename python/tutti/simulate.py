@@ -107,6 +107,13 @@ class Run:
         return messages_frame(self._recorded)
 
     @cached_property
+    def links(self) -> pl.DataFrame:
+        """What each link carried: see :func:`tutti.results.link_frame`."""
+        from tutti.results import link_frame
+
+        return link_frame(self._run, self.platform)
+
+    @cached_property
     def _recorded(self) -> _core.Run:
         """The same run with its record, which costs memory: made only when somebody looks."""
         return _core.simulate(self._case, record=True)
@@ -124,7 +131,7 @@ class Run:
             ("schedule", self.schedule.name),
             ("collective", f"{self.schedule.collective} of {self.size} ({self.datatype})"),
             ("ranks", f"{self.schedule.ranks:,}"),
-            ("platform", f"{self.platform.name} ({self.platform.model.kind})"),
+            ("platform", f"{self.platform.name} ({self.platform.network})"),
             ("completion time", _core.format_time(self.completion_ps)),
             ("busbw", format_rate(self.busbw)),
             ("of the limit", format_share(self.of_limit)),
@@ -203,6 +210,8 @@ def make_case(
         copy=model.copy_.core,
         conditions=met,
         routes=platform.routes.core if platform.routes else None,
+        packets=platform.packets.core if platform.packets else None,
+        seed=seed,
     )
 
 
@@ -282,7 +291,7 @@ def compare(
     }
     shared = {
         "datatype": datatype,
-        "model": platform.model.core.kind,
+        "model": platform.network,
         "platform": platform.name,
         "config_hash": config_hash(asked),
     }

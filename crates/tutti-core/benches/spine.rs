@@ -188,8 +188,8 @@ fn packets(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
     let schedule = algorithm::build(notation, collective, ranks).expect("is laid out");
     let layout = Layout::new(Bytes(size), 4, schedule.shape().chunks).expect("divides");
     let packets = Packets::new(Bytes(4096), Bytes(0), Bytes(32768)).expect("fit");
-    let model = PipeliningPostal::new(Time::ZERO, time("100 ns"), TimePerByte::ZERO)
-        .expect("is a model");
+    let model =
+        PipeliningPostal::new(Time::ZERO, time("100 ns"), TimePerByte::ZERO).expect("is a model");
     let costs = LocalCosts::FREE;
     let conditions = Conditions::default();
     let mut fabric = Fabric::new(Ways::Routed(&routes), packets, model.beta());

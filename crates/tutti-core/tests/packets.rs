@@ -309,8 +309,8 @@ fn detours_pay_where_the_minimal_way_is_jammed_and_cost_elsewhere() {
     let jammed = Choice::ALL.map(|choice| last(choice, &neighbours));
     assert!(jammed[0] > 2 * jammed[1] && jammed[0] > 2 * jammed[2], "{jammed:?}");
     let spread = Choice::ALL.map(|choice| last(choice, &everywhere));
-    assert!(5 * spread[0] < 4 * spread[1], "Valiant doubles the load: {spread:?}");
-    assert!(10 * spread[2] < 11 * spread[0].max(spread[2] / 2), "UGAL stays near: {spread:?}");
+    assert!(spread[1] > spread[0] && spread[1] > spread[2], "detours cost: {spread:?}");
+    assert!(spread[2] <= spread[0], "UGAL makes none that does not pay: {spread:?}");
 }
 
 /// Every choice delivers everything on every family, and the same again in a second run.
@@ -325,7 +325,8 @@ fn whatever_packets_choose_all_arrive_and_the_same_way_again() {
             for schedule in algorithms(12) {
                 let model = instant();
                 let run = simulation(&*schedule, 6000, &model, Conditions::default());
-                let mut fabrics = [0, 1].map(|_| Fabric::new(ways, packets(128, 128), model.per_byte()));
+                let mut fabrics =
+                    [0, 1].map(|_| Fabric::new(ways, packets(128, 128), model.per_byte()));
                 let [first, second] = fabrics.each_mut().map(|fabric| through(&run, fabric));
                 assert_eq!(first, second);
                 assert!(fabrics[0].link_use().eq(fabrics[1].link_use()));

@@ -16,17 +16,18 @@ use tutti_core::engine::{
 };
 use tutti_core::ids::RankId;
 use tutti_core::network::bound::{Asked, Folding, Way, bound};
-use tutti_core::network::{MessageModel, Model, closed_form};
+use tutti_core::network::packet::{self, Fabric, LinkUse, Packets};
+use tutti_core::network::{Carrier, MessageModel, Model, Uncontended, closed_form};
 use tutti_core::results;
 use tutti_core::schedule::Layout;
 use tutti_core::topology;
 use tutti_core::units::{self, Bytes, Time};
 
 use crate::algorithm::collective_named;
-use crate::errors::{OrRaise, raised};
+use crate::errors::{OrRaise, raised, refuse};
 use crate::network::{self, Conditions};
 use crate::schedule::{Number, Schedule};
-use crate::topology::{Routes, Ways};
+use crate::topology::{Choosing, Routes, Ways};
 use crate::units::TimePerByte;
 
 /// How often a long computation looks whether Ctrl-C was pressed.
@@ -44,12 +45,15 @@ pub(crate) struct Case {
     conditions: Conditions,
     routes: Option<Arc<topology::Routes>>,
     ways: Option<Arc<Ways>>,
+    packets: Option<Packets>,
+    /// How packets choose their way, and the seed of what is random about it.
+    choosing: Option<(Choosing, u64)>,
 }
 
 #[pymethods]
 impl Case {
     #[new]
-    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None))]
+    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None, packets=None, seed=0))]
     #[expect(clippy::too_many_arguments, reason = "keywords, all of them")]
     fn new(
         schedule: &Schedule,
@@ -61,7 +65,11 @@ impl Case {
         copy: &TimePerByte,
         conditions: Option<&Conditions>,
         routes: Option<&Routes>,
+        packets: Option<&network::Packets>,
+        seed: u64,
     ) -> PyResult<Case> {
+        let choosing = routes.and_then(|routes| routes.choosing.clone());
+        check_packets(packets.is_some(), routes, choosing.as_ref())?;
         if let Some(routes) = routes {
             // The last rank must have a place; then all have.
             let last = RankId(schedule.inner.shape().ranks - 1);
@@ -77,6 +85,8 @@ impl Case {
             conditions: conditions.cloned().unwrap_or_default(),
             routes: routes.map(|routes| Arc::clone(&routes.inner)),
             ways: routes.map(|routes| Arc::clone(&routes.ways)),
+            packets: packets.map(|packets| packets.0),
+            choosing: choosing.map(|choosing| (choosing, seed)),
         })
     }
 
@@ -106,7 +116,9 @@ impl Case {
             let way = self.routes.as_deref().zip(self.ways.as_deref()).map_or(
                 Way::NONE,
                 // Without packets, messages do not meet: the links' rates bound nothing.
-                |(routes, ways)| ways.of(routes.topology(), collective, ranks, false),
+                |(routes, ways)| {
+                    ways.of(routes.topology(), collective, ranks, self.packets.is_some())
+                },
             );
             bound(&asked, &self.model, self.folding(), way)
         });
@@ -146,8 +158,32 @@ impl LowerBound {
     }
 }
 
-/// A run with or without a record of everything that happened.
-type Recorded = Result<(Outcome, Option<Timeline>), EngineError>;
+/// Refuses packets without links to queue for, and choices that only packets can make.
+fn check_packets(
+    packets: bool,
+    routes: Option<&Routes>,
+    choosing: Option<&Choosing>,
+) -> PyResult<()> {
+    let message = match choosing {
+        Some((_, choice)) if !packets => format!(
+            "routing is `{}`, a choice that packets make, but the platform has no packets",
+            choice.name()
+        ),
+        _ if packets && routes.is_none() => {
+            "packets queue for links, but the platform has no topology".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(refuse("TopologyError", "argument", &message))
+}
+
+/// What a run leaves behind: its outcome, what each link did, and everything that happened, as far as
+/// there are links and it was recorded.
+struct Left {
+    outcome: Outcome,
+    links: Vec<LinkUse>,
+    timeline: Option<Timeline>,
+}
 
 impl Case {
     /// What folding costs the fastest rank at least.
@@ -159,7 +195,7 @@ impl Case {
     }
 
     /// Runs on the model itself, so that the engine is compiled for each.
-    fn run(&self, record: bool, stop: &AtomicBool) -> Recorded {
+    fn run(&self, record: bool, stop: &AtomicBool) -> Result<Left, EngineError> {
         match &self.model {
             Model::Postal(model) => self.run_on(model, record, stop),
             Model::PipeliningPostal(model) => self.run_on(model, record, stop),
@@ -170,12 +206,21 @@ impl Case {
         }
     }
 
-    fn run_on<M: MessageModel>(&self, model: &M, record: bool, stop: &AtomicBool) -> Recorded {
+    fn run_on<M: MessageModel>(
+        &self,
+        model: &M,
+        record: bool,
+        stop: &AtomicBool,
+    ) -> Result<Left, EngineError> {
         let ranks = &self.conditions.0;
         let disturbance: Option<&dyn engine::Disturbance> =
             if ranks.is_quiet() { None } else { Some(ranks) };
         let included = self.model.per_byte();
-        let routed = self.routes.as_deref().map(|routes| Routed { routes, included });
+        let contended = self.routes.as_deref().zip(self.packets);
+        let routed = match contended {
+            Some(_) => None,
+            None => self.routes.as_deref().map(|routes| Routed { routes, included }),
+        };
         let distance = routed.as_ref().map(|routed| routed as &dyn engine::Distance);
         let simulation = Simulation {
             schedule: &*self.schedule.inner,
@@ -184,65 +229,101 @@ impl Case {
             costs: self.costs,
             conditions: engine::Conditions { disturbance, distance },
         };
-        if record {
-            let mut probe = TimelineProbe::default();
-            let outcome = simulation.run_until(stop, &mut probe)?;
-            Ok((outcome, Some(probe.into_timeline())))
-        } else {
-            simulation.run_until(stop, &mut Silent).map(|outcome| (outcome, None))
+        let Some((routes, packets)) = contended else {
+            return run_through(&simulation, &mut Uncontended, record, stop);
+        };
+        let mut fabric = Fabric::new(self.packet_ways(routes), packets, included);
+        let left = run_through(&simulation, &mut fabric, record, stop)?;
+        Ok(Left { links: fabric.link_use().collect(), ..left })
+    }
+
+    fn packet_ways<'a>(&'a self, routes: &'a topology::Routes) -> packet::Ways<'a> {
+        match &self.choosing {
+            Some(((distances, choice), seed)) => {
+                packet::Ways::Chosen { distances, choice: *choice, seed: *seed }
+            }
+            None => packet::Ways::Routed(routes),
         }
+    }
+}
+
+fn run_through<M: MessageModel, C: Carrier>(
+    simulation: &Simulation<'_, M>,
+    carrier: &mut C,
+    record: bool,
+    stop: &AtomicBool,
+) -> Result<Left, EngineError> {
+    let links = Vec::new();
+    if record {
+        let mut probe = TimelineProbe::default();
+        let outcome = simulation.run_through(carrier, stop, &mut probe)?;
+        Ok(Left { outcome, links, timeline: Some(probe.into_timeline()) })
+    } else {
+        let outcome = simulation.run_through(carrier, stop, &mut Silent)?;
+        Ok(Left { outcome, links, timeline: None })
     }
 }
 
 /// What a run left behind.
 #[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct Run {
-    outcome: Outcome,
-    timeline: Option<Timeline>,
-}
+pub(crate) struct Run(Left);
 
 #[pymethods]
 impl Run {
     /// From the first rank's entry to the last rank's end.
     #[getter]
     fn completion_ps(&self) -> u64 {
-        self.outcome.completion_time().ps()
+        self.0.outcome.completion_time().ps()
     }
 
     /// From the first rank's end to the last rank's.
     #[getter]
     fn finish_skew_ps(&self) -> u64 {
-        self.outcome.finish_skew().ps()
+        self.0.outcome.finish_skew().ps()
     }
 
     /// Messages sent.
     #[getter]
     fn messages(&self) -> u64 {
-        self.outcome.messages
+        self.0.outcome.messages
     }
 
     /// Bytes in all messages.
     #[getter]
     fn message_bytes(&self) -> u128 {
-        self.outcome.bytes
+        self.0.outcome.bytes
     }
 
     /// When each rank entered the collective, as little-endian 64-bit integers.
     #[getter]
     fn start_ps<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        times(py, self.outcome.start.iter())
+        times(py, self.0.outcome.start.iter())
     }
 
     /// When each rank had done its last op, as little-endian 64-bit integers.
     #[getter]
     fn finish_ps<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        times(py, self.outcome.finish.iter())
+        times(py, self.0.outcome.finish.iter())
+    }
+
+    /// What each link did, by link index: packets, bytes with headers, busy_ps, as little-endian 64-bit
+    /// integers. None where messages do not meet.
+    fn link_use<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let links = || self.0.links.iter();
+        if self.0.links.is_empty() {
+            return Ok(None);
+        }
+        let columns = PyDict::new(py);
+        columns.set_item("packets", wide(py, links().map(|link| link.packets)))?;
+        columns.set_item("bytes", wide(py, links().map(|link| link.bytes)))?;
+        columns.set_item("busy_ps", times(py, links().map(|link| &link.busy)))?;
+        Ok(Some(columns))
     }
 
     /// The columns of the timeline: 32-bit rank, step, activity, peer (all ones where there is none),
     /// 64-bit start_ps, end_ps, bytes. None for a run without a record.
     fn spans<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(timeline) = &self.timeline else { return Ok(None) };
+        let Some(timeline) = &self.0.timeline else { return Ok(None) };
         let spans = || timeline.spans.iter();
         let columns = PyDict::new(py);
         columns.set_item("rank", narrow(py, spans().map(|span| span.rank.0)))?;
@@ -259,7 +340,7 @@ impl Run {
     /// The columns of the messages: 32-bit source, destination, index, 64-bit bytes, sent_ps,
     /// arrival_ps, received_ps. None for a run without a record.
     fn sent<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(timeline) = &self.timeline else { return Ok(None) };
+        let Some(timeline) = &self.0.timeline else { return Ok(None) };
         let messages = || timeline.messages.iter();
         let columns = PyDict::new(py);
         columns.set_item("source", narrow(py, messages().map(|m| m.source.0)))?;
@@ -311,7 +392,7 @@ pub(crate) fn busbw(collective: &str, ranks: u32, size: u64, completion_ps: u64)
 #[pyo3(signature = (case, *, record=false))]
 pub(crate) fn simulate(py: Python<'_>, case: &Case, record: bool) -> PyResult<Run> {
     let stop = &AtomicBool::new(false);
-    let (outcome, timeline) = py.detach(|| {
+    let left = py.detach(|| {
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel(1);
             // The receiver is gone only when it has stopped everything.
@@ -329,7 +410,7 @@ pub(crate) fn simulate(py: Python<'_>, case: &Case, record: bool) -> PyResult<Ru
             }
         })
     })?;
-    Ok(Run { outcome, timeline })
+    Ok(Run(left))
 }
 
 /// Runs cases in `threads` threads (0: as many as there are cores) and hands each result to
@@ -373,7 +454,7 @@ fn run_all(cases: &[Case], stop: &AtomicBool, sender: mpsc::Sender<Heard>) {
     cases.par_iter().enumerate().for_each_with(sender, |sender, (index, case)| {
         if !stop.load(Ordering::Relaxed) {
             // The receiver is gone only when it has stopped everything.
-            _ = sender.send((index, case.run(false, stop).map(|(outcome, _)| outcome)));
+            _ = sender.send((index, case.run(false, stop).map(|left| left.outcome)));
         }
     });
 }

@@ -9,6 +9,7 @@ use tutti_core::algorithm::AlgorithmError;
 use tutti_core::collective::Contribution;
 use tutti_core::engine::{EngineError, Waiting};
 use tutti_core::ids::{LinkId, RankId, VertexId};
+use tutti_core::network::packet::PacketError;
 use tutti_core::network::{ModelError, NoiseError};
 use tutti_core::schedule::text::TextError;
 use tutti_core::schedule::{
@@ -177,6 +178,12 @@ refusal! { ModelError as "ModelError" {
     LaterCostsMore { model, later, first } => "later_costs_more",
 }}
 
+refusal! { PacketError as "ModelError" {
+    Empty {} => "empty_packets",
+    BufferTooSmall { buffer, size, header, packet } => "buffer_too_small",
+    TooLong { size } => "packets_too_long",
+}}
+
 refusal! { NoiseError as "NoiseError" {
     Malformed { text } => "malformed",
     Unknown { name } => "unknown",
@@ -256,6 +263,7 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         TextError::KINDS,
         AlgorithmError::KINDS,
         ModelError::KINDS,
+        PacketError::KINDS,
         NoiseError::KINDS,
         EngineError::KINDS,
         VerifyError::KINDS,

@@ -25,7 +25,9 @@ mod _core {
     #[pymodule_export]
     use crate::errors::error_kinds;
     #[pymodule_export]
-    use crate::network::{Conditions, Model, ModelEntry, b_opt, models, time_of_uniform_stages};
+    use crate::network::{
+        Conditions, Model, ModelEntry, Packets, b_opt, models, time_of_uniform_stages,
+    };
     #[pymodule_export]
     use crate::schedule::{Op, Schedule, ScheduleBuilder, Verification, busbw_factor, collectives};
     #[pymodule_export]

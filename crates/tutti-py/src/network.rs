@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 use tutti_core::engine::Ranks;
-use tutti_core::network::{self, Distribution, Entry, Noise, REGISTRY, closed_form};
-use tutti_core::units::Time;
+use tutti_core::network::{self, Distribution, Entry, Noise, REGISTRY, closed_form, packet};
+use tutti_core::units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
+use crate::units::TimePerByte;
 
 /// A network model with its parameters.
 #[pyclass(frozen, eq, module = "tutti._core")]
@@ -81,6 +82,28 @@ impl ModelEntry {
 #[pyfunction]
 pub(crate) fn models() -> Vec<ModelEntry> {
     REGISTRY.iter().map(ModelEntry).collect()
+}
+
+/// How messages are cut into packets, and how much waits where.
+#[pyclass(frozen, module = "tutti._core")]
+#[derive(Clone, Copy)]
+pub(crate) struct Packets(pub(crate) packet::Packets);
+
+#[pymethods]
+impl Packets {
+    #[new]
+    #[pyo3(signature = (*, size, header, buffer, injection=None, ejection=None))]
+    fn new(
+        size: u64,
+        header: u64,
+        buffer: u64,
+        injection: Option<&TimePerByte>,
+        ejection: Option<&TimePerByte>,
+    ) -> PyResult<Packets> {
+        let packets = packet::Packets::new(Bytes(size), Bytes(header), Bytes(buffer)).or_raise()?;
+        let packets = injection.map_or(packets, |rate| packets.with_injection(rate.0));
+        Ok(Packets(ejection.map_or(packets, |rate| packets.with_ejection(rate.0))))
+    }
 }
 
 /// What gets in the way of a run: noise, arrival skew, slow ranks.

@@ -8,6 +8,7 @@ use tutti_core::algorithm::bound::by_links;
 use tutti_core::collective::Collective;
 use tutti_core::ids::{LinkId, RankId, VertexId};
 use tutti_core::network::bound::Way;
+use tutti_core::network::packet::Choice;
 use tutti_core::topology::{self, Builder, Hop, LinkParameters, TopologyError, VertexKind};
 use tutti_core::units::{Length, Time};
 
@@ -243,16 +244,21 @@ pub(crate) struct Wire {
     hops: u32,
 }
 
-/// The routes between all ranks of a topology.
+/// How packets choose their way, and what they know of the graph.
+pub(crate) type Choosing = (Arc<topology::Distances>, Choice);
+
+/// The routes between all ranks of a topology, or a rule by which packets choose among them.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct Routes {
+    /// One route a pair; minimal ones where packets choose.
     pub(crate) inner: Arc<topology::Routes>,
     pub(crate) ways: Arc<Ways>,
+    pub(crate) choosing: Option<Choosing>,
 }
 
 impl Routes {
     fn of(inner: topology::Routes) -> Routes {
-        Routes { inner: Arc::new(inner), ways: Arc::default() }
+        Routes { inner: Arc::new(inner), ways: Arc::default(), choosing: None }
     }
 }
 
@@ -301,6 +307,34 @@ impl Routes {
         routes.or_raise().map(Routes::of)
     }
 
+    /// Packets choose their way: `adaptive`, `valiant` or `ugal`.
+    #[staticmethod]
+    fn chosen(topology: &Topology, choice: &str) -> PyResult<Routes> {
+        let Some(choice) = Choice::from_name(choice) else {
+            let known = Choice::ALL.map(Choice::name).join(", ");
+            let message = format!("packets cannot choose by `{choice}`: expected one of {known}");
+            return Err(refuse("TopologyError", "argument", &message));
+        };
+        let graph = || Arc::clone(&topology.inner);
+        let dragonfly = graph().family().and_then(topology::Family::dragonfly).is_some();
+        let (routes, distances) = if dragonfly {
+            (
+                topology::Routes::minimal(graph()).or_raise()?,
+                topology::Distances::one_global(graph()).or_raise()?,
+            )
+        } else {
+            (topology::Routes::shortest_path(graph()), topology::Distances::fewest_hops(graph()))
+        };
+        let choosing = Some((Arc::new(distances), choice));
+        Ok(Routes { choosing, ..Routes::of(routes) })
+    }
+
+    /// The name of the rule by which packets choose; None where each pair has one route.
+    #[getter]
+    fn choice(&self) -> Option<&'static str> {
+        self.choosing.as_ref().map(|(_, choice)| choice.name())
+    }
+
     /// By a table of (vertex, destination rank, link).
     #[staticmethod]
     fn next_hops(topology: &Topology, hops: Vec<(u32, u32, u32)>) -> PyResult<Routes> {
@@ -324,7 +358,8 @@ impl Routes {
     }
 
     fn __repr__(&self) -> String {
-        format!("{:?}", self.inner)
+        let choice = self.choice().map(|choice| format!("{choice} instead of "));
+        format!("{}{:?}", choice.unwrap_or_default(), self.inner)
     }
 
     /// The links from one rank to another, in order.

@@ -10,7 +10,7 @@ from tutti.errors import TuttiError
 
 if TYPE_CHECKING:
     from tutti.config.platform import RawPlatform, TopologyTable
-    from tutti.platform import Platform
+    from tutti.platform import Packets, Platform
     from tutti.topology import Routes, Topology
 
 
@@ -43,7 +43,23 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     except TuttiError as error:
         key = f"platform {platform.name}: models.{model}"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
-    return Platform(name=name, model=carried, routes=_routes(platform, source))
+    routes, packets = _routes(platform, source), _packets(platform, source)
+    return Platform(name=name, model=carried, routes=routes, packets=packets)
+
+
+def _packets(platform: RawPlatform, source: str) -> Packets | None:
+    from tutti.platform import Packets
+
+    table = platform.topology.packets if platform.topology else None
+    if table is None:
+        return None
+    try:
+        packets = Packets(**{name: written(value) for name, value in table if value is not None})
+        packets.core  # noqa: B018 - the core checks sizes together
+    except TuttiError as error:
+        key = f"platform {platform.name}: topology.packets"
+        raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+    return packets
 
 
 def _routes(platform: RawPlatform, source: str) -> Routes | None:

@@ -13,7 +13,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from tutti.config.tables import Table, kind_of
-from tutti.units import Time, TimePerByte
+from tutti.topology.graph import CHOICES
+from tutti.units import Size, Time, TimePerByte
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,12 @@ class SourcedTimePerByte(_Sourced):
     value: Annotated[TimePerByte, Field(description="The time per byte, or the rate.")]
 
 
+class SourcedSize(_Sourced):
+    """A size and where it comes from."""
+
+    value: Annotated[Size, Field(description="The size.")]
+
+
 Count = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
@@ -53,6 +60,10 @@ TimeParameter = Annotated[
 ]
 PerByteParameter = Annotated[
     Annotated[TimePerByte, Tag("value")] | Annotated[SourcedTimePerByte, Tag("table")],
+    Discriminator(kind_of),
+]
+SizeParameter = Annotated[
+    Annotated[Size, Tag("value")] | Annotated[SourcedSize, Tag("table")],
     Discriminator(kind_of),
 ]
 CountParameter = Annotated[
@@ -161,11 +172,35 @@ class Links(Table):
     latency: Annotated[TimeParameter, Field(description="From end to end of the link.")]
 
 
+class PacketsTable(Table):
+    """Messages are cut into packets, and these queue for the links of the topology."""
+
+    size: Annotated[
+        SizeParameter, Field(default=Size(bytes=4096), description="The most bytes of a message in one packet.")
+    ]
+    buffer: Annotated[
+        SizeParameter,
+        Field(default=Size(bytes=65536), description="Room behind each link, beyond what its wire holds."),
+    ]
+    header: Annotated[
+        SizeParameter, Field(default=Size(bytes=0), description="Bytes of a packet besides those of its message.")
+    ]
+    injection: Annotated[
+        PerByteParameter | None,
+        Field(default=None, description="Rate of the port through which all leaves an NPU."),
+    ]
+    ejection: Annotated[
+        PerByteParameter | None,
+        Field(default=None, description="Rate of the port through which all reaches an NPU."),
+    ]
+
+
 class TopologyTable(Table):
     """How the ranks are linked: a family with its links, or a graph from a file.
 
     Every message then takes the latency of each link on its way longer, and its bytes as long as
-    the slowest link takes where that is longer than in the model. No message is in another's way.
+    the slowest link takes where that is longer than in the model. Without `packets`, no message is
+    in another's way.
     """
 
     build: Annotated[
@@ -184,8 +219,12 @@ class TopologyTable(Table):
         ),
     ]
     routing: Annotated[
-        Literal["shortest_path", "dimension_order", "minimal"],
+        Literal["shortest_path", "dimension_order", "minimal", "adaptive", "valiant", "ugal"],
         Field(default="shortest_path", description="Which way messages take."),
+    ]
+    packets: Annotated[
+        PacketsTable | None,
+        Field(default=None, description="How messages meet; without it they do not."),
     ]
 
     @model_validator(mode="after")
@@ -195,6 +234,12 @@ class TopologyTable(Table):
         if (self.build is None) == bool(self.links):
             raise PydanticCustomError(
                 "topology", "expected `links` for a family, and none for a file, which has its own"
+            )
+        if self.packets is None and self.routing in CHOICES:
+            raise PydanticCustomError(
+                "topology",
+                "routing is `{routing}`, which packets choose by: expected a `packets` table",
+                {"routing": self.routing},
             )
         return self
 
@@ -251,6 +296,8 @@ def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
     if platform.topology is not None:
         links = enumerate(platform.topology.links)
         tables.extend((f"topology.links[{index}]", link) for index, link in links)
+        if platform.topology.packets is not None:
+            tables.append(("topology.packets", platform.topology.packets))
     for path, table in tables:
         for field, info in type(table).model_fields.items():
             value = getattr(table, field)
@@ -265,6 +312,6 @@ def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
 
 def written(parameter: Any) -> Any:  # noqa: ANN401 - whatever the parameter measures
     """The value of a parameter, with or without its source."""
-    if isinstance(parameter, SourcedTime | SourcedTimePerByte | SourcedCount):
+    if isinstance(parameter, SourcedTime | SourcedTimePerByte | SourcedSize | SourcedCount):
         return parameter.value
     return parameter

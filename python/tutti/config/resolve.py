@@ -107,13 +107,15 @@ class Experiment:
             for key, value, source, inferred in numbers(self.platform)
             if key.startswith((prefix, "compute.", "topology."))
         }
+        kind = self.platform.models[self.model].kind
         if self.platform.topology is not None:
             table = self.platform.topology
             value = table.build or table.file or ""
             known["topology"] = {"value": value, "source": f"routes: {table.routing}"}
+            kind += "+packet" if table.packets else ""
         return {
             "name": self.platform.name,
-            "model": f"{self.platform.models[self.model].kind} ({self.model})",
+            "model": f"{kind} ({self.model})",
             "source": self.platform.source,
             "parameters": known,
         }

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Kind = Literal["npu", "switch", "router"]
 Rule = Literal["shortest_path", "dimension_order", "minimal"]
 RULES: tuple[str, ...] = get_args(Rule)
+Choice = Literal["adaptive", "valiant", "ugal"]
+CHOICES: tuple[str, ...] = get_args(Choice)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,19 +186,25 @@ class Topology:
 
         return draw_topology(path, self, names)
 
-    def routes(self, rule: Rule = "shortest_path") -> Routes:
+    def routes(self, rule: Rule | Choice = "shortest_path") -> Routes:
         """The routes between all ranks; each is found when it is first asked for.
 
         Args:
             rule: ``shortest_path`` takes the fewest hops, then the least latency, then the lowest
                 link indices. ``dimension_order`` goes through a mesh or torus one dimension after
                 the other. ``minimal`` goes through a dragonfly over at most one global link.
+                By the others each packet chooses, so they need a platform with packets:
+                ``adaptive`` takes the minimal way with the shortest queues, ``valiant`` a detour
+                over a random switch, ``ugal`` whichever of the two promises to be faster.
 
         Raises:
             TopologyError: no such rule, or one that does not suit this topology.
         """
+        if rule in CHOICES:
+            return Routes(self, _core.Routes.chosen(self._core, rule))
         if rule not in RULES:
-            message = f"there is no routing rule `{rule}`: expected one of {', '.join(RULES)}"
+            known = ", ".join(RULES + CHOICES)
+            message = f"there is no routing rule `{rule}`: expected one of {known}"
             raise TopologyError(message, kind="argument")
         find = getattr(_core.Routes, rule)
         return Routes(self, find(self._core))
@@ -316,6 +324,11 @@ class Routes:
     def core(self) -> _core.Routes:
         """What the core works with."""
         return self._core
+
+    @property
+    def choice(self) -> str | None:
+        """The rule by which packets choose their way; None where each pair has one route."""
+        return self._core.choice
 
     @property
     def fingerprint(self) -> str:

@@ -88,7 +88,9 @@ impl Links {
         let graph = topology.links().map(|id| topology.link(id));
         let ejects = packets.ejection.is_some();
         let mut all: Vec<Link> = graph
-            .map(|link| make(packets, link.to, !ejects, link.parameters.rate, link.parameters.latency))
+            .map(|link| {
+                make(packets, link.to, !ejects, link.parameters.rate, link.parameters.latency)
+            })
             .collect();
         let mut ports = |rate: Option<TimePerByte>, last| {
             let Some(rate) = rate else { return NONE };

@@ -51,7 +51,9 @@ pub enum PacketError {
     #[error("packets of 0 B carry nothing: expected `size` to be at least 1 B")]
     Empty,
     /// A buffer that no packet fits in.
-    #[error("a buffer of {buffer} holds no packet of {size}: expected at least {packet} ({size} and a header of {header})")]
+    #[error(
+        "a buffer of {buffer} holds no packet of {size}: expected at least {packet} ({size} and a header of {header})"
+    )]
     BufferTooSmall { buffer: Bytes, size: Bytes, header: Bytes, packet: Bytes },
     /// A packet longer than can be counted.
     #[error("packets of {size} are too long: expected at most 1 GiB")]

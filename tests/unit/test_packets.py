@@ -1,0 +1,120 @@
+"""Platforms with packets: what they refuse, what they name, and what their links carry."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import tutti
+from tutti.config import find_platform
+from tutti.config.machine import machine
+from tutti.errors import ConfigError, ModelError
+
+ENDS = tutti.PipeliningPostal(alpha_p="100 ns", alpha_r="10 ns")
+
+
+def torus(routing: str = "shortest_path") -> tutti.topology.Routes:
+    return tutti.Topology.build("torus:4x4", rate="10 GB/s", latency="50 ns").routes(routing)  # type: ignore[arg-type]
+
+
+def platform(routing: str = "shortest_path") -> tutti.Platform:
+    return tutti.Platform(name="t", model=ENDS, routes=torus(routing), packets=tutti.Packets())
+
+
+def test_results_name_the_network_and_where_messages_meet() -> None:
+    table = tutti.compare(
+        platform(), collective="all_reduce", ranks=[16], sizes=["1 KiB"], algorithms=["ring"]
+    )
+    assert table["model"].to_list() == ["pipelining_postal+packet"]
+    assert table["closed_form_ps"].to_list() == [None]
+
+
+def test_links_carry_every_byte_of_every_message() -> None:
+    schedule = tutti.schedule("recursive_doubling", ranks=16)
+    run = tutti.simulate(schedule, platform(), size="10000 B")
+    hops = [torus().pair(m["source"], m["destination"]).hops for m in run.messages_frame.to_dicts()]
+    assert run.links["bytes"].sum() == 10_000 * sum(hops)
+    assert run.links["packets"].sum() == 3 * sum(hops)
+    assert run.links["utilisation"].max() <= 1  # type: ignore[operator]
+    assert run.links.height == 64
+
+
+def test_without_packets_links_carry_nothing_that_is_known() -> None:
+    alone = tutti.Platform(name="t", model=ENDS, routes=torus())
+    run = tutti.simulate(tutti.schedule("ring", ranks=16), alone, size="1 KiB")
+    assert run.links.is_empty()
+    assert run.links.columns[-1] == "utilisation"
+
+
+@pytest.mark.parametrize("routing", ["adaptive", "valiant", "ugal"])
+def test_packets_choose_by_the_seed_and_nothing_else(routing: str) -> None:
+    schedule = tutti.schedule("recursive_doubling", ranks=16)
+    runs = [
+        tutti.simulate(schedule, platform(routing), size="100 KB", seed=seed) for seed in (1, 1, 2)
+    ]
+    assert runs[0].links.equals(runs[1].links)
+    random = routing != "adaptive"
+    assert runs[0].links.equals(runs[2].links) != random
+
+
+def test_contention_never_makes_a_lone_ring_faster() -> None:
+    alone = tutti.Platform(name="t", model=ENDS, routes=torus())
+    schedule = tutti.schedule("ring", ranks=16)
+    times = [
+        tutti.simulate(schedule, where, size="1 MB").completion_ps for where in (alone, platform())
+    ]
+    assert times[1] >= times[0]
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ModelError, match="hold no|holds no packet"):
+        tutti.Packets(size="4 KiB", buffer="1 KiB").core  # noqa: B018
+    with pytest.raises(ModelError, match="carry nothing"):
+        tutti.Packets(size="0 B").core  # noqa: B018
+    with pytest.raises(ConfigError, match="the platform has none"):
+        tutti.Platform(name="t", model=ENDS, packets=tutti.Packets())
+    with pytest.raises(ConfigError, match="a choice of packets"):
+        tutti.Platform(name="t", model=ENDS, routes=torus("ugal"))
+
+
+FILE = """
+name = "mine"
+[models.m]
+kind = "postal"
+alpha = "1 us"
+[topology]
+build = "torus:4x4"
+links = [{{ rate = "10 GB/s", latency = "50 ns" }}]
+{rest}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ('routing = "ugal"', "expected a `packets` table"),
+        ("[topology.packets]\nsize = 4096", "4096"),
+        ('[topology.packets]\nsize = "1 MiB"', "holds no packet"),
+        ('[topology.packets]\nbufer = "1 MiB"', "bufer"),
+    ],
+)
+def test_files_are_refused_with_what_is_wrong(rest: str, said: str, tmp_path: object) -> None:
+    path = f"{tmp_path}/mine.toml"
+    with open(path, "w") as file:
+        file.write(FILE.format(rest=rest))
+    with pytest.raises(ConfigError, match=said):
+        machine(find_platform(path, folder=None), "m", source=path)  # type: ignore[arg-type]
+
+
+def test_a_file_says_how_messages_meet(tmp_path: object) -> None:
+    path = f"{tmp_path}/mine.toml"
+    rest = 'routing = "ugal"\n[topology.packets]\nsize = "2 KiB"\nejection = "10 GB/s"'
+    with open(path, "w") as file:
+        file.write(FILE.format(rest=rest))
+    built = tutti.platforms.platform(path)
+    assert built.packets == tutti.Packets(size="2 KiB", ejection="10 GB/s")
+    assert built.network == "postal+packet"
+    assert isinstance(built.routes, tutti.topology.Routes)
+    assert built.routes.choice == "ugal"
+    run = tutti.simulate(tutti.schedule("ring", ranks=16), built, size="1 KiB")
+    assert run.links.filter(pl.col("packets") > 0).height > 0
