@@ -234,7 +234,7 @@ class ModelError(TuttiError, ValueError):
         ),
         "not_a_count": Kind("A count that is no whole number.", "write a whole number"),
         "count_too_small": Kind("A count below what makes sense."),
-        "empty_packets": Kind("Packets of no bytes.", "write a size such as \"4 KiB\""),
+        "empty_packets": Kind("Packets of no bytes.", 'write a size such as "4 KiB"'),
         "buffer_too_small": Kind("A buffer that no packet fits in.", "enlarge `buffer`"),
         "packets_too_long": Kind("A packet longer than can be counted."),
         "takes_no_time": Kind(

@@ -205,7 +205,9 @@ class Platform(Parameters):
     def _packets_fit(self) -> Platform:
         if self.packets is None:
             if self.routes is not None and self.routes.choice is not None:
-                message = f"routing is {self.routes.choice!r}, a choice of packets, and there are none"
+                message = (
+                    f"routing is {self.routes.choice!r}, a choice of packets, and there are none"
+                )
                 raise ConfigError(message, kind="invalid", hint="give `packets` too")
             return self
         if self.routes is None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 import pytest
 
 import tutti
-from tutti.config import find_platform
-from tutti.config.machine import machine
+import tutti.platforms
+import tutti.topology
 from tutti.errors import ConfigError, ModelError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ENDS = tutti.PipeliningPostal(alpha_p="100 ns", alpha_r="10 ns")
 
@@ -67,7 +72,7 @@ def test_contention_never_makes_a_lone_ring_faster() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(ModelError, match="hold no|holds no packet"):
+    with pytest.raises(ModelError, match="holds no packet"):
         tutti.Packets(size="4 KiB", buffer="1 KiB").core  # noqa: B018
     with pytest.raises(ModelError, match="carry nothing"):
         tutti.Packets(size="0 B").core  # noqa: B018
@@ -98,19 +103,17 @@ links = [{{ rate = "10 GB/s", latency = "50 ns" }}]
         ('[topology.packets]\nbufer = "1 MiB"', "bufer"),
     ],
 )
-def test_files_are_refused_with_what_is_wrong(rest: str, said: str, tmp_path: object) -> None:
-    path = f"{tmp_path}/mine.toml"
-    with open(path, "w") as file:
-        file.write(FILE.format(rest=rest))
+def test_files_are_refused_with_what_is_wrong(rest: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(FILE.format(rest=rest))
     with pytest.raises(ConfigError, match=said):
-        machine(find_platform(path, folder=None), "m", source=path)  # type: ignore[arg-type]
+        tutti.platforms.platform(path)
 
 
-def test_a_file_says_how_messages_meet(tmp_path: object) -> None:
-    path = f"{tmp_path}/mine.toml"
+def test_a_file_says_how_messages_meet(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
     rest = 'routing = "ugal"\n[topology.packets]\nsize = "2 KiB"\nejection = "10 GB/s"'
-    with open(path, "w") as file:
-        file.write(FILE.format(rest=rest))
+    path.write_text(FILE.format(rest=rest))
     built = tutti.platforms.platform(path)
     assert built.packets == tutti.Packets(size="2 KiB", ejection="10 GB/s")
     assert built.network == "postal+packet"

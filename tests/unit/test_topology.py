@@ -169,8 +169,8 @@ def test_dimension_order_needs_dimensions() -> None:
     with pytest.raises(TopologyError) as caught:
         Topology.build("ring:4", **WIRE).routes("dimension_order")
     assert caught.value.kind == "no_dimensions"
-    with pytest.raises(TopologyError, match="no routing rule `valiant`"):
-        torus.routes("valiant")  # type: ignore[arg-type]
+    with pytest.raises(TopologyError, match="no routing rule `zigzag`"):
+        torus.routes("zigzag")  # type: ignore[arg-type]
     with pytest.raises(TopologyError, match="rank 16 is not one of"):
         torus.routes().pair(0, 16)
 

@@ -176,14 +176,19 @@ class PacketsTable(Table):
     """Messages are cut into packets, and these queue for the links of the topology."""
 
     size: Annotated[
-        SizeParameter, Field(default=Size(bytes=4096), description="The most bytes of a message in one packet.")
+        SizeParameter,
+        Field(default=Size(bytes=4096), description="The most bytes of a message in one packet."),
     ]
     buffer: Annotated[
         SizeParameter,
-        Field(default=Size(bytes=65536), description="Room behind each link, beyond what its wire holds."),
+        Field(
+            default=Size(bytes=65536),
+            description="Room behind each link, beyond what its wire holds.",
+        ),
     ]
     header: Annotated[
-        SizeParameter, Field(default=Size(bytes=0), description="Bytes of a packet besides those of its message.")
+        SizeParameter,
+        Field(default=Size(bytes=0), description="Bytes of a packet besides those of its message."),
     ]
     injection: Annotated[
         PerByteParameter | None,

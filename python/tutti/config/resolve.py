@@ -107,7 +107,7 @@ class Experiment:
             for key, value, source, inferred in numbers(self.platform)
             if key.startswith((prefix, "compute.", "topology."))
         }
-        kind = self.platform.models[self.model].kind
+        kind: str = self.platform.models[self.model].kind
         if self.platform.topology is not None:
             table = self.platform.topology
             value = table.build or table.file or ""

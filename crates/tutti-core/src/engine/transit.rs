@@ -115,7 +115,8 @@ impl Transit {
     fn bucket(&self, source: RankId, destination: RankId) -> usize {
         let pair = u64::from(source.0) << 32 | u64::from(destination.0);
         let mixed = pair.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> (u64::BITS - self.last.len().trailing_zeros())) as usize
+        let bucket = mixed >> (u64::BITS - self.last.len().trailing_zeros());
+        usize::try_from(bucket).expect("below the number of buckets")
     }
 
     #[inline]
