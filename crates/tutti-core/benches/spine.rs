@@ -16,7 +16,7 @@ use tutti_core::algorithm::{self, REGISTRY};
 use tutti_core::collective::Collective;
 use tutti_core::engine::{Conditions, LocalCosts, Ranks, Silent, Simulation};
 use tutti_core::ids::RankId;
-use tutti_core::network::packet::{Fabric, Packets, Ways};
+use tutti_core::network::packet::{Ends, Fabric, Packets, Ways};
 use tutti_core::network::{Distribution, Noise};
 use tutti_core::network::{LogGP, MessageModel, Model, PipeliningPostal};
 use tutti_core::schedule::notation::Notation;
@@ -192,7 +192,7 @@ fn packets(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
         PipeliningPostal::new(Time::ZERO, time("100 ns"), TimePerByte::ZERO).expect("is a model");
     let costs = LocalCosts::FREE;
     let conditions = Conditions::default();
-    let mut fabric = Fabric::new(Ways::Routed(&routes), packets, model.beta());
+    let mut fabric = Fabric::new(Ways::Routed(&routes), packets, Ends::FREE);
     Simulation { schedule: &*schedule, layout, model: &model, costs, conditions }
         .run_through(&mut fabric, &AtomicBool::new(false), &mut Silent)
         .expect("finishes");

@@ -15,7 +15,7 @@ use tutti_core::engine::{
 };
 use tutti_core::ids::RankId;
 use tutti_core::network::packet::oracle::Obvious;
-use tutti_core::network::packet::{Choice, Fabric, LinkUse, Packets, Ways};
+use tutti_core::network::packet::{Choice, Ends, Fabric, LinkUse, Packets, Ways};
 use tutti_core::network::{Carrier, Model, PipeliningPostal};
 use tutti_core::schedule::{ChunkRange, Explicit, Layout, Schedule, Slot};
 use tutti_core::topology::{self, Distances, LinkParameters, Routes};
@@ -91,7 +91,7 @@ fn arrivals_by(ways: Ways, packets: Packets, size: u64, messages: &[(u32, u32)])
     let model = instant();
     let run = simulation(&schedule, size, &model, Conditions::default());
     let mut probe = TimelineProbe::default();
-    let mut fabric = Fabric::new(ways, packets, TimePerByte::ZERO);
+    let mut fabric = Fabric::new(ways, packets, Ends::FREE);
     run.run_through(&mut fabric, &AtomicBool::new(false), &mut probe).unwrap();
     let records = probe.into_timeline().messages;
     let arrival = |&(source, destination): &(u32, u32)| {
@@ -120,15 +120,54 @@ fn without_contention_every_time_is_that_of_the_routes() {
                 let shared = Conditions { disturbance: Some(&shaken), distance: None };
                 let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
                 let run = simulation(&*schedule, 4000, &model, shared);
-                let mut fabric = Fabric::new(Ways::Routed(&routes), packets(64, 64), included);
+                let mut fabric =
+                    Fabric::new(Ways::Routed(&routes), packets(64, 64), Ends::of(&model));
                 let name = &schedule.shape().name;
-                // Messages of one pair in one step meet on its link all the same.
+                // Messages of one pair in one step meet on its link all the same, and messages from
+                // several ranks in a port that takes them.
                 if through(&run, &mut fabric) != expected {
-                    assert!(meets_itself(&*schedule), "{name} on {ranks} under {model}");
+                    let meet = meets_itself(&*schedule) || model.takes_per_byte().is_some();
+                    assert!(meet, "{name} on {ranks} under {model}");
                 }
             }
         }
     }
+}
+
+/// LogGP's receiving port is a port like others: at the end of a ring's step all is as on the routes.
+#[test]
+fn without_contention_a_ring_under_loggp_takes_what_it_takes_on_the_routes() {
+    for notation in ["ring:8", "switch:8", "fully_connected:8"] {
+        let routes = routes(notation, &[link(40, 250)]);
+        let model = model(&MODELS[5]);
+        let included = model.per_byte();
+        let distance = Routed { routes: &routes, included };
+        let alone = Conditions { disturbance: None, distance: Some(&distance) };
+        let schedule = tutti_core::algorithm::build("ring", Collective::AllReduce, 8).unwrap();
+        let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
+        let run = simulation(&*schedule, 4000, &model, Conditions::default());
+        let mut fabric = Fabric::new(Ways::Routed(&routes), packets(64, 64), Ends::of(&model));
+        assert_eq!(through(&run, &mut fabric), expected, "{notation}");
+    }
+}
+
+/// Messages that come interleaved pass a receiver's port once: the last is there when all bytes are.
+#[test]
+fn interleaved_messages_pass_the_receivers_port_once() {
+    let routes = routes("switch:5", &[link(100, 50)]);
+    let gather = tutti_core::algorithm::build("direct", Collective::AllToAll, 5).unwrap();
+    let time = |text| Time::parse(text).unwrap();
+    let per_byte = TimePerByte::new(100, 1).unwrap();
+    let zero = Time::ZERO;
+    let loggp = tutti_core::network::LogGP::new(time("1 us"), zero, zero, per_byte).unwrap();
+    let model = Model::LogGP(loggp);
+    let run = simulation(&*gather, 500_000, &model, Conditions::default());
+    let mut fabric = Fabric::new(Ways::Routed(&routes), packets(1000, 8000), Ends::of(&model));
+    let outcome = through(&run, &mut fabric);
+    // Four messages of 100,000 bytes to every rank, over links and ports of one rate; L, two links, and
+    // LogGP's first byte, which costs no G.
+    let last = outcome.finish.iter().map(|time| time.ps()).max().unwrap();
+    assert_eq!(last, 4 * 100_000 * 100 + 1_000_000 + 2 * 50_000 - 100);
 }
 
 /// Whether a rank sends to the same rank again without having heard from anybody in between.
@@ -255,7 +294,7 @@ fn every_link_carries_what_the_routes_say() {
         for schedule in algorithms(12) {
             let model = instant();
             let run = simulation(&*schedule, 12_000, &model, Conditions::default());
-            let mut fabric = Fabric::new(Ways::Routed(&routes), packet, TimePerByte::ZERO);
+            let mut fabric = Fabric::new(Ways::Routed(&routes), packet, Ends::FREE);
             let mut probe = TimelineProbe::default();
             let stop = AtomicBool::new(false);
             let outcome = run.run_through(&mut fabric, &stop, &mut probe).unwrap();
@@ -325,8 +364,7 @@ fn whatever_packets_choose_all_arrive_and_the_same_way_again() {
             for schedule in algorithms(12) {
                 let model = instant();
                 let run = simulation(&*schedule, 6000, &model, Conditions::default());
-                let mut fabrics =
-                    [0, 1].map(|_| Fabric::new(ways, packets(128, 128), model.per_byte()));
+                let mut fabrics = [0, 1].map(|_| Fabric::new(ways, packets(128, 128), Ends::FREE));
                 let [first, second] = fabrics.each_mut().map(|fabric| through(&run, fabric));
                 assert_eq!(first, second);
                 assert!(fabrics[0].link_use().eq(fabrics[1].link_use()));
@@ -369,14 +407,15 @@ proptest! {
         let shaken = Shaken { seed };
         let conditions = Conditions { disturbance: Some(&shaken), distance: None };
         let ranks = routes.topology().npus();
-        let included = TimePerByte::new(7, 3).unwrap();
+        let takes = (seed % 3 == 0).then(|| TimePerByte::new(1117, 17).unwrap());
+        let ends = Ends { hands_over: TimePerByte::new(7, 3).unwrap(), takes };
         let nth = usize::try_from(seed).unwrap();
         let all: Vec<_> = algorithms(ranks).collect();
         let schedule = &*all[nth % all.len()];
         let model = model(&MODELS[nth % MODELS.len()]);
         let run = simulation(schedule, size * u64::from(schedule.shape().chunks), &model, conditions);
-        let fast = through(&run, &mut Fabric::new(Ways::Routed(&routes), cut, included));
-        let slow = through(&run, &mut Obvious::new(&routes, cut, included));
+        let fast = through(&run, &mut Fabric::new(Ways::Routed(&routes), cut, ends));
+        let slow = through(&run, &mut Obvious::new(&routes, cut, ends));
         prop_assert_eq!(&fast, &slow, "{} on {}", schedule.shape().name, notation.0);
     }
 }

@@ -16,7 +16,7 @@ use tutti_core::engine::{
 };
 use tutti_core::ids::RankId;
 use tutti_core::network::bound::{Asked, Folding, Way, bound};
-use tutti_core::network::packet::{self, Fabric, LinkUse, Packets};
+use tutti_core::network::packet::{self, Ends, Fabric, LinkUse, Packets};
 use tutti_core::network::{Carrier, MessageModel, Model, Uncontended, closed_form};
 use tutti_core::results;
 use tutti_core::schedule::Layout;
@@ -232,7 +232,7 @@ impl Case {
         let Some((routes, packets)) = contended else {
             return run_through(&simulation, &mut Uncontended, record, stop);
         };
-        let mut fabric = Fabric::new(self.packet_ways(routes), packets, included);
+        let mut fabric = Fabric::new(self.packet_ways(routes), packets, Ends::of(&self.model));
         let left = run_through(&simulation, &mut fabric, record, stop)?;
         Ok(Left { links: fabric.link_use().collect(), ..left })
     }

@@ -21,6 +21,8 @@ _DRAWN_RANKS = 64
 """A timeline of more ranks is not read by anybody."""
 _SHOWN_RANKS = 16
 """Rows of the timeline in the terminal."""
+_SHOWN_LINKS = 4
+"""Links in the terminal's table."""
 _MARKS = {
     "send": ">",
     "recv": "<",
@@ -54,7 +56,7 @@ def run(
     """Run one schedule and show where its time goes: a summary of the ranks, and a timeline.
 
     Writes ranks.parquet, timeline.parquet, messages.parquet, a Perfetto trace and, up to 64
-    ranks, timeline.svg into the output folder. The file holds one rank count, size and
+    ranks, timeline.svg into the output folder; links.parquet too, where messages meet. The file holds one rank count, size and
     algorithm, or the options pick them.
 
     \b
@@ -132,6 +134,8 @@ def _show(experiment: Experiment, result: Run, proof: str) -> None:
     for name, value in facts.items():
         console.print(f"  {name + ':':<17}{value}", markup=False)
     console.print(_shares(result.timeline, ranks))
+    if not result.links.is_empty():
+        console.print(_busiest(result.links))
     for line in gantt(result.timeline, ranks, width=min(console.width, 100) - 8):
         console.print(line, markup=False, overflow="crop", no_wrap=True)
 
@@ -179,6 +183,23 @@ def _shares(timeline: pl.DataFrame, ranks: int) -> Table:
     return table
 
 
+def _busiest(links: pl.DataFrame) -> Table:
+    """The links that were busy longest, and how much all of them were."""
+    from rich.table import Table
+
+    from tutti import _core
+
+    table = Table("busiest links", "busy", "of the time", "packets", box=None, pad_edge=False)
+    order = links.sort("busy_ps", "link", descending=[True, False])
+    for row in order.head(_SHOWN_LINKS).iter_rows(named=True):
+        share = f"{100 * row['utilisation']:.0f} %"
+        busy = _core.format_time(row["busy_ps"])
+        table.add_row(f"{row['source']} > {row['target']}", busy, share, f"{row['packets']:,}")
+    mean = links["utilisation"].mean()
+    table.add_row(f"mean of {links.height:,} links", "", f"{100 * mean:.0f} %", "")  # type: ignore[operator]
+    return table
+
+
 def gantt(timeline: pl.DataFrame, ranks: int, width: int) -> list[str]:
     """The timeline as text: a line per rank, each column marked by what took most of it."""
     import polars as pl
@@ -222,6 +243,8 @@ def _write(folder: Path, result: Run) -> None:
         "timeline.parquet": result.timeline,
         "messages.parquet": result.messages_frame,
     }
+    if not result.links.is_empty():
+        frames["links.parquet"] = result.links
     files = []
     for name, frame in frames.items():
         frame.write_parquet(folder / name)

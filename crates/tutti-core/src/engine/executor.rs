@@ -212,7 +212,9 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let bytes = layout.bytes(chunks);
         let progress = &mut self.ranks[rank.index()];
         let (now, step) = (progress.clock, progress.step);
-        let held = model.receive(&mut progress.port, now, arrival, bytes);
+        // Where messages meet, their bytes have passed the receiver's port among those of others.
+        let passing = if C::CONTENDED { Bytes(0) } else { bytes };
+        let held = model.receive(&mut progress.port, now, arrival, passing);
         progress.clock = held;
         if P::LOOKS {
             let here = arrival.max(now);

@@ -123,6 +123,15 @@ impl Model {
         }
     }
 
+    /// What it charges per byte for taking a message; `None` where it does not.
+    #[must_use]
+    pub fn takes_per_byte(&self) -> Option<TimePerByte> {
+        match self {
+            Model::LogGP(m) if m.gap_per_byte() != TimePerByte::ZERO => Some(m.gap_per_byte()),
+            _ => None,
+        }
+    }
+
     /// What is unusual about its parameters, though valid: a hint for whoever wrote them.
     #[must_use]
     pub fn remark(&self) -> Option<String> {

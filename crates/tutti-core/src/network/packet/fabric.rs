@@ -5,7 +5,7 @@ use super::queue::EventQueue;
 use super::slab::Slab;
 use super::waiting::{Input, Neighbour, Queues, SOURCE};
 use super::ways::{Place, Traveller, Ways};
-use super::{NONE, Packets};
+use super::{Ends, NONE, Packets};
 use crate::ids::{RankId, VertexId};
 use crate::network::{Carried, Carrier, Ticket};
 use crate::units::{Bytes, Time, TimePerByte};
@@ -88,13 +88,15 @@ pub struct Fabric<'a> {
 }
 
 impl<'a> Fabric<'a> {
-    /// An empty network. `included` is what the endpoint's model itself charges per byte.
+    /// An empty network.
     #[must_use]
-    pub fn new(ways: Ways<'a>, packets: Packets, included: TimePerByte) -> Fabric<'a> {
+    pub fn new(ways: Ways<'a>, packets: Packets, ends: Ends) -> Fabric<'a> {
+        let ejection = packets.ejection.or(ends.takes);
+        let packets = Packets { ejection, ..packets };
         Fabric {
             ways,
             packets,
-            included,
+            included: ends.hands_over,
             events: EventQueue::new(),
             links: Links::new(ways.topology(), &packets),
             queues: Queues::new(),

@@ -14,6 +14,11 @@
 //! for all of it, and gives back the room it leaves when it begins to leave. What has reached its
 //! destination is taken at once.
 //!
+//! **The ends.** What a model charges a sender per byte is the rate at which its port hands a message over.
+//! What it charges a receiver per byte (LogGP does) is an ejection port of that rate, through which the
+//! packets of all messages pass; the model itself then charges the receiver for messages of no bytes, so
+//! that nothing is counted twice.
+//!
 //! **Which way** is that of the routes, or a choice of each packet by what waits where ([`Choice`]).
 //!
 //! **No deadlock.** Every buffer exists once for each number of links crossed before (its class), and a
@@ -38,6 +43,7 @@ pub use fabric::Fabric;
 pub use links::LinkUse;
 pub use ways::{Choice, Ways};
 
+use super::Model;
 use crate::units::{Bytes, TimePerByte};
 
 /// No link, packet or queue.
@@ -58,6 +64,26 @@ pub enum PacketError {
     /// A packet longer than can be counted.
     #[error("packets of {size} are too long: expected at most 1 GiB")]
     TooLong { size: Bytes },
+}
+
+/// What the models at both ends do about a message's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ends {
+    /// What the sender's model charges per byte: its port hands bytes over no faster.
+    pub hands_over: TimePerByte,
+    /// What the receiver's model charges per byte, if it does: its port takes bytes no faster.
+    pub takes: Option<TimePerByte>,
+}
+
+impl Ends {
+    /// Bytes cost nothing at the ends.
+    pub const FREE: Ends = Ends { hands_over: TimePerByte::ZERO, takes: None };
+
+    /// Those of a model.
+    #[must_use]
+    pub fn of(model: &Model) -> Ends {
+        Ends { hands_over: model.per_byte(), takes: model.takes_per_byte() }
+    }
 }
 
 /// How messages are cut and how much waits where.

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::Packets;
+use super::{Ends, Packets};
 use crate::ids::{LinkId, RankId};
 use crate::network::{Carried, Carrier, Ticket};
 use crate::topology::Routes;
@@ -79,7 +79,8 @@ pub struct Obvious<'a> {
 impl<'a> Obvious<'a> {
     /// As [`super::Fabric::new`].
     #[must_use]
-    pub fn new(routes: &'a Routes, packets: Packets, included: TimePerByte) -> Obvious<'a> {
+    pub fn new(routes: &'a Routes, packets: Packets, ends: Ends) -> Obvious<'a> {
+        let packets = Packets { ejection: packets.ejection.or(ends.takes), ..packets };
         let link = |rate: TimePerByte, latency| Link {
             rate,
             latency,
@@ -98,7 +99,17 @@ impl<'a> Obvious<'a> {
         }
         let (events, looks, missing) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         let (now, sequence) = (Time::ZERO, 0);
-        Obvious { routes, packets, included, now, sequence, events, looks, links, missing }
+        Obvious {
+            routes,
+            packets,
+            included: ends.hands_over,
+            now,
+            sequence,
+            events,
+            looks,
+            links,
+            missing,
+        }
     }
 
     fn at(&mut self, time: Time, event: Event) {
