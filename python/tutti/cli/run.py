@@ -56,8 +56,8 @@ def run(
     """Run one schedule and show where its time goes: a summary of the ranks, and a timeline.
 
     Writes ranks.parquet, timeline.parquet, messages.parquet, a Perfetto trace and, up to 64
-    ranks, timeline.svg into the output folder; links.parquet too, where messages meet. The file holds one rank count, size and
-    algorithm, or the options pick them.
+    ranks, timeline.svg into the output folder; links.parquet too, where messages meet. The
+    file holds one rank count, size and algorithm, or the options pick them.
 
     \b
     Examples:
