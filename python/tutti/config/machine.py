@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti.config.mistakes import mistake
@@ -67,10 +69,28 @@ def _routes(platform: RawPlatform, source: str) -> Routes | None:
     if table is None:
         return None
     try:
-        return _topology(table).routes(table.routing)
+        if table.build is None:
+            return _made(table)
+        return _kept(_Built(table.model_dump_json(), table))
     except TuttiError as error:
         key = f"platform {platform.name}: topology"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+
+
+@dataclass(frozen=True)
+class _Built:
+    text: str
+    table: TopologyTable = field(compare=False)
+
+
+@functools.lru_cache(maxsize=8)
+def _kept(built: _Built) -> Routes:
+    """Routes of a family, which a sweep asks for again and again; a file may change meanwhile."""
+    return _made(built.table)
+
+
+def _made(table: TopologyTable) -> Routes:
+    return _topology(table).routes(table.routing)
 
 
 def _topology(table: TopologyTable) -> Topology:

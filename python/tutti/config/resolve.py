@@ -127,11 +127,14 @@ class Experiment:
         cost = getattr(model, "beta", None) or getattr(model, "G", None)
         return written(cost).core.ps_per_byte if cost is not None else 0.0
 
+    @cached_property
     def asked(self) -> dict[str, Any]:
         """What was asked, for hashes: equal for equal questions, whatever the file looks like."""
         routes = self.machine().routes
+        # The graph is in the fingerprint, wherever it comes from; all else counts as it stands.
+        graph = {"topology": {"build", "file", "links"}}
         return {
-            "platform": self.platform.model_dump(mode="json", exclude={"topology"}),
+            "platform": self.platform.model_dump(mode="json", exclude=graph),
             "routes": routes.fingerprint if routes else None,
             "model": self.model,
             "collective": self.collective,
@@ -151,7 +154,7 @@ class Experiment:
     @cached_property
     def config_hash(self) -> str:
         """Names what was asked, as 16 hexadecimal digits."""
-        text = json.dumps(self.asked(), sort_keys=True, separators=(",", ":"))
+        text = json.dumps(self.asked, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

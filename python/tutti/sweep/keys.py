@@ -23,8 +23,7 @@ class Questions:
 
     def __init__(self, experiment: Experiment) -> None:
         """Hashes what all of them share."""
-        asked = experiment.asked()
-        shared = {key: value for key, value in asked.items() if key not in _ITS_OWN}
+        shared = {key: value for key, value in experiment.asked.items() if key not in _ITS_OWN}
         self._shared = _digest(FORMAT, simulator(), shared)
         self._what = [experiment.collective, experiment.root]
         self._seed = experiment.seed

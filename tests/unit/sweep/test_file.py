@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from tutti.config import Sweep, load_sweep, resolve_sweep
 from tutti.config.paths import parse, with_value, written
+from tutti.config.platform import TopologyTable
 from tutti.errors import ConfigError
 from tutti.sweep.plan import plan_sweep
 
@@ -215,6 +217,27 @@ def test_each_measurement_has_a_key_of_its_own_that_stays() -> None:
     # More repetitions, another list of sizes: what was asked before keeps its name.
     more = plan_sweep(read(sweep, repetitions=3))
     assert set(keys) < {item.key for item in more.measurements}
+
+
+def test_everything_in_an_experiment_is_part_of_what_is_asked() -> None:
+    """A key that were forgotten here would let the cache answer another question."""
+    (experiment,) = read({"grid": {"seed": [1]}}).experiments()
+    named = {one.name for one in dataclasses.fields(experiment)}
+    assert named - {"source", "title", "output"} == experiment.asked.keys() - {"routes"}
+
+
+def test_everything_in_a_topology_is_part_of_what_is_asked() -> None:
+    links = [{"rate": "10 GB/s", "latency": "1 ns"}]
+    torus = {"build": "torus:2x2", "links": links}
+    postal = {"kind": "postal", "alpha": "1 us"}
+    platform = {"name": "p", "models": {"m": postal}, "topology": torus}
+    (experiment,) = read({"grid": {"seed": [1]}}, platform=platform).experiments()
+    asked = experiment.asked["platform"]["topology"].keys() | {"build", "file", "links"}
+    assert asked == TopologyTable.model_fields.keys()
+    routings = {"platform.topology.routing": ["shortest_path", "dimension_order"]}
+    sizes = {"platform.topology.build": ["torus:2x2", "torus:4"]}
+    plan = plan_sweep(read({"grid": routings | sizes}, platform=platform))
+    assert len({item.key for item in plan.measurements}) == 4
 
 
 parts = st.one_of(
