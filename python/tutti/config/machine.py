@@ -71,7 +71,7 @@ def _routes(platform: RawPlatform, source: str) -> Routes | None:
     try:
         if table.build is None:
             return _made(table)
-        return _kept(_Built(table.model_dump_json(), table))
+        return _kept(_Built(table.model_dump_json(exclude={"packets"}), table))
     except TuttiError as error:
         key = f"platform {platform.name}: topology"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None

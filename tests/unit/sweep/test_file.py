@@ -235,9 +235,10 @@ def test_everything_in_a_topology_is_part_of_what_is_asked() -> None:
     asked = experiment.asked["platform"]["topology"].keys() | {"build", "file", "links"}
     assert asked == TopologyTable.model_fields.keys()
     routings = {"platform.topology.routing": ["shortest_path", "dimension_order"]}
-    sizes = {"platform.topology.build": ["torus:2x2", "torus:4"]}
-    plan = plan_sweep(read({"grid": routings | sizes}, platform=platform))
-    assert len({item.key for item in plan.measurements}) == 4
+    builds = {"platform.topology.build": ["torus:2x2", "torus:4"]}
+    packets = {"platform.topology.packets.size": ["256 B", "4 KiB"]}
+    plan = plan_sweep(read({"grid": routings | builds | packets}, platform=platform))
+    assert len({item.key for item in plan.measurements}) == 2**3
 
 
 parts = st.one_of(
