@@ -195,8 +195,8 @@ def _busiest(links: pl.DataFrame) -> Table:
         share = f"{100 * row['utilisation']:.0f} %"
         busy = _core.format_time(row["busy_ps"])
         table.add_row(f"{row['source']} > {row['target']}", busy, share, f"{row['packets']:,}")
-    mean = links["utilisation"].mean()
-    table.add_row(f"mean of {links.height:,} links", "", f"{100 * mean:.0f} %", "")  # type: ignore[operator]
+    mean = 100 * links["utilisation"].sum() / links.height
+    table.add_row(f"mean of {links.height:,} links", "", f"{mean:.0f} %", "")
     return table
 
 
