@@ -57,7 +57,7 @@ def parts(
     stages = _critical_path(laid_out)
     if stages is not None:
         return Parts(
-            stages=len(stages),
+            stages=sum(1 for stage in stages if stage.messages),
             steps=steps,
             messages=sum(stage.messages for stage in stages),
             bytes=size * sum(stage.messages * stage.chunks / stage.of for stage in stages),

@@ -46,6 +46,33 @@ def halving_doubling(n: int) -> tuple[int, int]:
     return 2 * f * p + 2 * r, 2 * n * (n - 1)
 
 
+def long_elimination(n: int) -> tuple[int, int]:
+    f, p, r = powers(n)
+    return 2 * f * p + 4 * r, 2 * n * (n - 1)
+
+
+def binary_blocks(n: int) -> tuple[int, int]:
+    """Each block halves and doubles; each but the last meets the next smaller one, both ways."""
+    logs = [log for log in range(n.bit_length()) if n >> log & 1]
+    inside = sum(2 * log << log for log in logs)
+    return inside + sum(2 << log for log in logs[1:]), 2 * n * (n - 1)
+
+
+def halving(n: int) -> tuple[int, int]:
+    """A reduce_scatter, or an all_gather: surplus ranks hand over all and get a shard."""
+    f, p, r = powers(n)
+    return f * p + 2 * r, n * (n - 1) + r
+
+
+def disseminated(n: int, ways: int) -> tuple[int, int]:
+    """What an all_reduce sends: the digits of n - 1, the first by itself."""
+    rest, stages, first = n - 1, 0, 0
+    while rest:
+        rest, first = divmod(rest, ways + 1)
+        stages += 1
+    return whole(n * (first + ways * (stages - 1)), n)
+
+
 def told(n: int, ways: int) -> tuple[int, int]:
     """A message for each peer of each stage, one more for every run that passes the last rank."""
     known, peers = 1, 0
@@ -109,8 +136,18 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("recursive_doubling", "all_reduce"): doubling,
     ("recursive_doubling", "all_gather"): lambda n: (powers(n)[0] * n, n * (n - 1)),
     ("recursive_halving_doubling", "all_reduce"): halving_doubling,
-    ("recursive_halving_doubling", "all_gather"): lambda n: (powers(n)[0] * n, n * (n - 1)),
-    ("recursive_halving_doubling", "reduce_scatter"): lambda n: (powers(n)[0] * n, n * (n - 1)),
+    ("recursive_halving_doubling:3-2", "all_reduce"): long_elimination,
+    ("recursive_halving_doubling:binary_blocks", "all_reduce"): binary_blocks,
+    ("recursive_halving_doubling", "all_gather"): halving,
+    ("recursive_halving_doubling", "reduce_scatter"): halving,
+    ("reduce_scatter_gather", "reduce"): lambda n: (
+        halving(n)[0] + n - 1,
+        halving(n)[1] + crossings(n, 2)[1],
+    ),
+    ("reduce_scatter_gather:ring", "reduce"): lambda n: (
+        n * n - 1,
+        n * (n - 1) + crossings(n, 2)[1],
+    ),
     ("elimination", "all_reduce"): three_two,
     ("elimination:3-2_overlapping", "all_reduce"): overlapping,
     ("elimination:2-1", "all_reduce"): doubling,
@@ -124,10 +161,13 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("direct", "all_to_all"): lambda n: (n * (n - 1), n * (n - 1)),
     ("direct", "broadcast"): lambda n: whole(n - 1, n),
     ("direct", "gather"): lambda n: (n - 1, n - 1),
+    ("dissemination", "all_reduce"): lambda n: disseminated(n, 1),
+    ("dissemination:2", "all_reduce"): lambda n: disseminated(n, 2),
     ("dissemination", "all_gather"): lambda n: told(n, 1),
     ("dissemination:3", "all_gather"): lambda n: told(n, 3),
     ("double_binary_tree", "all_reduce"): lambda n: (4 * (n - 1), 2 * n * (n - 1)),
     ("double_binary_tree:3", "all_reduce"): lambda n: (12 * (n - 1), 2 * n * (n - 1)),
+    ("double_binary_tree:nccl", "all_reduce"): lambda n: (4 * (n - 1), 2 * n * (n - 1)),
     ("binomial", "broadcast"): lambda n: whole(n - 1, n),
     ("binomial", "all_reduce"): lambda n: whole(2 * (n - 1), n),
     ("binomial", "scatter"): lambda n: crossings(n, 2),
@@ -150,6 +190,7 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
 EVERY = (True, True, True)
 ORDERED = (True, True, False)
 SAME = (True, False, False)
+NONE = (False, False, False)
 
 # Same on all ranks, in rank order, as the sequential sum.
 CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
@@ -157,7 +198,15 @@ CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
     ("ring", "reduce_scatter"): lambda n: (True, False, n == 2),
     ("recursive_doubling", "all_reduce"): lambda n: (True, True, n <= 3),
     ("recursive_halving_doubling", "all_reduce"): lambda n: (True, True, n <= 3),
-    ("recursive_halving_doubling", "reduce_scatter"): lambda n: (True, n == 2, n == 2),
+    ("recursive_halving_doubling:2-1", "all_reduce"): lambda n: (True, True, n <= 3),
+    ("recursive_halving_doubling:3-2", "all_reduce"): lambda n: (True, True, n <= 3),
+    ("recursive_halving_doubling:binary_blocks", "all_reduce"): lambda n: (True, True, n <= 3),
+    ("recursive_halving_doubling", "reduce_scatter"): lambda n: (True, n <= 3, n <= 3),
+    ("reduce_scatter_gather", "reduce"): lambda n: (True, n <= 3, n <= 3),
+    ("reduce_scatter_gather:ring", "reduce"): lambda n: (True, False, n == 2),
+    ("dissemination", "all_reduce"): lambda n: EVERY if n == 2 else NONE,
+    ("dissemination:3", "all_reduce"): lambda n: EVERY if n <= 4 else NONE,
+    ("double_binary_tree:nccl", "all_reduce"): lambda n: (True, n % 2 == 0, n == 2),
     ("elimination", "all_reduce"): lambda n: (True, True, n <= 3),
     ("elimination:3-2_overlapping", "all_reduce"): lambda n: (True, True, n <= 3),
     ("direct", "all_reduce"): lambda _: EVERY,

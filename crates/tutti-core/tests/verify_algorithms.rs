@@ -40,6 +40,15 @@ const ARGUMENTS: &[&str] = &[
     "4x4:all_dimensions",
     "4x8:bidirectional:all_dimensions",
     "ring:4",
+    "ring",
+    "fold",
+    "2-1",
+    "3-2",
+    "binary_blocks",
+    "dissemination",
+    "recursive_doubling",
+    "nccl",
+    "nccl,3",
 ];
 
 fn collectives(ranks: u32) -> impl Iterator<Item = Collective> {

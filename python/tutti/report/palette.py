@@ -46,6 +46,7 @@ _COLOURS = (
     "#4477AA",
     "#228833",
     "#EE8866",
+    "#AAAA00",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -82,6 +83,7 @@ _KNOWN = (
     "blue_connect",
     "multi_ring",
     "swing",
+    "reduce_scatter_gather",
 )
 
 KIND_COLOURS: dict[str, str] = {

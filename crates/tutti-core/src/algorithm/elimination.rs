@@ -25,15 +25,17 @@
 //!   [`recursive_doubling`](super::recursive_doubling).
 //!
 //! All need at most ceil(log2 N) + 1 rounds of messages. `3-2` needs only ceil(log2 N) when r is at most
-//! 2^(f-1): b is ready in time to return the result while c's half of the butterfly ends. (The paper's
-//! further variants, which halve long vectors or pass values round rings of q ranks for N = q 2^n, are not
-//! here: for the latter see [`recursive_multiplying`](super::recursive_multiplying), whose `a3` sends both
-//! of the ring's messages at once.)
+//! 2^(f-1): b is ready in time to return the result while c's half of the butterfly ends. Long vectors are
+//! halved on the way: see [`recursive_halving_doubling`](super::recursive_halving_doubling). (The paper's
+//! variants that pass values round rings of q ranks for N = q 2^n are not here: see
+//! [`recursive_multiplying`](super::recursive_multiplying), whose `a3` sends both of a ring's messages at
+//! once.)
 //!
 //! **Same bits everywhere.** Both survivors of a step compute the same tree, (a + b) + c; so do the two of
 //! each later exchange, which fold the lower ranks first.
 
 mod overlapping;
+pub(super) mod pairs;
 
 use std::sync::Arc;
 
@@ -42,6 +44,7 @@ use super::{AlgorithmError, Entry, Request, Stage};
 use crate::ids::RankId;
 use crate::schedule::{ChunkRange, Schedule, Shape, Slot, Step};
 use overlapping::Overlapping;
+use pairs::{Origin, Pairs, Place};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "elimination",
@@ -110,24 +113,6 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     (super::recursive_doubling::ENTRY.critical_path)(&request)
 }
 
-/// What a pair of survivors is grown from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Origin {
-    Two,
-    Three,
-    Four,
-}
-
-/// Where a rank stands: in which pair, and which of its ranks it is.
-#[derive(Clone, Copy)]
-struct Place {
-    pair: u32,
-    origin: Origin,
-    /// The lowest rank of the pair's origin.
-    first: u32,
-    member: u32,
-}
-
 impl Place {
     fn is_eliminated(self) -> bool {
         match self.origin {
@@ -160,48 +145,25 @@ impl Place {
 /// The non-overlapping protocol.
 struct Elimination {
     shape: Shape,
-    /// Pairs grown from three ranks; those with the lowest ranks.
-    triples: u32,
-    /// What the other pairs are grown from.
-    others: Origin,
+    pairs: Pairs,
     /// Exchanges among the pairs.
     exchanges: u32,
 }
 
 impl Elimination {
     fn new(shape: Shape) -> Elimination {
-        let log = shape.ranks.ilog2();
-        let surplus = shape.ranks - (1 << log);
-        let pairs = 1 << (log - 1);
-        let (triples, others) = if surplus <= pairs {
-            (surplus, Origin::Two)
-        } else {
-            ((1 << log) - surplus, Origin::Four)
-        };
-        Elimination { shape, triples, others, exchanges: log - 1 }
-    }
-
-    #[inline]
-    fn place(&self, rank: u32) -> Place {
-        let behind = 3 * self.triples;
-        if rank < behind {
-            let pair = rank / 3;
-            let first = pair * 3;
-            return Place { pair, origin: Origin::Three, first, member: rank - first };
-        }
-        let log = self.others.log();
-        let (pair, member) = ((rank - behind) >> log, (rank - behind) & ((1 << log) - 1));
-        Place { pair: pair + self.triples, origin: self.others, first: rank - member, member }
+        let (pairs, exchanges) = (Pairs::new(shape.ranks), shape.ranks.ilog2() - 1);
+        Elimination { shape, pairs, exchanges }
     }
 
     /// The first (side 0) or second (side 1) survivor of a pair.
     #[inline]
     fn survivor(&self, pair: u32, side: u32) -> RankId {
-        RankId(if pair < self.triples {
-            3 * pair + 1 + side
-        } else {
-            let first = 3 * self.triples + ((pair - self.triples) << self.others.log());
-            if self.others == Origin::Four { first + 1 + 2 * side } else { first + side }
+        let (origin, first) = self.pairs.origin(pair);
+        RankId(match origin {
+            Origin::Two => first + side,
+            Origin::Three => first + 1 + side,
+            Origin::Four => first + 1 + 2 * side,
         })
     }
 
@@ -241,28 +203,13 @@ impl Elimination {
     }
 }
 
-impl Origin {
-    /// Ranks are counted in shifts, but for triples.
-    fn log(self) -> u32 {
-        if self == Origin::Four { 2 } else { 1 }
-    }
-
-    fn ranks(self) -> u32 {
-        match self {
-            Origin::Two => 2,
-            Origin::Three => 3,
-            Origin::Four => 4,
-        }
-    }
-}
-
 impl Schedule for Elimination {
     fn shape(&self) -> &Shape {
         &self.shape
     }
 
     fn steps(&self, rank: RankId) -> u32 {
-        let place = self.place(rank.0);
+        let place = self.pairs.place(rank.0);
         if place.is_eliminated() {
             return if place.origin == Origin::Three { 3 } else { 2 };
         }
@@ -271,7 +218,7 @@ impl Schedule for Elimination {
 
     #[inline]
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
-        let place = self.place(rank.0);
+        let place = self.pairs.place(rank.0);
         let growing = place.growing();
         if place.is_eliminated() {
             if step + 1 == self.steps(rank) {
@@ -289,7 +236,7 @@ impl Schedule for Elimination {
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {
-        let place = self.place(rank.0);
+        let place = self.pairs.place(rank.0);
         let growing = place.growing();
         let last = step + 1 == self.steps(rank);
         match (place.is_eliminated(), place.origin) {

@@ -21,6 +21,7 @@ mod pairwise;
 mod recursive_doubling;
 mod recursive_halving_doubling;
 mod recursive_multiplying;
+mod reduce_scatter_gather;
 mod ring;
 mod rings;
 mod scatter_all_gather;
@@ -58,7 +59,8 @@ pub struct Request<'a> {
 /// work alone, which goes on after the stage before: a second fold, of other chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stage {
-    /// Messages that one rank sends in this stage, one after the other (b in the models).
+    /// Messages that one rank sends in this stage, one after the other (b in the models); none where it
+    /// only folds once more.
     pub messages: u32,
     /// Messages that the rank which ends the stage takes in it: receiving costs time in LogP and its kin.
     pub receives: u32,
@@ -109,6 +111,7 @@ pub const REGISTRY: &[Entry] = &[
     recursive_doubling::ENTRY,
     recursive_halving_doubling::ENTRY,
     recursive_multiplying::ENTRY,
+    reduce_scatter_gather::ENTRY,
     ring::ENTRY,
     scatter_all_gather::ENTRY,
     scatter_destination::ENTRY,

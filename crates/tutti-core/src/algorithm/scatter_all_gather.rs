@@ -3,13 +3,16 @@
 //! The root scatters its buffer over a binomial tree, shard r to rank r, and an all_gather puts it
 //! together again on every rank: about twice the payload passes each rank, where a tree's root sends it
 //! log n times. Ranks go on to the all_gather as soon as they have their shard. The all_gather is a ring
-//! (any rank count) or recursive doubling (powers of two: fewer steps). Sources: van de Geijn, "On global
+//! (any rank count), recursive doubling (powers of two: fewer steps) or dissemination (any rank count: as few
+//! steps; Bruck's, but in place). Sources: van de Geijn, "On global
 //! combine operations", J. Parallel Distrib. Comput. 22 (1994); Thakur, Rabenseifner and Gropp,
 //! "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
 
 use std::sync::Arc;
 
-use super::{AlgorithmError, Entry, Request, Stage, binomial, recursive_doubling, ring};
+use super::{
+    AlgorithmError, Entry, Request, Stage, binomial, dissemination, recursive_doubling, ring,
+};
 use crate::collective::Collective;
 use crate::schedule::{Phase, Schedule, Sequence};
 
@@ -17,7 +20,8 @@ pub(super) const ENTRY: Entry = Entry {
     name: "scatter_all_gather",
     summary: "a broadcast as binomial scatter and all_gather; few bytes, for large payloads",
     source: "van de Geijn 1994; Thakur, Rabenseifner and Gropp 2005",
-    argument: "the all_gather: `ring` (also without) or, for powers of two, `recursive_doubling`",
+    argument: "the all_gather: `ring` (also without), `dissemination` or, for powers of two, \
+               `recursive_doubling`",
     collectives: &["broadcast"],
     ranks: "any; with `recursive_doubling` powers of two",
     claims: |request| request.ranks >= 2 && gather(request).is_ok() && root(request).is_some(),
@@ -36,6 +40,7 @@ fn root(request: &Request) -> Option<crate::ids::RankId> {
 fn gather(request: &Request) -> Result<&'static Entry, AlgorithmError> {
     match request.argument {
         None | Some("ring") => Ok(&ring::ENTRY),
+        Some("dissemination") => Ok(&dissemination::ENTRY),
         Some("recursive_doubling") if request.ranks.is_power_of_two() => {
             Ok(&recursive_doubling::ENTRY)
         }
@@ -48,7 +53,7 @@ fn gather(request: &Request) -> Result<&'static Entry, AlgorithmError> {
             name: ENTRY.name,
             argument: argument.to_owned(),
             at: 0,
-            problem: "expected `ring` or `recursive_doubling`".to_owned(),
+            problem: "expected `ring`, `dissemination` or `recursive_doubling`".to_owned(),
         }),
     }
 }
@@ -96,6 +101,7 @@ mod tests {
         for ranks in 2..=128 {
             check::claims(&ENTRY, ENTRY.name, ranks);
             check::claims(&ENTRY, DOUBLING, ranks);
+            check::claims(&ENTRY, "scatter_all_gather:dissemination", ranks);
         }
     }
 
@@ -118,7 +124,7 @@ mod tests {
         };
         assert_eq!(
             problem("scatter_all_gather:x", 4),
-            "`x` does not fit scatter_all_gather: expected `ring` or `recursive_doubling`"
+            "`x` does not fit scatter_all_gather: expected `ring`, `dissemination` or `recursive_doubling`"
         );
         assert_eq!(
             problem(DOUBLING, 6),

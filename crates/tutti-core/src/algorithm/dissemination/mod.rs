@@ -10,8 +10,10 @@
 //! all_gather sends the shards themselves, to where they belong, each to every rank once: in the last
 //! stage only those that are still missing. A run of shards that passes rank N - 1 takes two messages.
 //!
-//! There is no all_reduce: every rank would fold the ring of ranks from another beginning, so that
-//! ranks would end with different bits.
+//! all_reduce takes care that no contribution comes in twice, in as many rounds: see [`reducing`]. Every
+//! rank folds the ring of ranks from another beginning, so that ranks end with different bits.
+
+mod reducing;
 
 use std::sync::Arc;
 
@@ -19,13 +21,14 @@ use super::{AlgorithmError, Entry, Request, Stage};
 use crate::collective::Collective;
 use crate::ids::RankId;
 use crate::schedule::{ChunkRange, Schedule, Shape, Slot, Step};
+use reducing::Reducing;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "dissemination",
     summary: "everyone tells n others, ever farther on, all it knows; fewest stages for any rank count",
     source: "Hensgen, Finkel and Manber 1988; n ways: Hoefler et al. 2006",
     argument: "n, to how many others a rank sends in a stage; 1 without",
-    collectives: &["all_gather", "barrier"],
+    collectives: &["all_reduce", "all_gather", "barrier"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && ways(request).is_ok(),
     build,
@@ -68,14 +71,19 @@ fn rounds(ranks: u32, ways: u32) -> Vec<Round> {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let rounds = rounds(request.ranks, ways(request)?);
+    let name = match request.argument {
+        Some(argument) => format!("{}:{argument}", ENTRY.name),
+        None => ENTRY.name.to_owned(),
+    };
+    let ways = ways(request)?;
+    if request.collective == Collective::AllReduce {
+        return Ok(Arc::new(Reducing::new(name, request.ranks, ways)));
+    }
+    let rounds = rounds(request.ranks, ways);
     let gathers = request.collective == Collective::AllGather;
     let widest = rounds.iter().map(|round| round.peers).max().unwrap_or_default();
     let shape = Shape {
-        name: match request.argument {
-            Some(argument) => format!("{}:{argument}", ENTRY.name),
-            None => ENTRY.name.to_owned(),
-        },
+        name,
         collective: request.collective,
         ranks: request.ranks,
         chunks: if gathers { request.ranks } else { 1 },
@@ -89,6 +97,9 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
 /// there are none only where every message is of one shard.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let n = request.ranks;
+    if request.collective == Collective::AllReduce {
+        return Some(reducing_stages(n, ways(request).ok()?));
+    }
     let rounds = rounds(n, ways(request).ok()?);
     let gathers = request.collective == Collective::AllGather;
     if gathers && rounds.iter().any(|round| round.distance > 1 && n - round.distance > 1) {
@@ -102,6 +113,18 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
         of: if gathers { n } else { 1 },
     };
     Some(rounds.iter().map(stage).collect())
+}
+
+/// A second fold of a round is a stage without messages.
+fn reducing_stages(ranks: u32, ways: u32) -> Vec<Stage> {
+    let stage =
+        |messages, reductions| Stage { messages, receives: messages, chunks: 1, reductions, of: 1 };
+    let round = |(messages, folds): (u32, Vec<u32>)| {
+        let first = folds.first().copied().unwrap_or_default();
+        let more = folds.into_iter().skip(1).map(move |folded| stage(0, folded));
+        std::iter::once(stage(messages, first)).chain(more)
+    };
+    reducing::work(ranks, ways).into_iter().flat_map(round).collect()
 }
 
 struct Dissemination {
@@ -191,6 +214,33 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_all_reduce_has_a_closed_form_and_the_messages_of_a_barrier() {
+        for (ranks, ways) in (2..=90).flat_map(|ranks| [1, 2, 3, 6, 89].map(|ways| (ranks, ways))) {
+            let notation = format!("dissemination:{ways}");
+            assert!(check::critical_path_is_exact(&notation, Collective::AllReduce, ranks));
+            let [reduce, barrier] = [Collective::AllReduce, Collective::Barrier]
+                .map(|collective| check::performs(&notation, collective, ranks));
+            assert_eq!((reduce.steps, reduce.messages), (barrier.steps, barrier.messages));
+        }
+    }
+
+    /// Of one round everything is there at once, and is folded in the order of the ranks.
+    #[test]
+    fn the_bits_of_an_all_reduce_differ_but_in_one_round() {
+        for (ways, ranks) in [(1, 2), (2, 3), (4, 5), (9, 7)] {
+            let notation = format!("dissemination:{ways}");
+            assert!(
+                check::performs(&notation, Collective::AllReduce, ranks).reproducibility.sequential
+            );
+        }
+        for (ways, ranks) in [(1, 3), (1, 8), (2, 9), (3, 27)] {
+            let notation = format!("dissemination:{ways}");
+            let found = check::performs(&notation, Collective::AllReduce, ranks).reproducibility;
+            assert!(!found.same_on_all_ranks && !found.rank_order, "{notation}, {ranks} ranks");
+        }
+    }
+
     /// The least s with (n + 1)^s >= N, and so many messages of a rank that nobody is told twice.
     #[test]
     fn stages_are_as_few_as_can_be() {
@@ -207,7 +257,5 @@ mod tests {
             let error = crate::algorithm::build(&notation, Collective::Barrier, 8).err().unwrap();
             assert!(matches!(error, AlgorithmError::Argument { at: found, .. } if found == at));
         }
-        let error = crate::algorithm::build("dissemination", Collective::AllReduce, 8).err();
-        assert!(matches!(error, Some(AlgorithmError::WrongCollective { .. })));
     }
 }

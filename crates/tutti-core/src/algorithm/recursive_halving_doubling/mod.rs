@@ -6,10 +6,23 @@
 //! reduce_scatter by itself the first partner is the farthest: only then is the range that rank r ends
 //! with contiguous all along and shard r in the end.
 //!
-//! Rank counts that are no power of two: of the first 2e ranks (e ranks more than the power) each even
-//! one hands its data to its odd neighbour and gets the result from it in the end. Source: Rabenseifner,
-//! "Optimization of collective reduction operations", ICCS 2004; as in MPICH (Thakur, Rabenseifner and
-//! Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005)).
+//! Rank counts that are no power of two, r more than the power P, for an all_reduce by the argument:
+//!
+//! - **`fold`**, also without: of the first 2r ranks each even one hands its data to its odd neighbour and
+//!   gets the result from it in the end, as in MPICH.
+//! - **`2-1`**: the same, but the two fold one half of the data each before one hands its half over.
+//! - **`3-2`**: see [`long_elimination`]: the surplus is taken out during the first exchange of halves.
+//! - **`binary_blocks`**: see [`binary_blocks`]: blocks of as many ranks as the bits of N say, each by itself.
+//!
+//! reduce_scatter and all_gather fold as MPICH does: see [`shards`]. Sources: Rabenseifner, "Optimization of
+//! collective reduction operations", ICCS 2004 (`2-1`, `binary_blocks`); Rabenseifner and Traeff, "More
+//! efficient reduction algorithms for non-power-of-two number of processors in message-passing parallel
+//! systems", EuroPVM/MPI 2004 (`3-2`); Thakur, Rabenseifner and Gropp, "Optimization of collective
+//! communication operations in MPICH", IJHPCA 19 (2005) (`fold`).
+
+mod binary_blocks;
+mod long_elimination;
+mod shards;
 
 use std::sync::Arc;
 
@@ -17,15 +30,19 @@ use super::{AlgorithmError, Entry, Request, Stage};
 use crate::collective::Collective;
 use crate::ids::RankId;
 use crate::schedule::{ChunkRange, Schedule, Shape, Slot, Step};
+use binary_blocks::BinaryBlocks;
+use long_elimination::LongElimination;
+use shards::Shards;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "recursive_halving_doubling",
     summary: "halves the payload step by step, then doubles it back; few steps and least bytes",
-    source: "Rabenseifner 2004; Thakur, Rabenseifner and Gropp 2005",
-    argument: "",
+    source: "Rabenseifner 2004; Thakur, Rabenseifner and Gropp 2005; Rabenseifner and Traeff 2004",
+    argument: "for all_reduce, what is done with ranks beyond a power of two: `fold` (also without), \
+               `2-1`, `3-2` or `binary_blocks`",
     collectives: &["all_reduce", "reduce_scatter", "all_gather"],
-    ranks: "all_reduce: any; reduce_scatter and all_gather: powers of two",
-    claims,
+    ranks: "any",
+    claims: |request| request.ranks >= 2 && surplus(request).is_ok(),
     build,
     critical_path,
 };
@@ -39,6 +56,8 @@ struct Halving {
     rounds: u32,
     /// How many ranks there are beyond the power.
     extra: u32,
+    /// Whether a rank and its replacement fold half of the data each.
+    halves: bool,
     /// Rounds that reduce: all of `rounds` or none.
     reducing: u32,
     /// Rounds that gather: all of `rounds` or none.
@@ -55,26 +74,58 @@ enum Part {
     Single(u32),
 }
 
-fn claims(request: &Request) -> bool {
-    request.ranks >= 2
-        && (request.collective == Collective::AllReduce || request.ranks.is_power_of_two())
+/// What is done with the ranks beyond a power of two.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Surplus {
+    Fold,
+    TwoToOne,
+    ThreeToTwo,
+    BinaryBlocks,
+}
+
+fn surplus(request: &Request) -> Result<Surplus, AlgorithmError> {
+    let Some(argument) = request.argument else {
+        return Ok(Surplus::Fold);
+    };
+    let problem = match argument {
+        "fold" => return Ok(Surplus::Fold),
+        "2-1" | "3-2" | "binary_blocks" if request.collective != Collective::AllReduce => {
+            format!("{} can only `fold`", request.collective)
+        }
+        "2-1" => return Ok(Surplus::TwoToOne),
+        "3-2" => return Ok(Surplus::ThreeToTwo),
+        "binary_blocks" => return Ok(Surplus::BinaryBlocks),
+        _ => "expected `fold`, `2-1`, `3-2` or `binary_blocks`".to_owned(),
+    };
+    Err(AlgorithmError::Argument {
+        name: ENTRY.name,
+        argument: argument.to_owned(),
+        at: 0,
+        problem,
+    })
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let ranks = request.ranks;
-    if !claims(request) {
-        return Err(AlgorithmError::WrongRanks {
-            name: ENTRY.name,
-            ranks,
-            needs: format!("a power of two for {}", request.collective),
-        });
+    let (ranks, surplus) = (request.ranks, surplus(request)?);
+    let whole = request.collective == Collective::AllReduce;
+    let name = match request.argument {
+        Some(argument) => format!("{}:{argument}", ENTRY.name),
+        None => ENTRY.name.to_owned(),
+    };
+    if !whole && !ranks.is_power_of_two() {
+        return Ok(Arc::new(Shards::new(name, request.collective, ranks)));
+    }
+    match surplus {
+        Surplus::ThreeToTwo => return Ok(Arc::new(LongElimination::new(name, ranks))),
+        Surplus::BinaryBlocks => return Ok(Arc::new(BinaryBlocks::new(name, ranks))),
+        Surplus::Fold | Surplus::TwoToOne => {}
     }
     let rounds = ranks.ilog2();
     let power = 1 << rounds;
     let reduces = request.collective != Collective::AllGather;
     let gathers = request.collective != Collective::ReduceScatter;
     let shape = Shape {
-        name: ENTRY.name.to_owned(),
+        name,
         collective: request.collective,
         ranks,
         chunks: power,
@@ -86,12 +137,13 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
         power,
         rounds,
         extra: ranks - power,
+        halves: surplus == Surplus::TwoToOne,
         reducing: if reduces { rounds } else { 0 },
         gathering: if gathers { rounds } else { 0 },
     }))
 }
 
-/// For every rank count: the ranks that take part for two start and end last, and each round hands
+/// For every rank count where surplus ranks are folded in: the ranks that take part for two start and end last, and each round hands
 /// their delay on to their partners; the rounds back undo the rounds there, so that the delay of those
 /// same ranks is whole in the end, when the replaced ranks wait for them.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
@@ -101,8 +153,13 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
         |chunks, reductions| Stage { messages: 1, receives: 1, chunks, reductions, of: power };
     let extra = request.ranks > power;
     let mut stages = Vec::new();
-    if extra {
-        stages.push(stage(power, 1));
+    match surplus(request).ok()? {
+        _ if !extra => {}
+        Surplus::Fold if request.collective == Collective::AllReduce => {
+            stages.push(stage(power, 1));
+        }
+        Surplus::TwoToOne => stages.extend([stage(power / 2, 1), stage(power / 2, 0)]),
+        _ => return None,
     }
     if request.collective != Collective::AllGather {
         stages.extend((0..rounds).map(|round| stage(power >> (round + 1), 1)));
@@ -171,6 +228,48 @@ impl Halving {
     }
 }
 
+impl Halving {
+    /// Steps before a rank that takes part for two has the data of both.
+    fn joining(&self) -> u32 {
+        1 + u32::from(self.halves)
+    }
+
+    /// A step of a rank that is replaced.
+    fn replaced(&self, rank: RankId, step: u32, out: &mut Step) {
+        let odd = RankId(rank.0 + 1);
+        let [low, high] = self.both_halves();
+        match step {
+            0 if self.halves => {
+                out.send(odd, Slot::DATA, high);
+                out.recv(odd, SCRATCH, low);
+                out.reduce(Slot::DATA, [Slot::DATA, SCRATCH], low);
+            }
+            1 if self.halves => out.send(odd, Slot::DATA, low),
+            0 => out.send(odd, Slot::DATA, self.whole()),
+            _ => out.recv(odd, Slot::DATA, self.whole()),
+        }
+    }
+
+    /// How a rank that takes part for two gets the data of the other.
+    fn join(&self, rank: RankId, step: u32, out: &mut Step) {
+        let even = RankId(rank.0 - 1);
+        let [low, high] = self.both_halves();
+        let folded = if self.halves { high } else { self.whole() };
+        if step == 1 {
+            return out.recv(even, Slot::DATA, low);
+        }
+        if self.halves {
+            out.send(even, Slot::DATA, low);
+        }
+        out.recv(even, SCRATCH, folded);
+        out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], folded);
+    }
+
+    fn both_halves(&self) -> [ChunkRange; 2] {
+        [ChunkRange::new(0, self.power / 2), ChunkRange::new(self.power / 2, self.power)]
+    }
+}
+
 impl Schedule for Halving {
     fn shape(&self) -> &Shape {
         &self.shape
@@ -179,32 +278,20 @@ impl Schedule for Halving {
     fn steps(&self, rank: RankId) -> u32 {
         let rounds = self.reducing + self.gathering;
         match self.part(rank) {
-            Part::Replaced => 2,
-            Part::Pair(_) => rounds + 2,
+            Part::Replaced => self.joining() + 1,
+            Part::Pair(_) => rounds + self.joining() + 1,
             Part::Single(_) => rounds,
         }
     }
 
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
         let (number, round) = match self.part(rank) {
-            Part::Replaced => {
-                let odd = RankId(rank.0 + 1);
-                return match step {
-                    0 => out.send(odd, Slot::DATA, self.whole()),
-                    _ => out.recv(odd, Slot::DATA, self.whole()),
-                };
+            Part::Replaced => return self.replaced(rank, step, out),
+            Part::Pair(_) if step < self.joining() => return self.join(rank, step, out),
+            Part::Pair(_) if step + 1 == self.steps(rank) => {
+                return out.send(RankId(rank.0 - 1), Slot::DATA, self.whole());
             }
-            Part::Pair(number) => {
-                let even = RankId(rank.0 - 1);
-                if step == 0 {
-                    out.recv(even, SCRATCH, self.whole());
-                    return out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], self.whole());
-                }
-                if step > self.reducing + self.gathering {
-                    return out.send(even, Slot::DATA, self.whole());
-                }
-                (number, step - 1)
-            }
+            Part::Pair(number) => (number, step - self.joining()),
             Part::Single(number) => (number, step),
         };
         if round < self.reducing {
@@ -215,13 +302,12 @@ impl Schedule for Halving {
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {
-        let rounds = self.reducing + self.gathering;
-        let round = match (self.part(rank), step) {
-            (Part::Replaced | Part::Pair(_), 0) => return "fold the extra ranks in".to_owned(),
-            (Part::Replaced, _) => return "hand the result back".to_owned(),
-            (Part::Pair(_), _) if step > rounds => return "hand the result back".to_owned(),
-            (Part::Pair(_), _) => step - 1,
-            (Part::Single(_), _) => step,
+        let joining = self.joining();
+        let round = match self.part(rank) {
+            Part::Single(_) => step,
+            _ if step < joining => return "fold the extra ranks in".to_owned(),
+            _ if step + 1 == self.steps(rank) => return "hand the result back".to_owned(),
+            _ => step - joining,
         };
         if round < self.reducing {
             format!("reduce_scatter {round}")
@@ -232,45 +318,4 @@ impl Schedule for Halving {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::algorithm::check;
-
-    #[test]
-    fn it_does_what_it_claims_at_every_rank_count() {
-        for ranks in 2..=128 {
-            check::claims(&ENTRY, ENTRY.name, ranks);
-        }
-    }
-
-    #[test]
-    fn all_reduce_folds_in_rank_order() {
-        for ranks in 2..=40 {
-            check::folds_in_rank_order(ENTRY.name, Collective::AllReduce, ranks);
-        }
-    }
-
-    #[test]
-    fn the_critical_path_is_exact_at_every_rank_count() {
-        for ranks in 2..=70 {
-            for collective in
-                [Collective::AllReduce, Collective::ReduceScatter, Collective::AllGather]
-            {
-                if claims(&Request { collective, ranks, argument: None }) {
-                    assert!(check::critical_path_is_exact(ENTRY.name, collective, ranks));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn reduce_scatter_refuses_what_is_no_power_of_two() {
-        let error =
-            crate::algorithm::build(ENTRY.name, Collective::ReduceScatter, 6).err().unwrap();
-        assert_eq!(
-            error.to_string(),
-            "recursive_halving_doubling does not work on 6 ranks: it needs a power of two for \
-             reduce_scatter"
-        );
-    }
-}
+mod tests;
