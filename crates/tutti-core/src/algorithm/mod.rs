@@ -59,8 +59,7 @@ pub struct Request<'a> {
 /// work alone, which goes on after the stage before: a second fold, of other chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stage {
-    /// Messages that one rank sends in this stage, one after the other (b in the models); none where it
-    /// only folds once more.
+    /// Messages that one rank sends in this stage, one after the other (b in the models).
     pub messages: u32,
     /// Messages that the rank which ends the stage takes in it: receiving costs time in LogP and its kin.
     pub receives: u32,
