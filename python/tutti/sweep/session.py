@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -76,6 +78,8 @@ class Session:
             CacheError: What is finished cannot be kept.
         """
         missing = self.missing
+        # Loading it takes as long as some simulations; until they are done there is time for it.
+        threading.Thread(target=importlib.import_module, args=("tutti.sweep.frame",)).start()
         journal = Journal(self._cache) if self._cache is not None else None
         work = CarryOut(self.plan, crew, journal, finished)
         self.outcome = work.outcome
