@@ -323,6 +323,10 @@ class TopologyError(TuttiError, ValueError):
             "Minimal routing, from group to group, on a graph that is no dragonfly.",
             "use shortest_path; a graph read from a file has no groups either",
         ),
+        "not_a_fat_tree": Kind(
+            "D-mod-K routing on a graph that is no fat tree.",
+            "use ecmp or shortest_path; a graph read from a file has no levels either",
+        ),
         "unknown_rank": Kind("The rank is not on any NPU.", "ranks count from 0"),
         "unknown_link": Kind("The link does not exist.", "links count from 0"),
         "no_route": Kind("A routing table without an entry that is needed.", "add it"),

@@ -193,6 +193,27 @@ def test_minimal_routes_have_one_global_link_and_need_a_dragonfly() -> None:
         Topology.build("dragonfly:p=2,a=4,h=2,g=10", **WIRE)
 
 
+def test_d_mod_k_and_ecmp_spread_what_shortest_paths_do_not() -> None:
+    tree = Topology.build("fat_tree:k=4,n=2", **WIRE)
+
+    def tops(**asked: Any) -> list[str]:
+        routes = tree.routes(**asked)
+        return [routes.path(0, target)[1].target for target in range(4, 16)]
+
+    assert tops(rule="shortest_path") == ["level2.switch0"] * 12
+    assert tops(rule="d_mod_k") == [f"level2.switch{d % 4}" for d in range(4, 16)]
+    assert tops(rule="ecmp") == tops(rule="ecmp", seed=0)
+    assert tops(rule="ecmp") != tops(rule="ecmp", seed=1)
+    assert tree.routes("ecmp").fingerprint != tree.routes("ecmp", seed=1).fingerprint
+    with pytest.raises(TopologyError, match="`d_mod_k` takes no seed"):
+        tree.routes("d_mod_k", seed=1)
+    with pytest.raises(TopologyError, match="-1 is no seed"):
+        tree.routes("ecmp", seed=-1)
+    with pytest.raises(TopologyError, match="is no fat tree") as caught:
+        Topology.build("torus:4x4", **WIRE).routes("d_mod_k")
+    assert caught.value.kind == "not_a_fat_tree"
+
+
 @pytest.mark.parametrize(
     ("change", "place", "attribute", "words"),
     [

@@ -219,6 +219,7 @@ refusal! { TopologyError as "TopologyError" {
     WrongLinks { topology, given, expected, classes } => "wrong_links",
     NoDimensions { topology } => "no_dimensions",
     NotADragonfly { topology } => "not_a_dragonfly",
+    NotAFatTree { topology } => "not_a_fat_tree",
     UnknownRank { rank, last } => "unknown_rank",
     UnknownLink { link, links } => "unknown_link",
     NoRoute { at, source_rank, destination } => "no_route",

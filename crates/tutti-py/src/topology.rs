@@ -307,6 +307,19 @@ impl Routes {
         routes.or_raise().map(Routes::of)
     }
 
+    /// In a fat tree, up by the digits of the destination's number.
+    #[staticmethod]
+    fn d_mod_k(topology: &Topology) -> PyResult<Routes> {
+        let routes = topology::Routes::d_mod_k(Arc::clone(&topology.inner));
+        routes.or_raise().map(Routes::of)
+    }
+
+    /// At every vertex one of the links with the fewest hops to go, by a hash of pair and seed.
+    #[staticmethod]
+    fn ecmp(topology: &Topology, seed: u64) -> Routes {
+        Routes::of(topology::Routes::ecmp(Arc::clone(&topology.inner), seed))
+    }
+
     /// Packets choose their way: `adaptive`, `valiant` or `ugal`.
     #[staticmethod]
     fn chosen(topology: &Topology, choice: &str) -> PyResult<Routes> {

@@ -90,7 +90,7 @@ def _kept(built: _Built) -> Routes:
 
 
 def _made(table: TopologyTable) -> Routes:
-    return _topology(table).routes(table.routing)
+    return _topology(table).routes(table.routing, seed=table.routing_seed)
 
 
 def _topology(table: TopologyTable) -> Topology:

@@ -224,8 +224,26 @@ class TopologyTable(Table):
         ),
     ]
     routing: Annotated[
-        Literal["shortest_path", "dimension_order", "minimal", "adaptive", "valiant", "ugal"],
+        Literal[
+            "shortest_path",
+            "dimension_order",
+            "minimal",
+            "d_mod_k",
+            "ecmp",
+            "adaptive",
+            "valiant",
+            "ugal",
+        ],
         Field(default="shortest_path", description="Which way messages take."),
+    ]
+    routing_seed: Annotated[
+        int | None,
+        Field(
+            default=None,
+            ge=0,
+            lt=1 << 64,
+            description="For `ecmp`: what its draws depend on besides the pair; 0 if left out.",
+        ),
     ]
     packets: Annotated[
         PacketsTable | None,

@@ -1,13 +1,9 @@
-"""Drawings of topologies: NPUs, switches and routers by shape, links by colour and width.
-
-Positions follow from the graph alone: a mesh or torus lies on its grid, a ring on a circle, a
-hierarchy in circles from the outside in. Only graphs of no known family are laid out by springs.
-"""
+"""Drawings of topologies: NPUs, switches and routers by shape, links by colour and width."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +11,14 @@ from tutti.errors import TopologyError
 
 from .palette import styles
 from .plot import FORMATS, figure_at
+from .topology_layout import layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tutti.topology import Link, Topology
+
+    from .topology_layout import Layout, Position
 
 MOST_DRAWN = 499
 """Vertices that a drawing holds at most; from 500 on, networkx' springs would need scipy."""
@@ -32,10 +31,8 @@ _WIDTHS = (0.7, 3.0)
 _MOST_KINDS = 8
 """Kinds of link that the legend tells apart; the rest share a line."""
 
-_CENTRAL = 0.15
-"""How far from the middle the neighbours' middle may be for a vertex to belong to all sides."""
-
-Position = tuple[float, float]
+_BEND = 0.18
+"""How far a link is bent that would cover others, as a share of its length."""
 
 
 def draw_topology(path: str | Path, topology: Topology, names: bool | None = None) -> Path:
@@ -59,126 +56,25 @@ def draw_topology(path: str | Path, topology: Topology, names: bool | None = Non
     if Path(path).suffix.lower() not in FORMATS:
         message = f"cannot draw to `{path}`: expected an ending in {', '.join(FORMATS)}"
         raise TopologyError(message, kind="file")
-    at = positions(topology)
+    placed = layout(topology)
     named = count <= MOST_NAMED if names is None else names
     side = min(4.5 + count / 16, 11.0)
-    with figure_at(path, (side + 1.5, side)) as figure:
+    with figure_at(path, (side + 1.5, side * _height(placed))) as figure:
         axes = figure.add_subplot()
         axes.set_axis_off()
         axes.set_aspect("equal")
         axes.set_title(topology.name, loc="left")
-        _links(axes, topology, at)
-        _vertices(axes, topology, at, named)
+        _links(axes, topology, placed)
+        _vertices(axes, topology, placed.at, named)
         figure.legend(loc="outside right upper")
     return Path(path)
 
 
-def positions(topology: Topology) -> dict[str, Position]:
-    """Where each vertex is drawn, by name."""
-    if topology.grid is not None and len(topology.grid[0]) > 1:
-        return _on_grid(topology, topology.grid[0])
-    if topology.is_family:
-        return _in_circles(topology)
-    return _by_springs(topology)
-
-
-def _on_grid(topology: Topology, sizes: list[int]) -> dict[str, Position]:
-    """The first two dimensions as such, the others as copies: aslant, then further and further."""
-    at: dict[str, Position] = {}
-    for rank, vertex in enumerate(topology.vertices):
-        x = y = 0.0
-        rest, reach = rank, 1.0
-        for dimension, size in enumerate(sizes):
-            rest, here = divmod(rest, size)
-            if dimension == 0:
-                x += here
-            elif dimension == 1:
-                y -= here
-            elif dimension == 2:
-                x, y = x + 0.38 * here, y + 0.27 * here
-            else:
-                x += here * reach
-            reach = reach * size if dimension != 2 else reach + 0.38 * size
-        at[vertex.name] = (x, y)
-    return at
-
-
-def _in_circles(topology: Topology) -> dict[str, Position]:
-    """NPUs on a circle by rank; whatever is n links away from them on the n-th circle inside it.
-
-    On an inner circle the vertices stand in the order of what they are linked with outside, so that
-    groups stay together.
-    """
-    circles = _circles(topology)
-    neighbours: dict[str, set[str]] = defaultdict(set)
-    for link in topology.links:
-        neighbours[link.target].add(link.source)
-        neighbours[link.source].add(link.target)
-    turns = {name: index / len(circles[0]) for index, name in enumerate(circles[0])}
-    drawn = [circles[0]]
-    for circle in circles[1:]:
-        outside = {name: [turns[n] for n in neighbours[name] if n in turns] for name in circle}
-        pull = {name: _middle([_on_circle(1.0, turn) for turn in outside[name]]) for name in circle}
-        # What is linked to all sides belongs further inside than what stands for one side.
-        central = [name for name in circle if math.hypot(*pull[name]) < _CENTRAL]
-        for group in ([name for name in circle if name not in central], central):
-            order = sorted(group, key=lambda name: (round(_turn(pull[name]), 6), group.index(name)))
-            first = 0.0 if group is central or not order else _turn(pull[order[0]])
-            turns |= {name: first + index / len(order) for index, name in enumerate(order)}
-            drawn += [order] if order else []
-    return {
-        name: _on_circle(_radius(depth, drawn), turns[name])
-        for depth, circle in enumerate(drawn)
-        for name in circle
-    }
-
-
-def _radius(depth: int, circles: list[list[str]]) -> float:
-    """From 1 inwards; what is alone on the innermost circle stands in the middle."""
-    innermost = depth == len(circles) - 1
-    return 0.0 if depth and innermost and len(circles[depth]) == 1 else 1 - depth / len(circles)
-
-
-def _circles(topology: Topology) -> list[list[str]]:
-    """The vertices by their distance from the nearest NPU."""
-    circles = [[vertex.name for vertex in topology.vertices if vertex.kind == "npu"]]
-    seen = set(circles[0])
-    outgoing: dict[str, list[str]] = defaultdict(list)
-    for link in topology.links:
-        outgoing[link.source].append(link.target)
-    while reached := {n for name in circles[-1] for n in outgoing[name] if n not in seen}:
-        seen |= reached
-        circles.append([vertex.name for vertex in topology.vertices if vertex.name in reached])
-    if left := [vertex.name for vertex in topology.vertices if vertex.name not in seen]:
-        circles.append(left)
-    return circles
-
-
-def _by_springs(topology: Topology) -> dict[str, Position]:
-    import networkx as nx
-
-    graph = nx.Graph((link.source, link.target) for link in topology.links)
-    graph.add_nodes_from(vertex.name for vertex in topology.vertices)
-    # The start makes it deterministic, and close to what is told apart easily.
-    start = _in_circles(topology)
-    found = nx.spring_layout(graph, pos=start, iterations=200, seed=0)
-    return {name: (float(x), float(y)) for name, (x, y) in found.items()}
-
-
-def _on_circle(radius: float, turn: float) -> Position:
-    """Clockwise from the top."""
-    angle = 2 * math.pi * turn
-    return (radius * math.sin(angle), radius * math.cos(angle))
-
-
-def _turn(position: Position) -> float:
-    return (math.atan2(position[0], position[1]) / (2 * math.pi)) % 1.0
-
-
-def _middle(points: list[Position]) -> Position:
-    if not points:
-        return (0.0, 0.0)
-    return (sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points))
+def _height(placed: Layout) -> float:
+    """The height of the picture for a width of 1, with room for names and legend."""
+    xs, ys = zip(*placed.at.values(), strict=True)
+    wide, high = max(xs) - min(xs), max(ys) - min(ys)
+    return min(max(0.5, 0.15 + high / wide if wide else 1.0), 1.0)
 
 
 def _kind(link: Link) -> str:
@@ -186,8 +82,9 @@ def _kind(link: Link) -> str:
     return f"{link.rate}, {link.latency}{length}"
 
 
-def _links(axes: Axes, topology: Topology, at: dict[str, Position]) -> None:
+def _links(axes: Axes, topology: Topology, placed: Layout) -> None:
     """A line per cable, an arrow per link that has no way back, a colour per kind of link."""
+    at = placed.at
     kinds = Counter(_kind(link) for link in topology.links)
     known = [kind for kind, _ in kinds.most_common(_MOST_KINDS)]
     palette = styles([str(number) for number in range(len(known))])
@@ -212,7 +109,7 @@ def _links(axes: Axes, topology: Topology, at: dict[str, Position]) -> None:
             colours.get(kind, "#7F7F7F"),
             widths[str(link.rate)],
             arrow=not cable,
-            bend=_bend(topology, *ends),
+            bend=_BEND if (link.source, link.target) in placed.bent else 0.0,
         )
         if label:
             axes.plot([], [], color=colours.get(kind, "#7F7F7F"), label=label)
@@ -233,13 +130,6 @@ def _widths(topology: Topology) -> dict[str, float]:
     thin, thick = _WIDTHS
     share = {text: (math.log(rate) - low) / (high - low or 1.0) for text, rate in rates.items()}
     return {text: thin + (thick - thin) * part for text, part in share.items()}
-
-
-def _bend(topology: Topology, a: Position, b: Position) -> float:
-    """A torus' links from end to end are bent, as they would cover the links between."""
-    if topology.grid is None or len(topology.grid[0]) < 2 or math.dist(a, b) < 1.5:
-        return 0.0
-    return 0.18
 
 
 def _line(

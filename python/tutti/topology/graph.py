@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Kind = Literal["npu", "switch", "router"]
-Rule = Literal["shortest_path", "dimension_order", "minimal"]
+Rule = Literal["shortest_path", "dimension_order", "minimal", "d_mod_k", "ecmp"]
 RULES: tuple[str, ...] = get_args(Rule)
 Choice = Literal["adaptive", "valiant", "ugal"]
 CHOICES: tuple[str, ...] = get_args(Choice)
@@ -186,26 +186,35 @@ class Topology:
 
         return draw_topology(path, self, names)
 
-    def routes(self, rule: Rule | Choice = "shortest_path") -> Routes:
+    def routes(self, rule: Rule | Choice = "shortest_path", *, seed: int | None = None) -> Routes:
         """The routes between all ranks; each is found when it is first asked for.
 
         Args:
             rule: ``shortest_path`` takes the fewest hops, then the least latency, then the lowest
-                link indices. ``dimension_order`` goes through a mesh or torus one dimension after
-                the other. ``minimal`` goes through a dragonfly over at most one global link.
+                link indices. ``ecmp`` draws one of the paths with the fewest hops for every pair.
+                ``dimension_order`` goes through a mesh or torus one dimension after the other,
+                ``minimal`` through a dragonfly over at most one global link, ``d_mod_k`` up a fat
+                tree by the destination's number.
                 By the others each packet chooses, so they need a platform with packets:
                 ``adaptive`` takes the minimal way with the shortest queues, ``valiant`` a detour
                 over a random switch, ``ugal`` whichever of the two promises to be faster.
+            seed: for ``ecmp``, what the draws depend on besides the pair; 0 if it is left out.
 
         Raises:
-            TopologyError: no such rule, or one that does not suit this topology.
+            TopologyError: no such rule, one that does not suit this topology, or a seed for a rule
+                that takes none.
         """
-        if rule in CHOICES:
-            return Routes(self, _core.Routes.chosen(self._core, rule))
-        if rule not in RULES:
+        if rule not in RULES + CHOICES:
             known = ", ".join(RULES + CHOICES)
             message = f"there is no routing rule `{rule}`: expected one of {known}"
             raise TopologyError(message, kind="argument")
+        if rule == "ecmp":
+            return Routes(self, _core.Routes.ecmp(self._core, _seed(seed)))
+        if seed is not None:
+            message = f"`{rule}` takes no seed: it is for ecmp"
+            raise TopologyError(message, kind="argument", hint="leave the seed out")
+        if rule in CHOICES:
+            return Routes(self, _core.Routes.chosen(self._core, rule))
         find = getattr(_core.Routes, rule)
         return Routes(self, find(self._core))
 
@@ -372,6 +381,15 @@ def link_classes(notation: str) -> list[str]:
         TopologyError: the notation does not fit.
     """
     return _core.topology_link_classes(notation)
+
+
+def _seed(seed: int | None) -> int:
+    if seed is None:
+        return 0
+    if not 0 <= seed < 1 << 64:
+        message = f"{seed} is no seed: expected a whole number from 0 to 2^64 - 1"
+        raise TopologyError(message, kind="argument")
+    return seed
 
 
 def _parameters(

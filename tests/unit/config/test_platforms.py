@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from tutti.config import find_platform, numbers, platform_names
+from tutti.config.machine import machine
+from tutti.platform import PipeliningPostal
+from tutti.topology import link_classes
 
 PLATFORMS = platform_names()
 
@@ -48,3 +51,52 @@ def test_the_simulated_machine_is_that_of_the_timelines() -> None:
         "0.4 ns/B",
         "10 ns",
     ]
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_every_model_of_every_platform_can_be_run(name: str) -> None:
+    platform = find_platform(name, folder=Path())
+    for model in platform.models:
+        routes = machine(platform, model, source=name).routes
+        assert (routes is None) is (platform.topology is None)
+        if routes is not None:
+            assert routes.pair(0, routes.topology.ranks - 1).hops >= 1
+
+
+TOPOLOGIES = {
+    # NPUs, switches, the most hops
+    "blue_gene_q": (1024, 0, 2 + 2 + 2 + 4 + 1),
+    "cray_xc30_dragonfly": (13 * 96 * 4, 13 * 96, 2 + 2 + 1 + 1),
+    "dgx_h100": (8, 1, 2),
+    "dgx_h100_cluster": (1024, 128 + 32 + 16, 4),
+    "infiniband_hdr_fat_tree": (800, 40 + 20, 4),
+    "infiniband_qdr_hyperx": (672, 96, 4),
+    # 36 cables between two groups of 32 switches: each switch has one to every group.
+    "slingshot_dragonfly": (8192, 512, 2 + 1 + 1),
+    "tpu_v4": (4096, 0, 24),
+}
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_a_machine_has_the_shape_that_is_published(name: str) -> None:
+    platform = find_platform(name, folder=Path())
+    assert platform.topology is not None
+    assert platform.topology.build is not None
+    given = len(platform.topology.links)
+    assert given in {1, len(link_classes(platform.topology.build))}
+    default = platform.default_model or next(iter(platform.models))
+    routes = machine(platform, default, source=name).routes
+    assert routes is not None
+    facts = routes.topology.facts
+    npus, switches, diameter = TOPOLOGIES[name]
+    assert (facts.npus, facts.switches, facts.diameter) == (npus, switches, diameter)
+
+
+def test_the_link_by_link_cray_is_the_measured_one_between_two_nodes_of_a_blade() -> None:
+    measured = machine(find_platform("cray_xc30", folder=Path()), "minimum", source="")
+    laid_out = machine(find_platform("cray_xc30_dragonfly", folder=Path()), "minimum", source="")
+    assert laid_out.routes is not None
+    assert isinstance(measured.model, PipeliningPostal)
+    assert isinstance(laid_out.model, PipeliningPostal)
+    hop = laid_out.routes.pair(0, 1).latency.ps
+    assert laid_out.model.alpha_p.ps + hop == measured.model.alpha_p.ps

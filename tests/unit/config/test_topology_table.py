@@ -114,3 +114,35 @@ def test_ranks_need_a_place() -> None:
     error = refusal(f'build = "ring:4"\n{LINK}')
     assert error.key == "ranks"
     assert "at most 4" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("notation", "routing", "words"),
+    [
+        ("torus:4x4", "minimal", "torus:4x4 is no dragonfly"),
+        ("torus:4x4", "d_mod_k", "torus:4x4 is no fat tree"),
+        ("fat_tree:k=4,n=2", "dimension_order", "fat_tree:k=4,n=2 has no dimensions"),
+        ("dragonfly:p=2,a=4,h=2,g=10", "minimal", "expected at most g=9"),
+        ("fat_tree:k=4,n=2", "shortest", "'shortest_path'"),
+    ],
+)
+def test_a_rule_that_does_not_suit_is_refused(notation: str, routing: str, words: str) -> None:
+    error = refusal(f'build = "{notation}"\nrouting = "{routing}"\n{LINK}')
+    assert words in str(error)
+    assert "shortest_path" in f"{error} {error.hint}" or "expected at most" in str(error)
+
+
+def test_a_seed_is_for_ecmp() -> None:
+    table = f'build = "fat_tree:k=4,n=2"\n{LINK}\nrouting_seed = 3\nrouting = '
+    seeded = load(table + '"ecmp"').machine().routes
+    assert seeded is not None
+    assert "ECMP with seed 3" in repr(seeded.core)
+    assert "leave the seed out" in (refusal(table + '"d_mod_k"').hint or "")
+    refused = refusal(table.replace("= 3", "= -1") + '"ecmp"')
+    assert "routing_seed" in str(refused)
+
+
+def test_every_link_class_needs_its_table() -> None:
+    two = LINK.replace("}]", '}, { rate = "5 GB/s", latency = "1 us" }]')
+    error = refusal(f'build = "dragonfly:p=2,a=4,h=2"\n{two}')
+    assert "expected 1 for all its links, or 3, one each for terminal, local, global" in str(error)

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
+use super::anchors::Anchors;
 use super::error::TopologyError;
 use super::family::Family;
 use super::graph::Topology;
@@ -22,15 +23,12 @@ pub struct Distances {
     topology: Arc<Topology>,
     /// The group of each vertex, where a path may have one link between groups and no more.
     groups: Option<Box<[u32]>>,
-    /// The neighbour through which a vertex is reached, itself where it has several.
-    anchor: Box<[VertexId]>,
-    /// The place of a vertex in each row, where it is its own anchor.
-    place: Box<[u32]>,
-    inner: Box<[VertexId]>,
+    anchors: Anchors,
+    /// For each anchor, what is known of the ways to it.
     rows: Box<[OnceLock<Row>]>,
 }
 
-/// Hops by place; a byte each where that is enough, the largest value for no path.
+/// Hops by the place of an anchor; a byte each where that is enough, the largest value for no path.
 enum Row {
     Narrow(Box<[u8]>),
     Wide(Box<[u32]>),
@@ -80,22 +78,9 @@ impl Distances {
     }
 
     fn new(topology: Arc<Topology>, groups: Option<Box<[u32]>>) -> Distances {
-        let neighbour: Vec<Option<VertexId>> =
-            topology.vertices().map(|vertex| only_neighbour(&topology, vertex)).collect();
-        let anchor = |vertex: VertexId| match neighbour[vertex.index()] {
-            // Of two that have only each other, the first is the anchor.
-            Some(other) if neighbour[other.index()].is_none() || other < vertex => other,
-            _ => vertex,
-        };
-        let anchor: Box<[VertexId]> = topology.vertices().map(anchor).collect();
-        let inner: Box<[VertexId]> =
-            topology.vertices().filter(|&vertex| anchor[vertex.index()] == vertex).collect();
-        let mut place = vec![u32::MAX; topology.vertex_count()].into_boxed_slice();
-        for (index, vertex) in (0..).zip(&inner) {
-            place[vertex.index()] = index;
-        }
-        let rows = std::iter::repeat_with(OnceLock::new).take(inner.len()).collect();
-        Distances { topology, groups, anchor, place, inner, rows }
+        let anchors = Anchors::new(&topology);
+        let rows = std::iter::repeat_with(OnceLock::new).take(anchors.all().len()).collect();
+        Distances { topology, groups, anchors, rows }
     }
 
     /// The topology they are for.
@@ -109,15 +94,15 @@ impl Distances {
     #[inline]
     #[must_use]
     pub fn anchor(&self, vertex: VertexId) -> VertexId {
-        self.anchor[vertex.index()]
+        self.anchors.of(vertex)
     }
 
     /// What is known of the ways to one vertex; the first to ask makes its row.
     #[inline]
     #[must_use]
     pub fn to(&self, vertex: VertexId) -> Towards<'_> {
-        let anchor = self.anchor[vertex.index()];
-        let row = &self.rows[self.place[anchor.index()] as usize];
+        let anchor = self.anchors.of(vertex);
+        let row = &self.rows[self.anchors.place(anchor)];
         let row = row.get_or_init(|| self.row(anchor));
         Towards { distances: self, vertex, anchor, row }
     }
@@ -131,15 +116,14 @@ impl Distances {
     /// A breadth-first search against the direction of the links.
     #[cold]
     fn row(&self, destination: VertexId) -> Row {
-        let mut hops = vec![UNREACHABLE; self.inner.len()];
-        hops[self.place[destination.index()] as usize] = 0;
+        let mut hops = vec![UNREACHABLE; self.anchors.all().len()];
+        hops[self.anchors.place(destination)] = 0;
         let mut queue = VecDeque::from([destination]);
         while let Some(at) = queue.pop_front() {
-            let further = hops[self.place[at.index()] as usize] + 1;
+            let further = hops[self.anchors.place(at)] + 1;
             for &link in self.topology.links_in(at) {
                 let from = self.topology.link_from(link);
-                let place = self.place[from.index()];
-                if let Some(slot) = hops.get_mut(place as usize)
+                if let Some(slot) = hops.get_mut(self.anchors.place(from))
                     && *slot == UNREACHABLE
                     && self.allowed(from, at, destination)
                 {
@@ -160,15 +144,6 @@ impl Distances {
     }
 }
 
-/// The one vertex that a vertex has links to and from, if it has no other.
-fn only_neighbour(topology: &Topology, vertex: VertexId) -> Option<VertexId> {
-    let mut to = topology.links_out(vertex).map(|link| topology.link_to(link));
-    let mut from = topology.links_in(vertex).iter().map(|&link| topology.link_from(link));
-    let one = to.next()?;
-    let both = from.next() == Some(one);
-    (both && to.chain(from).all(|other| other == one)).then_some(one)
-}
-
 /// The ways to one vertex.
 #[derive(Clone, Copy)]
 pub struct Towards<'a> {
@@ -186,8 +161,9 @@ impl<'a> Towards<'a> {
         if at == self.vertex {
             return 0;
         }
-        let anchor = self.distances.anchor[at.index()];
-        let between = self.row.hops(self.distances.place[anchor.index()] as usize);
+        let anchors = &self.distances.anchors;
+        let anchor = anchors.of(at);
+        let between = self.row.hops(anchors.place(anchor));
         let ends = u32::from(anchor != at) + u32::from(self.anchor != self.vertex);
         between.saturating_add(ends)
     }

@@ -61,6 +61,11 @@ pub enum TopologyError {
          shortest path is minimal"
     )]
     NotADragonfly { topology: String },
+    /// D-mod-K on something that is not a fat tree.
+    #[error(
+        "{topology} is no fat tree: D-mod-K needs levels of switches, as `fat_tree:...` builds"
+    )]
+    NotAFatTree { topology: String },
     /// A rank that the topology does not have.
     #[error("{rank} is not one of the topology's NPUs 0 to {last}")]
     UnknownRank { rank: RankId, last: u32 },

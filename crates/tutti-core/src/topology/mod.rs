@@ -6,6 +6,7 @@
 //! [`Distances`] which ones could. Nothing here knows about messages in
 //! flight: contention belongs to the network models.
 
+mod anchors;
 mod builder;
 mod components;
 mod distances;
@@ -20,6 +21,6 @@ pub use components::Components;
 pub use distances::{Distances, Towards, UNREACHABLE};
 pub use error::TopologyError;
 pub use facts::{Facts, diameter_by_search};
-pub use family::{Dragonfly, Entry, Family, Grid, REGISTRY, build, find, parse};
+pub use family::{Dragonfly, Entry, Family, FatTree, Grid, Place, REGISTRY, build, find, parse};
 pub use graph::{Link, LinkParameters, Topology, VertexKind};
 pub use routing::{Hop, Routes, Wire};

@@ -22,6 +22,7 @@
 //! NPUs are numbered switch by switch, switches group by group; in a grid the column counts first.
 
 use super::keyed::{Keyed, crossed};
+use super::rows::Rows;
 use super::{Entry, Family, TopologyError};
 use crate::ids::VertexId;
 use crate::topology::{Builder, LinkParameters};
@@ -41,10 +42,8 @@ pub(super) const ENTRY: Entry = Entry {
 pub struct Dragonfly {
     /// p.
     npus_per_switch: u32,
-    /// The switches of a group: all of them, or columns and rows.
-    sizes: Vec<u32>,
-    /// The cables between two switches of a group, for each of `sizes`.
-    cables: Vec<u32>,
+    /// The switches of a group: one row, or columns and rows.
+    local: Rows,
     /// h.
     global_ports: u32,
     /// g.
@@ -62,19 +61,15 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
                        its columns and rows, such as `16x6`";
         return Err(keyed.wrong("a", problem.to_owned()));
     }
-    let cables = keyed.sizes("k", 1)?.unwrap_or_else(|| vec![1; sizes.len()]);
-    if cables.len() != sizes.len() {
-        let (given, expected) = (cables.len(), sizes.len());
-        let problem = format!("{given} counts of cables; expected {expected}, as for `a`");
-        return Err(keyed.wrong("k", problem));
-    }
+    let cables = keyed.same_length("k", "a", sizes.len())?;
+    let local = Rows { sizes, cables };
     let absolute = keyed.has("absolute");
-    let mut made = Dragonfly { npus_per_switch, sizes, cables, global_ports, groups: 1, absolute };
+    let mut made = Dragonfly { npus_per_switch, local, global_ports, groups: 1, absolute };
     let ports = made.ports();
     let most = u32::try_from(ports.saturating_add(1)).unwrap_or(u32::MAX);
     made.groups = keyed.number("g", 1)?.unwrap_or(most);
     if made.groups > most {
-        let (groups, a) = (made.groups, crossed(&made.sizes));
+        let (groups, a) = (made.groups, crossed(&made.local.sizes));
         let problem = format!(
             "{groups} groups need {} global ports each to be joined directly, but a={a} switches \
              with h={global_ports} have {ports}; expected at most g={most}",
@@ -105,13 +100,13 @@ impl Dragonfly {
     /// a, the switches of a group. Saturates, for `parse` to refuse what is too large.
     #[must_use]
     pub fn switches_per_group(&self) -> u64 {
-        self.sizes.iter().map(|&size| u64::from(size)).product()
+        self.local.switches()
     }
 
     /// The columns and rows of a group, or the switches of one that is fully connected.
     #[must_use]
     pub fn sizes(&self) -> &[u32] {
-        &self.sizes
+        &self.local.sizes
     }
 
     /// m, the cables between two groups; 0 where there is one group.
@@ -144,17 +139,6 @@ impl Dragonfly {
         self.switches_per_group().saturating_mul(u64::from(self.global_ports))
     }
 
-    /// The cables inside a group.
-    fn local_cables(&self) -> u64 {
-        let switches = self.switches_per_group();
-        let along = self.sizes.iter().zip(&self.cables).map(|(&size, &cables)| {
-            // Every switch is joined to size - 1 others, and every cable has two ends.
-            let ends = switches.saturating_mul(u64::from(size) - 1);
-            (ends / 2).saturating_mul(u64::from(cables))
-        });
-        along.fold(0, u64::saturating_add)
-    }
-
     /// The switch, numbered within its group, that has a global port.
     fn switch_of_port(&self, port: u64) -> u32 {
         let used = self.cables_between_groups() * u64::from(self.groups - 1);
@@ -174,22 +158,6 @@ impl Dragonfly {
         (to, self.cables_between_groups() * others - 1 - port)
     }
 
-    fn join_group(&self, builder: &mut Builder, switches: &[VertexId], links: &[LinkParameters]) {
-        let mut stride = 1;
-        for ((&size, &cables), &parameters) in self.sizes.iter().zip(&self.cables).zip(links) {
-            let size = size as usize;
-            for (number, &switch) in switches.iter().enumerate() {
-                let position = number / stride % size;
-                for further in 1..size - position {
-                    for _ in 0..cables {
-                        builder.cable(switch, switches[number + further * stride], parameters);
-                    }
-                }
-            }
-            stride *= size;
-        }
-    }
-
     fn join_groups(&self, builder: &mut Builder, switches: &[Vec<VertexId>], link: LinkParameters) {
         for group in 0..self.groups {
             for port in 0..self.cables_between_groups() * u64::from(self.groups - 1) {
@@ -207,7 +175,7 @@ impl Dragonfly {
 
     /// `switch5`, or `row2.switch5` with the column.
     fn switch_name(&self, number: u32) -> String {
-        match self.sizes[..] {
+        match self.local.sizes[..] {
             [columns, _] => format!("row{}.switch{}", number / columns, number % columns),
             _ => format!("switch{number}"),
         }
@@ -217,11 +185,9 @@ impl Dragonfly {
 impl Family for Dragonfly {
     fn notation(&self) -> String {
         let Dragonfly { npus_per_switch, global_ports, groups, .. } = self;
-        let a = crossed(&self.sizes);
+        let a = crossed(&self.local.sizes);
         let mut text = format!("{NAME}:p={npus_per_switch},a={a},h={global_ports},g={groups}");
-        if self.cables.iter().any(|&cables| cables > 1) {
-            text.push_str(&format!(",k={}", crossed(&self.cables)));
-        }
+        text.push_str(&self.local.cables_notation());
         if self.absolute {
             text.push_str(",absolute");
         }
@@ -239,13 +205,14 @@ impl Family for Dragonfly {
     fn link_count(&self) -> u64 {
         let groups = u64::from(self.groups);
         let pairs = groups * (groups - 1) / 2;
-        let local = self.local_cables().saturating_mul(groups);
+        let local = self.local.cable_count().saturating_mul(groups);
         let global = self.cables_between_groups().saturating_mul(pairs);
         self.size().saturating_add(local).saturating_add(global).saturating_mul(2)
     }
 
     fn link_classes(&self) -> Vec<String> {
-        let local: &[&str] = if self.sizes.len() == 1 { &["local"] } else { &["row", "column"] };
+        let local: &[&str] =
+            if self.local.sizes.len() == 1 { &["local"] } else { &["row", "column"] };
         let classes = ["terminal"].iter().chain(local).chain(&["global"]);
         classes.map(|&class| class.to_owned()).collect()
     }
@@ -271,7 +238,7 @@ impl Family for Dragonfly {
                 }
                 made.push(switch);
             }
-            self.join_group(builder, &made, &links[1..links.len() - 1]);
+            self.local.join(builder, &made, &links[1..links.len() - 1]);
             switches.push(made);
         }
         self.join_groups(builder, &switches, global);
@@ -284,10 +251,9 @@ impl Family for Dragonfly {
     fn diameter(&self) -> Option<u32> {
         let (a, h) = (self.switches_per_group(), u64::from(self.global_ports));
         if self.groups == 1 {
-            let dimensions = self.sizes.iter().filter(|&&size| size > 1).count();
-            return u32::try_from(2 + dimensions).ok();
+            return Some(2 + self.local.diameter());
         }
-        let full = self.sizes.len() == 1 && self.ports() == u64::from(self.groups - 1);
+        let full = self.local.sizes.len() == 1 && self.ports() == u64::from(self.groups - 1);
         (full && a * a > 2 * (a - 1) + h).then_some(5)
     }
 

@@ -57,6 +57,22 @@ impl<'a> Keyed<'a> {
         self.find(key).map(read).transpose()
     }
 
+    /// As [`Keyed::sizes`], one for each of the `length` of `other`; ones where the key is not given.
+    pub(super) fn same_length(
+        &self,
+        key: &str,
+        other: &str,
+        length: usize,
+    ) -> Result<Vec<u32>, TopologyError> {
+        let values = self.sizes(key, 1)?.unwrap_or_else(|| vec![1; length]);
+        if values.len() == length {
+            return Ok(values);
+        }
+        let given = values.len();
+        let problem = format!("{given} counts of cables; expected {length}, as for `{other}`");
+        Err(self.wrong(key, problem))
+    }
+
     /// What a key that must be given says.
     pub(super) fn required<T>(&self, key: &str, value: Option<T>) -> Result<T, TopologyError> {
         value.ok_or_else(|| self.wrong(key, format!("`{key}` is missing")))

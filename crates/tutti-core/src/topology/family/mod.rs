@@ -6,12 +6,16 @@
 
 mod dragonfly;
 mod edges;
+mod fat_tree;
 mod fully_connected;
 mod grid;
 mod hierarchical;
+mod hyperx;
 mod keyed;
 mod mesh;
+mod rail_optimized;
 mod ring;
+mod rows;
 mod switch;
 mod torus;
 
@@ -19,6 +23,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use dragonfly::Dragonfly;
+pub use fat_tree::{FatTree, Place};
 pub use grid::Grid;
 
 use super::builder::{Builder, MAX_LINKS, MAX_NPUS, MAX_VERTICES};
@@ -82,6 +87,11 @@ pub trait Family: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Its levels, for D-mod-K.
+    fn fat_tree(&self) -> Option<&FatTree> {
+        None
+    }
+
     /// NPUs such that every distance between two NPUs is one from them, by symmetry. All NPUs where
     /// there is no symmetry to use.
     fn representatives(&self) -> Option<Vec<VertexId>> {
@@ -110,7 +120,10 @@ pub const REGISTRY: &[Entry] = &[
     mesh::ENTRY,
     torus::ENTRY,
     switch::ENTRY,
+    fat_tree::ENTRY,
     dragonfly::ENTRY,
+    hyperx::ENTRY,
+    rail_optimized::ENTRY,
     hierarchical::ENTRY,
     edges::ENTRY,
 ];

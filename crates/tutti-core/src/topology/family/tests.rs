@@ -59,6 +59,39 @@ const SMALL: &[&str] = &[
     "dragonfly:p=3,a=4,h=0,g=1",
     "dragonfly:p=1,a=2x2,h=0,g=1",
     "dragonfly:p=1,a=2,h=4,g=9",
+    "fat_tree:k=2,n=2",
+    "fat_tree:k=2,n=3",
+    "fat_tree:k=3,n=2",
+    "fat_tree:radix=4,levels=2",
+    "fat_tree:radix=4,levels=3",
+    "fat_tree:radix=6,levels=1",
+    "fat_tree:m=2x4,w=1x1",
+    "fat_tree:m=4x2,w=1x2",
+    "fat_tree:m=2x3,w=1x2",
+    "fat_tree:m=3x3,w=1x1",
+    "fat_tree:m=2x2x2,w=1x2x1",
+    "fat_tree:m=2x2,w=2x1,p=1x2",
+    "fat_tree:m=4x1x2,w=1x2x2",
+    "fat_tree:m=3x1,w=1x2",
+    "hyperx:s=4,t=1",
+    "hyperx:s=1,t=5",
+    "hyperx:s=3x3,t=1",
+    "hyperx:s=3x2,t=2",
+    "hyperx:s=4x2,t=1",
+    "hyperx:s=2x2x2,t=1",
+    "hyperx:s=2x2x2,t=1,k=2x2x2",
+    "hyperx:s=2x2,t=3",
+    "hyperx:s=3,t=3,k=2",
+    "hyperx:s=3x2,t=1,k=1x2",
+    "hyperx:s=1x4,t=2",
+    "rail_optimized:npus=2,hosts=3",
+    "rail_optimized:npus=2,hosts=1",
+    "rail_optimized:npus=4,hosts=2,pods=2,spines=2,uplinks=2",
+    "rail_optimized:npus=2,hosts=1,pods=3,spines=1",
+    "hierarchical:fat_tree:k=2,n=2/rail:switch:2",
+    "torus:2x2x2x2x2",
+    "torus:4x2x2x2x2",
+    "torus:3x3x2x2x2",
 ];
 
 #[test]
@@ -112,6 +145,9 @@ fn closed_forms_of_the_bisection_agree_with_every_halving() {
     let mut known = 0;
     for notation in SMALL.iter().copied().chain(more) {
         let topology = uniform(notation);
+        if topology.vertex_count() > 20 {
+            continue;
+        }
         if let Some(links) = topology.facts().bisection_links {
             assert_eq!(links, bisection_by_search(&topology), "{notation}");
             known += 1;
@@ -190,6 +226,20 @@ fn an_even_ring_breaks_its_tie_upwards() {
     let path = routes.path(RankId(3), RankId(1)).unwrap();
     let visited: Vec<u32> = path.iter().map(|&link| topology.link_to(link).0).collect();
     assert_eq!(visited, [0, 1]);
+}
+
+#[test]
+fn a_torus_of_five_dimensions_has_a_class_for_each() {
+    let links: Vec<LinkParameters> = (0..5).map(|d| parameters(10_u64.pow(d))).collect();
+    let topology = build("torus:4x4x4x8x2", &links).unwrap();
+    let facts = topology.facts();
+    // Blue Gene/Q's midplane and node board: ten links to a node, as two of size 2 are one cable.
+    assert_eq!((facts.npus, facts.npu_degree, facts.diameter), (1024, (9, 9), 2 + 2 + 2 + 4 + 1));
+    assert_eq!(facts.bisection_links, Some(2 * 1024 / 8));
+    let routes = Routes::dimension_order(Arc::new(topology)).unwrap();
+    // One hop along each: 1 + 10 + 100 + 1000 + 10000 ns.
+    let far = 1 + 4 * (1 + 4 * (1 + 4 * (1 + 8)));
+    assert_eq!(routes.pair(RankId(0), RankId(far)).latency.ps(), 11_111_000);
 }
 
 #[test]
@@ -286,6 +336,9 @@ fn what_is_too_large_is_refused_before_it_is_built() {
         "edges:0-4294967295",
         "dragonfly:p=1000,a=100,h=1000",
         "dragonfly:p=1,a=2,h=1,g=2,k=4294967295",
+        "fat_tree:k=4096,n=3",
+        "hyperx:s=65536,t=1",
+        "rail_optimized:npus=8,hosts=3000000",
     ] {
         let error = build(notation, &[parameters(1)]).unwrap_err();
         assert!(error.to_string().contains("too many"), "{notation}: {error}");

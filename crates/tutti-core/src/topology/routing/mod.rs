@@ -1,11 +1,15 @@
 //! Routes: over which links a message travels from one rank to another.
 //!
-//! Every rule ends in the same thing: for a destination, the next link at each vertex (a row), or a
-//! path per pair where the next link depends on where a message comes from. Rows are made when they are
-//! first asked for, so a large graph costs only what is used of it; they may be made by several threads
-//! at once and are the same whoever makes them.
+//! Most rules end in the same thing: for a destination, the next link at each vertex (a row). Rows are
+//! made when they are first asked for, so a large graph costs only what is used of it; they may be made
+//! by several threads at once and are the same whoever makes them. Where the rule allows it, rows are
+//! kept for anchors only, and an NPU with a single neighbour adds its own link at either end. D-mod-K
+//! and ECMP keep nothing: each path is walked when it is asked for.
 
+mod d_mod_k;
 mod dimension_order;
+mod ecmp;
+mod ends;
 mod explicit;
 mod shortest_path;
 mod wires;
@@ -15,14 +19,17 @@ use std::sync::{Arc, OnceLock};
 pub use explicit::Hop;
 pub use wires::Wire;
 
+use super::anchors::Anchors;
 use super::error::TopologyError;
 use super::graph::Topology;
 use crate::ids::{LinkId, RankId, VertexId};
+use ecmp::Ecmp;
+use ends::Ends;
 use explicit::Paths;
 use wires::WireRow;
 
-/// The next link towards one destination, by vertex; [`NONE`] at the destination and where no message
-/// to it passes.
+/// The next link towards one destination, by the place of an anchor; [`NONE`] at the destination and
+/// where no message to it passes.
 type Row = Box<[u32]>;
 
 /// No link.
@@ -32,6 +39,9 @@ const NONE: u32 = u32::MAX;
 pub struct Routes {
     topology: Arc<Topology>,
     rule: Rule,
+    anchors: Anchors,
+    ends: Ends,
+    /// By the place of an anchor; none where paths are walked.
     rows: Box<[OnceLock<Row>]>,
     wires: Box<[OnceLock<WireRow>]>,
 }
@@ -40,6 +50,8 @@ enum Rule {
     ShortestPath,
     DimensionOrder,
     Minimal,
+    DModK,
+    Ecmp(Ecmp),
     /// All rows are there from the beginning.
     NextHops,
     Paths(Paths),
@@ -77,6 +89,26 @@ impl Routes {
         Ok(Routes::new(topology, Rule::Minimal))
     }
 
+    /// In a fat tree: up by the digits of the destination's number, which sends consecutive destinations
+    /// over different links (Zahavi 2010), and down the one way there is.
+    ///
+    /// # Errors
+    /// When the topology was not built as a fat tree.
+    pub fn d_mod_k(topology: Arc<Topology>) -> Result<Routes, TopologyError> {
+        if topology.family().and_then(super::Family::fat_tree).is_none() {
+            return Err(TopologyError::NotAFatTree { topology: topology.name().to_owned() });
+        }
+        Ok(Routes::new(topology, Rule::DModK))
+    }
+
+    /// On any topology: at every vertex one of all links on paths with the fewest hops, drawn by a hash
+    /// of source, destination, vertex and `seed`. All messages of a pair take the same path.
+    #[must_use]
+    pub fn ecmp(topology: Arc<Topology>, seed: u64) -> Routes {
+        let rule = Rule::Ecmp(Ecmp::new(Arc::clone(&topology), seed));
+        Routes::new(topology, rule)
+    }
+
     /// Routes by a table: at a vertex, towards a rank, the next link.
     ///
     /// # Errors
@@ -108,12 +140,22 @@ impl Routes {
     }
 
     fn new(topology: Arc<Topology>, rule: Rule) -> Routes {
-        let npus = topology.npus() as usize;
+        let anchors = match rule {
+            Rule::ShortestPath | Rule::Minimal => Anchors::new(&topology),
+            // A table may say anything about any vertex, and dimensions are of NPUs.
+            _ => Anchors::identity(&topology),
+        };
+        let rows = match rule {
+            Rule::DModK | Rule::Ecmp(_) => 0,
+            _ => anchors.all().len(),
+        };
         Routes {
+            ends: Ends::new(&topology, &anchors),
             topology,
             rule,
-            rows: std::iter::repeat_with(OnceLock::new).take(npus).collect(),
-            wires: std::iter::repeat_with(OnceLock::new).take(npus).collect(),
+            anchors,
+            rows: std::iter::repeat_with(OnceLock::new).take(rows).collect(),
+            wires: std::iter::repeat_with(OnceLock::new).take(rows).collect(),
         }
     }
 
@@ -128,48 +170,113 @@ impl Routes {
     /// # Errors
     /// When one of them is not a rank of the topology.
     pub fn path(&self, from: RankId, to: RankId) -> Result<Vec<LinkId>, TopologyError> {
-        let (source, destination) = (self.vertex(from)?, self.vertex(to)?);
-        if let Rule::Paths(paths) = &self.rule {
-            return Ok(paths.path(from, to).to_vec());
-        }
-        let row = self.rows[to.index()].get_or_init(|| self.row(to));
-        let mut links = Vec::new();
-        let mut at = source;
+        self.vertex(from)?;
+        self.vertex(to)?;
+        Ok(match &self.rule {
+            _ if from == to => Vec::new(),
+            Rule::Paths(paths) => paths.path(from, to).to_vec(),
+            Rule::DModK | Rule::Ecmp(_) => self.walk(from, to).collect(),
+            _ => self.by_row(from, to),
+        })
+    }
+
+    /// From anchor to anchor by a row, and the links at the ends.
+    fn by_row(&self, from: RankId, to: RankId) -> Vec<LinkId> {
+        let destination = self.anchors.of(VertexId(to.0));
+        let place = self.anchors.place(destination);
+        let row = self.rows[place].get_or_init(|| self.row(destination));
+        let mut links: Vec<LinkId> = self.ends.up(from).into_iter().collect();
+        let mut at = self.anchors.of(VertexId(from.0));
         while at != destination {
-            let link = LinkId(row[at.index()]);
+            let link = LinkId(row[self.anchors.place(at)]);
             links.push(link);
             at = self.topology.link_to(link);
         }
-        Ok(links)
+        links.extend(self.ends.down(to));
+        links
     }
 
     /// The link that a message from one rank to another takes at `at`, having crossed `hops` links.
+    /// Only at a place on its way the answer means something.
     ///
     /// # Panics
     /// When one of them is not a rank of the topology, or the message has no business there.
     #[inline]
     pub(crate) fn next_link(&self, from: RankId, to: RankId, at: VertexId, hops: usize) -> LinkId {
+        let link = match &self.rule {
+            Rule::Paths(paths) => Some(paths.path(from, to)[hops]),
+            Rule::DModK | Rule::Ecmp(_) => self.chosen(from, to, at),
+            _ => self.next_by_row(from, to, at),
+        };
+        link.unwrap_or(LinkId(NONE))
+    }
+
+    #[inline]
+    fn next_by_row(&self, from: RankId, to: RankId, at: VertexId) -> Option<LinkId> {
+        let destination = self.anchors.of(VertexId(to.0));
+        if at == destination {
+            return self.ends.down(to);
+        }
+        let slot = &self.rows[self.anchors.place(destination)];
+        let row = match slot.get() {
+            Some(row) => row,
+            None => slot.get_or_init(|| self.row(destination)),
+        };
+        // What is no anchor has no place in rows: the message has not left its NPU.
+        row.get(self.anchors.place(at))
+            .map_or_else(|| self.ends.up(from), |&link| Some(LinkId(link)))
+    }
+
+    /// Link by link, where each is chosen when a message is there.
+    fn walk(&self, from: RankId, to: RankId) -> impl Iterator<Item = LinkId> + '_ {
+        let mut at = VertexId(from.0);
+        std::iter::from_fn(move || {
+            let link = self.chosen(from, to, at)?;
+            at = self.topology.link_to(link);
+            Some(link)
+        })
+    }
+
+    fn chosen(&self, from: RankId, to: RankId, at: VertexId) -> Option<LinkId> {
         match &self.rule {
-            Rule::Paths(paths) => paths.path(from, to)[hops],
-            _ => match self.rows[to.index()].get() {
-                Some(row) => LinkId(row[at.index()]),
-                None => LinkId(self.rows[to.index()].get_or_init(|| self.row(to))[at.index()]),
-            },
+            Rule::Ecmp(ecmp) => ecmp.next(at, from, to),
+            _ => d_mod_k::next(&self.topology, at, to),
         }
     }
 
-    /// What the way from one rank to another comes to, from a cached row. This is what models without
-    /// contention ask for every message.
+    /// What the way from one rank to another comes to, mostly from a cached row. This is what models
+    /// without contention ask for every message.
     ///
     /// # Panics
     /// When one of them is not a rank of the topology: check [`Topology::npus`] first.
     #[inline]
     #[must_use]
     pub fn pair(&self, from: RankId, to: RankId) -> Wire {
-        match self.wires[to.index()].get() {
-            Some(row) => row.from(from),
-            None => self.wires[to.index()].get_or_init(|| self.wire_row(to)).from(from),
+        assert!(
+            from.max(to).0 < self.topology.npus(),
+            "{} has no {from} or {to}",
+            self.topology.name()
+        );
+        if from == to {
+            return Wire::NOWHERE;
         }
+        let destination = self.anchors.of(VertexId(to.0));
+        let Some(slot) = self.wires.get(self.anchors.place(destination)) else {
+            return self.wire(Wire::NOWHERE, self.walk(from, to));
+        };
+        let row = match slot.get() {
+            Some(row) => row,
+            None => slot.get_or_init(|| self.wire_row(destination)),
+        };
+        let source = self.anchors.of(VertexId(from.0));
+        let between = row.from(self.anchors.place(source));
+        self.wire(between, self.ends.up(from).into_iter().chain(self.ends.down(to)))
+    }
+
+    /// A wire with further links.
+    #[inline]
+    fn wire(&self, wire: Wire, links: impl Iterator<Item = LinkId>) -> Wire {
+        links.fold(wire, |wire, link| wire.and(self.topology.parameters(link)))
     }
 
     /// As [`Routes::pair`], for ranks that nobody has checked.
@@ -183,22 +290,27 @@ impl Routes {
     }
 
     #[cold]
-    fn wire_row(&self, to: RankId) -> WireRow {
-        match (&self.rule, self.rows[to.index()].get()) {
-            (Rule::Paths(paths), _) => WireRow::from_paths(&self.topology, to, paths),
-            (_, Some(row)) => WireRow::from_row(&self.topology, to, row),
+    fn wire_row(&self, to: VertexId) -> WireRow {
+        // Anchors of NPUs are asked for only. Where all NPUs are their own, they come first; and what
+        // an explicit table says of other vertices may well be a loop.
+        let npus = self.topology.npus() as usize;
+        let sources = if self.ends.are_none() { npus } else { self.anchors.all().len() };
+        let from_row = |row| WireRow::from_row(&self.topology, &self.anchors, sources, to, row);
+        match (&self.rule, self.rows[self.anchors.place(to)].get()) {
+            (Rule::Paths(paths), _) => WireRow::from_paths(&self.topology, RankId(to.0), paths),
+            (_, Some(row)) => from_row(row),
             // The row itself is kept only once someone asks for a path.
-            (_, None) => WireRow::from_row(&self.topology, to, &self.row(to)),
+            (_, None) => from_row(&self.row(to)),
         }
     }
 
     #[cold]
-    fn row(&self, to: RankId) -> Row {
+    fn row(&self, to: VertexId) -> Row {
         match &self.rule {
-            Rule::ShortestPath => shortest_path::row(&self.topology, to),
+            Rule::ShortestPath => shortest_path::row(&self.topology, &self.anchors, to),
             Rule::DimensionOrder => dimension_order::row(&self.topology, to),
-            Rule::Minimal => shortest_path::minimal_row(&self.topology, to),
-            Rule::NextHops | Rule::Paths(_) => Row::default(),
+            Rule::Minimal => shortest_path::minimal_row(&self.topology, &self.anchors, to),
+            Rule::DModK | Rule::Ecmp(_) | Rule::NextHops | Rule::Paths(_) => Row::default(),
         }
     }
 
@@ -210,7 +322,11 @@ impl Routes {
 
 impl std::fmt::Debug for Routes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let rule = match self.rule {
+        let rule = match &self.rule {
+            Rule::Ecmp(ecmp) => {
+                return write!(f, "Routes(ECMP with seed {} on {:?})", ecmp.seed, self.topology);
+            }
+            Rule::DModK => "D-mod-K",
             Rule::ShortestPath => "shortest path",
             Rule::DimensionOrder => "dimension order",
             Rule::Minimal => "minimal",

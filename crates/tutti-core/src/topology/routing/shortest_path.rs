@@ -3,22 +3,23 @@
 use std::collections::VecDeque;
 
 use super::{NONE, Row};
-use crate::ids::{RankId, VertexId};
+use crate::ids::VertexId;
+use crate::topology::anchors::Anchors;
 use crate::topology::{Family, Topology};
 use crate::units::Time;
 
-/// The next link towards `destination` from everywhere that can reach it.
-pub(super) fn row(topology: &Topology, destination: RankId) -> Row {
-    row_over(topology, destination, |_, _| true)
+/// The next link towards the anchor `destination` from every anchor that can reach it.
+pub(super) fn row(topology: &Topology, anchors: &Anchors, destination: VertexId) -> Row {
+    row_over(topology, anchors, destination, |_, _| true)
 }
 
 /// In a dragonfly, the next link on paths with at most one global link.
-pub(super) fn minimal_row(topology: &Topology, destination: RankId) -> Row {
+pub(super) fn minimal_row(topology: &Topology, anchors: &Anchors, destination: VertexId) -> Row {
     let dragonfly = topology.family().and_then(Family::dragonfly);
     let group = |vertex| dragonfly.map_or(0, |dragonfly| dragonfly.group_of(vertex));
     let groups: Vec<u32> = topology.vertices().map(group).collect();
     let end = groups[destination.index()];
-    row_over(topology, destination, |from, to| {
+    row_over(topology, anchors, destination, |from, to| {
         let there = groups[to.index()];
         there == groups[from.index()] || there == end
     })
@@ -31,37 +32,38 @@ pub(super) fn minimal_row(topology: &Topology, destination: RankId) -> Row {
 /// no route can loop.
 fn row_over(
     topology: &Topology,
-    destination: RankId,
+    anchors: &Anchors,
+    destination: VertexId,
     allowed: impl Fn(VertexId, VertexId) -> bool,
 ) -> Row {
-    let mut hops = vec![u32::MAX; topology.vertex_count()];
-    let mut latency = vec![Time::MAX; topology.vertex_count()];
-    let mut next = vec![NONE; topology.vertex_count()].into_boxed_slice();
-    let destination = VertexId(destination.0);
-    hops[destination.index()] = 0;
-    latency[destination.index()] = Time::ZERO;
+    let places = anchors.all().len();
+    let mut hops = vec![u32::MAX; places];
+    let mut latency = vec![Time::MAX; places];
+    let mut next = vec![NONE; places].into_boxed_slice();
+    hops[anchors.place(destination)] = 0;
+    latency[anchors.place(destination)] = Time::ZERO;
     let mut queue = VecDeque::from([destination]);
     while let Some(at) = queue.pop_front() {
-        if at != destination {
-            let nearer = topology
-                .links_out(at)
-                .filter(|&link| {
-                    let to = topology.link_to(link);
-                    hops[to.index()] < hops[at.index()] && allowed(at, to)
-                })
-                .map(|link| {
-                    let rest = latency[topology.link_to(link).index()];
-                    (topology.parameters(link).latency + rest, link)
-                });
-            if let Some((least, link)) = nearer.min() {
-                latency[at.index()] = least;
-                next[at.index()] = link.0;
-            }
+        let here = anchors.place(at);
+        // A vertex that is no anchor has no place: there is nowhere to go on from it but back.
+        let nearer = topology.links_out(at).filter_map(|link| {
+            let to = topology.link_to(link);
+            let there = anchors.place(to);
+            let comes_nearer = *hops.get(there)? < hops[here] && allowed(at, to);
+            comes_nearer.then(|| (topology.parameters(link).latency + latency[there], link))
+        });
+        if let Some((least, link)) = nearer.min() {
+            latency[here] = least;
+            next[here] = link.0;
         }
         for &link in topology.links_in(at) {
             let from = topology.link_from(link);
-            if hops[from.index()] == u32::MAX && allowed(from, at) {
-                hops[from.index()] = hops[at.index()] + 1;
+            let further = hops[here] + 1;
+            if let Some(slot) = hops.get_mut(anchors.place(from))
+                && *slot == u32::MAX
+                && allowed(from, at)
+            {
+                *slot = further;
                 queue.push_back(from);
             }
         }

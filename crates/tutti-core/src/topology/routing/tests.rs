@@ -267,3 +267,89 @@ fn a_torus_of_4096_routes_what_it_is_asked_for() {
         assert_eq!(routes.path(from, to).unwrap().len(), hops as usize);
     }
 }
+
+#[test]
+fn ecmp_takes_shortest_paths_and_spreads_pairs_by_its_seed() {
+    let topology = Arc::new(build("fat_tree:m=8x8,w=1x4", &[parameters(25, 100)]).unwrap());
+    let shortest = Routes::shortest_path(Arc::clone(&topology));
+    let all = |seed: u64| {
+        let routes = Routes::ecmp(Arc::clone(&topology), seed);
+        let path = |(a, b)| {
+            assert_eq!(routes.pair(a, b), shortest.pair(a, b), "rank {a} to {b}");
+            routes.path(a, b).unwrap()
+        };
+        pairs(&topology).map(path).collect::<Vec<_>>()
+    };
+    assert_eq!(all(7), all(7));
+    assert_ne!(all(7), all(8));
+    let mut loads = vec![0_u32; topology.link_count()];
+    for link in all(0).into_iter().flatten() {
+        loads[link.index()] += 1;
+    }
+    // Of the 8 x 56 pairs that leave a leaf each of its 4 up-links would carry 112, give or take 9.
+    let leaf_to_top = |link: &LinkId| {
+        let (from, to) = (topology.link_from(*link).0, topology.link_to(*link).0);
+        (64..72).contains(&from) && to >= 72
+    };
+    let used: Vec<u32> = topology.links().filter(leaf_to_top).map(|l| loads[l.index()]).collect();
+    assert_eq!(used.len(), 32);
+    assert!(used.iter().all(|load| (66..158).contains(load)), "{used:?}");
+}
+
+#[test]
+fn d_mod_k_needs_a_fat_tree() {
+    let error = Routes::d_mod_k(ring()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "ring:4 is no fat tree: D-mod-K needs levels of switches, as `fat_tree:...` builds"
+    );
+}
+
+#[test]
+fn a_table_may_loop_where_no_message_passes() {
+    let mut builder = Builder::new("aside", 2);
+    let (a, b) = (builder.switch("a"), builder.switch("b"));
+    builder.cable(VertexId(0), VertexId(1), parameters(1, 1));
+    builder.cable(VertexId(0), a, parameters(1, 1));
+    builder.cable(a, b, parameters(1, 1));
+    let topology = Arc::new(builder.build().unwrap());
+    let to = |at, next, destination| {
+        let link = topology.links_between(at, next).next().unwrap();
+        Hop { at, destination: RankId(destination), link }
+    };
+    let (zero, one) = (VertexId(0), VertexId(1));
+    let hops = [to(zero, one, 1), to(one, zero, 0), to(a, b, 0), to(b, a, 0)];
+    let routes = Routes::next_hops(Arc::clone(&topology), hops).unwrap();
+    assert_eq!(routes.pair(RankId(1), RankId(0)).hops, 1);
+}
+
+#[test]
+fn a_message_that_is_told_link_by_link_takes_its_path() {
+    let link = [parameters(50, 300)];
+    let built = |notation: &str| Arc::new(build(notation, &link).unwrap());
+    let tree = || built("fat_tree:m=4x2x2,w=1x2x2,p=1x1x2");
+    let rules = [
+        Routes::shortest_path(built("hierarchical:switch:3/rail:ring:4")),
+        Routes::shortest_path(tree()),
+        Routes::shortest_path(built("fully_connected:2")),
+        Routes::dimension_order(built("mesh:1x4")).unwrap(),
+        Routes::minimal(built("dragonfly:p=2,a=4,h=2")).unwrap(),
+        Routes::d_mod_k(tree()).unwrap(),
+        Routes::ecmp(tree(), 5),
+        Routes::next_hops(ring(), upwards(&ring())).unwrap(),
+    ];
+    for routes in rules {
+        let topology = Arc::clone(routes.topology());
+        for (from, to) in pairs(&topology).filter(|(from, to)| from != to) {
+            let mut at = VertexId(from.0);
+            let mut told = Vec::new();
+            while at != VertexId(to.0) {
+                told.push(routes.next_link(from, to, at, told.len()));
+                at = topology.link_to(told[told.len() - 1]);
+            }
+            assert_eq!(told, routes.path(from, to).unwrap(), "{routes:?}");
+            let wire = told.iter().fold(Wire::NOWHERE, |w, &l| w.and(topology.parameters(l)));
+            assert_eq!(routes.pair(from, to), wire, "{routes:?}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::explicit::Paths;
 use super::{NONE, Row};
 use crate::ids::{LinkId, RankId, VertexId};
+use crate::topology::anchors::Anchors;
 use crate::topology::{LinkParameters, Topology};
 use crate::units::{Time, TimePerByte};
 
@@ -24,7 +25,7 @@ impl Wire {
     pub const NOWHERE: Wire = Wire { latency: Time::ZERO, bottleneck: TimePerByte::ZERO, hops: 0 };
 
     /// The same wire with one more link.
-    fn and(self, link: LinkParameters) -> Wire {
+    pub(super) fn and(self, link: LinkParameters) -> Wire {
         Wire {
             latency: self.latency + link.latency,
             bottleneck: self.bottleneck.max(link.rate),
@@ -33,41 +34,51 @@ impl Wire {
     }
 }
 
-/// The wires from every rank to one destination. Most are alike, so that 4 bytes a rank suffice.
+/// The wires from every anchor to one. Most are alike, so that 4 bytes each suffice.
 pub(super) struct WireRow {
     class: Box<[u32]>,
     wires: Box<[Wire]>,
 }
 
 impl WireRow {
+    /// From the anchor at a place.
     #[inline]
-    pub(super) fn from(&self, source: RankId) -> Wire {
-        self.wires[self.class[source.index()] as usize]
+    pub(super) fn from(&self, place: usize) -> Wire {
+        self.wires[self.class[place] as usize]
     }
 
-    /// Follows the next links of a row, every vertex once.
-    pub(super) fn from_row(topology: &Topology, destination: RankId, row: &Row) -> WireRow {
+    /// Follows the next links of a row, every vertex once, from the first `sources` anchors. One without
+    /// a way, which no message passes, gets a wire that nobody asks for.
+    pub(super) fn from_row(
+        topology: &Topology,
+        anchors: &Anchors,
+        sources: usize,
+        destination: VertexId,
+        row: &Row,
+    ) -> WireRow {
         let mut known: Vec<Option<Wire>> = vec![None; row.len()];
-        known[destination.index()] = Some(Wire::NOWHERE);
+        known[anchors.place(destination)] = Some(Wire::NOWHERE);
         let mut walked = Vec::new();
-        let wire = |source: VertexId| {
-            let mut at = source;
+        let wire = |&source: &VertexId| {
+            let mut at = anchors.place(source);
             let mut wire = loop {
-                if let Some(wire) = known[at.index()] {
+                if let Some(wire) = known[at] {
                     break wire;
                 }
-                let link = LinkId(row[at.index()]);
-                debug_assert_ne!(link.0, NONE, "a sealed graph has routes between all NPUs");
+                if row[at] == NONE {
+                    break Wire::NOWHERE;
+                }
+                let link = LinkId(row[at]);
                 walked.push((at, link));
-                at = topology.link_to(link);
+                at = anchors.place(topology.link_to(link));
             };
-            while let Some((vertex, link)) = walked.pop() {
+            while let Some((place, link)) = walked.pop() {
                 wire = wire.and(topology.parameters(link));
-                known[vertex.index()] = Some(wire);
+                known[place] = Some(wire);
             }
             wire
         };
-        WireRow::collect((0..topology.npus()).map(VertexId).map(wire))
+        WireRow::collect(anchors.all()[..sources].iter().map(wire))
     }
 
     /// Adds up the paths of every pair.

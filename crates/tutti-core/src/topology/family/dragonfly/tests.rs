@@ -29,7 +29,7 @@ fn check(notation: &str) {
     let dragonfly = topology.family().and_then(Family::dragonfly).unwrap();
     let (groups, p) = (dragonfly.groups, u64::from(dragonfly.npus_per_switch));
     let (a, m) = (dragonfly.switches_per_group(), dragonfly.cables_between_groups());
-    let global = dragonfly.sizes.len() as u64 + 2;
+    let global = dragonfly.local.sizes.len() as u64 + 2;
     let used = m * u64::from(groups - 1);
     assert!(used <= a * u64::from(dragonfly.global_ports));
     for vertex in topology.vertices() {
@@ -39,7 +39,9 @@ fn check(notation: &str) {
             continue;
         }
         assert_eq!(leaving(&topology, vertex, 1), p);
-        for (class, (&size, &cables)) in (2..).zip(dragonfly.sizes.iter().zip(&dragonfly.cables)) {
+        for (class, (&size, &cables)) in
+            (2..).zip(dragonfly.local.sizes.iter().zip(&dragonfly.local.cables))
+        {
             assert_eq!(leaving(&topology, vertex, class), u64::from((size - 1) * cables));
         }
         let ports = leaving(&topology, vertex, global);

@@ -1,0 +1,332 @@
+"""Where the vertices of a topology are drawn.
+
+Positions follow from the graph alone: a mesh, a torus or a HyperX lies on its grid, a fat tree
+stands on its NPUs, the groups of a dragonfly are circles on a circle, and what is left lies in
+circles from the outside in. Only graphs of no known family are laid out by springs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tutti.topology import Topology
+
+Position = tuple[float, float]
+
+_CENTRAL = 0.15
+"""How far from the middle the neighbours' middle may be for a vertex to belong to all sides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Positions by name, and the links that would cover others if they were straight."""
+
+    at: dict[str, Position]
+    bent: set[tuple[str, str]] = field(default_factory=set)
+
+
+def layout(topology: Topology) -> Layout:
+    """Where each vertex is drawn."""
+    if topology.grid is not None and len(topology.grid[0]) > 1:
+        return _on_grid(topology, topology.grid[0])
+    if not topology.is_family:
+        return _by_springs(topology)
+    family = topology.name.partition(":")[0]
+    return _OF_FAMILY.get(family, _in_circles)(topology)
+
+
+# --- grids ----------------------------------------------------------------------------------------
+
+
+def _on_grid(topology: Topology, sizes: list[int]) -> Layout:
+    names = [vertex.name for vertex in topology.vertices]
+    at = dict(zip(names, _grid_positions(len(names), sizes), strict=True))
+    bent = _longer_than(1.5, topology, at) | _not_adjacent(topology, names, sizes)
+    return Layout(at=at, bent=bent)
+
+
+def _steps(sizes: Sequence[int]) -> list[Position]:
+    """How far a dimension's next member is: two dimensions as such, the third aslant.
+
+    Further ones are copies beside or below each other, so that the whole stays compact.
+    """
+    steps = [(1.0, 0.0), (0.0, -1.0), (0.38, 0.27)]
+    width = height = 0.0
+    for dimension, size in enumerate(sizes):
+        if dimension >= len(steps):
+            beside = width <= height
+            steps.append((width + 1.6, 0.0) if beside else (0.0, -(height + 1.6)))
+        width += abs(steps[dimension][0]) * (size - 1)
+        height += abs(steps[dimension][1]) * (size - 1)
+    return steps
+
+
+def _grid_positions(count: int, sizes: Sequence[int]) -> list[Position]:
+    steps = _steps(sizes)
+    found = []
+    for index in range(count):
+        x, y, rest = 0.0, 0.0, index
+        for size, step in zip(sizes, steps, strict=False):
+            rest, here = divmod(rest, size)
+            x, y = x + here * step[0], y + here * step[1]
+        found.append((x, y))
+    return found
+
+
+def _longer_than(
+    straight: float, topology: Topology, at: dict[str, Position]
+) -> set[tuple[str, str]]:
+    """The links between drawn vertices that are further apart."""
+    pairs = ((link.source, link.target) for link in topology.links)
+    return {(a, b) for a, b in pairs if a in at and b in at and math.dist(at[a], at[b]) > straight}
+
+
+def _hyperx(topology: Topology) -> Layout:
+    """Switches on their grid, the NPUs of each around it."""
+    found = re.search(r"s=([\dx]+)", topology.name)
+    sizes = [int(size) for size in found[1].split("x")] if found else [1]
+    if sum(size > 1 for size in sizes) < 2:
+        return _in_circles(topology)
+    switches = [vertex.name for vertex in topology.vertices if vertex.kind != "npu"]
+    reach = 1.0 if len(sizes) < 3 else 1.6
+    grid = _grid_positions(len(switches), sizes)
+    at = {name: (x * reach, y * reach) for name, (x, y) in zip(switches, grid, strict=True)}
+    bent = _not_adjacent(topology, switches, sizes)
+    for switch, npus in _on_switches(topology).items():
+        at |= _around(at[switch], 0.33, npus)
+    return Layout(at=at, bent=bent)
+
+
+def _not_adjacent(
+    topology: Topology, names: list[str], sizes: Sequence[int]
+) -> set[tuple[str, str]]:
+    """The links of a grid that pass over others of their row."""
+    number = {name: index for index, name in enumerate(names)}
+    ends = ((link.source, link.target) for link in topology.links)
+    inside = ((a, b) for a, b in ends if a in number and b in number)
+    return {(a, b) for a, b in inside if _positions_apart(abs(number[a] - number[b]), sizes) > 1}
+
+
+def _positions_apart(numbers_apart: int, sizes: Sequence[int]) -> int:
+    """How far two members of a row are apart in it, from how far their numbers are."""
+    for size in sizes:
+        if numbers_apart < size:
+            return numbers_apart
+        numbers_apart //= size
+    return numbers_apart
+
+
+def _around(middle: Position, radius: float, npus: list[str]) -> dict[str, Position]:
+    """A few to the upper left, where no bent link passes; many all around."""
+    count = len(npus)
+    few = [-0.125 + 0.13 * (index - (count - 1) / 2) for index in range(count)]
+    turns = few if count <= 3 else [(index + 0.5) / count for index in range(count)]
+    places = [_plus(middle, _on_circle(radius, turn)) for turn in turns]
+    return dict(zip(npus, places, strict=True))
+
+
+# --- levels ---------------------------------------------------------------------------------------
+
+
+def _fat_tree(topology: Topology) -> Layout:
+    """A row for each level, the NPUs at the bottom."""
+    rows: dict[int, list[str]] = defaultdict(list)
+    for vertex in topology.vertices:
+        found = re.match(r"level(\d+)\.", vertex.name)
+        rows[int(found[1]) if found and vertex.kind != "npu" else 0].append(vertex.name)
+    return _in_rows(rows)
+
+
+def _rail_optimized(topology: Topology) -> Layout:
+    """Spines over leaves over NPUs, and the hosts' own switches below."""
+    rows: dict[int, list[str]] = defaultdict(list)
+    heights = {"host": -1, "pod": 1, "spine": 2}
+    for vertex in topology.vertices:
+        kind = re.match(r"[a-z]+", vertex.name)
+        height = heights[kind[0]] if kind and vertex.kind != "npu" else 0
+        rows[height].append(vertex.name)
+    return _in_rows(rows)
+
+
+def _in_rows(rows: dict[int, list[str]]) -> Layout:
+    """Each row as wide as the widest; as high as four columns are wide, and not flat."""
+    width = max(len(row) for row in rows.values())
+    gap = max(1.5, 0.75 * width / len(rows))
+    return Layout(
+        at={
+            name: ((index + 0.5) * width / len(row), height * gap)
+            for height, row in rows.items()
+            for index, name in enumerate(row)
+        }
+    )
+
+
+# --- groups ---------------------------------------------------------------------------------------
+
+
+def _dragonfly(topology: Topology) -> Layout:
+    """Groups on a circle. A group is a circle of switches with their NPUs outside, or a grid."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for vertex in topology.vertices:
+        if vertex.kind != "npu":
+            groups[vertex.name.partition(".")[0]].append(vertex.name)
+    on_switch = _on_switches(topology)
+    room = 1.0 if len(groups) == 1 else 0.94 * math.sin(math.pi / len(groups))
+    at: dict[str, Position] = {}
+    bent: set[tuple[str, str]] = set()
+    for number, switches in enumerate(groups.values()):
+        middle = _on_circle(0.0 if len(groups) == 1 else 1.0, number / len(groups))
+        columns = sum(".row0." in name for name in switches)
+        if columns:
+            inside = _grid_of_switches(switches, columns, on_switch, room)
+            local = {name: inside[name] for name in switches}
+            bent |= _longer_than(1.2 * _cell(switches, columns, room), topology, local)
+        else:
+            inside = _circle_of_switches(switches, on_switch, room, number / len(groups))
+        at |= {name: _plus(middle, offset) for name, offset in inside.items()}
+    return Layout(at=at, bent=bent)
+
+
+def _circle_of_switches(
+    switches: list[str], on_switch: dict[str, list[str]], room: float, turn: float
+) -> dict[str, Position]:
+    """The first switch looks outwards; each NPU stands outside its switch."""
+    at: dict[str, Position] = {}
+    for number, switch in enumerate(switches):
+        here = turn + number / len(switches)
+        at[switch] = _on_circle(0.52 * room if len(switches) > 1 else 0.0, here)
+        npus = on_switch[switch]
+        for index, npu in enumerate(npus):
+            aside = (index - (len(npus) - 1) / 2) / len(npus) / len(switches)
+            at[npu] = _on_circle(room, here + 0.85 * aside)
+    return at
+
+
+def _cell(switches: list[str], columns: int, room: float) -> float:
+    """The distance between neighbours of a grid within a circle."""
+    rows = len(switches) // columns
+    return 1.9 * room / math.hypot(columns, rows)
+
+
+def _grid_of_switches(
+    switches: list[str], columns: int, on_switch: dict[str, list[str]], room: float
+) -> dict[str, Position]:
+    rows, cell = len(switches) // columns, _cell(switches, columns, room)
+    at: dict[str, Position] = {}
+    for number, switch in enumerate(switches):
+        row, column = divmod(number, columns)
+        at[switch] = ((column - (columns - 1) / 2) * cell, ((rows - 1) / 2 - row) * cell)
+        at |= _around(at[switch], 0.38 * cell, on_switch[switch])
+    return at
+
+
+def _on_switches(topology: Topology) -> dict[str, list[str]]:
+    """The NPUs of each switch, where an NPU has one."""
+    switch = {link.source: link.target for link in topology.links}
+    found: dict[str, list[str]] = defaultdict(list)
+    for vertex in topology.vertices[: topology.ranks]:
+        found[switch[vertex.name]].append(vertex.name)
+    return found
+
+
+# --- circles and springs --------------------------------------------------------------------------
+
+
+def _in_circles(topology: Topology) -> Layout:
+    """NPUs on a circle by rank; whatever is n links away from them on the n-th circle inside it.
+
+    On an inner circle the vertices stand in the order of what they are linked with outside, so that
+    groups stay together.
+    """
+    circles = _circles(topology)
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    for link in topology.links:
+        neighbours[link.target].add(link.source)
+        neighbours[link.source].add(link.target)
+    turns = {name: index / len(circles[0]) for index, name in enumerate(circles[0])}
+    drawn = [circles[0]]
+    for circle in circles[1:]:
+        outside = {name: [turns[n] for n in neighbours[name] if n in turns] for name in circle}
+        pull = {name: _middle([_on_circle(1.0, turn) for turn in outside[name]]) for name in circle}
+        # What is linked to all sides belongs further inside than what stands for one side.
+        central = [name for name in circle if math.hypot(*pull[name]) < _CENTRAL]
+        for group in ([name for name in circle if name not in central], central):
+            order = sorted(group, key=lambda name: (round(_turn(pull[name]), 6), group.index(name)))
+            first = 0.0 if group is central or not order else _turn(pull[order[0]])
+            turns |= {name: first + index / len(order) for index, name in enumerate(order)}
+            drawn += [order] if order else []
+    return Layout(
+        at={
+            name: _on_circle(_radius(depth, drawn), turns[name])
+            for depth, circle in enumerate(drawn)
+            for name in circle
+        }
+    )
+
+
+def _radius(depth: int, circles: list[list[str]]) -> float:
+    """From 1 inwards; what is alone on the innermost circle stands in the middle."""
+    innermost = depth == len(circles) - 1
+    return 0.0 if depth and innermost and len(circles[depth]) == 1 else 1 - depth / len(circles)
+
+
+def _circles(topology: Topology) -> list[list[str]]:
+    """The vertices by their distance from the nearest NPU."""
+    circles = [[vertex.name for vertex in topology.vertices if vertex.kind == "npu"]]
+    seen = set(circles[0])
+    outgoing: dict[str, list[str]] = defaultdict(list)
+    for link in topology.links:
+        outgoing[link.source].append(link.target)
+    while reached := {n for name in circles[-1] for n in outgoing[name] if n not in seen}:
+        seen |= reached
+        circles.append([vertex.name for vertex in topology.vertices if vertex.name in reached])
+    if left := [vertex.name for vertex in topology.vertices if vertex.name not in seen]:
+        circles.append(left)
+    return circles
+
+
+def _by_springs(topology: Topology) -> Layout:
+    import networkx as nx
+
+    graph = nx.Graph((link.source, link.target) for link in topology.links)
+    graph.add_nodes_from(vertex.name for vertex in topology.vertices)
+    # The start makes it deterministic, and close to what is told apart easily.
+    start = _in_circles(topology).at
+    found = nx.spring_layout(graph, pos=start, iterations=200, seed=0)
+    return Layout(at={name: (float(x), float(y)) for name, (x, y) in found.items()})
+
+
+def _on_circle(radius: float, turn: float) -> Position:
+    """Clockwise from the top."""
+    angle = 2 * math.pi * turn
+    return (radius * math.sin(angle), radius * math.cos(angle))
+
+
+def _turn(position: Position) -> float:
+    return (math.atan2(position[0], position[1]) / (2 * math.pi)) % 1.0
+
+
+def _middle(points: list[Position]) -> Position:
+    if not points:
+        return (0.0, 0.0)
+    return (sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points))
+
+
+def _plus(a: Position, b: Position) -> Position:
+    return (a[0] + b[0], a[1] + b[1])
+
+
+_OF_FAMILY: dict[str, Callable[[Topology], Layout]] = {
+    "dragonfly": _dragonfly,
+    "fat_tree": _fat_tree,
+    "hyperx": _hyperx,
+    "rail_optimized": _rail_optimized,
+}
+"""Families that are drawn in a way of their own; the others lie in circles."""
