@@ -111,7 +111,8 @@ class Experiment:
         if self.platform.topology is not None:
             table = self.platform.topology
             value = table.build or table.file or ""
-            known["topology"] = {"value": value, "source": f"routes: {table.routing}"}
+            seed = "" if table.routing_seed is None else f", seed {table.routing_seed}"
+            known["topology"] = {"value": value, "source": f"routes: {table.routing}{seed}"}
             kind += "+packet" if table.packets else ""
         return {
             "name": self.platform.name,
