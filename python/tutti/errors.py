@@ -135,9 +135,9 @@ class LayoutError(TuttiError, ValueError):
             "choose a size that is a multiple of the datatype's size; sizes are never rounded",
         ),
         "unequal_parts": Kind(
-            "Parts that would differ between ranks, where they change places: in any all_to_all, "
-            "and in a schedule that puts shards into another slot than its data.",
-            "choose a size that is a multiple of ranks x datatype, or another algorithm",
+            "Parts that would differ, where they change places: in any all_to_all, in a schedule "
+            "that puts shards into another slot than its data, and where chunks are reordered.",
+            "choose a size that is a multiple of chunks x datatype, or another algorithm",
         ),
         "barrier_with_data": Kind("A barrier of more than no bytes.", 'its size is "0 B"'),
         "unknown_datatype": Kind("No datatype has that name.", "names are those of numpy"),

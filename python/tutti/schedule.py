@@ -94,6 +94,11 @@ class Schedule:
         """The slot that holds the result afterwards."""
         return self._core.result
 
+    @property
+    def moves_chunks(self) -> bool:
+        """Whether chunks change places: then a size has to divide into equal ones."""
+        return self._core.moves_chunks
+
     def steps(self, rank: int) -> int:
         """How many steps ``rank`` takes.
 

@@ -365,7 +365,7 @@ def unequal_parts(
     Raises:
         LayoutError: a size does not suit the datatype or the collective, whatever the schedule.
     """
-    for size in sizes if schedule.result else ():
+    for size in sizes if schedule.moves_chunks else ():
         try:
             make_case(schedule, platform, size=size, datatype=datatype)
         except LayoutError as error:

@@ -73,7 +73,8 @@ def test_all_tries_what_claims_the_collective_and_no_schedule_twice() -> None:
     names = [case.schedule.name for case in laid_out.cases]
     assert len(names) == len(set(names))
     assert {"ring", "recursive_multiplying:a4,a3"} <= set(names)
-    assert not laid_out.left_out
+    # On 12 ranks it packs blocks, which 8 B do not divide into.
+    assert [left.notation for left in laid_out.left_out] == ["swing"]
     assert set(candidates("broadcast", 12)) & {"binomial", "knomial"}
 
 

@@ -54,7 +54,7 @@ fn every_algorithm_conserves_bytes_and_causality() {
                     for parameters in MODELS {
                         // No multiple of the ranks, where the collective can do with that.
                         let fits =
-                            |size: &u64| Layout::of(schedule.shape(), Bytes(*size), 8).is_ok();
+                            |size: &u64| Layout::of_schedule(&*schedule, Bytes(*size), 8).is_ok();
                         let size = [808, 960, 0].into_iter().find(fits).unwrap();
                         check(&*schedule, size, &model(parameters));
                     }

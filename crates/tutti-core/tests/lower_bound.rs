@@ -60,7 +60,7 @@ fn hold(schedule: &dyn Schedule, model: &Model, conditions: Conditions<'_>, way:
             element: 4,
         };
         // A size that an all_to_all does not divide is refused.
-        let Ok(layout) = Layout::of(shape, Bytes(size), 4) else { continue };
+        let Ok(layout) = Layout::of_schedule(schedule, Bytes(size), 4) else { continue };
         let run = Simulation { schedule, layout, model, costs: costs(), conditions };
         let took = run.run().unwrap().completion_time();
         let folding = Folding { gamma: costs().gamma, overhead: costs().reduce_overhead };

@@ -126,6 +126,21 @@ fn the_exact_verifier_finds_the_same() {
     }
 }
 
+/// Copies to another place need equal chunks, and a schedule knows that without being walked.
+#[test]
+fn schedules_whose_chunks_change_places_say_so() {
+    for entry in REGISTRY {
+        for ranks in (2..=13).chain([16, 24]) {
+            for collective in collectives(ranks) {
+                let Ok(schedule) = build(entry.name, collective, ranks) else { continue };
+                let written = Explicit::of(schedule.as_ref()).moves_chunks();
+                let what = format!("{} {collective} on {ranks} ranks", entry.name);
+                assert!(schedule.moves_chunks() || !written, "{what}");
+            }
+        }
+    }
+}
+
 #[test]
 fn too_few_ranks_and_foreign_roots_are_refused() {
     for entry in REGISTRY {

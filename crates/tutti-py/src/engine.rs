@@ -79,7 +79,7 @@ impl Case {
         Ok(Case {
             schedule: schedule.clone(),
             model: model.0,
-            layout: Layout::of(schedule.inner.shape(), Bytes(size), element).or_raise()?,
+            layout: Layout::of_schedule(&*schedule.inner, Bytes(size), element).or_raise()?,
             element,
             costs: LocalCosts { gamma: gamma.0, reduce_overhead, copy: copy.0 },
             conditions: conditions.cloned().unwrap_or_default(),

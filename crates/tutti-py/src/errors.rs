@@ -129,7 +129,7 @@ refusal! { UnitError as "UnitError" {
 refusal! { LayoutError as "LayoutError" {
     PartialElement { size, element } => "partial_element",
     EmptyElement {} => "empty_element",
-    UnequalParts { collective, size, ranks, element } => "unequal_parts",
+    UnequalParts { collective, size, ranks, chunks, element } => "unequal_parts",
     BarrierWithData { size } => "barrier_with_data",
     NoChunks {} => "no_chunks",
 }}

@@ -67,6 +67,12 @@ impl Schedule {
         self.inner.shape().result.0
     }
 
+    /// Whether chunks change places, so that all must be equal.
+    #[getter]
+    fn moves_chunks(&self) -> bool {
+        self.inner.moves_chunks()
+    }
+
     /// How many steps `rank` takes.
     fn steps(&self, rank: Number) -> PyResult<u32> {
         self.rank(rank.0).map(|rank| self.inner.steps(rank))

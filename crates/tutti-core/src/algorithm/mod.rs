@@ -14,6 +14,7 @@ mod dissemination;
 mod divide;
 mod double_binary_tree;
 mod elimination;
+mod exchange;
 mod hierarchical;
 mod knomial;
 mod multi_ring;

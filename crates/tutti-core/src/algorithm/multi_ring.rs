@@ -2,7 +2,8 @@
 //!
 //! Ranks stand on a grid as the members of a `torus` do, the first dimension the fastest. all_reduce is a
 //! reduce_scatter along the first dimension, one along the second on the share that is left, and so on,
-//! then all_gathers back from the last dimension to the first: every message goes to a neighbour.
+//! then all_gathers back from the last dimension to the first: every message goes to a neighbour. all_to_all
+//! is one of `ring` along each dimension, with all parts for a row together.
 //!
 //! One dimension is used at a time, and one of its two directions. With `all_dimensions` the payload is
 //! divided among as many parts as there are dimensions, each of which starts with another one, and with
@@ -13,9 +14,11 @@
 
 use std::sync::Arc;
 
+use super::exchange::Exchange;
 use super::rings::{Rings, Walk};
 use super::sizes::{self, Misfit, misfit};
-use super::{AlgorithmError, Entry, Request, Stage};
+use super::{AlgorithmError, Entry, Request, Stage, ring};
+use crate::collective::Collective;
 use crate::schedule::Schedule;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -24,7 +27,7 @@ pub(super) const ENTRY: Entry = Entry {
     source: "Jain and Sabharwal 2010; Sack and Gropp 2015; Ying et al. 2018 (TPU pods)",
     argument: "the grid, fastest dimension first, as in `4x4x2`; then, each after a colon, `all_dimensions` \
                (at once, each on its part) and `bidirectional`",
-    collectives: &["all_reduce", "reduce_scatter", "all_gather"],
+    collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
     ranks: "the product of the grid's sizes; without an argument any that is no prime, on a grid as square \
             as can be",
     claims: |request| walk(request).is_ok(),
@@ -52,6 +55,17 @@ fn walk(request: &Request) -> Result<(Walk, u32), AlgorithmError> {
             Walk { sizes, bidirectional: false, all_dimensions: false }
         }
     };
+    if let (Some(argument), Collective::AllToAll, true) =
+        (request.argument, request.collective, walk.all_dimensions)
+    {
+        return Err(AlgorithmError::Argument {
+            name: ENTRY.name,
+            argument: argument.to_owned(),
+            at: argument.find("all_dimensions").unwrap_or(0),
+            problem: "`all_dimensions` is for collectives that divide shards, not for all_to_all"
+                .to_owned(),
+        });
+    }
     let chunks = walk.chunks().ok_or(AlgorithmError::TooManyRanks { ranks })?;
     Ok((walk, chunks))
 }
@@ -94,19 +108,41 @@ fn rings(request: &Request) -> Result<Rings, AlgorithmError> {
     Ok(Rings::new(name, request.collective, &walk, chunks))
 }
 
+/// What a ring along each dimension is asked for in an all_to_all.
+fn along(walk: &Walk) -> impl Iterator<Item = Request<'static>> + '_ {
+    let collective = Collective::AllToAll;
+    let argument = walk.bidirectional.then_some("bidirectional");
+    walk.sizes.iter().map(move |&ranks| Request { collective, ranks, argument })
+}
+
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    Ok(Arc::new(rings(request)?))
+    let rings = rings(request)?;
+    if request.collective != Collective::AllToAll {
+        return Ok(Arc::new(rings));
+    }
+    let (walk, _) = walk(request)?;
+    let mut inners = Vec::new();
+    for (dimension, request) in along(&walk).enumerate() {
+        inners.push((format!("dimension {dimension}"), (ring::ENTRY.build)(&request)?));
+    }
+    let whole = Exchange::new(rings.shape().name.clone(), &walk.sizes, inners);
+    Ok(Arc::new(whole.expect("every dimension was laid out for its size")))
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    rings(request).ok()?.stages()
+    if request.collective != Collective::AllToAll {
+        return rings(request).ok()?.stages();
+    }
+    let (walk, _) = walk(request).ok()?;
+    let stages: Option<Vec<_>> =
+        along(&walk).map(|request| (ring::ENTRY.critical_path)(&request)).collect();
+    Some(stages?.concat())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::algorithm::check;
-    use crate::collective::Collective;
     use crate::ids::RankId;
     use crate::schedule::Step;
 
@@ -138,6 +174,23 @@ mod tests {
         for ranks in 2..=128 {
             check::claims(&ENTRY, ENTRY.name, ranks);
         }
+    }
+
+    #[test]
+    fn all_to_all_goes_along_every_dimension() {
+        for (grid, ranks) in GRIDS {
+            for flags in ["", ":bidirectional"] {
+                let notation = format!("multi_ring:{grid}{flags}");
+                check::performs(&notation, Collective::AllToAll, ranks);
+                let exact = check::critical_path_is_exact(&notation, Collective::AllToAll, ranks);
+                let keep_step = |size: &str| size == "2" || size.parse::<u32>().unwrap() % 2 == 1;
+                assert_eq!(exact, flags.is_empty() || grid.split('x').all(keep_step), "{notation}");
+            }
+        }
+        let error =
+            crate::algorithm::build("multi_ring:4x2:all_dimensions", Collective::AllToAll, 8);
+        let text = error.err().unwrap().to_string();
+        assert!(text.contains("`all_dimensions` is for collectives that divide shards"), "{text}");
     }
 
     #[test]

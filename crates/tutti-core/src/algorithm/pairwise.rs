@@ -1,9 +1,10 @@
-//! Pairwise: an all_to_all in which every rank deals with one other rank at a time.
+//! Pairwise: every rank deals with one other rank at a time.
 //!
-//! n - 1 steps of one message of 1/n of the payload each. In step i, counted from 1, rank r exchanges
+//! n - 1 steps of one message of 1/n of the payload each: in an all_to_all the part for the other rank, in a
+//! reduce_scatter too, which the other folds into its shard at once, in an all_gather the rank's own shard. In step i, counted from 1, rank r exchanges
 //! with r xor i where the rank count is a power of two; otherwise it sends to r + i and receives from
 //! r - i (mod n). Either way a step is a permutation of the ranks, so nobody is sent two messages at
-//! once. Works out of place; a rank's own part is copied in the first step. Source: Thakur, Rabenseifner
+//! once. all_to_all works out of place; a rank's own part is copied in the first step. Source: Thakur, Rabenseifner
 //! and Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
 
 use std::sync::Arc;
@@ -15,17 +16,19 @@ use crate::schedule::{ChunkRange, Schedule, Shape, Slot, Step};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "pairwise",
-    summary: "an all_to_all with one other rank at a time; least bytes, nobody sent two at once",
+    summary: "with one other rank at a time; least bytes, nobody is sent two messages at once",
     source: "Thakur, Rabenseifner and Gropp 2005",
     argument: "",
-    collectives: &["all_to_all"],
+    collectives: &["reduce_scatter", "all_gather", "all_to_all"],
     ranks: "any",
-    claims: |request| request.ranks >= 2 && request.collective == Collective::AllToAll,
+    claims: |request| request.ranks >= 2,
     build,
     critical_path,
 };
 
+/// Where an all_to_all puts its result, and a reduce_scatter what comes.
 const RESULT: Slot = Slot(1);
+const SCRATCH: Slot = Slot(1);
 
 struct Pairwise {
     shape: Shape,
@@ -37,15 +40,16 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
         collective: request.collective,
         ranks: request.ranks,
         chunks: request.ranks,
-        slots: 2,
-        result: RESULT,
+        slots: if request.collective == Collective::AllGather { 1 } else { 2 },
+        result: if request.collective == Collective::AllToAll { RESULT } else { Slot::DATA },
     };
     Ok(Arc::new(Pairwise { shape }))
 }
 
 /// All ranks do the same and stay together.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    let stage = Stage { messages: 1, receives: 1, chunks: 1, reductions: 0, of: request.ranks };
+    let reductions = u32::from(request.collective.reduces());
+    let stage = Stage { messages: 1, receives: 1, chunks: 1, reductions, of: request.ranks };
     Some(vec![stage; (request.ranks - 1) as usize])
 }
 
@@ -73,11 +77,25 @@ impl Schedule for Pairwise {
 
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
         let (to, from) = self.peers(rank, step);
-        // Shard `rank` of the other's buffer becomes shard `from` of the result.
-        out.send(to, Slot::DATA, ChunkRange::one(to.0));
-        out.recv(from, RESULT, ChunkRange::one(from.0));
-        if step == 0 {
-            out.copy(Slot::DATA, ChunkRange::one(rank.0), RESULT, rank.0);
+        let shard = |of: RankId| ChunkRange::one(of.0);
+        match self.shape.collective {
+            Collective::AllGather => {
+                out.send(to, Slot::DATA, shard(rank));
+                out.recv(from, Slot::DATA, shard(from));
+            }
+            Collective::ReduceScatter => {
+                out.send(to, Slot::DATA, shard(to));
+                out.recv(from, SCRATCH, shard(rank));
+                out.reduce(Slot::DATA, [Slot::DATA, SCRATCH], shard(rank));
+            }
+            // Shard `rank` of the other's buffer becomes shard `from` of the result.
+            _ => {
+                out.send(to, Slot::DATA, shard(to));
+                out.recv(from, RESULT, shard(from));
+                if step == 0 {
+                    out.copy(Slot::DATA, shard(rank), RESULT, rank.0);
+                }
+            }
         }
     }
 
@@ -103,6 +121,8 @@ mod tests {
     fn the_critical_path_is_exact_at_every_rank_count() {
         for ranks in 2..=40 {
             assert!(check::critical_path_is_exact(ENTRY.name, Collective::AllToAll, ranks));
+            assert!(check::critical_path_is_exact(ENTRY.name, Collective::AllGather, ranks));
+            assert!(check::critical_path_is_exact(ENTRY.name, Collective::ReduceScatter, ranks));
         }
     }
 

@@ -4,7 +4,8 @@
 //! of two: with 2^f ranks the largest power below N and r = N - 2^f, the even ranks below 2r first
 //! give their value to the odd rank above them and get the result from it in the end. The ranks that take
 //! part are numbered anew, rank / 2 below 2r and rank - r from there on. all_gather doubles what each pair
-//! of ranks has gathered, and needs a power of two. Sources: Thakur, Rabenseifner and Gropp,
+//! of ranks has gathered, and needs a power of two. So does all_to_all, in which every stage exchanges the half of
+//! what a rank has that is for ranks across, see [`exchange`](super::exchange). Sources: Thakur, Rabenseifner and Gropp,
 //! "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005); the fix as in
 //! algorithm 1 of Ruefenacht, Bull and Booth, Parallel Computing 69 (2017).
 //!
@@ -12,7 +13,8 @@
 
 use std::sync::Arc;
 
-use super::{AlgorithmError, Entry, Request, Stage};
+use super::exchange::Exchange;
+use super::{AlgorithmError, Entry, Request, Stage, pairwise};
 use crate::collective::Collective;
 use crate::ids::RankId;
 use crate::schedule::{ChunkRange, Schedule, Shape, Slot, Step};
@@ -22,8 +24,8 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "exchanges in pairs at doubling distance; fewest stages of one message each",
     source: "Thakur, Rabenseifner and Gropp 2005 (MPICH)",
     argument: "",
-    collectives: &["all_reduce", "all_gather", "barrier"],
-    ranks: "any; all_gather: powers of two",
+    collectives: &["all_reduce", "all_gather", "all_to_all", "barrier"],
+    ranks: "any; all_gather and all_to_all: powers of two",
     claims: |request| request.ranks >= 2 && check(request).is_ok(),
     build,
     critical_path,
@@ -32,11 +34,12 @@ pub(super) const ENTRY: Entry = Entry {
 const SCRATCH: Slot = Slot(1);
 
 fn check(request: &Request) -> Result<(), AlgorithmError> {
-    if request.collective == Collective::AllGather && !request.ranks.is_power_of_two() {
+    let doubles = matches!(request.collective, Collective::AllGather | Collective::AllToAll);
+    if doubles && !request.ranks.is_power_of_two() {
         return Err(AlgorithmError::WrongRanks {
             name: ENTRY.name,
             ranks: request.ranks,
-            needs: "a power of two for all_gather".to_owned(),
+            needs: format!("a power of two for {}", request.collective),
         });
     }
     Ok(())
@@ -47,7 +50,22 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     if request.collective == Collective::AllGather {
         return Ok(Arc::new(Gathering::new(request.ranks)));
     }
+    if request.collective == Collective::AllToAll {
+        return exchange(request.ranks);
+    }
     Ok(Arc::new(Doubling::new(ENTRY.name.to_owned(), request)))
+}
+
+/// all_to_all: a digit of two at a time.
+fn exchange(ranks: u32) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    let pair = Request { collective: Collective::AllToAll, ranks: 2, argument: None };
+    let sizes = vec![2; ranks.ilog2() as usize];
+    let mut inners = Vec::new();
+    for stage in 0..sizes.len() {
+        inners.push((format!("exchange {stage}"), (pairwise::ENTRY.build)(&pair)?));
+    }
+    let whole = Exchange::new(ENTRY.name.to_owned(), &sizes, inners);
+    Ok(Arc::new(whole.expect("every pair exchanges in a group of two")))
 }
 
 /// The delay of the ranks below 2r reaches a rank that must return a result only if two odd ranks there
@@ -56,6 +74,9 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let n = request.ranks;
     let log = n.ilog2();
     let stage = |chunks, reductions, of| Stage { messages: 1, receives: 1, chunks, reductions, of };
+    if request.collective == Collective::AllToAll {
+        return n.is_power_of_two().then(|| vec![stage(1, 0, 2); log as usize]);
+    }
     if request.collective == Collective::AllGather {
         return n.is_power_of_two().then(|| (0..log).map(|i| stage(1 << i, 0, n)).collect());
     }
@@ -219,6 +240,7 @@ mod tests {
         }
         for ranks in [2, 4, 8, 64] {
             assert!(critical_path_is_exact("recursive_doubling", Collective::AllGather, ranks));
+            assert!(critical_path_is_exact("recursive_doubling", Collective::AllToAll, ranks));
         }
     }
 

@@ -4,10 +4,14 @@
 //! is 1/n of the payload, so every link carries 2 (n - 1) / n of it, the least any all_reduce can do on
 //! a ring. With `bidirectional` every shard has two halves, one of which goes the other way round: as many
 //! steps, with two messages of half the size each, which pays where a link and a port carry both
-//! directions at once. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+//! directions at once. An all_to_all hands every part on until it is there, see [`exchange`]. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 //! workstations", J. Parallel Distrib. Comput. 69 (2009).
 
+mod exchange;
+
 use std::sync::Arc;
+
+use exchange::Exchange;
 
 use super::rings::{Rings, Walk};
 use super::{AlgorithmError, Entry, Request, Stage};
@@ -20,7 +24,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "shards travel round a ring of neighbours; least bytes, most steps",
     source: "Patarasuk and Yuan 2009",
     argument: "`bidirectional`: half of the payload the other way round; nothing for one direction",
-    collectives: &["all_reduce", "reduce_scatter", "all_gather"],
+    collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && bidirectional(request).is_ok(),
     build,
@@ -28,6 +32,7 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 const SCRATCH: Slot = Slot(1);
+const BOTH: &str = "ring:bidirectional";
 
 struct Ring {
     shape: Shape,
@@ -37,16 +42,11 @@ struct Ring {
     first: u32,
 }
 
-/// The rings of both directions, where they are asked for.
-fn bidirectional(request: &Request) -> Result<Option<Rings>, AlgorithmError> {
+/// Whether both directions are asked for.
+fn bidirectional(request: &Request) -> Result<bool, AlgorithmError> {
     match request.argument {
-        None => Ok(None),
-        Some("bidirectional") => {
-            let sizes = vec![request.ranks];
-            let walk = Walk { sizes, bidirectional: true, all_dimensions: false };
-            let name = "ring:bidirectional".to_owned();
-            Ok(Some(Rings::new(name, request.collective, &walk, 2 * request.ranks)))
-        }
+        None => Ok(false),
+        Some("bidirectional") => Ok(true),
         Some(argument) => Err(AlgorithmError::Argument {
             name: ENTRY.name,
             argument: argument.to_owned(),
@@ -56,9 +56,23 @@ fn bidirectional(request: &Request) -> Result<Option<Rings>, AlgorithmError> {
     }
 }
 
+fn both_ways(request: &Request) -> Rings {
+    let walk = Walk { sizes: vec![request.ranks], bidirectional: true, all_dimensions: false };
+    Rings::new(BOTH.to_owned(), request.collective, &walk, 2 * request.ranks)
+}
+
+fn exchange(request: &Request, both: bool) -> Exchange {
+    let name = if both { BOTH } else { ENTRY.name };
+    Exchange::new(name.to_owned(), request.ranks, both)
+}
+
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    if let Some(rings) = bidirectional(request)? {
-        return Ok(Arc::new(rings));
+    let both = bidirectional(request)?;
+    if request.collective == Collective::AllToAll {
+        return Ok(Arc::new(exchange(request, both)));
+    }
+    if both {
+        return Ok(Arc::new(both_ways(request)));
     }
     let n = request.ranks;
     let (reducing, first) = match request.collective {
@@ -77,10 +91,14 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    if let Some(rings) = bidirectional(request).ok()? {
-        return rings.stages();
-    }
+    let both = bidirectional(request).ok()?;
     let n = request.ranks;
+    if request.collective == Collective::AllToAll {
+        return hand_on(&exchange(request, both), n);
+    }
+    if both {
+        return both_ways(request).stages();
+    }
     let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: n };
     let reduce = std::iter::repeat_n(stage(1), (n - 1) as usize);
     let gather = std::iter::repeat_n(stage(0), (n - 1) as usize);
@@ -89,6 +107,16 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
         Collective::AllGather => gather.collect(),
         _ => reduce.chain(gather).collect(),
     })
+}
+
+/// All ranks keep step; in a step whose two messages differ in length there is no stage.
+fn hand_on(exchange: &Exchange, of: u32) -> Option<Vec<Stage>> {
+    let stage = |(forward, back): (u32, u32)| {
+        let messages = 1 + u32::from(back > 0);
+        let alike = back == 0 || back == forward;
+        alike.then_some(Stage { messages, receives: messages, chunks: forward, reductions: 0, of })
+    };
+    exchange.lengths().map(stage).collect()
 }
 
 impl Schedule for Ring {
@@ -134,7 +162,6 @@ mod tests {
     use super::*;
     use crate::algorithm::check;
 
-    const BOTH: &str = "ring:bidirectional";
     const KINDS: [Collective; 3] =
         [Collective::AllReduce, Collective::ReduceScatter, Collective::AllGather];
 
@@ -184,6 +211,24 @@ mod tests {
                 (1, 1, 10)
             );
         }
+    }
+
+    #[test]
+    fn all_to_all_hands_on_what_is_not_there_yet() {
+        for ranks in 2..=24 {
+            assert!(check::critical_path_is_exact(ENTRY.name, Collective::AllToAll, ranks));
+            let both = check::critical_path_is_exact(BOTH, Collective::AllToAll, ranks);
+            assert_eq!(both, ranks % 2 == 1 || ranks == 2, "{ranks} ranks");
+        }
+        let schedule = crate::algorithm::build(BOTH, Collective::AllToAll, 6).unwrap();
+        let lengths = |step| {
+            let mut out = Step::new();
+            schedule.step(RankId(4), step, &mut out);
+            out.sends.iter().map(|send| (send.peer.0, send.chunks.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(1), [(5, 3), (3, 2)]);
+        assert_eq!(lengths(2), [(5, 2), (3, 1)]);
+        assert_eq!(lengths(3), [(5, 1)]);
     }
 
     #[test]

@@ -276,6 +276,10 @@ impl Schedule for Rings {
         }
     }
 
+    fn moves_chunks(&self) -> bool {
+        self.copies
+    }
+
     fn step_name(&self, _rank: RankId, step: u32) -> String {
         let step = match step.checked_sub(u32::from(self.copies)) {
             None => return "order by part".to_owned(),

@@ -1,6 +1,6 @@
 //! Chunks: equal fractions of a payload, and the one rule that turns them into bytes.
 
-use super::{Shape, Slot};
+use super::{Schedule, Shape};
 use crate::collective::Collective;
 use crate::units::Bytes;
 
@@ -77,9 +77,9 @@ pub enum LayoutError {
     /// Parts that differ where they change places: what one rank sends to another would not fit there.
     #[error(
         "this schedule of {collective} on {ranks} ranks needs equal parts: {size} is no multiple of \
-         {ranks} x {element} bytes"
+         {chunks} x {element} bytes"
     )]
-    UnequalParts { collective: &'static str, size: Bytes, ranks: u32, element: u64 },
+    UnequalParts { collective: &'static str, size: Bytes, ranks: u32, chunks: u32, element: u64 },
     /// A barrier with data.
     #[error("a barrier carries no data: its size is 0 B, not {size}")]
     BarrierWithData { size: Bytes },
@@ -106,19 +106,36 @@ impl Layout {
     /// The payload of a schedule: `size` bytes by its collective's convention, of elements of
     /// `element_bytes`.
     ///
-    /// Parts change places in every all_to_all, and in a collective that deals in shards and leaves them
-    /// in another slot than its data: they have to be equal.
+    /// # Errors
+    /// When the size does not suit the datatype, the collective or the schedule, which may need equal
+    /// chunks ([`Schedule::moves_chunks`]).
+    pub fn of_schedule(
+        schedule: &dyn Schedule,
+        size: Bytes,
+        element_bytes: u64,
+    ) -> Result<Layout, LayoutError> {
+        Layout::checked(schedule.shape(), schedule.moves_chunks(), size, element_bytes)
+    }
+
+    /// As [`Layout::of_schedule`], where no more is known than the shape.
     ///
     /// # Errors
     /// When the size does not suit the datatype or the collective.
     pub fn of(shape: &Shape, size: Bytes, element_bytes: u64) -> Result<Layout, LayoutError> {
-        let layout = Layout::new(size, element_bytes, shape.chunks)?;
-        let collective = shape.collective;
-        let moves = collective == Collective::AllToAll
-            || collective.has_shards() && shape.result != Slot::DATA;
+        Layout::checked(shape, shape.moves_chunks(), size, element_bytes)
+    }
+
+    fn checked(
+        shape: &Shape,
+        moves: bool,
+        size: Bytes,
+        element: u64,
+    ) -> Result<Layout, LayoutError> {
+        let layout = Layout::new(size, element, shape.chunks)?;
+        let &Shape { collective, ranks, chunks, .. } = shape;
         if moves && layout.even.is_none() {
-            let (collective, ranks, element) = (collective.name(), shape.ranks, element_bytes);
-            return Err(LayoutError::UnequalParts { collective, size, ranks, element });
+            let collective = collective.name();
+            return Err(LayoutError::UnequalParts { collective, size, ranks, chunks, element });
         }
         if collective == Collective::Barrier && size.0 > 0 {
             return Err(LayoutError::BarrierWithData { size });
@@ -194,6 +211,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::Slot;
 
     #[test]
     fn chunks_add_up_to_the_payload_whatever_divides() {

@@ -112,6 +112,11 @@ impl Schedule for Sequence {
         }
     }
 
+    fn moves_chunks(&self) -> bool {
+        let phases = &self.phases;
+        self.shape.moves_chunks() || phases.iter().any(|phase| phase.schedule.moves_chunks())
+    }
+
     fn step_name(&self, rank: RankId, step: u32) -> String {
         let Some((Phase { name, schedule }, step)) = self.locate(rank, step) else {
             return String::new();
@@ -178,6 +183,22 @@ impl Embedded {
         chunks: u32,
         place: Place,
     ) -> Result<Embedded, ComposeError> {
+        if inner.shape().result != Slot::DATA {
+            return Err(ComposeError::OutOfPlace { name: inner.shape().name.clone() });
+        }
+        Embedded::out_of_place(inner, ranks, chunks, place)
+    }
+
+    /// As [`Embedded::new`], for an `inner` whose result may be in one of its scratch slots.
+    ///
+    /// # Errors
+    /// When ranks or chunks do not fit.
+    pub fn out_of_place(
+        inner: Arc<dyn Schedule>,
+        ranks: u32,
+        chunks: u32,
+        place: Place,
+    ) -> Result<Embedded, ComposeError> {
         let of = inner.shape();
         let Digit { stride, size } = place.group;
         let name = || of.name.clone();
@@ -193,16 +214,18 @@ impl Embedded {
         if place.part == 0 || !place.part.is_multiple_of(of.chunks) {
             return Err(ComposeError::Chunks { name: name(), chunks: of.chunks, part: place.part });
         }
-        if of.result != Slot::DATA {
-            return Err(ComposeError::OutOfPlace { name: name() });
-        }
+        let result = if of.result == Slot::DATA {
+            Slot::DATA
+        } else {
+            Slot(place.scratch.0 + of.result.0 - 1)
+        };
         let shape = Shape {
             name: name(),
             collective: of.collective,
             ranks,
             chunks,
             slots: (place.scratch.0 + of.slots - 1).max(place.data.0 + 1),
-            result: Slot::DATA,
+            result,
         };
         let unit = place.part / of.chunks;
         Ok(Embedded { shape, inner, place, unit })
@@ -247,6 +270,10 @@ impl Schedule for Embedded {
             |slot| if slot == Slot::DATA { data } else { Slot(scratch + slot.0 - 1) },
             |run| ChunkRange::new(first + run.start * unit, first + run.end * unit),
         );
+    }
+
+    fn moves_chunks(&self) -> bool {
+        self.inner.moves_chunks()
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {

@@ -1,7 +1,7 @@
 //! Explicit schedules: every step written out, for schedules that people build by hand, for files and
 //! for tests. The memory they need grows with ranks x steps; algorithms stream theirs instead.
 
-use super::{ChunkRange, MAX_RANKS, Message, Op, Schedule, Shape, Slot, Step};
+use super::{ChunkRange, Local, MAX_RANKS, Message, Op, Schedule, Shape, Slot, Step};
 use crate::collective::Collective;
 use crate::ids::RankId;
 use crate::units::Time;
@@ -114,6 +114,13 @@ impl Schedule for Explicit {
 
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
         out.clone_from(&self.programs[rank.index()][step as usize].step);
+    }
+
+    fn moves_chunks(&self) -> bool {
+        let mut locals = self.programs.iter().flatten().flat_map(|named| &named.step.locals);
+        let moves =
+            |local: &Local| matches!(local, Local::Copy { chunks, to, .. } if *to != chunks.start);
+        self.shape.moves_chunks() || locals.any(moves)
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {

@@ -51,6 +51,16 @@ pub struct Shape {
     pub result: Slot,
 }
 
+impl Shape {
+    /// Whether chunks end at other places than they begin at: in every all_to_all, and in a collective that
+    /// deals in shards and leaves them in another slot than its data.
+    #[must_use]
+    pub fn moves_chunks(&self) -> bool {
+        self.collective == Collective::AllToAll
+            || self.collective.has_shards() && self.result != Slot::DATA
+    }
+}
+
 /// A collective algorithm laid out for a number of ranks: a stream of steps per rank.
 pub trait Schedule: Send + Sync {
     /// What is known without walking it.
@@ -61,6 +71,12 @@ pub trait Schedule: Send + Sync {
 
     /// Writes step `step` of `rank` into `out`, which the caller has cleared.
     fn step(&self, rank: RankId, step: u32, out: &mut Step);
+
+    /// Whether chunks change places, in the result or in between: then all must be equal, as one would not
+    /// fit where another was.
+    fn moves_chunks(&self) -> bool {
+        self.shape().moves_chunks()
+    }
 
     /// A short name for the step, for drawings and traces.
     fn step_name(&self, _rank: RankId, step: u32) -> String {

@@ -12,6 +12,8 @@
 //!   among the leaders, and a broadcast inside; only leaders talk across. The leaders are the ranks whose
 //!   place in their groups is the root's, or the first place where there is no root.
 //!
+//! all_to_all goes along the levels one after the other, in `hierarchical`, with all parts for the same member
+//! of a group together; see [`exchange`](super::exchange).
 //! reduce_scatter and all_gather by themselves work in an order of shards in which every level's part is
 //! one run, and copy to and from rank order; a machine that copies for nothing sees no difference. What
 //! can be said after the colon stands in [`argument`]. Sources: hierarchical all_reduce as in Horovod;
@@ -23,7 +25,9 @@ mod reorder;
 
 use std::sync::Arc;
 
+use super::exchange::Exchange;
 use super::{AlgorithmError, Entry, Request, Stage};
+use crate::collective::Collective;
 use crate::schedule::{Embedded, Phase, Schedule, Sequence, Slot};
 use plan::{Plan, Style};
 use reorder::{Reorder, WORK};
@@ -36,7 +40,7 @@ pub(super) const SHARDED: Entry = Entry {
     summary: "reduce_scatter inside, all_reduce across on the shards, all_gather inside; any levels",
     source: "Horovod; Cho et al. 2019 (BlueConnect)",
     argument: ARGUMENT,
-    collectives: &["all_reduce", "reduce_scatter", "all_gather"],
+    collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
     ranks: "the product of the levels' sizes; without an argument any that is no prime, in two levels",
     claims: |request| build(Style::Sharded, request).is_ok(),
     build: |request| build(Style::Sharded, request),
@@ -76,6 +80,11 @@ fn build(style: Style, request: &Request) -> Result<Arc<dyn Schedule>, Algorithm
         Some(argument) => format!("{}:{argument}", style.name()),
         None => style.name().to_owned(),
     };
+    if request.collective == Collective::AllToAll {
+        let names = (0..inners.len()).map(|level| format!("all_to_all on level {level}"));
+        let exchange = Exchange::new(name, &plan.sizes, names.zip(inners).collect());
+        return Ok(Arc::new(exchange.expect("every level was laid out for its size")));
+    }
     let reorders = style != Style::Leader && request.collective.has_shards();
     let reorder = |name: &str, out| Phase {
         name: name.to_owned(),
@@ -121,11 +130,11 @@ fn critical_path(style: Style, request: &Request) -> Option<Vec<Stage>> {
 mod tests {
     use super::*;
     use crate::algorithm::check;
-    use crate::collective::Collective;
     use crate::ids::RankId;
 
     const ONE: &[&str] = &["all_reduce"];
-    const THREE: &[&str] = SHARDED.collectives;
+    const THREE: &[&str] = DECOMPOSED.collectives;
+    const FOUR: &[&str] = SHARDED.collectives;
     const SIX: &[&str] = LEADER.collectives;
 
     /// Nestings of both styles, and what they perform.
@@ -135,7 +144,10 @@ mod tests {
         ("blue_connect:8x4x2:recursive_halving_doubling/ring/direct", 64, THREE),
         ("blue_connect:4x6:ring/(blue_connect:2x3:direct/ring)", 24, THREE),
         ("hierarchical:4x8:ring/recursive_halving_doubling/direct", 32, ONE),
-        ("hierarchical:3x2:direct", 6, THREE),
+        ("hierarchical:3x2:direct", 6, FOUR),
+        ("hierarchical:4x2:pairwise/ring", 8, &["all_to_all"]),
+        ("hierarchical:2x3x4:direct/(ring:bidirectional)/pairwise", 24, &["all_to_all"]),
+        ("hierarchical:6x2:(hierarchical:2x3:ring/direct)/pairwise", 12, &["all_to_all"]),
         ("hierarchical:2x4x3:ring/direct/recursive_halving_doubling/ring/direct", 24, ONE),
         ("hierarchical:2x4x3:direct/recursive_halving_doubling/ring", 24, THREE),
         ("hierarchical:4x6:ring/(hierarchical:2x3:direct/(direct:two_step)/ring)/ring", 24, ONE),

@@ -132,6 +132,7 @@ impl<'a> Plan<'a> {
     /// A phase works on one part in this many of the payload.
     pub(super) fn share(&self, phase: &Step) -> u32 {
         match self.style {
+            _ if self.collective == Collective::AllToAll => 1,
             Style::Sharded | Style::Decomposed => self.stride(phase.level),
             Style::Leader if self.collective.has_shards() => {
                 self.ranks / self.stride(phase.level + 1)

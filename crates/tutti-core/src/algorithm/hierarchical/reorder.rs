@@ -82,6 +82,10 @@ impl Schedule for Reorder {
         }
     }
 
+    fn moves_chunks(&self) -> bool {
+        true
+    }
+
     fn step_name(&self, _rank: RankId, _step: u32) -> String {
         "copy".to_owned()
     }

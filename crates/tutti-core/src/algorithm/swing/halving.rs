@@ -147,6 +147,10 @@ impl Schedule for Halving {
         }
     }
 
+    fn moves_chunks(&self) -> bool {
+        self.copies()
+    }
+
     fn step_name(&self, _rank: RankId, step: u32) -> String {
         let step = match step.checked_sub(u32::from(self.copies())) {
             None => return "order by label".to_owned(),

@@ -182,6 +182,10 @@ impl Schedule for Packed {
         }
     }
 
+    fn moves_chunks(&self) -> bool {
+        true
+    }
+
     fn step_name(&self, _rank: RankId, step: u32) -> String {
         let Some(step) = step.checked_sub(1) else {
             return "pack".to_owned();
