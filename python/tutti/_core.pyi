@@ -372,6 +372,28 @@ def simulate_many(
     threads: int = 0,
 ) -> None: ...
 
+# --- search ---
+
+@final
+class ScheduleSearch:
+    def __new__(
+        cls, model: Model, *, size: int, gamma: TimePerByte, reduce_overhead_ps: int
+    ) -> ScheduleSearch: ...
+    def score(self, notation: str) -> tuple[int, str]: ...
+    def best(
+        self, ranks: int, kinds: Sequence[str], *, keep: int, messages: int
+    ) -> tuple[list[tuple[str, str, int, str]], int, int]: ...
+    def all(
+        self, ranks: int, kinds: Sequence[str], *, most: int
+    ) -> list[tuple[str, str, int, str]] | None: ...
+    def orders(
+        self, routes: Routes, ranks: int, kinds: Sequence[str], *, keep: int
+    ) -> list[tuple[str, str, int]]: ...
+
+def schedules_of(
+    ranks: int, kinds: Sequence[str], *, most: int
+) -> list[tuple[str, str]] | None: ...
+
 # --- errors ---
 
 def error_kinds() -> list[tuple[str, str]]: ...

@@ -8,6 +8,7 @@ mod engine;
 mod errors;
 mod network;
 mod schedule;
+mod search;
 mod topology;
 mod units;
 
@@ -30,6 +31,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::schedule::{Op, Schedule, ScheduleBuilder, Verification, busbw_factor, collectives};
+    #[pymodule_export]
+    use crate::search::{ScheduleSearch, schedules_of};
     #[pymodule_export]
     use crate::topology::{
         Routes, Topology, TopologyFacts, TopologyFamily, Wire, format_length, parse_length,

@@ -5,15 +5,20 @@
 //! the same run with one rank for each class of ranks that behave alike ([`Method::Classes`]); both are the
 //! engine's time to the picosecond. [`Flat::rank`] scores every schedule there is; [`best`] finds the best
 //! ones among more than anybody could score, and says how sure that is.
+//!
+//! Where distances count, the order of the stages does too: [`orders`] finds candidates, for the engine to
+//! decide between.
 
 mod best;
 mod bounds;
 mod classes;
 mod multiset;
+mod orders;
 mod products;
 
 pub use best::{Best, Effort, best};
 pub use bounds::Bounds;
+pub use orders::{Candidate, orders};
 
 use crate::algorithm::search::{Kind, factors};
 use crate::algorithm::stage_bound;
