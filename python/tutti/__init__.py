@@ -13,6 +13,7 @@ from tutti._core import __version__
 
 # These are functions and modules, and the functions must be there first.
 from tutti.schedule import Schedule, ScheduleBuilder, algorithms, schedule
+from tutti.search import Found, search, thresholds
 from tutti.simulate import Run, compare, simulate
 from tutti.sweep import sweep
 
@@ -26,6 +27,7 @@ __all__ = [
     "Conditions",
     "Exponential",
     "Fixed",
+    "Found",
     "Length",
     "LoP",
     "LogGP",
@@ -50,8 +52,10 @@ __all__ = [
     "compare",
     "errors",
     "schedule",
+    "search",
     "simulate",
     "sweep",
+    "thresholds",
 ]
 
 _LAZY = {

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from tutti.schedule import Schedule
 
 __all__ = [
+    "FOUND",
     "MEASUREMENTS",
     "SWEPT",
+    "THRESHOLDS",
     "commit",
     "config_hash",
     "link_frame",
@@ -69,6 +71,29 @@ fraction of it that a schedule reaches: 1 means that none can be better.
 
 SWEPT = "sweep."
 """What the names of the columns of a sweep's keys start with."""
+
+FOUND: dict[str, type[pl.DataType]] = {
+    "place": pl.Int64,
+    "schedule": pl.String,
+    "kind": pl.String,
+    "time_ps": pl.Int64,
+    "above_best": pl.Float64,
+    "bound_ps": pl.Int64,
+    "method": pl.String,
+}
+"""The columns of a search. `above_best` is a share: 0.05 is 5 % longer than the best; `bound_ps` is
+what no schedule can beat; `method` says how a time was found, and all but `estimate` are exact."""
+
+THRESHOLDS: dict[str, type[pl.DataType]] = {
+    "from_bytes": pl.Int64,
+    "to_bytes": pl.Int64,
+    "schedule": pl.String,
+    "kind": pl.String,
+    "time_from_ps": pl.Int64,
+    "time_to_ps": pl.Int64,
+}
+"""The columns of thresholds: the first and the last size at which a schedule is the best, and what it
+takes there."""
 
 _NOBODY = 2**32 - 1
 """What the core writes for the peer of a span that has none."""

@@ -307,12 +307,12 @@ def compare(
         )
         for chosen, size, repetition in points
     ]
-    measured = _measured(cases, threads, done)
+    found = measured(cases, threads, done)
     return measurement_frame(
         shared
         | {"repetition": repetition, "seed": seed + repetition}
         | figures_of(case, chosen, size, figures)
-        for (chosen, size, repetition), case, figures in zip(points, cases, measured, strict=True)
+        for (chosen, size, repetition), case, figures in zip(points, cases, found, strict=True)
     )
 
 
@@ -375,7 +375,7 @@ def unequal_parts(
     return None
 
 
-def _measured(
+def measured(
     cases: list[_core.Case], threads: int, done: Callable[[int, int], object] | None
 ) -> Iterator[tuple[int, int, int]]:
     """What each case came to, in order."""

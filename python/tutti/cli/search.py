@@ -1,0 +1,276 @@
+"""`tutti search`: which schedule of recursive multiplying is fastest on this machine, of all there are."""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli import options
+from tutti.cli.console import err, out, remark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import polars as pl
+    from rich.table import Table
+
+    from tutti.config import Experiment
+    from tutti.search import Found
+
+
+def search(
+    file: options.ExperimentFile,
+    size: Annotated[
+        str | None,
+        typer.Option("--size", "-s", metavar="SIZE", help="One size, to see the ranking."),
+    ] = None,
+    begin: options.Begin = None,
+    end: options.End = None,
+    datatype: options.Datatype = None,
+    ranks: options.Ranks = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind", "-k", help="factored, split or merged; may be given several times."
+        ),
+    ] = None,
+    platform: options.Platform = None,
+    model: options.Model = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="Rows of a ranking.")] = 10,
+    exhaustive: Annotated[
+        bool, typer.Option("--exhaustive", help="Score every schedule there is.")
+    ] = False,
+    threads: Annotated[
+        int, typer.Option("--threads", min=0, help="Threads to run in; 0 is one per core.")
+    ] = 0,
+    to: options.Out = None,
+) -> None:
+    """Find the fastest schedules of recursive multiplying, and say how sure that is.
+
+    For one size, a ranking of schedules; for several, the size from which on each schedule is the
+    best, between the smallest and the largest. Writes search.parquet and search.csv into the
+    output folder. Options stand in for keys of the file, as in `tutti compare`.
+
+    \b
+    Examples:
+      tutti search experiment.toml --ranks 13 --size 8
+      tutti search experiment.toml --ranks 1000000 --size 8
+      tutti search experiment.toml --ranks 96 -b 8 -e 1MiB
+      tutti search experiment.toml --ranks 48 --size 8 --kind factored --exhaustive --top 40
+    """
+    from tutti.cli.files import folder
+    from tutti.results import write
+
+    overrides = options.Overrides(
+        size=size,
+        begin=begin,
+        end=end,
+        datatype=datatype,
+        ranks=ranks,
+        platform=platform,
+        model=model,
+        out=to,
+    )
+    experiment = overrides.load(file)
+    _check(experiment)
+    folder(experiment.output)
+    kinds = _kinds(kind)
+    if len(experiment.sizes) == 1:
+        frame = _rankings(experiment, kinds, top, exhaustive=exhaustive, threads=threads)
+    else:
+        frame = _thresholds(experiment, kinds)
+    for suffix in ("parquet", "csv"):
+        path = write(frame, experiment.output / f"search.{suffix}")
+        out().print(f"wrote {path}", markup=False)
+
+
+def _check(experiment: Experiment) -> None:
+    """Refuses what recursive multiplying does not perform; says what the search leaves out."""
+    from tutti.conditions import Conditions
+    from tutti.config.mistakes import mistake
+
+    if experiment.collective != "all_reduce":
+        raise mistake(
+            f"the search knows schedules of all_reduce, not of {experiment.collective}",
+            source=experiment.source,
+            key="collective",
+            expected='collective = "all_reduce"',
+        )
+    if experiment.conditions() != Conditions():
+        remark("the search is for undisturbed ranks: noise, skew and speeds are left out")
+
+
+def _kinds(asked: list[str] | None) -> tuple[str, ...]:
+    from tutti.config.mistakes import did_you_mean, mistake
+    from tutti.search import KINDS
+
+    for kind in asked or ():
+        if kind not in KINDS:
+            raise mistake(
+                f"there is no kind of schedule `{kind}`",
+                source="--kind",
+                expected=f"one of {', '.join(KINDS)}",
+                hint=did_you_mean(kind, KINDS),
+            )
+    return tuple(kind for kind in KINDS if not asked or kind in asked)
+
+
+def _rankings(
+    experiment: Experiment, kinds: tuple[str, ...], top: int, *, exhaustive: bool, threads: int
+) -> pl.DataFrame:
+    """The ranking at each rank count, shown and put together."""
+    import polars as pl
+
+    from tutti.search import search as find
+
+    frames = []
+    size = experiment.sizes[0]
+    for ranks in experiment.ranks:
+        with _progress(f"searching {ranks:,} ranks") as moved:
+            found = find(
+                experiment.machine(),
+                ranks=ranks,
+                size=size,
+                datatype=experiment.datatype,
+                kinds=kinds,
+                top=top,
+                exhaustive=exhaustive,
+                threads=threads,
+                done=moved,
+            )
+        _show(experiment, found, top)
+        columns = [pl.lit(ranks).alias("ranks"), pl.lit(size.bytes).alias("size_bytes")]
+        frames.append(found.frame.select(*columns, pl.all()))
+    return pl.concat(frames)
+
+
+def _show(experiment: Experiment, found: Found, top: int) -> None:
+    console = out()
+    console.print(
+        f"[bold]{found.ranks:,}[/] ranks of [bold]{experiment.platform.name}[/], model "
+        f"{experiment.model}, all_reduce of {found.size}:"
+    )
+    console.print(ranking(found.frame.head(top + 2)))
+    console.print(verdict(found), markup=False)
+
+
+def ranking(frame: pl.DataFrame) -> Table:
+    """Schedules by time, as a table."""
+    from rich.table import Table
+
+    from tutti.report.quantity import format_share, format_time
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("schedule", overflow="fold", ratio=1)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("takes", justify="right", no_wrap=True)
+    table.add_column("longer", justify="right", no_wrap=True)
+    table.add_column("known by", no_wrap=True)
+    for row in frame.iter_rows(named=True):
+        longer = row["above_best"]
+        table.add_row(
+            str(row["place"]),
+            row["schedule"].split(":", 1)[1],
+            row["kind"],
+            format_time(row["time_ps"]),
+            "" if row["place"] == 1 else f"{longer + 1:,.0f} x" if longer > 9 else format_share(longer),
+            row["method"],
+        )
+    return table
+
+
+def verdict(found: Found) -> str:
+    """How sure the first place is, in words."""
+    from tutti.report.quantity import format_share, format_time, plural
+
+    looked = f"{plural(found.scored, 'schedule')} scored"
+    if found.exhaustive:
+        return f"{looked}: all there are"
+    if found.proved:
+        return f"{looked}; proved: no schedule is faster"
+    if found.frame["method"][0] == "estimate":
+        return "too large to be run: the order is that of estimates"
+    bound = format_time(found.bound_ps)
+    return f"{looked}; none can be faster than {bound}, {format_share(found.gap)} below the first"
+
+
+def _thresholds(experiment: Experiment, kinds: tuple[str, ...]) -> pl.DataFrame:
+    """From which size on which schedule is the best, at each rank count."""
+    import polars as pl
+
+    from tutti.search import thresholds
+
+    frames = []
+    first, last = experiment.sizes[0], experiment.sizes[-1]
+    for ranks in experiment.ranks:
+        with _progress(f"searching {ranks:,} ranks") as moved:
+            span = max(1, round(100 * math.log2(last.bytes / first.bytes)))
+            frame = thresholds(
+                experiment.machine(),
+                ranks=ranks,
+                begin=first,
+                end=last,
+                datatype=experiment.datatype,
+                kinds=kinds,
+                done=lambda size, span=span, moved=moved: moved(
+                    round(100 * math.log2(size.bytes / first.bytes)), span
+                ),
+            )
+        out().print(
+            f"[bold]{ranks:,}[/] ranks of [bold]{experiment.platform.name}[/], model "
+            f"{experiment.model}: the best schedule by size"
+        )
+        out().print(_sizes(frame))
+        frames.append(frame.select(pl.lit(ranks).alias("ranks"), pl.all()))
+    return pl.concat(frames)
+
+
+def _sizes(frame: pl.DataFrame) -> Table:
+    from rich.table import Table
+
+    from tutti.report.quantity import format_time
+    from tutti.units import Size
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
+    table.add_column("from", justify="right", no_wrap=True)
+    table.add_column("to", justify="right", no_wrap=True)
+    table.add_column("schedule", overflow="fold", ratio=1)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("takes", justify="right", no_wrap=True)
+    table.add_column("to", justify="right", no_wrap=True)
+    for row in frame.iter_rows(named=True):
+        table.add_row(
+            str(Size(bytes=row["from_bytes"])),
+            str(Size(bytes=row["to_bytes"])),
+            row["schedule"].split(":", 1)[1],
+            row["kind"],
+            format_time(row["time_from_ps"]),
+            format_time(row["time_to_ps"]),
+        )
+    return table
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on the terminal; what is to be called with (finished, total)."""
+    from rich import progress
+
+    console = err()
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=None),
+        progress.TimeRemainingColumn(compact=True),
+    )
+    shown = console.is_terminal
+    with progress.Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+        task = bar.add_task(what, total=None)
+
+        def moved(finished: int, total: int) -> None:
+            bar.update(task, completed=finished, total=total)
+
+        yield moved

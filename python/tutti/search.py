@@ -1,0 +1,439 @@
+"""Which schedule of recursive multiplying is fastest on a machine, out of all there are.
+
+Where all ranks are equally far apart, the time of a schedule is known without a run: by its closed form,
+or from one rank of each class of ranks that behave alike. The search then ends with a proof that
+nothing is faster, or with a bound. On a topology the order of stages counts too: the search chooses
+candidates from what each stage costs there, and runs them.
+
+>>> from tutti.platforms import platform
+>>> found = search(platform("cray_xc30"), ranks=13, size="8 B")
+>>> found.schedule.name, found.proved
+('recursive_multiplying:m4g3a3,n4g3a3', True)
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from tutti import _core
+from tutti.errors import AlgorithmError, ConfigError, SimulationError
+from tutti.schedule import Schedule, check_ranks, schedule
+from tutti.simulate import make_case, measured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import polars as pl
+
+    from tutti.platform import Platform
+    from tutti.units import Size
+
+__all__ = ["KINDS", "MOST_SCHEDULES", "Found", "search", "thresholds", "winners"]
+
+KINDS = ("factored", "split", "merged")
+"""What schedules there are: `a3,a2`, `c6m2,a2,a2,e6m2`, `m1g2a3,n1g3a2`."""
+
+MOST_SCHEDULES = 200_000
+"""An exhaustive search of more takes longer than people wait."""
+
+_MESSAGES = 20_000_000
+"""That the search looks at on a flat network: about half a second."""
+_MOST_SIMULATED = 50_000_000
+"""Messages of all candidates that are run on a topology: a few seconds."""
+_NAME = "recursive_multiplying"
+_NEVER = 2**64 - 1
+_Any = TypeVar("_Any")
+
+
+class _Row(NamedTuple):
+    notation: str
+    kind: str
+    time_ps: int
+    method: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    Attributes:
+        platform: the machine.
+        ranks: for how many ranks.
+        size: for which size.
+        frame: a row for each schedule, best first, with the columns of :data:`tutti.results.FOUND`. The best of each
+            kind is always there.
+        bound_ps: what no schedule of the kinds asked for can beat.
+        scored: schedules whose time was found out.
+        exhaustive: whether these were all there are.
+    """
+
+    platform: Platform
+    ranks: int
+    size: Size
+    frame: pl.DataFrame
+    bound_ps: int
+    scored: int
+    exhaustive: bool
+
+    @functools.cached_property
+    def schedule(self) -> Schedule:
+        """The best schedule that was found."""
+        return schedule(self.frame["schedule"][0], ranks=self.ranks)
+
+    @property
+    def time_ps(self) -> int:
+        """How long it takes."""
+        return int(self.frame["time_ps"][0])
+
+    @property
+    def proved(self) -> bool:
+        """Whether no schedule of the kinds asked for is faster."""
+        exact = self.frame["method"][0] != "estimate"
+        return exact and (self.exhaustive or self.time_ps <= self.bound_ps)
+
+    @property
+    def gap(self) -> float:
+        """By which share the best there is could be faster at most: 0 where that is proved."""
+        return 0.0 if self.proved else self.time_ps / self.bound_ps - 1
+
+    def __repr__(self) -> str:
+        sure = "proved" if self.proved else f"at most {self.gap:.2%} from the best"
+        time = _core.format_time(self.time_ps)
+        return f"<Found {self.schedule.name} for {self.ranks} ranks, {self.size}: {time}, {sure}>"
+
+
+def search(
+    platform: Platform,
+    *,
+    ranks: int,
+    size: str | Size,
+    datatype: str = "float32",
+    kinds: Sequence[str] = KINDS,
+    top: int = 10,
+    exhaustive: bool = False,
+    threads: int = 0,
+    done: Callable[[int, int], object] | None = None,
+) -> Found:
+    """Finds the fastest schedules of recursive multiplying for an all_reduce on a machine.
+
+    Args:
+        platform: the machine; its ranks are undisturbed.
+        ranks: how many ranks take part; at least two.
+        size: of one rank's buffer, such as ``"64 KiB"``.
+        datatype: of the elements; the size is a multiple of theirs.
+        kinds: which of :data:`KINDS` to consider.
+        top: how many schedules to keep. Where all ranks are equally far apart, those that differ in the
+            order of their stages only count as one.
+        exhaustive: score every schedule there is, up to :data:`MOST_SCHEDULES` of them, and keep all.
+        threads: how many to run candidates in; 0 is one per core. No result depends on it.
+        done: called with (finished, total) as candidates are run.
+
+    Raises:
+        UnitError: the size cannot be read.
+        AlgorithmError: no such number of ranks, or no such kind.
+        LayoutError: the size does not suit the datatype.
+        ConfigError: more schedules than an exhaustive search can score, or no number to keep.
+        SimulationError: every schedule takes longer than there is time.
+    """
+    from tutti.units import Size
+
+    size = Size.of_any(size)
+    check_ranks(ranks)
+    _check_kinds(kinds)
+    if top < 1:
+        raise ConfigError(f"top = {top} keeps nothing: expected at least 1", kind="invalid")
+    # Refuses sizes and rank counts that do not fit, before anything takes long.
+    make_case(_laid_out("a2", 2), platform, size=size, datatype=datatype)
+    core = _searcher(platform, size)
+    bound = scored = 0
+    if platform.routes is None and exhaustive:
+        all_rows = core.all(ranks, kinds, most=MOST_SCHEDULES)
+        rows = [_Row(*row) for row in _unless_too_many(all_rows, ranks)]
+        bound, scored = rows[0].time_ps if rows else 0, len(rows)
+    elif platform.routes is None:
+        rows, bound, scored = _flat(core, ranks, kinds, top)
+    else:
+        if exhaustive:
+            every = _unless_too_many(_core.schedules_of(ranks, kinds, most=MOST_SCHEDULES), ranks)
+            rows = [_Row(notation, kind, 0, "estimate") for notation, kind in every]
+        else:
+            every_order = core.orders(platform.routes.core, ranks, kinds, keep=max(top, 8))
+            rows = [_Row(*candidate, "estimate") for candidate in every_order]
+            rows = _affordable(rows, ranks)
+        rows = _run(rows, platform, ranks, size, datatype, threads, done)
+        scored = sum(row.method != "estimate" for row in rows)
+        bound = core.best(ranks, kinds, keep=1, messages=_MESSAGES)[1]
+        rows = rows if exhaustive else _top(rows, top)
+    _refuse_none(rows, ranks, kinds)
+    return Found(platform, ranks, size, _frame(rows, bound), bound, scored, exhaustive)
+
+
+def _flat(
+    core: _core.ScheduleSearch, ranks: int, kinds: Sequence[str], top: int
+) -> tuple[list[_Row], int, int]:
+    """The best of all kinds and of each, what nothing can beat, and how many were scored."""
+    found, bound, scored = core.best(ranks, kinds, keep=top, messages=_MESSAGES)
+    rows = [_Row(*row) for row in found]
+    if top > 1:
+        # The proof is quicker for one schedule than for several.
+        first, bound, more = core.best(ranks, kinds, keep=1, messages=_MESSAGES)
+        scored += more
+        rows = _merge(rows, [_Row(*row) for row in first])
+    for kind in kinds:
+        if not any(row.kind == kind for row in rows):
+            of_kind, _, more = core.best(ranks, [kind], keep=1, messages=_MESSAGES // 10)
+            rows = _merge(rows, [_Row(*row) for row in of_kind])
+            scored += more
+    return rows, bound, scored
+
+
+def _merge(rows: list[_Row], more: list[_Row]) -> list[_Row]:
+    """All rows by time, none twice."""
+    known = {row.notation for row in rows}
+    return sorted(
+        rows + [row for row in more if row.notation not in known], key=lambda row: row.time_ps
+    )
+
+
+def _top(rows: list[_Row], top: int) -> list[_Row]:
+    """The first ones, and the best of each kind."""
+    firsts = {row.kind: row for row in reversed(rows)}
+    return [row for place, row in enumerate(rows) if place < top or row in firsts.values()]
+
+
+def _affordable(rows: list[_Row], ranks: int) -> list[_Row]:
+    """As many candidates as can be run; all of them, as estimates, if not even one can."""
+    left, chosen = _MOST_SIMULATED, []
+    for row in rows:
+        left -= ranks * _messages_of(row.notation)
+        if left < 0:
+            break
+        chosen.append(row)
+    return chosen or rows
+
+
+def _messages_of(notation: str) -> int:
+    """About how many messages a rank sends."""
+    stages = notation.split(",")
+    return sum(int(stage.replace("m", "a").rsplit("a", 1)[-1]) for stage in stages)
+
+
+def _run(
+    rows: list[_Row],
+    platform: Platform,
+    ranks: int,
+    size: Size,
+    datatype: str,
+    threads: int,
+    done: Callable[[int, int], object] | None,
+) -> list[_Row]:
+    """The candidates with the times of their runs, best first; as they are if they are too large."""
+    if not rows or ranks * _messages_of(rows[0].notation) > _MOST_SIMULATED:
+        return rows
+    cases = [
+        make_case(_laid_out(row.notation, ranks), platform, size=size, datatype=datatype)
+        for row in rows
+    ]
+    times = (figures[0] for figures in measured(cases, threads, done))
+    run = [
+        row._replace(time_ps=time, method="simulation")
+        for row, time in zip(rows, times, strict=True)
+    ]
+    return sorted(run, key=lambda row: row.time_ps)
+
+
+def _frame(rows: list[_Row], bound: int) -> pl.DataFrame:
+    import polars as pl
+
+    from tutti.results import FOUND
+
+    best = rows[0].time_ps
+    if best == _NEVER:
+        message = "every schedule takes longer than the range of time, 213 days"
+        raise SimulationError(message, kind="time_overflow")
+    columns = {
+        "place": range(1, len(rows) + 1),
+        "schedule": [f"{_NAME}:{row.notation}" for row in rows],
+        "kind": [row.kind for row in rows],
+        "time_ps": [min(row.time_ps, 2**63 - 1) for row in rows],
+        "above_best": [row.time_ps / best - 1 for row in rows],
+        "bound_ps": [bound] * len(rows),
+        "method": [row.method for row in rows],
+    }
+    return pl.DataFrame(columns, schema=FOUND)
+
+
+def _searcher(platform: Platform, size: Size) -> _core.ScheduleSearch:
+    model = platform.model
+    return _core.ScheduleSearch(
+        model.core,
+        size=size.bytes,
+        gamma=model.gamma.core,
+        reduce_overhead_ps=model.reduce_overhead.ps,
+    )
+
+
+def _laid_out(notation: str, ranks: int) -> Schedule:
+    return schedule(f"{_NAME}:{notation}", ranks=ranks)
+
+
+def _check_kinds(kinds: Sequence[str]) -> None:
+    for kind in kinds:
+        if kind not in KINDS:
+            message = f"there is no kind of schedule `{kind}`: expected one of {', '.join(KINDS)}"
+            raise AlgorithmError(message, kind="argument", fields={"name": kind})
+
+
+def _unless_too_many(rows: list[_Any] | None, ranks: int) -> list[_Any]:
+    if rows is None:
+        message = f"{ranks} ranks have more than {MOST_SCHEDULES:,} schedules"
+        hint = "search without exhaustive: that finds the best one, mostly with a proof"
+        raise ConfigError(message, kind="invalid", hint=hint)
+    return rows
+
+
+def _refuse_none(rows: list[_Row], ranks: int, kinds: Sequence[str]) -> None:
+    if not rows:
+        which = " or ".join(kinds) or "no kind of"
+        message = f"{ranks} ranks have no {which} schedule"
+        hint = f"expected one or more of {', '.join(KINDS)}; 5 and more ranks have all of them"
+        raise AlgorithmError(message, kind="argument", hint=hint)
+
+
+def thresholds(
+    platform: Platform,
+    *,
+    ranks: int,
+    begin: str | Size,
+    end: str | Size,
+    datatype: str = "float32",
+    kinds: Sequence[str] = KINDS,
+    done: Callable[[Size], object] | None = None,
+) -> pl.DataFrame:
+    """Which schedule is the best from which size on.
+
+    Where all ranks are equally far apart, thresholds are exact to the element, provided that a schedule
+    that stops being the best does not become it again within the next sizes. On a topology the sizes are
+    `begin` and its doublings, and each of them is searched.
+
+    Args:
+        platform: the machine.
+        ranks: how many ranks take part.
+        begin: the smallest size.
+        end: the largest size.
+        datatype: of the elements; all sizes are multiples of theirs.
+        kinds: which of :data:`KINDS` to consider.
+        done: called with each size up to which it is done.
+
+    Returns:
+        A row for each schedule, from small sizes to large, with the columns of :data:`tutti.results.THRESHOLDS`.
+
+    Raises:
+        UnitError: a size cannot be read.
+        AlgorithmError: no such number of ranks, or no such kind.
+        LayoutError: a size does not suit the datatype.
+        ConfigError: the first size is above the last.
+    """
+    import polars as pl
+
+    from tutti.datatypes import DATATYPES
+    from tutti.results import THRESHOLDS
+    from tutti.units import Size
+
+    first, last = Size.of_any(begin), Size.of_any(end)
+    if first.bytes > last.bytes:
+        raise ConfigError(f"sizes from {first} to {last}: expected them ascending", kind="invalid")
+    for size in (first, last):
+        make_case(_laid_out("a2", 2), platform, size=size, datatype=datatype)
+    ask = functools.partial(search, platform, ranks=ranks, datatype=datatype, kinds=kinds, top=1)
+    if platform.routes is not None:
+        return _joined(_doublings(ask, first, last, done))
+    unit = DATATYPES[datatype]
+    rows = []
+    at = first.bytes
+    while at <= last.bytes:
+        found = ask(size=Size(bytes=at))
+        to = _furthest(platform, ask, found, last.bytes, unit)
+        notation = found.schedule.name.split(":", 1)[1]
+        time, _ = _searcher(platform, Size(bytes=to)).score(notation)
+        rows.append((at, to, found.schedule.name, found.frame["kind"][0], found.time_ps, time))
+        at = to + unit
+        if done is not None:
+            done(Size(bytes=to))
+    return pl.DataFrame(rows, schema=THRESHOLDS, orient="row")
+
+
+def _furthest(
+    platform: Platform, ask: Callable[..., Found], found: Found, last: int, unit: int
+) -> int:
+    """The largest size up to which a schedule stays the best."""
+    from tutti.units import Size
+
+    notation = found.schedule.name.split(":", 1)[1]
+
+    def holds(size: int) -> bool:
+        core = _searcher(platform, Size(bytes=size))
+        return core.score(notation)[0] <= ask(size=Size(bytes=size)).time_ps
+
+    good, step = found.size.bytes, unit
+    while good + step <= last and holds(good + step):
+        good, step = good + step, 2 * step
+    bad = good + step
+    if bad > last:
+        if holds(last):
+            return last
+        bad = last
+    while bad - good > unit:
+        middle = good + (bad - good) // unit // 2 * unit
+        good, bad = (middle, bad) if holds(middle) else (good, middle)
+    return good
+
+
+def _doublings(
+    ask: Callable[..., Found],
+    first: Size,
+    last: Size,
+    done: Callable[[Size], object] | None,
+) -> Iterator[tuple[int, Found]]:
+    from tutti.units import Size
+
+    size = first.bytes
+    while size <= last.bytes:
+        yield size, ask(size=Size(bytes=size))
+        if done is not None:
+            done(Size(bytes=size))
+        size *= 2
+
+
+def _joined(searched: Iterator[tuple[int, Found]]) -> pl.DataFrame:
+    import polars as pl
+
+    from tutti.results import THRESHOLDS
+
+    rows: list[tuple[int, int, str, str, int, int]] = []
+    for size, found in searched:
+        name, kind, time = found.schedule.name, found.frame["kind"][0], found.time_ps
+        if rows and rows[-1][2] == name:
+            rows[-1] = (rows[-1][0], size, name, kind, rows[-1][4], time)
+        else:
+            rows.append((size, size, name, kind, time, time))
+    return pl.DataFrame(rows, schema=THRESHOLDS, orient="row")
+
+
+def winners(platform: Platform, ranks: int, sizes: Sequence[Size]) -> list[str]:
+    """The notations that the search finds best at some sizes, without a run; each once.
+
+    On a topology these are the schedules with the best estimates.
+    """
+    found: dict[str, None] = {}
+    for size in sizes:
+        core = _searcher(platform, size)
+        if platform.routes is None:
+            best = core.best(ranks, KINDS, keep=1, messages=_MESSAGES // 10)[0]
+            found |= {row[0]: None for row in best}
+        else:
+            candidates = core.orders(platform.routes.core, ranks, KINDS, keep=1)
+            found |= {candidate[0]: None for candidate in candidates[:1]}
+    return [f"{_NAME}:{notation}" for notation in found]
