@@ -18,6 +18,7 @@ from tutti.config.mistakes import mistake
 from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule
 from tutti.errors import AlgorithmError, LayoutError, VerificationError
 from tutti.schedule import Schedule, candidates, schedule
+from tutti.search import winners
 from tutti.simulate import Run, figures_of, make_case, simulate, unequal_parts
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def try_plan(experiment: Experiment) -> Tried:
     for ranks in experiment.ranks:
         known: set[str] = set()
         asked = experiment.algorithms
-        named = asked or candidates(experiment.collective, ranks, root=experiment.root)
+        named = asked or _everything(experiment, ranks)
         for notation in named:
             try:
                 case = _case(experiment, notation, ranks)
@@ -213,6 +214,13 @@ def try_plan(experiment: Experiment) -> Tried:
                 cases.append(case)
     misfits = _misfits(experiment, fitting, refusals)
     return Tried(Plan(experiment, tuple(cases), tuple(left_out)), misfits, unequal)
+
+
+def _everything(experiment: Experiment, ranks: int) -> list[str]:
+    """Every algorithm, and for an all_reduce what the search finds best at each size."""
+    collective = experiment.collective
+    named = candidates(collective, ranks, root=experiment.root)
+    return named + winners(experiment.machine(), collective, ranks, experiment.sizes)
 
 
 def _case(experiment: Experiment, notation: str, ranks: int) -> Case:

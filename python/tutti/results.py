@@ -92,8 +92,8 @@ THRESHOLDS: dict[str, type[pl.DataType]] = {
     "time_from_ps": pl.Int64,
     "time_to_ps": pl.Int64,
 }
-"""The columns of thresholds: the first and the last size at which a schedule is the best, and what it
-takes there."""
+"""The columns of thresholds: the first and the last size at which a schedule is the best, and what
+it takes there."""
 
 _NOBODY = 2**32 - 1
 """What the core writes for the peer of a span that has none."""

@@ -1,9 +1,9 @@
 """Which schedule of recursive multiplying is fastest on a machine, out of all there are.
 
-Where all ranks are equally far apart, the time of a schedule is known without a run: by its closed form,
-or from one rank of each class of ranks that behave alike. The search then ends with a proof that
-nothing is faster, or with a bound. On a topology the order of stages counts too: the search chooses
-candidates from what each stage costs there, and runs them.
+Where all ranks are equally far apart, the time of a schedule is known without a run: by its closed
+form, or from one rank of each class of ranks that behave alike. The search then ends with a proof
+that nothing is faster, or with a bound. On a topology the order of stages counts too: the search
+chooses candidates from what each stage costs there, and runs them.
 
 >>> from tutti.platforms import platform
 >>> found = search(platform("cray_xc30"), ranks=13, size="8 B")
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.platform import Platform
+    from tutti.topology import Routes
     from tutti.units import Size
 
 __all__ = ["KINDS", "MOST_SCHEDULES", "Found", "search", "thresholds", "winners"]
@@ -40,9 +41,16 @@ MOST_SCHEDULES = 200_000
 
 _MESSAGES = 20_000_000
 """That the search looks at on a flat network: about half a second."""
+_QUICK = 2_000_000
+"""The same, where the search is only one candidate among others."""
 _MOST_SIMULATED = 50_000_000
-"""Messages of all candidates that are run on a topology: a few seconds."""
+"""Messages that are run on a topology, of all schedules if that is enough for them, else of
+candidates: a few seconds."""
+_MOST_IN_ALL = 2_000_000_000
+"""Messages of all schedules in an exhaustive search on a topology: a few minutes."""
 _NAME = "recursive_multiplying"
+_MOST_RANKS = 2**24
+"""Of a schedule."""
 _NEVER = 2**64 - 1
 _Any = TypeVar("_Any")
 
@@ -62,8 +70,8 @@ class Found:
         platform: the machine.
         ranks: for how many ranks.
         size: for which size.
-        frame: a row for each schedule, best first, with the columns of :data:`tutti.results.FOUND`. The best of each
-            kind is always there.
+        frame: a row for each schedule, best first, with the columns of
+            :data:`tutti.results.FOUND`. The best of each kind is always there.
         bound_ps: what no schedule of the kinds asked for can beat.
         scored: schedules whose time was found out.
         exhaustive: whether these were all there are.
@@ -124,9 +132,10 @@ def search(
         size: of one rank's buffer, such as ``"64 KiB"``.
         datatype: of the elements; the size is a multiple of theirs.
         kinds: which of :data:`KINDS` to consider.
-        top: how many schedules to keep. Where all ranks are equally far apart, those that differ in the
-            order of their stages only count as one.
-        exhaustive: score every schedule there is, up to :data:`MOST_SCHEDULES` of them, and keep all.
+        top: how many schedules to keep. Where all ranks are equally far apart, those that differ in
+            the order of their stages only count as one.
+        exhaustive: score every schedule there is, up to :data:`MOST_SCHEDULES` of them, and keep
+            them all.
         threads: how many to run candidates in; 0 is one per core. No result depends on it.
         done: called with (finished, total) as candidates are run.
 
@@ -147,26 +156,27 @@ def search(
     # Refuses sizes and rank counts that do not fit, before anything takes long.
     make_case(_laid_out("a2", 2), platform, size=size, datatype=datatype)
     core = _searcher(platform, size)
-    bound = scored = 0
     if platform.routes is None and exhaustive:
-        all_rows = core.all(ranks, kinds, most=MOST_SCHEDULES)
-        rows = [_Row(*row) for row in _unless_too_many(all_rows, ranks)]
+        every = _unless_too_many(core.all(ranks, kinds, most=MOST_SCHEDULES), ranks)
+        rows = [_Row(*row) for row in every]
         bound, scored = rows[0].time_ps if rows else 0, len(rows)
     elif platform.routes is None:
         rows, bound, scored = _flat(core, ranks, kinds, top)
     else:
+        all_rows = _all(ranks, kinds, most=_MOST_IN_ALL if exhaustive else _MOST_SIMULATED)
         if exhaustive:
-            every = _unless_too_many(_core.schedules_of(ranks, kinds, most=MOST_SCHEDULES), ranks)
-            rows = [_Row(notation, kind, 0, "estimate") for notation, kind in every]
+            _unless_too_many(all_rows, ranks)
+        rows = all_rows or _candidates(core, platform.routes, ranks, kinds, top)
+        make = functools.partial(make_case, platform=platform, size=size, datatype=datatype)
+        cases = [make(_laid_out(row.notation, ranks)) for row in rows if row.method != "estimate"]
+        rows = _run(rows, cases, threads, done)
+        scored = len(cases)
+        if all_rows:
+            bound = rows[0].time_ps
         else:
-            every_order = core.orders(platform.routes.core, ranks, kinds, keep=max(top, 8))
-            rows = [_Row(*candidate, "estimate") for candidate in every_order]
-            rows = _affordable(rows, ranks)
-        rows = _run(rows, platform, ranks, size, datatype, threads, done)
-        scored = sum(row.method != "estimate" for row in rows)
-        bound = core.best(ranks, kinds, keep=1, messages=_MESSAGES)[1]
+            bound = core.best(ranks, kinds, keep=1, messages=_MESSAGES)[1]
         rows = rows if exhaustive else _top(rows, top)
-    _refuse_none(rows, ranks, kinds)
+    _refuse_no_result(rows, ranks, kinds)
     return Found(platform, ranks, size, _frame(rows, bound), bound, scored, exhaustive)
 
 
@@ -183,7 +193,7 @@ def _flat(
         rows = _merge(rows, [_Row(*row) for row in first])
     for kind in kinds:
         if not any(row.kind == kind for row in rows):
-            of_kind, _, more = core.best(ranks, [kind], keep=1, messages=_MESSAGES // 10)
+            of_kind, _, more = core.best(ranks, [kind], keep=1, messages=_QUICK)
             rows = _merge(rows, [_Row(*row) for row in of_kind])
             scored += more
     return rows, bound, scored
@@ -203,15 +213,24 @@ def _top(rows: list[_Row], top: int) -> list[_Row]:
     return [row for place, row in enumerate(rows) if place < top or row in firsts.values()]
 
 
-def _affordable(rows: list[_Row], ranks: int) -> list[_Row]:
-    """As many candidates as can be run; all of them, as estimates, if not even one can."""
-    left, chosen = _MOST_SIMULATED, []
-    for row in rows:
-        left -= ranks * _messages_of(row.notation)
-        if left < 0:
-            break
-        chosen.append(row)
-    return chosen or rows
+def _all(ranks: int, kinds: Sequence[str], *, most: int) -> list[_Row] | None:
+    """Every schedule, to be run; None if that takes more than so many messages."""
+    every = _core.schedules_of(ranks, kinds, most=MOST_SCHEDULES)
+    if every is None or ranks * sum(_messages_of(notation) for notation, _ in every) > most:
+        return None
+    return [_Row(notation, kind, 0, "simulation") for notation, kind in every]
+
+
+def _candidates(
+    core: _core.ScheduleSearch, routes: Routes, ranks: int, kinds: Sequence[str], top: int
+) -> list[_Row]:
+    """What is likely to be good on a topology; as much of it as can be run is to be run."""
+    rows, left = [], _MOST_SIMULATED
+    for notation, kind, estimate in core.orders(routes.core, ranks, kinds, keep=max(top, 16)):
+        left -= ranks * _messages_of(notation)
+        rows.append(_Row(notation, kind, estimate, "simulation" if left >= 0 else "estimate"))
+    affordable = [row for row in rows if row.method == "simulation"]
+    return affordable or rows
 
 
 def _messages_of(notation: str) -> int:
@@ -222,25 +241,15 @@ def _messages_of(notation: str) -> int:
 
 def _run(
     rows: list[_Row],
-    platform: Platform,
-    ranks: int,
-    size: Size,
-    datatype: str,
+    cases: list[_core.Case],
     threads: int,
     done: Callable[[int, int], object] | None,
 ) -> list[_Row]:
-    """The candidates with the times of their runs, best first; as they are if they are too large."""
-    if not rows or ranks * _messages_of(rows[0].notation) > _MOST_SIMULATED:
+    """The schedules with the times of their runs, best first; as they are if none is to be run."""
+    if not cases:
         return rows
-    cases = [
-        make_case(_laid_out(row.notation, ranks), platform, size=size, datatype=datatype)
-        for row in rows
-    ]
     times = (figures[0] for figures in measured(cases, threads, done))
-    run = [
-        row._replace(time_ps=time, method="simulation")
-        for row, time in zip(rows, times, strict=True)
-    ]
+    run = [row._replace(time_ps=time) for row, time in zip(rows, times, strict=True)]
     return sorted(run, key=lambda row: row.time_ps)
 
 
@@ -250,9 +259,6 @@ def _frame(rows: list[_Row], bound: int) -> pl.DataFrame:
     from tutti.results import FOUND
 
     best = rows[0].time_ps
-    if best == _NEVER:
-        message = "every schedule takes longer than the range of time, 213 days"
-        raise SimulationError(message, kind="time_overflow")
     columns = {
         "place": range(1, len(rows) + 1),
         "schedule": [f"{_NAME}:{row.notation}" for row in rows],
@@ -288,16 +294,18 @@ def _check_kinds(kinds: Sequence[str]) -> None:
 
 def _unless_too_many(rows: list[_Any] | None, ranks: int) -> list[_Any]:
     if rows is None:
-        message = f"{ranks} ranks have more than {MOST_SCHEDULES:,} schedules"
-        hint = "search without exhaustive: that finds the best one, mostly with a proof"
+        message = f"{ranks} ranks have more schedules than can be scored one by one"
+        hint = "search without exhaustive: that looks where the best ones can be"
         raise ConfigError(message, kind="invalid", hint=hint)
     return rows
 
 
-def _refuse_none(rows: list[_Row], ranks: int, kinds: Sequence[str]) -> None:
+def _refuse_no_result(rows: list[_Row], ranks: int, kinds: Sequence[str]) -> None:
+    if kinds and (ranks > 4 or "factored" in kinds) and (not rows or rows[0].time_ps == _NEVER):
+        message = "every schedule takes longer than the range of time, 213 days"
+        raise SimulationError(message, kind="time_overflow")
     if not rows:
-        which = " or ".join(kinds) or "no kind of"
-        message = f"{ranks} ranks have no {which} schedule"
+        message = f"{ranks} ranks have no {' or '.join(kinds)} schedule"
         hint = f"expected one or more of {', '.join(KINDS)}; 5 and more ranks have all of them"
         raise AlgorithmError(message, kind="argument", hint=hint)
 
@@ -314,9 +322,9 @@ def thresholds(
 ) -> pl.DataFrame:
     """Which schedule is the best from which size on.
 
-    Where all ranks are equally far apart, thresholds are exact to the element, provided that a schedule
-    that stops being the best does not become it again within the next sizes. On a topology the sizes are
-    `begin` and its doublings, and each of them is searched.
+    Where all ranks are equally far apart, thresholds are exact to the element, provided that a
+    schedule that stops being the best does not become it again within the next sizes. On a topology
+    the sizes are `begin` and its doublings, and each of them is searched.
 
     Args:
         platform: the machine.
@@ -328,7 +336,8 @@ def thresholds(
         done: called with each size up to which it is done.
 
     Returns:
-        A row for each schedule, from small sizes to large, with the columns of :data:`tutti.results.THRESHOLDS`.
+        A row for each schedule, from small sizes to large, with the columns of
+        :data:`tutti.results.THRESHOLDS`.
 
     Raises:
         UnitError: a size cannot be read.
@@ -422,18 +431,20 @@ def _joined(searched: Iterator[tuple[int, Found]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=THRESHOLDS, orient="row")
 
 
-def winners(platform: Platform, ranks: int, sizes: Sequence[Size]) -> list[str]:
-    """The notations that the search finds best at some sizes, without a run; each once.
+def winners(platform: Platform, collective: str, ranks: int, sizes: Sequence[Size]) -> list[str]:
+    """The notations that a quick search finds best at some sizes, each once: nothing is run for it.
 
-    On a topology these are the schedules with the best estimates.
+    On a topology these are the schedules with the best estimates. None but of an all_reduce.
     """
+    if collective != "all_reduce" or not 2 <= ranks <= _MOST_RANKS:
+        return []
     found: dict[str, None] = {}
     for size in sizes:
         core = _searcher(platform, size)
         if platform.routes is None:
-            best = core.best(ranks, KINDS, keep=1, messages=_MESSAGES // 10)[0]
+            best = core.best(ranks, KINDS, keep=1, messages=_QUICK)[0]
             found |= {row[0]: None for row in best}
         else:
-            candidates = core.orders(platform.routes.core, ranks, KINDS, keep=1)
-            found |= {candidate[0]: None for candidate in candidates[:1]}
+            every_order = core.orders(platform.routes.core, ranks, KINDS, keep=1)
+            found |= {order[0]: None for order in every_order[:1]}
     return [f"{_NAME}:{notation}" for notation in found]

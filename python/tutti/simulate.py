@@ -274,9 +274,11 @@ def compare(
     from tutti.units import Size
 
     payloads = [Size.of_any(size) for size in sizes]
-    laid_out = _schedules(collective, ranks, algorithms, root)
     if algorithms is None:
+        laid_out = _every_schedule(collective, ranks, root, platform, payloads)
         laid_out = _divisible(laid_out, platform, payloads, datatype)
+    else:
+        laid_out = _schedules(collective, ranks, algorithms, root)
     asked = {
         "platform": platform.model_dump(mode="json"),
         "collective": collective,
@@ -316,17 +318,25 @@ def compare(
     )
 
 
+def _every_schedule(
+    collective: str, ranks: Sequence[int], root: int, platform: Platform, sizes: Sequence[Size]
+) -> list[Schedule]:
+    """The schedules of all algorithms that claim a rank count, each once, and the search's best."""
+    from tutti.search import winners
+
+    every: dict[tuple[int, str], Schedule] = {}
+    for count in ranks:
+        named = candidates(collective, count, root=root)
+        for notation in named + winners(platform, collective, count, sizes):
+            made = schedule(notation, collective=collective, ranks=count, root=root)
+            every.setdefault((count, made.name), made)
+    return list(every.values())
+
+
 def _schedules(
-    collective: str, ranks: Sequence[int], algorithms: Sequence[str] | None, root: int
+    collective: str, ranks: Sequence[int], algorithms: Sequence[str], root: int
 ) -> list[Schedule]:
     """The schedules that fit, by rank count, then in the order of the algorithms."""
-    if algorithms is None:
-        every: dict[tuple[int, str], Schedule] = {}
-        for count in ranks:
-            for notation in candidates(collective, count, root=root):
-                made = schedule(notation, collective=collective, ranks=count, root=root)
-                every.setdefault((count, made.name), made)
-        return list(every.values())
     found: list[Schedule] = []
     refused: dict[str, AlgorithmError] = {}
     for count, notation in itertools.product(ranks, algorithms):

@@ -65,7 +65,9 @@ def _options(
 
 
 app.command("compare", short_help="Which algorithm is fastest where, and why.")(compare.compare)
-app.command("search", short_help="The fastest schedule of all, and how sure that is.")(search.search)
+app.command("search", short_help="The fastest schedule of all, and how sure that is.")(
+    search.search
+)
 app.command("run", short_help="Run one schedule, with its timeline.")(run.run)
 app.command("sweep", short_help="An experiment many times over; resumed if killed.")(sweep.sweep)
 app.add_typer(schedule.app, name="schedule")

@@ -1,10 +1,9 @@
-"""`tutti search`: which schedule of recursive multiplying is fastest on this machine, of all there are."""
+"""`tutti search`: which schedule of recursive multiplying is fastest on this machine."""
 
 from __future__ import annotations
 
 import math
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from tutti.config import Experiment
     from tutti.search import Found
+    from tutti.units import Size
 
 
 def search(
@@ -34,9 +34,7 @@ def search(
     ranks: options.Ranks = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(
-            "--kind", "-k", help="factored, split or merged; may be given several times."
-        ),
+        typer.Option("--kind", "-k", help="factored, split or merged; may be given several times."),
     ] = None,
     platform: options.Platform = None,
     model: options.Model = None,
@@ -162,7 +160,7 @@ def ranking(frame: pl.DataFrame) -> Table:
     """Schedules by time, as a table."""
     from rich.table import Table
 
-    from tutti.report.quantity import format_share, format_time
+    from tutti.report.quantity import format_time
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("", justify="right", no_wrap=True)
@@ -172,16 +170,21 @@ def ranking(frame: pl.DataFrame) -> Table:
     table.add_column("longer", justify="right", no_wrap=True)
     table.add_column("known by", no_wrap=True)
     for row in frame.iter_rows(named=True):
-        longer = row["above_best"]
         table.add_row(
             str(row["place"]),
             row["schedule"].split(":", 1)[1],
             row["kind"],
             format_time(row["time_ps"]),
-            "" if row["place"] == 1 else f"{longer + 1:,.0f} x" if longer > 9 else format_share(longer),
+            "" if row["place"] == 1 else _longer(row["above_best"]),
             row["method"],
         )
     return table
+
+
+def _longer(share: float) -> str:
+    from tutti.report.quantity import format_share
+
+    return f"{share + 1:,.0f} x" if share > 9 else format_share(share)
 
 
 def verdict(found: Found) -> str:
@@ -195,8 +198,8 @@ def verdict(found: Found) -> str:
         return f"{looked}; proved: no schedule is faster"
     if found.frame["method"][0] == "estimate":
         return "too large to be run: the order is that of estimates"
-    bound = format_time(found.bound_ps)
-    return f"{looked}; none can be faster than {bound}, {format_share(found.gap)} below the first"
+    bound, gap = format_time(found.bound_ps), format_share(found.gap)
+    return f"{looked}; none can take less than {bound}, and the first takes {gap} longer than that"
 
 
 def _thresholds(experiment: Experiment, kinds: tuple[str, ...]) -> pl.DataFrame:
@@ -209,7 +212,6 @@ def _thresholds(experiment: Experiment, kinds: tuple[str, ...]) -> pl.DataFrame:
     first, last = experiment.sizes[0], experiment.sizes[-1]
     for ranks in experiment.ranks:
         with _progress(f"searching {ranks:,} ranks") as moved:
-            span = max(1, round(100 * math.log2(last.bytes / first.bytes)))
             frame = thresholds(
                 experiment.machine(),
                 ranks=ranks,
@@ -217,9 +219,7 @@ def _thresholds(experiment: Experiment, kinds: tuple[str, ...]) -> pl.DataFrame:
                 end=last,
                 datatype=experiment.datatype,
                 kinds=kinds,
-                done=lambda size, span=span, moved=moved: moved(
-                    round(100 * math.log2(size.bytes / first.bytes)), span
-                ),
+                done=_by_doublings(first, last, moved),
             )
         out().print(
             f"[bold]{ranks:,}[/] ranks of [bold]{experiment.platform.name}[/], model "
@@ -228,6 +228,18 @@ def _thresholds(experiment: Experiment, kinds: tuple[str, ...]) -> pl.DataFrame:
         out().print(_sizes(frame))
         frames.append(frame.select(pl.lit(ranks).alias("ranks"), pl.all()))
     return pl.concat(frames)
+
+
+def _by_doublings(
+    first: Size, last: Size, moved: Callable[[int, int], None]
+) -> Callable[[Size], None]:
+    """Progress in doublings of the size."""
+
+    def done(size: Size) -> None:
+        doublings = math.log2(size.bytes / first.bytes), math.log2(last.bytes / first.bytes)
+        moved(round(100 * doublings[0]), max(1, round(100 * doublings[1])))
+
+    return done
 
 
 def _sizes(frame: pl.DataFrame) -> Table:

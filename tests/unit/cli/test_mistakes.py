@@ -164,10 +164,31 @@ def test_usage_mistakes_have_the_same_code(tmp_path: Path) -> None:
         (["schedule", "show", "none.schedule"], "there is no such file"),
         (["plot", "none.parquet"], "there is no such file"),
         (["paper", "none"], "there is no paper `none`"),
+        (["search", "none.toml"], "there is no such file"),
     ],
 )
 def test_other_verbs_refuse_likewise(arguments: list[str], said: str, tmp_path: Path) -> None:
     refused(tutti(*arguments, cwd=tmp_path), said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--kind", "merge"], "did you mean `merged`?"),
+        (["--ranks", "1", "--size", "8"], "greater than or equal to 2"),
+        (["--ranks", "4", "--size", "8", "--kind", "merged"], "4 ranks have no merged schedule"),
+        (["--ranks", "1048576", "--size", "8", "--exhaustive"], "search without exhaustive"),
+        (["--size", "12"], "8"),
+    ],
+)
+def test_a_search_for_what_there_is_not(arguments: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(GOOD)
+    refused(tutti("search", "e.toml", *arguments, cwd=tmp_path), said)
+
+
+def test_a_search_for_another_collective(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(changed("collective", '"all_gather"'))
+    refused(tutti("search", "e.toml", cwd=tmp_path), 'collective = "all_reduce"')
 
 
 def test_results_that_are_none(tmp_path: Path) -> None:

@@ -148,6 +148,33 @@ def test_every_verb_has_examples(here: Path) -> None:
         assert "Examples:\n    tutti " in run(*verb, "--help")
 
 
+def test_search_ranks_schedules_of_one_size(here: Path) -> None:
+    said = run("search", "e.toml", "--ranks", "13,8", "--size", "8", "--top", "3")
+    assert "m4g3a3,n4g3a3" in said
+    assert said.count("proved: no schedule is faster") == 2
+    assert all(len(line) <= 80 for line in said.splitlines())
+    frame = pl.read_parquet(here / "results" / "search.parquet")
+    assert frame["ranks"].unique().to_list() == [8, 13]
+    assert frame.filter(pl.col("ranks") == 13)["kind"].n_unique() == 3
+    assert (here / "results" / "search.csv").stat().st_size > 0
+
+
+def test_search_says_from_which_size_on(here: Path) -> None:
+    said = run("search", "e.toml", "--ranks", "24", "--kind", "factored")
+    frame = pl.read_parquet(here / "results" / "search.parquet")
+    assert frame.height > 1
+    assert frame["from_bytes"][0] == 8
+    assert frame["to_bytes"][-1] == 1 << 20
+    for name in frame["schedule"]:
+        assert name.removeprefix("recursive_multiplying:") in said
+
+
+def test_search_looks_at_everything_if_told_to(here: Path) -> None:
+    assert here.exists()
+    said = run("search", "e.toml", "--ranks", "8", "-s", "8", "-k", "factored", "--exhaustive")
+    assert "4 schedules scored: all there are" in said
+
+
 def test_version(here: Path) -> None:
     assert here.exists()
     assert run("--version").startswith("tutti 0.")

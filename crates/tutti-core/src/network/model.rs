@@ -132,6 +132,34 @@ impl Model {
         }
     }
 
+    /// The same network with so much more latency: every message arrives so much later, and its sender is
+    /// none the busier. A postal model, which has no such thing, stays as it is.
+    #[must_use]
+    pub fn with_more_latency(&self, more: Time) -> Model {
+        let changed = match self {
+            Model::Postal(_) => None,
+            Model::PipeliningPostal(m) => {
+                let alpha_p = m.alpha_p() + more;
+                PipeliningPostal::new(alpha_p, m.alpha_r(), m.beta())
+                    .ok()
+                    .map(Model::PipeliningPostal)
+            }
+            Model::LogP(m) => {
+                let m = m.as_loggp();
+                LogP::new(m.latency() + more, m.overhead(), m.gap()).ok().map(Model::LogP)
+            }
+            Model::LoP(m) => Some(Model::LoP(LoP { latency: m.latency + more, ..*m })),
+            Model::LogfP(m) => LogfP::new(m.latency() + more, m.overhead(), m.gap(), m.free())
+                .ok()
+                .map(Model::LogfP),
+            Model::LogGP(m) => {
+                let latency = m.latency() + more;
+                LogGP::new(latency, m.overhead(), m.gap(), m.gap_per_byte()).ok().map(Model::LogGP)
+            }
+        };
+        changed.unwrap_or(*self)
+    }
+
     /// What is unusual about its parameters, though valid: a hint for whoever wrote them.
     #[must_use]
     pub fn remark(&self) -> Option<String> {

@@ -3,8 +3,8 @@
 //! There a stage of base B costs what it costs because of where its groups lie, and that follows from the
 //! product M of the bases before it: members are M ranks apart. So stage costs c(M, B) sit on the edges of
 //! the lattice of divisors, M to M B, and the cheapest factored schedules, orders included, are its shortest
-//! paths from 1 to N. A split or merged schedule takes its bases from the [`best`] of the flat network; all
-//! orders of them are compared.
+//! paths from 1 to N. A split or merged schedule takes its bases from the [`best`] of flat networks with the least, the
+//! mean and the most latency that there is between ranks; all orders of them are compared.
 //!
 //! c(M, B) is the time of the stage on the network model, with the distances, for the slowest rank of those
 //! that are watched, if all begin together: all ranks up to [`WATCHED`], and so many, evenly spread,
@@ -26,6 +26,10 @@ use crate::units::Time;
 
 /// Ranks whose time is looked at in every stage.
 const WATCHED: u32 = 512;
+/// Ranks between which distances are looked at to know what is usual.
+const MEASURED: u32 = 64;
+/// Messages that a search on a flat network may look at.
+const LIKELY: u64 = 2_000_000;
 /// Orders of one product that are compared.
 const ORDERS: usize = 5_000;
 /// Orders of one product of a split or merged schedule that are kept.
@@ -50,12 +54,16 @@ pub fn orders(
     kinds: &[Kind],
     keep: usize,
 ) -> Vec<Candidate> {
+    let effort = Effort { keep, messages: LIKELY };
+    let likely = nearby(flat, distance, ranks).into_iter().flat_map(|flat| {
+        kinds.iter().flat_map(move |kind| best(&flat, ranks, &[*kind], effort).found)
+    });
+    let mut likely: Vec<Notation> = likely.map(|scored| scored.notation).collect();
+    likely.sort_unstable();
+    likely.dedup();
     let mut found = Vec::new();
-    for kind in kinds {
-        let effort = Effort { keep, ..Effort::default() };
-        for likely in best(flat, ranks, &[*kind], effort).found {
-            reordered(flat, distance, &likely.notation, &mut found);
-        }
+    for notation in likely {
+        reordered(flat, distance, &notation, &mut found);
     }
     if kinds.contains(&Kind::Factored) {
         let under = found.iter().map(|candidate: &Candidate| candidate.estimate).min();
@@ -67,6 +75,30 @@ pub fn orders(
     });
     found.dedup();
     found
+}
+
+/// Flat networks that have something of this one: its least, its mean and its most latency.
+fn nearby(flat: &Flat, distance: &dyn Distance, ranks: u32) -> Vec<Flat> {
+    let count = ranks.min(MEASURED);
+    let place = |index: u32| RankId(spread(index, count, ranks));
+    let (mut least, mut most, mut sum, mut pairs) = (Time::MAX, Time::ZERO, Time::ZERO, 0);
+    for (one, other) in (0..count).flat_map(|one| (0..count).map(move |other| (one, other))) {
+        if one != other {
+            let extra = distance.extra(place(one), place(other), flat.bytes);
+            (least, most, sum, pairs) = (least.min(extra), most.max(extra), sum + extra, pairs + 1);
+        }
+    }
+    let mean = Time::from_ps(sum.ps() / pairs.max(1));
+    let mut all = vec![least, mean, most];
+    all.dedup();
+    let shifted = |more| Flat { model: flat.model.with_more_latency(more), ..*flat };
+    all.into_iter().map(shifted).collect()
+}
+
+/// The `index`-th of `count` numbers spread evenly below `all`.
+fn spread(index: u32, count: u32, all: u32) -> u32 {
+    let product = u64::from(index) * u64::from(all) / u64::from(count);
+    u32::try_from(product).expect("it is below the number of ranks")
 }
 
 /// The cheapest factored schedules: shortest paths over the divisors, without bases that alone take as
@@ -210,12 +242,8 @@ impl<'a> Costs<'a> {
             clock = message.free;
         }
         let watched = self.inner.min(WATCHED);
-        let spread = |index: u32| {
-            let product = u64::from(index) * u64::from(self.inner) / u64::from(watched);
-            u32::try_from(product).expect("it is below the number of ranks")
-        };
         let mut slowest = Time::ZERO;
-        for w in (0..watched).map(spread) {
+        for w in (0..watched).map(|index| spread(index, watched, self.inner)) {
             slowest = slowest.max(self.receive(w, (mask, base), &sent, (clock, port)));
         }
         let time = slowest + self.flat.costs.reduce(base, self.flat.bytes);
