@@ -46,8 +46,8 @@ _QUICK = 2_000_000
 _MOST_SIMULATED = 50_000_000
 """Messages that are run on a topology, of all schedules if that is enough for them, else of
 candidates: a few seconds."""
-_MOST_IN_ALL = 2_000_000_000
-"""Messages of all schedules in an exhaustive search on a topology: a few minutes."""
+_EXHAUSTIVE = 40
+"""How many times as many of all schedules, if that is asked for: a few minutes."""
 _NAME = "recursive_multiplying"
 _MOST_RANKS = 2**24
 """Of a schedule."""
@@ -163,10 +163,11 @@ def search(
     elif platform.routes is None:
         rows, bound, scored = _flat(core, ranks, kinds, top)
     else:
-        all_rows = _all(ranks, kinds, most=_MOST_IN_ALL if exhaustive else _MOST_SIMULATED)
+        most = _MOST_SIMULATED // _weight(platform, size)
+        all_rows = _all(ranks, kinds, most=_EXHAUSTIVE * most if exhaustive else most)
         if exhaustive:
             _unless_too_many(all_rows, ranks)
-        rows = all_rows or _candidates(core, platform.routes, ranks, kinds, top)
+        rows = all_rows or _candidates(core, platform.routes, ranks, kinds, top=top, most=most)
         make = functools.partial(make_case, platform=platform, size=size, datatype=datatype)
         cases = [make(_laid_out(row.notation, ranks)) for row in rows if row.method != "estimate"]
         rows = _run(rows, cases, threads, done)
@@ -221,11 +222,24 @@ def _all(ranks: int, kinds: Sequence[str], *, most: int) -> list[_Row] | None:
     return [_Row(notation, kind, 0, "simulation") for notation, kind in every]
 
 
+def _weight(platform: Platform, size: Size) -> int:
+    """How many messages without packets a message on this machine costs as much as to run."""
+    if platform.packets is None:
+        return 1
+    return 10 * max(1, size.bytes // platform.packets.size.bytes)
+
+
 def _candidates(
-    core: _core.ScheduleSearch, routes: Routes, ranks: int, kinds: Sequence[str], top: int
+    core: _core.ScheduleSearch,
+    routes: Routes,
+    ranks: int,
+    kinds: Sequence[str],
+    *,
+    top: int,
+    most: int,
 ) -> list[_Row]:
     """What is likely to be good on a topology; as much of it as can be run is to be run."""
-    rows, left = [], _MOST_SIMULATED
+    rows, left = [], most
     for notation, kind, estimate in core.orders(routes.core, ranks, kinds, keep=max(top, 16)):
         left -= ranks * _messages_of(notation)
         rows.append(_Row(notation, kind, estimate, "simulation" if left >= 0 else "estimate"))

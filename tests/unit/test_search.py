@@ -10,6 +10,7 @@ import pytest
 import tutti
 from tutti import LogGP, PipeliningPostal, Platform, Topology
 from tutti.errors import AlgorithmError, ConfigError, LayoutError, SimulationError, TopologyError
+from tutti.platform import Packets
 from tutti.results import FOUND, THRESHOLDS
 from tutti.search import KINDS
 
@@ -103,6 +104,26 @@ def test_on_a_large_topology_candidates_are_run() -> None:
     assert found.time_ps == simulated(platform, found.schedule.name, 512, "8 B")
     unaware = tutti.search(FLAT.model_copy(update={"model": platform.model}), ranks=512, size="8 B")
     assert found.time_ps < simulated(platform, unaware.schedule.name, 512, "8 B")
+
+
+def test_where_packets_queue_the_order_counts_most() -> None:
+    local, far = {"rate": "50 GB/s", "latency": "100 ns"}, {"rate": "10 GB/s", "latency": "500 ns"}
+    topology = Topology.build("dragonfly:p=2,a=4,h=2", links=[local, local, far])
+    platform = Platform(
+        name="fly",
+        model=PipeliningPostal(alpha_p="1 us", alpha_r="250 ns", beta="0.02 ns/B"),
+        routes=topology.routes("minimal"),
+        packets=Packets(size="4 KiB"),
+    )
+    every = tutti.search(
+        platform, ranks=32, size="64 KiB", kinds=["factored"], exhaustive=True
+    ).frame
+    same = every.filter(pl.col("schedule").str.count_matches("a2") == 3)["time_ps"]
+    assert same.len() == 4  # a2,a2,a2 and a4 in all their orders
+    assert max(same) > 1.5 * min(same)
+    found = tutti.search(platform, ranks=32, size="64 KiB", kinds=["factored"], top=2)
+    assert found.time_ps == every["time_ps"][0]
+    assert found.time_ps == simulated(platform, found.schedule.name, 32, "64 KiB")
 
 
 def test_results_do_not_depend_on_threads() -> None:
