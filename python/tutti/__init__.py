@@ -18,25 +18,54 @@ from tutti.simulate import Run, compare, simulate
 from tutti.sweep import sweep
 
 if TYPE_CHECKING:
-    from tutti.conditions import Conditions, Exponential, Fixed, Noise, Recorded, Uniform
+    from tutti.conditions import (
+        Background,
+        Conditions,
+        Exponential,
+        Fixed,
+        Flow,
+        Lognormal,
+        Mixture,
+        Noise,
+        Normal,
+        Pareto,
+        Part,
+        Periodic,
+        PerRank,
+        Poisson,
+        Recorded,
+        Trace,
+        Uniform,
+    )
     from tutti.platform import LogfP, LogGP, LogP, LoP, Packets, PipeliningPostal, Platform, Postal
+    from tutti.results import summary
     from tutti.topology import Topology
     from tutti.units import Length, Size, Time, TimePerByte
 
 __all__ = [
+    "Background",
     "Conditions",
     "Exponential",
     "Fixed",
     "Found",
+    "Flow",
     "Length",
     "LoP",
     "LogGP",
     "LogP",
     "LogfP",
+    "Lognormal",
+    "Mixture",
     "Noise",
+    "Normal",
     "Packets",
+    "Pareto",
+    "Part",
+    "PerRank",
+    "Periodic",
     "PipeliningPostal",
     "Platform",
+    "Poisson",
     "Postal",
     "Recorded",
     "Run",
@@ -46,6 +75,7 @@ __all__ = [
     "Time",
     "TimePerByte",
     "Topology",
+    "Trace",
     "Uniform",
     "__version__",
     "algorithms",
@@ -54,21 +84,32 @@ __all__ = [
     "schedule",
     "search",
     "simulate",
+    "summary",
     "sweep",
     "thresholds",
 ]
 
 _LAZY = {
+    "Background": "conditions",
     "Conditions": "conditions",
     "Exponential": "conditions",
     "Fixed": "conditions",
+    "Flow": "conditions",
     "Length": "units",
     "LoP": "platform",
     "LogGP": "platform",
     "LogP": "platform",
     "LogfP": "platform",
+    "Lognormal": "conditions",
+    "Mixture": "conditions",
     "Noise": "conditions",
+    "Normal": "conditions",
     "Packets": "platform",
+    "Pareto": "conditions",
+    "Part": "conditions",
+    "PerRank": "conditions",
+    "Periodic": "conditions",
+    "Poisson": "conditions",
     "PipeliningPostal": "platform",
     "Platform": "platform",
     "Postal": "platform",
@@ -77,7 +118,9 @@ _LAZY = {
     "Time": "units",
     "TimePerByte": "units",
     "Topology": "topology",
+    "Trace": "conditions",
     "Uniform": "conditions",
+    "summary": "results",
 }
 """Where the names live whose modules take long to load."""
 

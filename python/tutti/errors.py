@@ -196,6 +196,10 @@ class ScheduleError(TuttiError, ValueError):
             "one line without leading or trailing blanks",
         ),
         "wrong_root": Kind("The root is not one of the ranks.", "ranks count from 0"),
+        "not_repeated": Kind(
+            "A schedule that cannot be run several times in a row.",
+            "at least once, and with its result in the data slot",
+        ),
         "no_such_chunks": Kind(
             "Chunks that are neither one number nor a run.",
             "chunk=2 is one chunk, chunks=(0, 4) the run 0, 1, 2, 3",
@@ -254,8 +258,28 @@ class NoiseError(TuttiError, ValueError):
         "unknown": Kind("No distribution has that name."),
         "arguments": Kind("Too few or too many times."),
         "value": Kind("An argument is no time.", "write a number and a unit"),
+        "number": Kind("An argument is no number, or one out of its range."),
         "inverted": Kind("The bounds are the wrong way round.", "give the lower one first"),
         "no_samples": Kind("A recorded distribution without samples.", "give at least one"),
+        "no_parts": Kind("A mixture of nothing.", "give at least one part"),
+        "no_time_to_work": Kind(
+            "Detours take all of a processor's time.", "make them shorter, or their period longer"
+        ),
+        "outside_cycle": Kind(
+            "A detour starts after the end of its cycle.", "make the cycle longer"
+        ),
+        "too_few_arrivals": Kind(
+            "Arrivals were recorded for fewer ranks than take part.", "run on fewer ranks"
+        ),
+        "load": Kind(
+            "Traffic of others that takes all of a link, or less than nothing.",
+            "a load is a share of the rate, such as 0.3",
+        ),
+        "loads": Kind(
+            "Neither one load for all links nor one for each kind.",
+            "kinds of links differ in rate, latency or length; they are counted fastest first",
+        ),
+        "no_links": Kind("A load on a machine without links.", "give the platform a `[topology]`"),
         "speed": Kind(
             "A speed that is zero, negative or no number.", "1 is nominal, 0.5 half as fast"
         ),

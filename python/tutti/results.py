@@ -36,6 +36,7 @@ __all__ = [
     "measurement_frame",
     "messages_frame",
     "rank_frame",
+    "summary",
     "timeline_frame",
     "write",
 ]
@@ -106,6 +107,34 @@ def measurement_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """
     origin = {"commit": commit(), "version": _core.__version__}
     return pl.DataFrame([origin | dict(row) for row in rows], schema=MEASUREMENTS, orient="row")
+
+
+def summary(measurements: pl.DataFrame) -> pl.DataFrame:
+    """What the repetitions of each measurement come to: least, quartiles, median and most.
+
+    Args:
+        measurements: a frame of `tutti.compare`, or one with a column ``time_ps``; columns beside
+            those that tell repetitions apart say which rows belong together.
+
+    Returns:
+        A row for each measurement, in order of their first rows: its columns, repetitions,
+        least_ps, lower_quartile_ps, median_ps, upper_quartile_ps and most_ps. Each time is one that
+        was measured: of two in the middle, the median is the shorter.
+
+    Raises:
+        ReportError: there is no column of times.
+    """
+    from tutti.errors import ReportError
+    from tutti.report.comparison import spread
+
+    if "time_ps" not in measurements.columns:
+        raise ReportError("the measurements have no column time_ps", kind="frame")
+    apart = {"time_ps", "repetition", "seed", "algbw_bytes_per_s", "busbw_bytes_per_s"}
+    together = [name for name in measurements.columns if name not in apart]
+    least, lower, upper, most = spread(pl.col("time_ps"))
+    median = pl.col("time_ps").quantile(0.5, "lower").cast(pl.Int64).alias("median_ps")
+    found = (pl.len().alias("repetitions"), least, lower, median, upper, most)
+    return measurements.group_by(together, maintain_order=True).agg(*found)
 
 
 def rank_frame(run: _core.Run) -> pl.DataFrame:

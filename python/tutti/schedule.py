@@ -134,6 +134,17 @@ class Schedule:
         """
         return self._core.verify()
 
+    def repeated(self, count: int) -> Schedule:
+        """The same so many times in a row, as benchmarks run it.
+
+        A rank begins again as soon as it has ended; nobody waits for all. The result cannot be
+        verified as one collective: each time works on what the last one left.
+
+        Raises:
+            ScheduleError: no time at all, or its result is in another slot than its data.
+        """
+        return Schedule(self._core.repeated(count))
+
     def to_text(self) -> str:
         """The text form: every op on its line, readable by people and by :meth:`from_text`."""
         return self._core.to_text()

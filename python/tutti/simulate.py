@@ -200,6 +200,11 @@ def make_case(
         raise LayoutError(message, kind="unknown_datatype", fields={"datatype": datatype})
     model = platform.model
     met = conditions.core(ranks=schedule.ranks, seed=seed) if conditions else None
+    load = conditions.background.core(platform.routes) if conditions else None
+    if conditions and conditions.background.flows:
+        message = "flows of others need a network in which messages meet"
+        hint = "give a load instead, which needs only links"
+        raise ConfigError(message, kind="invalid", hint=hint)
     return _core.Case(
         schedule.core,
         model.core,
@@ -211,6 +216,7 @@ def make_case(
         conditions=met,
         routes=platform.routes.core if platform.routes else None,
         packets=platform.packets.core if platform.packets else None,
+        load=load,
         seed=seed,
     )
 
@@ -266,6 +272,7 @@ def compare(
         Columns are those of :data:`tutti.results.MEASUREMENTS`.
 
     Raises:
+        ConfigError: no repetition, or a seed that is no whole number of 63 bits.
         AlgorithmError: an algorithm that fits none of the rank counts.
         LayoutError: a size that does not suit the datatype or the collective.
         SimulationError: a run gives no result.
@@ -273,6 +280,7 @@ def compare(
     from tutti.results import config_hash, measurement_frame
     from tutti.units import Size
 
+    _check_repetitions(repetitions, seed)
     payloads = [Size.of_any(size) for size in sizes]
     if algorithms is None:
         laid_out = _every_schedule(collective, ranks, root, platform, payloads)
@@ -331,6 +339,16 @@ def _every_schedule(
             made = schedule(notation, collective=collective, ranks=count, root=root)
             every.setdefault((count, made.name), made)
     return list(every.values())
+
+
+def _check_repetitions(repetitions: int, seed: int) -> None:
+    from tutti.conditions import check_seed
+
+    if repetitions < 1:
+        message = f"repetitions = {repetitions!r} is refused: expected a whole number, 1 or more"
+        raise ConfigError(message, kind="invalid", fields={"repetitions": repetitions})
+    check_seed(seed)
+    check_seed(seed + repetitions - 1)
 
 
 def _schedules(

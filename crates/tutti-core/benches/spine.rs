@@ -171,7 +171,8 @@ fn noisy_million() -> u64 {
     let beta = TimePerByte::parse("0.1 ns/B").expect("is a time per byte");
     let model = PipeliningPostal::new(time("1.34 us"), time("0.34 us"), beta).expect("is a model");
     let step = Distribution::Exponential(time("200 ns"));
-    let ranks = Ranks { noise: Noise { seed: 7, step, ..Noise::default() }, speeds: Vec::new() };
+    let noise = Noise { seed: 7, step, ..Noise::default() };
+    let ranks = Ranks { noise, ..Ranks::default() };
     let conditions = Conditions { disturbance: Some(&ranks), distance: None };
     let notation = format!("recursive_multiplying:{}", ["a4"; 10].join(","));
     simulate(&notation, 1 << 20, 8, &model, conditions)

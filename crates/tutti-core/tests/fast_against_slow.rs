@@ -3,13 +3,17 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{MODELS, Shaken, model};
 use proptest::prelude::*;
-use tutti_core::algorithm::{REGISTRY, Request};
+use tutti_core::algorithm::{REGISTRY, Request, build};
 use tutti_core::collective::Collective;
-use tutti_core::engine::{Conditions, LocalCosts, Simulation, oracle};
+use tutti_core::engine::{Conditions, Loaded, LocalCosts, Ranks, Simulation, oracle};
 use tutti_core::ids::RankId;
+use tutti_core::network::{Detours, Distribution, LinkLoad, Noise};
 use tutti_core::schedule::{ChunkRange, Explicit, Layout, Schedule, Slot};
+use tutti_core::topology::{self, LinkParameters, Routes};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
 const COSTS: LocalCosts = LocalCosts {
@@ -44,6 +48,26 @@ fn every_algorithm_in_quiet_and_in_noise() {
                 agree(&*schedule, 8, Conditions { disturbance: Some(&shaken), distance: None });
             }
         }
+    }
+}
+
+#[test]
+fn ranks_with_detours_recorded_arrivals_and_loaded_links() {
+    let link = LinkParameters::new(TimePerByte::parse("10 GB/s").unwrap(), Time::from_ps(90_000));
+    let topology = Arc::new(topology::build("torus:4x4", &[link]).unwrap());
+    let routes = Routes::shortest_path(topology);
+    let load = LinkLoad::new(&routes, &[0.3], Bytes(4096)).unwrap();
+    let us = |us: u64| Time::from_ps(us * 1_000_000);
+    let detours = Detours::trace(us(9), &[(us(1), us(2)), (us(8), us(3))], false).unwrap();
+    let message = Distribution::parse("mixture(0.2 pareto(1 us, 1.2, 1 ms))").unwrap();
+    let noise = Noise { seed: 5, message, detours: Some(detours), ..Noise::default() };
+    let arrivals = (0..16).map(|rank| us(rank * rank % 7)).collect();
+    let (speeds, wait_for_sends) = (vec![1.0, 0.5], true);
+    let ranks = Ranks { noise, speeds, arrivals, wait_for_sends };
+    let loaded = Loaded { ranks: &ranks, routes: &routes, load: &load };
+    for notation in ["recursive_multiplying:a4,a4", "ring", "direct"] {
+        let schedule = build(notation, Collective::AllReduce, 16).unwrap();
+        agree(&*schedule, 800, Conditions { disturbance: Some(&loaded), distance: None });
     }
 }
 

@@ -12,7 +12,8 @@ use pyo3::types::{PyBytes, PyDict};
 use rayon::prelude::*;
 use tutti_core::algorithm::critical_path;
 use tutti_core::engine::{
-    self, EngineError, LocalCosts, Outcome, Routed, Silent, Simulation, Timeline, TimelineProbe,
+    self, EngineError, Loaded, LocalCosts, Outcome, Routed, Silent, Simulation, Timeline,
+    TimelineProbe,
 };
 use tutti_core::ids::RankId;
 use tutti_core::network::bound::{Asked, Folding, Way, bound};
@@ -25,7 +26,7 @@ use tutti_core::units::{self, Bytes, Time};
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, raised, refuse};
-use crate::network::{self, Conditions};
+use crate::network::{self, Conditions, LinkLoad};
 use crate::schedule::{Number, Schedule};
 use crate::topology::{Choosing, Routes, Ways};
 use crate::units::TimePerByte;
@@ -48,12 +49,13 @@ pub(crate) struct Case {
     packets: Option<Packets>,
     /// How packets choose their way, and the seed of what is random about it.
     choosing: Option<(Choosing, u64)>,
+    load: Option<Arc<tutti_core::network::LinkLoad>>,
 }
 
 #[pymethods]
 impl Case {
     #[new]
-    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None, packets=None, seed=0))]
+    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None, packets=None, load=None, seed=0))]
     #[expect(clippy::too_many_arguments, reason = "keywords, all of them")]
     fn new(
         schedule: &Schedule,
@@ -66,6 +68,7 @@ impl Case {
         conditions: Option<&Conditions>,
         routes: Option<&Routes>,
         packets: Option<&network::Packets>,
+        load: Option<&LinkLoad>,
         seed: u64,
     ) -> PyResult<Case> {
         let choosing = routes.and_then(|routes| routes.choosing.clone());
@@ -87,6 +90,7 @@ impl Case {
             ways: routes.map(|routes| Arc::clone(&routes.ways)),
             packets: packets.map(|packets| packets.0),
             choosing: choosing.map(|choosing| (choosing, seed)),
+            load: load.map(|load| Arc::clone(&load.0)),
         })
     }
 
@@ -213,8 +217,13 @@ impl Case {
         stop: &AtomicBool,
     ) -> Result<Left, EngineError> {
         let ranks = &self.conditions.0;
-        let disturbance: Option<&dyn engine::Disturbance> =
-            if ranks.is_quiet() { None } else { Some(ranks) };
+        let loaded = self.load.as_deref().zip(self.routes.as_deref());
+        let loaded = loaded.map(|(load, routes)| Loaded { ranks, routes, load });
+        let disturbance: Option<&dyn engine::Disturbance> = match &loaded {
+            Some(loaded) => Some(loaded),
+            None if ranks.is_quiet() => None,
+            None => Some(ranks),
+        };
         let included = self.model.per_byte();
         let contended = self.routes.as_deref().zip(self.packets);
         let routed = match contended {

@@ -189,8 +189,14 @@ refusal! { NoiseError as "NoiseError" {
     Unknown { name } => "unknown",
     Arguments { text, given, expected } => "arguments",
     Value { text, problem } => "value",
+    Number { text, number, expected } => "number",
     Inverted { text, low, high } => "inverted",
     NoSamples {} => "no_samples",
+    NoParts {} => "no_parts",
+    NoTimeToWork { lost, cycle } => "no_time_to_work",
+    OutsideCycle { start, cycle } => "outside_cycle",
+    Load { load } => "load",
+    Loads { given, kinds } => "loads",
 }}
 
 refusal! { EngineError as "SimulationError" {

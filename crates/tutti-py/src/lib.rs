@@ -27,7 +27,8 @@ mod _core {
     use crate::errors::error_kinds;
     #[pymodule_export]
     use crate::network::{
-        Conditions, Model, ModelEntry, Packets, b_opt, models, time_of_uniform_stages,
+        Conditions, Detours, LinkLoad, Model, ModelEntry, Packets, b_opt, models,
+        time_of_uniform_stages,
     };
     #[pymodule_export]
     use crate::schedule::{Op, Schedule, ScheduleBuilder, Verification, busbw_factor, collectives};

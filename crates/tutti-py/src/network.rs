@@ -1,6 +1,7 @@
 //! The network models by name, and the randomness that can disturb a run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use tutti_core::engine::Ranks;
@@ -8,6 +9,7 @@ use tutti_core::network::{self, Distribution, Entry, Noise, REGISTRY, closed_for
 use tutti_core::units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
+use crate::topology::Routes;
 use crate::units::TimePerByte;
 
 /// A network model with its parameters.
@@ -114,19 +116,22 @@ pub(crate) struct Conditions(pub(crate) Ranks);
 #[pymethods]
 impl Conditions {
     #[new]
-    #[pyo3(signature = (*, seed=0, start_skew="none", step="none", message="none", speeds=None))]
+    #[pyo3(signature = (*, seed=0, start_skew="none", step="none", message="none", detours=None, speeds=None, wait_for_sends=false))]
     fn new(
         seed: u64,
         start_skew: &str,
         step: &str,
         message: &str,
+        detours: Option<&Detours>,
         speeds: Option<Vec<f64>>,
+        wait_for_sends: bool,
     ) -> PyResult<Conditions> {
         let noise = Noise {
             seed,
             start_skew: Distribution::parse(start_skew).or_raise()?,
             step: Distribution::parse(step).or_raise()?,
             message: Distribution::parse(message).or_raise()?,
+            detours: detours.map(|detours| detours.0.clone()),
         };
         let speeds = speeds.unwrap_or_default();
         if let Some((rank, speed)) =
@@ -135,7 +140,53 @@ impl Conditions {
             let message = format!("rank {rank} cannot have speed {speed}: expected it positive");
             return Err(refuse("NoiseError", "speed", &message));
         }
-        Ok(Conditions(Ranks { noise, speeds }))
+        Ok(Conditions(Ranks { noise, speeds, wait_for_sends, ..Ranks::default() }))
+    }
+
+    /// The same with another seed, and with recorded arrivals in picoseconds, by rank.
+    fn with_seed(&self, seed: u64, arrivals_ps: Vec<u64>) -> Conditions {
+        let mut ranks = self.0.clone();
+        ranks.noise.seed = seed;
+        ranks.arrivals = arrivals_ps.into_iter().map(Time::from_ps).collect();
+        Conditions(ranks)
+    }
+}
+
+/// Times in which the processors of ranks do something else, in a cycle.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct Detours(network::Detours);
+
+#[pymethods]
+impl Detours {
+    /// Detours as (start, duration) within a cycle, all in picoseconds.
+    #[staticmethod]
+    fn trace(cycle: u64, detours: Vec<(u64, u64)>, aligned: bool) -> PyResult<Detours> {
+        let ps = |(start, lost)| (Time::from_ps(start), Time::from_ps(lost));
+        let detours: Vec<_> = detours.into_iter().map(ps).collect();
+        network::Detours::trace(Time::from_ps(cycle), &detours, aligned).or_raise().map(Detours)
+    }
+
+    /// Detours at random times, `interval` picoseconds apart in the mean.
+    #[staticmethod]
+    fn random(interval: u64, duration: &str, aligned: bool) -> PyResult<Detours> {
+        let duration = Distribution::parse(duration).or_raise()?;
+        network::Detours::random(Time::from_ps(interval), &duration, aligned)
+            .or_raise()
+            .map(Detours)
+    }
+}
+
+/// Traffic of others on the links of a topology.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct LinkLoad(pub(crate) Arc<network::LinkLoad>);
+
+#[pymethods]
+impl LinkLoad {
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+    fn new(routes: &Routes, loads: Vec<f64>, burst: u64) -> PyResult<LinkLoad> {
+        let load = network::LinkLoad::new(&routes.inner, &loads, Bytes(burst)).or_raise()?;
+        Ok(LinkLoad(Arc::new(load)))
     }
 }
 

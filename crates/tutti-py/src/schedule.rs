@@ -97,6 +97,14 @@ impl Schedule {
         heeding_signals(py, move || schedule::verify(&*schedule))?.or_raise().map(Verification)
     }
 
+    /// The same `count` times in a row.
+    fn repeated(&self, count: Number) -> PyResult<Schedule> {
+        match schedule::Repeated::new(Arc::clone(&self.inner), count.0) {
+            Ok(repeated) => Ok(Schedule { inner: Arc::new(repeated), algorithm: None }),
+            Err(error) => Err(refuse("ScheduleError", "not_repeated", &error.to_string())),
+        }
+    }
+
     /// The text form, every op on its line.
     fn to_text(&self, py: Python<'_>) -> String {
         py.detach(|| text::to_string(&*self.inner))

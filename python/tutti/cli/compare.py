@@ -142,7 +142,7 @@ def _write_results(frame: pl.DataFrame, folder: Path) -> None:
 
 
 def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
-    from tutti.cli.ranked import ranked_table, winners
+    from tutti.cli.ranked import ranked_table, spread_table, winners
 
     experiment = plan.experiment
     found = winners(frame)
@@ -154,6 +154,9 @@ def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
     console.print(ranked_table(found, plan, top))
     if 0 < top < len(found):
         console.print(f"{len(found) - top} more rows, with smaller leads: --top 0 shows all")
+    spread = spread_table(found, top)
+    if spread is not None:
+        console.print(spread)
     _show_left_out(plan)
 
 

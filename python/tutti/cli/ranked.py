@@ -43,6 +43,32 @@ def ranked_table(found: list[Region], plan: Plan, top: int) -> Table:
     return table
 
 
+def spread_table(found: list[Region], top: int) -> Table | None:
+    """How far the repetitions lie apart, of winner and runner-up; None without repetitions."""
+    from rich.table import Table
+
+    from tutti.report.quantity import format_time
+    from tutti.report.words import spread
+
+    shown = sorted(found, key=_lead, reverse=True)[:top] if top else found
+    decisions = [region.clearest for region in shown]
+    pairs = [one for d in decisions for one in (d.winner, d.runner_up) if one is not None]
+    if all(one.repetitions == 1 for one in pairs):
+        return None
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
+    table.title = f"over {max(one.repetitions for one in pairs):,} repetitions"
+    table.add_column("ranks", justify="right")
+    table.add_column("size")
+    table.add_column("schedule", overflow="fold")
+    for heading in ("least", "median", "quartiles"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in pairs:
+        least, quartiles = spread(one)
+        cells = (f"{one.ranks:,}", str(Size(bytes=one.size_bytes)), one.schedule)
+        table.add_row(*cells, least, format_time(one.time_ps), quartiles)
+    return table
+
+
 def _lead(region: Region) -> float:
     return region.clearest.margin or 0.0
 

@@ -82,6 +82,8 @@ def run(
     proof = "proved" if proved(laid_out) else "not proved, as it is too large"
     result = run_once(experiment, laid_out, experiment.sizes[0])
     _show(experiment, result, proof)
+    if experiment.repetitions > 1:
+        _show_repetitions(experiment)
     _write(folder(experiment.output), result)
 
 
@@ -155,6 +157,29 @@ def _limit(result: Run) -> str:
     largest = max(parts, key=lambda name: parts[name])
     least = _core.format_time(bound.at_least_ps)
     return f"{least} ({largest}): {format_limit(result.of_limit)} % of the limit"
+
+
+def _show_repetitions(experiment: Experiment) -> None:
+    """Least, median and quartiles of an experiment's repetitions; what is drawn is the first."""
+    from tutti import _core
+    from tutti.experiment import Rows, measure, plan
+    from tutti.results import summary
+
+    rows = Rows(plan(experiment))
+    measure(rows.plan, rows)
+    found = summary(rows.frame()).row(0, named=True)
+    names = {
+        "least": "least_ps",
+        "quartiles": "lower_quartile_ps",
+        "median": "median_ps",
+        "": "upper_quartile_ps",
+    }
+    times = {name: _core.format_time(found[column]) for name, column in names.items()}
+    out().print(
+        f"  over {found['repetitions']:,} repetitions: least {times['least']}, median "
+        f"{times['median']}, quartiles {times['quartiles']} and {times['']}; shown is the first",
+        markup=False,
+    )
 
 
 def _rate(bytes_per_s: float) -> str:

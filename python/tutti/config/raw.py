@@ -5,13 +5,14 @@ Unknown keys are refused. `tutti.config.resolve` turns a raw experiment into one
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
+from tutti.config.disturbance import Background, Distribution, Noise, PerRankTime
 from tutti.config.platform import RawPlatform
 from tutti.config.tables import Table, kind_of
-from tutti.units import Size, Time
+from tutti.units import Size
 
 MAX_RANKS = 1 << 24
 """As many as the core's ids count."""
@@ -69,52 +70,6 @@ PlatformChoice = Annotated[
     Annotated[str, Tag("value")] | Annotated[RawPlatform, Tag("table")],
     Discriminator(kind_of),
 ]
-
-
-class FixedTime(Table):
-    """The same time, always."""
-
-    kind: Literal["fixed"]
-    time: Annotated[Time, Field(description="The time.")]
-
-
-class UniformTime(Table):
-    """Any time between two, all equally likely."""
-
-    kind: Literal["uniform"]
-    low: Annotated[Time, Field(default="0 ns", description="The shortest time.")]
-    high: Annotated[Time, Field(description="The longest time.")]
-
-
-class ExponentialTime(Table):
-    """Mostly short times and a few long ones."""
-
-    kind: Literal["exponential"]
-    mean: Annotated[Time, Field(description="The mean time.")]
-
-
-class RecordedTime(Table):
-    """Times that were measured, one drawn at random each time."""
-
-    kind: Literal["recorded"]
-    times: Annotated[list[Time], Field(min_length=1, description="The measured times.")]
-
-
-Distribution = Annotated[
-    FixedTime | UniformTime | ExponentialTime | RecordedTime, Field(discriminator="kind")
-]
-
-
-class Noise(Table):
-    """Time that is lost at random, for example to the operating system."""
-
-    step: Annotated[
-        Distribution | None,
-        Field(default=None, description="Lost by a rank at the start of a step."),
-    ]
-    message: Annotated[
-        Distribution | None, Field(default=None, description="Added to a message's way.")
-    ]
 
 
 class Limits(Table):
@@ -184,14 +139,24 @@ class RawExperiment(Table):
         Noise, Field(default_factory=Noise, description="Time that is lost at random.")
     ]
     arrival: Annotated[
-        Distribution | None,
+        Annotated[Distribution | PerRankTime, Field(discriminator="kind")] | None,
         Field(default=None, description="How late each rank enters the collective."),
+    ]
+    background: Annotated[
+        Background, Field(default_factory=Background, description="Traffic of others.")
     ]
     speed: Annotated[
         dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]],
         Field(
             default_factory=dict,
             description='Ranks whose local work runs at another speed: `{ "3" = 0.5 }` is half.',
+        ),
+    ]
+    wait_for_sends: Annotated[
+        bool,
+        Field(
+            default=False,
+            description="Whether a rank ends a step only once all that it sent in it has arrived.",
         ),
     ]
     limits: Annotated[

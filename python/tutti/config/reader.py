@@ -36,7 +36,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: The file is missing, no regular file, too large, not UTF-8 or not TOML.
     """
-    return parse_toml(_read_text(path, MAX_BYTES, "a TOML file"), source=str(path))
+    return parse_toml(read_text(path, MAX_BYTES, "a TOML file"), source=str(path))
 
 
 def read_schedule(path: Path) -> Schedule:
@@ -47,7 +47,7 @@ def read_schedule(path: Path) -> Schedule:
     """
     from tutti.schedule import Schedule
 
-    text = _read_text(path, MAX_SCHEDULE_BYTES, "a schedule in text form")
+    text = read_text(path, MAX_SCHEDULE_BYTES, "a schedule in text form")
     try:
         return Schedule.from_text(text)
     except TuttiError as error:
@@ -75,7 +75,12 @@ def parse_toml(text: str, *, source: str) -> dict[str, Any]:
         ) from None
 
 
-def _read_text(path: Path, most: int, expected: str) -> str:
+def read_text(path: Path, most: int, expected: str) -> str:
+    """Reads a text file of at most so many bytes; `expected` says in errors what it should be.
+
+    Raises:
+        ConfigError: The file is missing, no regular file, too large or not UTF-8.
+    """
     source = str(path)
     try:
         status = path.stat()

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
+from tutti.config import disturbance
 from tutti.config import raw as as_written
 from tutti.config.machine import machine
+from tutti.config.measured import Recordings, check, conditions
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.platform import numbers, written
 from tutti.config.presets import anchored, find_platform
 from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule, read_toml
 from tutti.config.validate import validated
 from tutti.datatypes import DATATYPES
-from tutti.errors import TuttiError
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ class Experiment:
         seed: The seed of the first repetition.
         noise: Lost time per step and per message.
         arrival: How late each rank enters.
+        background: Traffic of others.
         speed: Ranks with a speed other than 1.
+        wait_for_sends: Whether a step ends only once all that was sent in it has arrived.
         messages_limit: Measurements of more messages are left out, and listed.
         output: The folder for results.
     """
@@ -66,9 +69,13 @@ class Experiment:
     datatype: str
     repetitions: int
     seed: int
-    noise: as_written.Noise
-    arrival: as_written.Distribution | None
+    noise: disturbance.Noise
+    arrival: disturbance.Distribution | disturbance.PerRankTime | None
+    background: disturbance.Background = field(
+        default_factory=lambda: disturbance.Background.model_validate({})
+    )
     speed: dict[int, float] = field(default_factory=dict)
+    wait_for_sends: bool = False
     messages_limit: int | None = None
     output: Path = Path("out")
 
@@ -86,15 +93,8 @@ class Experiment:
 
     def conditions(self) -> Conditions:
         """What gets in the way of a run, for `tutti.simulate`."""
-        from tutti.conditions import Conditions
-
-        asked: dict[str, Any] = {
-            "noise": self.noise.model_dump(exclude_none=True),
-            "speed": self.speed,
-        }
-        if self.arrival is not None:
-            asked["arrival"] = self.arrival.model_dump()
-        return Conditions(**asked)
+        made = conditions(self.noise, self.arrival, self.background, self.speed)
+        return made.model_copy(update={"wait_for_sends": self.wait_for_sends})
 
     def facts(self) -> dict[str, Any]:
         """The machine for reports: its numbers, and where each comes from."""
@@ -148,7 +148,9 @@ class Experiment:
             "seed": self.seed,
             "noise": self.noise.model_dump(mode="json"),
             "arrival": self.arrival.model_dump(mode="json") if self.arrival else None,
+            "background": self.background.model_dump(mode="json"),
             "speed": sorted(self.speed.items()),
+            "wait_for_sends": self.wait_for_sends,
             "messages_limit": self.messages_limit,
         }
 
@@ -196,6 +198,7 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
             value=str(raw.root),
             expected=f"one of 0 to {ranks[0] - 1}, as the smallest run has {ranks[0]} ranks",
         )
+    read = Recordings(folder, source)
     experiment = Experiment(
         source=source,
         title=raw.title,
@@ -209,9 +212,11 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
         datatype=_datatype(raw.datatype, source),
         repetitions=raw.repetitions,
         seed=raw.seed,
-        noise=raw.noise,
-        arrival=raw.arrival,
+        noise=read.noise(raw.noise),
+        arrival=read.arrival(raw.arrival),
+        background=read.background(raw.background),
         speed=_speed(raw.speed, ranks[0], source),
+        wait_for_sends=raw.wait_for_sends,
         messages_limit=raw.limits.messages,
         output=Path(raw.output),
     )
@@ -230,11 +235,7 @@ def _check_with_the_core(experiment: Experiment) -> None:
             key="ranks",
             expected=f"at most {routes.topology.ranks}, as {routes.topology.name} has",
         )
-    try:
-        experiment.conditions().core(ranks=experiment.ranks[0], seed=0)
-    except TuttiError as error:
-        source = experiment.source
-        raise mistake(error.problem, source=source, key="noise", hint=error.hint) from None
+    check(experiment.conditions(), experiment.ranks, routes, source=experiment.source)
 
 
 def content(notation: str) -> str:

@@ -88,7 +88,7 @@ def _explained(
         return refusal.problem, "", refusal.hint
     if kind == "missing":
         return f"`{key}` is missing", _description(owner, key), ""
-    if kind in {"default_model", "topology"}:
+    if kind in {"default_model", "topology", "origin"}:
         return error["msg"], "", ""
     words = error["msg"].removeprefix("Input ")
     problem = _PROBLEMS.get(kind, words[:1].lower() + words[1:])
@@ -97,10 +97,16 @@ def _explained(
 
 
 def _kinds(error: ErrorDetails) -> list[str]:
-    from tutti.config import platform, raw
+    from tutti.config import disturbance, platform
 
-    union = platform.Model if "models" in error["loc"] else raw.Distribution
-    members = get_args(get_args(union)[0])
+    if "models" in error["loc"]:
+        members = get_args(get_args(platform.Model)[0])
+    elif "detours" in error["loc"]:
+        union = disturbance.Noise.model_fields["detours"].annotation
+        members = get_args(get_args(get_args(union)[0])[0])
+    else:
+        members = get_args(get_args(disturbance.Distribution)[0])
+        members += (disturbance.PerRankTime,) if error["loc"] == ("arrival",) else ()
     return [get_args(member.model_fields["kind"].annotation)[0] for member in members]
 
 

@@ -23,7 +23,10 @@ _NEEDED = (*CASE_COLUMNS, *_POINT_COLUMNS, "time_ps", "algbw_bytes_per_s", "busb
 
 @dataclass(frozen=True)
 class Measured:
-    """One schedule at one rank count and size; times are median, least and most of repetitions."""
+    """One schedule at one rank count and size.
+
+    Its time is the median of the repetitions; least, most and quartiles stand beside it.
+    """
 
     ranks: int
     size_bytes: int
@@ -31,6 +34,8 @@ class Measured:
     schedule: str
     time_ps: int
     least_ps: int
+    lower_quartile_ps: int
+    upper_quartile_ps: int
     most_ps: int
     repetitions: int
     algbw: float
@@ -220,13 +225,22 @@ def _aggregates(columns: list[str]) -> list[pl.Expr]:
     ]
     return [
         pl.col("time_ps").quantile(0.5, "lower").cast(pl.Int64),
-        pl.col("time_ps").min().alias("least_ps"),
-        pl.col("time_ps").max().alias("most_ps"),
+        *spread(pl.col("time_ps")),
         pl.len().alias("repetitions"),
         pl.col("algbw_bytes_per_s").quantile(0.5, "higher"),
         pl.col("busbw_bytes_per_s").quantile(0.5, "higher"),
         *kept,
     ]
+
+
+def spread(times: pl.Expr) -> tuple[pl.Expr, ...]:
+    """Least, quartiles and most of repetitions: each a time that was measured."""
+    return (
+        times.min().alias("least_ps"),
+        times.quantile(0.25, "lower").cast(pl.Int64).alias("lower_quartile_ps"),
+        times.quantile(0.75, "higher").cast(pl.Int64).alias("upper_quartile_ps"),
+        times.max().alias("most_ps"),
+    )
 
 
 def _measured(row: dict[str, Any]) -> Measured:
@@ -237,6 +251,8 @@ def _measured(row: dict[str, Any]) -> Measured:
         schedule=row["schedule"],
         time_ps=row["time_ps"],
         least_ps=row["least_ps"],
+        lower_quartile_ps=row["lower_quartile_ps"],
+        upper_quartile_ps=row["upper_quartile_ps"],
         most_ps=row["most_ps"],
         repetitions=row["repetitions"],
         algbw=row["algbw_bytes_per_s"] or 0.0,

@@ -109,8 +109,8 @@ def _line(line: list[Measured], quantity: str, over: str, style: Style) -> go.Sc
             error_y={
                 "type": "data",
                 "symmetric": False,
-                "array": [(one.most_ps - one.time_ps) / PS_PER_S for one in line],
-                "arrayminus": [(one.time_ps - one.least_ps) / PS_PER_S for one in line],
+                "array": [(one.upper_quartile_ps - one.time_ps) / PS_PER_S for one in line],
+                "arrayminus": [(one.time_ps - one.lower_quartile_ps) / PS_PER_S for one in line],
                 "thickness": 1,
                 "width": 3,
             }
@@ -129,8 +129,8 @@ def point_text(one: Measured) -> str:
         lines.append(f"{format_limit(one.of_limit)} % of the limit")
     if one.repetitions > 1:
         lines[1] += (
-            f" (median of {one.repetitions}; "
-            f"{format_time(one.least_ps)} to {format_time(one.most_ps)})"
+            f" (median of {one.repetitions}; quartiles {format_time(one.lower_quartile_ps)} and "
+            f"{format_time(one.upper_quartile_ps)}, least {format_time(one.least_ps)})"
         )
     if one.messages is not None:
         lines.append(f"{one.messages:,} messages, {format_size(one.message_bytes or 0)} in all")

@@ -184,11 +184,15 @@ def _over_ranks(name: str, case: Case) -> dict[str, Any]:
     }
 
 
+_SPREAD = (("least", "number"), ("lower quartile", "number"), ("upper quartile", "number"))
+"""Columns that only repetitions have."""
+
 _COLUMNS = (
     ("ranks", "number"),
     ("size", "number"),
     ("schedule", "text"),
     ("time", "number"),
+    *_SPREAD,
     ("to the fastest", "number"),
     ("% of the limit", "number"),
     ("algbw", "number"),
@@ -206,25 +210,33 @@ def _table(case: Case) -> dict[str, Any]:
     colours = {name: style.colour for name, style in styles(case.algorithms).items()}
     lead = "Every schedule that was compared; a heading sorts. Bold: the fastest of its point."
     if any(one.repetitions > 1 for one in rows):
-        lead += " Times are medians over the repetitions."
+        lead += " Times are medians over the repetitions; least and quartiles stand beside them."
     if len(rows) > MOST_ROWS:
         lead += f" The first {MOST_ROWS:,} of {len(rows):,} rows; the results file has all."
     shown = rows[:MOST_ROWS]
+    repeated = any(one.repetitions > 1 for one in rows)
+    columns = [column for column in _COLUMNS if repeated or column not in _SPREAD]
     return {
         "lead": lead,
-        "columns": _COLUMNS,
-        "rows": [_row(one, fastest[(one.ranks, one.size_bytes)], colours) for one in shown],
+        "columns": columns,
+        "rows": [
+            _row(one, fastest[(one.ranks, one.size_bytes)], colours, columns) for one in shown
+        ],
     }
 
 
-def _row(one: Measured, best_ps: int, colours: Mapping[str, str]) -> dict[str, Any]:
+def _row(
+    one: Measured, best_ps: int, colours: Mapping[str, str], columns: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
     ratio = one.time_ps / best_ps if best_ps else 1.0
     closed = one.closed_form_ps
+    spread = (one.least_ps, one.lower_quartile_ps, one.upper_quartile_ps)
     cells = (
         (one.ranks, f"{one.ranks:,}"),
         (one.size_bytes, format_size(one.size_bytes)),
         (one.schedule, one.schedule),
         (one.time_ps, format_time(one.time_ps)),
+        *((ps, format_time(ps)) for ps in spread),
         (ratio, f"{ratio:.2f}"),
         (one.of_limit or 0, format_limit(one.of_limit)),
         (one.algbw, format_rate(one.algbw)),
@@ -242,6 +254,7 @@ def _row(one: Measured, best_ps: int, colours: Mapping[str, str]) -> dict[str, A
                 "colour": colours[one.algorithm] if name == "schedule" else None,
             }
             for (value, text), (name, kind) in zip(cells, _COLUMNS, strict=True)
+            if (name, kind) in columns
         ],
     }
 

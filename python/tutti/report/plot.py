@@ -191,7 +191,8 @@ def _curves(axes: Axes, case: Case, quantity: str, ranks: int | None, by: str) -
     values = {id(one): one.time_ps if quantity == "time" else one.busbw for one in points}
     middle = sorted(values.values())[len(points) // 2]
     factor, unit = time_unit(middle) if quantity == "time" else rate_unit(middle)
-    _lines(axes, _grouped(points, by), lambda m: m.size_bytes, lambda m: values[id(m)] / factor)
+    groups, quartiles = _grouped(points, by), _quartiles(factor) if quantity == "time" else None
+    _lines(axes, groups, lambda m: m.size_bytes, lambda m: values[id(m)] / factor, quartiles)
     ticks = size_ticks([one.size_bytes for one in points])
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [format_size(tick) for tick in ticks])
@@ -205,7 +206,8 @@ def _over_ranks(axes: Axes, case: Case, by: str) -> None:
     every = case.best().values() if by == "algorithm" else case.measured
     points = [one for one in every if one.size_bytes == size]
     factor, unit = time_unit(sorted(one.time_ps for one in points)[len(points) // 2])
-    _lines(axes, _grouped(points, by), lambda m: m.ranks, lambda m: m.time_ps / factor)
+    groups, quartiles = _grouped(points, by), _quartiles(factor)
+    _lines(axes, groups, lambda m: m.ranks, lambda m: m.time_ps / factor, quartiles)
     axes.set_xscale("log", base=2)
     axes.set_xticks(case.ranks, [str(count) for count in case.ranks])
     axes.set_xlabel("ranks")
@@ -214,17 +216,27 @@ def _over_ranks(axes: Axes, case: Case, by: str) -> None:
     axes.set_title(heading, loc="left")
 
 
+def _quartiles(factor: float) -> Callable[[Measured], tuple[float, float]]:
+    return lambda m: (m.lower_quartile_ps / factor, m.upper_quartile_ps / factor)
+
+
 def _lines(
     axes: Axes,
     groups: dict[str, list[Measured]],
     x: Callable[[Measured], float],
     y: Callable[[Measured], float],
+    quartiles: Callable[[Measured], tuple[float, float]] | None = None,
 ) -> None:
+    """A line for each group; where there are repetitions, a band between their quartiles."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
     chosen = styles(groups)
     for name, line in groups.items():
         style = chosen[name]
+        if quartiles is not None and any(one.repetitions > 1 for one in line):
+            ends = [quartiles(one) for one in line]
+            low, high = ([pair[side] for pair in ends] for side in (0, 1))
+            axes.fill_between([x(one) for one in line], low, high, color=style.colour, alpha=0.18)
         axes.plot(
             [x(one) for one in line],
             [y(one) for one in line],

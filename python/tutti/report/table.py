@@ -49,22 +49,27 @@ def comparison_table(
     )
     table.add_column("#", justify="right")
     table.add_column("schedule", overflow="fold")
-    for heading in ("time", "behind", "% of limit", "busbw", "messages"):
+    repeated = any(one.repetitions > 1 for one in rows)
+    spread = ("least", "quartiles") if repeated else ()
+    first = ("median" if repeated else "time", *spread)
+    for heading in (*first, "behind", "% of limit", "busbw", "messages"):
         table.add_column(heading, justify="right", no_wrap=True)
     for place, one in enumerate(rows[:most], start=1):
-        table.add_row(*_cells(place, one, rows[0].time_ps), style="bold" if place == 1 else None)
+        cells = _cells(place, one, rows[0].time_ps, spread=repeated)
+        table.add_row(*cells, style="bold" if place == 1 else None)
     if most is not None and len(rows) > most:
         table.caption = f"{table.caption}; {len(rows) - most} more schedules"
     return table
 
 
-def _cells(place: int, one: Measured, best_ps: int) -> tuple[str, ...]:
+def _cells(place: int, one: Measured, best_ps: int, *, spread: bool) -> tuple[str, ...]:
     behind = "" if one.time_ps == best_ps or not best_ps else f"{one.time_ps / best_ps:.2f} x"
     messages = f"{one.messages:,}" if one.messages is not None else "-"
     return (
         str(place),
         one.schedule,
         format_time(one.time_ps),
+        *(words.spread(one) if spread else ()),
         behind,
         format_limit(one.of_limit),
         format_rate(one.busbw),

@@ -180,3 +180,9 @@ def shorten(names: list[str], most: int = 2, between: str = "; ") -> str:
     shown = between.join(names[:most])
     rest = len(names) - most
     return f"{shown} and {plural(rest, 'other')}" if rest > 0 else shown
+
+
+def spread(one: Measured) -> tuple[str, str]:
+    """The least of the repetitions, and the quartiles around their median."""
+    quartiles = f"{format_time(one.lower_quartile_ps)} - {format_time(one.upper_quartile_ps)}"
+    return format_time(one.least_ps), quartiles

@@ -220,3 +220,54 @@ def test_any_bytes_give_tables_or_a_config_error(
     file.write_bytes(data)
     with contextlib.suppress(ConfigError):
         read_toml(file)
+
+
+def test_recorded_noise_and_arrivals_stand_in_files(tmp_path: Path) -> None:
+    (tmp_path / "noise.csv").write_text("detour_us\n1\n2\n")
+    (tmp_path / "noise.trace").write_text("1000 50\n2000 70\n")
+    (tmp_path / "skew.csv").write_text("rank,a_us\n" + "".join(f"{r},{r}\n" for r in range(8)))
+    (tmp_path / "flows.csv").write_text("source,destination,bytes\n0,1,64\n")
+    text = (
+        GOOD
+        + """
+    [noise.step]
+    kind = "mixture"
+    parts = [{ chance = 0.1, distribution = { kind = "recorded", file = "noise.csv" } }]
+    [noise.detours]
+    kind = "trace"
+    file = "noise.trace"
+    [arrival]
+    kind = "per_rank"
+    file = "skew.csv"
+    [background]
+    file = "flows.csv"
+    """
+    )
+    experiment = resolve(parse_toml(text, source="e.toml"), source="e.toml", folder=tmp_path)
+    conditions = experiment.conditions()
+    assert str(conditions.noise.step) == "mixture(0.1 recorded(1 us, 2 us))"
+    assert str(conditions.noise.detours).endswith("aligned=False")
+    assert conditions.arrival is not None
+    assert [flow.size.bytes for flow in conditions.background.flows] == [64]
+    # The hash names what was recorded, not where it stands.
+    before = experiment.config_hash
+    (tmp_path / "noise.csv").write_text("detour_us\n1\n3\n")
+    again = resolve(parse_toml(text, source="e.toml"), source="e.toml", folder=tmp_path)
+    assert again.config_hash != before
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ('[noise.step]\nkind = "recorded"', "expected either `times` or `file`"),
+        ('[noise.step]\nkind = "recorded"\nfile = "none.csv"', "there is no such file"),
+        ('[noise.detours]\nkind = "trace"', "expected either `detours` or `file`"),
+        ('[noise.detours]\nkind = "ticks"', "periodic, trace"),
+        ('[arrival]\nkind = "per_rank"\ntimes = [["1 us"]]', "arrival: arrivals are given for 1"),
+        ("[background]\nload = 0.5", "background: a load needs links"),
+        ('[noise.step]\nkind = "pareto"\nleast = "1 us"\nshape = 0', "noise.step.shape"),
+        ('[noise.step]\nkind = "mixture"\nparts = []', "noise.step.parts"),
+    ],
+)
+def test_disturbances_that_cannot_be_are_refused(table: str, says: str) -> None:
+    assert says in str(refusal(GOOD + table))

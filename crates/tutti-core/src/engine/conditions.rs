@@ -1,7 +1,9 @@
 //! What a run meets besides its schedule and its network: local work, skew, noise, distance.
 
+use std::sync::Arc;
+
 use crate::ids::RankId;
-use crate::network::Noise;
+use crate::network::{LinkLoad, Noise};
 use crate::topology::Routes;
 use crate::units::{Bytes, Time, TimePerByte};
 
@@ -47,6 +49,24 @@ pub trait Disturbance: Send + Sync {
 
     /// What local work of nominally this long takes on `rank` (its speed).
     fn local(&self, rank: RankId, nominal: Time) -> Time;
+
+    /// When the processor of `rank` is done with `work` that it begins at `start`; later than `work` takes
+    /// where it does something else meanwhile.
+    fn done(&self, _rank: RankId, start: Time, work: Time) -> Time {
+        start + work
+    }
+
+    /// Whether a rank ends a step only once all that it sent in it has arrived, as one that waits for its
+    /// puts does.
+    fn waits_for_sends(&self) -> bool {
+        false
+    }
+
+    /// Time by which traffic of others holds up the `index`-th message that `rank` sends in `step`, on its
+    /// way to `to`; `from` is (rank, step, index).
+    fn on_way(&self, _from: (RankId, u32, u32), _to: RankId) -> Time {
+        Time::ZERO
+    }
 }
 
 /// What the way between two ranks adds to a model that knows no distance.
@@ -62,19 +82,28 @@ pub struct Ranks {
     pub noise: Noise,
     /// Speed of each rank's local work, 1 being nominal; ranks beyond the end are nominal.
     pub speeds: Vec<f64>,
+    /// How late each rank enters the collective, besides what the noise draws; ranks beyond the end are
+    /// on time.
+    pub arrivals: Arc<[Time]>,
+    /// Whether a rank ends a step only once all that it sent in it has arrived.
+    pub wait_for_sends: bool,
 }
 
 impl Ranks {
     /// Whether every rank is nominal and undisturbed.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.noise.is_none() && self.speeds.iter().all(|speed| speed.total_cmp(&1.0).is_eq())
+        !self.wait_for_sends
+            && self.noise.is_none()
+            && self.speeds.iter().all(|speed| speed.total_cmp(&1.0).is_eq())
+            && self.arrivals.iter().all(|arrival| *arrival == Time::ZERO)
     }
 }
 
 impl Disturbance for Ranks {
     fn start(&self, rank: RankId) -> Time {
-        self.noise.on_start(rank)
+        let recorded = self.arrivals.get(rank.index()).copied().unwrap_or_default();
+        self.noise.on_start(rank) + recorded
     }
 
     fn before_step(&self, rank: RankId, step: u32) -> Time {
@@ -87,6 +116,55 @@ impl Disturbance for Ranks {
 
     fn local(&self, rank: RankId, nominal: Time) -> Time {
         self.speeds.get(rank.index()).map_or(nominal, |&speed| nominal.at_speed(speed))
+    }
+
+    #[inline]
+    fn done(&self, rank: RankId, start: Time, work: Time) -> Time {
+        self.noise.done(rank, start, work)
+    }
+
+    fn waits_for_sends(&self) -> bool {
+        self.wait_for_sends
+    }
+}
+
+/// Ranks whose messages meet the traffic of others on their way.
+pub struct Loaded<'a> {
+    /// The ranks.
+    pub ranks: &'a Ranks,
+    /// The ways of their messages.
+    pub routes: &'a Routes,
+    /// What is on them.
+    pub load: &'a LinkLoad,
+}
+
+impl Disturbance for Loaded<'_> {
+    fn start(&self, rank: RankId) -> Time {
+        self.ranks.start(rank)
+    }
+
+    fn before_step(&self, rank: RankId, step: u32) -> Time {
+        self.ranks.before_step(rank, step)
+    }
+
+    fn on_message(&self, rank: RankId, step: u32, index: u32) -> Time {
+        self.ranks.on_message(rank, step, index)
+    }
+
+    fn local(&self, rank: RankId, nominal: Time) -> Time {
+        self.ranks.local(rank, nominal)
+    }
+
+    fn done(&self, rank: RankId, start: Time, work: Time) -> Time {
+        self.ranks.done(rank, start, work)
+    }
+
+    fn waits_for_sends(&self) -> bool {
+        self.ranks.wait_for_sends
+    }
+
+    fn on_way(&self, from: (RankId, u32, u32), to: RankId) -> Time {
+        self.load.wait(self.routes, &self.ranks.noise, from, to)
     }
 }
 
@@ -131,11 +209,22 @@ impl Conditions<'_> {
         self.disturbance.map_or(nominal, |d| d.local(rank, nominal))
     }
 
+    #[inline]
+    pub(super) fn done(&self, rank: RankId, start: Time, work: Time) -> Time {
+        self.disturbance.map_or(start + work, |d| d.done(rank, start, work))
+    }
+
+    pub(super) fn waits_for_sends(&self) -> bool {
+        self.disturbance.is_some_and(Disturbance::waits_for_sends)
+    }
+
     /// How much later than the model says a message arrives; `from` is (rank, step, index).
     #[inline]
     pub(super) fn late(&self, from: (RankId, u32, u32), to: RankId, bytes: Bytes) -> Time {
         let (rank, step, index) = from;
-        let noise = self.disturbance.map_or(Time::ZERO, |d| d.on_message(rank, step, index));
+        let noise = self
+            .disturbance
+            .map_or(Time::ZERO, |d| d.on_message(rank, step, index) + d.on_way(from, to));
         noise + self.distance.map_or(Time::ZERO, |d| d.extra(rank, to, bytes))
     }
 }

@@ -20,6 +20,11 @@ const LISTED: usize = 16;
 struct Progress {
     clock: Time,
     port: Port,
+    /// When all that was sent so far has arrived, where the rank waits for that.
+    sent: Time,
+    /// What it sent that the network still carries, and whether it waits for nothing else.
+    in_flight: u32,
+    held: bool,
     step: u32,
     steps: u32,
     mailbox: Mailbox,
@@ -41,6 +46,7 @@ pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     /// The step at hand.
     step: Step,
     matching: Matching,
+    waits_for_sends: bool,
     messages: u64,
     bytes: u128,
     /// The first send to a rank that does not exist.
@@ -57,6 +63,9 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             .map(|rank| Progress {
                 clock: simulation.conditions.start(RankId(rank)),
                 port: Port::default(),
+                sent: Time::ZERO,
+                in_flight: 0,
+                held: false,
                 step: 0,
                 steps: simulation.schedule.steps(RankId(rank)),
                 mailbox: Mailbox::EMPTY,
@@ -74,6 +83,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             ready: VecDeque::new(),
             step: Step::new(),
             matching: Matching::default(),
+            waits_for_sends: simulation.conditions.waits_for_sends(),
             messages: 0,
             bytes: 0,
             astray: None,
@@ -95,6 +105,9 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         self.transit.arrive(ticket, arrival, &mut arrived);
         for parcel in arrived.drain(..) {
             self.hand_over(parcel.source, parcel.destination, parcel.arrival);
+            if self.waits_for_sends {
+                self.put_arrived(parcel.source, parcel.arrival);
+            }
             if P::LOOKS {
                 let Parcel { source, destination, bytes, sent, arrival, .. } = parcel;
                 self.probe.sent(source, destination, bytes, sent, arrival);
@@ -102,6 +115,16 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
         self.arrived = arrived;
         true
+    }
+
+    /// What a rank waits for, that its message has arrived, has happened to one of them.
+    fn put_arrived(&mut self, source: RankId, arrival: Time) {
+        let sender = &mut self.ranks[source.index()];
+        sender.sent = arrival.max(sender.sent);
+        sender.in_flight -= 1;
+        if sender.in_flight == 0 && std::mem::take(&mut sender.held) {
+            self.ready.push_back(source);
+        }
     }
 
     /// Puts a message into the mailbox of its receiver, who may wait for it.
@@ -145,14 +168,17 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
     /// Noise, then the step's sends in order.
     fn begin_step(&mut self, rank: RankId) {
         let Progress { clock: before, mut port, step, .. } = self.ranks[rank.index()];
-        let mut clock = before + self.simulation.conditions.before_step(rank, step);
+        let conditions = &self.simulation.conditions;
+        let ready = conditions.done(rank, before, conditions.before_step(rank, step));
+        let mut clock = ready;
         port.begin_step();
         if P::LOOKS {
-            self.look(rank, step, Activity::Noise, (before, clock), None, Bytes(0));
+            self.look(rank, step, Activity::Noise, (before, ready), None, Bytes(0));
         }
         for index in 0..self.step.sends.len() {
             clock = self.send(rank, step, index, clock, &mut port);
         }
+        clock = self.detour(rank, (ready, clock));
         let progress = &mut self.ranks[rank.index()];
         progress.clock = clock;
         progress.port = port;
@@ -176,6 +202,14 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         if P::LOOKS {
             self.look(rank, step, Activity::Send, (now, sent.free), Some(peer), bytes);
         }
+        if self.waits_for_sends {
+            let sender = &mut self.ranks[rank.index()];
+            if C::CONTENDED {
+                sender.in_flight += 1;
+            } else {
+                sender.sent = arrival.max(sender.sent);
+            }
+        }
         if C::CONTENDED {
             let ticket = self.transit.send((rank, peer), bytes, now);
             let message = Carried { source: rank, destination: peer, bytes, arrival };
@@ -192,6 +226,11 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
     /// Takes the step's messages if all are there; otherwise notes how many letters it takes to look again.
     fn receive_all(&mut self, rank: RankId) -> bool {
         let progress = &mut self.ranks[rank.index()];
+        if progress.in_flight > 0 {
+            progress.needs = 0;
+            progress.held = true;
+            return false;
+        }
         let missing = self.matching.run(&self.step.recvs, &mut self.letters, &mut progress.mailbox);
         if missing > 0 {
             progress.needs = progress.mailbox.count() + missing;
@@ -202,7 +241,34 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             let (arrival, position) = self.matching.matched[index];
             self.receive(rank, arrival, position);
         }
+        self.wait_for_sends(rank);
+        let now = self.ranks[rank.index()].clock;
+        self.ranks[rank.index()].clock = self.detour(rank, (now, now));
         true
+    }
+
+    /// Nothing, where a rank may go on while its messages are on their way.
+    #[inline]
+    fn wait_for_sends(&mut self, rank: RankId) {
+        let Progress { clock: now, sent, step, .. } = self.ranks[rank.index()];
+        if sent > now {
+            self.ranks[rank.index()].clock = sent;
+            if P::LOOKS {
+                self.look(rank, step, Activity::Wait, (now, sent), None, Bytes(0));
+            }
+        }
+    }
+
+    /// When a rank that would have been busy with messages from `start` to `end` can go on: what it is kept
+    /// from by a detour comes after them.
+    #[inline]
+    fn detour(&mut self, rank: RankId, (start, end): (Time, Time)) -> Time {
+        let done = self.simulation.conditions.done(rank, start, end - start);
+        if P::LOOKS {
+            let step = self.ranks[rank.index()].step;
+            self.look(rank, step, Activity::Noise, (end, done), None, Bytes(0));
+        }
+        done
     }
 
     #[inline]
@@ -231,11 +297,15 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             let (activity, nominal, bytes) = self.local(self.step.locals[index]);
             let asleep = activity == Activity::Sleep;
             let conditions = &self.simulation.conditions;
-            let lasts = if asleep { nominal } else { conditions.local(rank, nominal) };
             let now = self.ranks[rank.index()].clock;
-            self.ranks[rank.index()].clock = now + lasts;
+            let end = if asleep {
+                now + nominal
+            } else {
+                conditions.done(rank, now, conditions.local(rank, nominal))
+            };
+            self.ranks[rank.index()].clock = end;
             if P::LOOKS {
-                self.look(rank, step, activity, (now, now + lasts), None, bytes);
+                self.look(rank, step, activity, (now, end), None, bytes);
             }
         }
         self.ranks[rank.index()].step = step + 1;

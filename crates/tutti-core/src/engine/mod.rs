@@ -21,7 +21,7 @@ mod probe;
 mod record;
 mod transit;
 
-pub use conditions::{Conditions, Distance, Disturbance, LocalCosts, Ranks, Routed};
+pub use conditions::{Conditions, Distance, Disturbance, Loaded, LocalCosts, Ranks, Routed};
 pub use error::{EngineError, Waiting};
 pub use probe::{Probe, Silent, TimelineProbe};
 pub use record::{Activity, MessageRecord, Outcome, Span, Timeline};

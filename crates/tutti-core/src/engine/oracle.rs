@@ -29,6 +29,8 @@ struct Rank {
     clock: Time,
     port: Port,
     waiting: bool,
+    /// When all that it sent so far has arrived.
+    sent: Time,
 }
 
 /// When each rank finishes.
@@ -81,6 +83,7 @@ fn materialise<M: MessageModel>(run: &Simulation<'_, M>) -> Vec<Rank> {
             clock: run.conditions.start(rank),
             port: Port::default(),
             waiting: false,
+            sent: Time::ZERO,
         })
         .collect()
 }
@@ -95,7 +98,9 @@ fn send_all<M: MessageModel>(
     let state = &mut ranks[rank as usize];
     let Some(step) = state.steps.get(state.at) else { return Vec::new() };
     let number = u32::try_from(state.at).expect("steps are counted in 32 bits");
-    state.clock += run.conditions.before_step(RankId(rank), number);
+    let lost = run.conditions.before_step(RankId(rank), number);
+    let ready = run.conditions.done(RankId(rank), state.clock, lost);
+    state.clock = ready;
     state.port.begin_step();
     state.waiting = true;
     let mut sent = Vec::new();
@@ -105,9 +110,11 @@ fn send_all<M: MessageModel>(
         let late = run.conditions.late((RankId(rank), number, index), send.peer, bytes);
         state.clock = outcome.free;
         let arrival = outcome.arrival + late;
+        state.sent = state.sent.max(arrival);
         inbox.entry((rank, send.peer.0)).or_default().push_back(arrival);
         sent.push((arrival, send.peer.0));
     }
+    state.clock = run.conditions.done(RankId(rank), ready, state.clock - ready);
     sent
 }
 
@@ -143,24 +150,33 @@ fn try_finish_step<M: MessageModel>(
         let bytes = run.layout.bytes(step.recvs[position].chunks);
         state.clock = run.model.receive(&mut state.port, state.clock, arrival, bytes);
     }
+    if run.conditions.waits_for_sends() {
+        state.clock = state.clock.max(state.sent);
+    }
+    state.clock = run.conditions.done(RankId(rank), state.clock, Time::ZERO);
     for local in &step.locals {
-        state.clock += local_time(run, RankId(rank), *local);
+        state.clock = local_end(run, RankId(rank), *local, state.clock);
     }
     state.at += 1;
     state.waiting = false;
     (state.at < state.steps.len()).then_some(state.clock)
 }
 
-fn local_time<M: MessageModel>(run: &Simulation<'_, M>, rank: RankId, local: Local) -> Time {
+fn local_end<M: MessageModel>(
+    run: &Simulation<'_, M>,
+    rank: RankId,
+    local: Local,
+    now: Time,
+) -> Time {
     let nominal = match local {
         Local::Reduce { operands, chunks, .. } => {
             run.costs.reduce(operands.len(), run.layout.bytes(chunks))
         }
         Local::Copy { chunks, .. } => run.costs.copy.of(run.layout.bytes(chunks)),
         Local::Compute { duration } => duration,
-        Local::Sleep { duration } => return duration,
+        Local::Sleep { duration } => return now + duration,
     };
-    run.conditions.local(rank, nominal)
+    run.conditions.done(rank, now, run.conditions.local(rank, nominal))
 }
 
 fn outcome(

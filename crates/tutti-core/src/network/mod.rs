@@ -7,6 +7,7 @@
 //! Networks in which messages meet stand between the models of two ranks: a [`Carrier`] takes a message
 //! when its sender's model lets it go, and says when it arrives. [`packet`] is one.
 
+mod background;
 pub mod bound;
 mod carrier;
 pub mod closed_form;
@@ -23,13 +24,14 @@ mod registry;
 #[cfg(test)]
 mod tests;
 
+pub use background::{BackgroundFlow, LinkLoad};
 pub use carrier::{Carried, Carrier, Ticket, Uncontended};
 pub use logfp::LogfP;
 pub use loggp::LogGP;
 pub use logp::LogP;
 pub use lop::LoP;
 pub use model::{Model, ModelError};
-pub use noise::{Distribution, Noise, NoiseError};
+pub use noise::{Detours, Distribution, Noise, NoiseError, Part};
 pub use pipelining_postal::PipeliningPostal;
 pub use postal::Postal;
 pub use registry::{Arguments, Entry, Kind, Parameter, REGISTRY, Value, build, find};

@@ -16,6 +16,7 @@ mod execute;
 mod explicit;
 pub mod notation;
 mod progress;
+mod repeated;
 mod step;
 pub mod text;
 pub mod verify;
@@ -25,6 +26,7 @@ pub use compose::{ComposeError, Digit, Embedded, Phase, Place, Sequence};
 pub use execute::{ExecuteError, execute};
 pub use explicit::{Builder, Explicit, ExplicitError};
 pub use progress::{At, Wait};
+pub use repeated::Repeated;
 pub use step::{Local, Message, Op, OperandRange, Slot, Step};
 pub use verify::{Fold, Reproducibility, Verification, VerifyError, verify, verify_exactly};
 

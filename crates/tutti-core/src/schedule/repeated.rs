@@ -1,0 +1,85 @@
+//! A schedule over and over, as benchmarks run it: many times in a row, and the time divided.
+
+use std::sync::Arc;
+
+use super::compose::ComposeError;
+use super::{Schedule, Shape, Slot, Step};
+use crate::ids::RankId;
+
+/// A schedule `count` times in a row; a rank begins again as soon as it has ended, and nobody waits for
+/// all. What is repeated works on what it left behind, so it cannot be verified as one collective.
+pub struct Repeated {
+    shape: Shape,
+    inner: Arc<dyn Schedule>,
+    count: u32,
+}
+
+impl Repeated {
+    /// Repeats a schedule.
+    ///
+    /// # Errors
+    /// When it is repeated no time at all, or leaves its result in another slot than its data.
+    pub fn new(inner: Arc<dyn Schedule>, count: u32) -> Result<Repeated, ComposeError> {
+        let mut shape = inner.shape().clone();
+        if count == 0 {
+            return Err(ComposeError::NoPhases);
+        }
+        if shape.result != Slot::DATA && count > 1 {
+            return Err(ComposeError::OutOfPlace { name: shape.name });
+        }
+        shape.name = format!("{} x {count}", shape.name);
+        Ok(Repeated { shape, inner, count })
+    }
+}
+
+impl Schedule for Repeated {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, rank: RankId) -> u32 {
+        self.inner.steps(rank).saturating_mul(self.count)
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        if let Some(within) = step.checked_rem(self.inner.steps(rank)) {
+            self.inner.step(rank, within, out);
+        }
+    }
+
+    fn step_name(&self, rank: RankId, step: u32) -> String {
+        let within = step.checked_rem(self.inner.steps(rank));
+        within.map_or_else(String::new, |within| self.inner.step_name(rank, within))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::build;
+    use crate::collective::Collective;
+    use crate::engine::{Conditions, LocalCosts, Simulation};
+    use crate::network::PipeliningPostal;
+    use crate::schedule::Layout;
+    use crate::units::{Bytes, Time, TimePerByte};
+
+    #[test]
+    fn a_block_takes_its_count_of_times_as_long_where_nothing_is_skewed() {
+        let ns = |ns: u64| Time::from_ps(ns * 1_000);
+        let model = PipeliningPostal::new(ns(500), ns(100), TimePerByte::ZERO).unwrap();
+        let inner = build("recursive_multiplying:a2,a4", Collective::AllReduce, 8).unwrap();
+        let schedule = Repeated::new(inner.into(), 10).unwrap();
+        let layout = Layout::new(Bytes(8), 8, 1).unwrap();
+        let (costs, conditions) = (LocalCosts::FREE, Conditions::default());
+        let run = Simulation { schedule: &schedule, layout, model: &model, costs, conditions };
+        // 10 x (2 alpha_p + (1 + 3) alpha_r).
+        assert_eq!(run.run().unwrap().completion_time(), ns(14_000));
+    }
+
+    #[test]
+    fn nothing_is_not_repeated() {
+        let inner = || build("ring", Collective::AllReduce, 4).unwrap().into();
+        assert!(matches!(Repeated::new(inner(), 0), Err(ComposeError::NoPhases)));
+        assert_eq!(Repeated::new(inner(), 3).unwrap().shape().name, "ring x 3");
+    }
+}

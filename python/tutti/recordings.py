@@ -1,0 +1,310 @@
+"""Measured noise, skew and traffic from files: CSV, Parquet or plain text.
+
+Numbers take their unit from the name of their column (`detour_ns`, `arrival_us`) or from `unit`;
+without either they are refused. They are rounded to whole picoseconds: no clock is finer. In text
+files `#` begins a comment, and empty lines are skipped. A mistake is told with file and line.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tutti import _core
+from tutti.config.mistakes import mistake, shown
+from tutti.config.reader import read_text
+from tutti.errors import UnitError
+from tutti.units import Size, Time
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tutti.conditions import Flow
+
+__all__ = ["arrivals", "detours", "durations", "flows"]
+
+MAX_BYTES = 256 << 20
+"""A trace of a day has millions of lines."""
+
+_UNITS = ("ps", "ns", "us", "ms", "s")
+_SUFFIX = re.compile(r"_(ps|ns|us|ms|s)$")
+_LONGEST_PS = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class _File:
+    """A table of text cells, and where each row stands."""
+
+    source: str
+    frame: pl.DataFrame
+    lines: list[int]
+    """Of each row, from 1; empty where a file has no lines."""
+
+    def place(self, row: int) -> str:
+        """Where a row stands, for messages."""
+        return f"line {self.lines[row]}" if self.lines else f"row {row + 1}"
+
+
+def durations(
+    path: str | Path, *, column: str | None = None, unit: str | None = None
+) -> list[Time]:
+    """Durations, one to a row.
+
+    Args:
+        path: a CSV or Parquet file with a header, or plain text with a duration on each line.
+        column: which column; without it the only one, a column `rank` left aside: the durations of
+            all ranks are one distribution.
+        unit: of bare numbers: ps, ns, us, ms or s.
+
+    Raises:
+        ConfigError: the file cannot be read, or a cell is no duration.
+    """
+    file = _read(Path(path), columns=("duration",))
+    names = [name for name in file.frame.columns if name != "rank"]
+    if column is None and len(names) != 1:
+        raise mistake(
+            f"has the columns {', '.join(file.frame.columns)}",
+            source=file.source,
+            expected="one column of durations, or `column` to say which",
+        )
+    return _times(file, _known(file, column or names[0]), unit)
+
+
+def detours(path: str | Path, *, unit: str = "ns") -> list[tuple[Time, Time]]:
+    """A trace of detours: when each began, and how long it took.
+
+    Two columns without a header, separated by blanks or tabs, as Netgauge's benchmark writes them
+    and LogGOPSim reads them (in nanoseconds); or a CSV or Parquet file with two columns.
+
+    Raises:
+        ConfigError: the file cannot be read, or a line is not two times.
+    """
+    file = _read(Path(path), columns=("start", "duration"))
+    if file.frame.width != 2:
+        raise mistake(
+            f"has {file.frame.width} columns",
+            source=file.source,
+            expected="two: the start of a detour and its duration",
+        )
+    starts, lengths = (_times(file, name, unit) for name in file.frame.columns)
+    for row in range(1, len(starts)):
+        if starts[row].ps < starts[row - 1].ps:
+            raise mistake(
+                f"{file.place(row)}: a detour starts before the one above it",
+                source=file.source,
+                value=str(starts[row]),
+                expected=f"{starts[row - 1]} or later",
+            )
+    return list(zip(starts, lengths, strict=True))
+
+
+def arrivals(path: str | Path, *, unit: str | None = None) -> list[list[Time]]:
+    """How late each rank came, in each of the repetitions that were recorded.
+
+    Either a column `rank` and a column for each repetition, ranks in ascending order from 0; or no
+    column `rank`, a column for each rank and a row for each repetition; or plain text with a time
+    on each line, by rank.
+
+    Returns:
+        A list for each repetition, by rank.
+
+    Raises:
+        ConfigError: the file cannot be read, ranks are missing, or a cell is no time.
+    """
+    file = _read(Path(path), columns=("arrival",))
+    names = [name for name in file.frame.columns if name != "rank"]
+    columns = [_times(file, name, unit) for name in names]
+    if "rank" not in file.frame.columns and file.frame.columns != ["arrival"]:
+        return [list(row) for row in zip(*columns, strict=True)]
+    for row, rank in enumerate(file.frame["rank"] if "rank" in file.frame.columns else ()):
+        if rank != str(row):
+            raise mistake(
+                f"{file.place(row)}: rank {shown(rank)} stands where rank {row} belongs",
+                source=file.source,
+                expected="ranks 0, 1, 2, ... in ascending order",
+            )
+    return columns
+
+
+def flows(path: str | Path) -> list[Flow]:
+    """Traffic of others: a row per flow.
+
+    Columns: source and destination (ranks), bytes; if they are there, start and period with their
+    unit (`start_us`), and count.
+
+    Raises:
+        ConfigError: the file cannot be read, or a row is no flow.
+    """
+    from tutti.conditions import Flow
+    from tutti.errors import ConfigError
+
+    file = _read(Path(path), columns=("source", "destination", "bytes"))
+    found = {_SUFFIX.sub("", name): name for name in file.frame.columns}
+    unknown = set(found) - {"source", "destination", "bytes", "start", "period", "count"}
+    missing = {"source", "destination", "bytes"} - set(found)
+    if unknown or missing:
+        raise mistake(
+            f"has the columns {', '.join(file.frame.columns)}",
+            source=file.source,
+            expected="source, destination, bytes, and if need be start, period and count",
+        )
+    whole = {name: _counts(file, name) for name in ("source", "destination", "bytes")}
+    whole["count"] = _counts(file, "count") if "count" in found else [1] * file.frame.height
+    zero = [Time(ps=0)] * file.frame.height
+    times = {
+        name: _times(file, found[name], None) if name in found else zero
+        for name in ("start", "period")
+    }
+    made = []
+    for row in range(file.frame.height):
+        counts = {name: column[row] for name, column in whole.items()}
+        size = Size(bytes=counts.pop("bytes"))
+        when = {name: column[row] for name, column in times.items()}
+        try:
+            made.append(Flow(size=size, **counts, **when))
+        except ConfigError as error:
+            problem = f"{file.place(row)}: {error.problem}"
+            raise mistake(problem, source=file.source, hint=error.hint) from None
+    return made
+
+
+def _read(path: Path, *, columns: tuple[str, ...]) -> _File:
+    """A file as a table of text; `columns` name those of a file without a header."""
+    import polars as pl
+
+    if path.suffix == ".parquet":
+        return _parquet(path)
+    text = read_text(path, MAX_BYTES, "a table in text form")
+    kept = [
+        (number, line.strip())
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    if path.suffix == ".csv":
+        header, rows = kept[:1], kept[1:]
+        separator = ","
+    else:
+        header, rows = [(0, "\t".join(columns))], [(n, "\t".join(x.split())) for n, x in kept]
+        rows = [(n, "\t".join(_joined(x.split("\t")))) for n, x in rows]
+        separator = "\t"
+    if not rows:
+        raise mistake("holds no values", source=str(path), expected="a value on each line")
+    width = len(header[0][1].split(separator))
+    for number, line in rows:
+        if len(line.split(separator)) != width:
+            raise mistake(
+                f"line {number}: {len(line.split(separator))} values",
+                source=str(path),
+                value=shown(line),
+                expected=f"{width}, as in the header" if header[0][0] else f"{width}",
+            )
+    whole = "\n".join(line for _, line in header + rows).encode()
+    try:
+        frame = pl.read_csv(io.BytesIO(whole), separator=separator, infer_schema=False)
+    except pl.exceptions.PolarsError as error:
+        raise mistake(f"is no table: {error}", source=str(path)) from None
+    frame = frame.rename({name: name.strip() for name in frame.columns})
+    return _File(str(path), frame.with_columns(pl.all().str.strip_chars()), [n for n, _ in rows])
+
+
+def _joined(words: list[str]) -> list[str]:
+    """Words of a line with each unit put back to its number: `1.5 us` is one value."""
+    joined: list[str] = []
+    for word in words:
+        if word in _UNITS and joined:
+            joined[-1] += f" {word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def _parquet(path: Path) -> _File:
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(path)
+    except FileNotFoundError:
+        raise mistake("there is no such file", source=str(path)) from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise mistake(f"is no Parquet file: {reason}", source=str(path)) from None
+    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+    if nested:
+        raise mistake(f"column {nested[0]} holds no plain values", source=str(path))
+    if frame.height == 0:
+        raise mistake("holds no values", source=str(path), expected="a value in each row")
+    return _File(str(path), frame.with_columns(pl.all().cast(pl.String)), [])
+
+
+def _known(file: _File, column: str) -> str:
+    if column in file.frame.columns:
+        return column
+    raise mistake(
+        f"has no column `{column}`",
+        source=file.source,
+        expected=f"one of {', '.join(file.frame.columns)}",
+    )
+
+
+def _times(file: _File, column: str, unit: str | None) -> list[Time]:
+    """A column of times."""
+    import polars as pl
+
+    cells = file.frame[column]
+    suffix = _SUFFIX.search(column)
+    unit = suffix.group(1) if suffix else unit
+    if unit is None:
+        return [_with_unit(file, column, row, cell) for row, cell in enumerate(cells)]
+    if unit not in _UNITS:
+        raise mistake(
+            f"there is no unit `{unit}`", source=file.source, expected=f"one of {', '.join(_UNITS)}"
+        )
+    numbers = cells.cast(pl.Float64, strict=False)
+    ps = (numbers * _core.parse_time(f"1 {unit}")).round()
+    good = ps.is_between(0, _LONGEST_PS).fill_null(value=False)
+    if not good.all():
+        row = int(good.arg_min() or 0)
+        raise _no_time(file, column, row, cells[row], f"a number of {unit}, zero or more")
+    return [Time(ps=value) for value in ps.cast(pl.Int64)]
+
+
+def _with_unit(file: _File, column: str, row: int, cell: str | None) -> Time:
+    """A cell that says its unit itself."""
+    try:
+        return Time.parse(cell or "")
+    except UnitError:
+        expected = (
+            'a time with its unit such as "1.5 us", or a unit for the whole column: in its name '
+            f"(`{column}_us`), or given as `unit`"
+        )
+        raise _no_time(file, column, row, cell, expected) from None
+
+
+def _no_time(file: _File, column: str, row: int, cell: str | None, expected: str) -> Exception:
+    return mistake(
+        f"{file.place(row)}: column {column} holds no time",
+        source=file.source,
+        value=shown(cell if cell is not None else ""),
+        expected=expected,
+    )
+
+
+def _counts(file: _File, column: str) -> list[int]:
+    """A column of whole numbers."""
+    import polars as pl
+
+    cells = file.frame[column]
+    counts = cells.cast(pl.Int64, strict=False)
+    good = (counts >= 0).fill_null(value=False)
+    if not good.all():
+        row = int(good.arg_min() or 0)
+        raise mistake(
+            f"{file.place(row)}: column {column} holds no count",
+            source=file.source,
+            value=shown(cells[row] or ""),
+            expected="a whole number, zero or more",
+        )
+    return counts.to_list()

@@ -1,0 +1,314 @@
+"""Noise, skew and traffic: what is drawn, what files say, and what each mistake is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+import tutti
+from tutti import recordings
+from tutti.errors import ConfigError, NoiseError
+from tutti.units import Time
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MACHINE = tutti.Platform(
+    name="demo", model=tutti.PipeliningPostal(alpha_p="1 us", alpha_r="0.5 us")
+)
+
+
+def pair(conditions: tutti.Conditions, seed: int = 0) -> tutti.Run:
+    """One exchange between two ranks: 1.5 us, undisturbed."""
+    schedule = tutti.schedule("recursive_doubling", collective="all_reduce", ranks=2)
+    return tutti.simulate(
+        schedule, MACHINE, size="8 B", datatype="int64", conditions=conditions, seed=seed
+    )
+
+
+def ps(text: str) -> int:
+    return Time.parse(text).ps
+
+
+def test_every_distribution_reaches_the_core() -> None:
+    for distribution in (
+        tutti.Fixed(time="1 us"),
+        tutti.Uniform(high="1 us"),
+        tutti.Exponential(mean="1 us"),
+        tutti.Normal(mean="1 us", deviation="100 ns"),
+        tutti.Lognormal(median="1 us", sigma=0.5),
+        tutti.Pareto(least="1 us", shape=1.5),
+        tutti.Pareto(least="1 us", shape=1.5, most="1 ms"),
+        tutti.Recorded(times=["1 us", "3 us"]),
+        tutti.Mixture(parts=[tutti.Part(chance=1, distribution=tutti.Fixed(time="1 us"))]),
+    ):
+        conditions = tutti.Conditions(noise=tutti.Noise(message=distribution))
+        assert pair(conditions).completion_ps > ps("1.5 us"), distribution
+
+
+def test_a_tick_that_all_share_holds_everybody_up() -> None:
+    # Half of all time is lost in windows of 10 us: a run begins within one in half of the cases.
+    ticks = tutti.Periodic(period="20 us", duration="10 us", aligned=True)
+    conditions = tutti.Conditions(noise=tutti.Noise(detours=ticks))
+    times = [pair(conditions, seed).completion_ps for seed in range(200)]
+    undisturbed = times.count(ps("1.5 us"))
+    assert 60 < undisturbed < 120
+    # Held up from the beginning, or in the middle: by 10 us and not a picosecond more.
+    assert max(times) <= ps("11.5 us")
+
+
+def test_a_trace_is_played_as_it_was_recorded() -> None:
+    trace = tutti.Trace(detours=[("0 ns", "3 us")], cycle="1 s", aligned=True)
+    conditions = tutti.Conditions(noise=tutti.Noise(detours=trace))
+    # All ranks are at the same random place of a second: almost surely nothing happens.
+    assert pair(conditions).completion_ps == ps("1.5 us")
+    assert tutti.Trace(detours=[("1 us", "3 us"), ("2 us", "4 us")]).length.ps == ps("6 us")
+
+
+def test_random_detours_take_more_time_the_more_of_them_there_are() -> None:
+    def mean(interval: str) -> float:
+        detours = tutti.Poisson(interval=interval, duration=tutti.Exponential(mean="2 us"))
+        conditions = tutti.Conditions(noise=tutti.Noise(detours=detours))
+        return sum(pair(conditions, seed).completion_ps for seed in range(200)) / 200
+
+    means = [mean(interval) for interval in ("100 us", "20 us", "5 us")]
+    assert ps("1.5 us") < means[0] < means[1] < means[2]
+
+
+def test_arrivals_are_taken_in_turn_by_the_repetitions() -> None:
+    arrival = tutti.PerRank(times=[["0 ns", "5 us"], ["0 ns", "7 us"]])
+    conditions = tutti.Conditions(arrival=arrival)
+    assert [pair(conditions, seed).completion_ps for seed in (0, 1, 2)] == [
+        ps("6.5 us"),
+        ps("8.5 us"),
+        ps("6.5 us"),
+    ]
+    assert tutti.PerRank(times=["1 us", "2 us"]).times == [[Time(ps=10**6), Time(ps=2 * 10**6)]]
+
+
+def test_arrivals_for_fewer_ranks_are_refused() -> None:
+    conditions = tutti.Conditions(arrival=tutti.PerRank(times=["1 us"]))
+    with pytest.raises(NoiseError, match="arrivals are given for 1 ranks, and 2 take part"):
+        pair(conditions)
+
+
+def test_traffic_on_links_holds_messages_up() -> None:
+    topology = tutti.Topology.build("switch:8", rate="10 GB/s", latency="100 ns")
+    machine = MACHINE.model_copy(update={"routes": topology.routes()})
+    schedule = tutti.schedule("recursive_doubling", collective="all_reduce", ranks=8)
+
+    def time(load: float, seed: int) -> int:
+        conditions = tutti.Conditions(background=tutti.Background(load=load, burst="64 KiB"))
+        run = tutti.simulate(schedule, machine, size="8 B", conditions=conditions, seed=seed)
+        return run.completion_ps
+
+    # Two links of 100 ns, and 8 B at 10 GB/s, which the model itself does not charge.
+    quiet = 3 * (ps("1.7 us") + 800)
+    assert time(0.0, 1) == quiet
+    # A link that is used has bursts of 6.55 us in the mean: some message of 24 meets one.
+    assert sum(time(0.1, seed) > quiet for seed in range(20)) > 10
+    mean = [sum(time(load, seed) for seed in range(50)) / 50 for load in (0.05, 0.2, 0.5)]
+    assert mean == sorted(mean)
+
+
+@pytest.mark.parametrize(
+    ("background", "says"),
+    [
+        (tutti.Background(load=1.0), "a load of 1 is refused"),
+        (tutti.Background(load=[0.1, 0.2, 0.3]), "3 loads are given: expected one"),
+    ],
+)
+def test_loads_that_do_not_fit_are_refused(background: tutti.Background, says: str) -> None:
+    topology = tutti.Topology.build("switch:2", rate="10 GB/s", latency="100 ns")
+    machine = MACHINE.model_copy(update={"routes": topology.routes()})
+    schedule = tutti.schedule("recursive_doubling", collective="all_reduce", ranks=2)
+    conditions = tutti.Conditions(background=background)
+    with pytest.raises(NoiseError, match=says):
+        tutti.simulate(schedule, machine, size="8 B", conditions=conditions)
+
+
+def test_a_load_needs_links_and_flows_a_network_in_which_messages_meet() -> None:
+    with pytest.raises(NoiseError, match="the platform has no topology"):
+        pair(tutti.Conditions(background=tutti.Background(load=0.1)))
+    flow = tutti.Flow(source=0, destination=1, size="4 KiB")
+    with pytest.raises(ConfigError, match="need a network in which messages meet"):
+        pair(tutti.Conditions(background=tutti.Background(flows=[flow])))
+    with pytest.raises(ConfigError, match="a flow from rank 1 to itself"):
+        tutti.Flow(source=1, destination=1, size="4 KiB")
+
+
+def test_ranks_may_wait_for_what_they_sent() -> None:
+    schedule = tutti.schedule("recursive_multiplying:c6m2,a2,a2,e6m2", ranks=7)
+
+    def run(*, wait: bool) -> tutti.Run:
+        conditions = tutti.Conditions(wait_for_sends=wait)
+        return tutti.simulate(schedule, MACHINE, size="8 B", conditions=conditions)
+
+    # Rank 6 takes part at once, its partner after the collapse: without waiting, that one finds
+    # the message of rank 6 there and goes on when it has sent its own. Stages of 1.5 us, sends 0.5.
+    assert run(wait=True).completion_ps == ps("6 us")
+    assert run(wait=False).completion_ps == ps("6 us")
+    assert min(run(wait=True).finish_ps) > min(run(wait=False).finish_ps)
+
+
+def test_a_changed_copy_is_not_what_it_was() -> None:
+    quiet = tutti.Conditions()
+    assert pair(quiet).completion_ps == ps("1.5 us")
+    late = quiet.model_copy(update={"arrival": tutti.PerRank(times=["0 ns", "1 us"])})
+    slow = quiet.model_copy(update={"noise": tutti.Noise(message=tutti.Fixed(time="1 us"))})
+    assert pair(late).completion_ps == pair(slow).completion_ps == ps("2.5 us")
+
+
+def test_detours_that_take_everything_are_refused() -> None:
+    ticks = tutti.Periodic(period="1 us", duration="1 us")
+    with pytest.raises(NoiseError, match="leave no time to work"):
+        pair(tutti.Conditions(noise=tutti.Noise(detours=ticks)))
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 63, 1 << 64])
+def test_seeds_that_results_cannot_hold_are_refused(seed: int) -> None:
+    with pytest.raises(ConfigError, match="expected a whole number from 0 to"):
+        tutti.compare(MACHINE, collective="all_reduce", ranks=[2], sizes=["8 B"], seed=seed)
+    with pytest.raises(ConfigError, match="expected a whole number from 0 to"):
+        pair(tutti.Conditions(), seed)
+
+
+@pytest.mark.parametrize("repetitions", [0, -1])
+def test_no_repetitions_are_refused(repetitions: int) -> None:
+    with pytest.raises(ConfigError, match="expected a whole number, 1 or more"):
+        tutti.compare(
+            MACHINE, collective="all_reduce", ranks=[2], sizes=["8 B"], repetitions=repetitions
+        )
+
+
+def test_a_summary_has_the_quartiles_of_the_repetitions() -> None:
+    frame = pl.DataFrame(
+        {
+            "ranks": [4] * 8 + [2],
+            "repetition": [*range(8), 0],
+            "time_ps": [8, 1, 7, 2, 6, 3, 5, 4, 9],
+        }
+    )
+    found = tutti.summary(frame).rows(named=True)
+    assert found[0] == {
+        "ranks": 4,
+        "repetitions": 8,
+        "least_ps": 1,
+        "lower_quartile_ps": 2,
+        "median_ps": 4,
+        "upper_quartile_ps": 7,
+        "most_ps": 8,
+    }
+    assert (found[1]["ranks"], found[1]["median_ps"]) == (2, 9)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("noise.csv", "# taken at night\nrank,detour_us\n0,1.5\n\n1,2\n"),
+        ("noise.csv", "detour\n1.5 us\n2 us\n"),
+        ("noise.txt", "1.5 us\n2us\n"),
+        ("noise.dat", "# one per line\n1.5 us\n\n2 us\n"),
+    ],
+)
+def test_durations_are_read(name: str, text: str, tmp_path: Path) -> None:
+    recorded = tutti.Recorded.read(written(tmp_path, name, text))
+    assert [time.ps for time in recorded.times] == [1_500_000, 2_000_000]
+
+
+def test_durations_are_read_from_parquet_and_rounded_to_picoseconds(tmp_path: Path) -> None:
+    path = tmp_path / "noise.parquet"
+    pl.DataFrame({"a": [1.0, 2.0], "b": [0.12345, 3.0]}).write_parquet(path)
+    times = recordings.durations(path, column="b", unit="ns")
+    assert [time.ps for time in times] == [123, 3000]
+    with pytest.raises(ConfigError, match="expected: one column of durations"):
+        recordings.durations(path, unit="ns")
+    with pytest.raises(ConfigError, match="has no column `c`\\nexpected: one of a, b"):
+        recordings.durations(path, column="c", unit="ns")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("x.csv", "d_us\n1\nabc\n", 'line 3: column d_us holds no time\ngiven: "abc"'),
+        ("x.csv", "d_us\n1\n-2\n", "line 3: column d_us holds no time"),
+        ("x.csv", "d_us\nnan\n", "line 2: column d_us holds no time"),
+        ("x.csv", "# c\nd\n1.5\n", 'such as "1.5 us", or a unit for the whole column'),
+        ("x.csv", "d_us,rank\n1\n", "line 2: 1 values"),
+        ("x.csv", "d_us\n", "holds no values"),
+        ("x.txt", "1 us 2 us\n", "line 1: 2 values"),
+        ("x.txt", "", "holds no values"),
+    ],
+)
+def test_what_is_no_duration_is_told_with_its_line(
+    name: str, text: str, says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        recordings.durations(written(tmp_path, name, text))
+    assert says in str(caught.value)
+    assert name in str(caught.value)
+
+
+def test_files_that_are_not_there_or_no_parquet_are_refused(tmp_path: Path) -> None:
+    for name in ("none.csv", "none.parquet"):
+        with pytest.raises(ConfigError, match="there is no such file"):
+            recordings.durations(tmp_path / name)
+    with pytest.raises(ConfigError, match="is no Parquet file"):
+        recordings.durations(written(tmp_path, "x.parquet", "PAR1"))
+
+
+def test_a_trace_of_netgauge_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path, "noise.trace", "# start\tduration\n1000 50\n2000\t70.5\n")
+    trace = tutti.Trace.read(path)
+    assert trace.length.ps == 2_070_500
+    assert [(start.ps, lost.ps) for start, lost in trace.detours] == [
+        (1_000_000, 50_000),
+        (2_000_000, 70_500),
+    ]
+    back = written(tmp_path, "back.trace", "2000 50\n1000 70\n")
+    with pytest.raises(ConfigError, match="line 2: a detour starts before the one above it"):
+        tutti.Trace.read(back)
+    one = written(tmp_path, "one.trace", "2000\n")
+    with pytest.raises(ConfigError, match="line 1: 1 values"):
+        tutti.Trace.read(one)
+
+
+def test_arrivals_are_read_in_each_form(tmp_path: Path) -> None:
+    forms = {
+        "ranks.csv": "rank,first_us,second_us\n0,1,3\n1,2,4\n",
+        "repetitions.csv": "0_us,1_us\n1,2\n3,4\n",
+    }
+    for name, text in forms.items():
+        read = tutti.PerRank.read(written(tmp_path, name, text)).times
+        assert [[time.ps // 10**6 for time in times] for times in read] == [[1, 2], [3, 4]]
+    plain = tutti.PerRank.read(written(tmp_path, "one.txt", "1\n2\n"), unit="us")
+    assert plain.times == [[Time(ps=10**6), Time(ps=2 * 10**6)]]
+    gap = written(tmp_path, "gap.csv", "rank,a_us\n0,1\n2,2\n")
+    with pytest.raises(ConfigError, match='line 3: rank "2" stands where rank 1 belongs'):
+        tutti.PerRank.read(gap)
+
+
+def test_flows_are_read(tmp_path: Path) -> None:
+    text = "source,destination,bytes,start_us,period_us,count\n0,1,4096,1,2,3\n"
+    (flow,) = recordings.flows(written(tmp_path, "flows.csv", text))
+    assert (flow.source, flow.destination, flow.size.bytes, flow.count) == (0, 1, 4096, 3)
+    assert (flow.start.ps, flow.period.ps) == (10**6, 2 * 10**6)
+    for text, says in (
+        ("source,destination\n0,1\n", "expected: source, destination, bytes"),
+        ("source,destination,bytes\n0,x,1\n", "line 2: column destination holds no count"),
+        ("source,destination,bytes\n1,1,1\n", "line 2: Flow: a flow from rank 1 to itself"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            recordings.flows(written(tmp_path, "bad.csv", text))
+        assert says in str(caught.value)
