@@ -68,7 +68,7 @@ mod tests {
         let ns = |ns: u64| Time::from_ps(ns * 1_000);
         let model = PipeliningPostal::new(ns(500), ns(100), TimePerByte::ZERO).unwrap();
         let inner = build("recursive_multiplying:a2,a4", Collective::AllReduce, 8).unwrap();
-        let schedule = Repeated::new(inner.into(), 10).unwrap();
+        let schedule = Repeated::new(inner, 10).unwrap();
         let layout = Layout::new(Bytes(8), 8, 1).unwrap();
         let (costs, conditions) = (LocalCosts::FREE, Conditions::default());
         let run = Simulation { schedule: &schedule, layout, model: &model, costs, conditions };
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn nothing_is_not_repeated() {
-        let inner = || build("ring", Collective::AllReduce, 4).unwrap().into();
+        let inner = || build("ring", Collective::AllReduce, 4).unwrap();
         assert!(matches!(Repeated::new(inner(), 0), Err(ComposeError::NoPhases)));
         assert_eq!(Repeated::new(inner(), 3).unwrap().shape().name, "ring x 3");
     }
