@@ -129,7 +129,8 @@ def summary(measurements: pl.DataFrame) -> pl.DataFrame:
 
     if "time_ps" not in measurements.columns:
         raise ReportError("the measurements have no column time_ps", kind="frame")
-    apart = {"time_ps", "repetition", "seed", "algbw_bytes_per_s", "busbw_bytes_per_s"}
+    rates = {"algbw_bytes_per_s", "busbw_bytes_per_s", "of_limit"}
+    apart = {"time_ps", "repetition", "seed", *rates}
     together = [name for name in measurements.columns if name not in apart]
     least, lower, upper, most = spread(pl.col("time_ps"))
     median = pl.col("time_ps").quantile(0.5, "lower").cast(pl.Int64).alias("median_ps")

@@ -239,7 +239,7 @@ def compare(
     collective: str,
     ranks: Sequence[int],
     sizes: Sequence[str | Size],
-    algorithms: Sequence[str] | None = None,
+    algorithms: Sequence[str | Schedule] | None = None,
     root: int = 0,
     datatype: str = "float32",
     conditions: Conditions | None = None,
@@ -255,10 +255,10 @@ def compare(
         collective: what is to be performed.
         ranks: rank counts.
         sizes: payloads, by the convention of nccl-tests.
-        algorithms: notations; without them, every algorithm that claims the collective and rank
-            count, and whose schedule can be laid out for every size: one that needs equal parts
-            is left out where a size has none. A notation that does not fit a rank count has no
-            rows there.
+        algorithms: notations, or schedules, which have rows at their own rank count. Without them,
+            every algorithm that claims the collective and rank count, and whose schedule can be
+            laid out for every size: one that needs equal parts is left out where a size has none.
+            A notation that does not fit a rank count has no rows there.
         root: the root of a rooted collective.
         datatype: of the elements.
         conditions: noise, arrival skew and slow ranks.
@@ -292,7 +292,7 @@ def compare(
         "collective": collective,
         "ranks": list(ranks),
         "sizes": [size.bytes for size in payloads],
-        "algorithms": None if algorithms is None else list(algorithms),
+        "algorithms": None if algorithms is None else [_asked_as(one) for one in algorithms],
         "root": root,
         "datatype": datatype,
         "conditions": conditions.model_dump(mode="json") if conditions else None,
@@ -351,19 +351,33 @@ def _check_repetitions(repetitions: int, seed: int) -> None:
     check_seed(seed + repetitions - 1)
 
 
+def _asked_as(algorithm: str | Schedule) -> str:
+    return algorithm if isinstance(algorithm, str) else f"{algorithm.name} on {algorithm.ranks}"
+
+
+def _laid_out(algorithm: str | Schedule, collective: str, ranks: int, root: int) -> Schedule:
+    """A schedule as it is, where it fits; or that of a notation."""
+    if isinstance(algorithm, str):
+        return schedule(algorithm, collective=collective, ranks=ranks, root=root)
+    if (algorithm.collective, algorithm.ranks) == (collective, ranks):
+        return algorithm
+    problem = f"{algorithm.name} is {algorithm.collective} on {algorithm.ranks} ranks"
+    raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": ranks})
+
+
 def _schedules(
-    collective: str, ranks: Sequence[int], algorithms: Sequence[str], root: int
+    collective: str, ranks: Sequence[int], algorithms: Sequence[str | Schedule], root: int
 ) -> list[Schedule]:
     """The schedules that fit, by rank count, then in the order of the algorithms."""
     found: list[Schedule] = []
-    refused: dict[str, AlgorithmError] = {}
-    for count, notation in itertools.product(ranks, algorithms):
+    refused: dict[tuple[int, int], AlgorithmError] = {}
+    for count, (place, algorithm) in itertools.product(ranks, enumerate(algorithms)):
         try:
-            found.append(schedule(notation, collective=collective, ranks=count, root=root))
+            found.append(_laid_out(algorithm, collective, count, root))
         except AlgorithmError as error:
-            refused[f"{notation} {count}"] = error
-    for notation in algorithms:
-        misfits = [refused.get(f"{notation} {count}") for count in ranks]
+            refused[place, count] = error
+    for place in range(len(algorithms)):
+        misfits = [refused.get((place, count)) for count in ranks]
         if misfits and misfits[0] and all(misfits):
             raise misfits[0]
     return found

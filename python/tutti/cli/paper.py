@@ -89,6 +89,9 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
     if result.published is not None:
         result.published.write_csv(folder / f"{stem}_published.csv")
         console.print(_table(result.published, f"{label}: published beside ours"))
+    for name, table in result.tables.items():
+        table.write_csv(folder / f"{stem}_{name}.csv")
+        console.print(_table(table, f"{label}: {name}"))
     for line in (f"source: {result.source}", *result.notes):
         console.print(line, markup=False)
     for file in (*result.figures, folder / f"{stem}.csv"):

@@ -262,7 +262,7 @@ def test_recorded_noise_and_arrivals_stand_in_files(tmp_path: Path) -> None:
         ('[noise.step]\nkind = "recorded"', "expected either `times` or `file`"),
         ('[noise.step]\nkind = "recorded"\nfile = "none.csv"', "there is no such file"),
         ('[noise.detours]\nkind = "trace"', "expected either `detours` or `file`"),
-        ('[noise.detours]\nkind = "ticks"', "periodic, trace"),
+        ('[noise.detours]\nkind = "ticks"', "periodic, poisson, trace"),
         ('[arrival]\nkind = "per_rank"\ntimes = [["1 us"]]', "arrival: arrivals are given for 1"),
         ("[background]\nload = 0.5", "background: a load needs links"),
         ('[noise.step]\nkind = "pareto"\nleast = "1 us"\nshape = 0', "noise.step.shape"),
