@@ -1,4 +1,4 @@
-"""Published papers, reproduced: each module holds one paper's experiments as data.
+"""Published papers, reproduced: each module or package holds one paper's experiments as data.
 
 A module of this package is a paper when it has a `PAPER`. It computes nothing of its own: each
 exhibit (a figure or a table) is a function that asks the public API and returns an `ExhibitResult`,
@@ -33,6 +33,7 @@ class ExhibitResult:
         source: Where in the paper the published values stand, and how they were read off.
         figures: Files that were drawn.
         notes: What a reader must know to judge the agreement.
+        tables: Further tables, by what they hold.
     """
 
     frame: pl.DataFrame
@@ -40,6 +41,7 @@ class ExhibitResult:
     source: str
     figures: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,4 @@
-"""Ruefenacht, Bull and Booth 2017: recursive multiplying, all_reduce by message pipelining.
-
-The figures that come from models and from the paper's simulator: 3, 4 and 17 to 23. What the paper
-measured on its machine (Figs 8 to 16, Table 2) needs congestion or a live machine and is not here.
+"""The figures that come from models and from the paper's simulator: 3, 4 and 17 to 23.
 
 What is given as published stands in the paper's text and captions; nothing was read off a curve.
 """
@@ -11,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti.papers import Exhibit, ExhibitResult, Paper
+from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers.recursive_multiplying.published import DATATYPE, SIZE, beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,15 +19,6 @@ if TYPE_CHECKING:
 
     from tutti.platform import Platform
     from tutti.simulate import Run
-
-CITATION = (
-    "M. Ruefenacht, M. Bull, S. Booth, Generalisation of recursive doubling for AllReduce: Now "
-    "with simulation, Parallel Computing 69 (2017)"
-)
-
-SIZE = "8 B"
-"""One integer of 8 bytes, as in all of the paper's latency figures (section 5)."""
-DATATYPE = "int64"
 
 RATIOS = tuple(ratio / 4 for ratio in range(4, 41))
 """alpha_p / alpha_r from 1 to 10; below 1 is "not reasonable" (section 3)."""
@@ -198,7 +187,7 @@ def _figure_3(folder: Path) -> ExhibitResult:
             {"ratio": ratio, "b_opt": best, "best_whole_b": min(times, key=times.__getitem__)}
         )
     frame = pl.DataFrame(rows)
-    published = _beside(
+    published = beside(
         [
             ("b_opt at ratio 4", 3.97, "derived from equation (5)", _at(frame, 4.0)),
             ("b_opt at ratio 1", 1.72, "derived from equation (5)", _at(frame, 1.0)),
@@ -239,7 +228,7 @@ def _figure_4(folder: Path) -> ExhibitResult:
     best = (
         frame.sort("time_us").group_by("ranks", maintain_order=True).first()["b"].unique().to_list()
     )
-    published = _beside(
+    published = beside(
         [
             ("best whole b, the same for every N", 4, "caption and equation (5): 3.97", best[0]),
             (
@@ -281,7 +270,7 @@ def _figure_17(folder: Path) -> ExhibitResult:
     graph = program_graph(schedule)
     kinds = Counter(str(graph.nodes[task]["kind"]) for task in graph)
     frame = pl.DataFrame({"task": list(kinds), "count": list(kinds.values())}).sort("task")
-    published = _beside(
+    published = beside(
         [
             ("start tasks", 6, "Fig. 17: one for each process", kinds["start"]),
             ("put tasks", 18, "derived: 6 x (2 + 1) messages", kinds["put"]),
@@ -291,19 +280,6 @@ def _figure_17(folder: Path) -> ExhibitResult:
     drawn = draw_program_graph(folder / "figure_17.svg", schedule)
     return ExhibitResult(
         frame=frame, published=published, source="Fig. 17 and its caption", figures=(drawn,)
-    )
-
-
-def _beside(rows: list[tuple[str, float, str, float]]) -> pl.DataFrame:
-    """Published values beside ours: columns quantity, published, ours, where."""
-    import polars as pl
-
-    return pl.DataFrame(
-        [
-            {"quantity": quantity, "published": published, "ours": float(ours), "where": where}
-            for quantity, published, where, ours in rows
-        ],
-        schema_overrides={"published": pl.Float64},
     )
 
 
@@ -339,7 +315,7 @@ def _simulated(number: int, folder: Path) -> ExhibitResult:
     claims = [(c.quantity, c.published, c.where, c.ours(runs)) for c in figure.claims]
     return ExhibitResult(
         frame=frame,
-        published=_beside(claims) if claims else None,
+        published=beside(claims) if claims else None,
         source=f"Fig. {number} and section 6",
         figures=(drawn,),
         notes=figure.notes,
@@ -350,13 +326,9 @@ def _exhibit(number: int) -> Exhibit:
     return Exhibit(title=SIMULATED[number].title, make=lambda folder: _simulated(number, folder))
 
 
-PAPER = Paper(
-    name="recursive-multiplying",
-    citation=CITATION,
-    figures={
-        3: Exhibit(title="the best b for a ratio of message pipelining", make=_figure_3),
-        4: Exhibit(title="time over b and N", make=_figure_4),
-        17: Exhibit(title="the program graph of (a3,a2) on 6 ranks", make=_figure_17),
-        **{number: _exhibit(number) for number in SIMULATED},
-    },
-)
+FIGURES: dict[int, Exhibit] = {
+    3: Exhibit(title="the best b for a ratio of message pipelining", make=_figure_3),
+    4: Exhibit(title="time over b and N", make=_figure_4),
+    17: Exhibit(title="the program graph of (a3,a2) on 6 ranks", make=_figure_17),
+    **{number: _exhibit(number) for number in SIMULATED},
+}

@@ -1,0 +1,484 @@
+"""What the paper measured on its machine: Figs 9 to 12, 14 and 15, Tables 1 and 2.
+
+"Measured" here is the machine of `archer`, simulated. Of the paper, Table 2 has numbers; the curves
+and the scatter exist only as pictures and are not read off: beside those figures stands what the
+text says of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers.recursive_multiplying.archer import (
+    BLOCKS,
+    CALIBRATED,
+    FITTED,
+    Archer,
+    measured,
+    misfit,
+    predicted,
+    published,
+)
+from tutti.papers.recursive_multiplying.published import (
+    DATATYPE,
+    TABLE_1,
+    TABLE_2,
+    beside,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+UNSEEN = tuple(row for row in TABLE_2 if row.ranks not in CALIBRATED)
+"""Rows that are predicted and were not calibrated on."""
+NAMES = ("rd_minimum", "rm_minimum", "rd_median", "rm_median")
+
+FEW_BLOCKS = 5
+"""In each allocation, where many schedules or many machines are measured: 200 in all."""
+PEERS = range(1, 9)
+"""Of the multicast (section 5.1)."""
+ELEMENTS = tuple(1 << power for power in range(10))
+"""Of 8 bytes: 1 to 512 (section 5.4)."""
+SUBSET_64 = ("a2,a2,a2,a2,a2,a2", "a4,a4,a4", "a8,a8", "a16,a4", "a2,a4,a8")
+"""The paper's subset is in the legend of Fig. 11, a picture; this one is ours."""
+SCATTERED = (4, 6, 8, 12, 16, 24, 32)
+WIDEST = 16
+"""Wider stages are not drawn in the scatter; their times are far off the scale of the others."""
+
+PICTURE = "the curves of the paper exist only as a picture and are not read off"
+
+
+@functools.cache
+def _predicted(machine: Archer, ranks: int, blocks: int) -> dict[str, float]:
+    return predicted(machine, next(row for row in TABLE_2 if row.ranks == ranks), blocks)
+
+
+@functools.cache
+def _measured(ranks: int, schedules: tuple[str, ...], blocks: int) -> pl.DataFrame:
+    return measured(FITTED, ranks, schedules, blocks)
+
+
+def reduction(times: dict[str, float], which: str) -> float:
+    """By how much recursive multiplying is below recursive doubling, in per cent."""
+    return 100 * (1 - times[f"rm_{which}"] / times[f"rd_{which}"])
+
+
+def errors(machine: Archer = FITTED, blocks: int = BLOCKS) -> dict[str, float]:
+    """Mean absolute errors of the eight unseen rows: times in per cent, reductions in points."""
+    pairs = [(_predicted(machine, row.ranks, blocks), published(row)) for row in UNSEEN]
+
+    def of_times(which: str) -> float:
+        names = (f"rd_{which}", f"rm_{which}")
+        off = [abs(ours[name] / theirs[name] - 1) for ours, theirs in pairs for name in names]
+        return 100 * sum(off) / len(off)
+
+    def of_reductions(which: str) -> float:
+        off = [abs(reduction(ours, which) - reduction(theirs, which)) for ours, theirs in pairs]
+        return sum(off) / len(off)
+
+    return {
+        "minimum times, %": of_times("minimum"),
+        "minimum reductions, points": of_reductions("minimum"),
+        "median times, %": of_times("median"),
+        "median reductions, points": of_reductions("median"),
+    }
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def _table_1(_folder: Path) -> ExhibitResult:
+    """alpha_p and alpha_r of a multicast, by linear regression over one to eight peers."""
+    import numpy as np
+    import polars as pl
+
+    import tutti
+
+    rows = []
+    for peers in PEERS:
+        broadcast = tutti.schedule("direct", collective="broadcast", ranks=peers + 1)
+        frames = [
+            tutti.compare(
+                FITTED.platform(),
+                collective="broadcast",
+                ranks=[peers + 1],
+                sizes=["8 B"],
+                algorithms=[broadcast],
+                datatype=DATATYPE,
+                conditions=FITTED.conditions(allocation),
+                repetitions=BLOCKS,
+            ).select("time_ps")
+            for allocation in range(40)
+        ]
+        found = tutti.summary(pl.concat(frames)).row(0, named=True)
+        minimum, median = found["least_ps"] / 1e6, found["median_ps"] / 1e6
+        rows.append({"peers": peers, "minimum_us": minimum, "median_us": median})
+    frame = pl.DataFrame(rows)
+    claims = []
+    for which, (alpha_p, alpha_r) in TABLE_1.items():
+        slope, offset = np.polyfit(frame["peers"], frame[f"{which}_us"], 1)
+        claims += [
+            (f"alpha_p, {which}, us", alpha_p, "Table 1", float(offset)),
+            (f"alpha_r, {which}, us", alpha_r, "Table 1", float(slope)),
+        ]
+    return ExhibitResult(
+        frame=frame,
+        published=beside(claims),
+        source="Table 1; section 5.1: linear regression over one to eight peers",
+        notes=(
+            """Ours is a broadcast on the machine fitted to Table 2, not to this table. There a \
+message takes less than here: two of them and nothing else fit into 2.36 us (Table 2, N = 4), so \
+the benchmark of Table 1, which the paper says measures the overhead of issuing, holds \
+something that an all_reduce does not pay.""",
+        ),
+    )
+
+
+def _table_2(_folder: Path) -> ExhibitResult:
+    """Every row beside the published one; the parameters, and what the errors owe to each."""
+    import polars as pl
+
+    rows = []
+    for row in TABLE_2:
+        ours, theirs = _predicted(FITTED, row.ranks, BLOCKS), published(row)
+        values: dict[str, object] = {
+            "N": row.ranks,
+            "schedule": row.schedule,
+            "seen": "yes" if row.ranks in CALIBRATED else "",
+        }
+        for which in ("minimum", "median"):
+            for name in (f"rd_{which}", f"rm_{which}"):
+                off = 100 * (ours[name] / theirs[name] - 1)
+                values[name] = f"{theirs[name]:.3g} | {ours[name]:.3g} ({off:+.0f} %)"
+            cut = reduction(theirs, which), reduction(ours, which)
+            values[f"{which}_reduction"] = f"{cut[0]:.1f} | {cut[1]:.1f}"
+        rows.append(values)
+    found = errors()
+    return ExhibitResult(
+        frame=pl.DataFrame(rows),
+        source="Table 2; times in us, published | ours (error), reductions in per cent likewise",
+        notes=(
+            "Calibrated on N = 4, 8 and 16 only (rows seen); the other eight rows are predictions.",
+            "Mean absolute errors of the eight unseen rows: "
+            + "; ".join(f"{name}: {value:.1f}" for name, value in found.items())
+            + ". Aims: 20 % and 8 points for the minima, the trend for the medians.",
+            """Not reached: the median at N = 128, which doubles from N = 96 in the paper while \
+the minimum falls; nothing here depends on the day of a measurement. Medians beyond N = 24 come \
+out low, as detours here are independent and the load of a machine is not.""",
+        ),
+        tables={"parameters": _parameters()},
+    )
+
+
+def _parameters() -> pl.DataFrame:
+    """Each fitted number, and what a change of 10 % does to misfit and errors."""
+    import polars as pl
+
+    meanings = {
+        "alpha_p": ("us", "endpoint: latency that further messages overlap"),
+        "alpha_r": ("us", "endpoint: what each message adds"),
+        "hop": ("us", "network: a link between routers"),
+        "interval": ("us", "noise: between detours of a node, typical allocation"),
+        "detour": ("us", "noise: a detour, in the mean"),
+        "spread": ("", "noise: deviation of the logarithm of its rate between allocations"),
+    }
+    rows = []
+    for name, value in asdict(FITTED).items():
+        unit, meaning = meanings[name]
+        row: dict[str, str | float | None] = {
+            "parameter": name,
+            "value": value,
+            "unit": unit,
+            "stands for": meaning,
+        }
+        for label, factor in (("-10 %", 0.9), ("+10 %", 1.1)):
+            changed = replace(FITTED, **{name: value * factor})
+            off = errors(changed, FEW_BLOCKS)
+            row[f"misfit {label}"] = misfit(changed, FEW_BLOCKS)
+            row[f"minima {label}, %"] = off["minimum times, %"]
+            row[f"medians {label}, %"] = off["median times, %"]
+        rows.append(row)
+    fitted = errors(FITTED, FEW_BLOCKS)
+    as_fitted: dict[str, str | float | None] = {"parameter": "(as fitted)"}
+    for label in ("-10 %", "+10 %"):
+        as_fitted[f"misfit {label}"] = misfit(FITTED, FEW_BLOCKS)
+        as_fitted[f"minima {label}, %"] = fitted["minimum times, %"]
+        as_fitted[f"medians {label}, %"] = fitted["median times, %"]
+    return pl.DataFrame([*rows, as_fitted])
+
+
+# --- figures -------------------------------------------------------------------------------------
+
+
+def _figure_9(folder: Path) -> ExhibitResult:
+    """Recursive doubling and the best schedule of recursive multiplying over N."""
+    import polars as pl
+
+    from tutti.report.plot import plot_curves
+
+    frame = pl.DataFrame(
+        [
+            {"ranks": row.ranks}
+            | {f"{name}_published_us": published(row)[name] for name in NAMES}
+            | {f"{name}_us": _predicted(FITTED, row.ranks, BLOCKS)[name] for name in NAMES}
+            for row in TABLE_2
+        ]
+    )
+    titles = {
+        "rd_minimum": "recursive doubling, minimum",
+        "rm_minimum": "recursive multiplying, minimum",
+        "rd_median": "recursive doubling, median",
+        "rm_median": "recursive multiplying, median",
+    }
+    lines = {titles[name]: (frame["ranks"], frame[f"{name}_us"]) for name in NAMES}
+    dots = {
+        f"{titles[name]}, published": (frame["ranks"], frame[f"{name}_published_us"])
+        for name in NAMES
+    }
+    drawn = plot_curves(folder / "figure_9.svg", lines, x="N", y="time (us)", points=dots)
+    faster = sum(
+        _predicted(FITTED, row.ranks, BLOCKS)[f"rm_{which}"]
+        < _predicted(FITTED, row.ranks, BLOCKS)[f"rd_{which}"]
+        for row in TABLE_2
+        for which in ("minimum", "median")
+    )
+    return ExhibitResult(
+        frame=frame,
+        published=beside([("times out of 22 below recursive doubling", 22, "section 5.3", faster)]),
+        source="Fig. 9; its medians and minima are those of Table 2. Its tds curves are not in it",
+        figures=(drawn,),
+    )
+
+
+def _sweep(folder: Path, number: int, ranks: int, schedules: tuple[str, ...]) -> ExhibitResult:
+    """Times over message sizes, without noise: a minimum is what the machine does undisturbed."""
+    import polars as pl
+
+    import tutti
+    from tutti.platforms import platform
+    from tutti.report.plot import plot_curves
+
+    measured = tutti.compare(
+        platform("cray_xc30"),
+        collective="all_reduce",
+        ranks=[ranks],
+        sizes=[f"{8 * count} B" for count in ELEMENTS],
+        algorithms=[f"recursive_multiplying:{name}" for name in schedules],
+        datatype=DATATYPE,
+    )
+    frame = measured.select(
+        pl.col("schedule").str.strip_prefix("recursive_multiplying:"),
+        elements=pl.col("size_bytes") // 8,
+        time_us=pl.col("time_ps") / 1e6,
+    )
+    lines = {
+        name: (part["elements"], part["time_us"])
+        for name in schedules
+        for part in [frame.filter(pl.col("schedule") == name)]
+    }
+    drawn = plot_curves(
+        folder / f"figure_{number}.svg", lines, x="elements of 8 bytes", y="time (us)"
+    )
+    rows = [("elements where a2,a2,... is bandwidth-bound (published: 24 to 32)", 28.0)]
+    knee = _knee(frame.filter(pl.col("schedule") == schedules[0]))
+    claims = [(quantity, value, "section 5.4", knee) for quantity, value in rows]
+    return ExhibitResult(
+        frame=frame,
+        published=beside(claims),
+        source=f"Fig. {number} and section 5.4; {PICTURE}",
+        figures=(drawn,),
+        notes=(
+            """Bandwidth-bound: from where a size takes 5 % longer than 8 bytes. The platform's 10 \
+GB/s is for large puts and an assumption; a put of at most 64 bytes is one packet and larger ones \
+are several, which no rate per byte says. So the change comes later here.""",
+        ),
+    )
+
+
+def _knee(frame: pl.DataFrame) -> float:
+    """The smallest size that takes 5 % longer than the first; nan if none does."""
+    slow = frame.filter(frame["time_us"] > 1.05 * frame["time_us"][0])
+    return float(slow["elements"][0]) if slow.height else math.nan
+
+
+def _model(schedule: str, which: str) -> float:
+    """The paper's model of a schedule of factors and of splitting, in us, with Table 1."""
+    alpha_p, alpha_r = TABLE_1[which]
+    stages = schedule.split(",")
+    widths = [int(stage[1:]) - 1 if stage[0] == "a" else 1 for stage in stages]
+    return len(widths) * alpha_p + sum(widths) * alpha_r
+
+
+def _figure_12(folder: Path) -> ExhibitResult:
+    """How far measured times are from the model with the parameters of Table 1."""
+    import polars as pl
+
+    from tutti.report.plot import plot_curves
+
+    rows = []
+    for row in TABLE_2:
+        ours, theirs = _predicted(FITTED, row.ranks, BLOCKS), published(row)
+        values: dict[str, float] = {"ranks": row.ranks}
+        for which in ("minimum", "median"):
+            model = _model(row.schedule, which)
+            values[f"{which}_model_us"] = model
+            values[f"{which}_published"] = theirs[f"rm_{which}"] / model - 1
+            values[f"{which}_ours"] = ours[f"rm_{which}"] / model - 1
+        rows.append(values)
+    frame = pl.DataFrame(rows)
+    lines = {
+        f"{which}, {whose}": (frame["ranks"], frame[f"{which}_{whose}"])
+        for which in ("minimum", "median")
+        for whose in ("published", "ours")
+    }
+    drawn = plot_curves(
+        folder / "figure_12.svg", lines, x="N", y="measured over model - 1", points={}
+    )
+    small = frame.filter(pl.col("ranks") < 24)
+    large = frame.filter(pl.col("ranks") >= 24)
+
+    def most(part: pl.DataFrame, column: str) -> float:
+        return max(abs(value) for value in part[column])
+
+    def mean(part: pl.DataFrame, column: str) -> float:
+        return sum(part[column]) / part.height
+
+    claims = [
+        (
+            "largest difference of minima below N = 24 (text: the model is followed)",
+            most(small, "minimum_published"),
+            "Table 2",
+            most(small, "minimum_ours"),
+        ),
+        (
+            "mean difference of minima from N = 24 on (text: a clear upwards trend)",
+            mean(large, "minimum_published"),
+            "Table 2",
+            mean(large, "minimum_ours"),
+        ),
+        (
+            "mean difference of medians from N = 24 on",
+            mean(large, "median_published"),
+            "Table 2",
+            mean(large, "median_ours"),
+        ),
+    ]
+    return ExhibitResult(
+        frame=frame,
+        published=beside(claims),
+        source="Fig. 12, made again from Tables 1 and 2; section 5.5",
+        figures=(drawn,),
+        notes=("Differences are of recursive multiplying, as fractions of the model's time.",),
+    )
+
+
+def factored(ranks: int) -> list[str]:
+    """Every schedule of factors, in every order, of stages at most as wide as are drawn."""
+    if ranks == 1:
+        return [""]
+    return [
+        f"a{width},{rest}".rstrip(",")
+        for width in range(2, min(ranks, WIDEST) + 1)
+        if ranks % width == 0
+        for rest in factored(ranks // width)
+    ]
+
+
+def _scatter(folder: Path, number: int, which: str) -> ExhibitResult:
+    """Measured times of all factored schedules against those of the paper's model."""
+    import polars as pl
+
+    from tutti.report.plot import plot_curves
+
+    frames = []
+    for ranks in SCATTERED:
+        found = _measured(ranks, tuple(factored(ranks)), FEW_BLOCKS)
+        names = [name.split(":")[1].split(" x ")[0] for name in found["schedule"]]
+        frames.append(
+            pl.DataFrame(
+                {
+                    "ranks": [ranks] * found.height,
+                    "schedule": names,
+                    "model_us": [_model(name, which) for name in names],
+                    "measured_us": found[f"{which}_us"],
+                }
+            )
+        )
+    frame = pl.concat(frames)
+    dots = {
+        f"N = {ranks}": (part["model_us"], part["measured_us"])
+        for ranks in SCATTERED
+        for part in [frame.filter(pl.col("ranks") == ranks)]
+    }
+    longest = max(frame["model_us"])
+    drawn = plot_curves(
+        folder / f"figure_{number}.svg",
+        {"model = measured": ([0, longest], [0, longest])},
+        x="model (us)",
+        y=f"measured, {which} (us)",
+        points=dots,
+    )
+    lost = [_lost(part) for _, part in frame.group_by("ranks", maintain_order=True)]
+    order = frame.group_by("ranks", maintain_order=True).agg(
+        pl.corr("model_us", "measured_us", method="spearman").alias("order")
+    )
+    claims = [
+        (
+            "time lost by taking the model's best schedule, at most, % (text: it would be chosen)",
+            0.0,
+            "section 5.7",
+            100 * max(lost),
+        ),
+        (
+            "rank correlation of model and measured, the least of any N (text: they cluster)",
+            1.0,
+            "section 5.7",
+            min(order["order"]),
+        ),
+    ]
+    return ExhibitResult(
+        frame=frame,
+        published=beside(claims),
+        source=f"Fig. {number} and section 5.7; {PICTURE}",
+        figures=(drawn,),
+        notes=(f"Stages of at most a{WIDEST}, N up to {SCATTERED[-1]}: our choice, for time.",),
+    )
+
+
+def _lost(part: pl.DataFrame) -> float:
+    """How much longer the model's best schedule takes than the best one."""
+    times: list[float] = part.sort("model_us", maintain_order=True)["measured_us"].to_list()
+    return times[0] / min(times) - 1
+
+
+FIGURES: dict[int, Exhibit] = {
+    9: Exhibit(title="recursive doubling and multiplying over N", make=_figure_9),
+    10: Exhibit(
+        title="message sizes on 8 ranks, all factored schedules",
+        make=lambda folder: _sweep(folder, 10, 8, ("a2,a2,a2", "a2,a4", "a4,a2", "a8")),
+    ),
+    11: Exhibit(
+        title="message sizes on 64 ranks, some schedules",
+        make=lambda folder: _sweep(folder, 11, 64, SUBSET_64),
+    ),
+    12: Exhibit(title="measured times against the model", make=_figure_12),
+    14: Exhibit(
+        title="all factored schedules, minimum against model",
+        make=lambda folder: _scatter(folder, 14, "minimum"),
+    ),
+    15: Exhibit(
+        title="all factored schedules, median against model",
+        make=lambda folder: _scatter(folder, 15, "median"),
+    ),
+}
+
+TABLES: dict[int, Exhibit] = {
+    1: Exhibit(title="alpha_p and alpha_r of a multicast", make=_table_1),
+    2: Exhibit(title="predicted from N = 4, 8 and 16: the other eight rows", make=_table_2),
+}
