@@ -153,6 +153,21 @@ def test_ranks_may_wait_for_what_they_sent() -> None:
     assert min(run(wait=True).finish_ps) > min(run(wait=False).finish_ps)
 
 
+def test_waiting_for_sends_is_the_same_through_links_that_nobody_else_uses() -> None:
+    topology = tutti.Topology.build("switch:7", rate="1 TB/s", latency="100 ns")
+    apart = MACHINE.model_copy(update={"routes": topology.routes()})
+    meeting = apart.model_copy(update={"packets": tutti.Packets()})
+    schedule = tutti.schedule("recursive_multiplying:c6m2,a2,a2,e6m2", ranks=7).repeated(3)
+    conditions = tutti.Conditions(wait_for_sends=True)
+    runs = [
+        tutti.simulate(schedule, machine, size="8 B", datatype="int64", conditions=conditions)
+        for machine in (apart, meeting)
+    ]
+    assert runs[0].finish_ps == runs[1].finish_ps
+    free = tutti.simulate(schedule, meeting, size="8 B", datatype="int64")
+    assert min(free.finish_ps) < min(runs[1].finish_ps)
+
+
 def test_a_changed_copy_is_not_what_it_was() -> None:
     quiet = tutti.Conditions()
     assert pair(quiet).completion_ps == ps("1.5 us")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tutti.papers import ExhibitResult, find_paper
+from tutti.papers.recursive_multiplying import archer, measured
+from tutti.papers.recursive_multiplying.published import TABLE_1, TABLE_2, doubling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,3 +62,73 @@ def test_the_skew_of_splitting_lies_on_both_sides_of_what_the_text_says(tmp_path
     issued, arrived = published["ours"].to_list()
     assert arrived == pytest.approx(603.2)
     assert arrived < 700 < issued
+
+
+# --- what the paper measured ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One block in each allocation: enough to see that an exhibit is made."""
+    monkeypatch.setattr(measured, "BLOCKS", 1)
+    monkeypatch.setattr(measured, "FEW_BLOCKS", 1)
+    monkeypatch.setattr(measured, "SCATTERED", (4, 6, 8))
+
+
+@pytest.mark.usefixtures("few_blocks")
+@pytest.mark.parametrize("number", [9, 10, 11, 12, 14, 15])
+def test_every_measured_figure_is_drawn_with_its_values(number: int, tmp_path: Path) -> None:
+    result = made(number, tmp_path)
+    assert result.frame.height > 0
+    assert result.published is not None
+    assert all(drawn.stat().st_size > 1000 for drawn in result.figures)
+
+
+@pytest.mark.usefixtures("few_blocks")
+def test_table_2_has_every_row_and_says_which_were_seen(tmp_path: Path) -> None:
+    result = find_paper("recursive-multiplying").tables[2].make(tmp_path)
+    assert result.frame["N"].to_list() == [row.ranks for row in TABLE_2]
+    assert result.frame.filter(seen="yes")["N"].to_list() == [4, 8, 16]
+    assert result.tables["parameters"]["parameter"].to_list()[:6] == [
+        *("alpha_p", "alpha_r", "hop", "interval", "detour", "spread")
+    ]
+
+
+def test_the_published_reductions_are_those_of_the_published_times() -> None:
+    # The times have three digits, so a reduction is good to about half a point.
+    for row in TABLE_2:
+        times = archer.published(row)
+        for which, said in zip(("minimum", "median"), row.reductions, strict=True):
+            assert measured.reduction(times, which) == pytest.approx(said, abs=1.0), row
+
+
+def test_recursive_doubling_is_that_of_mpich() -> None:
+    assert doubling(8) == "a2,a2,a2"
+    assert doubling(6) == "c4m2,a2,a2,e4m2"
+    assert doubling(96) == "c64m2,a2,a2,a2,a2,a2,a2,e64m2"
+
+
+def test_the_models_of_the_table_in_the_notes() -> None:
+    # N = 64: a8,a8 is 2 alpha_p + 14 alpha_r = 2.68 + 4.76 us.
+    assert measured._model("a8,a8", "minimum") == pytest.approx(7.44)
+    alpha_p, alpha_r = TABLE_1["minimum"]
+    assert measured._model(doubling(6), "minimum") == pytest.approx(4 * (alpha_p + alpha_r))
+
+
+def test_schedules_of_factors_are_all_there() -> None:
+    assert measured.factored(8) == ["a2,a2,a2", "a2,a4", "a4,a2", "a8"]
+    # Ordered factorisations of 2^5, less the one that is wider than 16.
+    assert len(measured.factored(32)) == 2**4 - 1
+
+
+def test_without_noise_row_4_is_what_the_start_was_solved_from() -> None:
+    import tutti
+
+    quiet = tutti.Conditions(wait_for_sends=True)
+    for name, published in (("a2,a2", 2.36), ("a4", 1.87)):
+        schedule = tutti.schedule(f"recursive_multiplying:{name}", ranks=4)
+        run = tutti.simulate(
+            schedule, archer.START.platform(), size="8 B", datatype="int64", conditions=quiet
+        )
+        # A byte costs what the node's link says: 0.8 ns for 8 of them, in each stage.
+        assert run.completion_ps / 1e6 == pytest.approx(published, abs=0.002)

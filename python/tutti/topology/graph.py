@@ -322,12 +322,14 @@ class Topology:
 class Routes:
     """Over which links a message travels from one rank to another."""
 
-    __slots__ = ("_core", "topology")
+    __slots__ = ("_core", "_fingerprint", "topology")
 
     def __init__(self, topology: Topology, core: _core.Routes) -> None:
         """Wraps what the core found; use `Topology.routes`."""
         self.topology = topology
         self._core = core
+        # Of a large graph it takes long: many comparisons ask for it.
+        self._fingerprint: str | None = None
 
     @property
     def core(self) -> _core.Routes:
@@ -342,10 +344,13 @@ class Routes:
     @property
     def fingerprint(self) -> str:
         """Names the links and the rule: equal for equal machines, however they were built."""
+        if self._fingerprint is not None:
+            return self._fingerprint
         text = repr(
             (self._core, [(x.source, x.target, x.rate, x.latency) for x in self.topology.links])
         )
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        self._fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return self._fingerprint
 
     def path(self, source: int, target: int) -> list[Link]:
         """The links from one rank to another, in order; none from a rank to itself.

@@ -344,10 +344,10 @@ def _figure_12(folder: Path) -> ExhibitResult:
     large = frame.filter(pl.col("ranks") >= 24)
 
     def most(part: pl.DataFrame, column: str) -> float:
-        return max(abs(value) for value in part[column])
+        return float(max(abs(value) for value in part[column]))
 
     def mean(part: pl.DataFrame, column: str) -> float:
-        return sum(part[column]) / part.height
+        return float(sum(part[column])) / part.height
 
     claims = [
         (
