@@ -38,7 +38,6 @@ def paper(
     \b
     Examples:
       tutti paper
-      tutti paper recursive-multiplying
       tutti paper recursive-multiplying --figure 20 --figure 21
     """
     from tutti.cli.files import folder as made
