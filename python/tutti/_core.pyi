@@ -339,6 +339,7 @@ class Case:
         routes: Routes | None = None,
         packets: Packets | None = None,
         load: LinkLoad | None = None,
+        flows: list[tuple[int, int, int, int, int, int]] | None = None,
         seed: int = 0,
     ) -> Case: ...
     def closed_form_ps(self) -> int | None: ...

@@ -349,7 +349,16 @@ class Flow(Parameters):
         if self.source == self.destination:
             message = f"a flow from rank {self.source} to itself"
             raise ConfigError(message, kind="invalid", hint="name two ranks")
+        if self.count > 1 and self.period.ps == 0:
+            message = f"a flow of {self.count} messages without a period"
+            raise ConfigError(message, kind="invalid", hint="give `period`, or one larger message")
         return self
+
+    @property
+    def core(self) -> tuple[int, int, int, int, int, int]:
+        """As the core takes it: ranks, bytes, times in ps, count."""
+        times = self.start.ps, self.period.ps
+        return (self.source, self.destination, self.size.bytes, *times, self.count)
 
 
 class Background(Parameters):

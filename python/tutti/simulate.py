@@ -201,9 +201,10 @@ def make_case(
     model = platform.model
     met = conditions.core(ranks=schedule.ranks, seed=seed) if conditions else None
     load = conditions.background.core(platform.routes) if conditions else None
-    if conditions and conditions.background.flows:
+    flows = conditions.background.flows if conditions else []
+    if flows and platform.packets is None:
         message = "flows of others need a network in which messages meet"
-        hint = "give a load instead, which needs only links"
+        hint = "give the platform packets, or a load instead, which needs only links"
         raise ConfigError(message, kind="invalid", hint=hint)
     return _core.Case(
         schedule.core,
@@ -217,6 +218,7 @@ def make_case(
         routes=platform.routes.core if platform.routes else None,
         packets=platform.packets.core if platform.packets else None,
         load=load,
+        flows=[flow.core for flow in flows],
         seed=seed,
     )
 

@@ -10,6 +10,7 @@ import pytest
 import tutti
 import tutti.platforms
 import tutti.topology
+from tutti import errors
 from tutti.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
@@ -69,6 +70,22 @@ def test_contention_never_makes_a_lone_ring_faster() -> None:
         tutti.simulate(schedule, where, size="1 MB").completion_ps for where in (alone, platform())
     ]
     assert times[1] >= times[0]
+
+
+def test_flows_of_others_take_their_share() -> None:
+    schedule = tutti.schedule("ring", ranks=16)
+    flow = tutti.Flow(source=0, destination=1, size="1 MB", period="200 us", count=50)
+    met = tutti.Conditions(background=tutti.Background(flows=[flow]))
+    quiet = tutti.simulate(schedule, platform(), size="1 MB")
+    busy = tutti.simulate(schedule, platform(), size="1 MB", conditions=met)
+    assert busy.completion_ps > quiet.completion_ps
+    assert busy.messages == quiet.messages
+    nowhere = tutti.Flow(source=0, destination=99, size="1 MB")
+    met = tutti.Conditions(background=tutti.Background(flows=[nowhere]))
+    with pytest.raises(errors.TopologyError, match="99"):
+        tutti.simulate(schedule, platform(), size="1 MB", conditions=met)
+    with pytest.raises(ConfigError, match="without a period"):
+        tutti.Flow(source=0, destination=1, size="1 MB", count=2)
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -16,7 +16,7 @@ use tutti_core::engine::{
 use tutti_core::ids::RankId;
 use tutti_core::network::packet::oracle::Obvious;
 use tutti_core::network::packet::{Choice, Ends, Fabric, LinkUse, Packets, Ways};
-use tutti_core::network::{Carrier, Model, PipeliningPostal};
+use tutti_core::network::{BackgroundFlow, Carrier, Model, PipeliningPostal};
 use tutti_core::schedule::{ChunkRange, Explicit, Layout, Schedule, Slot};
 use tutti_core::topology::{self, Distances, LinkParameters, Routes};
 use tutti_core::units::{Bytes, Time, TimePerByte};
@@ -418,4 +418,32 @@ proptest! {
         let slow = through(&run, &mut Obvious::new(&routes, cut, ends));
         prop_assert_eq!(&fast, &slow, "{} on {}", schedule.shape().name, notation.0);
     }
+}
+
+/// Others send over the one link into rank 2, for as long as it takes: half of the link is left.
+#[test]
+fn traffic_of_others_takes_its_share_of_a_link() {
+    let routes = routes("switch:3", &[link(100, 50)]);
+    let schedule = at_once(3, &[(0, 2)]);
+    let model = instant();
+    let run = simulation(&schedule, 100_000, &model, Conditions::default());
+    let flow = |count| BackgroundFlow {
+        source: RankId(1),
+        destination: RankId(2),
+        bytes: Bytes(50_000),
+        start: Time::ZERO,
+        period: Time::from_ps(5_000_000),
+        count,
+    };
+    let took = |count| {
+        let fabric = Fabric::new(Ways::Routed(&routes), packets(1000, 8000), Ends::FREE);
+        let outcome = through(&run, &mut fabric.with_background(&[flow(count)]));
+        outcome.finish[2].ps() - 1
+    };
+    assert_eq!(took(0), 10_100_000);
+    // 50,000 bytes of others, a picosecond ahead, alternate with ours, then we are alone.
+    assert_eq!(took(1), 15_100_000 - 1);
+    // A flow that never ends: ours is there when as much of theirs is, and the run is over.
+    let endless = took(u64::MAX);
+    assert!((20_000_000..=20_200_000).contains(&endless), "{endless}");
 }

@@ -18,7 +18,7 @@ use tutti_core::engine::{
 use tutti_core::ids::RankId;
 use tutti_core::network::bound::{Asked, Folding, Way, bound};
 use tutti_core::network::packet::{self, Ends, Fabric, LinkUse, Packets};
-use tutti_core::network::{Carrier, MessageModel, Model, Uncontended, closed_form};
+use tutti_core::network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended, closed_form};
 use tutti_core::results;
 use tutti_core::schedule::Layout;
 use tutti_core::topology;
@@ -50,12 +50,13 @@ pub(crate) struct Case {
     /// How packets choose their way, and the seed of what is random about it.
     choosing: Option<(Choosing, u64)>,
     load: Option<Arc<tutti_core::network::LinkLoad>>,
+    flows: Vec<BackgroundFlow>,
 }
 
 #[pymethods]
 impl Case {
     #[new]
-    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None, packets=None, load=None, seed=0))]
+    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None, packets=None, load=None, flows=None, seed=0))]
     #[expect(clippy::too_many_arguments, reason = "keywords, all of them")]
     fn new(
         schedule: &Schedule,
@@ -69,6 +70,7 @@ impl Case {
         routes: Option<&Routes>,
         packets: Option<&network::Packets>,
         load: Option<&LinkLoad>,
+        flows: Option<Vec<Flow>>,
         seed: u64,
     ) -> PyResult<Case> {
         let choosing = routes.and_then(|routes| routes.choosing.clone());
@@ -91,6 +93,7 @@ impl Case {
             packets: packets.map(|packets| packets.0),
             choosing: choosing.map(|choosing| (choosing, seed)),
             load: load.map(|load| Arc::clone(&load.0)),
+            flows: checked_flows(flows.unwrap_or_default(), routes)?,
         })
     }
 
@@ -160,6 +163,22 @@ impl LowerBound {
     fn __repr__(&self) -> String {
         format!("<LowerBound: at least {}>", Time::from_ps(self.at_least_ps()))
     }
+}
+
+/// Messages of others: source, destination, bytes, start and period in ps, and how many.
+type Flow = (u32, u32, u64, u64, u64, u64);
+
+/// Flows whose ends are NPUs of the topology.
+fn checked_flows(flows: Vec<Flow>, routes: Option<&Routes>) -> PyResult<Vec<BackgroundFlow>> {
+    let flow = |(source, destination, bytes, start, period, count)| {
+        let (source, destination) = (RankId(source), RankId(destination));
+        if let Some(routes) = routes {
+            routes.inner.try_pair(source, destination).or_raise()?;
+        }
+        let (start, period) = (Time::from_ps(start), Time::from_ps(period));
+        Ok(BackgroundFlow { source, destination, bytes: Bytes(bytes), start, period, count })
+    };
+    flows.into_iter().map(flow).collect()
 }
 
 /// Refuses packets without links to queue for, and choices that only packets can make.
@@ -241,7 +260,8 @@ impl Case {
         let Some((routes, packets)) = contended else {
             return run_through(&simulation, &mut Uncontended, record, stop);
         };
-        let mut fabric = Fabric::new(self.packet_ways(routes), packets, Ends::of(&self.model));
+        let mut fabric = Fabric::new(self.packet_ways(routes), packets, Ends::of(&self.model))
+            .with_background(&self.flows);
         let left = run_through(&simulation, &mut fabric, record, stop)?;
         Ok(Left { links: fabric.link_use().collect(), ..left })
     }

@@ -7,7 +7,7 @@ use super::waiting::{Input, Neighbour, Queues, SOURCE};
 use super::ways::{Place, Traveller, Ways};
 use super::{Ends, NONE, Packets};
 use crate::ids::{RankId, VertexId};
-use crate::network::{Carried, Carrier, Ticket};
+use crate::network::{BackgroundFlow, Carried, Carrier, Ticket};
 use crate::units::{Bytes, Time, TimePerByte};
 
 #[derive(Clone, Copy)]
@@ -20,7 +20,12 @@ enum Event {
     Wake(u32),
     /// All of a message is at its destination.
     Deliver(u32),
+    /// A flow of others sends its next message.
+    Traffic(u32),
 }
+
+/// The ticket of messages that nobody waits for.
+const NOBODYS: Ticket = Ticket(u32::MAX);
 
 /// A message under way.
 #[derive(Clone, Copy)]
@@ -83,6 +88,8 @@ pub struct Fabric<'a> {
     stirred: Vec<u32>,
     /// Messages handed over so far.
     sent: u64,
+    /// Traffic of others: each flow, and how many messages it still has to send.
+    background: Vec<BackgroundFlow>,
     /// Bytes of a full packet on the wire.
     full: u64,
 }
@@ -104,8 +111,19 @@ impl<'a> Fabric<'a> {
             under_way: Slab::new(),
             stirred: Vec::new(),
             sent: 0,
+            background: Vec::new(),
             full: (packets.size + packets.header).0,
         }
+    }
+
+    /// The same network with messages of others on it.
+    #[must_use]
+    pub fn with_background(mut self, flows: &[BackgroundFlow]) -> Fabric<'a> {
+        for (index, flow) in (0..).zip(flows) {
+            self.events.push(flow.start, Event::Traffic(index));
+        }
+        self.background = flows.to_vec();
+        self
     }
 
     /// What each link of the graph did, by link id.
@@ -127,6 +145,43 @@ impl<'a> Fabric<'a> {
         } else if let Some(packet) = self.cut(id) {
             self.wait_for_link(packet, false);
         }
+    }
+
+    /// A flow of others sends a message, and will send the next.
+    fn send_traffic(&mut self, index: u32) {
+        let now = self.events.now();
+        let flow = &mut self.background[index as usize];
+        let Some(left) = flow.count.checked_sub(1) else { return };
+        flow.count = left;
+        let BackgroundFlow { source, destination, bytes, period, .. } = *flow;
+        if left > 0 {
+            self.events.push(now + period, Event::Traffic(index));
+        }
+        let id = self.put(NOBODYS, (source, destination), bytes, now);
+        self.enter(id);
+    }
+
+    /// Takes note of a message whose first byte is at its source's port at `head`.
+    fn put(
+        &mut self,
+        ticket: Ticket,
+        (source, destination): (RankId, RankId),
+        bytes: Bytes,
+        head: Time,
+    ) -> u32 {
+        self.sent += 1;
+        self.messages.put(Message {
+            ticket,
+            serial: self.sent,
+            source,
+            destination,
+            bytes: bytes.0,
+            head,
+            cut: 0,
+            uncut: self.packets.of(bytes),
+            missing: self.packets.of(bytes),
+            arrival: Time::ZERO,
+        })
     }
 
     /// Makes the next packet of a message, if there is one.
@@ -318,19 +373,7 @@ impl Carrier for Fabric<'_> {
     fn carry(&mut self, ticket: Ticket, message: Carried) {
         let Carried { source, destination, bytes, arrival } = message;
         let head = (arrival - self.included.of(bytes)).max(self.events.now());
-        self.sent += 1;
-        let id = self.messages.put(Message {
-            ticket,
-            serial: self.sent,
-            source,
-            destination,
-            bytes: bytes.0,
-            head,
-            cut: 0,
-            uncut: self.packets.of(bytes),
-            missing: self.packets.of(bytes),
-            arrival: Time::ZERO,
-        });
+        let id = self.put(ticket, (source, destination), bytes, head);
         self.events.push(head, Event::Enter(id));
     }
 
@@ -342,8 +385,11 @@ impl Carrier for Fabric<'_> {
                 Event::Wake(link) => self.look(link),
                 Event::Deliver(message) => {
                     let ticket = self.messages.remove(message).ticket;
-                    return Some((ticket, self.events.now()));
+                    if ticket != NOBODYS {
+                        return Some((ticket, self.events.now()));
+                    }
                 }
+                Event::Traffic(flow) => self.send_traffic(flow),
             }
             self.settle();
         }
