@@ -219,7 +219,8 @@ def try_plan(experiment: Experiment) -> Tried:
 def _everything(experiment: Experiment, ranks: int) -> list[str]:
     """Every algorithm, and for an all_reduce what the search finds best at each size."""
     collective = experiment.collective
-    named = candidates(collective, ranks, root=experiment.root)
+    routes = experiment.machine().routes
+    named = candidates(collective, ranks, root=experiment.root, routes=routes)
     return named + winners(experiment.machine(), collective, ranks, experiment.sizes)
 
 
@@ -228,6 +229,8 @@ def _case(experiment: Experiment, notation: str, ranks: int) -> Case:
     name = laid_out.name
     if notation.endswith(SCHEDULE_SUFFIX):
         return Case(name, laid_out, None, notation)
+    if laid_out.core.notation is None:  # on the platform's graph
+        return Case(name.split(":", 1)[0], laid_out, None, notation)
     path = _core.critical_path(name, experiment.collective, ranks, root=experiment.root)
     messages = ranks * sum(stage.messages for stage in path) if path else None
     return Case(name.split(":", 1)[0], laid_out, messages, name)
@@ -246,7 +249,8 @@ def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:
     """
     asked = {"collective": experiment.collective, "root": experiment.root}
     if not notation.endswith(SCHEDULE_SUFFIX):
-        return schedule(notation, ranks=ranks, **asked)  # type: ignore[arg-type]
+        routes = experiment.machine().routes
+        return schedule(notation, ranks=ranks, topology=routes, **asked)  # type: ignore[arg-type]
     written = read_schedule(Path(notation))
     is_for = f"it is {written.collective} on {written.ranks} ranks"
     if (written.collective, written.ranks) != (experiment.collective, ranks):

@@ -68,6 +68,8 @@ def parts(
 
 
 def _critical_path(laid_out: Schedule) -> list[_core.Stage] | None:
+    if laid_out.core.notation is None:  # by hand, or on a graph
+        return None
     asked = laid_out.name, laid_out.collective, laid_out.ranks
     try:
         return _core.critical_path(*asked, root=laid_out.root or 0)

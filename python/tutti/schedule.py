@@ -30,6 +30,7 @@ from tutti.errors import AlgorithmError, ScheduleError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tutti.topology import Routes, Topology
     from tutti.units import Time
 
 __all__ = [
@@ -343,15 +344,26 @@ def _picoseconds(duration: str | Time) -> int:
 
 
 def schedule(
-    algorithm: str, *, ranks: int, collective: str = "all_reduce", root: int = 0
+    algorithm: str,
+    *,
+    ranks: int,
+    collective: str = "all_reduce",
+    root: int = 0,
+    topology: Topology | Routes | None = None,
 ) -> Schedule:
     """Lays out an algorithm.
+
+    >>> schedule("multi_tree:torus:4x4", ranks=16, collective="all_gather").chunks
+    16
 
     Args:
         algorithm: its notation, ``name[:argument]``, such as ``"recursive_multiplying:a8,a4"``.
         ranks: how many ranks take part; at least two.
         collective: what it is to perform.
         root: the root of a rooted collective.
+        topology: the graph for an algorithm that is made for one and does not name it, by its
+            shortest paths or by the routes that are given; its first NPUs are the ranks. Other
+            algorithms do not look at it.
 
     Raises:
         AlgorithmError: the name, the argument, the collective or the rank count does not fit.
@@ -360,7 +372,19 @@ def schedule(
     if root < 0 or root > _MOST_RANKS:
         message = f"root {root} is not one of the ranks 0 to {ranks - 1}"
         raise AlgorithmError(message, kind="wrong_root")
-    return Schedule(_core.build_schedule(algorithm, collective, ranks, root=root))
+    met = None
+    if topology is not None:
+        from tutti.topology import Topology
+
+        met = (topology.routes() if isinstance(topology, Topology) else topology).core
+    return Schedule(_core.build_schedule(algorithm, collective, ranks, root=root, routes=met))
+
+
+def needs_graph(notation: str) -> bool:
+    """Whether a notation is laid out differently on every graph, and names none itself."""
+    name, _, argument = notation.partition(":")
+    for_graphs = {entry.name for entry in _core.algorithms() if entry.for_graphs}
+    return name in for_graphs and ":" not in argument
 
 
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -370,18 +394,29 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
 """What follows the colon when all algorithms are asked for; for others only the default."""
 
 
-def candidates(collective: str, ranks: int, *, root: int = 0) -> list[str]:
+_MOST_ON_GRAPHS = 256
+"""Ranks; beyond it those that are made for a graph take longer to lay out than people wait."""
+
+
+def candidates(
+    collective: str, ranks: int, *, root: int = 0, routes: Routes | None = None
+) -> list[str]:
     """The notations that are tried when all algorithms are asked for.
 
-    Some of them may choose the same schedule.
+    Some of them may choose the same schedule. Those that are made for a graph are tried where there
+    is one.
 
     Raises:
         AlgorithmError: no number of ranks that there can be.
     """
     check_ranks(ranks)
     found = []
+    most = min(routes.topology.ranks, _MOST_ON_GRAPHS) if routes is not None else 0
     for entry in _core.algorithms():
-        if entry.claims(collective, ranks, root=root):
+        if entry.for_graphs:
+            if routes is not None and collective in entry.collectives and 2 <= ranks <= most:
+                found.append(entry.name)
+        elif entry.claims(collective, ranks, root=root):
             arguments = _ARGUMENTS.get(entry.name, ("",))
             found += [f"{entry.name}:{a}" if a else entry.name for a in arguments]
     return found

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tutti.conditions import Conditions
     from tutti.platform import Platform
+    from tutti.topology import Routes
     from tutti.units import Size
 
 __all__ = ["Run", "compare", "simulate"]
@@ -288,7 +289,7 @@ def compare(
         laid_out = _every_schedule(collective, ranks, root, platform, payloads)
         laid_out = _divisible(laid_out, platform, payloads, datatype)
     else:
-        laid_out = _schedules(collective, ranks, algorithms, root)
+        laid_out = _schedules(collective, ranks, algorithms, root, platform.routes)
     asked = {
         "platform": platform.model_dump(mode="json"),
         "collective": collective,
@@ -336,9 +337,9 @@ def _every_schedule(
 
     every: dict[tuple[int, str], Schedule] = {}
     for count in ranks:
-        named = candidates(collective, count, root=root)
+        named = candidates(collective, count, root=root, routes=platform.routes)
         for notation in named + winners(platform, collective, count, sizes):
-            made = schedule(notation, collective=collective, ranks=count, root=root)
+            made = _laid_out(notation, collective, count, root, platform.routes)
             every.setdefault((count, made.name), made)
     return list(every.values())
 
@@ -357,10 +358,12 @@ def _asked_as(algorithm: str | Schedule) -> str:
     return algorithm if isinstance(algorithm, str) else f"{algorithm.name} on {algorithm.ranks}"
 
 
-def _laid_out(algorithm: str | Schedule, collective: str, ranks: int, root: int) -> Schedule:
-    """A schedule as it is, where it fits; or that of a notation."""
+def _laid_out(
+    algorithm: str | Schedule, collective: str, ranks: int, root: int, routes: Routes | None
+) -> Schedule:
+    """A schedule as it is, where it fits; or that of a notation, which may be made for a graph."""
     if isinstance(algorithm, str):
-        return schedule(algorithm, collective=collective, ranks=ranks, root=root)
+        return schedule(algorithm, collective=collective, ranks=ranks, root=root, topology=routes)
     if (algorithm.collective, algorithm.ranks) == (collective, ranks):
         return algorithm
     problem = f"{algorithm.name} is {algorithm.collective} on {algorithm.ranks} ranks"
@@ -368,14 +371,18 @@ def _laid_out(algorithm: str | Schedule, collective: str, ranks: int, root: int)
 
 
 def _schedules(
-    collective: str, ranks: Sequence[int], algorithms: Sequence[str | Schedule], root: int
+    collective: str,
+    ranks: Sequence[int],
+    algorithms: Sequence[str | Schedule],
+    root: int,
+    routes: Routes | None,
 ) -> list[Schedule]:
     """The schedules that fit, by rank count, then in the order of the algorithms."""
     found: list[Schedule] = []
     refused: dict[tuple[int, int], AlgorithmError] = {}
     for count, (place, algorithm) in itertools.product(ranks, enumerate(algorithms)):
         try:
-            found.append(_laid_out(algorithm, collective, count, root))
+            found.append(_laid_out(algorithm, collective, count, root, routes))
         except AlgorithmError as error:
             refused[place, count] = error
     for place in range(len(algorithms)):

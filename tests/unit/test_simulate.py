@@ -193,6 +193,24 @@ def test_a_graph_has_a_limit_of_its_own() -> None:
     assert run.bound.latency_ps >= 1_680_400 + 4 * 300_000
 
 
+def test_what_is_made_for_a_graph_is_built_on_the_platforms() -> None:
+    torus = tutti.Topology.build("torus:4x4", rate="50 GB/s", latency="300 ns")
+    routes = torus.routes()
+    gathered = "all_gather"
+    trees = tutti.schedule("multi_tree", ranks=16, collective=gathered, topology=torus)
+    forest = tutti.schedule("forest", ranks=16, collective=gathered, topology=routes)
+    a_megabyte = tutti.Size.parse("1 MB")
+    limit = torus.bound_by_links("all_gather").of(a_megabyte).ps
+    assert routes.most_loaded(trees).of(a_megabyte).ps >= limit
+    assert routes.most_loaded(forest).of(a_megabyte).ps < 1.02 * limit
+    machine = MACHINE.model_copy(update={"routes": routes})
+    frame = tutti.compare(machine, ranks=[16], collective=gathered, sizes=["64 KiB"])
+    assert {"multi_tree", "forest"} <= set(frame["schedule"])
+    assert frame.filter(schedule="forest")["closed_form_ps"].to_list() == [None]
+    flat = tutti.compare(MACHINE, ranks=[16], collective=gathered, sizes=["64 KiB"])
+    assert not {"multi_tree", "forest"} & set(flat["schedule"])
+
+
 @settings(max_examples=10, deadline=None)
 @given(threads=st.integers(1, 4), ranks=st.lists(st.integers(2, 20), min_size=1, max_size=3))
 def test_threads_change_nothing(threads: int, ranks: list[int]) -> None:

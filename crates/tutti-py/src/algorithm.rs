@@ -7,6 +7,7 @@ use tutti_core::ids::RankId;
 
 use crate::errors::{OrRaise, refuse};
 use crate::schedule::{Number, Schedule};
+use crate::topology::Routes;
 
 /// A line of the registry.
 #[pyclass(frozen, module = "tutti._core")]
@@ -50,6 +51,12 @@ impl Algorithm {
         self.0.ranks
     }
 
+    /// Whether it is made for a graph, which follows the colon or is given beside the notation.
+    #[getter]
+    fn for_graphs(&self) -> bool {
+        algorithm::is_for_graphs(self.0.name)
+    }
+
     /// Whether it performs this collective on this many ranks with its default argument.
     #[pyo3(signature = (collective, ranks, *, root=Number(0)))]
     #[pyo3(text_signature = "($self, collective, ranks, *, root=0)")]
@@ -70,18 +77,25 @@ pub(crate) fn algorithms() -> Vec<Algorithm> {
     REGISTRY.iter().map(Algorithm).collect()
 }
 
-/// Lays out `notation` for a collective on `ranks` ranks.
+/// Lays out `notation` for a collective on `ranks` ranks: on a graph, if it is made for one.
 #[pyfunction]
-#[pyo3(signature = (notation, collective, ranks, *, root=Number(0)))]
-#[pyo3(text_signature = "(notation, collective, ranks, *, root=0)")]
+#[pyo3(signature = (notation, collective, ranks, *, root=Number(0), routes=None))]
+#[pyo3(text_signature = "(notation, collective, ranks, *, root=0, routes=None)")]
 pub(crate) fn build_schedule(
     py: Python<'_>,
     notation: &str,
     collective: &str,
     ranks: Number,
     root: Number,
+    routes: Option<&Routes>,
 ) -> PyResult<Schedule> {
     let collective = collective_named(collective, root.0)?;
+    if let Some(routes) = routes {
+        let on = || algorithm::build_on(notation, collective, ranks.0, &routes.inner);
+        if let Some(inner) = py.detach(on).or_raise()? {
+            return Ok(Schedule { inner, algorithm: None });
+        }
+    }
     let built = py.detach(|| algorithm::build(notation, collective, ranks.0));
     built.or_raise().map(|inner| Schedule { inner, algorithm: Some(notation.to_owned()) })
 }

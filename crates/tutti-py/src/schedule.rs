@@ -25,6 +25,12 @@ pub(crate) struct Schedule {
 
 #[pymethods]
 impl Schedule {
+    /// The notation that lays it out again; None for one by hand, or on a graph that is not in its name.
+    #[getter]
+    fn notation(&self) -> Option<&str> {
+        self.algorithm.as_deref()
+    }
+
     /// How it was asked for, in the algorithm notation.
     #[getter]
     fn name(&self) -> &str {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use tutti_core::algorithm::bound::by_links;
+use tutti_core::algorithm::bound::{by_links, most_loaded};
 use tutti_core::collective::Collective;
 use tutti_core::ids::{LinkId, RankId, VertexId};
 use tutti_core::network::bound::Way;
@@ -14,7 +14,7 @@ use tutti_core::units::{Length, Time};
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, refuse};
-use crate::schedule::Number;
+use crate::schedule::{Number, Schedule};
 use crate::units::TimePerByte;
 
 /// Micrometres of a length such as "12.5 mm".
@@ -379,6 +379,12 @@ impl Routes {
     fn path(&self, source: u32, destination: u32) -> PyResult<Vec<u32>> {
         let path = self.inner.path(RankId(source), RankId(destination)).or_raise()?;
         Ok(path.into_iter().map(|link| link.0).collect())
+    }
+
+    /// The time per byte of the size for which a schedule keeps its most loaded link busy.
+    fn most_loaded(&self, py: Python<'_>, schedule: &Schedule) -> PyResult<TimePerByte> {
+        let busy = py.detach(|| most_loaded(&*schedule.inner, &self.inner));
+        busy.or_raise().map(TimePerByte)
     }
 
     /// What the way from one rank to another comes to.

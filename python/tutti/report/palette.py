@@ -47,6 +47,9 @@ _COLOURS = (
     "#228833",
     "#EE8866",
     "#AAAA00",
+    "#882255",
+    "#DDAA33",
+    "#332288",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -84,6 +87,8 @@ _KNOWN = (
     "multi_ring",
     "swing",
     "reduce_scatter_gather",
+    "multi_tree",
+    "forest",
 )
 
 KIND_COLOURS: dict[str, str] = {

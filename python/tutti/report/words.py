@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import tutti
 from tutti import explain
 from tutti.errors import TuttiError
+from tutti.schedule import needs_graph
 
 from .quantity import format_share, format_size, format_time, plural
 
@@ -107,6 +108,8 @@ def _parts(case: Case, one: Measured) -> explain.Parts | None:
     measured = None
     if one.messages is not None and one.message_bytes is not None:
         measured = (one.messages, one.message_bytes)
+    if needs_graph(one.schedule):  # which one, the frame does not say
+        return None
     try:
         laid_out = tutti.schedule(one.schedule, collective=case.collective, ranks=one.ranks)
     except TuttiError:  # a schedule by hand

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from tutti.schedule import Schedule
+
 Kind = Literal["npu", "switch", "router"]
 Rule = Literal["shortest_path", "dimension_order", "minimal", "d_mod_k", "ecmp"]
 RULES: tuple[str, ...] = get_args(Rule)
@@ -351,6 +353,16 @@ class Routes:
         )
         self._fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
         return self._fingerprint
+
+    def most_loaded(self, schedule: Schedule) -> TimePerByte:
+        """The time per byte of the size for which a schedule keeps its most loaded link busy.
+
+        Beside `Topology.bound_by_links` it says how well a schedule fits the graph.
+
+        Raises:
+            TopologyError: the graph has fewer NPUs than the schedule has ranks.
+        """
+        return _rate(self._core.most_loaded(schedule.core))
 
     def path(self, source: int, target: int) -> list[Link]:
         """The links from one rank to another, in order; none from a rank to itself.

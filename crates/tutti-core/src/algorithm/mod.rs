@@ -15,9 +15,12 @@ mod divide;
 mod double_binary_tree;
 mod elimination;
 mod exchange;
+mod forest;
 mod hierarchical;
 mod knomial;
 mod multi_ring;
+mod multi_tree;
+mod on_graph;
 mod pairwise;
 mod recursive_doubling;
 mod recursive_halving_doubling;
@@ -37,6 +40,7 @@ pub use recursive_multiplying::stage_bound;
 
 use crate::collective::Collective;
 use crate::schedule::Schedule;
+use crate::topology::Routes;
 
 pub use crate::schedule::MAX_RANKS;
 
@@ -103,10 +107,12 @@ pub const REGISTRY: &[Entry] = &[
     dissemination::ENTRY,
     double_binary_tree::ENTRY,
     elimination::ENTRY,
+    forest::ENTRY,
     hierarchical::SHARDED,
     hierarchical::LEADER,
     knomial::ENTRY,
     multi_ring::ENTRY,
+    multi_tree::ENTRY,
     pairwise::ENTRY,
     recursive_doubling::ENTRY,
     recursive_halving_doubling::ENTRY,
@@ -117,6 +123,13 @@ pub const REGISTRY: &[Entry] = &[
     scatter_destination::ENTRY,
     swing::ENTRY,
 ];
+
+/// Lays an algorithm out on a graph that its notation does not name.
+type BuildOn = fn(&Request, &Routes) -> Result<Arc<dyn Schedule>, AlgorithmError>;
+
+/// The algorithms that are made for a graph.
+const ON_GRAPH: &[(&str, BuildOn)] =
+    &[("forest", forest::build_on), ("multi_tree", multi_tree::build_on)];
 
 /// Why an algorithm cannot be laid out as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -167,6 +180,31 @@ pub fn build(
 ) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let (entry, request) = resolve(notation, collective, ranks)?;
     (entry.build)(&request)
+}
+
+/// Lays out `notation` on a graph, if it is an algorithm that is made for one and names none itself; the
+/// first NPUs are the ranks, and messages take the routes. `None` for any other: [`build`] is for those.
+///
+/// # Errors
+/// When the name, the argument, the collective or the number of ranks does not fit.
+pub fn build_on(
+    notation: &str,
+    collective: Collective,
+    ranks: u32,
+    routes: &Routes,
+) -> Result<Option<Arc<dyn Schedule>>, AlgorithmError> {
+    let (entry, request) = resolve(notation, collective, ranks)?;
+    let made_for_one = ON_GRAPH.iter().find(|(name, _)| *name == entry.name);
+    match made_for_one.filter(|_| !on_graph::names_one(request.argument)) {
+        Some((_, build)) => build(&request, routes).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Whether the algorithm of that name is made for a graph.
+#[must_use]
+pub fn is_for_graphs(name: &str) -> bool {
+    ON_GRAPH.iter().any(|(known, _)| *known == name)
 }
 
 /// The closed form of `notation`, where it has one.

@@ -36,9 +36,12 @@
 
 mod capacity;
 mod flow;
+mod load;
 #[cfg(test)]
 mod tests;
 mod volume;
+
+pub use load::most_loaded;
 
 use capacity::Capacities;
 

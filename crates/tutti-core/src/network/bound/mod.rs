@@ -231,14 +231,13 @@ struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// The least that a message with anything in it holds: sizes below an element per rank leave some
-    /// messages of these collectives empty.
+    /// The least that a message with anything in it holds. Of shards, some are empty where there are fewer
+    /// elements than ranks, and a schedule that moves them to other places sends what those would hold.
     fn smallest(&self, collective: Collective) -> u64 {
         match collective {
-            Collective::AllReduce
-            | Collective::AllGather
-            | Collective::Broadcast { .. }
-            | Collective::Reduce { .. } => self.element,
+            Collective::AllReduce | Collective::Broadcast { .. } | Collective::Reduce { .. } => {
+                self.element
+            }
             _ => 0,
         }
     }

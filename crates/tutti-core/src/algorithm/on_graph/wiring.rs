@@ -1,0 +1,177 @@
+//! Who can hand a message to whom on a graph without another rank on the way, and over which links.
+
+use crate::ids::{LinkId, RankId, VertexId};
+use crate::topology::Routes;
+use crate::units::TimePerByte;
+
+/// A way from one rank to another, as [`Routes`] have it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::algorithm) struct Edge {
+    pub(in crate::algorithm) from: u32,
+    pub(in crate::algorithm) to: u32,
+    start: u32,
+    end: u32,
+}
+
+/// All ways on which no rank forwards; all ways there are where these do not connect the ranks.
+pub(in crate::algorithm) struct Wiring {
+    pub(in crate::algorithm) ranks: u32,
+    /// The time per byte of each link of the graph.
+    pub(in crate::algorithm) rates: Vec<TimePerByte>,
+    /// By where they start, then where they end.
+    edges: Vec<Edge>,
+    first: Vec<u32>,
+    links: Vec<u32>,
+}
+
+impl Wiring {
+    /// Between the first `ranks` NPUs. `backwards`, the way from a to b is the route from b to a.
+    pub(in crate::algorithm) fn of(routes: &Routes, ranks: u32, backwards: bool) -> Wiring {
+        let direct = Wiring::through(routes, ranks, backwards, false);
+        if direct.connects() { direct } else { Wiring::through(routes, ranks, backwards, true) }
+    }
+
+    fn through(routes: &Routes, ranks: u32, backwards: bool, forwarding: bool) -> Wiring {
+        let topology = routes.topology();
+        let rates = topology.links().map(|link| topology.parameters(link).rate).collect();
+        let mut wiring =
+            Wiring { ranks, rates, edges: Vec::new(), first: vec![0], links: Vec::new() };
+        for from in 0..ranks {
+            for to in candidates(routes, from, ranks, backwards || forwarding) {
+                let (source, destination) = if backwards { (to, from) } else { (from, to) };
+                let Ok(path) = routes.path(RankId(source), RankId(destination)) else { continue };
+                if forwarding || passes_no_rank(routes, &path, ranks) {
+                    wiring.add(from, to, &path);
+                }
+            }
+            wiring.first.push(count(wiring.edges.len()));
+        }
+        wiring
+    }
+
+    fn add(&mut self, from: u32, to: u32, path: &[LinkId]) {
+        let start = count(self.links.len());
+        self.links.extend(path.iter().map(|link| link.0));
+        self.edges.push(Edge { from, to, start, end: count(self.links.len()) });
+    }
+
+    /// The ways from a rank, by where they end.
+    #[inline]
+    pub(in crate::algorithm) fn from(&self, rank: u32) -> &[Edge] {
+        let rank = rank as usize;
+        &self.edges[self.first[rank] as usize..self.first[rank + 1] as usize]
+    }
+
+    /// Where the ways from a rank begin among [`Wiring::edges`].
+    pub(in crate::algorithm) fn first(&self, rank: u32) -> usize {
+        self.first[rank as usize] as usize
+    }
+
+    /// The way from the end of another to its beginning.
+    pub(in crate::algorithm) fn way_back(&self, way: Edge) -> Option<Edge> {
+        let ways = self.from(way.to);
+        ways.binary_search_by_key(&way.from, |other| other.to).ok().map(|at| ways[at])
+    }
+
+    /// All ways.
+    pub(in crate::algorithm) fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// The links of a way.
+    #[inline]
+    pub(in crate::algorithm) fn links(&self, edge: Edge) -> &[u32] {
+        &self.links[edge.start as usize..edge.end as usize]
+    }
+
+    /// How many steps over ways each rank is from one, or each one from it.
+    pub(in crate::algorithm) fn steps_from(&self, rank: u32) -> Vec<u32> {
+        let mut steps = vec![u32::MAX; self.ranks as usize];
+        steps[rank as usize] = 0;
+        let mut queue = std::collections::VecDeque::from([rank]);
+        while let Some(at) = queue.pop_front() {
+            for edge in self.from(at) {
+                if steps[edge.to as usize] == u32::MAX {
+                    steps[edge.to as usize] = steps[at as usize] + 1;
+                    queue.push_back(edge.to);
+                }
+            }
+        }
+        steps
+    }
+
+    /// Whether every rank can be reached from every other.
+    fn connects(&self) -> bool {
+        if self.ranks == 0 || self.steps_from(0).contains(&u32::MAX) {
+            return false;
+        }
+        let mut into = vec![Vec::new(); self.ranks as usize];
+        self.edges.iter().for_each(|edge| into[edge.to as usize].push(edge.from));
+        let (mut reached, mut stack) = (vec![false; self.ranks as usize], vec![0]);
+        reached[0] = true;
+        while let Some(at) = stack.pop() {
+            for &from in &into[at as usize] {
+                if !std::mem::replace(&mut reached[from as usize], true) {
+                    stack.push(from);
+                }
+            }
+        }
+        !reached.contains(&false)
+    }
+}
+
+/// The ranks that may be reached from one directly: all, or where none but ranks is next to it, those.
+fn candidates(routes: &Routes, from: u32, ranks: u32, all: bool) -> Vec<u32> {
+    let topology = routes.topology();
+    let links = topology.links_out(VertexId(from));
+    let mut next: Vec<u32> = links.map(|link| topology.link_to(link).0).collect();
+    next.sort_unstable();
+    next.dedup();
+    if all || next.iter().any(|&vertex| vertex >= ranks) {
+        return (0..ranks).filter(|&to| to != from).collect();
+    }
+    next
+}
+
+fn passes_no_rank(routes: &Routes, path: &[LinkId], ranks: u32) -> bool {
+    let between = path.split_last().map_or(&[][..], |(_, between)| between);
+    between.iter().all(|&link| routes.topology().link_to(link).0 >= ranks)
+}
+
+fn count(len: usize) -> u32 {
+    u32::try_from(len).expect("ranks are few enough for their pairs to be counted")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{LinkParameters, build};
+    use crate::units::Time;
+    use std::sync::Arc;
+
+    fn routes(notation: &str) -> Routes {
+        let link = LinkParameters::new(TimePerByte::new(1, 1).unwrap(), Time::ZERO);
+        Routes::shortest_path(Arc::new(build(notation, &[link]).unwrap()))
+    }
+
+    #[test]
+    fn ways_end_at_the_next_rank() {
+        for (notation, ranks, edges, links) in [
+            ("ring:6", 6, 12, 12),
+            // The other NPUs are like switches: 0-1, 1-2 and 2-0 the other way round.
+            ("ring:6", 3, 4, 4),
+            ("switch:4", 4, 12, 24),
+            ("torus:4x4", 16, 64, 64),
+            ("hierarchical:switch:2/ring:3", 6, 30, 6 * 2 + 24 * 3),
+        ] {
+            for backwards in [false, true] {
+                let wiring = Wiring::of(&routes(notation), ranks, backwards);
+                let found = (wiring.edges().len(), wiring.links.len());
+                assert_eq!(found, (edges, links), "{notation} {backwards}");
+                for &edge in wiring.edges() {
+                    assert!(!wiring.links(edge).is_empty());
+                }
+            }
+        }
+    }
+}
