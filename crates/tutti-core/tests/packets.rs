@@ -447,3 +447,18 @@ fn traffic_of_others_takes_its_share_of_a_link() {
     let endless = took(u64::MAX);
     assert!((20_000_000..=20_200_000).contains(&endless), "{endless}");
 }
+
+/// What is under way at once is bounded by buffers and posted messages, however long these are.
+#[test]
+fn longer_messages_put_no_more_packets_under_way() {
+    let routes = routes("switch:8", &[link(100, 50)]);
+    let schedule = tutti_core::algorithm::build("ring", Collective::AllReduce, 8).unwrap();
+    let model = instant();
+    let most = |size| {
+        let run = simulation(&*schedule, size, &model, Conditions::default());
+        let mut fabric = Fabric::new(Ways::Routed(&routes), packets(1000, 8000), Ends::FREE);
+        through(&run, &mut fabric);
+        fabric.most_under_way()
+    };
+    assert_eq!(most(8_000_000), most(800_000));
+}
