@@ -1,7 +1,7 @@
 """Where the vertices of a topology are drawn.
 
-Positions follow from the graph alone: a mesh, a torus or a HyperX lies on its grid, a fat tree
-stands on its NPUs, the groups of a dragonfly are circles on a circle, and what is left lies in
+Positions follow from the graph alone: what has a grid lies on it, a fat tree or a butterfly stands
+on its NPUs, the groups of a dragonfly are circles on a circle, and what is left lies in
 circles from the outside in. Only graphs of no known family are laid out by springs.
 """
 
@@ -88,9 +88,9 @@ def _longer_than(
     return {(a, b) for a, b in pairs if a in at and b in at and math.dist(at[a], at[b]) > straight}
 
 
-def _hyperx(topology: Topology) -> Layout:
-    """Switches on their grid, the NPUs of each around it."""
-    found = re.search(r"s=([\dx]+)", topology.name)
+def _with_npus_around(topology: Topology) -> Layout:
+    """Switches or routers on their grid, the NPUs of each around it."""
+    found = re.search(r"(?:s=|^[a-z_]+:)([\dx]+)", topology.name)
     sizes = [int(size) for size in found[1].split("x")] if found else [1]
     if sum(size > 1 for size in sizes) < 2:
         return _in_circles(topology)
@@ -142,6 +142,19 @@ def _fat_tree(topology: Topology) -> Layout:
         found = re.match(r"level(\d+)\.", vertex.name)
         rows[int(found[1]) if found and vertex.kind != "npu" else 0].append(vertex.name)
     return _in_rows(rows)
+
+
+def _butterfly(topology: Topology) -> Layout:
+    """A row for each stage, the first above the NPUs; the links back to these pass beside all."""
+    rows: dict[int, list[str]] = defaultdict(list)
+    for vertex in topology.vertices:
+        found = re.match(r"stage(\d+)\.", vertex.name)
+        rows[1 + int(found[1]) if found and vertex.kind != "npu" else 0].append(vertex.name)
+    last = set(rows[max(rows)])
+    npus = set(rows[0])
+    ends = ((link.source, link.target) for link in topology.links)
+    bent = {(a, b) for a, b in ends if a in last and b in npus}
+    return Layout(at=_in_rows(rows).at, bent=bent)
 
 
 def _rail_optimized(topology: Topology) -> Layout:
@@ -324,9 +337,12 @@ def _plus(a: Position, b: Position) -> Position:
 
 
 _OF_FAMILY: dict[str, Callable[[Topology], Layout]] = {
+    "butterfly": _butterfly,
+    "cmesh": _with_npus_around,
     "dragonfly": _dragonfly,
     "fat_tree": _fat_tree,
-    "hyperx": _hyperx,
+    "flattened_butterfly": _with_npus_around,
+    "hyperx": _with_npus_around,
     "rail_optimized": _rail_optimized,
 }
 """Families that are drawn in a way of their own; the others lie in circles."""

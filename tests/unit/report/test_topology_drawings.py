@@ -15,10 +15,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOTATIONS = [family.example for family in families()] + [
+    "butterfly:3:2",
+    "cmesh:4x4:4,express",
+    "cmesh:3x3x3:1",
+    "cmesh:5:2",
     "dragonfly:p=2,a=4,h=0,g=1",
     "dragonfly:p=1,a=4x3,h=2,g=4,k=1x2",
     "dragonfly:p=3,a=1,h=3",
     "fat_tree:radix=4,levels=3",
+    "flattened_butterfly:4x4:3",
     "hyperx:s=3x3x3,t=1",
     "hyperx:s=4,t=2",
     "hyperx:s=4x4,t=5",
@@ -47,6 +52,25 @@ def test_a_fat_tree_stands_on_its_npus() -> None:
     heights = [at[name][1] for name in ("npu0", "level1.switch0", "level2.switch0")]
     assert heights == sorted(heights)
     assert len({y for _, y in at.values()}) == 4
+
+
+def test_a_butterfly_stands_on_its_npus_and_its_links_back_are_bent() -> None:
+    placed = layout(built("butterfly:2:3"))
+    names = ("npu0", "stage0.router0", "stage1.router0", "stage2.router0")
+    heights = [placed.at[name][1] for name in names]
+    assert heights == sorted(heights)
+    assert ("stage2.router0", "npu0") in placed.bent
+    assert ("npu0", "stage0.router0") not in placed.bent
+
+
+def test_routers_of_a_chip_lie_on_their_grid() -> None:
+    placed = layout(built("cmesh:4x4:2x2,express"))
+    x, y = placed.at["router5"]
+    assert (x, y) == (placed.at["router1"][0], placed.at["router4"][1])
+    assert ("router0", "router2") in placed.bent
+    assert ("router0", "router1") not in placed.bent
+    nearest = min(placed.at, key=lambda name: math.dist(placed.at[name], (x, y)) or math.inf)
+    assert nearest in {"npu18", "npu19", "npu26", "npu27"}
 
 
 def test_the_groups_of_a_dragonfly_are_apart() -> None:

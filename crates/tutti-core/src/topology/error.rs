@@ -53,7 +53,10 @@ pub enum TopologyError {
     )]
     WrongLinks { topology: String, given: usize, expected: usize, classes: Vec<String> },
     /// Dimension-order routing on something that has no dimensions.
-    #[error("{topology} has no dimensions: dimension-order routing needs a mesh or a torus")]
+    #[error(
+        "{topology} has no dimensions: dimension-order routing needs rows, as a mesh, torus, cmesh, \
+         flattened_butterfly or hyperx has them"
+    )]
     NoDimensions { topology: String },
     /// Minimal paths of a dragonfly on something else.
     #[error(

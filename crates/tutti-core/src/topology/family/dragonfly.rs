@@ -238,7 +238,7 @@ impl Family for Dragonfly {
                 }
                 made.push(switch);
             }
-            self.local.join(builder, &made, &links[1..links.len() - 1]);
+            self.local.join(builder, &made, |dimension, _| links[1 + dimension]);
             switches.push(made);
         }
         self.join_groups(builder, &switches, global);

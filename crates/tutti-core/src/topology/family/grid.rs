@@ -13,6 +13,10 @@ pub struct Grid {
 }
 
 impl Grid {
+    pub(super) fn new(sizes: Vec<u32>, wraps: bool) -> Grid {
+        Grid { sizes, wraps }
+    }
+
     /// Reads `4x4x2`.
     pub(super) fn parse(
         family: &'static str,

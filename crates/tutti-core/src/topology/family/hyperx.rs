@@ -8,6 +8,7 @@
 //!
 //! NPUs are numbered switch by switch; of the switches' dimensions the first is the fastest.
 
+use super::dimensions::{Dimensions, among_routers};
 use super::keyed::{Keyed, crossed};
 use super::rows::Rows;
 use super::{Entry, Family, TopologyError};
@@ -83,7 +84,7 @@ impl Family for HyperX {
             }
             switches.push(switch);
         }
-        self.rows.join(builder, &switches, &links[1..]);
+        self.rows.join(builder, &switches, |dimension, _| links[1 + dimension]);
         None
     }
 
@@ -91,40 +92,23 @@ impl Family for HyperX {
         Some(2 + self.rows.diameter())
     }
 
-    /// Where every dimension has the same number of cables. One half of the NPUs stands with x of the
-    /// switches, and NPUs whose switch stands on the other side cost a link each. Of all sets of x
-    /// switches, the first x in lexicographic order, the longest dimension fastest, have the fewest
-    /// links to the others (Lindsey, "Assignment of numbers to vertices", Amer. Math. Monthly 71, 1964).
     fn bisection(&self) -> Option<u64> {
-        let mut sizes: Vec<(u32, u32)> =
-            self.rows.sizes.iter().copied().zip(self.rows.cables.iter().copied()).collect();
-        sizes.retain(|&(size, _)| size > 1);
-        let cables = sizes.first().map_or(1, |&(_, cables)| cables);
-        if sizes.iter().any(|&(_, other)| other != cables) {
-            return None;
-        }
-        sizes.sort_unstable_by(|a, b| b.cmp(a));
-        let neighbours: u64 = sizes.iter().map(|&(size, _)| u64::from(size) - 1).sum();
-        let (half, npus) = (self.size() / 2, u64::from(self.npus_per_switch));
-        let (mut cut, mut least) = (0, half);
-        for first in 0..self.rows.switches() {
-            // The next switch is joined to those before it that are lower in one of its digits.
-            let mut rest = first;
-            let mut lower = 0;
-            for &(size, _) in &sizes {
-                lower += rest % u64::from(size);
-                rest /= u64::from(size);
-            }
-            cut = cut + neighbours - 2 * lower;
-            let misplaced = half.abs_diff((first + 1) * npus);
-            least = least.min(cut * u64::from(cables) + misplaced);
-        }
-        Some(least)
+        self.rows.bisection(u64::from(self.npus_per_switch))
     }
 
     /// All switches are alike, and all NPUs of one.
     fn representatives(&self) -> Option<Vec<VertexId>> {
         Some(vec![VertexId(0)])
+    }
+
+    fn dimensions(&self) -> Option<&dyn Dimensions> {
+        Some(self)
+    }
+}
+
+impl Dimensions for HyperX {
+    fn next_in_order(&self, at: VertexId, destination: VertexId) -> Option<VertexId> {
+        among_routers(self.size(), at, destination, |at, to| self.rows.next_towards(at, to))
     }
 }
 

@@ -4,9 +4,14 @@
 //! `hierarchical:switch:8/ring:16`. What its links are like is given beside it: one set of
 //! [`LinkParameters`] for all, or one for each of [`Family::link_classes`].
 
+mod butterfly;
+mod cmesh;
+mod concentrated;
+mod dimensions;
 mod dragonfly;
 mod edges;
 mod fat_tree;
+mod flattened_butterfly;
 mod fully_connected;
 mod grid;
 mod hierarchical;
@@ -22,6 +27,7 @@ mod torus;
 use std::fmt;
 use std::sync::Arc;
 
+pub use dimensions::Dimensions;
 pub use dragonfly::Dragonfly;
 pub use fat_tree::{FatTree, Place};
 pub use grid::Grid;
@@ -77,9 +83,14 @@ pub trait Family: fmt::Debug + Send + Sync {
     /// by one where their number is odd), where there is a closed form.
     fn bisection(&self) -> Option<u64>;
 
-    /// Its dimensions, for dimension-order routing.
+    /// The grid that its members are on.
     fn grid(&self) -> Option<&Grid> {
         None
+    }
+
+    /// Its dimensions, for dimension-order routing: of the members' grid, or of the routers beside them.
+    fn dimensions(&self) -> Option<&dyn Dimensions> {
+        self.grid().map(|grid| grid as &dyn Dimensions)
     }
 
     /// Where its groups are, for what routes by groups.
@@ -123,6 +134,9 @@ pub const REGISTRY: &[Entry] = &[
     fat_tree::ENTRY,
     dragonfly::ENTRY,
     hyperx::ENTRY,
+    cmesh::ENTRY,
+    flattened_butterfly::ENTRY,
+    butterfly::ENTRY,
     rail_optimized::ENTRY,
     hierarchical::ENTRY,
     edges::ENTRY,

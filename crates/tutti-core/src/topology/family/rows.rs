@@ -1,5 +1,5 @@
 //! Rows: switches on a grid of any number of dimensions, with cables between every two that differ in
-//! one dimension only. A HyperX, and a group of a dragonfly.
+//! one dimension only. A HyperX, a flattened butterfly, and a group of a dragonfly.
 
 use super::keyed::crossed;
 use crate::ids::VertexId;
@@ -34,25 +34,71 @@ impl Rows {
         u32::try_from(self.sizes.iter().filter(|&&size| size > 1).count()).unwrap_or(u32::MAX)
     }
 
-    /// Lays the cables, with one set of parameters per dimension.
+    /// Lays the cables, with parameters by their dimension and by how far apart in it the switches are.
     pub(super) fn join(
         &self,
         builder: &mut Builder,
         switches: &[VertexId],
-        links: &[LinkParameters],
+        parameters: impl Fn(usize, usize) -> LinkParameters,
     ) {
         let mut stride = 1;
-        for ((&size, &cables), &parameters) in self.sizes.iter().zip(&self.cables).zip(links) {
+        for (dimension, (&size, &cables)) in self.sizes.iter().zip(&self.cables).enumerate() {
             let size = size as usize;
             for (number, &switch) in switches.iter().enumerate() {
                 for further in 1..size - number / stride % size {
+                    let link = parameters(dimension, further);
                     for _ in 0..cables {
-                        builder.cable(switch, switches[number + further * stride], parameters);
+                        builder.cable(switch, switches[number + further * stride], link);
                     }
                 }
             }
             stride *= size;
         }
+    }
+
+    /// The next switch on the way from `at` to `destination`, lowest dimension first.
+    pub(super) fn next_towards(&self, at: u32, destination: u32) -> Option<u32> {
+        let mut stride = 1;
+        for &size in &self.sizes {
+            let (here, there) = (at / stride % size, destination / stride % size);
+            if here != there {
+                return Some(at - here * stride + there * stride);
+            }
+            stride *= size;
+        }
+        None
+    }
+
+    /// The bisection of NPUs, `npus` on each switch, where every dimension has the same number of
+    /// cables. One half of the NPUs stands with x of the
+    /// switches, and NPUs whose switch stands on the other side cost a link each. Of all sets of x
+    /// switches, the first x in lexicographic order, the longest dimension fastest, have the fewest
+    /// links to the others (Lindsey, "Assignment of numbers to vertices", Amer. Math. Monthly 71, 1964).
+    pub(super) fn bisection(&self, npus: u64) -> Option<u64> {
+        let mut sizes: Vec<(u32, u32)> =
+            self.sizes.iter().copied().zip(self.cables.iter().copied()).collect();
+        sizes.retain(|&(size, _)| size > 1);
+        let cables = sizes.first().map_or(1, |&(_, cables)| cables);
+        if sizes.iter().any(|&(_, other)| other != cables) {
+            return None;
+        }
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let neighbours: u64 = sizes.iter().map(|&(size, _)| u64::from(size) - 1).sum();
+        let half = self.switches() * npus / 2;
+        let (mut cut, mut least) = (0, half);
+        for first in 0..self.switches() {
+            // The next switch is joined to those before it that are lower in one of its digits.
+            let mut rest = first;
+            let mut lower = 0;
+            for &(size, _) in &sizes {
+                lower += rest % u64::from(size);
+                rest /= u64::from(size);
+            }
+            cut = cut + neighbours - 2 * lower;
+            let misplaced = half.abs_diff((first + 1) * npus);
+            least = least.min(cut * u64::from(cables) + misplaced);
+        }
+        Some(least)
     }
 
     /// `,k=1x3`, where a row has more than one cable between two switches.

@@ -2,14 +2,16 @@
 
 use super::{NONE, Row};
 use crate::ids::VertexId;
+use crate::topology::anchors::Anchors;
 use crate::topology::{Family, Topology};
 
-/// The next link towards `destination` from every NPU of a mesh or torus.
-pub(super) fn row(topology: &Topology, destination: VertexId) -> Row {
-    let grid = topology.family().and_then(Family::grid);
-    let next = |at: VertexId| {
-        let towards = VertexId(grid?.next_towards(at.0, destination.0)?);
+/// The next link towards the anchor `destination` from every anchor: from NPUs of a mesh or torus, or
+/// from routers, where NPUs stand beside them.
+pub(super) fn row(topology: &Topology, anchors: &Anchors, destination: VertexId) -> Row {
+    let dimensions = topology.family().and_then(Family::dimensions);
+    let next = |&at: &VertexId| {
+        let towards = dimensions?.next_in_order(at, destination)?;
         topology.links_between(at, towards).next().map(|link| link.0)
     };
-    topology.vertices().map(|at| next(at).unwrap_or(NONE)).collect()
+    anchors.all().iter().map(|at| next(at).unwrap_or(NONE)).collect()
 }

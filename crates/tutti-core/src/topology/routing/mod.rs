@@ -65,13 +65,14 @@ impl Routes {
         Routes::new(topology, Rule::ShortestPath)
     }
 
-    /// In a mesh or torus: first along dimension 0, then 1, and so on; in a torus the shorter way
-    /// round, and the ascending one where both are equally short.
+    /// Where NPUs or their routers stand in rows: first along dimension 0, then 1, and so on; in a torus
+    /// the shorter way round, and the ascending one where both are equally short; over an express link
+    /// where the destination is as far in the row, or further.
     ///
     /// # Errors
-    /// When the topology was not built as a mesh or torus.
+    /// When the topology was not built of a family with dimensions.
     pub fn dimension_order(topology: Arc<Topology>) -> Result<Routes, TopologyError> {
-        if topology.family().and_then(super::Family::grid).is_none() {
+        if topology.family().and_then(super::Family::dimensions).is_none() {
             return Err(TopologyError::NoDimensions { topology: topology.name().to_owned() });
         }
         Ok(Routes::new(topology, Rule::DimensionOrder))
@@ -140,9 +141,11 @@ impl Routes {
     }
 
     fn new(topology: Arc<Topology>, rule: Rule) -> Routes {
+        let on_npus = || topology.family().and_then(super::Family::grid).is_some();
         let anchors = match rule {
             Rule::ShortestPath | Rule::Minimal => Anchors::new(&topology),
-            // A table may say anything about any vertex, and dimensions are of NPUs.
+            Rule::DimensionOrder if !on_npus() => Anchors::new(&topology),
+            // A table may say anything about any vertex, and the dimensions of a grid are of NPUs.
             _ => Anchors::identity(&topology),
         };
         let rows = match rule {
@@ -308,7 +311,7 @@ impl Routes {
     fn row(&self, to: VertexId) -> Row {
         match &self.rule {
             Rule::ShortestPath => shortest_path::row(&self.topology, &self.anchors, to),
-            Rule::DimensionOrder => dimension_order::row(&self.topology, to),
+            Rule::DimensionOrder => dimension_order::row(&self.topology, &self.anchors, to),
             Rule::Minimal => shortest_path::minimal_row(&self.topology, &self.anchors, to),
             Rule::DModK | Rule::Ecmp(_) | Rule::NextHops | Rule::Paths(_) => Row::default(),
         }
