@@ -41,9 +41,10 @@ $(BIN)/uv:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-# The versions of requirements.txt, exactly; what is not in it is removed.
+# The versions of requirements.txt, exactly; what is not in it is removed. All is compiled here and
+# now: where Python writes no bytecode (PYTHONDONTWRITEBYTECODE), each start would do it again.
 $(READY): requirements.txt | $(BIN)/uv
-	$(UV) pip install --quiet --requirements requirements.txt
+	$(UV) pip install --quiet --compile-bytecode --requirements requirements.txt
 	@touch $@
 
 # One build, with optimisation, for the demo, the tests and the benchmarks alike. The Python files
@@ -51,6 +52,7 @@ $(READY): requirements.txt | $(BIN)/uv
 $(BUILT): $(READY) $(RUST_SOURCES) pyproject.toml
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
 	  $(BIN)/maturin develop --quiet --release --uv
+	@$(BIN)/python -m compileall -q python/tutti
 	@touch $@
 
 build: $(BUILT)

@@ -1,9 +1,11 @@
 """How much of a sweep's time goes into its simulations, and what a second worker is worth.
 
-Each line is a sweep of 1,000 measurements in a process of its own, from its start to its end,
-results written. `outside` is the part of all workers' time that was not spent in simulations:
-start-up, reading and checking 1,000 points, handing work over, keeping and writing results. Needs
-as many idle cores as workers. Nothing here passes or fails.
+Each line is a `tutti sweep` of 1,000 measurements in a process of its own, from the start of the
+interpreter to its end, results written. `outside` is the part of all workers' time that was not
+spent in simulations: start-up of the interpreter and of the workers, reading and checking 1,000
+points, proving the schedule, handing work over, keeping, writing and showing results. `once begun`
+counts from the moment when the first work is handed over to the moment when the last is kept.
+Needs as many idle cores as workers. Nothing here passes or fails.
 """
 
 from __future__ import annotations
@@ -14,6 +16,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from tutti.sweep.executors import Crew
+    from tutti.sweep.worker import Item
 
 POINTS = 1_000
 EXECUTORS = ("processes", "dask")
@@ -31,23 +41,36 @@ sizes = "8 B"
 """
 
 
-def sweep(executor: str, workers: int, folder: Path) -> None:
-    """What the child does: the steps of `tutti sweep`; prints seconds at work and in the core."""
-    from tutti.config import load_sweep
-    from tutti.results import write
-    from tutti.sweep.executors import crew
-    from tutti.sweep.plan import plan_sweep
+def sweep(executor: str, workers: str, folder: Path) -> None:
+    """What the child does: `tutti sweep`, with a stopwatch around its work."""
+    from tutti.cli import main as tutti
+    from tutti.sweep import executors
+
+    prepare = executors.prepare
+
+    def prepare_and_watch(executor: str | Executor, address: str | None = None) -> None:
+        prepare(executor, address)
+        _watch(folder / "watch")
+
+    executors.prepare = prepare_and_watch
+    sys.argv = ["tutti", "sweep", str(folder / "sweep.toml"), "--workers", workers]
+    sys.argv += ["--executor", executor]
+    tutti()
+
+
+def _watch(file: Path) -> None:
+    """Notes the seconds at work, and those in the core."""
     from tutti.sweep.session import Session
 
-    read = load_sweep(folder / "sweep.toml")
-    with crew(executor, workers) as at_work:
-        assert at_work is not None
-        session = Session(plan_sweep(read), read.output / "cache")
+    run = Session.run
+
+    def watched(session: Session, crew: Crew, finished: Callable[[Item], object]) -> None:
         started = time.perf_counter()
-        session.run(at_work, lambda _: None)
+        run(session, crew, finished)
         took = time.perf_counter() - started
-    write(session.frame(), read.output / "results.parquet")
-    print(took, session.outcome.core_seconds)
+        file.write_text(f"{took} {session.outcome.core_seconds}", "utf-8")
+
+    Session.run = watched  # type: ignore[method-assign]
 
 
 def measured(executor: str, workers: int, ranks: int) -> tuple[float, float, float]:
@@ -59,9 +82,9 @@ def measured(executor: str, workers: int, ranks: int) -> tuple[float, float, flo
         (folder / "sweep.toml").write_text(text, "utf-8")
         command = [sys.executable, __file__, "--child", executor, str(workers), name]
         started = time.perf_counter()
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        subprocess.run(command, check=True, capture_output=True, text=True)
         whole = time.perf_counter() - started
-    took, core = done.stdout.split()
+        took, core = (folder / "watch").read_text("utf-8").split()
     return whole, float(took), float(core)
 
 
@@ -74,17 +97,17 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.child:
         executor, workers, folder = asked.child
-        sweep(executor, int(workers), Path(folder))
+        sweep(executor, workers, Path(folder))
         return
-    print("executor   workers  ms each  whole s  at work s  outside")
+    print("executor   workers  ranks  ms each  whole s  outside  once begun")
     for ranks in asked.ranks:
         for executor in asked.executors:
             for workers in (1, 2):
                 whole, took, core = measured(executor, workers, ranks)
-                outside = 1 - core / (whole * workers)
+                outside, begun = (1 - core / (time * workers) for time in (whole, took))
                 print(
-                    f"{executor:<10} {workers:>7} {1_000 * core / POINTS:>8.1f} {whole:>8.2f} "
-                    f"{took:>10.2f} {outside:>8.1%}",
+                    f"{executor:<10} {workers:>7} {ranks:>6} {1_000 * core / POINTS:>8.2f} "
+                    f"{whole:>8.2f} {outside:>8.1%} {begun:>11.1%}",
                     flush=True,
                 )
 

@@ -7,6 +7,7 @@ finished, so that whoever listens can show progress, and an interruption loses n
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
@@ -231,9 +232,14 @@ def _case(experiment: Experiment, notation: str, ranks: int) -> Case:
         return Case(name, laid_out, None, notation)
     if laid_out.core.notation is None:  # on the platform's graph
         return Case(name.split(":", 1)[0], laid_out, None, notation)
-    path = _core.critical_path(name, experiment.collective, ranks, root=experiment.root)
-    messages = ranks * sum(stage.messages for stage in path) if path else None
+    messages = _messages(name, experiment.collective, ranks, experiment.root)
     return Case(name.split(":", 1)[0], laid_out, messages, name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _messages(name: str, collective: str, ranks: int, root: int) -> int | None:
+    path = _core.critical_path(name, collective, ranks, root=root)
+    return ranks * sum(stage.messages for stage in path) if path else None
 
 
 def _unequal_parts(experiment: Experiment, case: Case) -> LayoutError | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Parameters"]
 
 
-class Parameters(BaseModel):
+class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models their hash
     """Named values: frozen, unknown names refused.
 
     Quantities are given as text with a unit. Fields of other types are marked strict one by one:
@@ -33,6 +33,13 @@ class Parameters(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise _explained(type(self), error.errors(include_url=False)[0]) from None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all values are equal, whatever has been made of them meanwhile."""
+        if type(other) is not type(self):
+            return NotImplemented
+        names = type(self).model_fields
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
 
 def _explained(model: type[BaseModel], error: ErrorDetails) -> ConfigError:

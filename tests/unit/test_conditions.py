@@ -327,3 +327,13 @@ def test_flows_are_read(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             recordings.flows(written(tmp_path, "bad.csv", text))
         assert says in str(caught.value)
+
+
+def test_conditions_that_were_used_are_what_they_were() -> None:
+    used, unused = (
+        tutti.Conditions(noise=tutti.Noise(step=tutti.Fixed(time="1 us"))) for _ in range(2)
+    )
+    used.core(ranks=4, seed=0)
+    used.background.core(None)
+    assert used == unused
+    assert used != tutti.Conditions()

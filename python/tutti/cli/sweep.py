@@ -82,9 +82,13 @@ def sweep(
       tutti plot out/sweep/results.parquet --kind sweep --key ranks
       mpiexec -n 5 tutti sweep sweep.toml --executor mpi
     """
+    from tutti.sweep.executors import crew, prepare
+
+    if not status:
+        prepare(executor.value, dask_address)
+
     from tutti.cli.files import folder
     from tutti.config.sweep import load_sweep
-    from tutti.sweep.executors import crew
     from tutti.sweep.plan import plan_sweep
     from tutti.sweep.session import Session
 

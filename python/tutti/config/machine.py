@@ -12,7 +12,7 @@ from tutti.errors import TuttiError
 
 if TYPE_CHECKING:
     from tutti.config.platform import RawPlatform, TopologyTable
-    from tutti.platform import Packets, Platform
+    from tutti.platform import NetworkModel, Packets, Platform
     from tutti.topology import Routes, Topology
 
 
@@ -27,10 +27,9 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     Raises:
         ConfigError: The model's numbers make no sense together, or there is no such topology.
     """
-    from tutti.platform import MODELS, Platform
+    from tutti.platform import Platform
 
     chosen = platform.models[model]
-    kinds = {known.model_fields["kind"].default: known for known in MODELS}
     values = {
         info.alias or name: written(getattr(table, name))
         for table in (chosen, platform.compute)
@@ -40,13 +39,20 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     default = platform.default_model or next(iter(platform.models))
     name = platform.name if model == default else f"{platform.name}:{model}"
     try:
-        carried = kinds[chosen.kind](**values)
+        carried = _kinds()[chosen.kind](**values)
         carried.core  # noqa: B018 - the core checks numbers together
     except TuttiError as error:
         key = f"platform {platform.name}: models.{model}"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
     routes, packets = _routes(platform, source), _packets(platform, source)
     return Platform(name=name, model=carried, routes=routes, packets=packets)
+
+
+@functools.cache
+def _kinds() -> dict[str, type[NetworkModel]]:
+    from tutti.platform import MODELS
+
+    return {known.model_fields["kind"].default: known for known in MODELS}
 
 
 def _packets(platform: RawPlatform, source: str) -> Packets | None:

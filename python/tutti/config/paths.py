@@ -6,6 +6,7 @@ a list.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -25,6 +26,7 @@ class NoSuchPlaceError(LookupError):
         self.at = at
 
 
+@functools.lru_cache(maxsize=1024)
 def parse(text: str) -> Path | None:
     """The parts of a key path; None for what is none."""
     parts: list[str | int] = []

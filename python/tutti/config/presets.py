@@ -51,6 +51,17 @@ def anchored(platform: RawPlatform, folder: Path) -> RawPlatform:
     return platform.model_copy(update={"topology": found})
 
 
+def platform_of(written: str | RawPlatform, *, folder: Path, source: str) -> RawPlatform:
+    """The platform of an experiment, by name or written out; relative paths start from `folder`.
+
+    Raises:
+        ConfigError: There is none of that name, or its file cannot be used.
+    """
+    if isinstance(written, str):
+        return find_platform(written, folder=folder, source=source)
+    return anchored(written, folder)
+
+
 def find_platform(name: str, *, folder: Path, source: str = "platform") -> RawPlatform:
     """The platform of that name, or in that file; a path starts from `folder` and ends in `.toml`.
 
@@ -66,14 +77,15 @@ def find_platform(name: str, *, folder: Path, source: str = "platform") -> RawPl
 def platform_tables(name: str, *, folder: Path, source: str = "platform") -> dict[str, Any]:
     """The tables of the platform of that name, or in that file, for values of it to be replaced.
 
-    Its topology's file starts from the platform's folder, written as it can be opened.
+    Its topology's file starts from the platform's folder, written as it can be opened. Whoever gets
+    the tables replaces values in a copy.
 
     Raises:
         ConfigError: There is none, or its file cannot be read.
     """
     if not _is_path(name):
         _check_name(name, source)
-        return parse_toml(platform_text(name), source=name)
+        return _known_tables(name)
     path = folder / name
     tables = read_toml(path)
     topology = tables.get("topology")
@@ -89,8 +101,12 @@ def _is_path(name: str) -> bool:
 @functools.cache
 def _known(name: str) -> RawPlatform:
     """One that tutti brings along: read once, as its file does not change."""
-    text = platform_text(name)
-    return validated(RawPlatform, parse_toml(text, source=name), source=f"{name}.toml")
+    return validated(RawPlatform, _known_tables(name), source=f"{name}.toml")
+
+
+@functools.cache
+def _known_tables(name: str) -> dict[str, Any]:
+    return parse_toml(platform_text(name), source=name)
 
 
 def _check_name(name: str, source: str) -> None:

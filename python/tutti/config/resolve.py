@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,16 +16,21 @@ from tutti.config.machine import machine
 from tutti.config.measured import Recordings, check, conditions
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.platform import numbers, written
-from tutti.config.presets import anchored, find_platform
+from tutti.config.presets import platform_of
 from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule, read_toml
 from tutti.config.validate import validated
 from tutti.datatypes import DATATYPES
 from tutti.units import Size
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tutti.conditions import Conditions
     from tutti.config.platform import RawPlatform
     from tutti.platform import Platform
+    from tutti.topology import Routes
+
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 _MOST_VALUES = 10_000
 """Of a list of sizes or rank counts."""
@@ -78,6 +83,10 @@ class Experiment:
     wait_for_sends: bool = False
     messages_limit: int | None = None
     output: Path = Path("out")
+    _of_question: dict[str, Any] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """What was made of all but the platform; experiments that differ in nothing else share it."""
 
     def machine(self) -> Platform:
         """The platform with the model that was chosen, for `tutti.simulate`.
@@ -93,8 +102,34 @@ class Experiment:
 
     def conditions(self) -> Conditions:
         """What gets in the way of a run, for `tutti.simulate`."""
-        made = conditions(self.noise, self.arrival, self.background, self.speed)
-        return made.model_copy(update={"wait_for_sends": self.wait_for_sends})
+        if "conditions" not in self._of_question:
+            made = conditions(self.noise, self.arrival, self.background, self.speed)
+            made = made.model_copy(update={"wait_for_sends": self.wait_for_sends})
+            self._of_question["conditions"] = made
+        found: Conditions = self._of_question["conditions"]
+        return found
+
+    def check_conditions(self, routes: Routes | None) -> None:
+        """Lets the core refuse conditions that make no sense together, or on those routes.
+
+        Raises:
+            ConfigError: It did; the message names the table.
+        """
+        checked = self._of_question.setdefault("checked", [])
+        if not any(known is routes for known in checked):
+            check(self.conditions(), self.ranks, routes, source=self.source)
+            checked[:] = [routes]
+
+    def on(self, platform: RawPlatform, model: str, *, source: str) -> Experiment:
+        """The same question on another machine.
+
+        Raises:
+            ConfigError: Its numbers make no sense together, or it is too small.
+        """
+        moved = replace(self, platform=platform, model=model, source=source)
+        object.__setattr__(moved, "_of_question", self._of_question)
+        _check_with_the_core(moved)
+        return moved
 
     def facts(self) -> dict[str, Any]:
         """The machine for reports: its numbers, and where each comes from."""
@@ -128,9 +163,12 @@ class Experiment:
         cost = getattr(model, "beta", None) or getattr(model, "G", None)
         return written(cost).core.ps_per_byte if cost is not None else 0.0
 
-    @cached_property
+    @property
     def asked(self) -> dict[str, Any]:
         """What was asked, for hashes: equal for equal questions, whatever the file looks like."""
+        return self._asked_of_machine() | self._asked_of_question()
+
+    def _asked_of_machine(self) -> dict[str, Any]:
         routes = self.machine().routes
         # The graph is in the fingerprint, wherever it comes from; all else counts as it stands.
         graph = {"topology": {"build", "file", "links"}}
@@ -138,6 +176,10 @@ class Experiment:
             "platform": self.platform.model_dump(mode="json", exclude=graph),
             "routes": routes.fingerprint if routes else None,
             "model": self.model,
+        }
+
+    def _asked_of_question(self) -> dict[str, Any]:
+        return {
             "collective": self.collective,
             "root": self.root,
             "algorithms": [content(notation) for notation in self.algorithms or ("all",)],
@@ -155,10 +197,23 @@ class Experiment:
         }
 
     @cached_property
+    def asked_as_json(self) -> dict[str, str]:
+        """What was asked, each key's value as JSON."""
+        if "json" not in self._of_question:
+            self._of_question["json"] = _as_json(self._asked_of_question())
+        of_question: dict[str, str] = self._of_question["json"]
+        return _as_json(self._asked_of_machine()) | of_question
+
+    @cached_property
     def config_hash(self) -> str:
         """Names what was asked, as 16 hexadecimal digits."""
-        text = json.dumps(self.asked, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        texts = self.asked_as_json
+        text = ",".join(f'"{key}":{texts[key]}' for key in sorted(texts))
+        return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()[:16]
+
+
+def _as_json(values: Mapping[str, Any]) -> dict[str, str]:
+    return {key: _JSON.encode(value) for key, value in values.items()}
 
 
 def load_experiment(path: Path, overrides: dict[str, Any] | None = None) -> Experiment:
@@ -183,11 +238,7 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
         ConfigError: The tables are no experiment.
     """
     raw = validated(as_written.RawExperiment, tables, source=source)
-    platform = raw.platform
-    if isinstance(platform, str):
-        platform = find_platform(platform, folder=folder, source=source)
-    else:
-        platform = anchored(platform, folder)
+    platform = platform_of(raw.platform, folder=folder, source=source)
     collective = _collective(raw.collective, source)
     ranks = _ranks(raw.ranks, source)
     if not 0 <= raw.root < ranks[0]:
@@ -235,7 +286,7 @@ def _check_with_the_core(experiment: Experiment) -> None:
             key="ranks",
             expected=f"at most {routes.topology.ranks}, as {routes.topology.name} has",
         )
-    check(experiment.conditions(), experiment.ranks, routes, source=experiment.source)
+    experiment.check_conditions(routes)
 
 
 def content(notation: str) -> str:

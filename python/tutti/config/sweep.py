@@ -22,12 +22,14 @@ from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.presets import platform_tables
 from tutti.config.raw import RawExperiment
 from tutti.config.reader import read_toml
-from tutti.config.resolve import Experiment, resolve
+from tutti.config.resolver import Resolver
 from tutti.config.tables import Table, kind_of
 from tutti.config.validate import validated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from tutti.config.resolve import Experiment
 
 _MOST_POINTS = 100_000
 """Each is read and checked before the first one runs."""
@@ -114,7 +116,7 @@ class Template:
         # A whole platform before its parts.
         for key in sorted(values, key=len):
             tables = self._put(tables, key, values[key], source)
-        return resolve(tables, source=source, folder=Path(self.folder))
+        return self._resolver.resolve(tables, source=source)
 
     def _put(self, tables: dict[str, Any], key: str, value: object, source: str) -> dict[str, Any]:
         path = paths.parse(key) or ()
@@ -143,8 +145,13 @@ class Template:
     def _platforms(self) -> dict[str, dict[str, Any]]:
         return {}
 
+    @cached_property
+    def _resolver(self) -> Resolver:
+        return Resolver(Path(self.folder))
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_platforms"}
+        own = {"base", "source", "folder", "total"}
+        return {name: value for name, value in self.__dict__.items() if name in own}
 
 
 @dataclass(frozen=True)

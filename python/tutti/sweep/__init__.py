@@ -54,8 +54,11 @@ def sweep(
         SimulationError: a measurement gives no result; the others are in the cache.
         WorkerError: a worker died twice at the same measurement; the others are in the cache.
     """
+    from tutti.sweep.executors import crew, prepare
+
+    prepare(executor, dask_address)
+
     from tutti.config.sweep import load_sweep, resolve_sweep
-    from tutti.sweep.executors import crew
     from tutti.sweep.plan import plan_sweep
     from tutti.sweep.session import Session
 

@@ -7,19 +7,25 @@ many work at once, how to begin anew when workers have died, and how to end at o
 from __future__ import annotations
 
 import os
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tutti.config.mistakes import did_you_mean
 from tutti.errors import ExecutorError
+from tutti.sweep import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from distributed import Client
 
-__all__ = ["EXECUTORS", "Crew", "crew"]
+__all__ = ["EXECUTORS", "Crew", "crew", "prepare"]
+
+
+_LOADED_BY_DASK = ("distributed.nanny", "numpy.random", "tutti.cli")
+"""What workers of Dask need, and what a program that is the command line makes them load."""
 
 
 class Crew(Protocol):
@@ -38,6 +44,19 @@ class Crew(Protocol):
 
     def stop(self) -> None:
         """Ends all work at once, finished or not."""
+
+
+def prepare(executor: str | Executor, address: str | None = None) -> None:
+    """Begins what takes time and need not know the sweep; this returns at once.
+
+    Args:
+        executor: As for `crew`, which need not be asked for afterwards.
+        address: As for `crew`.
+    """
+    if executor == "processes":
+        processes.prepare()
+    elif executor == "dask" and address is None:
+        processes.prepare(*_LOADED_BY_DASK)
 
 
 def crew(
@@ -63,6 +82,8 @@ def crew(
     if isinstance(executor, Executor):
         return nullcontext(_Given(executor, workers or _cores()))
     if executor not in EXECUTORS:
+        from tutti.config.mistakes import did_you_mean
+
         problem = f"there is no executor `{executor}`: expected one of {', '.join(EXECUTORS)}"
         raise ExecutorError(problem, kind="unknown", hint=did_you_mean(str(executor), EXECUTORS))
     return EXECUTORS[executor](workers, address)
@@ -88,9 +109,7 @@ class _Given:
 
 @contextmanager
 def _processes(workers: int | None, _address: str | None) -> Iterator[Crew | None]:
-    from tutti.sweep.processes import Processes
-
-    started = Processes(workers or _cores())
+    started = processes.Processes(workers or _cores())
     try:
         yield started
     finally:
@@ -98,11 +117,24 @@ def _processes(workers: int | None, _address: str | None) -> Iterator[Crew | Non
 
 
 class _Dask:
-    def __init__(self, client: Client) -> None:
-        self.executor: Executor = client.get_executor()  # type: ignore[no-untyped-call]
-        running = client.scheduler_info(n_workers=-1)["workers"].values()
-        self.workers = sum(worker["nthreads"] for worker in running)
-        self._client = client
+    """Workers of Dask, which may still be starting: whoever asks for them waits."""
+
+    def __init__(self, starting: Future[Client]) -> None:
+        self._starting = starting
+
+    @cached_property
+    def _client(self) -> Client:
+        return self._starting.result()
+
+    @cached_property
+    def executor(self) -> Executor:
+        made: Executor = self._client.get_executor()  # type: ignore[no-untyped-call]
+        return made
+
+    @cached_property
+    def workers(self) -> int:
+        running = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return sum(worker["nthreads"] for worker in running)
 
     def renew(self) -> None:
         """Dask itself starts workers anew."""
@@ -113,43 +145,66 @@ class _Dask:
 
 @contextmanager
 def _dask(workers: int | None, address: str | None) -> Iterator[Crew | None]:
-    try:
-        from distributed import Client
-    except ImportError:
-        raise _missing("dask", "Dask's `distributed`", "tutti[dask]") from None
-    with _cluster(workers, address) as to:
+    if find_spec("distributed") is None:
+        raise _missing("dask", "Dask's `distributed`", "tutti[dask]")
+    with ThreadPoolExecutor(1) as beside, ExitStack() as to_close:
+        if address is None:
+            prepare("dask")
+            starting = beside.submit(_local_client, workers or _cores(), to_close)
+        else:
+            starting = Future()
+            starting.set_result(_client_of(address, to_close))
         try:
-            client = Client(to, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
-        except (OSError, ValueError) as error:
-            problem = f"no Dask scheduler answers at {address}: {error}"
-            raise ExecutorError(problem, kind="unreachable") from None
-        with client:
-            if address is not None:
-                client.wait_for_workers(1, timeout=60)
-                _check_versions(client)
-            yield _Dask(client)
+            yield _Dask(starting)
+        finally:
+            starting.exception()  # what has only half started cannot be closed
 
 
-@contextmanager
-def _cluster(workers: int | None, address: str | None) -> Iterator[object]:
-    """The address that is given, or a cluster of this machine."""
-    if address is not None:
-        yield address
-        return
-    import dask
-    from distributed import LocalCluster
+def _client_of(address: str, to_close: ExitStack) -> Client:
+    """A client of a scheduler that is already there."""
+    from distributed import Client
 
+    try:
+        client = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        problem = f"no Dask scheduler answers at {address}: {error}"
+        raise ExecutorError(problem, kind="unreachable") from None
+    to_close.enter_context(client)
+    client.wait_for_workers(1, timeout=60)
+    _check_versions(client)
+    return client
+
+
+_DASK_OF_ITS_OWN = {
     # One death is enough: the sweep itself tries again.
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=workers or _cores(),
-            threads_per_worker=1,
-            dashboard_address=None,
-            silence_logs=50,
-        ) as cluster,
-    ):
-        yield cluster
+    "distributed.scheduler.allowed-failures": 0,
+    "distributed.worker.multiprocessing-method": processes.START_METHOD,
+    # A worker has the next batch at hand when it is done with one.
+    "distributed.scheduler.worker-saturation": float("inf"),
+    # Nobody looks at what it would note of itself, many times a second, on the workers' cores.
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.http.routes": [],
+    "distributed.scheduler.http.routes": [],
+    "distributed.admin.tick.interval": "1s",
+}
+
+
+def _local_client(workers: int, to_close: ExitStack) -> Client:
+    """A client of a cluster of this machine."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    to_close.enter_context(dask.config.set(_DASK_OF_ITS_OWN))
+    cluster = LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=workers,
+        threads_per_worker=1,
+        dashboard_address=":0",
+        silence_logs=50,
+    )
+    to_close.enter_context(cluster)
+    client = Client(cluster, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
+    to_close.enter_context(client)
+    return client
 
 
 def _check_versions(client: Client) -> None:

@@ -12,6 +12,8 @@ from tutti.sweep.version import FORMAT, simulator
 if TYPE_CHECKING:
     from tutti.config import Experiment
 
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
 _ITS_OWN = frozenset(
     {"algorithms", "messages_limit", "ranks", "repetitions", "seed", "sizes"},
 )
@@ -23,8 +25,9 @@ class Questions:
 
     def __init__(self, experiment: Experiment) -> None:
         """Hashes what all of them share."""
-        shared = {key: value for key, value in experiment.asked.items() if key not in _ITS_OWN}
-        self._shared = _digest(FORMAT, simulator(), shared)
+        texts = experiment.asked_as_json.items()
+        shared = sorted(f"{key}:{text}" for key, text in texts if key not in _ITS_OWN)
+        self._shared = _digest(FORMAT, simulator(), *shared)
         self._what = [experiment.collective, experiment.root]
         self._seed = experiment.seed
         self._contents: dict[str, str] = {}
@@ -47,5 +50,4 @@ class Questions:
 
 
 def _digest(*parts: object) -> str:
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(_JSON.encode(parts).encode()).hexdigest()[:32]

@@ -14,30 +14,46 @@ import signal
 import sys
 import threading
 import types
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from multiprocessing.context import BaseContext
 
-_LOADED = ["tutti.sweep.worker"]
+_LOADED = "tutti.sweep.ready"
 """Loaded once, before workers are forked off."""
 
+START_METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+"""Where there is a fork server, workers are its forks."""
+
 _swapping = threading.Lock()
+
+
+def prepare(*modules: str) -> None:
+    """Has another process load what workers need, while this one goes on; workers are its forks.
+
+    Args:
+        modules: What they need besides the simulator.
+    """
+    if START_METHOD != "forkserver":
+        return
+    from multiprocessing.forkserver import ensure_running
+
+    multiprocessing.get_context("forkserver").set_forkserver_preload([_LOADED, *modules])
+    with _no_main_module():
+        ensure_running()
 
 
 class Processes:
     """A crew of processes.
 
     Attributes:
-        executor: The pool.
         workers: How many processes there are.
     """
 
     def __init__(self, workers: int, begin: Callable[[], object] | None = None) -> None:
-        """Starts them; they load what they need while the sweep is still being read.
+        """Starts them, while the sweep is still being read.
 
         Args:
             workers: How many.
@@ -45,13 +61,18 @@ class Processes:
         """
         self.workers = workers
         self._begin = begin
-        self._context = _context()
-        self.executor = self._pool()
+        self._beside = ThreadPoolExecutor(1)
+        self._starting = self._beside.submit(self._pool)
+
+    @property
+    def executor(self) -> ProcessPoolExecutor:
+        """The pool."""
+        return self._starting.result()
 
     def renew(self) -> None:
         """Puts a new pool in the place of one whose workers have died."""
         self.executor.shutdown(wait=False, cancel_futures=True)
-        self.executor = self._pool()
+        self._starting = self._beside.submit(self._pool)
 
     def stop(self) -> None:
         """Ends the processes at once: a simulation may take longer than anybody waits."""
@@ -62,11 +83,17 @@ class Processes:
 
     def close(self) -> None:
         """Lets the processes end."""
-        self.executor.shutdown(wait=True, cancel_futures=True)
+        with self._beside:
+            self.executor.shutdown(wait=True, cancel_futures=True)
 
     def _pool(self) -> ProcessPoolExecutor:
+        prepare()
+        forked = START_METHOD == "forkserver"
         pool = ProcessPoolExecutor(
-            self.workers, mp_context=self._context, initializer=_begin, initargs=(self._begin,)
+            self.workers,
+            mp_context=_ForkServerContext() if forked else multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=(self._begin,),
         )
         for _ in range(self.workers):
             pool.submit(os.getpid)
@@ -86,14 +113,6 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _context() -> BaseContext:
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = _ForkServerContext()
-    context.set_forkserver_preload(_LOADED)
-    return context
 
 
 class _Worker(multiprocessing.context.ForkServerProcess):

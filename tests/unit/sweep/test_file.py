@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -219,10 +221,76 @@ def test_each_measurement_has_a_key_of_its_own_that_stays() -> None:
     assert set(keys) < {item.key for item in more.measurements}
 
 
+SHARING: dict[str, dict[str, list[Any]]] = {
+    "numbers of the platform": {
+        "platform.models.minimum.alpha_p": ["1 us", "2 us"],
+        "platform.compute.gamma": ["0.1 ns/B", "0.2 ns/B"],
+    },
+    "platforms, models and ranks": {
+        "platform": ["cray_xc30", "loggp_cluster"],
+        "model": [None],
+        "ranks": [4, [4, 8], 8],
+    },
+    "what gets in the way": {
+        "noise.step": [{"kind": "fixed", "time": "1 ns"}, {"kind": "exponential", "mean": "9 ns"}],
+        "speed": [{}, {"0": 0.5}],
+        "wait_for_sends": [False, True],
+        "platform.models.minimum.alpha_p": ["1 us", "2 us"],
+    },
+    "graphs": {
+        "platform.topology.build": ["ring:8", "torus:2x4"],
+        "platform.topology.links": [[{"rate": "1 GB/s", "latency": t}] for t in ("1 ns", "2 ns")],
+        "background.load": [0.1, 0.2],
+        "sizes": ["8 B", "16 B"],
+    },
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_a_point_is_read_after_others_as_it_is_read_alone(name: str) -> None:
+    swept = read({"grid": SHARING[name]})
+    for number, (found, values) in enumerate(
+        zip(swept.experiments(), swept.points, strict=True), start=1
+    ):
+        alone = dataclasses.replace(swept.template).experiment(number, values)
+        assert found == alone
+        assert found.asked == alone.asked
+        for one, other in (
+            (found.conditions(), alone.conditions()),
+            (found.machine(), alone.machine()),
+        ):
+            assert one.model_dump(mode="json") == other.model_dump(mode="json")
+        text = json.dumps(alone.asked, sort_keys=True, separators=(",", ":"))
+        assert found.config_hash == hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        ({"platform": ["cray_xc30", "cray_xc31"]}, "there is no platform `cray_xc31`"),
+        ({"platform.models.minimum.alpha_p": ["1 us", "1"]}, "models.minimum.alpha_p: "),
+        (
+            {
+                "platform.topology.links": [[{"rate": "1 GB/s", "latency": "1 ns"}]],
+                "platform.topology.build": ["ring:4", "ring:3"],
+            },
+            "4 ranks find no place in the platform's topology",
+        ),
+    ],
+)
+def test_a_mistake_in_a_later_point_is_told_as_in_the_first(
+    grid: dict[str, Any], said: str
+) -> None:
+    second = str(refusal({"grid": grid}))
+    alone = str(refusal({"grid": {key: values[-1:] for key, values in grid.items()}}))
+    assert said in second
+    assert second.replace("point 2 of 2", "point 1 of 1") == alone
+
+
 def test_everything_in_an_experiment_is_part_of_what_is_asked() -> None:
     """A key that were forgotten here would let the cache answer another question."""
     (experiment,) = read({"grid": {"seed": [1]}}).experiments()
-    named = {one.name for one in dataclasses.fields(experiment)}
+    named = {one.name for one in dataclasses.fields(experiment) if one.compare}
     assert named - {"source", "title", "output"} == experiment.asked.keys() - {"routes"}
 
 
