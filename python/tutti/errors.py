@@ -295,7 +295,7 @@ class TopologyError(TuttiError, ValueError):
             "GraphML (.graphml) and node-link JSON (.json) are read",
         ),
         "format": Kind(
-            "The file is not the GraphML or node-link JSON that its name says.",
+            "The file is not the GraphML or node-link JSON that its name says, or no anynet file.",
             "compare with what `Topology.write` writes",
         ),
         "attribute": Kind(

@@ -32,7 +32,7 @@ def read(path: str | Path) -> tuple[nx.Graph[Any], str]:
     """
     path = Path(path)
     suffix = _suffix(path)
-    data = _bytes(path)
+    data = read_bytes(path)
     graph = _graphml(data, str(path)) if suffix == ".graphml" else _node_link(data, str(path))
     return graph, str(graph.graph.get("name") or path.stem)
 
@@ -57,13 +57,18 @@ def _suffix(path: Path) -> str:
     return suffix
 
 
-def _bytes(path: Path) -> bytes:
+def read_bytes(path: Path, *, hint: str | None = None) -> bytes:
+    """All of a file that is not too large; `hint` replaces the one about formats.
+
+    Raises:
+        TopologyError: the file is missing, no regular file or too large.
+    """
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            raise _file_mistake(path, "is a folder: expected a file")
+            raise _file_mistake(path, "is a folder: expected a file", hint)
         if not stat.S_ISREG(status.st_mode):
-            raise _file_mistake(path, "is no regular file")
+            raise _file_mistake(path, "is no regular file", hint)
         if status.st_size > MAX_BYTES:
             problem = f"has {status.st_size} bytes: expected at most {MAX_BYTES} (256 MiB)"
             raise _file_mistake(path, problem, hint="is this the right file?")
@@ -71,11 +76,11 @@ def _bytes(path: Path) -> bytes:
     except TopologyError:  # which is a ValueError too
         raise
     except FileNotFoundError:
-        raise _file_mistake(path, "there is no such file") from None
+        raise _file_mistake(path, "there is no such file", hint) from None
     except OSError as error:
-        raise _file_mistake(path, f"cannot be read: {error.strerror or error}") from None
+        raise _file_mistake(path, f"cannot be read: {error.strerror or error}", hint) from None
     except ValueError:  # a NUL in the name
-        raise _file_mistake(path, "is no possible name of a file") from None
+        raise _file_mistake(path, "is no possible name of a file", hint) from None
 
 
 def _graphml(data: bytes, source: str) -> nx.Graph[Any]:

@@ -155,6 +155,32 @@ class Topology:
         graph, name = read(path)
         return cls.from_networkx(graph, name=name, source=str(path))
 
+    @classmethod
+    def from_anynet(
+        cls, path: str | Path, *, cycle: str | Time, rate: str | TimePerByte
+    ) -> Topology:
+        """Reads a network file of BookSim 2 (`anynet`): its nodes are the NPUs, by number.
+
+        Args:
+            path: the file. Lines are such as ``router 0 node 0 node 1 router 1 15``: a latency in
+                cycles may follow what a router is linked to, otherwise it is 1. Between routers it
+                is that of one direction; the other is 1 cycle unless it is given, too.
+            cycle: what a cycle lasts, such as ``"1 ns"``.
+            rate: of every link in its direction, such as ``"16 GB/s"``.
+
+        Raises:
+            TopologyError: the file cannot be read, or is no such network; the message names the
+                line.
+            UnitError: a value without a unit.
+        """
+        from pathlib import Path
+
+        from tutti.topology import anynet
+
+        time, per_byte = Time.of_any(cycle), TimePerByte.of_any(rate)
+        name = Path(path).stem or str(path)
+        return cls(anynet.core_of(anynet.read(path), name=name, cycle=time, rate=per_byte))
+
     def write(self, path: str | Path) -> None:
         """Writes a GraphML or node-link JSON file that `read` turns into an equal topology.
 

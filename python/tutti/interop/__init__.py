@@ -1,0 +1,1 @@
+"""Files of other simulators, as they are."""

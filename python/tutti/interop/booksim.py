@@ -1,0 +1,461 @@
+"""Configuration files of BookSim 2, as they are: read, checked, and completed with its defaults.
+
+A file is a list of assignments, `key = value;`, with comments from `//` to the end of the line. A
+value is a whole number, a number, a name, or a list of these in braces, without spaces:
+`{uniform,tornado}`, `{{1,5},{2}}`. Names may hold more than letters: `hotspot({{0,1},{3,1}})`. What
+is assigned again replaces what was assigned. Keys, defaults and the forms of values are those of
+BookSim 2.0 (`booksim_config.cpp`, `config.l`), except that a whole number will do where a number is
+asked for.
+
+>>> config = parse("topology = mesh; k = 4; packet_size = {1,5}; limit = 64;")
+>>> config.k, config.n, config.packet_size, config.unknown
+(4, 2, (1, 5), ('limit',))
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from tutti.config.mistakes import mistake, shown
+from tutti.config.reader import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tutti.errors import ConfigError
+
+MAX_BYTES = 1 << 20
+"""Larger files are refused before they are read."""
+
+_MOST = 2**31 - 1
+_MOST_CLASSES = 1 << 16
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and -_MOST <= value <= _MOST:
+        return value
+    message = "a whole number"
+    raise ValueError(message)
+
+
+def _real(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    message = "a number"
+    raise ValueError(message)
+
+
+def _name(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    message = "a name"
+    raise ValueError(message)
+
+
+def _seed(value: object) -> int | str:
+    if value == "time":
+        return "time"
+    try:
+        return _whole(value)
+    except ValueError:
+        message = "a whole number or `time`"
+        raise ValueError(message) from None
+
+
+def _list_of(element: Callable[[object], object], expected: str) -> Callable[[object], object]:
+    """One value, or a tuple of the values of a list."""
+
+    def read(value: object) -> object:
+        try:
+            if isinstance(value, str) and value.startswith("{"):
+                return tuple(element(_number_or_text(part)) for part in split(value))
+            if isinstance(value, tuple | list):
+                return tuple(element(part) for part in value)
+            return element(value)
+        except ValueError:
+            raise ValueError(expected) from None
+
+    return read
+
+
+_wholes = _list_of(_whole, "a whole number, or a list of them such as {1,2}")
+_reals = _list_of(_real, "a number, or a list of them such as {0.1,0.2}")
+_names = _list_of(_name, "a name, or a list of them such as {uniform,tornado}")
+_per_packet = _list_of(_wholes, "a whole number, or a list such as {1,5} or {{1,5},{2}}")
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Real = Annotated[float, BeforeValidator(_real)]
+Name = Annotated[str, BeforeValidator(_name)]
+Seed = Annotated[int | Literal["time"], BeforeValidator(_seed)]
+Wholes = Annotated[int | tuple[int, ...], BeforeValidator(_wholes)]
+Reals = Annotated[float | tuple[float, ...], BeforeValidator(_reals)]
+Names = Annotated[str | tuple[str, ...], BeforeValidator(_names)]
+PerPacket = Annotated[int | tuple[int | tuple[int, ...], ...], BeforeValidator(_per_packet)]
+
+
+def split(text: str) -> tuple[str, ...]:
+    """The elements of a list: `{a,{b,c}}` has `a` and `{b,c}`; empty ones are left out.
+
+    Raises:
+        ValueError: the braces do not match.
+    """
+    message = "braces that match"
+    depth, start, found = 0, 1, []
+    for at, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if depth == 0 and at + 1 < len(text):
+            raise ValueError(message)
+        if (character == "," and depth == 1) or depth == 0:
+            found.append(text[start:at])
+            start = at + 1
+    if depth != 0 or not text:
+        raise ValueError(message)
+    return tuple(element for element in found if element)
+
+
+# --- the configuration ----------------------------------------------------------------------------
+
+
+class BookSimConfig(BaseModel):
+    """Every key that BookSim 2 understands, with its value or its default.
+
+    Keys of which each message class may have its own value hold one for all, or a tuple:
+    `per_class` has one for each. For packets, each of these may be a tuple again, of the sizes
+    that are drawn from. Times are in cycles, sizes in flits, `channel_width` in bits; 0 and 1
+    stand for no and yes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # The network.
+    topology: Name = "torus"
+    k: Whole = 8
+    n: Whole = 2
+    c: Whole = 1
+    x: Whole = 8
+    y: Whole = 8
+    xr: Whole = 1
+    yr: Whole = 1
+    use_noc_latency: Whole = 1
+    network_file: Name = ""
+    channel_file: Name = ""
+    subnets: Whole = 1
+    routing_function: Name = "none"
+    link_failures: Whole = 0
+    fail_seed: Seed = 0
+    in_ports: Whole = 5
+    out_ports: Whole = 5
+    # Routers: buffers and virtual channels.
+    router: Name = "iq"
+    num_vcs: Whole = 16
+    vc_buf_size: Whole = 8
+    buf_size: Whole = -1
+    buffer_policy: Name = "private"
+    private_bufs: Whole = -1
+    private_buf_size: Wholes = 1
+    private_buf_start_vc: Wholes = -1
+    private_buf_end_vc: Wholes = -1
+    max_held_slots: Whole = -1
+    feedback_aging_scale: Whole = 1
+    feedback_offset: Whole = 0
+    wait_for_tail_credit: Whole = 0
+    vc_busy_when_full: Whole = 0
+    vc_prioritize_empty: Whole = 0
+    vc_priority_donation: Whole = 0
+    vc_shuffle_requests: Whole = 0
+    hold_switch_for_packet: Whole = 0
+    output_buffer_size: Whole = -1
+    vct: Whole = 0
+    noq: Whole = 0
+    # Routers: pipeline, in cycles, and speed-up.
+    routing_delay: Whole = 1
+    vc_alloc_delay: Whole = 1
+    sw_alloc_delay: Whole = 1
+    st_prepare_delay: Whole = 0
+    st_final_delay: Whole = 1
+    credit_delay: Whole = 0
+    output_delay: Whole = 0
+    internal_speedup: Real = 1.0
+    input_speedup: Whole = 1
+    output_speedup: Whole = 1
+    speculative: Whole = 0
+    spec_check_elig: Whole = 1
+    spec_check_cred: Whole = 1
+    spec_mask_by_reqs: Whole = 0
+    spec_sw_allocator: Name = "prio"
+    # Routers: allocators.
+    vc_allocator: Name = "islip"
+    sw_allocator: Name = "islip"
+    arb_type: Name = "round_robin"
+    alloc_iters: Whole = 1
+    # Traffic.
+    classes: Whole = 1
+    class_priority: Wholes = 0
+    priority: Name = "none"
+    traffic: Names = "uniform"
+    perm_seed: Seed = 0
+    injection_process: Names = "bernoulli"
+    injection_rate: Reals = 0.1
+    injection_rate_uses_flits: Whole = 0
+    burst_alpha: Real = 0.5
+    burst_beta: Real = 0.5
+    burst_r1: Real = -1.0
+    packet_size: PerPacket = 1
+    packet_size_rate: PerPacket = 1
+    batch_size: Whole = 1000
+    batch_count: Whole = 1
+    max_outstanding_requests: Whole = 0
+    # Requests and replies.
+    use_read_write: Wholes = 0
+    write_fraction: Reals = 0.5
+    read_request_size: Wholes = 1
+    write_request_size: Wholes = 1
+    read_reply_size: Wholes = 1
+    write_reply_size: Wholes = 1
+    read_request_begin_vc: Whole = 0
+    read_request_end_vc: Whole = 5
+    write_request_begin_vc: Whole = 2
+    write_request_end_vc: Whole = 7
+    read_reply_begin_vc: Whole = 8
+    read_reply_end_vc: Whole = 13
+    write_reply_begin_vc: Whole = 10
+    write_reply_end_vc: Whole = 15
+    read_request_subnet: Whole = 0
+    read_reply_subnet: Whole = 0
+    write_request_subnet: Whole = 0
+    write_reply_subnet: Whole = 0
+    # Simulation: how long, and when it has settled.
+    sim_type: Name = "latency"
+    sim_count: Whole = 1
+    seed: Seed = 0
+    sample_period: Whole = 1000
+    warmup_periods: Whole = 3
+    max_samples: Whole = 10
+    measure_stats: Wholes = 1
+    pair_stats: Whole = 0
+    include_queuing: Whole = 1
+    latency_thres: Reals = 500.0
+    warmup_thres: Reals = 0.05
+    acc_warmup_thres: Reals = 0.05
+    stopping_thres: Reals = 0.05
+    acc_stopping_thres: Reals = 0.05
+    deadlock_warn_timeout: Whole = 256
+    # Power.
+    sim_power: Whole = 0
+    power_output_file: Name = "pwr_tmp"
+    tech_file: Name = ""
+    channel_width: Whole = 128
+    channel_sweep: Whole = 0
+    # What is written, some of it only by builds that ask for it.
+    print_activity: Whole = 0
+    print_csv_results: Whole = 0
+    viewer_trace: Whole = 0
+    watch_file: Name = ""
+    watch_flits: Wholes = ()
+    watch_packets: Wholes = ()
+    watch_transactions: Wholes = ()
+    watch_out: Name = ""
+    stats_out: Name = ""
+    injected_flits_out: Name = ""
+    received_flits_out: Name = ""
+    stored_flits_out: Name = ""
+    sent_flits_out: Name = ""
+    outstanding_credits_out: Name = ""
+    ejected_flits_out: Name = ""
+    active_packets_out: Name = ""
+    used_credits_out: Name = ""
+    free_credits_out: Name = ""
+    max_credits_out: Name = ""
+    sent_packets_out: Name = ""
+
+    unknown: tuple[str, ...] = ()
+    """Keys that stood in the file and mean nothing to BookSim, which refuses them."""
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The keys that were assigned; the others have their defaults."""
+        return frozenset(self.model_fields_set - {"unknown"})
+
+    @property
+    def routing(self) -> str:
+        """The full name of the routing, such as `dim_order_mesh`."""
+        return f"{self.routing_function}_{self.topology}"
+
+    def per_class(self, key: str) -> tuple[Any, ...]:
+        """A value for each of the `classes`; where a list has fewer, its last one for the rest.
+
+        Raises:
+            ConfigError: there is no such key, its list is empty, or `classes` is out of range.
+        """
+        if not 1 <= self.classes <= _MOST_CLASSES:
+            raise mistake(
+                f"{self.classes} message classes",
+                source="per_class",
+                key="classes",
+                expected=f"1 to {_MOST_CLASSES}",
+            )
+        if key not in KEYS:
+            raise mistake(f"`{key}` is no key of BookSim", source="per_class")
+        value = getattr(self, key)
+        values = value if isinstance(value, tuple) else (value,)
+        if not values:
+            raise mistake("the list is empty", source="per_class", key=key, expected="one value")
+        return tuple(values[min(number, len(values) - 1)] for number in range(self.classes))
+
+
+KEYS: frozenset[str] = frozenset(BookSimConfig.model_fields) - {"unknown"}
+"""What BookSim understands."""
+
+
+def read(path: str | Path) -> BookSimConfig:
+    """Reads a configuration file.
+
+    Raises:
+        ConfigError: the file cannot be read, is no configuration, or a value is not of the form
+            that its key has; the message names line and column.
+    """
+    path = Path(path)
+    text = read_text(path, MAX_BYTES, "a configuration file of BookSim")
+    return parse(text, source=str(path))
+
+
+def parse(text: str, *, source: str = "the configuration") -> BookSimConfig:
+    """Reads a configuration from text; `source` names it in errors.
+
+    Raises:
+        ConfigError: as for `read`.
+    """
+    assigned = {key.text: value for key, value in _assignments(text, source)}
+    unknown = tuple(key for key in assigned if key not in KEYS)
+    values = {key: token.value for key, token in assigned.items() if key in KEYS}
+    try:
+        return BookSimConfig.model_validate({**values, "unknown": unknown})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = str(first["loc"][0])
+        raise mistake(
+            "the value is of another kind",
+            source=_place(source, assigned[key]),
+            key=key,
+            value=shown(assigned[key].text)[1:-1],
+            expected=str(first["ctx"]["error"]),
+        ) from None
+
+
+# --- the text -------------------------------------------------------------------------------------
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    value: int | float | str
+    line: int
+    column: int
+
+
+_COMMENT = re.compile(r"//[^\n]*")
+_SPACE = re.compile(r"[ \t\r]+")
+# Of all that match, the longest counts; of these, the first.
+_LIST = re.compile(r"\{[A-Za-z0-9_\-.({,)}]+\}")
+_WHOLE = re.compile(r"-?[0-9]+")
+_REAL = re.compile(r"-?(?:[0-9]*\.)?[0-9]+(?:[eE][+-]?[0-9]+)?")
+_WORD = re.compile(r"[A-Za-z_\-/.][A-Za-z0-9_\-/.+({,)}]*")
+_KINDS = (
+    ("skip", _COMMENT),
+    ("skip", _SPACE),
+    ("list", _LIST),
+    ("whole", _WHOLE),
+    ("real", _REAL),
+    ("word", _WORD),
+)
+
+
+def _tokens(text: str, source: str) -> Iterator[_Token]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        at = 0
+        while at < len(line):
+            matches = ((kind, pattern.match(line, at)) for kind, pattern in _KINDS)
+            found = [(kind, match[0]) for kind, match in matches if match]
+            kind, word = max(found, key=lambda one: len(one[1]), default=("mark", line[at]))
+            if kind != "skip":
+                token = _Token(kind, word, word, number, at + 1)
+                if kind in {"whole", "real"}:
+                    token = token._replace(value=_number(token, source))
+                yield token
+            at += len(word)
+
+
+def _number(token: _Token, source: str) -> int | float:
+    """Its value; more digits than 10 are too many for a whole number whatever they are."""
+    whole = token.kind == "whole"
+    if whole and len(token.text.lstrip("-").lstrip("0")) <= 10:
+        value: int | float = int(token.text)
+    else:
+        value = math.inf if whole else float(token.text)
+    if (abs(value) > _MOST) if whole else not math.isfinite(value):
+        raise mistake(
+            "the number is too large",
+            source=_place(source, token),
+            value=shown(token.text)[1:-1],
+            expected=f"at most {_MOST}" if whole else "a number of 64 bits",
+        )
+    return value
+
+
+def _number_or_text(text: str) -> int | float | str:
+    if _WHOLE.fullmatch(text) and len(text.lstrip("-").lstrip("0")) <= 10:
+        return int(text)
+    return float(text) if _REAL.fullmatch(text) else text
+
+
+def _assignments(text: str, source: str) -> Iterator[tuple[_Token, _Token]]:
+    """Pairs of key and value."""
+    tokens = _tokens(text, source)
+    before = _Token("mark", "", "", 1, 1)
+    for key in tokens:
+        if key.kind != "word":
+            raise _unexpected(source, key, "a key", before)
+        equals = next(tokens, None)
+        if equals is None or equals.text != "=":
+            raise _unexpected(source, equals, "`=`", key)
+        value = next(tokens, None)
+        if value is None or value.kind == "mark":
+            raise _unexpected(source, value, f"the value of `{shown(key.text)[1:-1]}`", equals)
+        before = next(tokens, value)
+        if before.text != ";":
+            raise _unexpected(source, None if before is value else before, "`;`", value)
+        yield key, value
+
+
+_HINTS = {
+    '"': "values stand without quotes",
+    "'": "values stand without quotes",
+    "{": "a list has no spaces in it, and something between its braces",
+    "#": "comments begin with `//`",
+    "+": "a number has no `+` before it",
+}
+
+
+def _unexpected(source: str, found: _Token | None, expected: str, before: _Token) -> ConfigError:
+    """What stands where something else should, or the end of the text behind `before`."""
+    if found is None:
+        place = _place(source, before._replace(column=before.column + len(before.text)))
+        return mistake("the text ends here", source=place, expected=expected)
+    return mistake(
+        f"found `{shown(found.text)[1:-1]}`",
+        source=_place(source, found),
+        expected=expected,
+        hint=_HINTS.get(found.text, "a line is such as `num_vcs = 4;`"),
+    )
+
+
+def _place(source: str, token: _Token) -> str:
+    return f"{source}:{token.line}:{token.column}"
