@@ -237,6 +237,9 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
     Raises:
         ConfigError: The tables are no experiment.
     """
+    if "sweep" in tables and "experiment" in tables:
+        problem = "is a sweep, and one experiment is wanted"
+        raise mistake(problem, source=source, hint="tutti sweep FILE")
     raw = validated(as_written.RawExperiment, tables, source=source)
     platform = platform_of(raw.platform, folder=folder, source=source)
     collective = _collective(raw.collective, source)

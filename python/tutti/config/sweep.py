@@ -208,6 +208,10 @@ def resolve_sweep(tables: Mapping[str, Any], *, source: str, folder: Path) -> Sw
     Raises:
         ConfigError: The tables are no sweep.
     """
+    if "collective" in tables and "experiment" not in tables:
+        problem = "is an experiment, and no sweep: it does not say which keys take several values"
+        hint = f'in a file of its own: experiment = "{Path(source).name}", and a table [sweep.grid]'
+        raise mistake(problem, source=source, hint=hint)
     raw = validated(RawSweep, tables, source=source)
     base, where = raw.experiment, source
     if isinstance(base, str):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutti.errors import ReportError
+from tutti.errors import ReportError, UnitError
 from tutti.results import SWEPT
+from tutti.units import Size, Time
 
 from .palette import styles
 from .plot import figure_at
@@ -39,7 +40,8 @@ def where(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
     Args:
         frame: results of a sweep or a comparison.
         conditions: each ``KEY=VALUE``, with a swept key or the name of a column, and a value as it
-            was written in the sweep's file, without quotes.
+            was written in the sweep's file, without quotes; for columns of ps or bytes, also a time
+            or a size with its unit.
 
     Raises:
         ReportError: there is no such key, or no row with such a value.
@@ -53,7 +55,8 @@ def where(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
             keys = ", ".join(swept_keys(frame)) or "none"
             problem = f"cannot filter by {condition!r}: expected KEY=VALUE; swept keys: {keys}"
             raise ReportError(problem, kind="choice")
-        chosen = frame.filter(pl.col(name).cast(pl.String) == value)
+        asked = [value, _without_unit(name, value)]
+        chosen = frame.filter(pl.col(name).cast(pl.String).is_in(asked))
         if chosen.is_empty():
             known = frame[name].unique(maintain_order=True).cast(pl.String).to_list()
             values = ", ".join(str(one) for one in known[:12])
@@ -62,6 +65,18 @@ def where(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
             )
         frame = chosen
     return frame
+
+
+def _without_unit(column: str, value: str) -> str:
+    """A quantity as the column has it; what is none stays as it is."""
+    try:
+        if column.endswith("_ps"):
+            return str(Time.parse(value).ps)
+        if column.endswith("_bytes"):
+            return str(Size.parse(value).bytes)
+    except UnitError:
+        pass
+    return value
 
 
 def plot_swept(

@@ -202,6 +202,13 @@ def test_a_bad_sweep_has_exit_code_2(here: Path) -> None:
     assert not (here / "out").exists()
     said = tutti("sweep", "smal.toml", cwd=here, code=2).stderr
     assert "did you mean `small.toml`?" in said
+    said = tutti("run", "small.toml", cwd=here, code=2).stderr
+    assert "small.toml: is a sweep" in said
+    assert "hint: tutti sweep FILE" in said
+    (here / "e.toml").write_text('platform = "cray_xc30"\ncollective = "all_reduce"\n')
+    said = tutti("sweep", "e.toml", cwd=here, code=2).stderr
+    assert "e.toml: is an experiment" in said
+    assert 'experiment = "e.toml"' in said
     said = tutti("sweep", "small.toml", "--executor", "mpi", cwd=here, code=2).stderr
     assert "start it as mpiexec" in said
 

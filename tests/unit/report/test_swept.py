@@ -39,6 +39,7 @@ def test_swept_keys_are_those_of_several_values(frame: pl.DataFrame) -> None:
 
 
 def test_rows_are_chosen_by_swept_keys_and_by_columns(frame: pl.DataFrame) -> None:
+    assert where(frame, ["size_bytes=8 B"]).equals(where(frame, ["size_bytes=8"]))
     rows = where(frame, [f"{KEY}=20 us", "seed=2", "schedule=ring", "datatype=float32"])
     assert rows.height == 2 * 2  # rank counts and repetitions
     for conditions, said in (
