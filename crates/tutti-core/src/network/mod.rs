@@ -11,6 +11,7 @@ mod background;
 pub mod bound;
 mod carrier;
 pub mod closed_form;
+pub mod flit;
 mod logfp;
 mod loggp;
 mod logp;

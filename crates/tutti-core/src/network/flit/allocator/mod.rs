@@ -1,0 +1,1 @@
+//! Who of those that ask gets what: matchings of inputs to outputs.

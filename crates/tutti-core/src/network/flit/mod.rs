@@ -1,0 +1,4 @@
+//! Flits: cycle-accurate routers with virtual channels, credits and allocators.
+
+pub mod allocator;
+pub mod traffic;

@@ -1,0 +1,1 @@
+//! Who sends packets to whom, and when.
