@@ -1,4 +1,17 @@
 //! Flits: cycle-accurate routers with virtual channels, credits and allocators.
 
 pub mod allocator;
+mod error;
+mod packet;
+pub mod routing;
+mod settings;
 pub mod traffic;
+mod wiring;
+
+pub use error::FlitError;
+pub use packet::{Delivery, Head, Order, Source};
+pub use settings::{Priority, Settings, Speculation, VcRange};
+pub use wiring::{Channel, ChannelParameters, End, Wiring};
+
+/// The most cycles that any one delay takes.
+pub const LONGEST_DELAY: u32 = 1 << 16;

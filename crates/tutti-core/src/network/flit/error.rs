@@ -1,0 +1,41 @@
+//! Why there is no such flit network, or why a run of it ended early.
+
+use crate::units::Time;
+
+/// Why a flit network cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum FlitError {
+    /// A cycle of no length.
+    #[error("a cycle of 0 s: expected the length of a clock cycle, such as 1 ns")]
+    NoCycle,
+    /// A link that is longer than the engine counts.
+    #[error("a latency of {time} is more than {most} cycles of {cycle}: expected a longer cycle")]
+    TooManyCycles { time: Time, cycle: Time, most: u32 },
+    /// A number out of its range.
+    #[error("`{what}` is {value}: expected {expected}")]
+    OutOfRange { what: &'static str, value: u64, expected: String },
+    /// Virtual cut-through that cannot take a packet.
+    #[error(
+        "a VC buffer of {buffer} flits holds no packet of {packet} flits, which virtual cut-through \
+         needs: expected `buffer` to be at least {packet}"
+    )]
+    BufferSmallerThanPacket { buffer: u32, packet: u32 },
+    /// Settings that do not go together.
+    #[error("{what}: {problem}")]
+    Clash { what: &'static str, problem: String },
+    /// A class without VCs.
+    #[error("class {class} has the VCs {first} to {last}, but there are {vcs} (0 to {}): expected a range of them", vcs - 1)]
+    NoSuchVcs { class: usize, first: u32, last: u32, vcs: u32 },
+    /// A routing that needs what the network is not.
+    #[error("routing `{routing}` needs {needs}, which {network} is not")]
+    RoutingDoesNotFit { routing: String, needs: &'static str, network: String },
+    /// A routing that needs more VCs than a class has.
+    #[error(
+        "routing `{routing}` needs at least {needs} VCs per class, and class {class} has {has}"
+    )]
+    TooFewVcs { routing: String, needs: u32, class: usize, has: u32 },
+    /// A node that no path leads to.
+    #[error("no path leads from router {from} to node {node}")]
+    Unreachable { from: u32, node: u32 },
+}

@@ -1,0 +1,61 @@
+//! Which output ports, and which VCs of them, a packet may take.
+//!
+//! A routing looks at one router alone, and draws at random only by the packet's serial number, so that
+//! what it answers does not depend on the order in which routers are asked. One file per routing.
+
+mod compass;
+mod dimension_order;
+
+use std::fmt;
+
+pub use compass::Compass;
+pub use dimension_order::DimensionOrder;
+
+use super::packet::Head;
+use super::settings::VcRange;
+
+/// An output port and VCs of it, for a packet to take one of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// The output port.
+    pub port: u32,
+    /// VCs of the input behind it.
+    pub vcs: VcRange,
+    /// Of several ways those with the highest are tried first.
+    pub priority: i32,
+}
+
+/// Where a head is, and what is seen from there.
+pub struct Place<'a> {
+    /// The router.
+    pub router: u32,
+    /// The input port it came in by.
+    pub input: u32,
+    /// The VC of that input that it is in.
+    pub vc: u32,
+    /// Whether that port is a node's.
+    pub injected: bool,
+    /// The VCs of its class.
+    pub vcs: VcRange,
+    /// For random choices.
+    pub seed: u64,
+    /// Credits in use of an output port: flits in the buffers behind it, or on the way there or back.
+    pub used: &'a dyn Fn(u32) -> u32,
+}
+
+/// A routing function.
+pub trait Routing: fmt::Debug + Send + Sync {
+    /// The VCs that a packet may be injected into, of those of its class.
+    fn injects(&self, _head: &Head, vcs: VcRange) -> VcRange {
+        vcs
+    }
+
+    /// Pushes the ways that a packet may go on; at least one. Called once in each router, when the head
+    /// is first in its VC.
+    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>);
+
+    /// How many VCs of each class it needs.
+    fn least_vcs(&self) -> u32 {
+        1
+    }
+}

@@ -1,0 +1,297 @@
+//! What is wired to what: routers, the channels between their ports, and where nodes hang.
+//!
+//! A *node* injects and ejects; node n is NPU n. A *channel* carries a flit from an output port to an
+//! input port, and credits back. Ports of a router are numbered from zero, outputs and inputs apart.
+
+use super::FlitError;
+use crate::ids::VertexId;
+use crate::topology::{Topology, VertexKind};
+use crate::units::{Bytes, Length, Time};
+
+/// One end of a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// A port of a router.
+    Router {
+        /// Which router.
+        router: u32,
+        /// Which of its outputs, where the channel begins there, or inputs, where it ends there.
+        port: u32,
+    },
+    /// A node.
+    Node(u32),
+}
+
+/// What a channel is like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChannelParameters {
+    /// Cycles from when a flit is sent to when it is there.
+    pub latency: u32,
+    /// Cycles that a credit takes the other way.
+    pub credit_latency: u32,
+    /// How long it is busy with a flit.
+    pub flit_time: Time,
+    /// Where it is known.
+    pub length: Option<Length>,
+}
+
+/// A one-directional channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Channel {
+    /// Where flits enter it.
+    pub from: End,
+    /// Where they leave it.
+    pub to: End,
+    /// What it is like.
+    pub parameters: ChannelParameters,
+}
+
+/// Routers, channels and nodes. Built with [`Wiring::new`] and [`Wiring::connect`], or from a graph.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wiring {
+    cycle: Time,
+    nodes: u32,
+    channels: Vec<Channel>,
+    /// Per router, the channel of each output port.
+    outputs: Vec<Vec<u32>>,
+    /// Per router, the channel of each input port.
+    inputs: Vec<Vec<u32>>,
+    /// Per node, the channels into the network and out of it.
+    injects: Vec<u32>,
+    ejects: Vec<u32>,
+    /// Per router, the vertex it stands at, where there is a graph.
+    vertices: Vec<VertexId>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Wiring {
+    /// So many routers and nodes, not yet connected.
+    #[must_use]
+    pub fn new(routers: u32, nodes: u32, cycle: Time) -> Wiring {
+        Wiring {
+            cycle,
+            nodes,
+            channels: Vec::new(),
+            outputs: vec![Vec::new(); routers as usize],
+            inputs: vec![Vec::new(); routers as usize],
+            injects: vec![NONE; nodes as usize],
+            ejects: vec![NONE; nodes as usize],
+            vertices: Vec::new(),
+        }
+    }
+
+    /// Adds a channel from router to router; the output port and the input port it takes are the next
+    /// ones that are free.
+    pub fn connect(&mut self, from: u32, to: u32, parameters: ChannelParameters) -> (u32, u32) {
+        let (output, input) = (self.next_output(from), self.next_input(to));
+        self.add(Channel {
+            from: End::Router { router: from, port: output },
+            to: End::Router { router: to, port: input },
+            parameters,
+        });
+        (output, input)
+    }
+
+    /// Hangs a node on a router: the input port it injects into and the output port it ejects from.
+    pub fn attach(
+        &mut self,
+        node: u32,
+        router: u32,
+        injection: ChannelParameters,
+        ejection: ChannelParameters,
+    ) -> (u32, u32) {
+        let (input, output) = (self.next_input(router), self.next_output(router));
+        self.injects[node as usize] = self.add(Channel {
+            from: End::Node(node),
+            to: End::Router { router, port: input },
+            parameters: injection,
+        });
+        self.ejects[node as usize] = self.add(Channel {
+            from: End::Router { router, port: output },
+            to: End::Node(node),
+            parameters: ejection,
+        });
+        (input, output)
+    }
+
+    fn next_output(&self, router: u32) -> u32 {
+        count(self.outputs[router as usize].len())
+    }
+
+    fn next_input(&self, router: u32) -> u32 {
+        count(self.inputs[router as usize].len())
+    }
+
+    fn add(&mut self, channel: Channel) -> u32 {
+        let id = count(self.channels.len());
+        if let End::Router { router, .. } = channel.from {
+            self.outputs[router as usize].push(id);
+        }
+        if let End::Router { router, .. } = channel.to {
+            self.inputs[router as usize].push(id);
+        }
+        self.channels.push(channel);
+        id
+    }
+
+    /// The network of a graph: each vertex is a router, except NPUs that have one neighbour, which is
+    /// not an NPU, and one link to and from it: they are nodes without a router of their own. Other NPUs
+    /// are nodes of their own router, over `port` channels. Links come first among a router's ports,
+    /// in the order of their ids.
+    ///
+    /// A link's latency is rounded up to whole cycles, and is at least one.
+    ///
+    /// # Errors
+    /// When the cycle is of no length, or a latency is of too many cycles.
+    pub fn of(
+        topology: &Topology,
+        cycle: Time,
+        flit: Bytes,
+        port: ChannelParameters,
+    ) -> Result<Wiring, FlitError> {
+        if cycle == Time::ZERO {
+            return Err(FlitError::NoCycle);
+        }
+        let leaf = |vertex: VertexId| is_leaf(topology, vertex);
+        let mut routers = vec![NONE; topology.vertex_count()];
+        let mut vertices = Vec::new();
+        for vertex in topology.vertices().filter(|&vertex| !leaf(vertex)) {
+            routers[vertex.index()] = count(vertices.len());
+            vertices.push(vertex);
+        }
+        let mut wiring = Wiring::new(count(vertices.len()), topology.npus(), cycle);
+        wiring.vertices = vertices;
+        for link in topology.links() {
+            let link = topology.link(link);
+            let (from, to) = (routers[link.from.index()], routers[link.to.index()]);
+            if from != NONE && to != NONE {
+                wiring.connect(from, to, parameters(&link.parameters, cycle, flit)?);
+            }
+        }
+        for node in 0..topology.npus() {
+            let vertex = VertexId(node);
+            if leaf(vertex) {
+                let (out, back) = leaf_links(topology, vertex);
+                let router = routers[out.to.index()];
+                let there = parameters(&out.parameters, cycle, flit)?;
+                wiring.attach(node, router, there, parameters(&back.parameters, cycle, flit)?);
+            } else {
+                wiring.attach(node, routers[vertex.index()], port, port);
+            }
+        }
+        Ok(wiring)
+    }
+
+    /// The length of a cycle.
+    #[must_use]
+    pub fn cycle(&self) -> Time {
+        self.cycle
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// How many routers there are.
+    #[must_use]
+    pub fn routers(&self) -> u32 {
+        count(self.outputs.len())
+    }
+
+    /// Every channel.
+    #[must_use]
+    pub fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+
+    /// The channels of a router's output ports, in order of the ports.
+    #[must_use]
+    pub fn outputs(&self, router: u32) -> &[u32] {
+        &self.outputs[router as usize]
+    }
+
+    /// The channels of a router's input ports, in order of the ports.
+    #[must_use]
+    pub fn inputs(&self, router: u32) -> &[u32] {
+        &self.inputs[router as usize]
+    }
+
+    /// The channel into the network of a node.
+    #[must_use]
+    pub fn injects(&self, node: u32) -> u32 {
+        self.injects[node as usize]
+    }
+
+    /// The channel out of the network to a node.
+    #[must_use]
+    pub fn ejects(&self, node: u32) -> u32 {
+        self.ejects[node as usize]
+    }
+
+    /// The router that a node hangs on, and the output port that leads to the node.
+    #[must_use]
+    pub fn home(&self, node: u32) -> (u32, u32) {
+        match self.channels[self.ejects(node) as usize].from {
+            End::Router { router, port } => (router, port),
+            End::Node(_) => unreachable!("a node ejects from a router"),
+        }
+    }
+
+    /// The vertex a router stands at, where the wiring was made of a graph.
+    #[must_use]
+    pub fn vertex(&self, router: u32) -> Option<VertexId> {
+        self.vertices.get(router as usize).copied()
+    }
+
+    /// The router at each vertex of the graph, where there is one.
+    #[must_use]
+    pub fn router_at(&self, vertex: VertexId) -> Option<u32> {
+        self.vertices.iter().position(|&at| at == vertex).map(count)
+    }
+}
+
+/// An NPU that hangs on one router or switch by one link each way.
+fn is_leaf(topology: &Topology, vertex: VertexId) -> bool {
+    let mut out = topology.links_out(vertex);
+    let (Some(only), None) = (out.next(), out.next()) else { return false };
+    let to = topology.link_to(only);
+    let [back] = *topology.links_in(vertex) else { return false };
+    topology.kind(vertex) == VertexKind::Npu
+        && topology.kind(to) != VertexKind::Npu
+        && topology.kind(topology.link_from(back)) != VertexKind::Npu
+}
+
+fn leaf_links(
+    topology: &Topology,
+    vertex: VertexId,
+) -> (crate::topology::Link, crate::topology::Link) {
+    let out = topology.links_out(vertex).next().expect("a leaf has a link out");
+    (topology.link(out), topology.link(topology.links_in(vertex)[0]))
+}
+
+fn parameters(
+    link: &crate::topology::LinkParameters,
+    cycle: Time,
+    flit: Bytes,
+) -> Result<ChannelParameters, FlitError> {
+    let latency = cycles(link.latency, cycle)?.max(1);
+    let flit_time = link.rate.of(flit);
+    Ok(ChannelParameters { latency, credit_latency: latency, flit_time, length: link.length })
+}
+
+/// So long in whole cycles, rounded up.
+fn cycles(time: Time, cycle: Time) -> Result<u32, FlitError> {
+    let cycles = time.ps().div_ceil(cycle.ps());
+    u32::try_from(cycles)
+        .ok()
+        .filter(|&cycles| cycles <= super::LONGEST_DELAY)
+        .ok_or(FlitError::TooManyCycles { time, cycle, most: super::LONGEST_DELAY })
+}
+
+/// Counts are bounded by what a graph may hold.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).expect("fewer than 2^32 of anything")
+}
