@@ -2,6 +2,8 @@
 
 pub mod allocator;
 mod error;
+mod fast;
+mod network;
 mod packet;
 pub mod routing;
 mod settings;
@@ -9,6 +11,7 @@ pub mod traffic;
 mod wiring;
 
 pub use error::FlitError;
+pub use network::Network;
 pub use packet::{Delivery, Head, Order, Source};
 pub use settings::{Priority, Settings, Speculation, VcRange};
 pub use wiring::{Channel, ChannelParameters, End, Wiring};

@@ -1,0 +1,302 @@
+//! Who gets which VC and who gets the switch: the usual allocators, a few bits at a time.
+//!
+//! Both allocations are separable, input first, with round-robin arbiters whose turn moves on only with
+//! a grant. Everything else there is to choose from lies in [`super::general`].
+
+use super::bits::{Bits, low, low_from};
+use super::state::{Flit, InVc, NONE, Stage};
+use super::{Network, count};
+
+impl<const W: usize> Network<W> {
+    /// Every router that has something to allocate.
+    pub(super) fn allocate_all(&mut self) {
+        if self.general.is_some() {
+            self.allocate_generally();
+            return;
+        }
+        for index in 0..self.active.words() {
+            let mut word = self.active.word(index);
+            while word != 0 {
+                let router = index * 64 + low(word);
+                word &= word - 1;
+                self.allocate(router);
+            }
+        }
+    }
+
+    /// A router's turn. Who gets a VC now asks for the switch in the next cycle.
+    #[inline]
+    fn allocate(&mut self, router: usize) {
+        let ready = self.routers[router].ready;
+        if self.routers[router].wants.any() {
+            self.allocate_vcs(router);
+        }
+        if ready.any() {
+            self.allocate_switch(router, ready);
+        }
+        let router_now = &self.routers[router];
+        if !router_now.wants.any() && !router_now.ready.any() {
+            self.active.clear(router);
+        }
+    }
+
+    fn allocate_vcs(&mut self, router: usize) {
+        let first_in = self.routers[router].first_in as usize * self.vcs;
+        let first_out = self.routers[router].first_out as usize * self.vcs;
+        let mut rest = self.routers[router].wants;
+        let mut requested = Bits::<W>::EMPTY;
+        while let Some(local) = rest.pop() {
+            if let Some(out) = self.wish(router, first_in + local) {
+                self.scratch.asked[out].set(local);
+                requested.set(out);
+            }
+        }
+        while let Some(out) = requested.pop() {
+            let asked = std::mem::replace(&mut self.scratch.asked[out], Bits::EMPTY);
+            let turn = self.arbiters.vc_output[first_out + out] as usize;
+            let Some(local) = asked.first_from(turn) else { continue };
+            self.arbiters.vc_output[first_out + out] = self.after(local, self.routers[router].inputs);
+            self.arbiters.vc_input[first_in + local] = self.after(out, self.routers[router].outputs);
+            self.grant_vc(router, local, out);
+        }
+    }
+
+    /// The number after a VC's in the turn of all VCs of so many ports.
+    #[inline]
+    fn after(&self, vc: usize, ports: u32) -> u32 {
+        let next = count(vc + 1);
+        if next == ports * self.settings.vcs { 0 } else { next }
+    }
+
+    /// The output VC that an input VC asks for, counted from the router's first: the next in its turn of
+    /// those that are free.
+    #[inline]
+    fn wish(&self, router: usize, in_vc: usize) -> Option<usize> {
+        let vc = &self.in_vcs[in_vc];
+        if vc.many {
+            return self.wish_among(router, in_vc);
+        }
+        let first_out = self.routers[router].first_out as usize;
+        let port = vc.port as usize;
+        let free = self.out_ports[first_out + port].free & vc.vcs().mask();
+        let free = self.with_room(vc, in_vc, first_out + port, free);
+        if free == 0 {
+            return None;
+        }
+        let base = port * self.vcs;
+        let turn = (self.arbiters.vc_input[in_vc] as usize).wrapping_sub(base);
+        Some(base + if turn < self.vcs { low_from(free, turn) } else { low(free) })
+    }
+
+    /// Of several ways those of the highest priority that are free, the next in turn.
+    fn wish_among(&self, router: usize, in_vc: usize) -> Option<usize> {
+        let first_out = self.routers[router].first_out as usize;
+        let outputs = self.routers[router].outputs as usize * self.vcs;
+        let turn = self.arbiters.vc_input[in_vc] as usize;
+        let mut best: Option<(i32, usize, usize)> = None;
+        for way in &self.ways[in_vc] {
+            let port = way.port as usize;
+            let free = self.out_ports[first_out + port].free & way.vcs.mask();
+            let free = self.with_room(&self.in_vcs[in_vc], in_vc, first_out + port, free);
+            if free == 0 {
+                continue;
+            }
+            let base = port * self.vcs;
+            let from = turn.wrapping_sub(base);
+            let out = base + if from < self.vcs { low_from(free, from) } else { low(free) };
+            let distance = (out + outputs - turn) % outputs;
+            let better = |&(priority, other, _): &(i32, usize, usize)| {
+                (way.priority, std::cmp::Reverse(distance)) > (priority, std::cmp::Reverse(other))
+            };
+            if best.as_ref().is_none_or(better) {
+                best = Some((way.priority, distance, out));
+            }
+        }
+        best.map(|(_, _, out)| out)
+    }
+
+    /// Of the free VCs of a port those that a packet can use now.
+    #[inline]
+    pub(super) fn with_room(&self, vc: &InVc, in_vc: usize, port: usize, mut free: u64) -> u64 {
+        if !self.settings.busy_when_full && !self.settings.cut_through {
+            return free;
+        }
+        let mut needs = 1;
+        if self.settings.cut_through {
+            let flit = self.slots[in_vc * self.settings.buffer as usize + vc.front as usize];
+            needs = self.packets[flit.packet() as usize].order.flits;
+        }
+        let mut rest = free;
+        while rest != 0 {
+            let bit = low(rest);
+            rest &= rest - 1;
+            if self.out_vcs[port * self.vcs + bit].credits < needs {
+                free &= !(1 << bit);
+            }
+        }
+        free
+    }
+
+    /// A packet has its VC.
+    #[inline]
+    pub(super) fn grant_vc(&mut self, router: usize, local: usize, out: usize) {
+        let (first_in, first_out) = (self.routers[router].first_in, self.routers[router].first_out);
+        let in_vc = first_in as usize * self.vcs + local;
+        let out_vc = first_out as usize * self.vcs + out;
+        let port = self.port_of[out] as usize;
+        self.out_ports[first_out as usize + port].free &= !(1 << (out - port * self.vcs));
+        self.out_vcs[out_vc].owner = count(in_vc);
+        self.in_vcs[in_vc].out = count(out_vc);
+        self.in_vcs[in_vc].stage = Stage::Active;
+        let router = &mut self.routers[router];
+        router.wants.clear(local);
+        if self.out_vcs[out_vc].credits > 0 {
+            router.ready.set(local);
+        }
+    }
+
+    fn allocate_switch(&mut self, router: usize, ready: Bits<W>) {
+        let requested = self.choose_inputs(router, ready);
+        let mut requested = requested;
+        while let Some(output) = requested.pop() {
+            let asked = std::mem::replace(&mut self.scratch.asked[output], Bits::EMPTY);
+            let (first_in, first_out) =
+                (self.routers[router].first_in as usize, self.routers[router].first_out as usize);
+            let turn = self.arbiters.switch_output[first_out + output] as usize;
+            let Some(input) = asked.first_from(turn) else { continue };
+            let vc = self.scratch.chosen[input];
+            let next = |number: usize, size: usize| if number + 1 == size { 0 } else { count(number + 1) };
+            let (inputs, outputs) = (self.routers[router].inputs, self.routers[router].outputs);
+            self.arbiters.switch_output[first_out + output] = next(input, inputs as usize);
+            self.arbiters.switch_input[first_in + input] = next(output, outputs as usize);
+            self.arbiters.switch_vc[first_in + input] = next(vc, self.vcs);
+            self.leave(router, input * self.vcs + vc, 0);
+        }
+    }
+
+    /// Each input port chooses an output port and a VC that goes there; the output ports asked for.
+    #[inline]
+    fn choose_inputs(&mut self, router: usize, mut ready: Bits<W>) -> Bits<W> {
+        let mut requested = Bits::<W>::EMPTY;
+        let first_in = self.routers[router].first_in as usize;
+        while let Some(local) = ready.first() {
+            let input = self.port_of[local] as usize;
+            let vcs = ready.take_window(input * self.vcs, self.vcs);
+            let chosen = if vcs & (vcs - 1) == 0 && !self.slow {
+                let vc = low(vcs);
+                Some((vc, self.output_of(router, (first_in + input) * self.vcs + vc)))
+            } else {
+                self.choose_output(router, input, vcs)
+            };
+            if let Some((vc, output)) = chosen {
+                self.scratch.chosen[input] = vc;
+                self.scratch.asked[output].set(input);
+                requested.set(output);
+            }
+        }
+        requested
+    }
+
+    /// The output port of a VC that has one, counted from the router's first.
+    #[inline]
+    pub(super) fn output_of(&self, router: usize, in_vc: usize) -> usize {
+        let out = self.in_vcs[in_vc].out as usize;
+        (self.out_vcs[out].port - self.routers[router].first_out) as usize
+    }
+
+    /// Of the VCs of an input port: the output port whose turn it is, and of those that go there the VC
+    /// whose turn it is.
+    fn choose_output(&self, router: usize, input: usize, vcs: u64) -> Option<(usize, usize)> {
+        let (first_in, first_out) =
+            (self.routers[router].first_in as usize, self.routers[router].first_out as usize);
+        let outputs = self.routers[router].outputs as usize;
+        let turn = self.arbiters.switch_input[first_in + input] as usize;
+        let offset = self.arbiters.switch_vc[first_in + input] as usize;
+        let mut best: Option<(usize, usize, usize)> = None;
+        let above = vcs & (u64::MAX << offset);
+        for mut part in [above, vcs & !above] {
+            while part != 0 {
+                let vc = low(part);
+                part &= part - 1;
+                let output = self.output_of(router, (first_in + input) * self.vcs + vc);
+                if self.slow && !self.can_send(first_out + output) {
+                    continue;
+                }
+                let distance = if output >= turn { output - turn } else { output + outputs - turn };
+                if best.is_none_or(|(other, _, _)| distance < other) {
+                    best = Some((distance, vc, output));
+                }
+            }
+        }
+        best.map(|(_, vc, output)| (vc, output))
+    }
+
+    /// Whether the channel of an output port can take a flit now.
+    #[inline]
+    pub(super) fn can_send(&self, port: usize) -> bool {
+        self.serial[port].free_at <= self.now * self.cycle
+    }
+
+    /// A flit leaves its buffer for the VC its packet has, `sooner` cycles before it would if this were
+    /// the last round of the cycle.
+    #[inline]
+    pub(super) fn leave(&mut self, router: usize, local: usize, sooner: u64) {
+        let in_port = self.routers[router].first_in as usize + self.port_of[local] as usize;
+        let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+        let depth = self.settings.buffer as usize;
+        let vc = &mut self.in_vcs[in_vc];
+        let flit = self.slots[in_vc * depth + vc.front as usize];
+        vc.front = if vc.front as usize + 1 == depth { 0 } else { vc.front + 1 };
+        vc.length -= 1;
+        let out = vc.out as usize;
+        let out_vc = &mut self.out_vcs[out];
+        out_vc.credits -= 1;
+        let goes_on = vc.length > 0 && out_vc.credits > 0;
+        let port = out_vc.port as usize;
+        if flit.is_tail() {
+            out_vc.owner = NONE;
+            let free = u64::from(!self.settings.wait_for_tail_credit);
+            self.out_ports[port].free |= free << (out - port * self.vcs);
+            self.routers[router].ready.clear(local);
+            self.next_packet(in_vc);
+        } else if !goes_on {
+            self.routers[router].ready.clear(local);
+        }
+        let credit = self.in_ports[in_port];
+        let vc_of_port = count(in_vc - in_port * self.vcs);
+        self.credits.push(self.now + u64::from(credit.credit_after), credit.credits_to + vc_of_port);
+        self.send(flit, out, port, sooner);
+    }
+
+    /// A flit is on its way behind an output port.
+    #[inline]
+    fn send(&mut self, flit: Flit, out: usize, port: usize, sooner: u64) {
+        let mut arrives = self.now - sooner + u64::from(self.out_ports[port].after);
+        if self.slow {
+            let serial = &mut self.serial[port];
+            serial.free_at = serial.free_at.max(self.now * self.cycle) + serial.flit_time;
+            arrives = arrives.max(serial.next);
+            serial.next = arrives + 1;
+        }
+        let port = &mut self.out_ports[port];
+        port.sent += 1;
+        if port.ejects {
+            self.ejections.push(arrives, (flit, count(out)));
+        } else {
+            let vc = count(out) - self.out_vcs[out].port * self.settings.vcs;
+            self.arrivals.push(arrives, (flit, port.to + vc));
+        }
+    }
+
+    /// The tail of a packet has left a VC.
+    #[inline]
+    fn next_packet(&mut self, in_vc: usize) {
+        let vc = &mut self.in_vcs[in_vc];
+        if vc.length == 0 {
+            vc.stage = Stage::Idle;
+        } else {
+            vc.stage = Stage::Routing;
+            self.fresh.push(count(in_vc));
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The fast engine: work follows flits, not routers.
+//!
+//! Of each cycle only what happens is looked at: flits and credits that arrive (a list per cycle), nodes
+//! that have something to inject, routers in which some head waits for a VC or some flit for the switch.
+//! Requests and arbiters are bits of machine words. A flit that has won the switch is entered at once
+//! where it will arrive, since nothing can stop it any more. What it must do is what [`super::oracle`]
+//! does, cycle by cycle.
+
+mod allocate;
+mod bits;
+mod general;
+mod nodes;
+mod state;
+mod wheel;
+
+use std::sync::Arc;
+
+use self::bits::{Bits, Members};
+use self::general::General;
+use self::nodes::Nodes;
+use self::state::{Flit, INJECTING, InPort, InVc, Layout, NONE, OutPort, OutVc, Router, Serial, Stage, count};
+use self::wheel::Wheel;
+use super::packet::{Delivery, Head, Order, Source};
+use super::routing::{Place, Routing, Way};
+use super::settings::Settings;
+use super::{FlitError, Wiring};
+
+/// A packet under way.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    head: Head,
+    order: Order,
+    injected: u64,
+    head_arrived: u64,
+}
+
+/// A flit network in motion; W words of 64 bits hold a bit for each VC of a router.
+pub(super) struct Network<const W: usize> {
+    settings: Settings,
+    vcs: usize,
+    routing: Arc<dyn Routing>,
+    routers: Vec<Router<W>>,
+    in_vcs: Vec<InVc>,
+    out_vcs: Vec<OutVc>,
+    in_ports: Vec<InPort>,
+    out_ports: Vec<OutPort>,
+    serial: Vec<Serial>,
+    channels: Vec<u32>,
+    /// Whether some output port cannot send a flit in each cycle.
+    slow: bool,
+    cycle: u64,
+    /// The buffers of all input VCs, [`Settings::buffer`] slots each.
+    slots: Vec<Flit>,
+    /// The ways of packets that have several, by input VC.
+    ways: Vec<Vec<Way>>,
+    /// The port of a VC counted from a router's first.
+    port_of: Vec<u32>,
+    arbiters: Arbiters,
+    general: Option<Box<General>>,
+    packets: Vec<Packet>,
+    unused: Vec<u32>,
+    arrivals: Wheel<(Flit, u32)>,
+    ejections: Wheel<(Flit, u32)>,
+    credits: Wheel<u32>,
+    /// Input VCs whose heads have been routed and may ask for a VC.
+    routed: Wheel<u32>,
+    /// Input VCs whose first packet changed in the cycle before.
+    fresh: Vec<u32>,
+    active: Members,
+    nodes: Nodes,
+    now: u64,
+    scratch: Scratch<W>,
+}
+
+/// Where the turns of round-robin arbiters begin; all numbers are counted from the router's first.
+struct Arbiters {
+    /// Per input VC: output VCs.
+    vc_input: Vec<u32>,
+    /// Per output VC: input VCs.
+    vc_output: Vec<u32>,
+    /// Per input port: output ports.
+    switch_input: Vec<u32>,
+    /// Per output port: input ports.
+    switch_output: Vec<u32>,
+    /// Per input port: its VCs.
+    switch_vc: Vec<u32>,
+}
+
+/// Used within a router's turn; empty between.
+struct Scratch<const W: usize> {
+    /// Per output VC or port, who asks for it.
+    asked: Vec<Bits<W>>,
+    /// Per input port, the VC it chose.
+    chosen: Vec<usize>,
+    ways: Vec<Way>,
+    stirred: Vec<(u32, u8)>,
+}
+
+impl<const W: usize> Network<W> {
+    /// An empty network. `wiring` and `settings` have been checked, and W words suffice.
+    pub(super) fn new(
+        wiring: &Wiring,
+        settings: &Settings,
+        routing: Arc<dyn Routing>,
+    ) -> Result<Network<W>, FlitError> {
+        let layout = Layout::<W>::of(wiring, settings);
+        let (in_vcs, out_vcs) = (layout.in_vcs.len(), layout.out_vcs.len());
+        let most = layout.routers.iter().map(|router| router.inputs.max(router.outputs)).max();
+        let most = most.unwrap_or(0) * settings.vcs;
+        let cycle = wiring.cycle().ps();
+        let serial = settings.output_speedup > 1 || settings.internal_speedup > 1;
+        let longest_flit = layout.out_ports.iter().map(|port| u64::from(port.after)).max();
+        let longest_credit = layout.in_ports.iter().map(|port| u64::from(port.credit_after)).max();
+        let ejection = layout.out_ports.iter().map(|port| u64::from(port.credit_after)).max();
+        let queued = if serial { u64::from(super::LONGEST_DELAY) } else { 0 };
+        Ok(Network {
+            vcs: settings.vcs as usize,
+            routing,
+            slow: serial || layout.serial.iter().any(|port| port.flit_time > cycle),
+            cycle,
+            slots: vec![Flit::new(0, false, false); in_vcs * settings.buffer as usize],
+            ways: vec![Vec::new(); in_vcs],
+            port_of: (0..most).map(|vc| vc / settings.vcs).collect(),
+            arbiters: Arbiters {
+                vc_input: vec![0; in_vcs],
+                vc_output: vec![0; out_vcs],
+                switch_input: vec![0; layout.in_ports.len()],
+                switch_output: vec![0; layout.out_ports.len()],
+                switch_vc: vec![0; layout.in_ports.len()],
+            },
+            general: General::needed(settings).then(|| Box::new(General::new(&layout, settings))),
+            packets: Vec::new(),
+            unused: Vec::new(),
+            arrivals: Wheel::new(longest_flit.unwrap_or(1) + queued),
+            ejections: Wheel::new(longest_flit.unwrap_or(1) + queued),
+            credits: Wheel::new(longest_credit.max(ejection).unwrap_or(1)),
+            routed: Wheel::new(u64::from(settings.routing_delay) + 1),
+            fresh: Vec::new(),
+            active: Members::new(layout.routers.len()),
+            nodes: Nodes::new(wiring, settings, &layout),
+            now: 0,
+            scratch: Scratch {
+                asked: vec![Bits::EMPTY; most as usize],
+                chosen: vec![0; most as usize],
+                ways: Vec::new(),
+                stirred: Vec::new(),
+            },
+            settings: settings.clone(),
+            routers: layout.routers,
+            in_vcs: layout.in_vcs,
+            out_vcs: layout.out_vcs,
+            in_ports: layout.in_ports,
+            out_ports: layout.out_ports,
+            serial: layout.serial,
+            channels: layout.channels,
+        })
+    }
+
+    /// The cycle that comes next.
+    pub(super) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Packets injected or being injected that have not arrived.
+    pub(super) fn under_way(&self) -> usize {
+        self.packets.len() - self.unused.len()
+    }
+
+    /// Flits sent over each channel.
+    pub(super) fn sent(&self) -> Vec<u64> {
+        let mut sent = vec![0; self.channels.len()];
+        for (port, &channel) in self.out_ports.iter().zip(&self.channels) {
+            sent[channel as usize] = port.sent;
+        }
+        sent
+    }
+
+    /// One cycle.
+    pub(super) fn step<S: Source>(&mut self, source: &mut S) {
+        self.take_credits();
+        self.take_arrivals();
+        self.take_ejections(source);
+        self.inject(source);
+        self.allocate_all();
+        self.now += 1;
+    }
+
+    fn take_credits(&mut self) {
+        let credits = self.credits.take(self.now);
+        for &out in &credits {
+            self.take_credit(out as usize);
+        }
+        self.credits.restore(self.now, credits);
+    }
+
+    #[inline]
+    fn take_credit(&mut self, out: usize) {
+        let vc = &mut self.out_vcs[out];
+        vc.credits += 1;
+        let owner = vc.owner;
+        if owner < INJECTING {
+            if vc.credits == 1 {
+                self.ready(owner);
+            }
+        } else if owner == NONE && self.settings.wait_for_tail_credit && vc.credits == self.settings.buffer {
+            let bit = out - vc.port as usize * self.vcs;
+            self.out_ports[vc.port as usize].free |= 1 << bit;
+        }
+    }
+
+    /// An input VC has an output VC with a credit: its router looks at it if there is a flit.
+    #[inline]
+    fn ready(&mut self, in_vc: u32) {
+        let vc = &self.in_vcs[in_vc as usize];
+        if vc.length > 0 && !vc.asked {
+            let router = vc.router as usize;
+            let local = self.local(in_vc, router);
+            self.routers[router].ready.set(local);
+            self.active.set(router);
+        }
+    }
+
+    /// An input VC counted from its router's first.
+    #[inline]
+    fn local(&self, in_vc: u32, router: usize) -> usize {
+        in_vc as usize - self.routers[router].first_in as usize * self.vcs
+    }
+
+    fn take_arrivals(&mut self) {
+        for in_vc in std::mem::take(&mut self.fresh) {
+            self.route(in_vc);
+        }
+        let arrivals = self.arrivals.take(self.now);
+        for &(flit, in_vc) in &arrivals {
+            self.arrive(flit, in_vc);
+        }
+        self.arrivals.restore(self.now, arrivals);
+        let routed = self.routed.take(self.now);
+        for &in_vc in &routed {
+            self.want(in_vc);
+        }
+        self.routed.restore(self.now, routed);
+    }
+
+    #[inline]
+    fn arrive(&mut self, flit: Flit, in_vc: u32) {
+        let depth = self.settings.buffer as usize;
+        let vc = &mut self.in_vcs[in_vc as usize];
+        let mut slot = vc.front as usize + vc.length as usize;
+        if slot >= depth {
+            slot -= depth;
+        }
+        self.slots[in_vc as usize * depth + slot] = flit;
+        vc.length += 1;
+        match vc.stage {
+            Stage::Idle => self.route(in_vc),
+            Stage::Active if vc.length == 1 => {
+                if self.out_vcs[vc.out as usize].credits > 0 {
+                    self.ready(in_vc);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The head that is first in a VC is routed.
+    fn route(&mut self, in_vc: u32) {
+        let depth = self.settings.buffer as usize;
+        let vc = &mut self.in_vcs[in_vc as usize];
+        let flit = self.slots[in_vc as usize * depth + vc.front as usize];
+        let router = &self.routers[vc.router as usize];
+        let local = in_vc as usize - router.first_in as usize * self.vcs;
+        let input = self.port_of[local];
+        let packet = &mut self.packets[flit.packet() as usize];
+        packet.head.hops += 1;
+        let (out_vcs, vcs, buffer) = (&self.out_vcs, self.vcs, self.settings.buffer);
+        let first_out = router.first_out as usize;
+        let used = |port: u32| {
+            let first = (first_out + port as usize) * vcs;
+            out_vcs[first..first + vcs].iter().map(|vc| buffer - vc.credits).sum()
+        };
+        let place = Place {
+            router: vc.router,
+            input,
+            vc: count(local - input as usize * vcs),
+            injected: self.in_ports[(router.first_in + input) as usize].injected,
+            vcs: self.settings.classes[usize::from(packet.head.class)],
+            seed: self.settings.seed,
+            used: &used,
+        };
+        let ways = &mut self.scratch.ways;
+        ways.clear();
+        self.routing.route(&place, &mut packet.head, ways);
+        set_ways(vc, &mut self.ways[in_vc as usize], ways);
+        if self.settings.routing_delay == 0 {
+            self.want(in_vc);
+        } else {
+            vc.stage = Stage::Routing;
+            self.routed.push(self.now + u64::from(self.settings.routing_delay), in_vc);
+        }
+    }
+
+    /// A head begins to ask for a VC.
+    #[inline]
+    fn want(&mut self, in_vc: u32) {
+        let vc = &mut self.in_vcs[in_vc as usize];
+        vc.stage = Stage::Waiting;
+        let router = vc.router as usize;
+        let local = self.local(in_vc, router);
+        self.routers[router].wants.set(local);
+        self.active.set(router);
+    }
+
+    fn take_ejections<S: Source>(&mut self, source: &mut S) {
+        let ejections = self.ejections.take(self.now);
+        for &(flit, out) in &ejections {
+            let after = self.out_ports[self.out_vcs[out as usize].port as usize].credit_after;
+            self.credits.push(self.now + u64::from(after), out);
+            let packet = &mut self.packets[flit.packet() as usize];
+            if flit.is_head() {
+                packet.head_arrived = self.now;
+            }
+            if flit.is_tail() {
+                source.delivered(&delivery(packet, self.now));
+                self.unused.push(flit.packet());
+            }
+        }
+        self.ejections.restore(self.now, ejections);
+    }
+
+    /// A packet takes a number.
+    fn admit(&mut self, packet: Packet) -> u32 {
+        if let Some(id) = self.unused.pop() {
+            self.packets[id as usize] = packet;
+            return id;
+        }
+        self.packets.push(packet);
+        count(self.packets.len() - 1)
+    }
+}
+
+/// Notes where a packet may go.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a router has fewer than 2^16 ports of 64 VCs")]
+fn set_ways(vc: &mut InVc, many: &mut Vec<Way>, ways: &[Way]) {
+    let way = ways[0];
+    (vc.port, vc.first, vc.last) = (way.port as u16, way.vcs.first as u8, way.vcs.last as u8);
+    vc.many = ways.len() > 1;
+    if vc.many {
+        many.clear();
+        many.extend_from_slice(ways);
+    }
+}
+
+fn delivery(packet: &Packet, now: u64) -> Delivery {
+    Delivery {
+        arrived: now,
+        destination: packet.order.destination,
+        source: packet.head.source,
+        created: packet.order.created,
+        injected: packet.injected,
+        head_arrived: packet.head_arrived,
+        hops: packet.head.hops,
+        class: packet.order.class,
+        flits: packet.order.flits,
+        tag: packet.order.tag,
+        serial: packet.head.serial,
+    }
+}

@@ -1,0 +1,104 @@
+//! A flit network that runs: the fast engine, in the size that its routers need.
+
+use std::sync::Arc;
+
+use super::fast;
+use super::packet::Source;
+use super::routing::Routing;
+use super::settings::Settings;
+use super::{FlitError, Wiring};
+
+/// A flit network in motion. Cycle follows cycle; packets come from a [`Source`] and go back to it.
+pub struct Network(Size);
+
+/// How many words hold a bit for each VC of a router.
+enum Size {
+    One(Box<fast::Network<1>>),
+    Four(Box<fast::Network<4>>),
+    Thirty(Box<fast::Network<32>>),
+}
+
+macro_rules! each {
+    ($self:expr, $network:ident => $answer:expr) => {
+        match $self {
+            Size::One($network) => $answer,
+            Size::Four($network) => $answer,
+            Size::Thirty($network) => $answer,
+        }
+    };
+}
+
+impl Network {
+    /// The most VCs that all ports of a router on one side have together.
+    pub const MOST_VCS: u32 = 32 * 64;
+
+    /// An empty network.
+    ///
+    /// # Errors
+    /// When settings are out of range or clash, or a router is too large.
+    pub fn new(
+        wiring: &Wiring,
+        settings: &Settings,
+        routing: Arc<dyn Routing>,
+    ) -> Result<Network, FlitError> {
+        settings.check()?;
+        for (class, vcs) in settings.classes.iter().enumerate() {
+            if vcs.count() < routing.least_vcs() {
+                return Err(FlitError::TooFewVcs {
+                    routing: format!("{routing:?}"),
+                    needs: routing.least_vcs(),
+                    class,
+                    has: vcs.count(),
+                });
+            }
+        }
+        let ports = |router| wiring.inputs(router).len().max(wiring.outputs(router).len());
+        let ports = (0..wiring.routers()).map(ports).max().unwrap_or(0);
+        let vcs = ports * settings.vcs as usize;
+        let size = match vcs {
+            0..=64 => Size::One(Box::new(fast::Network::new(wiring, settings, routing)?)),
+            65..=256 => Size::Four(Box::new(fast::Network::new(wiring, settings, routing)?)),
+            257..=2048 => Size::Thirty(Box::new(fast::Network::new(wiring, settings, routing)?)),
+            _ => {
+                return Err(FlitError::OutOfRange {
+                    what: "VCs of all ports of a router",
+                    value: vcs as u64,
+                    expected: format!("at most {}", Network::MOST_VCS),
+                });
+            }
+        };
+        Ok(Network(size))
+    }
+
+    /// One cycle.
+    pub fn step<S: Source>(&mut self, source: &mut S) {
+        each!(&mut self.0, network => network.step(source));
+    }
+
+    /// Cycles up to, but not, `end`.
+    pub fn run_until<S: Source>(&mut self, end: u64, source: &mut S) {
+        each!(&mut self.0, network => {
+            while network.now() < end {
+                network.step(source);
+            }
+        });
+    }
+
+    /// The cycle that comes next.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        each!(&self.0, network => network.now())
+    }
+
+    /// Packets that have been taken from the source and have not arrived.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        each!(&self.0, network => network.under_way())
+    }
+
+    /// Flits sent over each channel of the wiring.
+    #[must_use]
+    pub fn sent(&self) -> Vec<u64> {
+        each!(&self.0, network => network.sent())
+    }
+}
