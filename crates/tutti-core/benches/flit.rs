@@ -60,6 +60,7 @@ impl Source for Uniform {
 }
 
 fn main() {
+    let only = std::env::args().nth(1);
     for (k, rate, flits, cycles) in [
         (8, 0.02, 1, 300_000),
         (8, 0.05, 1, 200_000),
@@ -70,6 +71,12 @@ fn main() {
         (16, 0.10, 1, 30_000),
         (64, 0.03, 1, 4_000),
     ] {
+        if only
+            .as_ref()
+            .is_some_and(|only| !only.starts_with("--") && *only != format!("{k}:{rate}:{flits}"))
+        {
+            continue;
+        }
         let link = LinkParameters::new(TimePerByte::new(1000, 16).unwrap(), Time::from_ps(1000));
         let topology = topology::build(&format!("mesh:{k}x{k}"), &[link]).unwrap();
         let port = ChannelParameters {

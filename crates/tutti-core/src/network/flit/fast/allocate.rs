@@ -4,7 +4,7 @@
 //! a grant. Everything else there is to choose from lies in [`super::general`].
 
 use super::bits::{Bits, low, low_from};
-use super::state::{Flit, InVc, NONE, Stage};
+use super::state::{Flit, InVc, NONE, Router, Stage};
 use super::{Network, count};
 
 impl<const W: usize> Network<W> {
@@ -44,6 +44,12 @@ impl<const W: usize> Network<W> {
         let first_in = self.routers[router].first_in as usize * self.vcs;
         let first_out = self.routers[router].first_out as usize * self.vcs;
         let mut rest = self.routers[router].wants;
+        if let Some(local) = rest.only() {
+            if let Some(out) = self.wish(router, first_in + local) {
+                self.give_vc(router, local, out);
+            }
+            return;
+        }
         let mut requested = Bits::<W>::EMPTY;
         while let Some(local) = rest.pop() {
             if let Some(out) = self.wish(router, first_in + local) {
@@ -54,11 +60,20 @@ impl<const W: usize> Network<W> {
         while let Some(out) = requested.pop() {
             let asked = std::mem::replace(&mut self.scratch.asked[out], Bits::EMPTY);
             let turn = self.arbiters.vc_output[first_out + out] as usize;
-            let Some(local) = asked.first_from(turn) else { continue };
-            self.arbiters.vc_output[first_out + out] = self.after(local, self.routers[router].inputs);
-            self.arbiters.vc_input[first_in + local] = self.after(out, self.routers[router].outputs);
-            self.grant_vc(router, local, out);
+            if let Some(local) = asked.first_from(turn) {
+                self.give_vc(router, local, out);
+            }
         }
+    }
+
+    /// A VC is granted, and the turns of both arbiters move on.
+    #[inline]
+    fn give_vc(&mut self, router: usize, local: usize, out: usize) {
+        let Router { first_in, first_out, inputs, outputs, .. } = self.routers[router];
+        let (first_in, first_out) = (first_in as usize * self.vcs, first_out as usize * self.vcs);
+        self.arbiters.vc_output[first_out + out] = self.after(local, inputs);
+        self.arbiters.vc_input[first_in + local] = self.after(out, outputs);
+        self.grant_vc(router, local, out);
     }
 
     /// The number after a VC's in the turn of all VCs of so many ports.
@@ -165,7 +180,8 @@ impl<const W: usize> Network<W> {
             let turn = self.arbiters.switch_output[first_out + output] as usize;
             let Some(input) = asked.first_from(turn) else { continue };
             let vc = self.scratch.chosen[input];
-            let next = |number: usize, size: usize| if number + 1 == size { 0 } else { count(number + 1) };
+            let next =
+                |number: usize, size: usize| if number + 1 == size { 0 } else { count(number + 1) };
             let (inputs, outputs) = (self.routers[router].inputs, self.routers[router].outputs);
             self.arbiters.switch_output[first_out + output] = next(input, inputs as usize);
             self.arbiters.switch_input[first_in + input] = next(output, outputs as usize);
@@ -264,7 +280,8 @@ impl<const W: usize> Network<W> {
         }
         let credit = self.in_ports[in_port];
         let vc_of_port = count(in_vc - in_port * self.vcs);
-        self.credits.push(self.now + u64::from(credit.credit_after), credit.credits_to + vc_of_port);
+        self.credits
+            .push(self.now + u64::from(credit.credit_after), credit.credits_to + vc_of_port);
         self.send(flit, out, port, sooner);
     }
 

@@ -33,6 +33,15 @@ impl<const W: usize> Bits<W> {
         None
     }
 
+    /// The member, if there is one alone.
+    #[inline]
+    pub(super) fn only(&self) -> Option<usize> {
+        let first = self.first()?;
+        let word = self.0[first / 64];
+        let others = self.0[first / 64 + 1..].iter().any(|&word| word != 0);
+        (word & (word - 1) == 0 && !others).then_some(first)
+    }
+
     /// Takes the lowest member out.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<usize> {
@@ -130,7 +139,10 @@ mod tests {
             bits.set(number);
         }
         let from = |start| bits.first_from(start).unwrap();
-        assert_eq!([from(0), from(3), from(4), from(64), from(71), from(101)], [3, 3, 70, 70, 100, 3]);
+        assert_eq!(
+            [from(0), from(3), from(4), from(64), from(71), from(101)],
+            [3, 3, 70, 70, 100, 3]
+        );
         assert_eq!(Bits::<2>::EMPTY.first_from(5), None);
     }
 

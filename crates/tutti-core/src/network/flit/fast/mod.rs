@@ -18,7 +18,9 @@ use std::sync::Arc;
 use self::bits::{Bits, Members};
 use self::general::General;
 use self::nodes::Nodes;
-use self::state::{Flit, INJECTING, InPort, InVc, Layout, NONE, OutPort, OutVc, Router, Serial, Stage, count};
+use self::state::{
+    Flit, INJECTING, InPort, InVc, Layout, NONE, OutPort, OutVc, Router, Serial, Stage, count,
+};
 use self::wheel::Wheel;
 use super::packet::{Delivery, Head, Order, Source};
 use super::routing::{Place, Routing, Way};
@@ -39,6 +41,8 @@ pub(super) struct Network<const W: usize> {
     settings: Settings,
     vcs: usize,
     routing: Arc<dyn Routing>,
+    /// Output ports by router and destination, for routings that are fixed; empty for others.
+    table: Vec<u16>,
     routers: Vec<Router<W>>,
     in_vcs: Vec<InVc>,
     out_vcs: Vec<OutVc>,
@@ -115,6 +119,7 @@ impl<const W: usize> Network<W> {
         let queued = if serial { u64::from(super::LONGEST_DELAY) } else { 0 };
         Ok(Network {
             vcs: settings.vcs as usize,
+            table: table(wiring, &*routing),
             routing,
             slow: serial || layout.serial.iter().any(|port| port.flit_time > cycle),
             cycle,
@@ -202,7 +207,10 @@ impl<const W: usize> Network<W> {
             if vc.credits == 1 {
                 self.ready(owner);
             }
-        } else if owner == NONE && self.settings.wait_for_tail_credit && vc.credits == self.settings.buffer {
+        } else if owner == NONE
+            && self.settings.wait_for_tail_credit
+            && vc.credits == self.settings.buffer
+        {
             let bit = out - vc.port as usize * self.vcs;
             self.out_ports[vc.port as usize].free |= 1 << bit;
         }
@@ -264,7 +272,31 @@ impl<const W: usize> Network<W> {
     }
 
     /// The head that is first in a VC is routed.
+    #[inline]
     fn route(&mut self, in_vc: u32) {
+        if self.table.is_empty() {
+            self.ask_way(in_vc);
+        } else {
+            let depth = self.settings.buffer as usize;
+            let vc = &mut self.in_vcs[in_vc as usize];
+            let flit = self.slots[in_vc as usize * depth + vc.front as usize];
+            let head = &mut self.packets[flit.packet() as usize].head;
+            head.hops += 1;
+            let nodes = self.nodes.count();
+            vc.port = self.table[vc.router as usize * nodes + head.destination as usize];
+            let vcs = self.settings.classes[usize::from(head.class)];
+            (vc.first, vc.last) = (low_byte(vcs.first), low_byte(vcs.last));
+        }
+        if self.settings.routing_delay == 0 {
+            self.want(in_vc);
+        } else {
+            self.in_vcs[in_vc as usize].stage = Stage::Routing;
+            self.routed.push(self.now + u64::from(self.settings.routing_delay), in_vc);
+        }
+    }
+
+    /// The routing is asked where a head may go.
+    fn ask_way(&mut self, in_vc: u32) {
         let depth = self.settings.buffer as usize;
         let vc = &mut self.in_vcs[in_vc as usize];
         let flit = self.slots[in_vc as usize * depth + vc.front as usize];
@@ -292,12 +324,6 @@ impl<const W: usize> Network<W> {
         ways.clear();
         self.routing.route(&place, &mut packet.head, ways);
         set_ways(vc, &mut self.ways[in_vc as usize], ways);
-        if self.settings.routing_delay == 0 {
-            self.want(in_vc);
-        } else {
-            vc.stage = Stage::Routing;
-            self.routed.push(self.now + u64::from(self.settings.routing_delay), in_vc);
-        }
     }
 
     /// A head begins to ask for a VC.
@@ -339,12 +365,37 @@ impl<const W: usize> Network<W> {
     }
 }
 
+/// The most entries of a table of output ports.
+const LARGEST_TABLE: u64 = 1 << 22;
+
+/// The output ports of a fixed routing, by router and destination.
+fn table(wiring: &Wiring, routing: &dyn Routing) -> Vec<u16> {
+    let (routers, nodes) = (wiring.routers(), wiring.nodes());
+    if u64::from(routers) * u64::from(nodes) > LARGEST_TABLE || routing.fixed(0, 0).is_none() {
+        return Vec::new();
+    }
+    let port = |router, node| routing.fixed(router, node).map(low_half);
+    (0..routers).flat_map(|router| (0..nodes).filter_map(move |node| port(router, node))).collect()
+}
+
+/// A port: a router has fewer than 2^16.
+#[expect(clippy::cast_possible_truncation, reason = "ports are bounded by Network::MOST_VCS")]
+fn low_half(port: u32) -> u16 {
+    port as u16
+}
+
+/// A VC: there are at most 64.
+#[expect(clippy::cast_possible_truncation, reason = "VCs are bounded by settings")]
+fn low_byte(vc: u32) -> u8 {
+    vc as u8
+}
+
 /// Notes where a packet may go.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "a router has fewer than 2^16 ports of 64 VCs")]
 fn set_ways(vc: &mut InVc, many: &mut Vec<Way>, ways: &[Way]) {
     let way = ways[0];
-    (vc.port, vc.first, vc.last) = (way.port as u16, way.vcs.first as u8, way.vcs.last as u8);
+    vc.port = low_half(way.port);
+    (vc.first, vc.last) = (low_byte(way.vcs.first), low_byte(way.vcs.last));
     vc.many = ways.len() > 1;
     if vc.many {
         many.clear();

@@ -58,6 +58,12 @@ impl Nodes {
         }
     }
 
+    /// How many there are.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.open.len()
+    }
+
     /// Whether no packet is being injected or known to come.
     pub(super) fn is_idle(&self) -> bool {
         self.due.is_empty() && !self.active.any()

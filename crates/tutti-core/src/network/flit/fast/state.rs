@@ -216,7 +216,14 @@ impl<const W: usize> Layout<W> {
         self.out_vcs.extend(std::iter::repeat_n(vc, settings.vcs as usize));
     }
 
-    fn input(&mut self, wiring: &Wiring, settings: &Settings, channel: u32, router: u32, nodes: u32) {
+    fn input(
+        &mut self,
+        wiring: &Wiring,
+        settings: &Settings,
+        channel: u32,
+        router: u32,
+        nodes: u32,
+    ) {
         let wire = wiring.channels()[channel as usize];
         let (port, injected) = match wire.from {
             End::Router { router, port } => (self.routers[router as usize].first_out + port, false),

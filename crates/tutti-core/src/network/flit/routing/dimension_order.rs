@@ -29,11 +29,20 @@ pub(super) fn next(compass: &Compass, router: u32, to: u32, descending: bool) ->
     Some(compass.port(router, dimension, here[dimension] > there[dimension]))
 }
 
+impl DimensionOrder {
+    fn port(&self, router: u32, destination: u32) -> u32 {
+        let (home, ejects) = self.compass.home(destination);
+        next(&self.compass, router, home, self.descending).unwrap_or(ejects)
+    }
+}
+
 impl Routing for DimensionOrder {
-    #[inline]
     fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
-        let (home, ejects) = self.compass.home(head.destination);
-        let port = next(&self.compass, place.router, home, self.descending).unwrap_or(ejects);
+        let port = self.port(place.router, head.destination);
         ways.push(Way { port, vcs: place.vcs, priority: 0 });
+    }
+
+    fn fixed(&self, router: u32, destination: u32) -> Option<u32> {
+        Some(self.port(router, destination))
     }
 }

@@ -54,6 +54,12 @@ pub trait Routing: fmt::Debug + Send + Sync {
     /// is first in its VC.
     fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>);
 
+    /// The output port, for routings in which that depends on router and destination alone, and which
+    /// leave all VCs of the class open. They are asked once for each pair, where that is not too often.
+    fn fixed(&self, _router: u32, _destination: u32) -> Option<u32> {
+        None
+    }
+
     /// How many VCs of each class it needs.
     fn least_vcs(&self) -> u32 {
         1
