@@ -1,15 +1,138 @@
 //! Who of those that ask gets what: matchings of inputs to outputs.
+//!
+//! A router asks an allocator twice in a packet's stay: virtual channels ask for virtual channels of the
+//! next router, then for passage through the switch. Every request is for one (input, output) pair, and
+//! no input and no output is granted twice. The work grows with the requests, not with the ports.
+//!
+//! What each [`AllocatorKind`] does with priorities and when its arbiters move on is that of BookSim 2
+//! (Jiang et al., "A detailed and flexible cycle-accurate network-on-chip simulator", ISPASS 2013), so that
+//! the two can be compared:
+//!
+//! - `separable_input_first`: each input picks one of its requests by its input priority, then each output
+//!   one of those by its output priority. Arbiters move on only for what is granted in the end.
+//! - `separable_output_first`: the same, outputs first.
+//! - `islip`: outputs grant, inputs accept, round-robin and without priorities, for so many iterations;
+//!   pointers move on only for what the first iteration grants (McKeown, "The iSLIP scheduling algorithm
+//!   for input-queued switches", 1999).
+//! - `pim`: as `islip`, but pointers are drawn anew each time (Anderson et al., "High-speed switch
+//!   scheduling for local-area networks", 1993).
+//! - `wavefront`: along the diagonals of the request matrix, from one that advances with every allocation
+//!   that had a request. Higher output priorities go first, then higher input priorities (Tamir and Chi,
+//!   "Symmetric crossbar arbiters for VLSI communication switches", 1993).
+//! - `maximum`: as many grants as there can be at all, by shortest augmenting paths from an input that
+//!   advances with every allocation; without priorities.
 
-/// Placeholder.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AllocatorKind {
-    /// First per input, then per output.
-    SeparableInputFirst,
+mod arbiter;
+mod error;
+mod islip;
+mod kind;
+mod maximum;
+mod pim;
+mod separable;
+mod stages;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod twin;
+mod wavefront;
+
+pub use arbiter::Arbiters;
+pub use error::AllocatorError;
+pub use kind::{AllocatorKind, ArbiterKind};
+
+use islip::Islip;
+use maximum::Maximum;
+use pim::Pim;
+use separable::Separable;
+use stages::Side;
+use wavefront::Wavefront;
+
+/// More inputs or outputs than this are refused: matrix arbiters keep state for each pair.
+const MOST_PORTS: u32 = 8192;
+
+/// An input that asks for an output. There is at most one request for a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Who asks.
+    pub input: u32,
+    /// For what.
+    pub output: u32,
+    /// How urgent it is among the requests of its input; higher goes first.
+    pub input_priority: i64,
+    /// How urgent it is among the requests for its output; higher goes first.
+    pub output_priority: i64,
 }
 
-/// Placeholder.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ArbiterKind {
-    /// In turn.
-    RoundRobin,
+impl Request {
+    /// A request as urgent as any other.
+    #[must_use]
+    pub fn new(input: u32, output: u32) -> Request {
+        Request { input, output, input_priority: 0, output_priority: 0 }
+    }
+}
+
+/// Matches inputs to outputs, again and again; fair over time.
+#[derive(Clone, Debug)]
+pub struct Allocator(Inner);
+
+#[derive(Clone, Debug)]
+enum Inner {
+    Separable(Separable),
+    Islip(Islip),
+    Pim(Pim),
+    Wavefront(Wavefront),
+    Maximum(Maximum),
+}
+
+impl Allocator {
+    /// An allocator of this kind. Only the separable ones have arbiters to choose, only `islip` and `pim`
+    /// iterate, only `pim` draws by the seed.
+    ///
+    /// # Errors
+    /// When there are no inputs, outputs or iterations, more than 8192 inputs or outputs, or the arbiters
+    /// do not fit them.
+    pub fn new(
+        kind: AllocatorKind,
+        arbiter: ArbiterKind,
+        inputs: u32,
+        outputs: u32,
+        iterations: u32,
+        seed: u64,
+    ) -> Result<Self, AllocatorError> {
+        if inputs == 0 || outputs == 0 {
+            return Err(AllocatorError::NoPorts { kind, inputs, outputs });
+        }
+        if inputs.max(outputs) > MOST_PORTS {
+            return Err(AllocatorError::TooManyPorts { kind, inputs, outputs, most: MOST_PORTS });
+        }
+        if iterations == 0 {
+            return Err(AllocatorError::NoIterations { kind });
+        }
+        let separable = |first| Separable::new(first, arbiter, inputs, outputs);
+        Ok(Allocator(match kind {
+            AllocatorKind::SeparableInputFirst => Inner::Separable(separable(Side::Input)?),
+            AllocatorKind::SeparableOutputFirst => Inner::Separable(separable(Side::Output)?),
+            AllocatorKind::Islip => Inner::Islip(Islip::new(inputs, outputs, iterations)),
+            AllocatorKind::Pim => Inner::Pim(Pim::new(inputs, outputs, iterations, seed)),
+            AllocatorKind::Wavefront => Inner::Wavefront(Wavefront::new(inputs, outputs)),
+            AllocatorKind::Maximum => Inner::Maximum(Maximum::new(inputs, outputs)),
+        }))
+    }
+
+    /// Appends what is granted, as (input, output), by ascending input; no input and no output twice. The
+    /// order of the requests makes no difference.
+    ///
+    /// # Panics
+    /// When a request is for an input or output that there is not.
+    pub fn allocate(&mut self, requests: &[Request], grants: &mut Vec<(u32, u32)>) {
+        let before = grants.len();
+        match &mut self.0 {
+            Inner::Separable(separable) => separable.allocate(requests, grants),
+            Inner::Islip(islip) => islip.allocate(requests, grants),
+            Inner::Pim(pim) => pim.allocate(requests, grants),
+            Inner::Wavefront(wavefront) => wavefront.allocate(requests, grants),
+            Inner::Maximum(maximum) => maximum.allocate(requests, grants),
+        }
+        grants[before..].sort_unstable();
+    }
 }

@@ -1,0 +1,33 @@
+//! Why there is no such allocator.
+
+use super::{AllocatorKind, ArbiterKind};
+
+/// Why there is no such allocator.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum AllocatorError {
+    /// No allocator has that name.
+    #[error("there is no allocator `{name}`: expected one of {}", AllocatorKind::names())]
+    UnknownAllocator { name: String },
+    /// No arbiter has that name.
+    #[error("there is no arbiter `{text}`: expected one of {}", ArbiterKind::FORMS)]
+    UnknownArbiter { text: String },
+    /// Nothing to match.
+    #[error(
+        "{kind} with {inputs} inputs and {outputs} outputs is refused: expected at least one of each"
+    )]
+    NoPorts { kind: AllocatorKind, inputs: u32, outputs: u32 },
+    /// More ports than there is memory for.
+    #[error(
+        "{kind} with {inputs} inputs and {outputs} outputs is refused: expected at most {most} of each"
+    )]
+    TooManyPorts { kind: AllocatorKind, inputs: u32, outputs: u32, most: u32 },
+    /// An allocator that would grant nothing.
+    #[error("{kind} with 0 iterations grants nothing: expected at least one")]
+    NoIterations { kind: AllocatorKind },
+    /// A tree arbiter whose groups are not of the same size.
+    #[error(
+        "{arbiter} cannot choose among {contenders}: expected a number of groups that divides it"
+    )]
+    Groups { arbiter: ArbiterKind, contenders: u32 },
+}

@@ -1,0 +1,124 @@
+//! The allocators and arbiters by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::AllocatorError;
+
+/// How a matching is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocatorKind {
+    /// Inputs choose, then outputs.
+    SeparableInputFirst,
+    /// Outputs choose, then inputs.
+    SeparableOutputFirst,
+    /// Outputs choose, then inputs, in iterations with pointers that drift apart.
+    Islip,
+    /// Diagonal by diagonal of the request matrix.
+    Wavefront,
+    /// Outputs choose, then inputs, at random, in iterations.
+    Pim,
+    /// As many grants as there can be.
+    Maximum,
+}
+
+impl AllocatorKind {
+    /// Every kind there is.
+    pub const ALL: [AllocatorKind; 6] = [
+        AllocatorKind::SeparableInputFirst,
+        AllocatorKind::SeparableOutputFirst,
+        AllocatorKind::Islip,
+        AllocatorKind::Wavefront,
+        AllocatorKind::Pim,
+        AllocatorKind::Maximum,
+    ];
+
+    /// Its name in configuration files and results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            AllocatorKind::SeparableInputFirst => "separable_input_first",
+            AllocatorKind::SeparableOutputFirst => "separable_output_first",
+            AllocatorKind::Islip => "islip",
+            AllocatorKind::Wavefront => "wavefront",
+            AllocatorKind::Pim => "pim",
+            AllocatorKind::Maximum => "maximum",
+        }
+    }
+
+    pub(super) fn names() -> String {
+        AllocatorKind::ALL.map(AllocatorKind::name).join(", ")
+    }
+}
+
+impl fmt::Display for AllocatorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for AllocatorKind {
+    type Err = AllocatorError;
+
+    fn from_str(text: &str) -> Result<Self, AllocatorError> {
+        let name = text.trim();
+        let known = AllocatorKind::ALL.into_iter().find(|kind| kind.name() == name);
+        known.ok_or_else(|| AllocatorError::UnknownAllocator { name: name.to_owned() })
+    }
+}
+
+/// Who goes first among contenders of the same priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArbiterKind {
+    /// The first at or after the one that follows the last winner.
+    RoundRobin,
+    /// The one that has waited longest since it last won; at first, the one with the highest number.
+    Matrix,
+    /// Round-robin within so many groups of neighbours, then round-robin among the groups.
+    TreeRoundRobin {
+        /// How many.
+        groups: u32,
+    },
+    /// The longest waiting within each of so many groups of neighbours, then among the groups.
+    TreeMatrix {
+        /// How many.
+        groups: u32,
+    },
+}
+
+impl ArbiterKind {
+    pub(super) const FORMS: &str =
+        "round_robin, matrix, tree_round_robin:GROUPS, tree_matrix:GROUPS";
+}
+
+impl fmt::Display for ArbiterKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ArbiterKind::RoundRobin => f.write_str("round_robin"),
+            ArbiterKind::Matrix => f.write_str("matrix"),
+            ArbiterKind::TreeRoundRobin { groups } => write!(f, "tree_round_robin:{groups}"),
+            ArbiterKind::TreeMatrix { groups } => write!(f, "tree_matrix:{groups}"),
+        }
+    }
+}
+
+impl FromStr for ArbiterKind {
+    type Err = AllocatorError;
+
+    fn from_str(text: &str) -> Result<Self, AllocatorError> {
+        let text = text.trim();
+        let groups = |groups: &str| groups.parse().ok().filter(|groups| *groups > 0);
+        let kind = match text.split_once(':') {
+            None if text == "round_robin" => Some(ArbiterKind::RoundRobin),
+            None if text == "matrix" => Some(ArbiterKind::Matrix),
+            Some(("tree_round_robin", count)) => {
+                groups(count).map(|groups| ArbiterKind::TreeRoundRobin { groups })
+            }
+            Some(("tree_matrix", count)) => {
+                groups(count).map(|groups| ArbiterKind::TreeMatrix { groups })
+            }
+            _ => None,
+        };
+        kind.ok_or_else(|| AllocatorError::UnknownArbiter { text: text.to_owned() })
+    }
+}
