@@ -1,5 +1,6 @@
 //! Why there is no such flit network, or why a run of it ended early.
 
+use super::allocator::AllocatorError;
 use crate::units::Time;
 
 /// Why a flit network cannot be.
@@ -21,6 +22,9 @@ pub enum FlitError {
          needs: expected `buffer` to be at least {packet}"
     )]
     BufferSmallerThanPacket { buffer: u32, packet: u32 },
+    /// An allocator that cannot be.
+    #[error(transparent)]
+    Allocator(#[from] AllocatorError),
     /// Settings that do not go together.
     #[error("{what}: {problem}")]
     Clash { what: &'static str, problem: String },

@@ -165,7 +165,7 @@ impl<const W: usize> Network<W> {
         self.in_vcs[in_vc].stage = Stage::Active;
         let router = &mut self.routers[router];
         router.wants.clear(local);
-        if self.out_vcs[out_vc].credits > 0 {
+        if self.out_vcs[out_vc].credits > 0 || self.asks_always {
             router.ready.set(local);
         }
     }
@@ -254,9 +254,9 @@ impl<const W: usize> Network<W> {
     }
 
     /// A flit leaves its buffer for the VC its packet has, `sooner` cycles before it would if this were
-    /// the last round of the cycle.
+    /// the last round of the cycle. Whether more of its packet follows.
     #[inline]
-    pub(super) fn leave(&mut self, router: usize, local: usize, sooner: u64) {
+    pub(super) fn leave(&mut self, router: usize, local: usize, sooner: u64) -> bool {
         let in_port = self.routers[router].first_in as usize + self.port_of[local] as usize;
         let in_vc = self.routers[router].first_in as usize * self.vcs + local;
         let depth = self.settings.buffer as usize;
@@ -267,7 +267,7 @@ impl<const W: usize> Network<W> {
         let out = vc.out as usize;
         let out_vc = &mut self.out_vcs[out];
         out_vc.credits -= 1;
-        let goes_on = vc.length > 0 && out_vc.credits > 0;
+        let goes_on = vc.length > 0 && (out_vc.credits > 0 || self.asks_always);
         let port = out_vc.port as usize;
         if flit.is_tail() {
             out_vc.owner = NONE;
@@ -275,7 +275,9 @@ impl<const W: usize> Network<W> {
             self.out_ports[port].free |= free << (out - port * self.vcs);
             self.routers[router].ready.clear(local);
             self.next_packet(in_vc);
-        } else if !goes_on {
+        } else if goes_on {
+            self.routers[router].ready.set(local);
+        } else {
             self.routers[router].ready.clear(local);
         }
         let credit = self.in_ports[in_port];
@@ -283,6 +285,7 @@ impl<const W: usize> Network<W> {
         self.credits
             .push(self.now + u64::from(credit.credit_after), credit.credits_to + vc_of_port);
         self.send(flit, out, port, sooner);
+        !flit.is_tail()
     }
 
     /// A flit is on its way behind an output port.

@@ -1,22 +1,583 @@
-//! Every other allocator and pipeline.
+//! Every other allocator and pipeline: priorities, speculation, speedups, delays of several cycles,
+//! switches that are held.
+//!
+//! Here routers first ask, all of them, on the state that the cycle began with; then answers that are due
+//! take effect: VCs first, then the switch.
 
-use super::state::Layout;
-use super::{Network, Settings};
+use std::collections::VecDeque;
 
-/// What the usual allocators do without.
-pub(super) struct General {}
+use super::Network;
+use super::bits::{Bits, low};
+use super::state::{InVc, Layout, Router, Stage, count};
+use crate::network::flit::FlitError;
+use crate::network::flit::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
+use crate::network::flit::routing::Way;
+use crate::network::flit::settings::{Priority, Settings, Speculation};
+
+/// Below every priority that a packet or a way has.
+const LAST: i64 = 1 << 62;
+
+/// What an input VC hears `due`.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    due: u64,
+    router: u32,
+    /// Counted from the router's first input VC.
+    local: usize,
+    /// The output VC, or the switch output, that it has been granted; counted from the router's first.
+    granted: Option<usize>,
+}
+
+/// An input VC that asks for the switch.
+#[derive(Clone, Copy, Debug)]
+struct Bid {
+    input: usize,
+    output: usize,
+    local: usize,
+    priority: i64,
+    speculative: bool,
+}
+
+/// Allocators, and what is under way between them and those that asked.
+pub(super) struct General {
+    vc: Vec<Allocator>,
+    switch: Vec<Allocator>,
+    speculative: Vec<Allocator>,
+    /// Per switch input, the VC whose turn it is.
+    offsets: Vec<usize>,
+    /// Per switch input, the input VC that holds it, counted from the router's first.
+    holders: Vec<Option<usize>>,
+    /// Per switch output, whether it is held.
+    held: Vec<bool>,
+    vc_answers: VecDeque<Answer>,
+    switch_answers: VecDeque<Answer>,
+    requests: Vec<Request>,
+    grants: Vec<(u32, u32)>,
+    bids: Vec<Bid>,
+    /// VCs granted in the turn of this router, for those that speculate.
+    fresh_grants: Vec<(u32, u32)>,
+    /// Those that speculate and are out for this cycle.
+    out: Vec<usize>,
+    /// Router and input VC of those that hold the switch.
+    holding: Vec<(usize, usize)>,
+    /// Per output port, when flits reach the queue behind the switch and when they leave it; where that
+    /// is bounded.
+    queues: Vec<VecDeque<(u64, u64)>>,
+}
 
 impl General {
     /// Whether settings ask for more than the usual.
-    pub(super) fn needed(_settings: &Settings) -> bool {
-        false
+    pub(super) fn needed(settings: &Settings) -> bool {
+        let usual = settings.vc_allocator == AllocatorKind::SeparableInputFirst
+            && settings.switch_allocator == AllocatorKind::SeparableInputFirst
+            && settings.arbiter == ArbiterKind::RoundRobin
+            && (settings.vc_delay, settings.switch_delay) == (1, 1)
+            && settings.speculation.is_none()
+            && (settings.input_speedup, settings.output_speedup) == (1, 1)
+            && settings.internal_speedup == 1
+            && !settings.prioritize_empty
+            && !settings.hold_switch
+            && settings.priority == Priority::None;
+        !usual
     }
 
-    pub(super) fn new<const W: usize>(_layout: &Layout<W>, _settings: &Settings) -> General {
-        General {}
+    pub(super) fn new<const W: usize>(
+        layout: &Layout<W>,
+        settings: &Settings,
+    ) -> Result<General, FlitError> {
+        let allocators = |kind, inputs: u32, outputs: u32| {
+            let one = |(index, router): (u64, &Router<W>)| {
+                let (inputs, outputs) = (router.inputs * inputs, router.outputs * outputs);
+                let seed = settings.seed ^ index << 32;
+                let (arbiter, iterations) = (settings.arbiter, settings.iterations);
+                Allocator::new(kind, arbiter, inputs, outputs, iterations, seed)
+            };
+            (0..).zip(&layout.routers).map(one).collect::<Result<Vec<_>, _>>()
+        };
+        let (ins, outs) = (settings.input_speedup, settings.output_speedup);
+        let speculative = settings.speculation.and_then(|speculation| speculation.allocator);
+        let (in_ports, out_ports) = (layout.in_ports.len(), layout.out_ports.len());
+        let inputs = in_ports * ins as usize;
+        Ok(General {
+            vc: allocators(settings.vc_allocator, settings.vcs, settings.vcs)?,
+            switch: allocators(settings.switch_allocator, ins, outs)?,
+            speculative: speculative.map_or(Ok(Vec::new()), |kind| allocators(kind, ins, outs))?,
+            offsets: (0..inputs).map(|input| input % ins as usize).collect(),
+            holders: vec![None; inputs],
+            held: vec![false; out_ports * outs as usize],
+            vc_answers: VecDeque::new(),
+            switch_answers: VecDeque::new(),
+            requests: Vec::new(),
+            grants: Vec::new(),
+            bids: Vec::new(),
+            fresh_grants: Vec::new(),
+            out: Vec::new(),
+            holding: Vec::new(),
+            queues: vec![VecDeque::new(); out_ports],
+        })
+    }
+}
+
+/// The switch inputs or outputs of a router's ports.
+#[derive(Clone, Copy)]
+struct Switch {
+    ins: usize,
+    outs: usize,
+    vcs: usize,
+}
+
+impl Switch {
+    /// The switch input of an input VC.
+    fn input(self, local: usize) -> usize {
+        let (port, vc) = (local / self.vcs, local % self.vcs);
+        port * self.ins + vc % self.ins
+    }
+
+    /// The switch output that an input VC uses of an output port.
+    fn output(self, local: usize, port: usize) -> usize {
+        port * self.outs + local / self.vcs % self.outs
     }
 }
 
 impl<const W: usize> Network<W> {
-    pub(super) fn allocate_generally(&mut self) {}
+    /// All rounds of a cycle.
+    pub(super) fn allocate_generally(&mut self) {
+        let Some(mut general) = self.general.take() else { return };
+        for round in 0..self.settings.internal_speedup {
+            let last = round + 1 == self.settings.internal_speedup;
+            for index in 0..self.active.words() {
+                let mut word = self.active.word(index);
+                while word != 0 {
+                    self.ask(&mut general, index * 64 + low(word));
+                    word &= word - 1;
+                }
+            }
+            self.answer_vcs(&mut general);
+            self.answer_switch(&mut general, !last && self.settings.traversal_delay > 0);
+            if !last && self.settings.routing_delay == 0 {
+                for in_vc in std::mem::take(&mut self.fresh) {
+                    self.route(in_vc);
+                }
+            }
+        }
+        self.general = Some(general);
+    }
+
+    fn switch(&self) -> Switch {
+        Switch {
+            ins: self.settings.input_speedup as usize,
+            outs: self.settings.output_speedup as usize,
+            vcs: self.vcs,
+        }
+    }
+
+    /// A router's VCs ask for what they need.
+    fn ask(&mut self, general: &mut General, router: usize) {
+        let (wants, ready) = (self.routers[router].wants, self.routers[router].ready);
+        general.fresh_grants.clear();
+        if wants.any() {
+            self.ask_for_vcs(general, router, wants);
+        }
+        let speculates = self.settings.speculation.is_some() && wants.any();
+        if ready.any() || speculates {
+            self.ask_for_switch(general, router, ready, wants);
+        }
+        self.routers[router].wants = Bits::EMPTY;
+        self.routers[router].ready = Bits::EMPTY;
+        self.active.clear(router);
+    }
+
+    fn ask_for_vcs(&mut self, general: &mut General, router: usize, wants: Bits<W>) {
+        general.requests.clear();
+        let mut rest = wants;
+        while let Some(local) = rest.pop() {
+            let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+            self.for_each_way(in_vc, |way| self.request_vcs(general, router, local, way));
+        }
+        general.vc[router].allocate(&general.requests, &mut general.fresh_grants);
+        let due = self.now + u64::from(self.settings.vc_delay) - 1;
+        let mut rest = wants;
+        let mut grants = general.fresh_grants.iter().peekable();
+        while let Some(local) = rest.pop() {
+            let granted = grants.next_if(|grant| grant.0 as usize == local);
+            let granted = granted.map(|grant| grant.1 as usize);
+            self.in_vcs[self.routers[router].first_in as usize * self.vcs + local].stage =
+                Stage::Pending;
+            general.vc_answers.push_back(Answer { due, router: count(router), local, granted });
+        }
+    }
+
+    /// Every way that the first packet of a VC may go.
+    fn for_each_way(&self, in_vc: usize, mut what: impl FnMut(&Way)) {
+        let vc = &self.in_vcs[in_vc];
+        if vc.many {
+            self.ways[in_vc].iter().for_each(what);
+        } else {
+            what(&Way { port: u32::from(vc.port), vcs: vc.vcs(), priority: 0 });
+        }
+    }
+
+    /// A packet asks for every VC of a way that it can have.
+    fn request_vcs(&self, general: &mut General, router: usize, local: usize, way: &Way) {
+        let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+        let port = (self.routers[router].first_out + way.port) as usize;
+        let vc = &self.in_vcs[in_vc];
+        let mut free = self.with_room(vc, in_vc, port, self.out_ports[port].free & way.vcs.mask());
+        let output_priority = self.first_priority(in_vc, vc);
+        while free != 0 {
+            let bit = low(free);
+            free &= free - 1;
+            let empty = self.out_vcs[port * self.vcs + bit].credits == self.settings.buffer;
+            let last = if self.settings.prioritize_empty && !empty { LAST } else { 0 };
+            general.requests.push(Request {
+                input: count(local),
+                output: way.port * self.settings.vcs + count(bit),
+                input_priority: i64::from(way.priority) - last,
+                output_priority,
+            });
+        }
+    }
+
+    /// The priority of the packet that is first in a VC.
+    fn first_priority(&self, in_vc: usize, vc: &InVc) -> i64 {
+        let flit = self.slots[in_vc * self.settings.buffer as usize + vc.front as usize];
+        self.priority(flit.packet())
+    }
+
+    fn ask_for_switch(
+        &mut self,
+        general: &mut General,
+        router: usize,
+        mut ready: Bits<W>,
+        wants: Bits<W>,
+    ) {
+        general.bids.clear();
+        general.out.clear();
+        let mut rest = ready;
+        while let Some(local) = rest.pop() {
+            if self.bid(general, router, local) {
+                ready.clear(local);
+                general.holding.push((router, local));
+            }
+        }
+        if let Some(speculation) = self.settings.speculation {
+            let mut rest = wants;
+            while let Some(local) = rest.pop() {
+                self.speculate(general, router, local, speculation);
+            }
+        }
+        self.match_bids(general, router);
+        let due = self.now + u64::from(self.settings.switch_delay) - 1;
+        let mut rest = ready;
+        while let Some(local) = rest.pop() {
+            let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+            self.in_vcs[in_vc].asked = true;
+            let won = general.bids.iter().find(|bid| bid.local == local && !bid.speculative);
+            let granted = won.map(|bid| bid.output);
+            general.switch_answers.push_back(Answer { due, router: count(router), local, granted });
+        }
+        for bid in general.bids.iter().filter(|bid| bid.speculative) {
+            let granted = Some(bid.output);
+            let router = count(router);
+            general.switch_answers.push_back(Answer { due, router, local: bid.local, granted });
+        }
+    }
+
+    /// A VC that has an output VC asks for the switch, if it can use it. Whether it holds it already.
+    fn bid(&mut self, general: &mut General, router: usize, local: usize) -> bool {
+        let switch = self.switch();
+        let Router { first_in, first_out, .. } = self.routers[router];
+        let in_vc = first_in as usize * self.vcs + local;
+        let vc = &self.in_vcs[in_vc];
+        let out = &self.out_vcs[vc.out as usize];
+        let port = out.port as usize;
+        let (input, output) =
+            (switch.input(local), switch.output(local, port - first_out as usize));
+        let holder = general.holders[first_in as usize * switch.ins + input];
+        if holder == Some(local) {
+            return true;
+        }
+        if out.credits == 0 || !self.takes(general, port) {
+            return false;
+        }
+        let priority = self.first_priority(in_vc, vc);
+        let held = general.held[first_out as usize * switch.outs + output];
+        if holder.is_none() && !held {
+            self.add_bid(
+                general,
+                router,
+                Bid { input, output, local, priority, speculative: false },
+            );
+        }
+        false
+    }
+
+    /// Whether the queue and the channel behind a switch output take a flit.
+    fn takes(&self, general: &mut General, port: usize) -> bool {
+        if let Some(most) = self.settings.output_buffer {
+            let queue = &mut general.queues[port];
+            while queue.front().is_some_and(|&(_, leaves)| leaves < self.now) {
+                queue.pop_front();
+            }
+            let waiting = queue.iter().filter(|&&(reaches, _)| reaches < self.now).count();
+            if waiting >= most as usize {
+                return false;
+            }
+        }
+        !self.slow || self.can_send(port)
+    }
+
+    /// A head asks for the switch before it has a VC.
+    fn speculate(
+        &mut self,
+        general: &mut General,
+        router: usize,
+        local: usize,
+        speculation: Speculation,
+    ) {
+        let switch = self.switch();
+        let Router { first_in, first_out, .. } = self.routers[router];
+        let in_vc = first_in as usize * self.vcs + local;
+        let mut ways = std::mem::take(&mut self.scratch.ways);
+        ways.clear();
+        self.for_each_way(in_vc, |way| ways.push(*way));
+        let input = switch.input(local);
+        let priority = self.first_priority(in_vc, &self.in_vcs[in_vc]);
+        let lower = if speculation.allocator.is_none() { LAST } else { 0 };
+        for way in &ways {
+            let port = (first_out + way.port) as usize;
+            if !self.is_promising(general, port, way, speculation) {
+                general.out.push(local);
+                continue;
+            }
+            let output = switch.output(local, way.port as usize);
+            let holder = general.holders[first_in as usize * switch.ins + input];
+            let held = general.held[first_out as usize * switch.outs + output];
+            if holder.is_none() && !held {
+                let priority = priority - lower;
+                self.add_bid(
+                    general,
+                    router,
+                    Bid { input, output, local, priority, speculative: true },
+                );
+            }
+        }
+        self.scratch.ways = ways;
+    }
+
+    /// Whether speculating on an output port is allowed.
+    fn is_promising(
+        &self,
+        general: &mut General,
+        port: usize,
+        way: &Way,
+        speculation: Speculation,
+    ) -> bool {
+        if !speculation.check_vc {
+            return !speculation.check_credit;
+        }
+        if !self.takes(general, port) {
+            return false;
+        }
+        let mut free = self.out_ports[port].free & way.vcs.mask();
+        if !speculation.check_credit {
+            return free != 0;
+        }
+        while free != 0 {
+            if self.out_vcs[port * self.vcs + low(free)].credits > 0 {
+                return true;
+            }
+            free &= free - 1;
+        }
+        false
+    }
+
+    /// Of several VCs of a switch input that ask for the same output one asks: the most urgent, and of
+    /// those the next in turn.
+    fn add_bid(&self, general: &mut General, router: usize, bid: Bid) {
+        let first = self.routers[router].first_in as usize * self.switch().ins;
+        let offset = general.offsets[first + bid.input];
+        let separate = !general.speculative.is_empty();
+        let distance = |local: usize| (local % self.vcs + self.vcs - offset) % self.vcs;
+        let rival = general.bids.iter_mut().find(|other| {
+            (other.input, other.output) == (bid.input, bid.output)
+                && (!separate || other.speculative == bid.speculative)
+        });
+        let Some(rival) = rival else {
+            general.bids.push(bid);
+            return;
+        };
+        let rank = |bid: &Bid| (bid.priority, std::cmp::Reverse(distance(bid.local)));
+        if rank(&bid) > rank(rival) {
+            *rival = bid;
+        }
+    }
+
+    /// Leaves only those bids that win.
+    fn match_bids(&mut self, general: &mut General, router: usize) {
+        let separate = !general.speculative.is_empty();
+        let General { bids, requests, grants, switch, speculative, .. } = general;
+        fill(requests, bids, |bid| !separate || !bid.speculative);
+        grants.clear();
+        switch[router].allocate(requests, grants);
+        let sure = grants.clone();
+        let asked: Vec<u32> = requests.iter().map(|request| request.output).collect();
+        grants.clear();
+        if separate {
+            fill(requests, bids, |bid| bid.speculative);
+            speculative[router].allocate(requests, grants);
+        }
+        let yields = self.settings.speculation.is_some_and(|spec| spec.yield_to_requests);
+        let is_masked = |input: u32, output: u32| {
+            let taken = sure.iter().any(|grant| grant.1 == output);
+            let wanted = asked.contains(&output);
+            sure.iter().any(|grant| grant.0 == input) || if yields { wanted } else { taken }
+        };
+        let (sure, maybe) = (&sure, &*grants);
+        bids.retain(|bid| {
+            let pair = (count(bid.input), count(bid.output));
+            if bid.speculative && separate {
+                maybe.contains(&pair) && !is_masked(pair.0, pair.1)
+            } else {
+                sure.contains(&pair)
+            }
+        });
+        self.settle(general, router);
+    }
+
+    /// Turns move on for those that won; those that speculated and have no VC there win nothing.
+    fn settle(&mut self, general: &mut General, router: usize) {
+        let switch = self.switch();
+        let Router { first_in, first_out, .. } = self.routers[router];
+        let out = std::mem::take(&mut general.out);
+        general.bids.retain(|bid| !bid.speculative || !out.contains(&bid.local));
+        general.out = out;
+        for bid in &general.bids {
+            let turn = (bid.local % self.vcs + switch.ins) % self.vcs;
+            general.offsets[first_in as usize * switch.ins + bid.input] = turn;
+        }
+        let grants = &general.fresh_grants;
+        general.bids.retain(|bid| {
+            if !bid.speculative {
+                return true;
+            }
+            let granted = grants.iter().find(|grant| grant.0 as usize == bid.local);
+            granted.is_some_and(|&(_, out)| {
+                let out = out as usize;
+                let has_credit = self.out_vcs[first_out as usize * self.vcs + out].credits > 0;
+                has_credit && switch.output(bid.local, out / self.vcs) == bid.output
+            })
+        });
+    }
+
+    fn answer_vcs(&mut self, general: &mut General) {
+        while general.vc_answers.front().is_some_and(|answer| answer.due <= self.now) {
+            let Some(Answer { router, local, granted, .. }) = general.vc_answers.pop_front() else {
+                break;
+            };
+            let router = router as usize;
+            let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+            let still = granted.filter(|&out| self.is_still_free(router, in_vc, out));
+            match still {
+                Some(out) => self.grant_vc(router, local, out),
+                None => {
+                    self.in_vcs[in_vc].stage = Stage::Waiting;
+                    self.routers[router].wants.set(local);
+                }
+            }
+            self.active.set(router);
+        }
+    }
+
+    /// Whether an output VC granted some cycles ago is still to be had.
+    fn is_still_free(&self, router: usize, in_vc: usize, out: usize) -> bool {
+        let port = self.routers[router].first_out as usize + out / self.vcs;
+        let bit = 1 << (out % self.vcs);
+        let free = self.out_ports[port].free & bit;
+        self.settings.vc_delay == 1 || self.with_room(&self.in_vcs[in_vc], in_vc, port, free) != 0
+    }
+
+    fn answer_switch(&mut self, general: &mut General, sooner: bool) {
+        self.send_held(general, sooner);
+        while general.switch_answers.front().is_some_and(|answer| answer.due <= self.now) {
+            let Some(answer) = general.switch_answers.pop_front() else { break };
+            let (router, local) = (answer.router as usize, answer.local);
+            let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+            self.in_vcs[in_vc].asked = false;
+            let out = self.in_vcs[in_vc].out as usize;
+            let free = |output| !self.is_held(general, router, local, output);
+            if answer.granted.is_some_and(free) && self.out_vcs[out].credits > 0 {
+                self.pass(general, router, local, sooner);
+            } else {
+                self.routers[router].ready.set(local);
+                self.active.set(router);
+            }
+        }
+    }
+
+    /// A flit passes the switch.
+    fn pass(&mut self, general: &mut General, router: usize, local: usize, sooner: bool) {
+        let Router { first_in, first_out, .. } = self.routers[router];
+        let in_vc = first_in as usize * self.vcs + local;
+        let port = self.out_vcs[self.in_vcs[in_vc].out as usize].port as usize;
+        let packet_goes_on = self.leave(router, local, u64::from(sooner));
+        if self.settings.output_buffer.is_some() {
+            let leaves = self.serial[port].next - u64::from(self.out_ports[port].after)
+                + u64::from(self.settings.traversal_delay)
+                - 1;
+            let reaches = self.now + u64::from(self.settings.traversal_delay) - u64::from(sooner);
+            general.queues[port].push_back((reaches, leaves));
+        }
+        if self.routers[router].ready.any() {
+            self.active.set(router);
+        }
+        if self.settings.hold_switch {
+            let switch = self.switch();
+            let input = first_in as usize * switch.ins + switch.input(local);
+            let output = switch.output(local, port - first_out as usize);
+            let holds = packet_goes_on && self.in_vcs[in_vc].length > 0;
+            general.holders[input] = holds.then_some(local);
+            general.held[first_out as usize * switch.outs + output] = holds;
+        }
+    }
+
+    /// Whether a packet has come to hold the switch input or output since they were granted.
+    fn is_held(&self, general: &General, router: usize, local: usize, output: usize) -> bool {
+        let switch = self.switch();
+        let Router { first_in, first_out, .. } = self.routers[router];
+        general.holders[first_in as usize * switch.ins + switch.input(local)].is_some()
+            || general.held[first_out as usize * switch.outs + output]
+    }
+
+    /// Packets that hold the switch go on, or lose it.
+    fn send_held(&mut self, general: &mut General, sooner: bool) {
+        let mut holding = std::mem::take(&mut general.holding);
+        for (router, local) in holding.drain(..) {
+            let Router { first_in, first_out, .. } = self.routers[router];
+            let out = self.in_vcs[first_in as usize * self.vcs + local].out as usize;
+            let port = self.out_vcs[out].port as usize;
+            if self.out_vcs[out].credits > 0 && (!self.slow || self.can_send(port)) {
+                self.pass(general, router, local, sooner);
+                continue;
+            }
+            let switch = self.switch();
+            general.holders[first_in as usize * switch.ins + switch.input(local)] = None;
+            let output = switch.output(local, port - first_out as usize);
+            general.held[first_out as usize * switch.outs + output] = false;
+            self.routers[router].ready.set(local);
+            self.active.set(router);
+        }
+        general.holding = holding;
+    }
+}
+
+/// The requests of those bids that count.
+fn fill(requests: &mut Vec<Request>, bids: &[Bid], counts: impl Fn(&Bid) -> bool) {
+    requests.clear();
+    requests.extend(bids.iter().filter(|bid| counts(bid)).map(|bid| Request {
+        input: count(bid.input),
+        output: count(bid.output),
+        input_priority: bid.priority,
+        output_priority: bid.priority,
+    }));
 }

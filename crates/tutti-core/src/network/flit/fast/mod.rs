@@ -52,6 +52,8 @@ pub(super) struct Network<const W: usize> {
     channels: Vec<u32>,
     /// Whether some output port cannot send a flit in each cycle.
     slow: bool,
+    /// Whether VCs ask for the switch even without a credit, since it counts when they asked.
+    asks_always: bool,
     cycle: u64,
     /// The buffers of all input VCs, [`Settings::buffer`] slots each.
     slots: Vec<Flit>,
@@ -122,6 +124,7 @@ impl<const W: usize> Network<W> {
             table: table(wiring, &*routing),
             routing,
             slow: serial || layout.serial.iter().any(|port| port.flit_time > cycle),
+            asks_always: settings.switch_delay > 1 || settings.hold_switch,
             cycle,
             slots: vec![Flit::new(0, false, false); in_vcs * settings.buffer as usize],
             ways: vec![Vec::new(); in_vcs],
@@ -133,7 +136,11 @@ impl<const W: usize> Network<W> {
                 switch_output: vec![0; layout.out_ports.len()],
                 switch_vc: vec![0; layout.in_ports.len()],
             },
-            general: General::needed(settings).then(|| Box::new(General::new(&layout, settings))),
+            general: if General::needed(settings) {
+                Some(Box::new(General::new(&layout, settings)?))
+            } else {
+                None
+            },
             packets: Vec::new(),
             unused: Vec::new(),
             arrivals: Wheel::new(longest_flit.unwrap_or(1) + queued),
@@ -263,7 +270,7 @@ impl<const W: usize> Network<W> {
         match vc.stage {
             Stage::Idle => self.route(in_vc),
             Stage::Active if vc.length == 1 => {
-                if self.out_vcs[vc.out as usize].credits > 0 {
+                if self.out_vcs[vc.out as usize].credits > 0 || self.asks_always {
                     self.ready(in_vc);
                 }
             }
