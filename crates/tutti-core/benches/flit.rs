@@ -85,7 +85,9 @@ fn main() {
             flit_time: Time::from_ps(1000),
             length: None,
         };
-        let wiring = Wiring::of(&topology, Time::from_ps(1000), Bytes(16), port).unwrap();
+        let wiring =
+            Wiring::of(std::sync::Arc::new(topology), Time::from_ps(1000), Bytes(16), port)
+                .unwrap();
         let compass = Compass::of(&wiring, &[k, k], false).unwrap();
         let routing = Arc::new(DimensionOrder::new(compass, false));
         let mut network = Network::new(&wiring, &Settings::new(4, 8), routing).unwrap();

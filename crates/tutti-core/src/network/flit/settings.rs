@@ -19,12 +19,16 @@ impl VcRange {
         self.last + 1 - self.first
     }
 
-    /// The lower and the upper half; of an odd number the lower half has one more.
+    /// The lower or the upper half; of an odd number the lower half has one more.
+    #[inline]
     #[must_use]
-    pub fn halves(self) -> (VcRange, VcRange) {
-        let half = self.count() / 2;
-        let lower = VcRange { first: self.first, last: self.last - half };
-        (lower, VcRange { first: self.first + half, last: self.last })
+    pub fn half(self, upper: bool) -> VcRange {
+        let middle = self.last - self.count() / 2;
+        if upper {
+            VcRange { first: middle + 1, last: self.last }
+        } else {
+            VcRange { first: self.first, last: middle }
+        }
     }
 
     /// A bit for each.

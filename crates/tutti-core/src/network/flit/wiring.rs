@@ -3,9 +3,11 @@
 //! A *node* injects and ejects; node n is NPU n. A *channel* carries a flit from an output port to an
 //! input port, and credits back. Ports of a router are numbered from zero, outputs and inputs apart.
 
+use std::sync::Arc;
+
 use super::FlitError;
-use crate::ids::VertexId;
-use crate::topology::{Topology, VertexKind};
+use crate::ids::{LinkId, VertexId};
+use crate::topology::{Link, LinkParameters, Topology, VertexKind};
 use crate::units::{Bytes, Length, Time};
 
 /// One end of a channel.
@@ -59,8 +61,19 @@ pub struct Wiring {
     /// Per node, the channels into the network and out of it.
     injects: Vec<u32>,
     ejects: Vec<u32>,
-    /// Per router, the vertex it stands at, where there is a graph.
+    graph: Option<Graph>,
+}
+
+/// The graph that a wiring was made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Graph {
+    topology: Arc<Topology>,
+    /// Per router, the vertex it stands at.
     vertices: Vec<VertexId>,
+    /// Per vertex, its router; none at leaves.
+    routers: Vec<u32>,
+    /// Per link, the output port it is at the router it leaves; none where it leaves a node.
+    ports: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -77,7 +90,7 @@ impl Wiring {
             inputs: vec![Vec::new(); routers as usize],
             injects: vec![NONE; nodes as usize],
             ejects: vec![NONE; nodes as usize],
-            vertices: Vec::new(),
+            graph: None,
         }
     }
 
@@ -145,7 +158,7 @@ impl Wiring {
     /// # Errors
     /// When the cycle is of no length, or a latency is of too many cycles.
     pub fn of(
-        topology: &Topology,
+        topology: Arc<Topology>,
         cycle: Time,
         flit: Bytes,
         port: ChannelParameters,
@@ -153,33 +166,27 @@ impl Wiring {
         if cycle == Time::ZERO {
             return Err(FlitError::NoCycle);
         }
-        let leaf = |vertex: VertexId| is_leaf(topology, vertex);
-        let mut routers = vec![NONE; topology.vertex_count()];
-        let mut vertices = Vec::new();
-        for vertex in topology.vertices().filter(|&vertex| !leaf(vertex)) {
-            routers[vertex.index()] = count(vertices.len());
-            vertices.push(vertex);
-        }
-        let mut wiring = Wiring::new(count(vertices.len()), topology.npus(), cycle);
-        wiring.vertices = vertices;
-        for link in topology.links() {
-            let link = topology.link(link);
-            let (from, to) = (routers[link.from.index()], routers[link.to.index()]);
+        let graph = Graph::of(topology);
+        let mut wiring = Wiring::new(count(graph.vertices.len()), graph.topology.npus(), cycle);
+        for link in graph.topology.links() {
+            let link = graph.topology.link(link);
+            let (from, to) = (graph.routers[link.from.index()], graph.routers[link.to.index()]);
             if from != NONE && to != NONE {
                 wiring.connect(from, to, parameters(&link.parameters, cycle, flit)?);
             }
         }
-        for node in 0..topology.npus() {
-            let vertex = VertexId(node);
-            if leaf(vertex) {
-                let (out, back) = leaf_links(topology, vertex);
-                let router = routers[out.to.index()];
-                let there = parameters(&out.parameters, cycle, flit)?;
-                wiring.attach(node, router, there, parameters(&back.parameters, cycle, flit)?);
-            } else {
-                wiring.attach(node, routers[vertex.index()], port, port);
+        for node in 0..graph.topology.npus() {
+            let router = graph.routers[node as usize];
+            if router != NONE {
+                wiring.attach(node, router, port, port);
+                continue;
             }
+            let (out, back) = leaf_links(&graph.topology, VertexId(node));
+            let there = parameters(&out.parameters, cycle, flit)?;
+            let here = parameters(&back.parameters, cycle, flit)?;
+            wiring.attach(node, graph.routers[out.to.index()], there, here);
         }
+        wiring.graph = Some(graph);
         Ok(wiring)
     }
 
@@ -240,16 +247,52 @@ impl Wiring {
         }
     }
 
+    /// The graph that it was made of, if it was.
+    #[must_use]
+    pub fn topology(&self) -> Option<&Arc<Topology>> {
+        self.graph.as_ref().map(|graph| &graph.topology)
+    }
+
     /// The vertex a router stands at, where the wiring was made of a graph.
     #[must_use]
     pub fn vertex(&self, router: u32) -> Option<VertexId> {
-        self.vertices.get(router as usize).copied()
+        self.graph.as_ref()?.vertices.get(router as usize).copied()
     }
 
-    /// The router at each vertex of the graph, where there is one.
+    /// The output port that a link of the graph is, if a router stands at either end.
     #[must_use]
-    pub fn router_at(&self, vertex: VertexId) -> Option<u32> {
-        self.vertices.iter().position(|&at| at == vertex).map(count)
+    pub fn port_of(&self, link: LinkId) -> Option<u32> {
+        let port = *self.graph.as_ref()?.ports.get(link.index())?;
+        (port != NONE).then_some(port)
+    }
+
+    /// Whether a node hangs on a router by links of the graph, rather than having one of its own.
+    #[must_use]
+    pub fn is_leaf(&self, node: u32) -> bool {
+        self.graph.as_ref().is_some_and(|graph| graph.routers[node as usize] == NONE)
+    }
+}
+
+impl Graph {
+    fn of(topology: Arc<Topology>) -> Graph {
+        let mut routers = vec![NONE; topology.vertex_count()];
+        let mut vertices = Vec::new();
+        for vertex in topology.vertices().filter(|&vertex| !is_leaf(&topology, vertex)) {
+            routers[vertex.index()] = count(vertices.len());
+            vertices.push(vertex);
+        }
+        let mut next = vec![0; vertices.len()];
+        let mut port = |link: LinkId| {
+            let link = topology.link(link);
+            let (from, to) = (routers[link.from.index()], routers[link.to.index()]);
+            if from == NONE || to == NONE {
+                return NONE;
+            }
+            next[from as usize] += 1;
+            next[from as usize] - 1
+        };
+        let ports = topology.links().map(&mut port).collect();
+        Graph { topology, vertices, routers, ports }
     }
 }
 
@@ -264,16 +307,13 @@ fn is_leaf(topology: &Topology, vertex: VertexId) -> bool {
         && topology.kind(topology.link_from(back)) != VertexKind::Npu
 }
 
-fn leaf_links(
-    topology: &Topology,
-    vertex: VertexId,
-) -> (crate::topology::Link, crate::topology::Link) {
+fn leaf_links(topology: &Topology, vertex: VertexId) -> (Link, Link) {
     let out = topology.links_out(vertex).next().expect("a leaf has a link out");
     (topology.link(out), topology.link(topology.links_in(vertex)[0]))
 }
 
 fn parameters(
-    link: &crate::topology::LinkParameters,
+    link: &LinkParameters,
     cycle: Time,
     flit: Bytes,
 ) -> Result<ChannelParameters, FlitError> {

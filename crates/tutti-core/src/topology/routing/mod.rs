@@ -199,6 +199,11 @@ impl Routes {
         links
     }
 
+    /// Whether messages to one rank may take different links at the same vertex.
+    pub(crate) fn tell_sources_apart(&self) -> bool {
+        matches!(self.rule, Rule::Paths(_) | Rule::Ecmp(_))
+    }
+
     /// The link that a message from one rank to another takes at `at`, having crossed `hops` links.
     /// Only at a place on its way the answer means something.
     ///

@@ -13,8 +13,8 @@ pub struct Compass {
     coordinates: Vec<u32>,
     /// Per router and dimension, up and down.
     ports: Vec<[u32; 2]>,
-    /// Per router and input port, the dimension it came along; the number of dimensions for a node's.
-    along: Vec<Vec<u32>>,
+    /// Per router and input port, the dimension it comes along, and whether downwards; none for a node's.
+    along: Vec<Vec<Option<(usize, bool)>>>,
     /// Per node, its router and the port that leads to it.
     homes: Vec<(u32, u32)>,
 }
@@ -57,17 +57,15 @@ impl Compass {
             }
         }
         for router in 0..routers {
-            let along = wiring.inputs(router).iter().map(|&channel| {
-                let from = wiring.channels()[channel as usize].from;
-                match from {
-                    End::Router { router: from, .. } => {
-                        compass.step(from, router).map_or(0, |(dimension, _)| dimension)
-                    }
-                    End::Node(_) => dimensions,
+            let along = |&channel: &u32| match wiring.channels()[channel as usize].from {
+                End::Router { router: from, .. } => {
+                    let (dimension, directions) = compass.step(from, router)?;
+                    Some((dimension, directions[0] == 1))
                 }
-            });
-            compass.along[router as usize] =
-                along.map(|dimension| u32::try_from(dimension).unwrap_or(NONE)).collect();
+                End::Node(_) => None,
+            };
+            let along = wiring.inputs(router).iter().map(along).collect();
+            compass.along[router as usize] = along;
         }
         Some(compass)
     }
@@ -112,11 +110,17 @@ impl Compass {
         self.ports[router as usize * self.sizes.len() + dimension][usize::from(down)]
     }
 
-    /// The dimension that an input port comes along; the number of dimensions for a node's port.
+    /// The dimension that an input port comes along, and whether downwards; `None` for a node's port.
     #[inline]
     #[must_use]
-    pub fn along(&self, router: u32, input: u32) -> usize {
-        self.along[router as usize][input as usize] as usize
+    pub fn along(&self, router: u32, input: u32) -> Option<(usize, bool)> {
+        self.along[router as usize][input as usize]
+    }
+
+    /// How many routers there are.
+    #[must_use]
+    pub fn routers(&self) -> u32 {
+        self.sizes.iter().product()
     }
 
     /// A node's router, and the port that leads from there to the node.

@@ -5,14 +5,25 @@
 
 mod compass;
 mod dimension_order;
+mod fixed;
+mod minimal_adaptive;
+mod o1_turn;
+mod torus_order;
+mod two_phases;
 
 use std::fmt;
 
 pub use compass::Compass;
 pub use dimension_order::DimensionOrder;
+pub use fixed::Fixed;
+pub use minimal_adaptive::MinimalAdaptive;
+pub use o1_turn::O1Turn;
+pub use torus_order::TorusOrder;
+pub use two_phases::{Through, TwoPhases};
 
 use super::packet::Head;
 use super::settings::VcRange;
+use crate::network::noise::{random_bits, scale, split_words};
 
 /// An output port and VCs of it, for a packet to take one of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,4 +75,25 @@ pub trait Routing: fmt::Debug + Send + Sync {
     fn least_vcs(&self) -> u32 {
         1
     }
+}
+
+/// What a random choice is for; choices of one packet in one router are apart.
+#[derive(Clone, Copy)]
+enum Draw {
+    Direction,
+    Partition,
+    Order,
+    Intermediate,
+}
+
+/// A number below `bound`, for a packet in a router.
+fn draw(place: &Place<'_>, head: &Head, what: Draw, bound: u64) -> u64 {
+    let [low, high] = split_words(head.serial);
+    let bits = random_bits(place.seed, [low, high, place.router, what as u32 | 0x0F17_0000]);
+    scale(bits, u128::from(bound))
+}
+
+/// A coin tossed for a packet in a router.
+fn toss(place: &Place<'_>, head: &Head, what: Draw) -> bool {
+    draw(place, head, what, 2) == 1
 }
