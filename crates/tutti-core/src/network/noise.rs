@@ -19,7 +19,7 @@ pub use error::NoiseError;
 
 use crate::ids::RankId;
 use crate::units::Time;
-pub(super) use random::{random_bits, scale, split_words};
+pub(super) use random::{random_bits, scale, split_words, unit};
 
 /// The disturbances of a run. The default is none.
 #[derive(Clone, Debug, PartialEq, Default)]

@@ -35,7 +35,7 @@ pub(in crate::network) fn scale(bits: u64, range: u128) -> u64 {
 
 /// In (0, 1], in steps of 2^-53: all bits set is 1.
 #[expect(clippy::cast_precision_loss, reason = "53 bits are exact in f64")]
-pub(super) fn unit(bits: u64) -> f64 {
+pub(in crate::network) fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 * 2.0_f64.powi(-53)
 }
 

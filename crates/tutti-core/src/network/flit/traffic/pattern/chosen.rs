@@ -1,0 +1,72 @@
+//! A few nodes that are named send or receive.
+
+use super::{Call, Entry, Rule, TrafficError, Weighted};
+
+pub(super) const HOTSPOT: Entry = Entry {
+    name: "hotspot",
+    argument: "NODE,.../WEIGHT,...",
+    summary: "one of the nodes named; as likely as its weight, or all as likely without weights",
+    build: hotspot,
+};
+
+pub(super) const ONE_TO_MANY: Entry = Entry {
+    name: "one_to_many",
+    argument: "NODE/NODE,...",
+    summary: "one node sends, to any of those named, or to any other where none are named",
+    build: one_to_many,
+};
+
+pub(super) const MANY_TO_ONE: Entry = Entry {
+    name: "many_to_one",
+    argument: "NODE,.../NODE",
+    summary: "the nodes named send to one; `many_to_one:NODE`: all others send to it",
+    build: many_to_one,
+};
+
+fn hotspot(call: &Call<'_>) -> Result<Rule, TrafficError> {
+    let argument = call.argument()?;
+    let (nodes, weights) = argument.split_once('/').unwrap_or((argument, ""));
+    let nodes = call.distinct(nodes)?;
+    let weights = match argument.contains('/') {
+        false => vec![1; nodes.len()],
+        true => call.numbers(weights)?,
+    };
+    let expected = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
+    call.count("weights", weights.len(), expected)?;
+    let no_weight = || TrafficError::NoWeight { text: call.text.to_owned() };
+    Ok(Rule::Among(Weighted::new(nodes, &weights).ok_or_else(no_weight)?.into()))
+}
+
+fn one_to_many(call: &Call<'_>) -> Result<Rule, TrafficError> {
+    let argument = call.argument()?;
+    let (source, destinations) = match argument.split_once('/') {
+        None => {
+            let source = call.node(argument)?;
+            (source, others(call, source))
+        }
+        Some((source, list)) => (call.node(source)?, call.distinct(list)?),
+    };
+    let none = || TrafficError::NoDestination { pattern: call.text.to_owned() };
+    Ok(Rule::From(source, Weighted::equal(destinations).ok_or_else(none)?.into()))
+}
+
+fn many_to_one(call: &Call<'_>) -> Result<Rule, TrafficError> {
+    let argument = call.argument()?;
+    let (sources, destination) = match argument.split_once('/') {
+        None => {
+            call.at_least(2, "at least two")?;
+            let destination = call.node(argument)?;
+            (others(call, destination), destination)
+        }
+        Some((list, destination)) => (call.distinct(list)?, call.node(destination)?),
+    };
+    let mut fixed = vec![None; call.nodes as usize];
+    for source in sources {
+        fixed[source as usize] = Some(destination);
+    }
+    Ok(Rule::Fixed(fixed.into()))
+}
+
+fn others(call: &Call<'_>, one: u32) -> Vec<u32> {
+    (0..call.nodes).filter(|&node| node != one).collect()
+}

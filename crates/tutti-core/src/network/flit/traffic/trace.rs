@@ -1,0 +1,116 @@
+//! Recorded traffic: every packet listed.
+
+use super::TrafficError;
+
+/// A packet of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When it is generated.
+    pub cycle: u64,
+    /// Who sends it.
+    pub source: u32,
+    /// To whom.
+    pub destination: u32,
+    /// How long it is.
+    pub flits: u32,
+    /// Its message class.
+    pub class: u32,
+}
+
+/// Packets in the order in which they are generated; those of one cycle in the order of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Trace {
+    records: Vec<Record>,
+}
+
+const HEADER: &str = "cycle,source,destination,flits";
+
+impl Trace {
+    /// Reads a file of comma-separated values with the header `cycle,source,destination,flits` and, where
+    /// there are classes, a fifth column `class`; without it, all packets are of class 0. Empty lines and
+    /// those that begin with `#` say nothing. Lines may be in any order.
+    ///
+    /// # Errors
+    /// When a line cannot be read, names a node that there is not, or a packet has no flits; says which line.
+    pub fn parse(text: &str, nodes: u32) -> Result<Trace, TrafficError> {
+        let lines = (1..).zip(text.lines().map(str::trim));
+        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let columns = match lines.next() {
+            None => return Err(at(1, format!("expected the header `{HEADER}`"))),
+            Some((number, line)) => header(number, line)?,
+        };
+        let mut records = Vec::new();
+        for (number, line) in lines {
+            records.push(record(number, line, columns, nodes)?);
+        }
+        records.sort_by_key(|record| record.cycle);
+        Ok(Trace { records })
+    }
+
+    /// A trace of these packets.
+    #[must_use]
+    pub fn new(mut records: Vec<Record>) -> Trace {
+        records.sort_by_key(|record| record.cycle);
+        Trace { records }
+    }
+
+    /// The packets, by ascending cycle.
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// One more than the highest class.
+    #[must_use]
+    pub fn classes(&self) -> u32 {
+        self.records.iter().map(|record| record.class.saturating_add(1)).max().unwrap_or(0)
+    }
+}
+
+/// How many columns the header announces.
+fn header(number: usize, line: &str) -> Result<usize, TrafficError> {
+    let names: Vec<_> = line.split(',').map(str::trim).collect();
+    match names[..] {
+        ["cycle", "source", "destination", "flits"] => Ok(4),
+        ["cycle", "source", "destination", "flits", "class"] => Ok(5),
+        _ => Err(at(
+            number,
+            format!("expected the header `{HEADER}` or `{HEADER},class`, not `{line}`"),
+        )),
+    }
+}
+
+fn record(number: usize, line: &str, columns: usize, nodes: u32) -> Result<Record, TrafficError> {
+    let fields: Vec<_> = line.split(',').map(str::trim).collect();
+    if fields.len() != columns {
+        let problem = format!("expected {columns} values, not the {} of `{line}`", fields.len());
+        return Err(at(number, problem));
+    }
+    let node = |column: usize, what: &str| {
+        let node = whole(number, fields[column], what)?;
+        let last = nodes.saturating_sub(1);
+        let problem =
+            || format!("{what} {node} does not exist: the last of {nodes} nodes is {last}");
+        if node < nodes { Ok(node) } else { Err(at(number, problem())) }
+    };
+    let flits = whole(number, fields[3], "flits")?;
+    if flits == 0 {
+        return Err(at(number, "a packet has at least one flit".to_owned()));
+    }
+    Ok(Record {
+        cycle: whole(number, fields[0], "cycle")?,
+        source: node(1, "source")?,
+        destination: node(2, "destination")?,
+        flits,
+        class: fields.get(4).map_or(Ok(0), |class| whole(number, class, "class"))?,
+    })
+}
+
+fn whole<T: std::str::FromStr>(number: usize, text: &str, what: &str) -> Result<T, TrafficError> {
+    let problem = |_| at(number, format!("expected a whole number as {what}, not `{text}`"));
+    text.parse().map_err(problem)
+}
+
+fn at(line: usize, problem: String) -> TrafficError {
+    TrafficError::Trace { line, problem }
+}
