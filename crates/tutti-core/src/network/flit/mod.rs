@@ -3,6 +3,7 @@
 pub mod allocator;
 mod error;
 mod fast;
+pub mod measure;
 mod network;
 mod packet;
 pub mod routing;

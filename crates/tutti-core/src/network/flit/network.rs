@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::fast;
+use super::measure::Stalls;
 use super::packet::Source;
 use super::routing::Routing;
 use super::settings::Settings;
@@ -100,5 +101,22 @@ impl Network {
     #[must_use]
     pub fn sent(&self) -> Vec<u64> {
         each!(&self.0, network => network.sent())
+    }
+
+    /// How often a flit has been sent over a channel, of routers or nodes.
+    #[must_use]
+    pub fn moves(&self) -> u64 {
+        each!(&self.0, network => network.moves())
+    }
+
+    /// Flits in the buffer of each input VC: by router, then input port, then VC.
+    #[must_use]
+    pub fn occupancy(&self) -> Vec<u32> {
+        each!(&self.0, network => network.occupancy())
+    }
+
+    /// Counts, of the flits that are first in their VC now, why they stand.
+    pub fn count_stalls(&self, stalls: &mut Stalls) {
+        each!(&self.0, network => network.count_stalls(stalls));
     }
 }

@@ -22,6 +22,7 @@ use self::state::{
     Flit, INJECTING, InPort, InVc, Layout, NONE, OutPort, OutVc, Router, Serial, Stage, count,
 };
 use self::wheel::Wheel;
+use super::measure::Stalls;
 use super::packet::{Delivery, Head, Order, Source};
 use super::routing::{Place, Routing, Way};
 use super::settings::Settings;
@@ -185,6 +186,31 @@ impl<const W: usize> Network<W> {
             sent[channel as usize] = port.sent;
         }
         sent
+    }
+
+    /// How often a flit has been sent.
+    pub(super) fn moves(&self) -> u64 {
+        self.out_ports.iter().map(|port| port.sent).sum()
+    }
+
+    /// Flits in each input VC.
+    pub(super) fn occupancy(&self) -> Vec<u32> {
+        self.in_vcs.iter().map(|vc| u32::from(vc.length)).collect()
+    }
+
+    /// Why the first flits stand.
+    pub(super) fn count_stalls(&self, stalls: &mut Stalls) {
+        for vc in self.in_vcs.iter().filter(|vc| vc.length > 0) {
+            stalls.busy += 1;
+            match vc.stage {
+                Stage::Idle | Stage::Routing => stalls.routing += 1,
+                Stage::Waiting | Stage::Pending => stalls.no_vc += 1,
+                Stage::Active if self.out_vcs[vc.out as usize].credits == 0 => {
+                    stalls.no_credit += 1
+                }
+                Stage::Active => stalls.switch += 1,
+            }
+        }
     }
 
     /// One cycle.

@@ -1,0 +1,196 @@
+//! From an empty network to a measurement.
+
+use super::generator::Generator;
+use super::tally::Tally;
+use super::{Ending, Load, Measured, Measurement, Plan, Stalls};
+use crate::network::flit::settings::Settings;
+use crate::network::flit::traffic::Trace;
+use crate::network::flit::{FlitError, Network, Wiring};
+
+/// Runs synthetic traffic, a load for each class of the settings.
+///
+/// # Errors
+/// When the plan cannot be, loads and classes differ in number, or a packet fits in no buffer.
+pub fn measure(
+    wiring: &Wiring,
+    settings: &Settings,
+    network: &mut Network,
+    loads: &[Load],
+    plan: &Plan,
+) -> Result<Measurement, FlitError> {
+    check(plan)?;
+    if loads.len() != settings.classes.len() {
+        let problem = format!("{} loads for {} classes", loads.len(), settings.classes.len());
+        return Err(FlitError::Clash { what: "loads", problem });
+    }
+    for load in loads {
+        fits(settings, load.size.largest())?;
+        if load.pattern.nodes() != wiring.nodes() {
+            let problem = format!("{} nodes, not {}", load.pattern.nodes(), wiring.nodes());
+            return Err(FlitError::Clash { what: "a pattern for another network", problem });
+        }
+    }
+    let nodes = u64::from(wiring.nodes());
+    let generator = Generator::synthetic(loads, wiring.nodes(), settings.seed, *plan);
+    Ok(Run { network, generator, plan: *plan, nodes, quiet: 0 }.go())
+}
+
+/// Runs the packets of a trace; those of its window are measured.
+///
+/// # Errors
+/// When the plan cannot be, the trace has more classes than the settings, or a packet fits in no buffer.
+pub fn replay(
+    wiring: &Wiring,
+    settings: &Settings,
+    network: &mut Network,
+    trace: &Trace,
+    plan: &Plan,
+) -> Result<Measurement, FlitError> {
+    check(plan)?;
+    let classes = settings.classes.len();
+    if trace.classes() as usize > classes {
+        let problem =
+            format!("{} classes in the trace, {classes} in the settings", trace.classes());
+        return Err(FlitError::Clash { what: "a trace", problem });
+    }
+    for record in trace.records() {
+        fits(settings, record.flits)?;
+    }
+    let nodes = u64::from(wiring.nodes());
+    let generator = Generator::recorded(trace, wiring.nodes(), classes, *plan);
+    Ok(Run { network, generator, plan: *plan, nodes, quiet: 0 }.go())
+}
+
+fn check(plan: &Plan) -> Result<(), FlitError> {
+    let wrong = |what, value, expected: &str| {
+        Err(FlitError::OutOfRange { what, value, expected: expected.to_owned() })
+    };
+    if plan.batches < 2 {
+        return wrong("batches", u64::from(plan.batches), "2 or more");
+    }
+    if plan.measure < u64::from(plan.batches) || plan.measure > 1 << 40 {
+        return wrong("measure", plan.measure, "a cycle for each batch or more, at most 2^40");
+    }
+    if plan.patience == 0 {
+        return wrong("patience", 0, "a cycle or more");
+    }
+    Ok(())
+}
+
+fn fits(settings: &Settings, packet: u32) -> Result<(), FlitError> {
+    if settings.cut_through && packet > settings.buffer {
+        return Err(FlitError::BufferSmallerThanPacket { buffer: settings.buffer, packet });
+    }
+    Ok(())
+}
+
+struct Run<'a> {
+    network: &'a mut Network,
+    generator: Generator,
+    plan: Plan,
+    nodes: u64,
+    /// Cycles in which nothing has moved although packets are under way.
+    quiet: u64,
+}
+
+impl Run<'_> {
+    fn go(mut self) -> Measurement {
+        let Plan { warmup, measure, drain, .. } = self.plan;
+        let mut stuck = self.until(warmup);
+        let before = self.network.sent();
+        let mut looks = Looks::default();
+        let end = warmup + measure;
+        while !stuck && self.plan.sample > 0 && self.network.now() + self.plan.sample <= end {
+            stuck = self.until(self.network.now() + self.plan.sample);
+            looks.look(self.network);
+        }
+        stuck = stuck || self.until(end);
+        let mut sent = self.network.sent();
+        sent.iter_mut().zip(&before).for_each(|(after, before)| *after -= before);
+        let overloaded = self.is_overloaded();
+        while !stuck && !self.generator.has_all(end) && self.network.now() < end + drain {
+            stuck = self.until(self.network.now() + DRAIN_STEP.min(drain));
+        }
+        let drained = self.generator.has_all(end);
+        let ending = if stuck {
+            Ending::Deadlocked
+        } else if drained && !overloaded {
+            Ending::Stable
+        } else {
+            Ending::Saturated
+        };
+        self.report(ending, sent, looks)
+    }
+
+    /// Runs until a cycle, or until nothing has moved for too long; whether that was it.
+    fn until(&mut self, end: u64) -> bool {
+        while self.network.now() < end {
+            let (start, moves) = (self.network.now(), self.network.moves());
+            self.network.run_until(end.min(start + self.plan.patience), &mut self.generator);
+            let stands = self.network.moves() == moves && self.network.under_way() > 0;
+            self.quiet = if stands { self.quiet + self.network.now() - start } else { 0 };
+            if self.quiet >= self.plan.patience {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether queues grew: nodes have a packet each, in the mean, that they have not begun to inject,
+    /// and more is missing of what was created than may be.
+    fn is_overloaded(&self) -> bool {
+        let (packets, flits) = self.generator.waiting(self.plan.warmup + self.plan.measure);
+        let tallies = &self.generator.tallies;
+        let created: u64 = tallies.iter().map(|tally| tally.created_flits).sum::<u64>() + flits;
+        let accepted: u64 = tallies.iter().map(Tally::accepted_flits).sum();
+        packets >= self.nodes && accepted * 100 < created * (100 - TOLERATED_PERCENT)
+    }
+
+    fn report(self, ending: Ending, sent: Vec<u64>, looks: Looks) -> Measurement {
+        let tallies = &self.generator.tallies;
+        let classes: Vec<Measured> = tallies.iter().map(Tally::measured).collect();
+        let all = tallies[1..].iter().fold(tallies[0].clone(), Tally::with).measured();
+        Measurement {
+            ending,
+            cycles: self.network.now(),
+            window: self.plan.measure,
+            all,
+            classes,
+            sent,
+            vc_grants: self.generator.vc_grants,
+            occupancy: looks.occupancy(),
+            buffered: looks.buffered,
+            stalls: looks.stalls,
+        }
+    }
+}
+
+/// Between looks at whether all have arrived.
+const DRAIN_STEP: u64 = 64;
+
+/// What may be missing at the end of a window by chance, or because it is under way.
+const TOLERATED_PERCENT: u64 = 1;
+
+/// What was seen at each look at the buffers.
+#[derive(Default)]
+struct Looks {
+    sums: Vec<u64>,
+    buffered: Vec<u64>,
+    stalls: Stalls,
+}
+
+impl Looks {
+    fn look(&mut self, network: &Network) {
+        let lengths = network.occupancy();
+        self.sums.resize(lengths.len(), 0);
+        self.sums.iter_mut().zip(&lengths).for_each(|(sum, &length)| *sum += u64::from(length));
+        self.buffered.push(lengths.iter().map(|&length| u64::from(length)).sum());
+        network.count_stalls(&mut self.stalls);
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    fn occupancy(&self) -> Vec<f64> {
+        let looks = self.buffered.len() as f64;
+        self.sums.iter().map(|&sum| sum as f64 / looks).collect()
+    }
+}
