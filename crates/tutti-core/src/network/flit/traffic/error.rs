@@ -55,6 +55,9 @@ pub enum TrafficError {
     /// Bursts that cannot carry the rate.
     #[error("on_off cannot generate {rate} packets per cycle: {name} would have to be {value}")]
     OutOfReach { rate: String, name: &'static str, value: String },
+    /// Bursts that neither begin nor end.
+    #[error("on_off with alpha and beta of 0 stays as it began: expected one of them above 0")]
+    Stuck,
     /// A packet without flits.
     #[error("`{text}` has a packet of 0 flits: expected at least one")]
     NoFlits { text: String },

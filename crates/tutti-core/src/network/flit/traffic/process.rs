@@ -2,6 +2,9 @@
 
 use super::TrafficError;
 
+/// By how much a parameter that follows from others may be above 1.
+const ROUNDING: f64 = 1e-9;
+
 /// When a node generates packets. Every node does so by itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Process {
@@ -64,30 +67,29 @@ impl Process {
             value.map_or(Ok(0.0), |value| chance(name, value))?;
         }
         let within = |name, value: f64| {
-            if (0.0..=1.0).contains(&value) {
-                return Ok(value);
+            if (0.0..=1.0 + ROUNDING).contains(&value) {
+                return Ok(value.min(1.0));
             }
             let (rate, value) = (rate.to_string(), value.to_string());
             Err(TrafficError::OutOfReach { rate, name, value })
         };
-        match (alpha, beta, r1) {
-            (None, Some(beta), Some(r1)) => {
-                let alpha = within("alpha", beta * rate / (r1 - rate))?;
-                Ok(Process::OnOff { alpha, beta, r1 })
-            }
+        let (alpha, beta, r1) = match (alpha, beta, r1) {
+            (None, Some(beta), Some(r1)) => (within("alpha", beta * rate / (r1 - rate))?, beta, r1),
             (Some(alpha), None, Some(r1)) => {
-                let beta = within("beta", alpha * (r1 - rate) / rate)?;
-                Ok(Process::OnOff { alpha, beta, r1 })
+                (alpha, within("beta", alpha * (r1 - rate) / rate)?, r1)
             }
             (Some(alpha), Some(beta), None) => {
-                let r1 = within("r1", rate * (alpha + beta) / alpha)?;
-                Ok(Process::OnOff { alpha, beta, r1 })
+                (alpha, beta, within("r1", rate * (alpha + beta) / alpha)?)
             }
             _ => {
                 let given = given.iter().filter(|(_, value)| value.is_some()).count();
-                Err(TrafficError::Bursts { given })
+                return Err(TrafficError::Bursts { given });
             }
+        };
+        if alpha + beta <= 0.0 {
+            return Err(TrafficError::Stuck);
         }
+        Ok(Process::OnOff { alpha, beta, r1 })
     }
 
     /// A process of that rate in packets per cycle from its notation: `bernoulli`, `periodic`,

@@ -96,3 +96,44 @@ impl PacketSize {
         self.sizes.largest()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_come_by_weight() {
+        let sizes = PacketSize::weighted(&[1, 5, 9], &[3, 1, 0]).unwrap();
+        let drawn: Vec<_> = (0..8000).map(|serial| sizes.draw(1, 3, serial)).collect();
+        // Of 8000, 2000 +- 38.7 (binomial); bound at five sigma.
+        let long = drawn.iter().filter(|&&flits| flits == 5).count();
+        assert!(long.abs_diff(2000) < 194, "{long}");
+        assert!(drawn.iter().all(|flits| [1, 5].contains(flits)));
+        assert!((sizes.mean() - 2.0).abs() < 1e-12);
+        assert_eq!(sizes.largest(), 5, "9 is never drawn");
+    }
+
+    #[test]
+    fn sizes_are_read_with_and_without_weights() {
+        assert_eq!(PacketSize::parse("4"), PacketSize::fixed(4));
+        assert_eq!(PacketSize::parse("4").unwrap().draw(0, 0, 0), 4);
+        assert_eq!(PacketSize::parse("1, 5"), PacketSize::weighted(&[1, 5], &[1, 1]));
+        assert_eq!(PacketSize::parse("1,5/3,1"), PacketSize::weighted(&[1, 5], &[3, 1]));
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        let says = |text| PacketSize::parse(text).unwrap_err().to_string();
+        for text in ["", "x", "1,", "1/", "-4", "1.5"] {
+            let form = "expected sizes in flits, such as `4` or `1,5`, or with weights, `1,5/3,1`";
+            assert_eq!(says(text), format!("`{text}` cannot be read: {form}"));
+        }
+        assert_eq!(says("2,0"), "`2,0` has a packet of 0 flits: expected at least one");
+        assert_eq!(says("2,3/1"), "`2,3/1` gives 1 weights: expected 2");
+        assert_eq!(
+            says("2,3/0,0"),
+            "`2,3/0,0` gives every weight as 0: expected at least one above"
+        );
+        assert!(PacketSize::fixed(0).is_err() && PacketSize::weighted(&[], &[]).is_err());
+    }
+}

@@ -47,13 +47,6 @@ impl Trace {
         Ok(Trace { records })
     }
 
-    /// A trace of these packets.
-    #[must_use]
-    pub fn new(mut records: Vec<Record>) -> Trace {
-        records.sort_by_key(|record| record.cycle);
-        Trace { records }
-    }
-
     /// The packets, by ascending cycle.
     #[must_use]
     pub fn records(&self) -> &[Record] {
@@ -113,4 +106,62 @@ fn whole<T: std::str::FromStr>(number: usize, text: &str, what: &str) -> Result<
 
 fn at(line: usize, problem: String) -> TrafficError {
     TrafficError::Trace { line, problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_sorted_by_cycle_and_keep_their_order_within_one() {
+        let text = "# recorded on 4 nodes\ncycle,source,destination,flits,class\n\n7, 1,2, 4,0\n\
+                    3,3,0,1,1\r\n7,0,1,4,2\n";
+        let trace = Trace::parse(text, 4).unwrap();
+        let packet = |cycle, source, destination, flits, class| Record {
+            cycle,
+            source,
+            destination,
+            flits,
+            class,
+        };
+        let packets = [packet(3, 3, 0, 1, 1), packet(7, 1, 2, 4, 0), packet(7, 0, 1, 4, 2)];
+        assert_eq!(trace.records(), packets);
+        assert_eq!(trace.classes(), 3);
+    }
+
+    #[test]
+    fn without_a_column_of_classes_there_is_one() {
+        let trace = Trace::parse("cycle,source,destination,flits\n0,0,0,1", 1).unwrap();
+        assert_eq!((trace.records()[0].class, trace.classes()), (0, 1));
+        assert_eq!(Trace::parse("cycle,source,destination,flits", 1).unwrap(), Trace::default());
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_named() {
+        let says = |text: &str| Trace::parse(text, 4).unwrap_err().to_string();
+        let line = |line: &str| says(&format!("cycle,source,destination,flits\n\n{line}"));
+        assert_eq!(
+            says(""),
+            "line 1 of the trace: expected the header `cycle,source,destination,flits`"
+        );
+        assert_eq!(
+            says("#\n1,2,3,4"),
+            "line 2 of the trace: expected the header `cycle,source,destination,flits` or \
+             `cycle,source,destination,flits,class`, not `1,2,3,4`"
+        );
+        assert_eq!(line("1,2,3"), "line 3 of the trace: expected 4 values, not the 3 of `1,2,3`");
+        assert_eq!(
+            line("1,2,x,1"),
+            "line 3 of the trace: expected a whole number as destination, not `x`"
+        );
+        assert_eq!(
+            line("-1,2,3,1"),
+            "line 3 of the trace: expected a whole number as cycle, not `-1`"
+        );
+        assert_eq!(
+            line("1,4,3,1"),
+            "line 3 of the trace: source 4 does not exist: the last of 4 nodes is 3"
+        );
+        assert_eq!(line("1,2,3,0"), "line 3 of the trace: a packet has at least one flit");
+    }
 }

@@ -6,6 +6,8 @@ mod grid;
 mod permutation;
 mod shifted;
 mod skewed;
+#[cfg(test)]
+mod tests;
 mod uniform;
 
 use std::fmt;
