@@ -5,6 +5,7 @@ mod error;
 mod fast;
 pub mod measure;
 mod network;
+pub mod oracle;
 mod packet;
 pub mod routing;
 mod settings;

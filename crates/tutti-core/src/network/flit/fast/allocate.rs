@@ -294,7 +294,7 @@ impl<const W: usize> Network<W> {
         let mut arrives = self.now - sooner + u64::from(self.out_ports[port].after);
         if self.slow {
             let serial = &mut self.serial[port];
-            serial.free_at = serial.free_at.max(self.now * self.cycle) + serial.flit_time;
+            serial.occupy(self.now * self.cycle, self.cycle);
             arrives = arrives.max(serial.next);
             serial.next = arrives + 1;
         }

@@ -56,12 +56,18 @@ pub(super) struct General {
     bids: Vec<Bid>,
     /// VCs granted in the turn of this router, for those that speculate.
     fresh_grants: Vec<(u32, u32)>,
-    /// Those that speculate and are out for this cycle.
-    out: Vec<usize>,
-    /// Router and input VC of those that hold the switch.
-    holding: Vec<(usize, usize)>,
-    /// Per output port, when flits reach the queue behind the switch and when they leave it; where that
-    /// is bounded.
+    /// Router and input VC of those that hold the switch, and whether they can use it now.
+    holding: Vec<(usize, usize, bool)>,
+    /// Rounds in a cycle, and rounds before this one; stages and queues count in rounds.
+    rounds: u64,
+    round: u64,
+    /// Heads being routed: the round from which they ask for a VC.
+    routing: VecDeque<(u64, u32)>,
+    /// Per input port, the round that credits were last given in, and the cycle they leave in: a message
+    /// for a round, and one message in a cycle.
+    credits: Vec<(u64, u64)>,
+    /// Per output port, the round in which flits reach the queue behind the switch, and the cycle in
+    /// which they leave it; where that is bounded.
     queues: Vec<VecDeque<(u64, u64)>>,
 }
 
@@ -111,10 +117,36 @@ impl General {
             grants: Vec::new(),
             bids: Vec::new(),
             fresh_grants: Vec::new(),
-            out: Vec::new(),
             holding: Vec::new(),
+            rounds: u64::from(settings.internal_speedup),
+            round: 0,
+            routing: VecDeque::new(),
+            credits: vec![(u64::MAX, 0); in_ports],
             queues: vec![VecDeque::new(); out_ports],
         })
+    }
+}
+
+impl General {
+    /// The last round of a stage of so many cycles that begins in `round`.
+    fn end_of(&self, round: u64, cycles: u64) -> u64 {
+        if cycles <= 1 { round } else { (round / self.rounds + cycles - 1) * self.rounds }
+    }
+
+    /// A head is routed from this round on, or from the first of a cycle that has just begun.
+    pub(super) fn route_until(&mut self, now: u64, delay: u64, in_vc: u32) {
+        let round = self.round.max(now * self.rounds);
+        self.routing.push_back((self.end_of(round, delay) + 1, in_vc));
+    }
+
+    /// How long credits given now wait for those before them.
+    pub(super) fn credit_waits(&mut self, in_port: usize, now: u64) -> u64 {
+        let (round, leaves) = &mut self.credits[in_port];
+        if *round != self.round {
+            *leaves = if *round == u64::MAX { now } else { now.max(*leaves + 1) };
+            *round = self.round;
+        }
+        *leaves - now
     }
 }
 
@@ -142,9 +174,10 @@ impl Switch {
 impl<const W: usize> Network<W> {
     /// All rounds of a cycle.
     pub(super) fn allocate_generally(&mut self) {
-        let Some(mut general) = self.general.take() else { return };
-        for round in 0..self.settings.internal_speedup {
-            let last = round + 1 == self.settings.internal_speedup;
+        let rounds = u64::from(self.settings.internal_speedup);
+        for round in 0..rounds {
+            self.begin_round(self.now * rounds + round);
+            let Some(mut general) = self.general.take() else { return };
             for index in 0..self.active.words() {
                 let mut word = self.active.word(index);
                 while word != 0 {
@@ -153,14 +186,28 @@ impl<const W: usize> Network<W> {
                 }
             }
             self.answer_vcs(&mut general);
-            self.answer_switch(&mut general, !last && self.settings.traversal_delay > 0);
-            if !last && self.settings.routing_delay == 0 {
-                for in_vc in std::mem::take(&mut self.fresh) {
-                    self.route(in_vc);
-                }
-            }
+            let passages = self.passages(&mut general);
+            self.general = Some(general);
+            let sooner = round + 1 < rounds && self.settings.traversal_delay > 0;
+            self.answer_switch(passages, sooner);
         }
-        self.general = Some(general);
+    }
+
+    /// Heads that have become first are routed; those that have been ask for a VC.
+    fn begin_round(&mut self, round: u64) {
+        if let Some(general) = &mut self.general {
+            general.round = round;
+        }
+        for in_vc in std::mem::take(&mut self.fresh) {
+            self.route(in_vc);
+        }
+        while let Some(general) = &mut self.general
+            && let Some(&(from, in_vc)) = general.routing.front()
+            && from <= round
+        {
+            general.routing.pop_front();
+            self.want(in_vc);
+        }
     }
 
     fn switch(&self) -> Switch {
@@ -195,7 +242,7 @@ impl<const W: usize> Network<W> {
             self.for_each_way(in_vc, |way| self.request_vcs(general, router, local, way));
         }
         general.vc[router].allocate(&general.requests, &mut general.fresh_grants);
-        let due = self.now + u64::from(self.settings.vc_delay) - 1;
+        let due = general.end_of(general.round, u64::from(self.settings.vc_delay));
         let mut rest = wants;
         let mut grants = general.fresh_grants.iter().peekable();
         while let Some(local) = rest.pop() {
@@ -252,12 +299,11 @@ impl<const W: usize> Network<W> {
         wants: Bits<W>,
     ) {
         general.bids.clear();
-        general.out.clear();
         let mut rest = ready;
         while let Some(local) = rest.pop() {
-            if self.bid(general, router, local) {
+            if let Some(can) = self.bid(general, router, local) {
                 ready.clear(local);
-                general.holding.push((router, local));
+                general.holding.push((router, local, can));
             }
         }
         if let Some(speculation) = self.settings.speculation {
@@ -267,59 +313,54 @@ impl<const W: usize> Network<W> {
             }
         }
         self.match_bids(general, router);
-        let due = self.now + u64::from(self.settings.switch_delay) - 1;
+        let due = general.end_of(general.round, u64::from(self.settings.switch_delay));
         let mut rest = ready;
         while let Some(local) = rest.pop() {
             let in_vc = self.routers[router].first_in as usize * self.vcs + local;
             self.in_vcs[in_vc].asked = true;
-            let won = general.bids.iter().find(|bid| bid.local == local && !bid.speculative);
-            let granted = won.map(|bid| bid.output);
-            general.switch_answers.push_back(Answer { due, router: count(router), local, granted });
+            if !general.bids.iter().any(|bid| bid.local == local && !bid.speculative) {
+                let router = count(router);
+                general.switch_answers.push_back(Answer { due, router, local, granted: None });
+            }
         }
-        for bid in general.bids.iter().filter(|bid| bid.speculative) {
-            let granted = Some(bid.output);
-            let router = count(router);
+        general.bids.sort_unstable_by_key(|bid| bid.input);
+        for bid in &general.bids {
+            let (router, granted) = (count(router), Some(bid.output));
             general.switch_answers.push_back(Answer { due, router, local: bid.local, granted });
         }
     }
 
-    /// A VC that has an output VC asks for the switch, if it can use it. Whether it holds it already.
-    fn bid(&mut self, general: &mut General, router: usize, local: usize) -> bool {
+    /// A VC that has an output VC asks for the switch, if it can use it. If it holds it already, whether
+    /// it can use it.
+    fn bid(&mut self, general: &mut General, router: usize, local: usize) -> Option<bool> {
         let switch = self.switch();
         let Router { first_in, first_out, .. } = self.routers[router];
         let in_vc = first_in as usize * self.vcs + local;
         let vc = &self.in_vcs[in_vc];
         let out = &self.out_vcs[vc.out as usize];
         let port = out.port as usize;
-        let (input, output) =
-            (switch.input(local), switch.output(local, port - first_out as usize));
+        let (input, output) = (switch.input(local), switch.output(local, port - first_out as usize));
         let holder = general.holders[first_in as usize * switch.ins + input];
+        let can = out.credits > 0 && self.takes(general, port);
         if holder == Some(local) {
-            return true;
+            return Some(can);
         }
-        if out.credits == 0 || !self.takes(general, port) {
-            return false;
-        }
-        let priority = self.first_priority(in_vc, vc);
         let held = general.held[first_out as usize * switch.outs + output];
-        if holder.is_none() && !held {
-            self.add_bid(
-                general,
-                router,
-                Bid { input, output, local, priority, speculative: false },
-            );
+        if can && holder.is_none() && !held {
+            let priority = self.first_priority(in_vc, vc);
+            self.add_bid(general, router, Bid { input, output, local, priority, speculative: false });
         }
-        false
+        None
     }
 
     /// Whether the queue and the channel behind a switch output take a flit.
     fn takes(&self, general: &mut General, port: usize) -> bool {
         if let Some(most) = self.settings.output_buffer {
-            let queue = &mut general.queues[port];
+            let (round, queue) = (general.round, &mut general.queues[port]);
             while queue.front().is_some_and(|&(_, leaves)| leaves < self.now) {
                 queue.pop_front();
             }
-            let waiting = queue.iter().filter(|&&(reaches, _)| reaches < self.now).count();
+            let waiting = queue.iter().filter(|&&(reaches, _)| reaches < round).count();
             if waiting >= most as usize {
                 return false;
             }
@@ -347,7 +388,6 @@ impl<const W: usize> Network<W> {
         for way in &ways {
             let port = (first_out + way.port) as usize;
             if !self.is_promising(general, port, way, speculation) {
-                general.out.push(local);
                 continue;
             }
             let output = switch.output(local, way.port as usize);
@@ -373,8 +413,8 @@ impl<const W: usize> Network<W> {
         way: &Way,
         speculation: Speculation,
     ) -> bool {
-        if !speculation.check_vc {
-            return !speculation.check_credit;
+        if !speculation.check_vc && !speculation.check_credit {
+            return !self.slow || self.can_send(port);
         }
         if !self.takes(general, port) {
             return false;
@@ -449,9 +489,6 @@ impl<const W: usize> Network<W> {
     fn settle(&mut self, general: &mut General, router: usize) {
         let switch = self.switch();
         let Router { first_in, first_out, .. } = self.routers[router];
-        let out = std::mem::take(&mut general.out);
-        general.bids.retain(|bid| !bid.speculative || !out.contains(&bid.local));
-        general.out = out;
         for bid in &general.bids {
             let turn = (bid.local % self.vcs + switch.ins) % self.vcs;
             general.offsets[first_in as usize * switch.ins + bid.input] = turn;
@@ -471,7 +508,7 @@ impl<const W: usize> Network<W> {
     }
 
     fn answer_vcs(&mut self, general: &mut General) {
-        while general.vc_answers.front().is_some_and(|answer| answer.due <= self.now) {
+        while general.vc_answers.front().is_some_and(|answer| answer.due <= general.round) {
             let Some(Answer { router, local, granted, .. }) = general.vc_answers.pop_front() else {
                 break;
             };
@@ -497,47 +534,88 @@ impl<const W: usize> Network<W> {
         self.settings.vc_delay == 1 || self.with_room(&self.in_vcs[in_vc], in_vc, port, free) != 0
     }
 
-    fn answer_switch(&mut self, general: &mut General, sooner: bool) {
-        self.send_held(general, sooner);
-        while general.switch_answers.front().is_some_and(|answer| answer.due <= self.now) {
-            let Some(answer) = general.switch_answers.pop_front() else { break };
-            let (router, local) = (answer.router as usize, answer.local);
+    /// Those who are due to pass and still can, before any of them does; the others ask again.
+    fn passages(&mut self, general: &mut General) -> Vec<(usize, usize)> {
+        let mut passages = Vec::new();
+        while general.switch_answers.front().is_some_and(|answer| answer.due <= general.round) {
+            let Some(Answer { router, local, granted, .. }) = general.switch_answers.pop_front()
+            else {
+                break;
+            };
+            let router = router as usize;
             let in_vc = self.routers[router].first_in as usize * self.vcs + local;
             self.in_vcs[in_vc].asked = false;
-            let out = self.in_vcs[in_vc].out as usize;
-            let free = |output| !self.is_held(general, router, local, output);
-            if answer.granted.is_some_and(free) && self.out_vcs[out].credits > 0 {
-                self.pass(general, router, local, sooner);
+            let out = &self.out_vcs[self.in_vcs[in_vc].out as usize];
+            let can = out.credits > 0 && (!self.slow || self.can_send(out.port as usize));
+            if can && granted.is_some_and(|output| !self.is_held(general, router, local, output)) {
+                passages.push((router, local));
             } else {
                 self.routers[router].ready.set(local);
                 self.active.set(router);
             }
         }
+        passages
+    }
+
+    /// Packets that hold the switch go on, or lose it; then those that have been granted it pass.
+    fn answer_switch(&mut self, passages: Vec<(usize, usize)>, sooner: bool) {
+        let Some(general) = &mut self.general else { return };
+        let mut holding = std::mem::take(&mut general.holding);
+        for &(router, local, can) in &holding {
+            self.release(router, local);
+            if !can {
+                self.routers[router].ready.set(local);
+                self.active.set(router);
+            }
+        }
+        for &(router, local, _) in holding.iter().filter(|&&(_, _, can)| can) {
+            self.pass(router, local, sooner);
+        }
+        holding.clear();
+        if let Some(general) = &mut self.general {
+            general.holding = holding;
+        }
+        for (router, local) in passages {
+            self.pass(router, local, sooner);
+        }
+    }
+
+    /// A held switch is free again.
+    fn release(&mut self, router: usize, local: usize) {
+        let switch = self.switch();
+        let Router { first_in, first_out, .. } = self.routers[router];
+        let out = self.in_vcs[first_in as usize * self.vcs + local].out as usize;
+        let port = self.out_vcs[out].port - first_out;
+        let Some(general) = &mut self.general else { return };
+        general.holders[first_in as usize * switch.ins + switch.input(local)] = None;
+        let output = switch.output(local, port as usize);
+        general.held[first_out as usize * switch.outs + output] = false;
     }
 
     /// A flit passes the switch.
-    fn pass(&mut self, general: &mut General, router: usize, local: usize, sooner: bool) {
+    fn pass(&mut self, router: usize, local: usize, sooner: bool) {
         let Router { first_in, first_out, .. } = self.routers[router];
         let in_vc = first_in as usize * self.vcs + local;
         let port = self.out_vcs[self.in_vcs[in_vc].out as usize].port as usize;
-        let packet_goes_on = self.leave(router, local, u64::from(sooner));
-        if self.settings.output_buffer.is_some() {
-            let leaves = self.serial[port].next - u64::from(self.out_ports[port].after)
-                + u64::from(self.settings.traversal_delay)
-                - 1;
-            let reaches = self.now + u64::from(self.settings.traversal_delay) - u64::from(sooner);
-            general.queues[port].push_back((reaches, leaves));
-        }
+        let goes_on = self.leave(router, local, u64::from(sooner));
         if self.routers[router].ready.any() {
             self.active.set(router);
         }
-        if self.settings.hold_switch {
-            let switch = self.switch();
-            let input = first_in as usize * switch.ins + switch.input(local);
+        let switch = self.switch();
+        let Some(general) = &mut self.general else { return };
+        let delay = u64::from(self.settings.traversal_delay);
+        if self.settings.output_buffer.is_some() {
+            let leaves = self.serial[port].next + delay - u64::from(self.out_ports[port].after) - 1;
+            let reaches = match delay {
+                0 => general.round,
+                delay => general.end_of(general.round + 1, delay),
+            };
+            general.queues[port].push_back((reaches, leaves));
+        }
+        if self.settings.hold_switch && goes_on && self.in_vcs[in_vc].length > 0 {
+            general.holders[first_in as usize * switch.ins + switch.input(local)] = Some(local);
             let output = switch.output(local, port - first_out as usize);
-            let holds = packet_goes_on && self.in_vcs[in_vc].length > 0;
-            general.holders[input] = holds.then_some(local);
-            general.held[first_out as usize * switch.outs + output] = holds;
+            general.held[first_out as usize * switch.outs + output] = true;
         }
     }
 
@@ -547,27 +625,6 @@ impl<const W: usize> Network<W> {
         let Router { first_in, first_out, .. } = self.routers[router];
         general.holders[first_in as usize * switch.ins + switch.input(local)].is_some()
             || general.held[first_out as usize * switch.outs + output]
-    }
-
-    /// Packets that hold the switch go on, or lose it.
-    fn send_held(&mut self, general: &mut General, sooner: bool) {
-        let mut holding = std::mem::take(&mut general.holding);
-        for (router, local) in holding.drain(..) {
-            let Router { first_in, first_out, .. } = self.routers[router];
-            let out = self.in_vcs[first_in as usize * self.vcs + local].out as usize;
-            let port = self.out_vcs[out].port as usize;
-            if self.out_vcs[out].credits > 0 && (!self.slow || self.can_send(port)) {
-                self.pass(general, router, local, sooner);
-                continue;
-            }
-            let switch = self.switch();
-            general.holders[first_in as usize * switch.ins + switch.input(local)] = None;
-            let output = switch.output(local, port - first_out as usize);
-            general.held[first_out as usize * switch.outs + output] = false;
-            self.routers[router].ready.set(local);
-            self.active.set(router);
-        }
-        general.holding = holding;
     }
 }
 

@@ -115,11 +115,14 @@ impl<const W: usize> Network<W> {
         let most = layout.routers.iter().map(|router| router.inputs.max(router.outputs)).max();
         let most = most.unwrap_or(0) * settings.vcs;
         let cycle = wiring.cycle().ps();
-        let serial = settings.output_speedup > 1 || settings.internal_speedup > 1;
+        let serial = settings.output_speedup > 1
+            || settings.internal_speedup > 1
+            || settings.output_buffer.is_some();
         let longest_flit = layout.out_ports.iter().map(|port| u64::from(port.after)).max();
         let longest_credit = layout.in_ports.iter().map(|port| u64::from(port.credit_after)).max();
         let ejection = layout.out_ports.iter().map(|port| u64::from(port.credit_after)).max();
-        let queued = if serial { u64::from(super::LONGEST_DELAY) } else { 0 };
+        // What may wait behind a switch, or for its turn among credits.
+        let queued = if serial { u64::from(settings.vcs) * u64::from(settings.buffer) } else { 0 };
         Ok(Network {
             vcs: settings.vcs as usize,
             table: table(wiring, &*routing),
@@ -146,7 +149,7 @@ impl<const W: usize> Network<W> {
             unused: Vec::new(),
             arrivals: Wheel::new(longest_flit.unwrap_or(1) + queued),
             ejections: Wheel::new(longest_flit.unwrap_or(1) + queued),
-            credits: Wheel::new(longest_credit.max(ejection).unwrap_or(1)),
+            credits: Wheel::new(longest_credit.max(ejection).unwrap_or(1) + queued),
             routed: Wheel::new(u64::from(settings.routing_delay) + 1),
             fresh: Vec::new(),
             active: Members::new(layout.routers.len()),
@@ -324,7 +327,12 @@ impl<const W: usize> Network<W> {
             self.want(in_vc);
         } else {
             self.in_vcs[in_vc as usize].stage = Stage::Routing;
-            self.routed.push(self.now + u64::from(self.settings.routing_delay), in_vc);
+            let delay = u64::from(self.settings.routing_delay);
+            if let Some(general) = &mut self.general {
+                general.route_until(self.now, delay, in_vc);
+            } else {
+                self.routed.push(self.now + delay, in_vc);
+            }
         }
     }
 
@@ -337,7 +345,6 @@ impl<const W: usize> Network<W> {
         let local = in_vc as usize - router.first_in as usize * self.vcs;
         let input = self.port_of[local];
         let packet = &mut self.packets[flit.packet() as usize];
-        packet.head.hops += 1;
         let (out_vcs, vcs, buffer) = (&self.out_vcs, self.vcs, self.settings.buffer);
         let first_out = router.first_out as usize;
         let used = |port: u32| {
@@ -356,6 +363,7 @@ impl<const W: usize> Network<W> {
         let ways = &mut self.scratch.ways;
         ways.clear();
         self.routing.route(&place, &mut packet.head, ways);
+        packet.head.hops += 1;
         set_ways(vc, &mut self.ways[in_vc as usize], ways);
     }
 
@@ -371,7 +379,10 @@ impl<const W: usize> Network<W> {
     }
 
     fn take_ejections<S: Source>(&mut self, source: &mut S) {
-        let ejections = self.ejections.take(self.now);
+        let mut ejections = self.ejections.take(self.now);
+        // In order of the nodes, whatever the order in which routers sent them.
+        let port = |out: u32| self.out_vcs[out as usize].port as usize;
+        ejections.sort_unstable_by_key(|&(_, out)| self.out_ports[port(out)].to);
         for &(flit, out) in &ejections {
             let after = self.out_ports[self.out_vcs[out as usize].port as usize].credit_after;
             self.credits.push(self.now + u64::from(after), out);

@@ -20,6 +20,13 @@ struct Queue {
     vc: u32,
 }
 
+impl Queue {
+    /// Whether a packet of it is half in the network.
+    fn is_open(&self) -> bool {
+        self.packet != NONE && self.left < self.flits
+    }
+}
+
 /// All nodes.
 pub(super) struct Nodes {
     queues: Vec<Queue>,
@@ -73,8 +80,10 @@ impl Nodes {
 impl<const W: usize> Network<W> {
     /// Nodes inject, a flit each.
     pub(super) fn inject<S: Source>(&mut self, source: &mut S) {
-        self.begin(source);
-        let due = self.nodes.due.take(self.now);
+        let mut due = self.nodes.due.take(self.now);
+        self.begin(source, &mut due);
+        // Packets are numbered in the order of nodes and classes.
+        due.sort_unstable();
         for &queue in &due {
             self.load(queue, source);
         }
@@ -90,12 +99,12 @@ impl<const W: usize> Network<W> {
     }
 
     /// Asks the source for what is new: of all queues in the first cycle, then of those it names.
-    fn begin<S: Source>(&mut self, source: &mut S) {
+    fn begin<S: Source>(&mut self, source: &mut S, due: &mut Vec<u32>) {
         if self.nodes.begun {
             let mut stirred = std::mem::take(&mut self.scratch.stirred);
             source.stirred(&mut stirred);
             for (node, class) in stirred.drain(..) {
-                self.expect(node as usize, usize::from(class), self.now, source);
+                due.extend(self.expect(node as usize, usize::from(class), self.now, source));
             }
             self.scratch.stirred = stirred;
             return;
@@ -103,21 +112,26 @@ impl<const W: usize> Network<W> {
         self.nodes.begun = true;
         for node in 0..self.nodes.open.len() {
             for class in 0..self.nodes.classes {
-                self.expect(node, class, self.now, source);
+                due.extend(self.expect(node, class, self.now, source));
             }
         }
     }
 
-    /// Notes when the next packet of a queue is there: no sooner than `from`.
-    fn expect<S: Source>(&mut self, node: usize, class: usize, from: u64, source: &mut S) {
-        let (node_id, class_id) = (super::count(node), class_of(class));
-        let Some(created) = source.next_at(node_id, class_id) else { return };
+    /// Notes when the next packet of a queue is there: no sooner than `from`. The queue, if that is now.
+    fn expect<S: Source>(
+        &mut self,
+        node: usize,
+        class: usize,
+        from: u64,
+        source: &mut S,
+    ) -> Option<u32> {
+        let created = source.next_at(super::count(node), class_of(class))?;
         let queue = super::count(node * self.nodes.classes + class);
         if created.max(from) <= self.now {
-            self.load(queue, source);
-        } else {
-            self.nodes.due.push(self.now, created.max(from), queue);
+            return Some(queue);
         }
+        self.nodes.due.push(self.now, created.max(from), queue);
+        None
     }
 
     /// The next packet of a queue is taken.
@@ -172,8 +186,7 @@ impl<const W: usize> Network<W> {
         }
         self.nodes.last_class[node] = class;
         if self.slow {
-            let serial = &mut self.serial[port];
-            serial.free_at = serial.free_at.max(self.now * self.cycle) + serial.flit_time;
+            self.serial[port].occupy(self.now * self.cycle, self.cycle);
         }
         if tail {
             self.finish(node, class, index, source);
@@ -196,6 +209,10 @@ impl<const W: usize> Network<W> {
         let classes = self.nodes.classes;
         let mut best: Option<(usize, u32, i64)> = None;
         let mut class = self.nodes.last_class[node];
+        if self.settings.hold_switch && self.nodes.queues[node * classes + class].is_open() {
+            // A packet that has begun goes on before others of its priority.
+            class = (class + classes - 1) % classes;
+        }
         for _ in 0..classes {
             class = if class + 1 == classes { 0 } else { class + 1 };
             let queue = &self.nodes.queues[node * classes + class];

@@ -129,6 +129,16 @@ pub(super) struct Serial {
     pub(super) next: u64,
 }
 
+impl Serial {
+    /// A flit is sent; that is felt only by what takes longer than a cycle.
+    #[inline]
+    pub(super) fn occupy(&mut self, now: u64, cycle: u64) {
+        if self.flit_time > cycle {
+            self.free_at = self.free_at.max(now) + self.flit_time;
+        }
+    }
+}
+
 /// A router.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Router<const W: usize> {

@@ -53,7 +53,7 @@ impl fmt::Debug for Fixed {
 
 impl Routing for Fixed {
     fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
-        let hops = u32::from(head.hops) - 1;
+        let hops = u32::from(head.hops);
         let port = self.port(place.router, head.source, head.destination, hops);
         ways.push(Way { port, vcs: place.vcs, priority: 0 });
     }

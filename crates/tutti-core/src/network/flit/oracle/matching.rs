@@ -1,0 +1,62 @@
+//! Who of those that ask gets what, from a request matrix that is written out in full.
+
+/// What somebody asks for, and how much it is preferred.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ask {
+    /// Who of the input it is.
+    pub(super) label: u32,
+    /// Compared with other asks of the same input.
+    pub(super) input_priority: i64,
+    /// Compared with other asks for the same output.
+    pub(super) output_priority: i64,
+}
+
+/// An ask, or none, for each input and output.
+pub(super) type Matrix = Vec<Vec<Option<Ask>>>;
+
+/// A matrix in which nobody asks.
+pub(super) fn nobody(inputs: usize, outputs: usize) -> Matrix {
+    vec![vec![None; outputs]; inputs]
+}
+
+/// Each input chooses an output, then each output one of the inputs that chose it; both in turn.
+#[derive(Clone, Debug)]
+pub(super) struct InputFirst {
+    input_turns: Vec<usize>,
+    output_turns: Vec<usize>,
+}
+
+impl InputFirst {
+    pub(super) fn new(inputs: usize, outputs: usize) -> InputFirst {
+        InputFirst { input_turns: vec![0; inputs], output_turns: vec![0; outputs] }
+    }
+
+    /// What each input is granted. A turn moves on, to the one after, only with a grant.
+    #[expect(clippy::needless_range_loop, reason = "a column of a matrix that is stored in rows")]
+    pub(super) fn allocate(&mut self, asks: &Matrix) -> Vec<Option<usize>> {
+        let (inputs, outputs) = (self.input_turns.len(), self.output_turns.len());
+        let choose = |(asks, &turn): (&Vec<Option<Ask>>, &usize)| {
+            first(asks.iter().map(|ask| ask.map(|ask| ask.input_priority)), turn)
+        };
+        let chosen: Vec<Option<usize>> = asks.iter().zip(&self.input_turns).map(choose).collect();
+        let mut granted = vec![None; inputs];
+        for output in 0..outputs {
+            let wishes = asks.iter().zip(&chosen).map(|(asks, &chosen)| {
+                asks[output].filter(|_| chosen == Some(output)).map(|ask| ask.output_priority)
+            });
+            let Some(input) = first(wishes, self.output_turns[output]) else { continue };
+            granted[input] = Some(output);
+            self.input_turns[input] = (output + 1) % outputs;
+            self.output_turns[output] = (input + 1) % inputs;
+        }
+        granted
+    }
+}
+
+/// Of those with the highest priority the first in a turn that begins at `turn`.
+pub(super) fn first(wishes: impl Iterator<Item = Option<i64>>, turn: usize) -> Option<usize> {
+    let wishes: Vec<Option<i64>> = wishes.collect();
+    let highest = wishes.iter().flatten().max()?;
+    let size = wishes.len();
+    (0..size).map(|step| (turn + step) % size).find(|&at| wishes[at].as_ref() == Some(highest))
+}

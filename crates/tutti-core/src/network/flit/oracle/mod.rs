@@ -1,0 +1,268 @@
+//! The flit network the obvious way: in each cycle every channel, every node, every router, every port
+//! and every VC is looked at.
+//!
+//! Slow, and shares nothing with the fast network but its parameters, so that the two can be held against
+//! each other: they deliver the same packets in the same cycles. The routers are the input-queued routers
+//! of BookSim 2 (N. Jiang et al., "A detailed and flexible cycle-accurate network-on-chip simulator",
+//! ISPASS 2013), and recorded runs of that are reproduced to the cycle.
+//!
+//! A cycle has rounds, as many as [`Settings::internal_speedup`]; rounds are counted through all cycles.
+//! A stage of one cycle that begins in a round is over in that round, and the next stage begins in the
+//! round after. A stage of more cycles is over in the first round of its last cycle.
+
+mod audit;
+mod matching;
+mod node;
+mod parts;
+mod router;
+mod switch;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use self::node::Node;
+use self::parts::{Flit, Output, Packet, Wire};
+use self::router::Router;
+use super::packet::{Delivery, Source};
+use super::routing::Routing;
+use super::{Channel, End, FlitError, Settings, Wiring};
+
+/// A flit network.
+#[derive(Debug)]
+pub struct Obvious {
+    settings: Settings,
+    routing: Arc<dyn Routing>,
+    cycle: u64,
+    wires: Vec<Wire>,
+    routers: Vec<Router>,
+    nodes: Vec<Node>,
+    packets: BTreeMap<u64, Packet>,
+    serial: u64,
+    now: u64,
+}
+
+/// What holds for everybody, and when.
+struct Rules<'a> {
+    settings: &'a Settings,
+    routing: &'a dyn Routing,
+    now: u64,
+    /// When this cycle begins.
+    picoseconds: u64,
+    /// Rounds there were before this one.
+    round: u64,
+}
+
+impl Rules<'_> {
+    /// The last round of a stage of so many cycles that begins in `round`.
+    fn end_of(&self, round: u64, cycles: u32) -> u64 {
+        let rounds = u64::from(self.settings.internal_speedup);
+        if cycles <= 1 { round } else { (round / rounds + u64::from(cycles) - 1) * rounds }
+    }
+}
+
+impl Obvious {
+    /// An empty network.
+    ///
+    /// # Errors
+    /// When a setting is out of its range, or clashes with another.
+    pub fn new(
+        wiring: &Wiring,
+        settings: &Settings,
+        routing: Arc<dyn Routing>,
+    ) -> Result<Obvious, FlitError> {
+        settings.check()?;
+        let wires = wiring.channels().iter().map(|channel| wire(channel, settings)).collect();
+        let routers = (0..wiring.routers()).map(|id| Router::new(id, wiring, settings)).collect();
+        let classes = settings.classes.len();
+        let node = |id| Node::new(id, Output::new(wiring, wiring.injects(id), settings), classes);
+        Ok(Obvious {
+            settings: settings.clone(),
+            routing,
+            cycle: wiring.cycle().ps(),
+            wires,
+            routers,
+            nodes: (0..wiring.nodes()).map(node).collect(),
+            packets: BTreeMap::new(),
+            serial: 0,
+            now: 0,
+        })
+    }
+
+    /// The cycle that comes next.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Whether no packet is in the network or being injected.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Flits sent on each channel of the wiring.
+    #[must_use]
+    pub fn sent(&self) -> Vec<u64> {
+        self.wires.iter().map(|wire| wire.sent).collect()
+    }
+
+    /// One cycle.
+    pub fn step(&mut self, source: &mut impl Source) {
+        self.receive_credits();
+        self.receive_flits(source);
+        self.inject(source);
+        for round in 0..u64::from(self.settings.internal_speedup) {
+            let round = self.now * u64::from(self.settings.internal_speedup) + round;
+            let (rules, routers, packets) = self.rules(round);
+            for router in routers {
+                router.round(&rules, packets);
+            }
+        }
+        self.send();
+        self.now += 1;
+    }
+
+    fn rules(&mut self, round: u64) -> (Rules<'_>, &mut Vec<Router>, &mut BTreeMap<u64, Packet>) {
+        let rules = Rules {
+            settings: &self.settings,
+            routing: &*self.routing,
+            now: self.now,
+            picoseconds: self.now * self.cycle,
+            round,
+        };
+        (rules, &mut self.routers, &mut self.packets)
+    }
+
+    fn receive_credits(&mut self) {
+        for wire in &mut self.wires {
+            for vc in wire.take_credits(self.now) {
+                let output = match wire.channel.from {
+                    End::Router { router, port } => {
+                        &mut self.routers[router as usize].outputs[port as usize]
+                    }
+                    End::Node(node) => &mut self.nodes[node as usize].output,
+                };
+                output.credit(vc, &self.settings);
+            }
+        }
+    }
+
+    /// Flits that are due enter buffers, or are taken by nodes, in order of the nodes.
+    fn receive_flits(&mut self, source: &mut impl Source) {
+        let mut ejected = BTreeMap::new();
+        for wire in &mut self.wires {
+            let Some(flit) = wire.take_flit(self.now) else { continue };
+            match wire.channel.to {
+                End::Router { router, port } => {
+                    self.routers[router as usize].receive(port as usize, flit);
+                }
+                End::Node(node) => {
+                    wire.send_credits(self.now, vec![flit.vc]);
+                    ejected.insert(node, flit);
+                }
+            }
+        }
+        for (node, flit) in ejected {
+            self.eject(node, flit, source);
+        }
+    }
+
+    fn eject(&mut self, node: u32, flit: Flit, source: &mut impl Source) {
+        let Some(packet) = self.packets.get_mut(&flit.packet) else { return };
+        assert_eq!(packet.order.destination, node, "a flit leaves the network where it is bound");
+        if flit.head {
+            packet.head_arrived = self.now;
+        }
+        if flit.tail {
+            source.delivered(&delivery(packet, self.now));
+            self.packets.remove(&flit.packet);
+        }
+    }
+
+    fn inject(&mut self, source: &mut impl Source) {
+        self.ask(source);
+        for node in &mut self.nodes {
+            node.load(self.now, &mut self.serial, &mut self.packets, source);
+        }
+        for node in 0..self.nodes.len() {
+            let rules = Rules {
+                settings: &self.settings,
+                routing: &*self.routing,
+                now: self.now,
+                picoseconds: self.now * self.cycle,
+                round: 0,
+            };
+            let node = &mut self.nodes[node];
+            let Some((flit, class)) = node.inject(&rules, &mut self.packets) else { continue };
+            let wire = &mut self.wires[node.output.channel];
+            node.output.occupy(rules.picoseconds);
+            wire.send(self.now, flit);
+            if flit.tail {
+                node.expect(class, source);
+            }
+        }
+    }
+
+    /// Asks for packets: of every queue at first, then of those in which something is new.
+    fn ask(&mut self, source: &mut impl Source) {
+        let mut queues = Vec::new();
+        if self.now == 0 {
+            for node in 0..count(self.nodes.len()) {
+                queues.extend(
+                    (0..=u8::MAX).take(self.settings.classes.len()).map(|class| (node, class)),
+                );
+            }
+        } else {
+            source.stirred(&mut queues);
+        }
+        for (node, class) in queues {
+            self.nodes[node as usize].expect(usize::from(class), source);
+        }
+    }
+
+    /// What has crossed the switches goes out, a flit for each output and a credit message for each input.
+    fn send(&mut self) {
+        for router in &mut self.routers {
+            for output in &mut router.outputs {
+                if let Some(flit) = output.queue.pop_front() {
+                    self.wires[output.channel].send(self.now, flit);
+                }
+            }
+            for input in &mut router.inputs {
+                if let Some(credits) = input.credits.pop_front() {
+                    self.wires[input.channel].send_credits(self.now, credits);
+                }
+            }
+        }
+    }
+}
+
+fn wire(channel: &Channel, settings: &Settings) -> Wire {
+    let credit_delay = match channel.from {
+        End::Router { .. } => settings.credit_delay,
+        End::Node(_) => 0,
+    };
+    let (flits, credits) = Default::default();
+    Wire { channel: *channel, flits, credits, credit_delay, sent: 0 }
+}
+
+fn delivery(packet: &Packet, now: u64) -> Delivery {
+    Delivery {
+        arrived: now,
+        destination: packet.order.destination,
+        source: packet.head.source,
+        created: packet.order.created,
+        injected: packet.injected,
+        head_arrived: packet.head_arrived,
+        hops: packet.head.hops,
+        class: packet.order.class,
+        flits: packet.order.flits,
+        tag: packet.order.tag,
+        serial: packet.head.serial,
+    }
+}
+
+/// Counts are bounded by what a graph may hold.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).expect("fewer than 2^32 of anything")
+}

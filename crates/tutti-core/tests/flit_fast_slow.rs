@@ -1,0 +1,209 @@
+//! The fast flit network against the obvious one, flit by flit: the same packets arrive in the same cycles,
+//! and the same flits cross the same channels, over random networks, settings and traffic.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tutti_core::network::flit::allocator::AllocatorKind;
+use tutti_core::network::flit::oracle::Obvious;
+use tutti_core::network::flit::routing::{
+    Compass, DimensionOrder, Fixed, MinimalAdaptive, O1Turn, Routing, Through, TorusOrder, TwoPhases,
+};
+use tutti_core::network::flit::{
+    ChannelParameters, Delivery, Network, Order, Priority, Settings, Source, Speculation, VcRange,
+    Wiring,
+};
+use tutti_core::topology::{self, LinkParameters, Routes};
+use tutti_core::units::{Bytes, Time, TimePerByte};
+
+/// Packets that were there from the beginning, in order of time, by (node, class).
+#[derive(Clone)]
+struct Listed {
+    classes: usize,
+    queues: Vec<VecDeque<Order>>,
+    arrived: Vec<Delivery>,
+}
+
+impl Source for Listed {
+    fn next_at(&mut self, node: u32, class: u8) -> Option<u64> {
+        let queue = &self.queues[node as usize * self.classes + usize::from(class)];
+        queue.front().map(|order| order.created)
+    }
+
+    fn take(&mut self, node: u32, class: u8) -> Order {
+        self.queues[node as usize * self.classes + usize::from(class)].pop_front().unwrap()
+    }
+
+    fn delivered(&mut self, delivery: &Delivery) {
+        self.arrived.push(*delivery);
+    }
+
+    fn stirred(&mut self, _: &mut Vec<(u32, u8)>) {}
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    network: (&'static str, &'static [u32], bool),
+    routing: usize,
+    settings: Settings,
+    latency: u64,
+    /// Of a flit on a link, in picoseconds; a cycle is 1000.
+    flit_time: u64,
+    /// Node, class, created, destination, flits, priority.
+    packets: Vec<(u32, usize, u64, u32, u32, i64)>,
+}
+
+const NETWORKS: &[(&str, &[u32], bool)] = &[
+    ("mesh:3x3", &[3, 3], false),
+    ("mesh:4x2", &[4, 2], false),
+    ("torus:4x3", &[4, 3], true),
+    ("torus:5", &[5], true),
+    ("torus:2x2x2", &[2, 2, 2], true),
+    ("fully_connected:5", &[], false),
+    ("fat_tree:k=4", &[], false),
+];
+
+fn routing(case: &Case, wiring: &Arc<Wiring>) -> Arc<dyn Routing> {
+    let (_, sizes, wraps) = case.network;
+    if sizes.is_empty() {
+        let topology = Arc::clone(wiring.topology().unwrap());
+        let routes = match case.routing % 2 {
+            0 => Routes::shortest_path(topology),
+            _ => Routes::ecmp(topology, 5),
+        };
+        return Arc::new(Fixed::new(Arc::new(routes), Arc::clone(wiring)).unwrap());
+    }
+    let compass = Compass::of(wiring, sizes, wraps).unwrap();
+    let nodes = wiring.nodes();
+    match (case.routing % 5, wraps) {
+        (0, false) => Arc::new(DimensionOrder::new(compass, case.routing % 2 == 1)),
+        (0, true) => Arc::new(TorusOrder::new(compass, case.routing % 2 == 1)),
+        (1, false) => Arc::new(O1Turn::new(compass, case.routing % 2 == 1)),
+        (2, false) => Arc::new(TwoPhases::new(compass, nodes, Through::Quadrant)),
+        (1 | 2, true) | (3, _) => Arc::new(TwoPhases::new(compass, nodes, Through::Any)),
+        _ => Arc::new(MinimalAdaptive::new(compass)),
+    }
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let speculation = prop_oneof![
+        3 => Just(None),
+        2 => (any::<[bool; 4]>()).prop_map(|[vc, credit, separate, yields]| Some(Speculation {
+            check_vc: vc,
+            check_credit: credit,
+            allocator: separate.then_some(AllocatorKind::SeparableInputFirst),
+            yield_to_requests: yields,
+        })),
+    ];
+    let delays = (0..3_u32, 1..4_u32, 1..4_u32, 0..3_u32, 0..3_u32);
+    let speedups = (1..3_u32, 1..3_u32, 1..3_u32, prop_oneof![Just(None), (1..3_u32).prop_map(Some)]);
+    let flags = any::<[bool; 5]>();
+    let plain = any::<[bool; 2]>();
+    (4..6_u32, 1..6_u32, 1..3_usize, delays, speculation, speedups, flags, plain, 0..3_u8, any::<u64>())
+        .prop_map(|(vcs, buffer, classes, delays, speculation, speedups, flags, plain, priority, seed)| {
+            let mut settings = Settings { seed, ..Settings::new(vcs, buffer) };
+            let all = VcRange { first: 0, last: vcs - 1 };
+            settings.classes = vec![all; classes];
+            if !plain[0] {
+                (settings.routing_delay, settings.vc_delay, settings.switch_delay) = (delays.0, delays.1, delays.2);
+                (settings.traversal_delay, settings.credit_delay) = (delays.3, delays.4);
+                settings.speculation = speculation;
+                if speculation.is_some() {
+                    (settings.vc_delay, settings.switch_delay) = (1, 1);
+                }
+                settings.priority = [Priority::None, Priority::Ordered, Priority::Age][usize::from(priority)];
+                if !plain[1] {
+                    (settings.input_speedup, settings.output_speedup) = (speedups.0, speedups.1);
+                    (settings.internal_speedup, settings.output_buffer) = (speedups.2, speedups.3);
+                    settings.hold_switch = flags[4];
+                    settings.prioritize_empty = flags[2];
+                }
+            }
+            settings.wait_for_tail_credit = flags[0];
+            settings.busy_when_full = flags[1];
+            settings.cut_through = flags[3];
+            settings
+        })
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let packet = (any::<u32>(), any::<usize>(), 0..200_u64, any::<u32>(), 1..6_u32, 0..3_i64);
+    let packets = prop::collection::vec(packet, 1..250);
+    let flit_time = prop_oneof![2 => Just(1000_u64), 1 => 500..2600_u64];
+    (0..NETWORKS.len(), 0..10_usize, settings(), 1..4_u64, flit_time, packets).prop_map(
+        |(network, routing, settings, latency, flit_time, packets)| Case {
+            network: NETWORKS[network],
+            routing,
+            settings,
+            latency: latency * 1000,
+            flit_time,
+            packets,
+        },
+    )
+}
+
+fn listed(case: &Case, nodes: u32) -> Listed {
+    let classes = case.settings.classes.len();
+    let mut queues = vec![VecDeque::new(); nodes as usize * classes];
+    let mut packets = case.packets.clone();
+    packets.sort_by_key(|packet| packet.2);
+    for (node, class, created, destination, flits, priority) in packets {
+        let (node, class) = (node % nodes, class % classes);
+        let flits = if case.settings.cut_through { flits.min(case.settings.buffer) } else { flits };
+        queues[node as usize * classes + class].push_back(Order {
+            created,
+            destination: destination % nodes,
+            flits,
+            class: class as u8,
+            priority,
+            tag: created,
+        });
+    }
+    Listed { classes, queues, arrived: Vec::new() }
+}
+
+/// Both networks, for so many cycles; what arrived in each, sorted.
+fn both(case: &Case) -> (Vec<Delivery>, Vec<Delivery>) {
+    let link = LinkParameters::new(
+        TimePerByte::new(case.flit_time, 16).unwrap(),
+        Time::from_ps(case.latency),
+    );
+    let classes = topology::parse(case.network.0).unwrap().link_classes().len();
+    let topology = topology::build(case.network.0, &vec![link; classes]).unwrap();
+    let port = ChannelParameters {
+        latency: 1,
+        credit_latency: 1,
+        flit_time: Time::from_ps(1000),
+        length: None,
+    };
+    let cycle = Time::from_ps(1000);
+    let wiring = Arc::new(Wiring::of(Arc::new(topology), cycle, Bytes(16), port).unwrap());
+    let routing = routing(case, &wiring);
+    let (mut one, mut other) = (listed(case, wiring.nodes()), listed(case, wiring.nodes()));
+    let mut fast = Network::new(&wiring, &case.settings, Arc::clone(&routing)).unwrap();
+    let mut slow = Obvious::new(&wiring, &case.settings, routing).unwrap();
+    for cycle in 0..3000 {
+        fast.step(&mut one);
+        slow.step(&mut other);
+        if cycle % 16 == 0 {
+            assert_eq!(fast.sent(), slow.sent(), "flits on channels after cycle {cycle}");
+            if slow.is_empty() && cycle > 300 {
+                break;
+            }
+        }
+    }
+    one.arrived.sort();
+    other.arrived.sort();
+    (one.arrived, other.arrived)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_do_the_same(case in cases()) {
+        let (fast, slow) = both(&case);
+        prop_assert_eq!(fast, slow);
+    }
+}
