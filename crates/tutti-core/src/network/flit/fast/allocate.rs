@@ -282,8 +282,10 @@ impl<const W: usize> Network<W> {
         }
         let credit = self.in_ports[in_port];
         let vc_of_port = count(in_vc - in_port * self.vcs);
-        self.credits
-            .push(self.now + u64::from(credit.credit_after), credit.credits_to + vc_of_port);
+        let wait =
+            self.general.as_mut().map_or(0, |general| general.credit_waits(in_port, self.now));
+        let counts = self.now + wait + u64::from(credit.credit_after);
+        self.credits.push(counts, credit.credits_to + vc_of_port);
         self.send(flit, out, port, sooner);
         !flit.is_tail()
     }

@@ -339,7 +339,8 @@ impl<const W: usize> Network<W> {
         let vc = &self.in_vcs[in_vc];
         let out = &self.out_vcs[vc.out as usize];
         let port = out.port as usize;
-        let (input, output) = (switch.input(local), switch.output(local, port - first_out as usize));
+        let (input, output) =
+            (switch.input(local), switch.output(local, port - first_out as usize));
         let holder = general.holders[first_in as usize * switch.ins + input];
         let can = out.credits > 0 && self.takes(general, port);
         if holder == Some(local) {
@@ -348,7 +349,11 @@ impl<const W: usize> Network<W> {
         let held = general.held[first_out as usize * switch.outs + output];
         if can && holder.is_none() && !held {
             let priority = self.first_priority(in_vc, vc);
-            self.add_bid(general, router, Bid { input, output, local, priority, speculative: false });
+            self.add_bid(
+                general,
+                router,
+                Bid { input, output, local, priority, speculative: false },
+            );
         }
         None
     }
