@@ -16,6 +16,8 @@ mod node;
 mod parts;
 mod router;
 mod switch;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,10 +102,18 @@ impl Obvious {
         self.packets.is_empty()
     }
 
-    /// Flits sent on each channel of the wiring.
+    /// Flits sent on each channel of the wiring, with those that have left their buffers for it.
     #[must_use]
     pub fn sent(&self) -> Vec<u64> {
-        self.wires.iter().map(|wire| wire.sent).collect()
+        self.wires.iter().map(|wire| wire.sent + self.bound_for(wire)).collect()
+    }
+
+    fn bound_for(&self, wire: &Wire) -> u64 {
+        let End::Router { router, port } = wire.channel.from else { return 0 };
+        let router = &self.routers[router as usize];
+        let crossing =
+            router.switch.crossing.iter().filter(|crossing| crossing.port == port).count();
+        (crossing + router.outputs[port as usize].queue.len()) as u64
     }
 
     /// One cycle.
