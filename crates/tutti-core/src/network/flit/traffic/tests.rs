@@ -57,7 +57,7 @@ fn cycle_by_cycle(process: Process, nodes: u32, cycles: u64, seed: u64) -> Vec<V
 
 fn at_once(process: Process, nodes: u32, cycles: u64, seed: u64) -> Vec<Vec<u64>> {
     let mut arrivals = Arrivals::new(process, nodes, seed);
-    let mut node = |node| {
+    let node = |node| {
         let mut packets = Vec::new();
         let mut from = 0;
         while let Some(cycle) = arrivals.next(node, from).filter(|cycle| *cycle < cycles) {
