@@ -1,6 +1,7 @@
 //! Flits: cycle-accurate routers with virtual channels, credits and allocators.
 
 pub mod allocator;
+mod carrier;
 mod error;
 mod fast;
 pub mod measure;
@@ -12,6 +13,7 @@ mod settings;
 pub mod traffic;
 mod wiring;
 
+pub use carrier::{FlitCarrier, Packing};
 pub use error::FlitError;
 pub use network::Network;
 pub use packet::{Delivery, Head, Order, Source};

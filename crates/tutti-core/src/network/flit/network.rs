@@ -76,13 +76,20 @@ impl Network {
         each!(&mut self.0, network => network.step(source));
     }
 
-    /// Cycles up to, but not, `end`.
+    /// Cycles up to, but not, `end`, for a source that gets no packets in between.
     pub fn run_until<S: Source>(&mut self, end: u64, source: &mut S) {
         each!(&mut self.0, network => {
             while network.now() < end {
                 network.step(source);
+                network.rest(Some(end));
             }
         });
+    }
+
+    /// Passes over cycles in which nothing would happen: what the source has got since it was asked last
+    /// is not seen.
+    pub fn rest(&mut self) {
+        each!(&mut self.0, network => network.rest(None));
     }
 
     /// The cycle that comes next.

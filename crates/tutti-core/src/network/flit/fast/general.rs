@@ -133,6 +133,11 @@ impl General {
         if cycles <= 1 { round } else { (round / self.rounds + cycles - 1) * self.rounds }
     }
 
+    /// Whether nobody waits for an answer.
+    pub(super) fn is_idle(&self) -> bool {
+        self.routing.is_empty() && self.vc_answers.is_empty() && self.switch_answers.is_empty()
+    }
+
     /// A head is routed from this round on, or from the first of a cycle that has just begun.
     pub(super) fn route_until(&mut self, now: u64, delay: u64, in_vc: u32) {
         let round = self.round.max(now * self.rounds);

@@ -216,6 +216,24 @@ impl<const W: usize> Network<W> {
         }
     }
 
+    /// Cycles in which nothing would happen are passed over, up to `end`; packets that a source has got
+    /// since it was asked last are not seen.
+    #[inline]
+    pub(super) fn rest(&mut self, end: Option<u64>) {
+        if self.arrivals.is_empty()
+            && self.credits.is_empty()
+            && self.ejections.is_empty()
+            && self.routed.is_empty()
+            && self.fresh.is_empty()
+            && self.nodes.are_idle()
+            && !self.active.any()
+            && self.general.as_ref().is_none_or(|general| general.is_idle())
+        {
+            let due = self.nodes.next_due(self.now).into_iter().chain(end).min();
+            self.now = due.unwrap_or(self.now).max(self.now);
+        }
+    }
+
     /// One cycle.
     pub(super) fn step<S: Source>(&mut self, source: &mut S) {
         self.take_credits();

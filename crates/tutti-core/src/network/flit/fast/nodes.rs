@@ -71,9 +71,14 @@ impl Nodes {
         self.open.len()
     }
 
-    /// Whether no packet is being injected or known to come.
-    pub(super) fn is_idle(&self) -> bool {
-        self.due.is_empty() && !self.active.any()
+    /// Whether no packet is being injected.
+    pub(super) fn are_idle(&self) -> bool {
+        self.begun && !self.active.any()
+    }
+
+    /// The next cycle in which a packet is known to come.
+    pub(super) fn next_due(&self, now: u64) -> Option<u64> {
+        self.due.next(now)
     }
 }
 
@@ -110,6 +115,9 @@ impl<const W: usize> Network<W> {
             return;
         }
         self.nodes.begun = true;
+        // All queues are asked now.
+        source.stirred(&mut self.scratch.stirred);
+        self.scratch.stirred.clear();
         for node in 0..self.nodes.open.len() {
             for class in 0..self.nodes.classes {
                 due.extend(self.expect(node, class, self.now, source));

@@ -41,13 +41,12 @@ impl<T> Wheel<T> {
         self.slots[slot(cycle) & self.mask] = items;
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
+    fn has(&self, cycle: u64) -> bool {
+        !self.slots[slot(cycle) & self.mask].is_empty()
     }
 
-    /// Every item, in no order.
-    pub(super) fn items(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter().flatten()
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
     }
 }
 
@@ -94,8 +93,14 @@ impl Calendar {
         self.near.restore(cycle, items);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.near.is_empty() && self.far.is_empty()
+    /// The first cycle, from `now` on, in which anything is due.
+    pub(super) fn next(&self, now: u64) -> Option<u64> {
+        let far = self.far.peek().map(|first| first.0.0);
+        if self.near.is_empty() {
+            return far;
+        }
+        let near = (now..=now + Calendar::NEAR).find(|&cycle| self.near.has(cycle));
+        near.into_iter().chain(far).min()
     }
 }
 
