@@ -1,126 +1,107 @@
-//! Speed of the flit network: flit-hops per second under synthetic load.
+//! How fast the flit network is: `cargo bench -p tutti-core --bench flit [-- PART OF A NAME ...]`.
+//!
+//! A line per run: case, run, cycles per second, million flit-hops per second, with tabs between. A
+//! flit-hop is a flit that leaves a router. The network is warm when the clock starts. Nothing here passes
+//! or fails.
+#![expect(clippy::print_stdout, reason = "its output is data")]
+#![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
+#![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+
 use std::sync::Arc;
 use std::time::Instant;
 
 use tutti_core::network::flit::routing::{Compass, DimensionOrder};
+use tutti_core::network::flit::traffic::{Arrivals, PacketSize, Pattern, Process};
 use tutti_core::network::flit::{
     ChannelParameters, Delivery, Network, Order, Settings, Source, Wiring,
 };
 use tutti_core::topology::{self, LinkParameters};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
-struct Uniform {
-    nodes: u32,
-    rate: f64,
-    flits: u32,
-    next: Vec<u64>,
-    state: u64,
-    hops: u64,
-    latency: u64,
-    count: u64,
-    from: u64,
+/// Routers along a side, load in flits per node and cycle in percent, flits of a packet, cycles.
+const CASES: &[(u32, u32, u32, u64)] = &[
+    (8, 2, 1, 400_000),
+    (8, 20, 1, 100_000),
+    (8, 40, 1, 60_000),
+    (8, 60, 1, 60_000),
+    (8, 20, 4, 100_000),
+    (16, 10, 1, 40_000),
+    (64, 2, 1, 4_000),
+];
+
+const WARMUP: u64 = 2_000;
+const RUNS: u32 = 3;
+
+struct Load {
+    pattern: Pattern,
+    arrivals: Arrivals,
+    size: PacketSize,
+    /// Per node, packets sent, and the cycle from which the next is looked for.
+    nodes: Vec<(u64, u64)>,
 }
 
-impl Uniform {
-    fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-    fn gap(&mut self) -> u64 {
-        let u = ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        let p = self.rate / f64::from(self.flits);
-        (u.ln() / (1.0 - p).ln()) as u64
-    }
-}
-
-impl Source for Uniform {
+impl Source for Load {
     fn next_at(&mut self, node: u32, _: u8) -> Option<u64> {
-        if self.next[node as usize] == u64::MAX {
-            self.next[node as usize] = self.gap();
-        }
-        Some(self.next[node as usize])
+        self.arrivals.next(node, self.nodes[node as usize].1)
     }
+
     fn take(&mut self, node: u32, class: u8) -> Order {
-        let created = self.next[node as usize];
-        self.next[node as usize] = created + 1 + self.gap();
-        let destination = (self.bits() % u64::from(self.nodes)) as u32;
-        Order { created, destination, flits: self.flits, class, priority: 0, tag: 0 }
+        let (serial, from) = self.nodes[node as usize];
+        let created = self.arrivals.next(node, from).unwrap_or(from);
+        self.nodes[node as usize] = (serial + 1, created + 1);
+        let destination = self.pattern.destination(1, node, serial).unwrap_or(node);
+        let flits = self.size.draw(1, node, serial);
+        Order { created, destination, flits, class, priority: 0, tag: 0 }
     }
-    fn delivered(&mut self, delivery: &Delivery) {
-        if delivery.created >= self.from {
-            self.hops += u64::from(delivery.hops) * u64::from(delivery.flits);
-            self.latency += delivery.arrived - delivery.created;
-            self.count += 1;
-        }
-    }
+
+    fn delivered(&mut self, _: &Delivery) {}
+
     fn stirred(&mut self, _: &mut Vec<(u32, u8)>) {}
 }
 
 fn main() {
-    let only = std::env::args().nth(1);
-    for (k, rate, flits, cycles) in [
-        (8, 0.02, 1, 300_000),
-        (8, 0.05, 1, 200_000),
-        (8, 0.20, 1, 100_000),
-        (8, 0.40, 1, 60_000),
-        (8, 0.60, 1, 60_000),
-        (8, 0.20, 4, 100_000),
-        (16, 0.10, 1, 30_000),
-        (64, 0.03, 1, 4_000),
-    ] {
-        if only
-            .as_ref()
-            .is_some_and(|only| !only.starts_with("--") && *only != format!("{k}:{rate}:{flits}"))
-        {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    for &(side, percent, flits, cycles) in CASES {
+        let name = format!("mesh {side}x{side}, {flits}-flit packets, load 0.{percent:02}");
+        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part)) {
             continue;
         }
-        let link = LinkParameters::new(TimePerByte::new(1000, 16).unwrap(), Time::from_ps(1000));
-        let topology = topology::build(&format!("mesh:{k}x{k}"), &[link]).unwrap();
-        let port = ChannelParameters {
-            latency: 1,
-            credit_latency: 1,
-            flit_time: Time::from_ps(1000),
-            length: None,
-        };
-        let wiring =
-            Wiring::of(std::sync::Arc::new(topology), Time::from_ps(1000), Bytes(16), port)
-                .unwrap();
-        let compass = Compass::of(&wiring, &[k, k], false).unwrap();
-        let routing = Arc::new(DimensionOrder::new(compass, false));
-        let mut network = Network::new(&wiring, &Settings::new(4, 8), routing).unwrap();
-        let nodes = wiring.nodes();
-        let mut source = Uniform {
-            nodes,
-            rate,
-            flits,
-            next: vec![u64::MAX; nodes as usize],
-            state: 1,
-            hops: 0,
-            latency: 0,
-            count: 0,
-            from: 2000,
-        };
-        network.run_until(2000, &mut source);
-        source.from = 2000;
-        let sent = |network: &Network| {
-            let sent = network.sent();
-            let from_routers = (0..wiring.routers()).flat_map(|r| wiring.outputs(r).iter());
-            from_routers.map(|&c| sent[c as usize]).sum::<u64>()
-        };
-        let before = sent(&network);
-        let start = Instant::now();
-        network.run_until(2000 + cycles, &mut source);
-        let took = start.elapsed().as_secs_f64();
-        let hops = sent(&network) - before;
-        println!(
-            "{k}x{k} {flits}f {rate:.2}: {:>8.0} cycles/s {:>6.2} M flit-hops/s  latency {:.3} accepted {:.4}",
-            cycles as f64 / took,
-            hops as f64 / took / 1e6,
-            source.latency as f64 / source.count as f64,
-            source.count as f64 * f64::from(flits) / cycles as f64 / f64::from(nodes),
-        );
+        for run in 1..=RUNS {
+            let (seconds, hops) = timed(side, f64::from(percent) / 100.0, flits, cycles);
+            let rate = cycles as f64 / seconds;
+            println!("{name}\t{run}\t{rate:.0}\t{:.2}", hops as f64 / seconds / 1e6);
+        }
     }
+}
+
+/// How long so many cycles of a warm network take, and the flit-hops in them.
+fn timed(side: u32, load: f64, flits: u32, cycles: u64) -> (f64, u64) {
+    let cycle = Time::from_ps(1000);
+    let link = LinkParameters::new(TimePerByte::new(1000, 16).unwrap(), cycle);
+    let topology = topology::build(&format!("mesh:{side}x{side}"), &[link, link]).unwrap();
+    let port = ChannelParameters { latency: 1, credit_latency: 1, flit_time: cycle, length: None };
+    let wiring = Wiring::of(Arc::new(topology), cycle, Bytes(16), port).unwrap();
+    let compass = Compass::of(&wiring, &[side, side], false).unwrap();
+    let routing = Arc::new(DimensionOrder::new(compass, false));
+    let mut network = Network::new(&wiring, &Settings::new(4, 8), routing).unwrap();
+    let nodes = wiring.nodes();
+    let mut source = Load {
+        pattern: Pattern::parse("uniform", nodes, None).unwrap(),
+        arrivals: Arrivals::new(Process::bernoulli(load / f64::from(flits)).unwrap(), nodes, 1),
+        size: PacketSize::fixed(flits).unwrap(),
+        nodes: vec![(0, 0); nodes as usize],
+    };
+    network.run_until(WARMUP, &mut source);
+    let before = hops(&network, &wiring);
+    let start = Instant::now();
+    network.run_until(WARMUP + cycles, &mut source);
+    (start.elapsed().as_secs_f64(), hops(&network, &wiring) - before)
+}
+
+/// Flits that have left routers.
+fn hops(network: &Network, wiring: &Wiring) -> u64 {
+    let sent = network.sent();
+    let outputs = (0..wiring.routers()).flat_map(|router| wiring.outputs(router));
+    outputs.map(|&channel| sent[channel as usize]).sum()
 }

@@ -87,75 +87,56 @@ fn routing(case: &Case, wiring: &Arc<Wiring>) -> Arc<dyn Routing> {
     }
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
-    let speculation = prop_oneof![
-        3 => Just(None),
-        2 => (any::<[bool; 4]>()).prop_map(|[vc, credit, separate, yields]| Some(Speculation {
-            check_vc: vc,
-            check_credit: credit,
-            allocator: separate.then_some(AllocatorKind::SeparableInputFirst),
-            yield_to_requests: yields,
-        })),
-    ];
-    let delays = (0..3_u32, 1..4_u32, 1..4_u32, 0..3_u32, 0..3_u32);
-    let speedups =
-        (1..3_u32, 1..3_u32, 1..3_u32, prop_oneof![Just(None), (1..3_u32).prop_map(Some)]);
-    let flags = any::<[bool; 5]>();
-    let plain = any::<[bool; 2]>();
-    (
-        4..6_u32,
-        1..6_u32,
-        1..3_usize,
-        delays,
-        speculation,
-        speedups,
-        flags,
-        plain,
-        0..3_u8,
-        any::<u64>(),
+/// Number of VCs, buffers, classes, and what is asked of VCs before they are given.
+fn basic() -> impl Strategy<Value = Settings> {
+    (4..6_u32, 1..6_u32, 1..3_usize, any::<[bool; 3]>(), any::<u64>()).prop_map(
+        |(vcs, buffer, classes, [tail, full, whole], seed)| {
+            let mut settings = Settings { seed, ..Settings::new(vcs, buffer) };
+            settings.classes = vec![VcRange { first: 0, last: vcs - 1 }; classes];
+            settings.wait_for_tail_credit = tail;
+            settings.busy_when_full = full;
+            settings.cut_through = whole;
+            settings
+        },
     )
-        .prop_map(
-            |(
-                vcs,
-                buffer,
-                classes,
-                delays,
-                speculation,
-                speedups,
-                flags,
-                plain,
-                priority,
-                seed,
-            )| {
-                let mut settings = Settings { seed, ..Settings::new(vcs, buffer) };
-                let all = VcRange { first: 0, last: vcs - 1 };
-                settings.classes = vec![all; classes];
-                if !plain[0] {
-                    (settings.routing_delay, settings.vc_delay, settings.switch_delay) =
-                        (delays.0, delays.1, delays.2);
-                    (settings.traversal_delay, settings.credit_delay) = (delays.3, delays.4);
-                    settings.speculation = speculation;
-                    if speculation.is_some() {
-                        (settings.vc_delay, settings.switch_delay) = (1, 1);
-                    }
-                    settings.priority =
-                        [Priority::None, Priority::Ordered, Priority::Age][usize::from(priority)];
-                    if !plain[1] {
-                        (settings.input_speedup, settings.output_speedup) =
-                            (speedups.0, speedups.1);
-                        (settings.internal_speedup, settings.output_buffer) =
-                            (speedups.2, speedups.3);
-                        settings.hold_switch = flags[4]
-                            && (settings.switch_delay, settings.internal_speedup) == (1, 1);
-                        settings.prioritize_empty = flags[2];
-                    }
-                }
-                settings.wait_for_tail_credit = flags[0];
-                settings.busy_when_full = flags[1];
-                settings.cut_through = flags[3];
-                settings
-            },
-        )
+}
+
+/// Delays, speculation and priorities.
+fn pipelined(basic: impl Strategy<Value = Settings>) -> impl Strategy<Value = Settings> {
+    let speculation = any::<[bool; 4]>().prop_map(|[vc, credit, separate, yields]| Speculation {
+        check_vc: vc,
+        check_credit: credit,
+        allocator: separate.then_some(AllocatorKind::SeparableInputFirst),
+        yield_to_requests: yields,
+    });
+    let delays = (0..3_u32, 1..4_u32, 1..4_u32, 0..3_u32, 0..3_u32);
+    let priority = prop_oneof![Just(Priority::None), Just(Priority::Ordered), Just(Priority::Age)];
+    (basic, delays, prop::option::weighted(0.4, speculation), priority).prop_map(
+        |(mut settings, delays, speculation, priority)| {
+            let stage = |delay| if speculation.is_some() { 1 } else { delay };
+            (settings.routing_delay, settings.traversal_delay) = (delays.0, delays.3);
+            (settings.vc_delay, settings.switch_delay) = (stage(delays.1), stage(delays.2));
+            (settings.credit_delay, settings.speculation) = (delays.4, speculation);
+            Settings { priority, ..settings }
+        },
+    )
+}
+
+/// Speedups, and switches that are held.
+fn sped_up(pipelined: impl Strategy<Value = Settings>) -> impl Strategy<Value = Settings> {
+    let speedups = (1..3_u32, 1..3_u32, 1..3_u32, prop::option::of(1..3_u32));
+    (pipelined, speedups, any::<[bool; 2]>()).prop_map(|(mut settings, speedups, [hold, empty])| {
+        (settings.input_speedup, settings.output_speedup) = (speedups.0, speedups.1);
+        (settings.internal_speedup, settings.output_buffer) = (speedups.2, speedups.3);
+        let simple = settings.switch_delay == 1 || settings.internal_speedup == 1;
+        settings.hold_switch = hold && simple;
+        settings.prioritize_empty = empty;
+        settings
+    })
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    prop_oneof![basic().boxed(), pipelined(basic()).boxed(), sped_up(pipelined(basic())).boxed()]
 }
 
 fn cases() -> impl Strategy<Value = Case> {
@@ -186,7 +167,7 @@ fn listed(case: &Case, nodes: u32) -> Listed {
             created,
             destination: destination % nodes,
             flits,
-            class: class as u8,
+            class: u8::try_from(class).unwrap(),
             priority,
             tag: created,
         });

@@ -82,15 +82,15 @@ fn times(algorithm: &str, family: &str, sizes: &[u32], wraps: bool, bytes: u64) 
 fn a_ring_of_neighbours_takes_as_long_as_over_packets() {
     // Neighbours of a ring on a torus of one dimension: nothing contends.
     let Times { flit, packet } = times("ring", "torus", &[8], true, 1 << 20);
-    let ratio = flit.ps() as f64 / packet.ps() as f64;
-    assert!((0.95..1.05).contains(&ratio), "flit {flit}, packet {packet}: {ratio}");
+    // Within 5 %, in whole numbers.
+    assert!(flit.ps().abs_diff(packet.ps()) * 20 <= packet.ps(), "flit {flit}, packet {packet}");
 }
 
 #[test]
 fn schedules_run_to_the_end_where_messages_meet() {
     for algorithm in ["recursive_doubling", "binomial", "double_binary_tree", "direct"] {
         let Times { flit, packet } = times(algorithm, "mesh", &[4, 4], false, 40_000);
-        let ratio = flit.ps() as f64 / packet.ps() as f64;
-        assert!((0.7..2.5).contains(&ratio), "{algorithm}: flit {flit}, packet {packet}");
+        let near = flit.ps() * 2 > packet.ps() && flit.ps() < packet.ps() * 2;
+        assert!(near, "{algorithm}: flit {flit}, packet {packet}");
     }
 }

@@ -116,7 +116,7 @@ pub struct Settings {
     /// Empty VCs are given first.
     pub prioritize_empty: bool,
     /// A packet keeps its way through the switch until its tail has passed. With a switch delay of one
-    /// cycle and one round in a cycle only.
+    /// cycle, or one round in a cycle.
     pub hold_switch: bool,
     /// A packet goes on only into a buffer that has room for all of it.
     pub cut_through: bool,
@@ -190,11 +190,11 @@ impl Settings {
     }
 
     fn check_hold(&self) -> Result<(), FlitError> {
-        if self.hold_switch && (self.switch_delay, self.internal_speedup) != (1, 1) {
+        if self.hold_switch && self.switch_delay > 1 && self.internal_speedup > 1 {
             return Err(FlitError::Clash {
                 what: "hold_switch",
                 problem: format!(
-                    "switch allocation takes {} cycles, in {} rounds each; expected 1 and 1",
+                    "switch allocation takes {} cycles of {} rounds; expected one or the other to be 1",
                     self.switch_delay, self.internal_speedup
                 ),
             });

@@ -316,10 +316,11 @@ impl<const W: usize> Network<W> {
         vc.length += 1;
         match vc.stage {
             Stage::Idle => self.route(in_vc),
-            Stage::Active if vc.length == 1 => {
-                if self.out_vcs[vc.out as usize].credits > 0 || self.asks_always {
-                    self.ready(in_vc);
-                }
+            Stage::Active
+                if vc.length == 1
+                    && (self.asks_always || self.out_vcs[vc.out as usize].credits > 0) =>
+            {
+                self.ready(in_vc);
             }
             _ => {}
         }

@@ -32,7 +32,6 @@ impl InputFirst {
     }
 
     /// What each input is granted. A turn moves on, to the one after, only with a grant.
-    #[expect(clippy::needless_range_loop, reason = "a column of a matrix that is stored in rows")]
     pub(super) fn allocate(&mut self, asks: &Matrix) -> Vec<Option<usize>> {
         let (inputs, outputs) = (self.input_turns.len(), self.output_turns.len());
         let choose = |(asks, &turn): (&Vec<Option<Ask>>, &usize)| {
