@@ -171,23 +171,35 @@ impl<const W: usize> Network<W> {
     }
 
     fn allocate_switch(&mut self, router: usize, ready: Bits<W>) {
-        let requested = self.choose_inputs(router, ready);
-        let mut requested = requested;
+        if let (Some(local), false) = (ready.only(), self.slow) {
+            let input = self.port_of[local] as usize;
+            let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+            let output = self.output_of(router, in_vc);
+            self.win(router, input, local - input * self.vcs, output);
+            return;
+        }
+        let mut requested = self.choose_inputs(router, ready);
         while let Some(output) = requested.pop() {
             let asked = std::mem::replace(&mut self.scratch.asked[output], Bits::EMPTY);
-            let (first_in, first_out) =
-                (self.routers[router].first_in as usize, self.routers[router].first_out as usize);
+            let first_out = self.routers[router].first_out as usize;
             let turn = self.arbiters.switch_output[first_out + output] as usize;
-            let Some(input) = asked.first_from(turn) else { continue };
-            let vc = self.scratch.chosen[input];
-            let next =
-                |number: usize, size: usize| if number + 1 == size { 0 } else { count(number + 1) };
-            let (inputs, outputs) = (self.routers[router].inputs, self.routers[router].outputs);
-            self.arbiters.switch_output[first_out + output] = next(input, inputs as usize);
-            self.arbiters.switch_input[first_in + input] = next(output, outputs as usize);
-            self.arbiters.switch_vc[first_in + input] = next(vc, self.vcs);
-            self.leave(router, input * self.vcs + vc, 0);
+            if let Some(input) = asked.first_from(turn) {
+                self.win(router, input, self.scratch.chosen[input], output);
+            }
         }
+    }
+
+    /// A VC of an input port passes the switch, and the turns of its arbiters move on.
+    #[inline]
+    fn win(&mut self, router: usize, input: usize, vc: usize, output: usize) {
+        let next =
+            |number: usize, size: usize| if number + 1 == size { 0 } else { count(number + 1) };
+        let Router { first_in, first_out, inputs, outputs, .. } = self.routers[router];
+        let (in_port, out_port) = (first_in as usize + input, first_out as usize + output);
+        self.arbiters.switch_output[out_port] = next(input, inputs as usize);
+        self.arbiters.switch_input[in_port] = next(output, outputs as usize);
+        self.arbiters.switch_vc[in_port] = next(vc, self.vcs);
+        self.leave(router, input * self.vcs + vc, 0);
     }
 
     /// Each input port chooses an output port and a VC that goes there; the output ports asked for.
