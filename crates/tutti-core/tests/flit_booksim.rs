@@ -15,9 +15,9 @@ use tutti_core::network::flit::{
 };
 use tutti_core::units::Time;
 
-/// A packet of a recorded run: when it was created, source, destination, flits, when its first flit was
-/// injected, when that and its last flit arrived, and the routers it passed.
-type Record = [u64; 8];
+/// A packet of a recorded run: when it was created, class, source, destination, flits, when its first flit
+/// was injected, when that and its last flit arrived, and the routers it passed.
+type Record = [u64; 9];
 
 /// A recorded run.
 struct Recording {
@@ -73,7 +73,7 @@ impl Recording {
         let on = self.options[option] == "1";
         match option {
             "num_vcs" | "vc_buf_size" | "k" | "injection_rate" | "packet_size"
-            | "packet_size_rate" | "traffic" => {}
+            | "packet_size_rate" | "class_priority" | "traffic" => {}
             "seed" | "sample_period" | "pipelined_stages" | "ordered_outputs" => {}
             "spec_check_elig" | "spec_check_cred" | "spec_mask_by_reqs" | "spec_sw_allocator" => {}
             "routing_delay" => settings.routing_delay = number(),
@@ -90,6 +90,10 @@ impl Recording {
             "vc_prioritize_empty" => settings.prioritize_empty = on,
             "hold_switch_for_packet" => settings.hold_switch = on,
             "speculative" if on => settings.speculation = Some(self.speculation()),
+            "vc_allocator" => settings.vc_allocator = allocator(value),
+            "sw_allocator" => settings.switch_allocator = allocator(value),
+            "classes" => settings.classes = vec![settings.classes[0]; number() as usize],
+            "priority" if value == "class" => settings.priority = Priority::Ordered,
             "priority" if value == "age" => settings.priority = Priority::Age,
             _ => panic!("{}: `{option} = {value}` is not known here", self.name),
         }
@@ -99,13 +103,14 @@ impl Recording {
         Speculation {
             check_vc: !self.is_off("spec_check_elig"),
             check_credit: !self.is_off("spec_check_cred"),
-            allocator: self
-                .options
-                .get("spec_sw_allocator")
-                .map(|_| AllocatorKind::SeparableInputFirst),
+            allocator: self.options.get("spec_sw_allocator").map(|value| allocator(value)),
             yield_to_requests: self.number("spec_mask_by_reqs") > 0,
         }
     }
+}
+
+fn allocator(name: &str) -> AllocatorKind {
+    if name == "max_size" { AllocatorKind::Maximum } else { name.parse().unwrap() }
 }
 
 /// A mesh of k x k routers with ports in BookSim's order: in each dimension up, then down; then the node.
@@ -161,20 +166,22 @@ impl Routing for UpDown {
 
 /// Plays recorded packets back.
 struct Replay {
-    queues: Vec<VecDeque<Record>>,
+    /// By node and class.
+    queues: BTreeMap<(u64, u64), VecDeque<Record>>,
     arrived: Vec<Delivery>,
 }
 
 impl Source for Replay {
-    fn next_at(&mut self, node: u32, _class: u8) -> Option<u64> {
-        self.queues[node as usize].front().map(|packet| packet[0])
+    fn next_at(&mut self, node: u32, class: u8) -> Option<u64> {
+        self.queues.get(&(node.into(), class.into()))?.front().map(|packet| packet[0])
     }
 
     fn take(&mut self, node: u32, class: u8) -> Order {
-        let packet = self.queues[node as usize].pop_front().unwrap();
+        let packet = self.queues.get_mut(&(node.into(), class.into())).unwrap();
+        let packet = packet.pop_front().unwrap();
         let [destination, flits] =
-            [packet[2], packet[3]].map(|number| u32::try_from(number).unwrap());
-        Order { created: packet[0], destination, flits, class, priority: 0, tag: 0 }
+            [packet[3], packet[4]].map(|number| u32::try_from(number).unwrap());
+        Order { created: packet[0], destination, flits, class, priority: i64::from(class), tag: 0 }
     }
 
     fn delivered(&mut self, delivery: &Delivery) {
@@ -204,16 +211,19 @@ impl Either {
 
 fn replay(recording: &Recording, fast: bool) -> Replay {
     let k = recording.number("k");
-    let closed = recording.number("output_speedup") > 1;
+    let closed = recording.number("output_speedup") > 1
+        || ["wavefront", "max_size"]
+            .iter()
+            .any(|kind| recording.options.values().any(|v| v == kind));
     let wiring = mesh(k, closed);
     let routing: Arc<dyn Routing> = if closed {
         Arc::new(UpDown { k })
     } else {
         Arc::new(DimensionOrder::new(Compass::of(&wiring, &[k, k], false).unwrap(), false))
     };
-    let mut queues = vec![VecDeque::new(); (k * k) as usize];
+    let mut queues = BTreeMap::<_, VecDeque<_>>::new();
     for packet in &recording.packets {
-        queues[usize::try_from(packet[1]).unwrap()].push_back(*packet);
+        queues.entry((packet[2], packet[1])).or_default().push_back(*packet);
     }
     let mut replay = Replay { queues, arrived: Vec::new() };
     let settings = recording.settings();
@@ -236,7 +246,17 @@ fn records(arrived: &[Delivery]) -> Vec<Record> {
         let (source, destination) = (delivery.source.into(), delivery.destination.into());
         let (flits, hops) = (delivery.flits.into(), delivery.hops.into());
         let (injected, head, tail) = (delivery.injected, delivery.head_arrived, delivery.arrived);
-        [delivery.created, source, destination, flits, injected, head, tail, hops]
+        [
+            delivery.created,
+            delivery.class.into(),
+            source,
+            destination,
+            flits,
+            injected,
+            head,
+            tail,
+            hops,
+        ]
     };
     let mut records: Vec<Record> = arrived.iter().map(record).collect();
     records.sort_unstable();

@@ -1,5 +1,9 @@
 //! Who of those that ask gets what, from a request matrix that is written out in full.
 
+use super::count;
+use crate::network::flit::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
+use crate::network::flit::{FlitError, Settings};
+
 /// What somebody asks for, and how much it is preferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ask {
@@ -17,6 +21,64 @@ pub(super) type Matrix = Vec<Vec<Option<Ask>>>;
 /// A matrix in which nobody asks.
 pub(super) fn nobody(inputs: usize, outputs: usize) -> Matrix {
     vec![vec![None; outputs]; inputs]
+}
+
+/// A way to match inputs to outputs.
+#[derive(Clone, Debug)]
+pub(super) enum Matching {
+    /// The usual one.
+    InputFirst(InputFirst),
+    /// Any other: the allocators have twins of their own.
+    Other(Allocator),
+}
+
+impl Matching {
+    pub(super) fn new(
+        kind: AllocatorKind,
+        router: u32,
+        inputs: usize,
+        outputs: usize,
+        settings: &Settings,
+    ) -> Result<Matching, FlitError> {
+        if (kind, settings.arbiter) == (AllocatorKind::SeparableInputFirst, ArbiterKind::RoundRobin)
+        {
+            return Ok(Matching::InputFirst(InputFirst::new(inputs, outputs)));
+        }
+        let (inputs, outputs) = (count(inputs), count(outputs));
+        let seed = settings.seed ^ (u64::from(router) << 32);
+        let (arbiter, iterations) = (settings.arbiter, settings.iterations);
+        let allocator = Allocator::new(kind, arbiter, inputs, outputs, iterations, seed)?;
+        Ok(Matching::Other(allocator))
+    }
+
+    /// What each input is granted. Where nobody asks, nothing changes.
+    pub(super) fn allocate(&mut self, asks: &Matrix) -> Vec<Option<usize>> {
+        match self {
+            Matching::InputFirst(matching) => matching.allocate(asks),
+            Matching::Other(allocator) => allocate_other(allocator, asks),
+        }
+    }
+}
+
+fn allocate_other(allocator: &mut Allocator, asks: &Matrix) -> Vec<Option<usize>> {
+    let mut requests = Vec::new();
+    for (input, asks) in asks.iter().enumerate() {
+        for (output, ask) in asks.iter().enumerate() {
+            let Some(Ask { input_priority, output_priority, .. }) = *ask else { continue };
+            let (input, output) = (count(input), count(output));
+            requests.push(Request { input, output, input_priority, output_priority });
+        }
+    }
+    let mut granted = vec![None; asks.len()];
+    if requests.is_empty() {
+        return granted;
+    }
+    let mut grants = Vec::new();
+    allocator.allocate(&requests, &mut grants);
+    for (input, output) in grants {
+        granted[input as usize] = Some(output as usize);
+    }
+    granted
 }
 
 /// Each input chooses an output, then each output one of the inputs that chose it; both in turn.

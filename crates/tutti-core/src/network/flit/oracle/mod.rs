@@ -66,7 +66,7 @@ impl Obvious {
     /// An empty network.
     ///
     /// # Errors
-    /// When a setting is out of its range, or clashes with another.
+    /// When a setting is out of its range, or clashes with another, or there are no such allocators.
     pub fn new(
         wiring: &Wiring,
         settings: &Settings,
@@ -74,7 +74,8 @@ impl Obvious {
     ) -> Result<Obvious, FlitError> {
         settings.check()?;
         let wires = wiring.channels().iter().map(|channel| wire(channel, settings)).collect();
-        let routers = (0..wiring.routers()).map(|id| Router::new(id, wiring, settings)).collect();
+        let routers = (0..wiring.routers()).map(|id| Router::new(id, wiring, settings));
+        let routers = routers.collect::<Result<_, _>>()?;
         let classes = settings.classes.len();
         let node = |id| Node::new(id, Output::new(wiring, wiring.injects(id), settings), classes);
         Ok(Obvious {

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::matching::{Ask, InputFirst, Matrix, nobody};
+use super::matching::{Ask, Matching, Matrix, nobody};
 use super::parts::{Flit, Output, Packet};
 use super::switch::Switch;
 use super::{Rules, count};
 use crate::network::flit::routing::{Place, Way};
-use crate::network::flit::{End, Settings, Wiring};
+use crate::network::flit::{End, FlitError, Settings, Wiring};
 
 /// What the packet that is first in a VC does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,13 +65,13 @@ pub(super) struct Router {
     id: u32,
     pub(super) inputs: Vec<Input>,
     pub(super) outputs: Vec<Output>,
-    vc_matching: InputFirst,
+    vc_matching: Matching,
     vc_grants: VecDeque<VcGrant>,
     pub(super) switch: Switch,
 }
 
 impl Router {
-    pub(super) fn new(id: u32, wiring: &Wiring, settings: &Settings) -> Router {
+    pub(super) fn new(id: u32, wiring: &Wiring, settings: &Settings) -> Result<Router, FlitError> {
         let vcs = settings.vcs as usize;
         let vc = InputVc {
             flits: VecDeque::new(),
@@ -90,14 +90,15 @@ impl Router {
         let inputs: Vec<Input> = wiring.inputs(id).iter().map(input).collect();
         let output = |&channel: &u32| Output::new(wiring, channel, settings);
         let outputs: Vec<Output> = wiring.outputs(id).iter().map(output).collect();
-        Router {
+        let (ins, outs) = (inputs.len() * vcs, outputs.len() * vcs);
+        Ok(Router {
             id,
-            vc_matching: InputFirst::new(inputs.len() * vcs, outputs.len() * vcs),
+            vc_matching: Matching::new(settings.vc_allocator, id, ins, outs, settings)?,
             vc_grants: VecDeque::new(),
-            switch: Switch::new(inputs.len(), outputs.len(), settings),
+            switch: Switch::new(id, inputs.len(), outputs.len(), settings)?,
             inputs,
             outputs,
-        }
+        })
     }
 
     /// A flit enters a buffer.

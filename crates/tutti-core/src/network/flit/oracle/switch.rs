@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::matching::{Ask, InputFirst, Matrix, nobody};
+use super::matching::{Ask, Matching, Matrix, nobody};
 use super::parts::{Flit, Packet};
 use super::router::{Router, State, VcGrant};
 use super::{Rules, count};
-use crate::network::flit::Settings;
+use crate::network::flit::{FlitError, Settings};
 
 /// A passage through the switch for the next flit of a VC, in a round.
 #[derive(Clone, Copy, Debug)]
@@ -29,9 +29,9 @@ pub(super) struct Crossing {
 /// A switch, with several inputs for an input port and several outputs for an output port.
 #[derive(Clone, Debug)]
 pub(super) struct Switch {
-    matching: InputFirst,
+    matching: Matching,
     /// For those that speculate, if they have one of their own.
-    speculative: Option<InputFirst>,
+    speculative: Option<Matching>,
     /// Per switch input, the VC whose turn it is.
     turns: Vec<usize>,
     passages: VecDeque<Passage>,
@@ -41,20 +41,25 @@ pub(super) struct Switch {
 }
 
 impl Switch {
-    pub(super) fn new(inputs: usize, outputs: usize, settings: &Settings) -> Switch {
+    pub(super) fn new(
+        router: u32,
+        inputs: usize,
+        outputs: usize,
+        settings: &Settings,
+    ) -> Result<Switch, FlitError> {
         let inputs = inputs * settings.input_speedup as usize;
         let outputs = outputs * settings.output_speedup as usize;
+        let matching = |kind| Matching::new(kind, router, inputs, outputs, settings);
         let speculation = settings.speculation.as_ref();
-        Switch {
-            matching: InputFirst::new(inputs, outputs),
-            speculative: speculation
-                .and_then(|speculation| speculation.allocator)
-                .map(|_| InputFirst::new(inputs, outputs)),
+        let speculative = speculation.and_then(|speculation| speculation.allocator);
+        Ok(Switch {
+            matching: matching(settings.switch_allocator)?,
+            speculative: speculative.map(matching).transpose()?,
             turns: (0..inputs).map(|input| input % settings.input_speedup as usize).collect(),
             passages: VecDeque::new(),
             held: vec![None; inputs],
             crossing: VecDeque::new(),
-        }
+        })
     }
 
     fn is_held(&self, input: usize, output: usize) -> bool {
