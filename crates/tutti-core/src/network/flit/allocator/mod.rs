@@ -16,8 +16,8 @@
 //!   for input-queued switches", 1999).
 //! - `pim`: as `islip`, but pointers are drawn anew each time (Anderson et al., "High-speed switch
 //!   scheduling for local-area networks", 1993).
-//! - `wavefront`: along the diagonals of the request matrix, from one that advances with every allocation
-//!   that had a request. Higher output priorities go first, then higher input priorities (Tamir and Chi,
+//! - `wavefront`: along the diagonals of the request matrix, from one that advances with every
+//!   allocation. Higher output priorities go first, then higher input priorities (Tamir and Chi,
 //!   "Symmetric crossbar arbiters for VLSI communication switches", 1993).
 //! - `maximum`: as many grants as there can be at all, by shortest augmenting paths from an input that
 //!   advances with every allocation; without priorities.
@@ -120,11 +120,14 @@ impl Allocator {
     }
 
     /// Appends what is granted, as (input, output), by ascending input; no input and no output twice. The
-    /// order of the requests makes no difference.
+    /// order of the requests makes no difference. Without any, nothing changes.
     ///
     /// # Panics
     /// When a request is for an input or output that there is not.
     pub fn allocate(&mut self, requests: &[Request], grants: &mut Vec<(u32, u32)>) {
+        if requests.is_empty() {
+            return;
+        }
         let before = grants.len();
         match &mut self.0 {
             Inner::Separable(separable) => separable.allocate(requests, grants),

@@ -119,6 +119,9 @@ impl Plain {
     }
 
     pub(super) fn allocate(&mut self, requests: &[Request]) -> Vec<(u32, u32)> {
+        if requests.is_empty() {
+            return Vec::new();
+        }
         let mut matrix: Matrix = vec![vec![None; self.outputs]; self.inputs];
         for request in requests {
             matrix[request.input as usize][request.output as usize] =
