@@ -59,7 +59,7 @@ impl<const W: usize> Network<W> {
         }
         while let Some(out) = requested.pop() {
             let asked = std::mem::replace(&mut self.scratch.asked[out], Bits::EMPTY);
-            let turn = self.arbiters.vc_output[first_out + out] as usize;
+            let turn = self.out_vcs[first_out + out].turn as usize;
             if let Some(local) = asked.first_from(turn) {
                 self.give_vc(router, local, out);
             }
@@ -71,8 +71,8 @@ impl<const W: usize> Network<W> {
     fn give_vc(&mut self, router: usize, local: usize, out: usize) {
         let Router { first_in, first_out, inputs, outputs, .. } = self.routers[router];
         let (first_in, first_out) = (first_in as usize * self.vcs, first_out as usize * self.vcs);
-        self.arbiters.vc_output[first_out + out] = self.after(local, inputs);
-        self.arbiters.vc_input[first_in + local] = self.after(out, outputs);
+        self.out_vcs[first_out + out].turn = self.after(local, inputs);
+        self.in_vcs[first_in + local].turn = self.after(out, outputs);
         self.grant_vc(router, local, out);
     }
 
@@ -99,7 +99,7 @@ impl<const W: usize> Network<W> {
             return None;
         }
         let base = port * self.vcs;
-        let turn = (self.arbiters.vc_input[in_vc] as usize).wrapping_sub(base);
+        let turn = (self.in_vcs[in_vc].turn as usize).wrapping_sub(base);
         Some(base + if turn < self.vcs { low_from(free, turn) } else { low(free) })
     }
 
@@ -107,7 +107,7 @@ impl<const W: usize> Network<W> {
     fn wish_among(&self, router: usize, in_vc: usize) -> Option<usize> {
         let first_out = self.routers[router].first_out as usize;
         let outputs = self.routers[router].outputs as usize * self.vcs;
-        let turn = self.arbiters.vc_input[in_vc] as usize;
+        let turn = self.in_vcs[in_vc].turn as usize;
         let mut best: Option<(i32, usize, usize)> = None;
         for way in &self.ways[in_vc] {
             let port = way.port as usize;
@@ -182,7 +182,7 @@ impl<const W: usize> Network<W> {
         while let Some(output) = requested.pop() {
             let asked = std::mem::replace(&mut self.scratch.asked[output], Bits::EMPTY);
             let first_out = self.routers[router].first_out as usize;
-            let turn = self.arbiters.switch_output[first_out + output] as usize;
+            let turn = self.out_ports[first_out + output].turn as usize;
             if let Some(input) = asked.first_from(turn) {
                 self.win(router, input, self.scratch.chosen[input], output);
             }
@@ -196,9 +196,9 @@ impl<const W: usize> Network<W> {
             |number: usize, size: usize| if number + 1 == size { 0 } else { count(number + 1) };
         let Router { first_in, first_out, inputs, outputs, .. } = self.routers[router];
         let (in_port, out_port) = (first_in as usize + input, first_out as usize + output);
-        self.arbiters.switch_output[out_port] = next(input, inputs as usize);
-        self.arbiters.switch_input[in_port] = next(output, outputs as usize);
-        self.arbiters.switch_vc[in_port] = next(vc, self.vcs);
+        self.out_ports[out_port].turn = next(input, inputs as usize);
+        let port = &mut self.in_ports[in_port];
+        (port.turn, port.vc_turn) = (next(output, outputs as usize), next(vc, self.vcs));
         self.leave(router, input * self.vcs + vc, 0);
     }
 
@@ -238,8 +238,8 @@ impl<const W: usize> Network<W> {
         let (first_in, first_out) =
             (self.routers[router].first_in as usize, self.routers[router].first_out as usize);
         let outputs = self.routers[router].outputs as usize;
-        let turn = self.arbiters.switch_input[first_in + input] as usize;
-        let offset = self.arbiters.switch_vc[first_in + input] as usize;
+        let turn = self.in_ports[first_in + input].turn as usize;
+        let offset = self.in_ports[first_in + input].vc_turn as usize;
         let mut best: Option<(usize, usize, usize)> = None;
         let above = vcs & (u64::MAX << offset);
         for mut part in [above, vcs & !above] {

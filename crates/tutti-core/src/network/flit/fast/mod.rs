@@ -62,7 +62,6 @@ pub(super) struct Network<const W: usize> {
     ways: Vec<Vec<Way>>,
     /// The port of a VC counted from a router's first.
     port_of: Vec<u32>,
-    arbiters: Arbiters,
     general: Option<Box<General>>,
     packets: Vec<Packet>,
     unused: Vec<u32>,
@@ -77,20 +76,6 @@ pub(super) struct Network<const W: usize> {
     nodes: Nodes,
     now: u64,
     scratch: Scratch<W>,
-}
-
-/// Where the turns of round-robin arbiters begin; all numbers are counted from the router's first.
-struct Arbiters {
-    /// Per input VC: output VCs.
-    vc_input: Vec<u32>,
-    /// Per output VC: input VCs.
-    vc_output: Vec<u32>,
-    /// Per input port: output ports.
-    switch_input: Vec<u32>,
-    /// Per output port: input ports.
-    switch_output: Vec<u32>,
-    /// Per input port: its VCs.
-    switch_vc: Vec<u32>,
 }
 
 /// Used within a router's turn; empty between.
@@ -111,7 +96,7 @@ impl<const W: usize> Network<W> {
         routing: Arc<dyn Routing>,
     ) -> Result<Network<W>, FlitError> {
         let layout = Layout::<W>::of(wiring, settings);
-        let (in_vcs, out_vcs) = (layout.in_vcs.len(), layout.out_vcs.len());
+        let in_vcs = layout.in_vcs.len();
         let most = layout.routers.iter().map(|router| router.inputs.max(router.outputs)).max();
         let most = most.unwrap_or(0) * settings.vcs;
         let cycle = wiring.cycle().ps();
@@ -133,13 +118,6 @@ impl<const W: usize> Network<W> {
             slots: vec![Flit::new(0, false, false); in_vcs * settings.buffer as usize],
             ways: vec![Vec::new(); in_vcs],
             port_of: (0..most).map(|vc| vc / settings.vcs).collect(),
-            arbiters: Arbiters {
-                vc_input: vec![0; in_vcs],
-                vc_output: vec![0; out_vcs],
-                switch_input: vec![0; layout.in_ports.len()],
-                switch_output: vec![0; layout.out_ports.len()],
-                switch_vc: vec![0; layout.in_ports.len()],
-            },
             general: if General::needed(settings) {
                 Some(Box::new(General::new(&layout, settings)?))
             } else {

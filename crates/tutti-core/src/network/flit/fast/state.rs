@@ -70,6 +70,8 @@ pub(super) struct InVc {
     pub(super) many: bool,
     /// Whether it has a grant of the switch, or a denial, that it does not know of yet.
     pub(super) asked: bool,
+    /// The output VC that its turn begins with, counted from the router's first.
+    pub(super) turn: u32,
 }
 
 impl InVc {
@@ -88,6 +90,8 @@ pub(super) struct OutVc {
     pub(super) owner: u32,
     /// The output port it is of.
     pub(super) port: u32,
+    /// The input VC that its turn begins with, counted from the router's first.
+    pub(super) turn: u32,
 }
 
 /// An input port.
@@ -99,6 +103,9 @@ pub(super) struct InPort {
     pub(super) credit_after: u32,
     /// Whether a node injects here.
     pub(super) injected: bool,
+    /// The output port of the router that its turn begins with, and the VC of its own.
+    pub(super) turn: u32,
+    pub(super) vc_turn: u32,
 }
 
 /// An output port.
@@ -116,6 +123,8 @@ pub(super) struct OutPort {
     pub(super) ejects: bool,
     /// Cycles from when a node has taken a flit to when the credit counts here.
     pub(super) credit_after: u32,
+    /// The input port of the router that its turn begins with.
+    pub(super) turn: u32,
 }
 
 /// When an output port can send again: for those slower than a flit per cycle, and for those that have
@@ -218,11 +227,12 @@ impl<const W: usize> Layout<W> {
             sent: 0,
             ejects,
             credit_after: wire.parameters.credit_latency + 1 + settings.credit_delay,
+            turn: 0,
         });
         let flit_time = wire.parameters.flit_time.ps();
         self.serial.push(Serial { flit_time, free_at: 0, next: 0 });
         self.channels.push(channel);
-        let vc = OutVc { credits: settings.buffer, owner: NONE, port };
+        let vc = OutVc { credits: settings.buffer, owner: NONE, port, turn: 0 };
         self.out_vcs.extend(std::iter::repeat_n(vc, settings.vcs as usize));
     }
 
@@ -244,6 +254,8 @@ impl<const W: usize> Layout<W> {
             credits_to: port * settings.vcs,
             credit_after: wire.parameters.credit_latency + 1 + counts_after,
             injected,
+            turn: 0,
+            vc_turn: 0,
         });
         let vc = InVc {
             front: 0,
@@ -256,6 +268,7 @@ impl<const W: usize> Layout<W> {
             stage: Stage::Idle,
             many: false,
             asked: false,
+            turn: 0,
         };
         self.in_vcs.extend(std::iter::repeat_n(vc, settings.vcs as usize));
     }
