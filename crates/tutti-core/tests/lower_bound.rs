@@ -1,19 +1,21 @@
 //! No simulated time is below its lower bound: every algorithm, model, collective, rank count, size and
-//! topology.
+//! topology, with messages that pass one another and with packets that queue.
 
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use common::{MODELS, Shaken, model};
-use tutti_core::algorithm::{REGISTRY, build};
+use tutti_core::algorithm::{REGISTRY, build, build_on};
 use tutti_core::collective::Collective;
-use tutti_core::engine::{Conditions, Distance, LocalCosts, Routed, Simulation};
+use tutti_core::engine::{Conditions, Distance, LocalCosts, Routed, Silent, Simulation};
 use tutti_core::ids::RankId;
 use tutti_core::network::Model;
-use tutti_core::network::bound::{Asked, Folding, Way, bound};
+use tutti_core::network::bound::{Asked, Folding, Ports, Way, bound};
+use tutti_core::network::packet::{Choice, Ends, Fabric, Packets, Ways};
 use tutti_core::schedule::{Layout, Schedule};
-use tutti_core::topology::{self, LinkParameters, Routes};
+use tutti_core::topology::{self, Distances, LinkParameters, Routes, Topology};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
 const RANKS: &[u32] = &[2, 3, 4, 5, 7, 8, 12, 16, 27, 32];
@@ -53,28 +55,27 @@ fn hold(schedule: &dyn Schedule, model: &Model, conditions: Conditions<'_>, way:
     let shape = schedule.shape();
     let mut held = 0;
     for size in sizes(shape.collective, shape.ranks) {
-        let asked = Asked {
-            collective: shape.collective,
-            ranks: shape.ranks,
-            size: Bytes(size),
-            element: 4,
-        };
         // A size that an all_to_all does not divide is refused.
         let Ok(layout) = Layout::of_schedule(schedule, Bytes(size), 4) else { continue };
         let run = Simulation { schedule, layout, model, costs: costs(), conditions };
         let took = run.run().unwrap().completion_time();
-        let folding = Folding { gamma: costs().gamma, overhead: costs().reduce_overhead };
-        let least = bound(&asked, model, folding, way);
-        assert!(
-            took >= least.at_least(),
-            "{} {} on {} ranks, {size} B, {model}: {took} is below {least:?}",
-            shape.name,
-            shape.collective,
-            shape.ranks
-        );
+        check(schedule, model, took, (size, way));
         held += 1;
     }
     held
+}
+
+fn check(schedule: &dyn Schedule, model: &Model, took: Time, (size, way): (u64, Way)) {
+    let shape = schedule.shape();
+    let (collective, ranks) = (shape.collective, shape.ranks);
+    let asked = Asked { collective, ranks, size: Bytes(size), element: 4 };
+    let folding = Folding { gamma: costs().gamma, overhead: costs().reduce_overhead };
+    let least = bound(&asked, model, folding, way);
+    assert!(
+        took >= least.at_least(),
+        "{} {collective} on {ranks} ranks, {size} B, {model}: {took} is below {least:?} by {way:?}",
+        shape.name,
+    );
 }
 
 #[test]
@@ -132,6 +133,125 @@ fn nor_is_one_that_is_disturbed() {
             }
         }
     }
+}
+
+/// A topology of each family, with how many kinds of links it is given.
+const GRAPHS: &[(&str, usize)] = &[
+    ("torus:4x3", 2),
+    ("torus:2x2x2", 3),
+    ("mesh:3x3", 1),
+    ("ring:8", 1),
+    ("switch:7", 1),
+    ("fully_connected:5", 1),
+    ("hierarchical:switch:4/ring:3", 2),
+    ("dragonfly:p=2,a=2,h=1,g=3", 1),
+    ("fat_tree:k=2,n=3", 1),
+    ("hyperx:s=3x3,t=1", 1),
+    ("rail_optimized:npus=3,hosts=2,pods=2,spines=2", 1),
+];
+
+/// The links of a graph: every kind half as fast as the one before, and farther.
+fn links(kinds: usize) -> Vec<LinkParameters> {
+    let rates = ["0.9 ns/B", "1.8 ns/B", "3.6 ns/B"].map(|rate| TimePerByte::parse(rate).unwrap());
+    let latencies = ["310 ns", "470 ns", "1.3 us"].map(|time| Time::parse(time).unwrap());
+    let all = rates.into_iter().zip(latencies);
+    all.map(|(rate, latency)| LinkParameters::new(rate, latency)).take(kinds).collect()
+}
+
+/// Short and long packets, with and without headers, room and ports; ejection also faster than LogGP's G.
+fn packets() -> Vec<Packets> {
+    let per_byte = |text| TimePerByte::parse(text).unwrap();
+    let cut = |size, header, room| Packets::new(Bytes(size), Bytes(header), Bytes(room)).unwrap();
+    vec![
+        cut(4096, 0, 65_536),
+        cut(256, 16, 272),
+        cut(1000, 0, 4000).with_ejection(per_byte("0.2 ns/B")),
+        cut(1500, 24, 6000).with_injection(per_byte("1.1 ns/B")),
+        cut(2048, 0, 2048).with_injection(per_byte("0.4 ns/B")).with_ejection(per_byte("7 ns/B")),
+    ]
+}
+
+/// Every static routing that the topology knows.
+fn routings(topology: &Arc<Topology>) -> Vec<Routes> {
+    let of_a_family = [Routes::dimension_order, Routes::minimal, Routes::d_mod_k];
+    let made = of_a_family.into_iter().filter_map(|make| make(Arc::clone(topology)).ok());
+    let any = [Routes::shortest_path(Arc::clone(topology)), Routes::ecmp(Arc::clone(topology), 3)];
+    any.into_iter().chain(made).collect()
+}
+
+/// Each packet's way for those, and by each choice that packets may have.
+fn ways<'a>(routings: &'a [Routes], distances: &'a [Distances]) -> Vec<Ways<'a>> {
+    let chosen = distances.iter().flat_map(|distances| {
+        Choice::ALL.into_iter().map(|choice| Ways::Chosen { distances, choice, seed: 9 })
+    });
+    routings.iter().map(Ways::Routed).chain(chosen).collect()
+}
+
+/// Every schedule with every size, twice: what else there is to choose is drawn anew each time.
+#[test]
+fn nor_is_one_whose_packets_meet() {
+    let (models, packets) = (MODELS.iter().map(model).collect::<Vec<_>>(), packets());
+    let mut held = 0;
+    for &(notation, kinds) in GRAPHS {
+        let topology = Arc::new(topology::build(notation, &links(kinds)).unwrap());
+        let (routings, distances) = (routings(&topology), all_distances(&topology));
+        let ways = ways(&routings, &distances);
+        for schedule in schedules_on(&routings[0]) {
+            let shape = schedule.shape();
+            let way = Way::through(&topology, shape.collective, shape.ranks, true);
+            let sizes = sizes(shape.collective, shape.ranks).into_iter().flat_map(|size| [size; 2]);
+            for size in sizes {
+                let mut draw = draws(held);
+                let (model, packets) = (&models[draw(models.len())], packets[draw(packets.len())]);
+                let ways = ways[draw(ways.len())];
+                let mut fabric = Fabric::new(ways, packets, Ends::of(model));
+                let way = way.with_ports(Ports::of(&packets, model));
+                held += hold_through(&*schedule, (model, size.min(40_004)), way, &mut fabric);
+            }
+        }
+    }
+    assert!(held > 8_000, "only {held} were tried");
+}
+
+/// Draws below a number, in an order that belongs to the seed.
+fn draws(seed: u32) -> impl FnMut(usize) -> usize {
+    let mut left = u64::from(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
+    move |below| {
+        let below = below as u64;
+        let drawn = left % below;
+        left /= below;
+        usize::try_from(drawn).unwrap()
+    }
+}
+
+fn all_distances(topology: &Arc<Topology>) -> Vec<Distances> {
+    let fewest = Distances::fewest_hops(Arc::clone(topology));
+    std::iter::once(fewest).chain(Distances::one_global(Arc::clone(topology))).collect()
+}
+
+/// Every schedule on all ranks of a graph, among them those that are made for it.
+fn schedules_on(routes: &Routes) -> Vec<Arc<dyn Schedule>> {
+    let ranks = routes.topology().npus();
+    let made_for_it = ["forest", "multi_tree"].into_iter().flat_map(|notation| {
+        let build = move |collective| build_on(notation, collective, ranks, routes).ok().flatten();
+        Collective::ALL.into_iter().filter_map(build)
+    });
+    schedules(ranks).into_iter().chain(made_for_it).collect()
+}
+
+/// As [`hold`], through a network whose messages meet.
+fn hold_through(
+    schedule: &dyn Schedule,
+    (model, size): (&Model, u64),
+    way: Way,
+    fabric: &mut Fabric,
+) -> u32 {
+    let Ok(layout) = Layout::of_schedule(schedule, Bytes(size), 4) else { return 0 };
+    let conditions = Conditions::default();
+    let run = Simulation { schedule, layout, model, costs: costs(), conditions };
+    let outcome = run.run_through(fabric, &AtomicBool::new(false), &mut Silent).unwrap();
+    check(schedule, model, outcome.completion_time(), (size, way));
+    1
 }
 
 /// It is worth something: some schedule comes close at either end.

@@ -462,3 +462,19 @@ fn longer_messages_put_no_more_packets_under_way() {
     };
     assert_eq!(most(8_000_000), most(800_000));
 }
+
+/// A message that waits for those before it is not cut: of eight posted at once, what is under way are the
+/// packets on the two links and in the one buffer between, and the one whose turn is next.
+#[test]
+fn messages_that_wait_at_their_source_are_not_cut() {
+    let routes = routes("switch:9", &[link(100, 0)]);
+    let messages: Vec<(u32, u32)> = (1..9).map(|to| (0, to)).collect();
+    let schedule = at_once(9, &messages);
+    let model = instant();
+    let run = simulation(&schedule, 1000, &model, Conditions::default());
+    let mut fabric = Fabric::new(Ways::Routed(&routes), packets(1000, 1000), Ends::FREE);
+    through(&run, &mut fabric);
+    let most = fabric.most_under_way();
+    assert_eq!(most.posted, 8);
+    assert!(most.packets <= 4 && most.messages <= 4, "{most:?}");
+}

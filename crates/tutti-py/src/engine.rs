@@ -16,7 +16,7 @@ use tutti_core::engine::{
     TimelineProbe,
 };
 use tutti_core::ids::RankId;
-use tutti_core::network::bound::{Asked, Folding, Way, bound};
+use tutti_core::network::bound::{Asked, Folding, Ports, Way, bound};
 use tutti_core::network::packet::{self, Ends, Fabric, LinkUse, Packets};
 use tutti_core::network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended, closed_form};
 use tutti_core::results;
@@ -127,7 +127,8 @@ impl Case {
                     ways.of(routes.topology(), collective, ranks, self.packets.is_some())
                 },
             );
-            bound(&asked, &self.model, self.folding(), way)
+            let ports = self.packets.as_ref().map(|packets| Ports::of(packets, &self.model));
+            bound(&asked, &self.model, self.folding(), Way { ports, ..way })
         });
         LowerBound {
             latency_ps: found.latency.ps(),

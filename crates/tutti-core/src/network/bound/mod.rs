@@ -25,12 +25,15 @@
 //! | reduce | S | S | (N - 1) S |
 //! | scatter, gather | (N - 1) S / N | (N - 1) S / N | (N - 1) S / N |
 //!
-//! **Links.** Where messages share the links of a graph, [`by_links`].
+//! **Links.** Where messages share the links of a graph, [`by_links`]. There the ports through which all that
+//! an NPU injects or ejects passes are links as well ([`Ports`]), and stand in for what a model charges a receiver
+//! per byte: it takes messages of no bytes.
 //!
 //! **Folding.** N contributions to an element take N - 1 folds, wherever they are done: (N - 1) S gamma in all,
 //! at least an Nth of it on some rank. Where sending keeps the processor busy (postal, pipelining postal)
 //! the average rank does both, one after the other. A result is a fold after a message at least.
 
+use super::packet::Packets;
 use super::{LogGP, Model};
 use crate::algorithm::bound::by_links;
 use crate::collective::Collective;
@@ -53,6 +56,30 @@ pub struct Asked {
     pub size: Bytes,
     /// Bytes of an element, which is never divided.
     pub element: u64,
+}
+
+impl Asked {
+    /// The most that a rank's shard can be where elements do not divide evenly.
+    fn longest_shard(&self) -> u64 {
+        let element = self.element.max(1);
+        let elements = self.size.0.div_ceil(element);
+        elements.div_ceil(u64::from(self.ranks)).saturating_mul(element)
+    }
+
+    /// The size, or for collectives on shards so much of it that every rank has as long a shard: a set of
+    /// ranks may hold the shorter ones.
+    fn divided(&self) -> Bytes {
+        match self.collective {
+            Collective::AllGather
+            | Collective::ReduceScatter
+            | Collective::Gather { .. }
+            | Collective::Scatter { .. } => {
+                let shards = self.element.max(1).saturating_mul(u64::from(self.ranks));
+                Bytes(self.size.0 / shards * shards)
+            }
+            _ => self.size,
+        }
+    }
 }
 
 /// What folding costs.
@@ -78,12 +105,34 @@ pub struct Way {
     pub farthest: Time,
     /// What the links allow per byte of the size; nothing where messages do not share them.
     pub links: TimePerByte,
+    /// The ports of the NPUs, where messages share them as well.
+    pub ports: Option<Ports>,
+}
+
+/// What a byte takes to pass between an NPU and its links, where messages meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ports {
+    /// Out of the NPU; zero where nothing limits it but its links.
+    pub injection: TimePerByte,
+    /// Into it.
+    pub ejection: TimePerByte,
+}
+
+impl Ports {
+    /// Those of packets, beneath a model that may have a receiving port of its own.
+    #[must_use]
+    pub fn of(packets: &Packets, model: &Model) -> Ports {
+        Ports {
+            injection: packets.injection().unwrap_or(TimePerByte::ZERO),
+            ejection: packets.ejection().or(model.takes_per_byte()).unwrap_or(TimePerByte::ZERO),
+        }
+    }
 }
 
 impl Way {
     /// All ranks next to one another.
     pub const NONE: Way =
-        Way { nearest: Time::ZERO, farthest: Time::ZERO, links: TimePerByte::ZERO };
+        Way { nearest: Time::ZERO, farthest: Time::ZERO, links: TimePerByte::ZERO, ports: None };
 
     /// Through a topology whose first NPUs are the ranks; `shared` when its links carry one message at a
     /// time.
@@ -94,7 +143,13 @@ impl Way {
         let inwards = matches!(collective, Collective::Gather { .. } | Collective::Reduce { .. });
         let (nearest, farthest) = distance::extremes(topology, ranks, root, inwards);
         let links = if shared { by_links(collective, ranks, topology) } else { TimePerByte::ZERO };
-        Way { nearest, farthest, links }
+        Way { nearest, farthest, links, ports: None }
+    }
+
+    /// The same, with packets that pass through ports.
+    #[must_use]
+    pub fn with_ports(self, ports: Ports) -> Way {
+        Way { ports: Some(ports), ..self }
     }
 }
 
@@ -130,18 +185,30 @@ pub fn bound(asked: &Asked, model: &Model, folding: Folding, way: Way) -> Bound 
     let needs = Needs::of(asked);
     let smallest = Bytes(if asked.size.0 == 0 { 0 } else { ends.smallest(asked.collective) });
     let held = ends.held(smallest);
-    let apart = if needs.inwards { ends.taken_apart(smallest) } else { ends.sent_apart(smallest) };
+    let apart = match (needs.inwards, way.ports) {
+        (false, _) => ends.sent_apart(smallest),
+        (true, None) => ends.taken_apart(smallest),
+        (true, Some(_)) => ends.taken_apart(Bytes(0)),
+    };
     let spreading = spread(asked.ranks, held + way.nearest, apart);
     let latency = spreading.max(held + way.farthest);
     let average = Bytes(share(needs.all, asked.ranks));
-    let sent = ends.sent(average.max(needs.sends));
-    let received = ends.received(average.max(needs.receives));
+    let (sends, receives) = (average.max(needs.sends), average.max(needs.receives));
     // A byte of LogGP is on the wire from the beginning, before its link sees it.
     let head = if let Model::LogGP(m) = model { m.gap_per_byte().of(Bytes(1)) } else { Time::ZERO };
+    let through =
+        |port: TimePerByte, bytes| ends.held(Bytes(0)) + way.nearest + port.of(bytes) - head;
+    let bandwidth = match way.ports {
+        None => ends.sent(sends).max(ends.received(receives)),
+        Some(Ports { injection, ejection }) => {
+            let ports = through(injection, sends).max(through(ejection, receives));
+            ends.sent(sends).max(ports)
+        }
+    };
     Bound {
         latency,
-        bandwidth: sent.max(received),
-        links: way.links.of(asked.size) - head,
+        bandwidth,
+        links: way.links.of(asked.divided()) - head,
         folding: folds(asked, &ends, needs, folding, held),
     }
 }
@@ -174,8 +241,9 @@ impl Needs {
             folds: 0,
             inwards: false,
         };
-        // Of gather and scatter: what the root has to do with, and what some other rank has.
-        let most = Bytes(share(all, asked.ranks));
+        // Of gather and scatter: what the root has to do with, whose own shard may be the longest, and
+        // what some other rank has.
+        let most = Bytes(asked.size.0.saturating_sub(asked.longest_shard()));
         let each = Bytes(most.0 / u64::from(asked.ranks - 1));
         match asked.collective {
             Collective::AllReduce => Needs {

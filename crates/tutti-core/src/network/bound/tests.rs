@@ -94,7 +94,7 @@ fn a_graph_adds_its_latencies_and_its_links() {
     let ring = topology::build("ring:8", &[link]).unwrap();
     let way = Way::through(&ring, Collective::AllReduce, 8, true);
     let per_byte = TimePerByte::new(7000, 8).unwrap();
-    assert_eq!(way, Way { nearest: ns(10), farthest: ns(40), links: per_byte });
+    assert_eq!(way, Way { nearest: ns(10), farthest: ns(40), links: per_byte, ports: None });
     let postal = model("postal", &[("alpha", "3 ns"), ("beta", "0 ns/B")]);
     let asked = Asked { collective: Collective::AllReduce, ranks: 8, size: Bytes(800), element: 4 };
     let found = bound(&asked, &postal, Folding::FREE, way);
@@ -105,6 +105,36 @@ fn a_graph_adds_its_latencies_and_its_links() {
     let root = RankId(2);
     let three = Way::through(&ring, Collective::Gather { root }, 4, false);
     assert_eq!((three.nearest, three.farthest), (ns(10), ns(20)));
+}
+
+/// Where messages meet, LogGP's receiving port is the ejection port: bytes and the gap between messages pass
+/// at the same time, and a faster port in its place is what counts.
+#[test]
+fn ports_of_packets_stand_in_for_what_a_model_charges_a_receiver() {
+    let given = [("L", "9 ns"), ("o", "2 ns"), ("g", "3 ns"), ("G", "1 ns/B")];
+    let loggp = model("loggp", &given);
+    let packets = Packets::new(Bytes(100), Bytes(0), Bytes(100)).unwrap();
+    let per_byte = |text| TimePerByte::parse(text).unwrap();
+    let root = RankId(0);
+    let on = |collective, packets: &Packets| {
+        let way = Way::NONE.with_ports(Ports::of(packets, &loggp));
+        let asked = Asked { collective, ranks: 6, size: Bytes(600), element: 4 };
+        bound(&asked, &loggp, Folding::FREE, way)
+    };
+    let gather = Collective::Gather { root };
+    assert_eq!(on(gather, &packets).bandwidth, ns(13 + 499));
+    // 500 bytes at 2 per ns; the first was on the wire for 1 ns before.
+    let ejecting = packets.with_ejection(per_byte("0.5 ns/B"));
+    assert_eq!(on(gather, &ejecting).bandwidth, ns(13 - 1 + 250));
+    let injecting = packets.with_injection(per_byte("4 ns/B"));
+    assert_eq!(on(Collective::Scatter { root }, &injecting).bandwidth, ns(13 - 1 + 2000));
+    // A reduce's messages of an element are g apart, not g + 3 G: at 17, 20 and 23 two, three and four
+    // have come to the root.
+    let alone =
+        Asked { collective: Collective::Reduce { root }, ranks: 4, size: Bytes(4), element: 4 };
+    let met = Way::NONE.with_ports(Ports::of(&packets, &loggp));
+    let latency = |way| bound(&alone, &loggp, Folding::FREE, way).latency;
+    assert_eq!((latency(met), latency(Way::NONE)), (ns(16 + 2 * 3), ns(16 + 2 * 6)));
 }
 
 #[test]

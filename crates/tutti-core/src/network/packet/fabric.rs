@@ -1,18 +1,20 @@
 //! The packets under way, and what happens to them from one event to the next.
 
 use super::links::{Link, LinkUse, Links};
+use super::outbox::{Outbox, Posted};
 use super::queue::EventQueue;
+use super::rooms::Rooms;
 use super::slab::Slab;
-use super::waiting::{Input, Neighbour, Queues, SOURCE};
+use super::waiting::{Input, Neighbour, Queues};
 use super::ways::{Place, Traveller, Ways};
-use super::{Ends, NONE, Packets};
+use super::{Ends, NONE, Packets, SOURCE};
 use crate::ids::{RankId, VertexId};
 use crate::network::{BackgroundFlow, Carried, Carrier, Ticket};
 use crate::units::{Bytes, Time, TimePerByte};
 
 #[derive(Clone, Copy)]
 enum Event {
-    /// A message's first byte is at its source's port.
+    /// The first byte of a message that was posted is at its source's port.
     Enter(u32),
     /// A packet's head is at the end of the link it crosses.
     Arrive(u32),
@@ -27,7 +29,7 @@ enum Event {
 /// The ticket of messages that nobody waits for.
 const NOBODYS: Ticket = Ticket(u32::MAX);
 
-/// A message under way.
+/// A message under way: its first packet has been cut.
 #[derive(Clone, Copy)]
 struct Message {
     ticket: Ticket,
@@ -38,17 +40,18 @@ struct Message {
     head: Time,
     /// How many messages were sent before it.
     serial: u64,
-    /// Bytes that packets were made of, and packets that are still to be made.
+    /// Bytes that packets were made of.
     cut: u64,
-    uncut: u64,
     /// Packets that have not arrived.
     missing: u64,
     /// When the last of those that have was wholly there.
     arrival: Time,
 }
 
-/// A packet, from when it could start to when it has arrived.
+/// A packet, from when it could start to when it has arrived; one line of the cache, since it is looked at
+/// long after it was put where it waits.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Packet {
     message: u32,
     way: Traveller,
@@ -60,10 +63,25 @@ struct Packet {
     tail: Time,
     /// In the buffer at the end of which link it is, or on which it travels.
     link: u32,
+    /// The vertex at the end of that link.
+    at: u32,
     /// Links it has crossed.
     crossed: u16,
+    /// Whether it has arrived there.
+    ends: bool,
     /// The packet behind it in its queue.
     next: u32,
+}
+
+/// The most that there ever was at once of what a run has to remember.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnderWay {
+    /// Messages that waited at their sources, or were still to come there.
+    pub posted: usize,
+    /// Messages of which packets were on their way.
+    pub messages: usize,
+    /// Packets.
+    pub packets: usize,
 }
 
 impl Packet {
@@ -81,13 +99,13 @@ pub struct Fabric<'a> {
     included: TimePerByte,
     events: EventQueue<Event>,
     links: Links,
+    rooms: Rooms,
     queues: Queues,
+    outbox: Outbox,
     messages: Slab<Message>,
     under_way: Slab<Packet>,
     /// Links to look at, now.
     stirred: Vec<u32>,
-    /// Messages handed over so far.
-    sent: u64,
     /// Traffic of others: each flow, and how many messages it still has to send.
     background: Vec<BackgroundFlow>,
     /// Bytes of a full packet on the wire.
@@ -100,17 +118,19 @@ impl<'a> Fabric<'a> {
     pub fn new(ways: Ways<'a>, packets: Packets, ends: Ends) -> Fabric<'a> {
         let ejection = packets.ejection.or(ends.takes);
         let packets = Packets { ejection, ..packets };
+        let links = Links::new(ways.topology(), &packets);
         Fabric {
             ways,
             packets,
             included: ends.hands_over,
             events: EventQueue::new(),
-            links: Links::new(ways.topology(), &packets),
+            outbox: Outbox::new(links.all.len()),
+            rooms: Rooms::new(links.all.len()),
+            links,
             queues: Queues::new(),
             messages: Slab::new(),
             under_way: Slab::new(),
             stirred: Vec::new(),
-            sent: 0,
             background: Vec::new(),
             full: (packets.size + packets.header).0,
         }
@@ -131,19 +151,38 @@ impl<'a> Fabric<'a> {
         self.links.all[..self.links.count].iter().map(|link| link.usage)
     }
 
-    /// The most messages and packets that were under way at once.
+    /// The most that was under way at once.
     #[must_use]
-    pub fn most_under_way(&self) -> (usize, usize) {
-        (self.messages.most(), self.under_way.most())
+    pub fn most_under_way(&self) -> UnderWay {
+        UnderWay {
+            posted: self.outbox.most(),
+            messages: self.messages.most(),
+            packets: self.under_way.most(),
+        }
     }
 
+    /// A message lines up for the link, or port, that its first packet has to take.
     fn enter(&mut self, id: u32) {
-        let message = self.messages[id];
-        if message.source == message.destination {
-            let there = message.head + self.included.of(Bytes(message.bytes));
-            self.events.push(there, Event::Deliver(id));
-        } else if let Some(packet) = self.cut(id) {
-            self.wait_for_link(packet, false);
+        let now = self.events.now();
+        let Posted { mut way, bytes, head, serial, .. } = self.outbox[id];
+        if way.source == way.destination {
+            let message = self.begin(id);
+            return self
+                .events
+                .push(head + self.included.of(Bytes(bytes)), Event::Deliver(message));
+        }
+        let link = self.links.injection(way.source.0).unwrap_or_else(|| {
+            let place = Place { at: VertexId(way.source.0), hops: 0, links: &self.links, now };
+            self.ways.next(&mut way, &place, || serial)
+        });
+        self.outbox[id].way = way;
+        let first = bytes.min(self.packets.size.0) + self.packets.header.0;
+        self.links[link].backlog += first;
+        if self.links[link].waiting.holds(Input::SOURCE) {
+            self.outbox.line_up(link, id);
+        } else {
+            let packet = self.cut_first(id);
+            self.put(link, packet, false);
         }
     }
 
@@ -157,60 +196,68 @@ impl<'a> Fabric<'a> {
         if left > 0 {
             self.events.push(now + period, Event::Traffic(index));
         }
-        let id = self.put(NOBODYS, (source, destination), bytes, now);
+        let id = self.outbox.post(NOBODYS, Traveller::new(source, destination, 0), bytes.0, now);
         self.enter(id);
     }
 
-    /// Takes note of a message whose first byte is at its source's port at `head`.
-    fn put(
-        &mut self,
-        ticket: Ticket,
-        (source, destination): (RankId, RankId),
-        bytes: Bytes,
-        head: Time,
-    ) -> u32 {
-        self.sent += 1;
-        self.messages.put(Message {
-            ticket,
-            serial: self.sent,
-            source,
-            destination,
-            bytes: bytes.0,
-            head,
-            cut: 0,
-            uncut: self.packets.of(bytes),
-            missing: self.packets.of(bytes),
-            arrival: Time::ZERO,
-        })
+    /// A message that was posted is under way.
+    fn begin(&mut self, posted: u32) -> u32 {
+        let Posted { ticket, way, bytes, head, serial, .. } = self.outbox.take(posted);
+        let Traveller { source, destination, .. } = way;
+        let (missing, arrival) = (self.packets.of(Bytes(bytes)), Time::ZERO);
+        let message =
+            Message { ticket, source, destination, bytes, head, serial, cut: 0, missing, arrival };
+        self.messages.put(message)
     }
 
-    /// Makes the next packet of a message, if there is one.
-    fn cut(&mut self, id: u32) -> Option<u32> {
-        let Message { source, destination, bytes, head, cut, uncut, .. } = self.messages[id];
-        let left = uncut.checked_sub(1)?;
+    /// Makes the first packet of a message, which knows its way already.
+    fn cut_first(&mut self, posted: u32) -> u32 {
+        let way = self.outbox[posted].way;
+        let message = self.begin(posted);
+        self.cut(message, way)
+    }
+
+    /// Makes the next packet of a message.
+    #[inline]
+    fn cut(&mut self, id: u32, way: Traveller) -> u32 {
+        let Message { bytes, head, cut, .. } = self.messages[id];
         let size = (bytes - cut).min(self.packets.size.0);
         self.messages[id].cut = cut + size;
-        self.messages[id].uncut = left;
-        let nth = u32::try_from(cut / self.packets.size.0).unwrap_or(u32::MAX);
-        Some(self.under_way.put(Packet {
+        self.under_way.put(Packet {
             message: id,
-            way: Traveller { source, destination, via: NONE, chosen: false, nth },
+            way,
             bytes: size + self.packets.header.0,
             head: head + self.included.of(Bytes(cut)),
             tail: head + self.included.of(Bytes(cut + size)),
             link: SOURCE,
+            at: NONE,
             crossed: 0,
+            ends: false,
             next: NONE,
-        }))
+        })
+    }
+
+    /// After the first packet of a message its next one, if there is one, comes before other messages.
+    fn follow_up(&mut self, id: u32) {
+        let Message { source, destination, bytes, cut, .. } = self.messages[id];
+        if cut < bytes {
+            let nth = u32::try_from(cut / self.packets.size.0).unwrap_or(u32::MAX);
+            let packet = self.cut(id, Traveller::new(source, destination, nth));
+            self.wait_for_link(packet, true);
+        }
     }
 
     /// Puts a packet where it waits for its next link; `first` before others of its input.
     fn wait_for_link(&mut self, id: u32, first: bool) {
         let link = self.next_link(id);
-        let packet = self.under_way[id];
-        let state = &mut self.links[link];
-        state.backlog += packet.bytes;
-        match self.queues.put(&mut state.waiting, packet.input(), id, first) {
+        self.links[link].backlog += self.under_way[id].bytes;
+        self.put(link, id, first);
+    }
+
+    #[inline]
+    fn put(&mut self, link: u32, id: u32, first: bool) {
+        let input = self.under_way[id].input();
+        match self.queues.put(&mut self.links[link].waiting, input, id, first) {
             Neighbour::Behind(other) => self.under_way[other].next = id,
             Neighbour::Before(other) => self.under_way[id].next = other,
             Neighbour::Nobody => {}
@@ -219,22 +266,27 @@ impl<'a> Fabric<'a> {
     }
 
     /// Over which link a packet goes on from where it is.
+    #[inline]
     fn next_link(&mut self, id: u32) -> u32 {
+        let now = self.events.now();
         let packet = &mut self.under_way[id];
-        let starts = packet.link == SOURCE;
-        if starts && let Some(port) = self.links.injection(packet.way.source.0) {
-            return port;
-        }
-        let at = if starts { packet.way.source.0 } else { self.links[packet.link].to };
-        if at == packet.way.destination.0
-            && let Some(port) = self.links.ejection(at)
-        {
-            return port;
-        }
-        let ports = u16::from(self.links.injection(0).is_some());
-        let hops = usize::from(packet.crossed.saturating_sub(ports));
-        let place = Place { at: VertexId(at), hops, links: &self.links, now: self.events.now() };
-        self.ways.next(&mut packet.way, &place, || self.messages[packet.message].serial)
+        let serial = || self.messages[packet.message].serial;
+        let place = if packet.link == SOURCE {
+            if let Some(port) = self.links.injection(packet.way.source.0) {
+                return port;
+            }
+            Place { at: VertexId(packet.way.source.0), hops: 0, links: &self.links, now }
+        } else {
+            if packet.at == packet.way.destination.0
+                && let Some(port) = self.links.ejection(packet.at)
+            {
+                return port;
+            }
+            let ports = u16::from(self.links.injection(0).is_some());
+            let hops = usize::from(packet.crossed.saturating_sub(ports));
+            Place { at: VertexId(packet.at), hops, links: &self.links, now }
+        };
+        self.ways.next(&mut packet.way, &place, serial)
     }
 
     /// Starts whatever can start on the links that something happened to.
@@ -264,12 +316,15 @@ impl<'a> Fabric<'a> {
                 passed = passed.or(Some(queue));
                 earliest = earliest.min(packet.head);
                 self.queues.rotate(&mut state.waiting);
-            } else if state.ends(packet) || state.has_room(packet.crossed, packet.bytes) {
+            } else if state.ends(packet)
+                || self.rooms.has(link, packet.crossed, state.capacity, packet.bytes)
+            {
                 self.start(link, now);
                 passed = None;
                 earliest = Time::MAX;
             } else {
-                self.queues.stand_aside(&mut state.waiting);
+                let aside = self.rooms.aside(link, packet.crossed);
+                self.queues.stand_aside(&mut state.waiting, aside);
             }
         }
     }
@@ -287,10 +342,12 @@ impl<'a> Fabric<'a> {
         let state = &mut self.links[link];
         let id = self.queues.head(state.waiting.in_turn().expect("a packet waits for the link"));
         let packet = self.under_way[id];
-        self.queues.take(&mut state.waiting, packet.next);
+        let next = self.behind(link, &packet);
+        let state = &mut self.links[link];
+        self.queues.take(&mut state.waiting, next);
         let ends = state.ends(&packet);
         if !ends {
-            state.take_room(packet.crossed, packet.bytes);
+            self.rooms.take(link, packet.crossed, packet.bytes);
             self.call_back(link, packet.crossed);
         }
         let state = &mut self.links[link];
@@ -303,7 +360,9 @@ impl<'a> Fabric<'a> {
         let there = now + state.latency;
         self.under_way[id] = Packet {
             link,
+            at: state.to,
             crossed: packet.crossed + 1,
+            ends,
             head: there,
             tail: tail + state.latency,
             next: NONE,
@@ -313,33 +372,40 @@ impl<'a> Fabric<'a> {
         self.make_way(&packet);
     }
 
+    /// The packet behind the first of a queue, which may be that of a message still to be cut.
+    #[inline]
+    fn behind(&mut self, link: u32, packet: &Packet) -> u32 {
+        if packet.next != NONE || packet.link != SOURCE {
+            return packet.next;
+        }
+        self.outbox.next(link).map_or(NONE, |posted| self.cut_first(posted))
+    }
+
     /// A packet has begun to leave the place where it waited.
     fn make_way(&mut self, packet: &Packet) {
         if packet.link == SOURCE {
-            if let Some(next) = self.cut(packet.message) {
-                self.wait_for_link(next, true);
-            }
-            return;
+            return self.follow_up(packet.message);
         }
         let class = packet.crossed - 1;
-        self.links[packet.link].give_room(class, packet.bytes);
+        self.rooms.give(packet.link, class, packet.bytes);
         self.call_back(packet.link, class);
     }
 
     /// If there is room for the packet that has stood aside longest, it is in turn again.
     #[inline]
     fn call_back(&mut self, link: u32, class: u16) {
+        let Some(queue) = self.rooms.aside(link, class).first() else { return };
+        let bytes = self.under_way[self.queues.head(queue)].bytes;
         let state = &mut self.links[link];
-        let Some(queue) = self.queues.aside(&state.waiting, class) else { return };
-        if state.has_room(class, self.under_way[self.queues.head(queue)].bytes) {
-            self.queues.come_back(&mut state.waiting, class);
+        if self.rooms.has(link, class, state.capacity, bytes) {
+            self.queues.come_back(&mut state.waiting, self.rooms.aside(link, class));
             self.stirred.push(link);
         }
     }
 
     fn arrive(&mut self, id: u32) {
         let packet = self.under_way[id];
-        if !self.links[packet.link].ends(&packet) {
+        if !packet.ends {
             return self.wait_for_link(id, false);
         }
         self.under_way.remove(id);
@@ -373,7 +439,7 @@ impl Carrier for Fabric<'_> {
     fn carry(&mut self, ticket: Ticket, message: Carried) {
         let Carried { source, destination, bytes, arrival } = message;
         let head = (arrival - self.included.of(bytes)).max(self.events.now());
-        let id = self.put(ticket, (source, destination), bytes, head);
+        let id = self.outbox.post(ticket, Traveller::new(source, destination, 0), bytes.0, head);
         self.events.push(head, Event::Enter(id));
     }
 

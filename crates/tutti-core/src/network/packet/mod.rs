@@ -34,20 +34,25 @@
 mod fabric;
 mod links;
 pub mod oracle;
+mod outbox;
 mod queue;
+mod rooms;
 mod slab;
 mod waiting;
 mod ways;
 
-pub use fabric::Fabric;
+pub use fabric::{Fabric, UnderWay};
 pub use links::LinkUse;
 pub use ways::{Choice, Ways};
 
-use super::Model;
+use super::{Model, Ticket};
 use crate::units::{Bytes, TimePerByte};
 
 /// No link, packet or queue.
 const NONE: u32 = u32::MAX;
+
+/// In place of a link: where messages enter.
+const SOURCE: u32 = u32::MAX;
 
 /// Why there are no such packets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -129,6 +134,18 @@ impl Packets {
     #[must_use]
     pub fn with_ejection(self, rate: TimePerByte) -> Packets {
         Packets { ejection: Some(rate), ..self }
+    }
+
+    /// What a byte takes through the port over which an NPU injects, if it has one.
+    #[must_use]
+    pub fn injection(&self) -> Option<TimePerByte> {
+        self.injection
+    }
+
+    /// What a byte takes through the port over which an NPU ejects, if it has one.
+    #[must_use]
+    pub fn ejection(&self) -> Option<TimePerByte> {
+        self.ejection
     }
 
     /// The most bytes of a message in one packet.

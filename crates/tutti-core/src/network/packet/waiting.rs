@@ -1,10 +1,7 @@
 //! Who waits for a link: a queue per input and buffer class, served in turn. A queue whose first packet
 //! finds no room stands aside, so that nobody looks at it again before a packet of its class has left.
 
-use super::NONE;
-
-/// The input of what comes from the NPU itself.
-pub(super) const SOURCE: u32 = u32::MAX;
+use super::{NONE, SOURCE};
 
 /// Where a packet comes from: the link it came over, or [`SOURCE`], and how many it has crossed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,10 +10,14 @@ pub(super) struct Input {
     pub(super) class: u16,
 }
 
+impl Input {
+    /// That of the NPU's own packets.
+    pub(super) const SOURCE: Input = Input { link: SOURCE, class: 0 };
+}
+
 /// Packets of one input, first in first out, as a list through the packets themselves.
 #[derive(Clone, Copy)]
 struct Queue {
-    input: Input,
     head: u32,
     tail: u32,
     /// The queue after it in its line; of an unused queue, another unused one.
@@ -25,13 +26,19 @@ struct Queue {
 
 /// Queues one after the other.
 #[derive(Clone, Copy)]
-struct Line {
+pub(super) struct Line {
     first: u32,
     last: u32,
 }
 
 impl Line {
-    const EMPTY: Line = Line { first: NONE, last: NONE };
+    pub(super) const EMPTY: Line = Line { first: NONE, last: NONE };
+
+    /// The queue that has been there longest.
+    #[inline]
+    pub(super) fn first(self) -> Option<QueueId> {
+        (self.first != NONE).then_some(QueueId(self.first))
+    }
 }
 
 /// A queue among those of all links.
@@ -42,20 +49,23 @@ pub(super) struct QueueId(u32);
 pub(super) struct Waiting {
     /// Those in turn.
     turn: Line,
-    /// By class, those that stand aside.
-    aside: Vec<Line>,
-    /// All of them.
+    /// All of them, those that stand aside as well.
     open: Vec<(Input, u32)>,
 }
 
 impl Waiting {
-    pub(super) const NOBODY: Waiting =
-        Waiting { turn: Line::EMPTY, aside: Vec::new(), open: Vec::new() };
+    pub(super) const NOBODY: Waiting = Waiting { turn: Line::EMPTY, open: Vec::new() };
+
+    /// Whether packets of an input wait.
+    #[inline]
+    pub(super) fn holds(&self, input: Input) -> bool {
+        self.open.iter().any(|&(of, _)| of == input)
+    }
 
     /// Whether a queue is in turn.
     #[inline]
     pub(super) fn in_turn(&self) -> Option<QueueId> {
-        (self.turn.first != NONE).then_some(QueueId(self.turn.first))
+        self.turn.first()
     }
 }
 
@@ -96,7 +106,7 @@ impl Queues {
     ) -> Neighbour {
         let open = waiting.open.iter().find(|(of, _)| *of == input);
         let Some(&(_, at)) = open else {
-            let at = self.open(Queue { input, head: packet, tail: packet, next: NONE });
+            let at = self.open(Queue { head: packet, tail: packet, next: NONE });
             waiting.open.push((input, at));
             self.append(&mut waiting.turn, at);
             return Neighbour::Nobody;
@@ -122,6 +132,9 @@ impl Queues {
     pub(super) fn take(&mut self, waiting: &mut Waiting, next: u32) {
         let at = self.shift(&mut waiting.turn);
         let queue = &mut self.slab[at as usize];
+        if queue.tail == queue.head {
+            queue.tail = next;
+        }
         queue.head = next;
         if next != NONE {
             return self.append(&mut waiting.turn, at);
@@ -133,25 +146,14 @@ impl Queues {
     }
 
     /// The queue in turn stands aside.
-    pub(super) fn stand_aside(&mut self, waiting: &mut Waiting) {
+    pub(super) fn stand_aside(&mut self, waiting: &mut Waiting, aside: &mut Line) {
         let at = self.shift(&mut waiting.turn);
-        let class = usize::from(self.slab[at as usize].input.class);
-        if class >= waiting.aside.len() {
-            waiting.aside.resize(class + 1, Line::EMPTY);
-        }
-        self.append(&mut waiting.aside[class], at);
+        self.append(aside, at);
     }
 
-    /// Of the queues of a class that stand aside, the one that has done so longest.
-    #[inline]
-    pub(super) fn aside(&self, waiting: &Waiting, class: u16) -> Option<QueueId> {
-        let first = waiting.aside.get(usize::from(class))?.first;
-        (first != NONE).then_some(QueueId(first))
-    }
-
-    /// That queue comes back to the end of the line.
-    pub(super) fn come_back(&mut self, waiting: &mut Waiting, class: u16) {
-        let at = self.shift(&mut waiting.aside[usize::from(class)]);
+    /// The queue that has stood aside longest comes back to the end of the line.
+    pub(super) fn come_back(&mut self, waiting: &mut Waiting, aside: &mut Line) {
+        let at = self.shift(aside);
         self.append(&mut waiting.turn, at);
     }
 

@@ -62,17 +62,26 @@ pub enum Ways<'a> {
     },
 }
 
+/// In place of a vertex.
+const UNDECIDED: u32 = NONE - 1;
+
 /// What a packet has to do with its way.
 #[derive(Clone, Copy)]
 pub(super) struct Traveller {
     pub(super) source: RankId,
     pub(super) destination: RankId,
-    /// The vertex it goes to first; [`NONE`] when it goes straight to its destination.
-    pub(super) via: u32,
-    /// Whether it has chosen where to go first.
-    pub(super) chosen: bool,
+    /// The vertex it goes to first; [`NONE`] when it goes straight to its destination, [`UNDECIDED`] before
+    /// it has chosen.
+    via: u32,
     /// Its place in its message.
     pub(super) nth: u32,
+}
+
+impl Traveller {
+    /// The `nth` packet of a message, before it has chosen.
+    pub(super) fn new(source: RankId, destination: RankId, nth: u32) -> Traveller {
+        Traveller { source, destination, via: UNDECIDED, nth }
+    }
 }
 
 /// Where a packet asks for its way.
@@ -111,8 +120,8 @@ impl<'a> Ways<'a> {
             }
             Ways::Chosen { distances, choice, seed } => {
                 let choosing = Choosing { distances, links: place.links, now: place.now };
-                if !packet.chosen && distances.topology().links_out(place.at).len() > 1 {
-                    packet.chosen = true;
+                if packet.via == UNDECIDED && distances.topology().links_out(place.at).len() > 1 {
+                    packet.via = NONE;
                     choosing.decide(packet, place.at, (choice, seed), serial());
                 }
                 choosing.next(packet, place.at)
@@ -133,7 +142,8 @@ impl Choosing<'_> {
         if packet.via == at.0 {
             packet.via = NONE;
         }
-        let target = if packet.via == NONE { packet.destination.0 } else { packet.via };
+        let straight = packet.via == NONE || packet.via == UNDECIDED;
+        let target = if straight { packet.destination.0 } else { packet.via };
         self.shortest_wait(at, VertexId(target)).1.0
     }
 
