@@ -280,7 +280,6 @@ def compare(
         LayoutError: a size that does not suit the datatype or the collective.
         SimulationError: a run gives no result.
     """
-    from tutti.results import config_hash, measurement_frame
     from tutti.units import Size
 
     _check_repetitions(repetitions, seed)
@@ -302,30 +301,39 @@ def compare(
         "repetitions": repetitions,
         "seed": seed,
     }
+    points = list(itertools.product(laid_out, payloads, range(seed, seed + repetitions)))
+    cases = [
+        make_case(one, platform, size=size, datatype=datatype, conditions=conditions, seed=its_seed)
+        for one, size, its_seed in points
+    ]
+    found = measured(cases, threads, done)
+    return _rows(points, cases, found, datatype=datatype, platform=platform, asked=asked, seed=seed)
+
+
+def _rows(
+    points: list[tuple[Schedule, Size, int]],
+    cases: list[_core.Case],
+    found: Iterator[tuple[int, int, int]],
+    *,
+    datatype: str,
+    platform: Platform,
+    asked: dict[str, Any],
+    seed: int,
+) -> pl.DataFrame:
+    """A row for each (schedule, size, seed); `seed` is that of the first repetition."""
+    from tutti.results import config_hash, measurement_frame
+
     shared = {
         "datatype": datatype,
         "model": platform.network,
         "platform": platform.name,
         "config_hash": config_hash(asked),
     }
-    points = list(itertools.product(laid_out, payloads, range(repetitions)))
-    cases = [
-        make_case(
-            chosen,
-            platform,
-            size=size,
-            datatype=datatype,
-            conditions=conditions,
-            seed=seed + repetition,
-        )
-        for chosen, size, repetition in points
-    ]
-    found = measured(cases, threads, done)
     return measurement_frame(
         shared
-        | {"repetition": repetition, "seed": seed + repetition}
+        | {"repetition": its_seed - seed, "seed": its_seed}
         | figures_of(case, chosen, size, figures)
-        for (chosen, size, repetition), case, figures in zip(points, cases, found, strict=True)
+        for (chosen, size, its_seed), case, figures in zip(points, cases, found, strict=True)
     )
 
 

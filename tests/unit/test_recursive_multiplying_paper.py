@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
+from tutti.cli import paper
 from tutti.papers import ExhibitResult, find_paper
 from tutti.papers.recursive_multiplying import archer, measured
 from tutti.papers.recursive_multiplying.published import TABLE_1, TABLE_2, doubling
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import polars as pl
 
 FIGURES = (3, 4, 17, 18, 19, 20, 21, 22, 23)
 
@@ -90,9 +95,19 @@ def test_table_2_has_every_row_and_says_which_were_seen(tmp_path: Path) -> None:
     result = find_paper("recursive-multiplying").tables[2].make(tmp_path)
     assert result.frame["N"].to_list() == [row.ranks for row in TABLE_2]
     assert result.frame.filter(seen="yes")["N"].to_list() == [4, 8, 16]
-    assert result.tables["parameters"]["parameter"].to_list()[:6] == [
-        *("alpha_p", "alpha_r", "hop", "interval", "detour", "spread")
-    ]
+    names = ["alpha_p", "alpha_r", "hop", "interval", "detour", "spread"]
+    assert result.tables["parameters"]["parameter"].to_list() == names
+    changed = result.tables["sensitivity"]["parameter"].to_list()
+    assert changed == [*(name for name in names for _ in range(2)), "(as fitted)"]
+    for table in result.tables.values():
+        assert widest_line(table) <= 80
+
+
+def widest_line(frame: pl.DataFrame) -> int:
+    """Columns that a frame takes on a terminal that has no end."""
+    console = Console(width=1000, record=True, file=io.StringIO())
+    console.print(paper._table(frame, "table"))
+    return max(len(line.rstrip()) for line in console.export_text().splitlines())
 
 
 def test_the_published_reductions_are_those_of_the_published_times() -> None:

@@ -1,23 +1,18 @@
 //! Runs of the engine: one at a time with its record, or many at once in threads.
-//!
-//! What a run leaves behind goes to Python as columns: little-endian bytes that become a frame without
-//! a Python object per value.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
 use rayon::prelude::*;
 use tutti_core::algorithm::critical_path;
 use tutti_core::engine::{
-    self, EngineError, Loaded, LocalCosts, Outcome, Routed, Silent, Simulation, Timeline,
-    TimelineProbe,
+    self, EngineError, Loaded, LocalCosts, Outcome, Routed, Silent, Simulation, TimelineProbe,
 };
 use tutti_core::ids::RankId;
 use tutti_core::network::bound::{Asked, Folding, Ports, Way, bound};
-use tutti_core::network::packet::{self, Ends, Fabric, LinkUse, Packets};
+use tutti_core::network::packet::{self, Ends, Fabric, Packets};
 use tutti_core::network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended, closed_form};
 use tutti_core::results;
 use tutti_core::schedule::Layout;
@@ -27,6 +22,7 @@ use tutti_core::units::{self, Bytes, Time};
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, raised, refuse};
 use crate::network::{self, Conditions, LinkLoad};
+use crate::run::{Left, Run};
 use crate::schedule::{Number, Schedule};
 use crate::topology::{Choosing, Routes, Ways};
 use crate::units::TimePerByte;
@@ -201,14 +197,6 @@ fn check_packets(
     Err(refuse("TopologyError", "argument", &message))
 }
 
-/// What a run leaves behind: its outcome, what each link did, and everything that happened, as far as
-/// there are links and it was recorded.
-struct Left {
-    outcome: Outcome,
-    links: Vec<LinkUse>,
-    timeline: Option<Timeline>,
-}
-
 impl Case {
     /// What folding costs the fastest rank at least.
     fn folding(&self) -> Folding {
@@ -292,116 +280,6 @@ fn run_through<M: MessageModel, C: Carrier>(
         let outcome = simulation.run_through(carrier, stop, &mut Silent)?;
         Ok(Left { outcome, links, timeline: None })
     }
-}
-
-/// What a run left behind.
-#[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct Run(Left);
-
-#[pymethods]
-impl Run {
-    /// From the first rank's entry to the last rank's end.
-    #[getter]
-    fn completion_ps(&self) -> u64 {
-        self.0.outcome.completion_time().ps()
-    }
-
-    /// From the first rank's end to the last rank's.
-    #[getter]
-    fn finish_skew_ps(&self) -> u64 {
-        self.0.outcome.finish_skew().ps()
-    }
-
-    /// Messages sent.
-    #[getter]
-    fn messages(&self) -> u64 {
-        self.0.outcome.messages
-    }
-
-    /// Bytes in all messages.
-    #[getter]
-    fn message_bytes(&self) -> u128 {
-        self.0.outcome.bytes
-    }
-
-    /// When each rank entered the collective, as little-endian 64-bit integers.
-    #[getter]
-    fn start_ps<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        times(py, self.0.outcome.start.iter())
-    }
-
-    /// When each rank had done its last op, as little-endian 64-bit integers.
-    #[getter]
-    fn finish_ps<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        times(py, self.0.outcome.finish.iter())
-    }
-
-    /// What each link did, by link index: packets, bytes with headers, busy_ps, as little-endian 64-bit
-    /// integers. None where messages do not meet.
-    fn link_use<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let links = || self.0.links.iter();
-        if self.0.links.is_empty() {
-            return Ok(None);
-        }
-        let columns = PyDict::new(py);
-        columns.set_item("packets", wide(py, links().map(|link| link.packets)))?;
-        columns.set_item("bytes", wide(py, links().map(|link| link.bytes)))?;
-        columns.set_item("busy_ps", times(py, links().map(|link| &link.busy)))?;
-        Ok(Some(columns))
-    }
-
-    /// The columns of the timeline: 32-bit rank, step, activity, peer (all ones where there is none),
-    /// 64-bit start_ps, end_ps, bytes. None for a run without a record.
-    fn spans<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(timeline) = &self.0.timeline else { return Ok(None) };
-        let spans = || timeline.spans.iter();
-        let columns = PyDict::new(py);
-        columns.set_item("rank", narrow(py, spans().map(|span| span.rank.0)))?;
-        columns.set_item("step", narrow(py, spans().map(|span| span.step)))?;
-        columns.set_item("activity", narrow(py, spans().map(|span| span.activity as u32)))?;
-        let peer = |span: &engine::Span| span.peer.map_or(u32::MAX, |peer| peer.0);
-        columns.set_item("peer", narrow(py, spans().map(peer)))?;
-        columns.set_item("start_ps", times(py, spans().map(|span| &span.start)))?;
-        columns.set_item("end_ps", times(py, spans().map(|span| &span.end)))?;
-        columns.set_item("bytes", wide(py, spans().map(|span| span.bytes.0)))?;
-        Ok(Some(columns))
-    }
-
-    /// The columns of the messages: 32-bit source, destination, index, 64-bit bytes, sent_ps,
-    /// arrival_ps, received_ps. None for a run without a record.
-    fn sent<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(timeline) = &self.0.timeline else { return Ok(None) };
-        let messages = || timeline.messages.iter();
-        let columns = PyDict::new(py);
-        columns.set_item("source", narrow(py, messages().map(|m| m.source.0)))?;
-        columns.set_item("destination", narrow(py, messages().map(|m| m.destination.0)))?;
-        columns.set_item("index", narrow(py, messages().map(|m| m.index)))?;
-        columns.set_item("bytes", wide(py, messages().map(|m| m.bytes.0)))?;
-        columns.set_item("sent_ps", times(py, messages().map(|m| &m.sent)))?;
-        columns.set_item("arrival_ps", times(py, messages().map(|m| &m.arrival)))?;
-        columns.set_item("received_ps", times(py, messages().map(|m| &m.received)))?;
-        Ok(Some(columns))
-    }
-}
-
-fn narrow<'py>(py: Python<'py>, values: impl Iterator<Item = u32>) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &values.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
-}
-
-fn wide<'py>(py: Python<'py>, values: impl Iterator<Item = u64>) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &values.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
-}
-
-fn times<'py, 'a>(py: Python<'py>, values: impl Iterator<Item = &'a Time>) -> Bound<'py, PyBytes> {
-    wide(py, values.map(|time| time.ps()))
-}
-
-/// The names of the activities of a timeline, at the numbers that [`Run::spans`] gives them.
-#[pyfunction]
-pub(crate) fn activities() -> Vec<&'static str> {
-    use engine::Activity as A;
-    let all = [A::Noise, A::Send, A::Wait, A::Recv, A::Reduce, A::Copy, A::Compute, A::Sleep];
-    all.map(A::name).to_vec()
 }
 
 /// Algorithm bandwidth in bytes per second: the collective's size over its completion time.

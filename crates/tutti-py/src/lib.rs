@@ -7,6 +7,7 @@ mod algorithm;
 mod engine;
 mod errors;
 mod network;
+mod run;
 mod schedule;
 mod search;
 mod topology;
@@ -22,7 +23,7 @@ mod _core {
     #[pymodule_export]
     use crate::algorithm::{Algorithm, Stage, algorithms, build_schedule, critical_path};
     #[pymodule_export]
-    use crate::engine::{Case, LowerBound, Run, activities, algbw, busbw, simulate, simulate_many};
+    use crate::engine::{Case, LowerBound, algbw, busbw, simulate, simulate_many};
     #[pymodule_export]
     use crate::errors::error_kinds;
     #[pymodule_export]
@@ -30,6 +31,8 @@ mod _core {
         Conditions, Detours, LinkLoad, Model, ModelEntry, Packets, b_opt, models,
         time_of_uniform_stages,
     };
+    #[pymodule_export]
+    use crate::run::{Run, activities};
     #[pymodule_export]
     use crate::schedule::{Op, Schedule, ScheduleBuilder, Verification, busbw_factor, collectives};
     #[pymodule_export]

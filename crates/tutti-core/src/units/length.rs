@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{Quantity, UnitError};
+use super::UnitError;
+use super::quantity::Quantity;
 
 /// A length, in whole micrometres.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

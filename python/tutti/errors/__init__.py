@@ -1,0 +1,70 @@
+"""Every error that tutti raises, and the exit codes of the command line.
+
+A user's mistake is always a :class:`TuttiError`: its message says what is wrong, where, and what
+was expected; a hint follows, and the anchor of its entry in ``docs/reference/errors.md``, which is
+made from the tables in this folder. What the message names is also there as attributes.
+"""
+
+from __future__ import annotations
+
+from tutti.errors import base, inputs, runs
+from tutti.errors.base import (
+    ExitCode,
+    Kind,
+    TuttiError,
+)
+from tutti.errors.inputs import (
+    AlgorithmError,
+    ConfigError,
+    LayoutError,
+    ModelError,
+    NoiseError,
+    ScheduleError,
+    TextError,
+    TopologyError,
+    UnitError,
+)
+from tutti.errors.runs import (
+    CacheError,
+    DeadlockError,
+    ExecutorError,
+    ReportError,
+    SimulationError,
+    VerificationError,
+    WorkerError,
+)
+
+__all__ = [
+    "AlgorithmError",
+    "CacheError",
+    "ConfigError",
+    "DeadlockError",
+    "ExecutorError",
+    "ExitCode",
+    "Kind",
+    "LayoutError",
+    "ModelError",
+    "NoiseError",
+    "ReportError",
+    "ScheduleError",
+    "SimulationError",
+    "TextError",
+    "TopologyError",
+    "TuttiError",
+    "UnitError",
+    "VerificationError",
+    "WorkerError",
+    "all_errors",
+]
+
+
+def all_errors() -> list[type[TuttiError]]:
+    """Every class of error, in the order of the files."""
+    return [
+        value
+        for file in (base, inputs, runs)
+        for value in vars(file).values()
+        if isinstance(value, type)
+        and issubclass(value, TuttiError)
+        and value.__module__ == file.__name__
+    ]

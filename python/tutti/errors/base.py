@@ -1,0 +1,95 @@
+"""What all errors have in common, and the exit codes of the command line."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, ClassVar, NamedTuple
+
+
+class ExitCode(enum.IntEnum):
+    """What the command line returns; 0 only on success."""
+
+    OK = 0
+    MISTAKE = 2
+    """The user's mistake: one message, nothing done."""
+    FAILED = 3
+    """A schedule that cannot be proved, or a simulation that cannot finish."""
+    INTERRUPTED = 130
+    """Ctrl-C: what was finished until then is kept."""
+
+
+class Kind(NamedTuple):
+    """One entry of the reference: when an error of this kind is raised, and what helps."""
+
+    when: str
+    hint: str = ""
+
+
+class TuttiError(Exception):
+    """The root of all errors of tutti.
+
+    Attributes:
+        kind: what went wrong, as one of the keys of ``kinds``.
+        problem: the message without hint and anchor.
+        hint: what to try; empty where the message says it all.
+        fields: the values that the message names; each is also an attribute.
+    """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.MISTAKE
+    kinds: ClassVar[dict[str, Kind]] = {}
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        kind: str = "other",
+        hint: str | None = None,
+        fields: dict[str, Any] | None = None,
+    ) -> None:
+        """Keeps the message's parts; ``hint`` replaces the one of the kind."""
+        super().__init__(problem)
+        self.problem = problem
+        self.kind = kind
+        entry = self.kinds.get(kind)
+        self.hint = hint if hint is not None else entry.hint if entry else ""
+        self.fields: dict[str, Any] = fields or {}
+
+    @property
+    def anchor(self) -> str:
+        """Where the reference explains it."""
+        return f"docs/reference/errors.md#{type(self).__name__.lower()}-{self.kind}"
+
+    @property
+    def pointer(self) -> str:
+        """What was given and a mark below its character where it goes wrong; empty if unknown."""
+        argument, at = self.fields.get("argument"), self.fields.get("at")
+        if not isinstance(argument, str) or not isinstance(at, int) or not argument.isprintable():
+            return ""
+        before = argument.encode()[:at].decode(errors="ignore")
+        return f"    {argument}\n    {' ' * len(before)}^"
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a field has the type of its value
+        try:
+            return self.__dict__["fields"][name]
+        except KeyError:
+            message = f"{type(self).__name__} ({self.__dict__.get('kind')}) has no field {name!r}"
+            raise AttributeError(message) from None
+
+    def __str__(self) -> str:
+        lines = [self.problem]
+        if self.pointer:
+            lines.append(self.pointer)
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        if self.kind in self.kinds:
+            lines.append(f"see {self.anchor}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restore, (type(self), self.problem, self.kind, self.hint, self.fields))
+
+
+def _restore(
+    cls: type[TuttiError], problem: str, kind: str, hint: str, fields: dict[str, Any]
+) -> TuttiError:
+    return cls(problem, kind=kind, hint=hint, fields=fields)

@@ -1,0 +1,160 @@
+"""What goes wrong with what could be read: proofs, simulations, sweeps, reports."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tutti.errors.base import ExitCode, Kind, TuttiError
+
+
+class VerificationError(TuttiError):
+    """A schedule that does not do what it is meant to do.
+
+    Places are given as (rank, step), waits as (place, rank that is waited for), chunks as (start,
+    end) and contributions as (rank, chunk).
+    """
+
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+    kinds: ClassVar[dict[str, Kind]] = {
+        "shape": Kind("The schedule's shape contradicts itself."),
+        "too_large": Kind("More than the verifier can hold.", "verify it on fewer ranks"),
+        "peer_outside": Kind("An op names a peer that is no rank.", "ranks count from 0"),
+        "own_peer": Kind("A rank sends to itself or receives from itself.", "use a copy"),
+        "chunks_outside": Kind("An op touches chunks outside the payload.", "chunks count from 0"),
+        "slot_outside": Kind("An op touches a slot that does not exist.", "slots count from 0"),
+        "no_operands": Kind("A reduce folds nothing.", "name the slots to fold"),
+        "recv_into_send": Kind(
+            "A receive may overwrite what a send of the same step reads.",
+            "put them into two steps, or receive into another slot",
+        ),
+        "recvs_overlap": Kind(
+            "Two receives of a step write the same place.", "receive into different slots"
+        ),
+        "nothing_there": Kind("An op reads what nothing has written.", "receive or copy it first"),
+        "length_mismatch": Kind(
+            "A message has more or fewer chunks than its receive.",
+            "the k-th send to a rank meets its k-th receive from there",
+        ),
+        "never_sent": Kind(
+            "A receive waits for a message that nobody sends.", "add the send, or drop the receive"
+        ),
+        "never_received": Kind(
+            "A message is sent that nobody receives.", "add the receive, or drop the send"
+        ),
+        "deadlock": Kind(
+            "Ranks wait for each other, whatever is buffered.", "let one of them send first"
+        ),
+        "not_written": Kind(
+            "A rank ends with nothing where a result belongs.", "is the result in another slot?"
+        ),
+        "wrong_chunk": Kind("A rank ends with another chunk than it should.", "follow the sends"),
+        "missing": Kind("A contribution did not arrive.", "follow it from its rank"),
+        "doubled": Kind("A contribution was folded in more than once.", "fold each piece once"),
+        "foreign": Kind("A contribution is where it does not belong.", "follow it from its rank"),
+        "miscounted": Kind(
+            "The result holds the wrong contributions.", "verify it on fewer ranks for a place"
+        ),
+    }
+
+
+class SimulationError(TuttiError):
+    """A simulation that gives no result."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+    kinds: ClassVar[dict[str, Kind]] = {
+        "unreceived": Kind(
+            "Messages are sent that nobody receives.", "verify() names the schedule's mistake"
+        ),
+        "no_such_rank": Kind(
+            "A message goes to a rank that does not exist.", "verify() names the schedule's mistake"
+        ),
+        "nothing_moved": Kind("The schedule sends no message.", "is it the schedule you meant?"),
+        "wrong_layout": Kind(
+            "The payload is divided into other chunks than the schedule's.",
+            "lay the payload out for this schedule",
+        ),
+        "stopped": Kind("The run was stopped before it was done.", "run it again"),
+        "time_overflow": Kind("A run longer than time can count.", "check the units"),
+    }
+
+
+class DeadlockError(SimulationError):
+    """A simulation that cannot finish; ``waiting`` lists rank, step and the ranks it waits for."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "deadlock": Kind(
+            "Ranks wait for messages that nobody sends.", "verify() names the schedule's mistake"
+        ),
+    }
+
+
+class CacheError(TuttiError):
+    """A sweep's cache that cannot be used."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "folder": Kind("The folder cannot be made, read or written.", "name another with --cache"),
+        "contradiction": Kind(
+            "Two journals give different results for the same question: one of them is wrong.",
+            "delete the cache's folder and run the sweep again",
+        ),
+    }
+
+
+class ExecutorError(TuttiError):
+    """What is to carry out a sweep is not there, or not as it should be."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "unknown": Kind("No executor has that name."),
+        "option": Kind("An option that does not go with this executor."),
+        "missing": Kind("A package that the executor needs is not installed."),
+        "not_started": Kind("The program was not started in the way that the executor needs."),
+        "unreachable": Kind(
+            "The scheduler does not answer.", "is it running, and is that its address?"
+        ),
+        "other_version": Kind(
+            "Workers run another version of tutti, whose results would be mixed with these.",
+            "install the same version everywhere",
+        ),
+    }
+
+
+class WorkerError(TuttiError, RuntimeError):
+    """A worker of a sweep that has died, or that sees something else than the sweep does."""
+
+    exit_code = ExitCode.FAILED
+    kinds: ClassVar[dict[str, Kind]] = {
+        "died": Kind(
+            "A worker died twice at the same measurement; the others are kept.",
+            "is there enough memory? Run the sweep again: only what is missing is simulated",
+        ),
+        "none_left": Kind(
+            "Workers die before they have finished anything.",
+            "is there enough memory, and can processes be started here?",
+        ),
+        "other_input": Kind(
+            "A worker found another question than was asked: a file has changed, or is another one "
+            "where the worker runs.",
+            "let files be while a sweep runs; workers elsewhere need the same files",
+        ),
+        "other_version": Kind(
+            "A worker runs another version of tutti.", "install the same version everywhere"
+        ),
+    }
+
+
+class ReportError(TuttiError, ValueError):
+    """Something that cannot be reported or drawn from what was given."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "frame": Kind(
+            "A frame lacks columns or rows, or mixes what cannot be compared.",
+            "give the frames of `simulate` and `compare`, filtered down to what is to be shown",
+        ),
+        "choice": Kind(
+            "A kind of drawing, or a format, that does not exist.",
+        ),
+        "too_large": Kind(
+            "More than can be drawn or held in a graph.", "fewer ranks, or an export as .dot"
+        ),
+        "unmatched": Kind("A receive without its send.", "verify() names the schedule's mistake"),
+    }
