@@ -1,0 +1,61 @@
+"""Did the predictions of Table 2 change? Their derivation is in `table_2/WHY.md`."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+
+import tutti
+from tutti.papers.recursive_multiplying import archer
+from tutti.papers.recursive_multiplying.published import DATATYPE, SIZE, TABLE_2, Row, doubling
+
+FOLDER = Path(__file__).parent / "table_2"
+RECORDED = {
+    (int(row["ranks"]), row["schedule"]): row
+    for row in csv.DictReader((FOLDER / "predictions.csv").open(encoding="utf-8"))
+}
+
+
+def both(row: Row) -> list[dict[str, str]]:
+    return [RECORDED[row.ranks, name] for name in (doubling(row.ranks), row.schedule)]
+
+
+@pytest.mark.parametrize("row", TABLE_2, ids=lambda row: str(row.ranks))
+def test_the_quiet_machine_takes_what_was_derived(row: Row) -> None:
+    quiet = tutti.Conditions(wait_for_sends=True)
+    why = (FOLDER / "WHY.md").read_text("utf-8")
+    for recorded in both(row):
+        name = f"recursive_multiplying:{recorded['schedule']}"
+        run = tutti.simulate(
+            tutti.schedule(name, ranks=row.ranks),
+            archer.FITTED.platform(),
+            size=SIZE,
+            datatype=DATATYPE,
+            conditions=quiet,
+        )
+        assert run.completion_ps == int(recorded["quiet_ps"])
+        assert f"| {run.completion_ps / 1000:.10g} |" in why
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("row", TABLE_2, ids=lambda row: str(row.ranks))
+def test_a_row_is_predicted_as_recorded(row: Row) -> None:
+    ours = archer.predicted(archer.FITTED, row)
+    for which, recorded in zip(("rd", "rm"), both(row), strict=True):
+        minimum, median = float(recorded["minimum_us"]), float(recorded["median_us"])
+        assert ours[f"{which}_minimum"] == pytest.approx(minimum, abs=1e-6)
+        assert ours[f"{which}_median"] == pytest.approx(median, abs=1e-6)
+        quiet = int(recorded["quiet_ps"]) / 1e6
+        assert minimum == pytest.approx(quiet) if row.ranks <= 8 else minimum > quiet
+
+
+@pytest.mark.timeout(3600)
+def test_the_calibration_ends_with_the_recorded_parameters() -> None:
+    """All of it: it takes a minute or two of one core."""
+    found = archer.calibrate()
+    assert [f"{value:.3g}" for value in astuple(found)] == [
+        f"{value:.3g}" for value in astuple(archer.FITTED)
+    ]
