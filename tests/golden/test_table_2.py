@@ -15,7 +15,7 @@ from tutti.papers.recursive_multiplying.published import DATATYPE, SIZE, TABLE_2
 FOLDER = Path(__file__).parent / "table_2"
 RECORDED = {
     (int(row["ranks"]), row["schedule"]): row
-    for row in csv.DictReader((FOLDER / "predictions.csv").open(encoding="utf-8"))
+    for row in csv.DictReader((FOLDER / "predictions.csv").read_text("utf-8").splitlines())
 }
 
 
