@@ -30,7 +30,7 @@ mod wiring;
 
 pub use carrier::{FlitCarrier, Packing};
 pub use error::FlitError;
-pub use network::Network;
+pub use network::{Network, Reason, Waiting};
 pub use packet::{Delivery, Head, Order, Source};
 pub use settings::{Priority, Settings, Speculation, VcRange};
 pub use wiring::{Channel, ChannelParameters, End, Wiring};

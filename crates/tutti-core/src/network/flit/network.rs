@@ -126,4 +126,33 @@ impl Network {
     pub fn count_stalls(&self, stalls: &mut Stalls) {
         each!(&self.0, network => network.count_stalls(stalls));
     }
+
+    /// A circle of input VCs of which each waits for the next, and the last for the first: a deadlock.
+    /// Empty if there is none.
+    #[must_use]
+    pub fn circle(&self) -> Vec<Waiting> {
+        each!(&self.0, network => network.circle())
+    }
+}
+
+/// An input VC that cannot go on before another does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Waiting {
+    /// Its router.
+    pub router: u32,
+    /// Its input port.
+    pub input: u32,
+    /// Its number.
+    pub vc: u32,
+    /// For what it waits.
+    pub reason: Reason,
+}
+
+/// What an input VC waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// A VC that the next one's packet has.
+    Vc,
+    /// A credit, for which the next one must lose a flit.
+    Credit,
 }

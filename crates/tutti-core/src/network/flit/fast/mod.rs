@@ -11,6 +11,7 @@ mod bits;
 mod general;
 mod nodes;
 mod state;
+mod waits;
 mod wheel;
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 //! what it answers does not depend on the order in which routers are asked. One file per routing.
 
 mod compass;
+pub mod dependencies;
 mod dimension_order;
 mod fixed;
 mod minimal_adaptive;
