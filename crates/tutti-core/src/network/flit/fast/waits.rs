@@ -63,8 +63,8 @@ impl<const W: usize> Network<W> {
                 };
                 let outs =
                     (vcs.first..=vcs.last).map(|v| (first_out + port) * self.vcs + v as usize);
-                let owners = outs.map(|out| self.out_vcs[out].owner);
-                let owner = owners.filter(|&owner| owner < INJECTING).next_back()?;
+                let mut owners = outs.map(|out| self.out_vcs[out].owner);
+                let owner = owners.rfind(|&owner| owner < INJECTING)?;
                 Some((owner as usize, Reason::Vc))
             }
             Stage::Active if self.out_vcs[vc.out as usize].credits == 0 => {
