@@ -1,6 +1,7 @@
 //! Why there is no such flit network, or why a run of it ended early.
 
 use super::allocator::AllocatorError;
+use crate::topology::TopologyError;
 use crate::units::Time;
 
 /// Why a flit network cannot be.
@@ -24,13 +25,28 @@ pub enum FlitError {
     BufferSmallerThanPacket { buffer: u32, packet: u32 },
     /// An allocator that cannot be.
     #[error(transparent)]
-    Allocator(#[from] AllocatorError),
+    Allocator {
+        #[from]
+        source: AllocatorError,
+    },
     /// Settings that do not go together.
     #[error("{what}: {problem}")]
     Clash { what: &'static str, problem: String },
     /// A class without VCs.
     #[error("class {class} has the VCs {first} to {last}, but there are {vcs} (0 to {}): expected a range of them", vcs - 1)]
     NoSuchVcs { class: usize, first: u32, last: u32, vcs: u32 },
+    /// No routing has that name.
+    #[error("there is no routing `{name}` for flits: expected one of {known}")]
+    UnknownRouting { name: String, known: String },
+    /// What follows a routing's colon cannot be read.
+    #[error("`{text}` cannot be read: expected {expected}")]
+    RoutingArgument { text: String, expected: String },
+    /// A routing of the graph that suits another graph.
+    #[error(transparent)]
+    Topology {
+        #[from]
+        source: TopologyError,
+    },
     /// A routing that needs what the network is not.
     #[error("routing `{routing}` needs {needs}, which {network} is not")]
     RoutingDoesNotFit { routing: String, needs: &'static str, network: String },
@@ -42,4 +58,7 @@ pub enum FlitError {
     /// A node that no path leads to.
     #[error("no path leads from router {from} to node {node}")]
     Unreachable { from: u32, node: u32 },
+    /// Someone asked for it.
+    #[error("the run was stopped")]
+    Stopped,
 }

@@ -9,7 +9,7 @@ mod generator;
 mod run;
 mod tally;
 
-pub use run::{measure, replay};
+pub use run::{measure, measure_until, replay, replay_until};
 
 use super::traffic::{PacketSize, Pattern, Process};
 

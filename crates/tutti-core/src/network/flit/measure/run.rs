@@ -1,5 +1,7 @@
 //! From an empty network to a measurement.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::generator::Generator;
 use super::tally::Tally;
 use super::{Ending, Load, Measured, Measurement, Plan, Stalls};
@@ -18,6 +20,21 @@ pub fn measure(
     loads: &[Load],
     plan: &Plan,
 ) -> Result<Measurement, FlitError> {
+    measure_until(wiring, settings, network, loads, plan, &AtomicBool::new(false))
+}
+
+/// As [`measure`], and ends early when told to.
+///
+/// # Errors
+/// As [`measure`], and when it was stopped.
+pub fn measure_until(
+    wiring: &Wiring,
+    settings: &Settings,
+    network: &mut Network,
+    loads: &[Load],
+    plan: &Plan,
+    stop: &AtomicBool,
+) -> Result<Measurement, FlitError> {
     check(plan)?;
     if loads.len() != settings.classes.len() {
         let problem = format!("{} loads for {} classes", loads.len(), settings.classes.len());
@@ -32,7 +49,7 @@ pub fn measure(
     }
     let nodes = u64::from(wiring.nodes());
     let generator = Generator::synthetic(loads, wiring.nodes(), settings.seed, *plan);
-    Ok(Run { network, generator, plan: *plan, nodes, quiet: 0 }.go())
+    Run { network, generator, plan: *plan, nodes, quiet: 0, stop }.go()
 }
 
 /// Runs the packets of a trace; those of its window are measured.
@@ -46,6 +63,21 @@ pub fn replay(
     trace: &Trace,
     plan: &Plan,
 ) -> Result<Measurement, FlitError> {
+    replay_until(wiring, settings, network, trace, plan, &AtomicBool::new(false))
+}
+
+/// As [`replay`], and ends early when told to.
+///
+/// # Errors
+/// As [`replay`], and when it was stopped.
+pub fn replay_until(
+    wiring: &Wiring,
+    settings: &Settings,
+    network: &mut Network,
+    trace: &Trace,
+    plan: &Plan,
+    stop: &AtomicBool,
+) -> Result<Measurement, FlitError> {
     check(plan)?;
     let classes = settings.classes.len();
     if trace.classes() as usize > classes {
@@ -58,7 +90,7 @@ pub fn replay(
     }
     let nodes = u64::from(wiring.nodes());
     let generator = Generator::recorded(trace, wiring.nodes(), classes, *plan);
-    Ok(Run { network, generator, plan: *plan, nodes, quiet: 0 }.go())
+    Run { network, generator, plan: *plan, nodes, quiet: 0, stop }.go()
 }
 
 fn check(plan: &Plan) -> Result<(), FlitError> {
@@ -91,10 +123,12 @@ struct Run<'a> {
     nodes: u64,
     /// Cycles in which nothing has moved although packets are under way.
     quiet: u64,
+    /// Whether to end early.
+    stop: &'a AtomicBool,
 }
 
 impl Run<'_> {
-    fn go(mut self) -> Measurement {
+    fn go(mut self) -> Result<Measurement, FlitError> {
         let Plan { warmup, measure, drain, .. } = self.plan;
         let mut stuck = self.until(warmup);
         let before = self.network.sent();
@@ -111,6 +145,9 @@ impl Run<'_> {
         while !stuck && !self.generator.has_all(end) && self.network.now() < end + drain {
             stuck = self.until(self.network.now() + DRAIN_STEP.min(drain));
         }
+        if self.is_stopped() {
+            return Err(FlitError::Stopped);
+        }
         let drained = self.generator.has_all(end);
         let ending = if stuck {
             Ending::Deadlocked
@@ -119,14 +156,22 @@ impl Run<'_> {
         } else {
             Ending::Saturated
         };
-        self.report(ending, sent, looks)
+        Ok(self.report(ending, sent, looks))
     }
 
-    /// Runs until a cycle, or until nothing has moved for too long; whether that was it.
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Runs until a cycle, until nothing has moved for too long, or until stopped; whether it is over.
     fn until(&mut self, end: u64) -> bool {
         while self.network.now() < end {
+            if self.is_stopped() {
+                return true;
+            }
             let (start, moves) = (self.network.now(), self.network.moves());
-            self.network.run_until(end.min(start + self.plan.patience), &mut self.generator);
+            let step = self.plan.patience.min(LOOK);
+            self.network.run_until(end.min(start + step), &mut self.generator);
             let stands = self.network.moves() == moves && self.network.under_way() > 0;
             self.quiet = if stands { self.quiet + self.network.now() - start } else { 0 };
             if self.quiet >= self.plan.patience {
@@ -164,6 +209,9 @@ impl Run<'_> {
         }
     }
 }
+
+/// Between looks at whether anything moves, and whether to go on.
+const LOOK: u64 = 256;
 
 /// Between looks at whether all have arrived.
 const DRAIN_STEP: u64 = 64;

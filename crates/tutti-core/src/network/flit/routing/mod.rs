@@ -9,6 +9,7 @@ mod dimension_order;
 mod fixed;
 mod minimal_adaptive;
 mod o1_turn;
+mod registry;
 mod torus_order;
 mod two_phases;
 
@@ -19,6 +20,7 @@ pub use dimension_order::DimensionOrder;
 pub use fixed::Fixed;
 pub use minimal_adaptive::MinimalAdaptive;
 pub use o1_turn::O1Turn;
+pub use registry::{Entry, REGISTRY, check_vcs, parse};
 pub use torus_order::TorusOrder;
 pub use two_phases::{Through, TwoPhases};
 
