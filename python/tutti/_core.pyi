@@ -1,7 +1,7 @@
 """The compiled core of tutti: use it through the package ``tutti``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, TypedDict, final
 
 __version__: str
 
@@ -422,6 +422,88 @@ class ScheduleSearch:
 def schedules_of(
     ranks: int, kinds: Sequence[str], *, most: int
 ) -> list[tuple[str, str]] | None: ...
+
+# --- flit networks ---
+
+@final
+class FlitRegistryEntry:
+    @property
+    def name(self) -> str: ...
+    @property
+    def argument(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+
+def flit_routings() -> list[FlitRegistryEntry]: ...
+def flit_patterns() -> list[FlitRegistryEntry]: ...
+def flit_allocators() -> list[str]: ...
+
+class _Settings(TypedDict):
+    vcs: int
+    buffer: int
+    classes: list[tuple[int, int]]
+    routing_delay: int
+    vc_delay: int
+    switch_delay: int
+    traversal_delay: int
+    credit_delay: int
+    speculation: tuple[bool, bool, str | None, bool] | None
+    vc_allocator: str
+    switch_allocator: str
+    arbiter: str
+    iterations: int
+    input_speedup: int
+    output_speedup: int
+    internal_speedup: int
+    output_buffer: int | None
+    wait_for_tail_credit: bool
+    busy_when_full: bool
+    prioritize_empty: bool
+    hold_switch: bool
+    cut_through: bool
+    priority: str
+    seed: int
+
+_End: TypeAlias = tuple[str, int, int | None]
+_Plan: TypeAlias = tuple[int, int, int, int, int, int]
+
+@final
+class FlitNetwork:
+    def __new__(
+        cls,
+        topology: Topology,
+        routing: str,
+        settings: _Settings,
+        *,
+        cycle_ps: int,
+        flit: int,
+        port_latency: int,
+        grid: Sequence[int] | None = None,
+    ) -> FlitNetwork: ...
+    @property
+    def nodes(self) -> int: ...
+    def node_names(self) -> list[str]: ...
+    def router_names(self) -> list[str]: ...
+    def channels(self) -> list[tuple[_End, _End, int, int, int, int | None]]: ...
+    def inputs(self) -> list[int]: ...
+
+@final
+class FlitCase:
+    def __new__(
+        cls,
+        network: FlitNetwork,
+        loads: Sequence[tuple[str, str, float, str, int]],
+        plan: _Plan,
+    ) -> FlitCase: ...
+    @staticmethod
+    def trace(network: FlitNetwork, text: str, plan: _Plan) -> FlitCase: ...
+
+def measure_flits(
+    cases: Sequence[FlitCase],
+    done: Callable[[int, dict[str, Any] | Exception], object],
+    *,
+    threads: int = 0,
+) -> None: ...
 
 # --- errors ---
 

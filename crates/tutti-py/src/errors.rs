@@ -9,6 +9,9 @@ use tutti_core::algorithm::AlgorithmError;
 use tutti_core::collective::Contribution;
 use tutti_core::engine::{EngineError, Waiting};
 use tutti_core::ids::{LinkId, RankId, VertexId};
+use tutti_core::network::flit::FlitError;
+use tutti_core::network::flit::allocator::{AllocatorError, AllocatorKind, ArbiterKind};
+use tutti_core::network::flit::traffic::TrafficError;
 use tutti_core::network::packet::PacketError;
 use tutti_core::network::{ModelError, NoiseError};
 use tutti_core::schedule::text::TextError;
@@ -50,6 +53,10 @@ field! {
     Time => |value| value.ps(),
     (&'static str, Time) => |value| (value.0, value.1.ps()),
     UnitError => |value| value.to_string(),
+    AllocatorKind => |value| value.to_string(),
+    ArbiterKind => |value| value.to_string(),
+    AllocatorError => |value| value.to_string(),
+    TopologyError => |value| value.to_string(),
     ExplicitError => |value| value.to_string(),
     At => |value| place(value),
     Wait => |value| (place(&value.at), value.from.0),
@@ -199,6 +206,53 @@ refusal! { NoiseError as "NoiseError" {
     Loads { given, kinds } => "loads",
 }}
 
+refusal! { AllocatorError as "NocError" {
+    UnknownAllocator { name } => "unknown_allocator",
+    UnknownArbiter { text } => "unknown_arbiter",
+    NoPorts { kind, inputs, outputs } => "no_ports",
+    TooManyPorts { kind, inputs, outputs, most } => "too_many_ports",
+    NoIterations { kind } => "no_iterations",
+    Groups { arbiter, contenders } => "groups",
+}}
+
+refusal! { FlitError as "NocError" {
+    NoCycle {} => "no_cycle",
+    TooManyCycles { time, cycle, most } => "too_many_cycles",
+    OutOfRange { what, value, expected } => "out_of_range",
+    BufferSmallerThanPacket { buffer, packet } => "buffer_smaller_than_packet",
+    Allocator { source } => "allocator",
+    Clash { what, problem } => "clash",
+    NoSuchVcs { class, first, last, vcs } => "no_such_vcs",
+    UnknownRouting { name, known } => "unknown_routing",
+    RoutingArgument { text, expected } => "routing_argument",
+    Topology { source } => "topology",
+    RoutingDoesNotFit { routing, needs, network } => "routing_does_not_fit",
+    TooFewVcs { routing, needs, class, has } => "too_few_vcs",
+    Unreachable { from, node } => "unreachable",
+    Stopped {} => "stopped" of "SimulationError",
+}}
+
+refusal! { TrafficError as "TrafficError" {
+    UnknownPattern { name, known } => "unknown_pattern",
+    Malformed { text, expected } => "malformed",
+    Nodes { pattern, nodes, expected } => "nodes",
+    NoGrid { pattern } => "no_grid",
+    Grid { pattern, grid, expected } => "grid",
+    GridSize { grid, nodes } => "grid_size",
+    UnknownNode { pattern, node, nodes } => "unknown_node",
+    Repeated { pattern, node } => "repeated",
+    Count { pattern, what, given, expected } => "count",
+    NoWeight { text } => "no_weight",
+    NoDestination { pattern } => "no_destination",
+    UnknownProcess { text } => "unknown_process",
+    Chance { what, value } => "chance",
+    Bursts { given } => "bursts",
+    OutOfReach { rate, name, value } => "out_of_reach",
+    Stuck {} => "stuck",
+    NoFlits { text } => "no_flits",
+    Trace { line, problem } => "trace",
+}}
+
 refusal! { EngineError as "SimulationError" {
     Deadlock { waiting, stuck, ranks } => "deadlock" of "DeadlockError",
     Unreceived { count, sender, receiver } => "unreceived",
@@ -272,6 +326,9 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         ModelError::KINDS,
         PacketError::KINDS,
         NoiseError::KINDS,
+        AllocatorError::KINDS,
+        FlitError::KINDS,
+        TrafficError::KINDS,
         EngineError::KINDS,
         VerifyError::KINDS,
     ]
@@ -287,6 +344,15 @@ pub(crate) trait OrRaise<T> {
 impl<T, E: Refusal> OrRaise<T> for Result<T, E> {
     fn or_raise(self) -> PyResult<T> {
         self.map_err(|error| raised(&error))
+    }
+}
+
+/// As [`raised`]; what the parts of a flit network refuse is of their own class.
+pub(crate) fn raised_by_flits(error: &FlitError) -> PyErr {
+    match error {
+        FlitError::Allocator { source } => raised(source),
+        FlitError::Topology { source } => raised(source),
+        _ => raised(error),
     }
 }
 

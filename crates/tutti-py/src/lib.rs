@@ -7,6 +7,7 @@ mod algorithm;
 mod engine;
 mod errors;
 mod network;
+mod noc;
 mod run;
 mod schedule;
 mod search;
@@ -33,6 +34,10 @@ mod _core {
     };
     #[pymodule_export]
     use crate::run::{Run, activities};
+    use crate::noc::{
+        FlitCase, FlitNetwork, FlitRegistryEntry, flit_allocators, flit_patterns, flit_routings,
+        measure_flits,
+    };
     #[pymodule_export]
     use crate::schedule::{Op, Schedule, ScheduleBuilder, Verification, busbw_factor, collectives};
     #[pymodule_export]

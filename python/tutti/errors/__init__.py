@@ -7,7 +7,7 @@ made from the tables in this folder. What the message names is also there as att
 
 from __future__ import annotations
 
-from tutti.errors import base, inputs, runs
+from tutti.errors import base, inputs, noc, runs
 from tutti.errors.base import (
     ExitCode,
     Kind,
@@ -24,6 +24,7 @@ from tutti.errors.inputs import (
     TopologyError,
     UnitError,
 )
+from tutti.errors.noc import NocError, TrafficError
 from tutti.errors.runs import (
     CacheError,
     DeadlockError,
@@ -44,12 +45,14 @@ __all__ = [
     "Kind",
     "LayoutError",
     "ModelError",
+    "NocError",
     "NoiseError",
     "ReportError",
     "ScheduleError",
     "SimulationError",
     "TextError",
     "TopologyError",
+    "TrafficError",
     "TuttiError",
     "UnitError",
     "VerificationError",
@@ -62,7 +65,7 @@ def all_errors() -> list[type[TuttiError]]:
     """Every class of error, in the order of the files."""
     return [
         value
-        for file in (base, inputs, runs)
+        for file in (base, inputs, noc, runs)
         for value in vars(file).values()
         if isinstance(value, type)
         and issubclass(value, TuttiError)

@@ -1,0 +1,445 @@
+//! Flit networks: what they are made of, and measurements of them in threads.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use rayon::prelude::*;
+use tutti_core::network::flit::allocator::AllocatorKind;
+use tutti_core::network::flit::measure::{
+    self, Ending, Estimate, Load, Measured, Measurement, Plan,
+};
+use tutti_core::network::flit::routing::{self, Routing};
+use tutti_core::network::flit::traffic::{self, PacketSize, Pattern, Process, Trace};
+use tutti_core::network::flit::{
+    ChannelParameters, End, FlitError, Network, Priority, Settings, Speculation, VcRange, Wiring,
+};
+use tutti_core::topology::Family;
+use tutti_core::units::{Bytes, Length, Time};
+
+use crate::engine::LOOK;
+use crate::errors::{OrRaise, raised_by_flits, refuse};
+use crate::schedule::Number;
+use crate::topology::Topology;
+
+/// A line of a registry.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct FlitRegistryEntry {
+    /// Its name in the notation `name:argument`.
+    name: &'static str,
+    /// What follows the colon; empty where nothing does.
+    argument: &'static str,
+    /// One sentence for lists.
+    summary: &'static str,
+}
+
+/// Every routing of flit networks.
+#[pyfunction]
+pub(crate) fn flit_routings() -> Vec<FlitRegistryEntry> {
+    let line = |entry: &routing::Entry| FlitRegistryEntry {
+        name: entry.name,
+        argument: entry.argument,
+        summary: entry.summary,
+    };
+    routing::REGISTRY.iter().map(line).collect()
+}
+
+/// Every pattern of traffic.
+#[pyfunction]
+pub(crate) fn flit_patterns() -> Vec<FlitRegistryEntry> {
+    let line = |entry: &traffic::Entry| FlitRegistryEntry {
+        name: entry.name,
+        argument: entry.argument,
+        summary: entry.summary,
+    };
+    traffic::REGISTRY.iter().map(line).collect()
+}
+
+/// The names of all allocators.
+#[pyfunction]
+pub(crate) fn flit_allocators() -> Vec<&'static str> {
+    AllocatorKind::ALL.map(AllocatorKind::name).to_vec()
+}
+
+/// When heads ask for the switch early: check_vc, check_credit, allocator, yield_to_requests.
+type GivenSpeculation = (bool, bool, Option<String>, bool);
+
+/// The settings of routers, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenSettings {
+    vcs: Number,
+    buffer: Number,
+    classes: Vec<(Number, Number)>,
+    routing_delay: Number,
+    vc_delay: Number,
+    switch_delay: Number,
+    traversal_delay: Number,
+    credit_delay: Number,
+    speculation: Option<GivenSpeculation>,
+    vc_allocator: String,
+    switch_allocator: String,
+    arbiter: String,
+    iterations: Number,
+    input_speedup: Number,
+    output_speedup: Number,
+    internal_speedup: Number,
+    output_buffer: Option<Number>,
+    wait_for_tail_credit: bool,
+    busy_when_full: bool,
+    prioritize_empty: bool,
+    hold_switch: bool,
+    cut_through: bool,
+    priority: String,
+    seed: u64,
+}
+
+impl GivenSettings {
+    fn settings(self) -> PyResult<Settings> {
+        let vcs = |&(Number(first), Number(last)): &(Number, Number)| VcRange { first, last };
+        let allocator = |name: &str| name.parse::<AllocatorKind>().or_raise();
+        let speculation = match self.speculation {
+            None => None,
+            Some((check_vc, check_credit, own, yield_to_requests)) => Some(Speculation {
+                check_vc,
+                check_credit,
+                allocator: own.as_deref().map(allocator).transpose()?,
+                yield_to_requests,
+            }),
+        };
+        Ok(Settings {
+            vcs: self.vcs.0,
+            buffer: self.buffer.0,
+            classes: self.classes.iter().map(vcs).collect(),
+            routing_delay: self.routing_delay.0,
+            vc_delay: self.vc_delay.0,
+            switch_delay: self.switch_delay.0,
+            traversal_delay: self.traversal_delay.0,
+            credit_delay: self.credit_delay.0,
+            speculation,
+            vc_allocator: allocator(&self.vc_allocator)?,
+            switch_allocator: allocator(&self.switch_allocator)?,
+            arbiter: self.arbiter.parse().or_raise()?,
+            iterations: self.iterations.0,
+            input_speedup: self.input_speedup.0,
+            output_speedup: self.output_speedup.0,
+            internal_speedup: self.internal_speedup.0,
+            output_buffer: self.output_buffer.map(|flits| flits.0),
+            wait_for_tail_credit: self.wait_for_tail_credit,
+            busy_when_full: self.busy_when_full,
+            prioritize_empty: self.prioritize_empty,
+            hold_switch: self.hold_switch,
+            cut_through: self.cut_through,
+            priority: priority(&self.priority)?,
+            seed: self.seed,
+        })
+    }
+}
+
+fn priority(name: &str) -> PyResult<Priority> {
+    match name {
+        "none" => Ok(Priority::None),
+        "ordered" => Ok(Priority::Ordered),
+        "age" => Ok(Priority::Age),
+        _ => {
+            let message = format!("there is no priority `{name}`: expected none, ordered or age");
+            Err(refuse("NocError", "unknown_priority", &message))
+        }
+    }
+}
+
+/// Routers, wires and a routing: everything but traffic.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct FlitNetwork {
+    wiring: Arc<Wiring>,
+    settings: Settings,
+    routing: Arc<dyn Routing>,
+    /// The nodes along each dimension, for patterns along a grid.
+    grid: Option<Vec<u32>>,
+}
+
+/// What kind of vertex it is at, which, and the port there.
+type GivenEnd = (&'static str, u32, Option<u32>);
+
+/// Both ends, latency and latency of credits in cycles, time of a flit in ps, length in um.
+type GivenChannel = (GivenEnd, GivenEnd, u32, u32, u64, Option<u64>);
+
+#[pymethods]
+impl FlitNetwork {
+    #[new]
+    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, port_latency, grid=None))]
+    #[pyo3(
+        text_signature = "(topology, routing, settings, *, cycle_ps, flit, port_latency, grid=None)"
+    )]
+    #[expect(clippy::too_many_arguments, reason = "keywords, most of them")]
+    fn new(
+        py: Python<'_>,
+        topology: &Topology,
+        routing: &str,
+        settings: GivenSettings,
+        cycle_ps: u64,
+        flit: u64,
+        port_latency: Number,
+        grid: Option<Vec<u32>>,
+    ) -> PyResult<FlitNetwork> {
+        let settings = settings.settings()?;
+        let topology = Arc::clone(&topology.inner);
+        let of_family =
+            || topology.family().and_then(Family::grid).map(|grid| grid.sizes().to_vec());
+        let grid = grid.or_else(of_family);
+        let built = py.detach(|| {
+            settings.check()?;
+            let cycle = Time::from_ps(cycle_ps);
+            let latency = port_latency.0;
+            let port = ChannelParameters {
+                latency,
+                credit_latency: latency,
+                flit_time: cycle,
+                length: None,
+            };
+            let wiring = Arc::new(Wiring::of(topology, cycle, Bytes(flit), port)?);
+            let found = routing::parse(routing, &wiring)?;
+            routing::check_vcs(routing, &*found, &settings.classes)?;
+            // Whatever else cannot be is found out by building one.
+            Network::new(&wiring, &settings, Arc::clone(&found))?;
+            Ok((wiring, found))
+        });
+        let (wiring, routing) = built.map_err(|error| raised_by_flits(&error))?;
+        Ok(FlitNetwork { wiring, settings, routing, grid })
+    }
+
+    /// How many nodes there are.
+    #[getter]
+    fn nodes(&self) -> u32 {
+        self.wiring.nodes()
+    }
+
+    /// The names of the nodes, in order.
+    fn node_names(&self) -> Vec<&str> {
+        let topology = self.wiring.topology().map(|topology| &**topology);
+        let names = topology.map(|graph| graph.vertices().map(|vertex| graph.vertex_name(vertex)));
+        names.into_iter().flatten().take(self.wiring.nodes() as usize).collect()
+    }
+
+    /// The names of the vertices that routers stand at, in order.
+    fn router_names(&self) -> Vec<&str> {
+        let name = |router| Some(self.wiring.topology()?.vertex_name(self.wiring.vertex(router)?));
+        (0..self.wiring.routers()).filter_map(name).collect()
+    }
+
+    /// Every channel.
+    fn channels(&self) -> Vec<GivenChannel> {
+        let end = |end| match end {
+            End::Router { router, port } => ("router", router, Some(port)),
+            End::Node(node) => ("node", node, None),
+        };
+        let channel = |channel: &tutti_core::network::flit::Channel| {
+            let ChannelParameters { latency, credit_latency, flit_time, length } =
+                channel.parameters;
+            let (from, to) = (end(channel.from), end(channel.to));
+            (from, to, latency, credit_latency, flit_time.ps(), length.map(Length::um))
+        };
+        self.wiring.channels().iter().map(channel).collect()
+    }
+
+    /// For each input port, by router, the channel that ends there.
+    fn inputs(&self) -> Vec<u32> {
+        let routers = 0..self.wiring.routers();
+        routers.flat_map(|router| self.wiring.inputs(router).iter().copied()).collect()
+    }
+}
+
+/// Where packets come from.
+#[derive(Clone)]
+enum Supply {
+    Synthetic(Vec<Load>),
+    Recorded(Arc<Trace>),
+}
+
+/// A network, its traffic, and how long to watch it.
+#[pyclass(frozen, module = "tutti._core")]
+#[derive(Clone)]
+pub(crate) struct FlitCase {
+    wiring: Arc<Wiring>,
+    settings: Settings,
+    routing: Arc<dyn Routing>,
+    supply: Supply,
+    plan: Plan,
+}
+
+/// Pattern, process, flits per node and cycle, sizes of packets, priority.
+type GivenLoad = (String, String, f64, String, i64);
+
+/// Warm-up, window, batches, drain, patience, sample.
+type GivenPlan = (u64, u64, Number, u64, u64, u64);
+
+#[pymethods]
+impl FlitCase {
+    /// Synthetic traffic: a load for each class.
+    #[new]
+    fn new(network: &FlitNetwork, loads: Vec<GivenLoad>, plan: GivenPlan) -> PyResult<FlitCase> {
+        let nodes = network.wiring.nodes();
+        let grid = network.grid.as_deref();
+        let load = |(pattern, process, rate, size, priority): GivenLoad| {
+            let size = PacketSize::parse(&size).or_raise()?;
+            let pattern = Pattern::parse(&pattern, nodes, grid).or_raise()?;
+            let process = Process::parse(&process, rate / size.mean()).or_raise()?;
+            Ok(Load { pattern, process, size, priority })
+        };
+        let loads = loads.into_iter().map(load).collect::<PyResult<_>>()?;
+        FlitCase::of(network, Supply::Synthetic(loads), plan)
+    }
+
+    /// The packets of a trace.
+    #[staticmethod]
+    fn trace(network: &FlitNetwork, text: &str, plan: GivenPlan) -> PyResult<FlitCase> {
+        let trace = Trace::parse(text, network.wiring.nodes()).or_raise()?;
+        FlitCase::of(network, Supply::Recorded(Arc::new(trace)), plan)
+    }
+}
+
+impl FlitCase {
+    fn of(network: &FlitNetwork, supply: Supply, plan: GivenPlan) -> PyResult<FlitCase> {
+        let (warmup, measure, Number(batches), drain, patience, sample) = plan;
+        let case = FlitCase {
+            wiring: Arc::clone(&network.wiring),
+            settings: network.settings.clone(),
+            routing: Arc::clone(&network.routing),
+            supply,
+            plan: Plan { warmup, measure, batches, drain, patience, sample },
+        };
+        // What is refused is refused before the first cycle, and there is none.
+        match case.run(&AtomicBool::new(true)) {
+            Ok(_) | Err(FlitError::Stopped) => Ok(case),
+            Err(error) => Err(raised_by_flits(&error)),
+        }
+    }
+
+    fn run(&self, stop: &AtomicBool) -> Result<Measurement, FlitError> {
+        let FlitCase { wiring, settings, plan, .. } = self;
+        let mut network = Network::new(wiring, settings, Arc::clone(&self.routing))?;
+        match &self.supply {
+            Supply::Synthetic(loads) => {
+                measure::measure_until(wiring, settings, &mut network, loads, plan, stop)
+            }
+            Supply::Recorded(trace) => {
+                measure::replay_until(wiring, settings, &mut network, trace, plan, stop)
+            }
+        }
+    }
+}
+
+type Heard = (usize, Result<Measurement, FlitError>);
+
+/// Measures cases in `threads` threads (0: as many as there are cores) and hands each result to
+/// `done(index, result)` as soon as it is there, in no particular order; a result is either a dict or
+/// an exception. Stops early when `done` raises or Ctrl-C is pressed. The results do not depend on
+/// the number of threads.
+#[pyfunction]
+#[pyo3(signature = (cases, done, *, threads=Number(0)))]
+#[pyo3(text_signature = "(cases, done, *, threads=0)")]
+#[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+pub(crate) fn measure_flits(
+    py: Python<'_>,
+    cases: Vec<PyRef<'_, FlitCase>>,
+    done: Bound<'_, PyAny>,
+    threads: Number,
+) -> PyResult<()> {
+    let cases: Vec<FlitCase> = cases.iter().map(|case| FlitCase::clone(case)).collect();
+    let threads = (threads.0 as usize).min(cases.len().max(1));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| {
+        pyo3::exceptions::PyOSError::new_err(format!("cannot start threads: {error}"))
+    })?;
+    let stop = &AtomicBool::new(false);
+    let done = done.unbind();
+    py.detach(|| {
+        let (sender, receiver) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| pool.install(|| run_all(&cases, stop, sender)));
+            let heard = hear(&receiver, &done);
+            stop.store(true, Ordering::Relaxed);
+            heard
+        })
+    })
+}
+
+/// Runs what is not yet stopped; the first ones first.
+fn run_all(cases: &[FlitCase], stop: &AtomicBool, sender: mpsc::Sender<Heard>) {
+    let cases = cases.par_iter().enumerate().with_max_len(1);
+    cases.for_each_with(sender, |sender, (index, case)| {
+        if !stop.load(Ordering::Relaxed) {
+            // The receiver is gone only when it has stopped everything.
+            _ = sender.send((index, case.run(stop)));
+        }
+    });
+}
+
+/// Hands results on until all are there.
+fn hear(receiver: &mpsc::Receiver<Heard>, done: &Py<PyAny>) -> PyResult<()> {
+    loop {
+        match receiver.recv_timeout(LOOK) {
+            Ok((index, Ok(measurement))) => Python::attach(|py| {
+                done.call1(py, (index, described(py, &measurement)?)).map(drop)
+            })?,
+            Ok((index, Err(error))) => {
+                Python::attach(|py| done.call1(py, (index, raised_by_flits(&error))).map(drop))?;
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        Python::attach(|py| py.check_signals())?;
+    }
+}
+
+/// A measurement as plain data; lists as little-endian 64-bit numbers.
+fn described<'py>(py: Python<'py>, measurement: &Measurement) -> PyResult<Bound<'py, PyDict>> {
+    let given = PyDict::new(py);
+    given.set_item("ending", ending(measurement.ending))?;
+    given.set_item("cycles", measurement.cycles)?;
+    given.set_item("window", measurement.window)?;
+    given.set_item("all", of_class(py, &measurement.all)?)?;
+    let classes: Vec<_> =
+        measurement.classes.iter().map(|class| of_class(py, class)).collect::<PyResult<_>>()?;
+    given.set_item("classes", classes)?;
+    let whole = |values: &[u64]| {
+        PyBytes::new(py, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
+    };
+    let occupancy = measurement.occupancy.iter().flat_map(|mean| mean.to_le_bytes());
+    given.set_item("sent", whole(&measurement.sent))?;
+    given.set_item("vc_grants", measurement.vc_grants)?;
+    given.set_item("occupancy", PyBytes::new(py, &occupancy.collect::<Vec<_>>()))?;
+    given.set_item("buffered", whole(&measurement.buffered))?;
+    let stalls = PyDict::new(py);
+    stalls.set_item("busy", measurement.stalls.busy)?;
+    stalls.set_item("routing", measurement.stalls.routing)?;
+    stalls.set_item("no_vc", measurement.stalls.no_vc)?;
+    stalls.set_item("no_credit", measurement.stalls.no_credit)?;
+    stalls.set_item("switch", measurement.stalls.switch)?;
+    given.set_item("stalls", stalls)?;
+    Ok(given)
+}
+
+fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Stable => "stable",
+        Ending::Saturated => "saturated",
+        Ending::Deadlocked => "deadlocked",
+    }
+}
+
+fn of_class<'py>(py: Python<'py>, measured: &Measured) -> PyResult<Bound<'py, PyDict>> {
+    let estimate = |Estimate { mean, half_width }| (mean, half_width);
+    let given = PyDict::new(py);
+    given.set_item("offered", measured.offered)?;
+    given.set_item("accepted", estimate(measured.accepted))?;
+    given.set_item("accepted_extremes", measured.accepted_extremes)?;
+    given.set_item("latency", estimate(measured.latency))?;
+    given.set_item("latency_extremes", measured.latency_extremes)?;
+    given.set_item("network_latency", estimate(measured.network_latency))?;
+    given.set_item("hops", estimate(measured.hops))?;
+    given.set_item("packets", measured.packets)?;
+    given.set_item("quantiles", measured.quantiles)?;
+    Ok(given)
+}
