@@ -35,6 +35,7 @@ def pages() -> dict[str, str]:
         "docs/reference/config.md": config_page(),
         "docs/reference/errors.md": errors_page(),
         "schemas/experiment.schema.json": schema_text(File.EXPERIMENT),
+        "schemas/noc.schema.json": schema_text(File.NOC),
         "schemas/platform.schema.json": schema_text(File.PLATFORM),
         "schemas/sweep.schema.json": schema_text(File.SWEEP),
     }
@@ -107,8 +108,8 @@ def _parameter(parameter: Any) -> str:  # noqa: ANN401 - click's
 
 
 def config_page() -> str:
-    """The keys of experiment, platform and sweep files."""
-    from tutti.config import RawExperiment, RawPlatform, RawSweep
+    """The keys of experiment, platform, sweep and noc files."""
+    from tutti.config import RawExperiment, RawNoc, RawPlatform, RawSweep
 
     parts = [
         "# Configuration files",
@@ -120,6 +121,7 @@ def config_page() -> str:
         "Experiment": RawExperiment,
         "Platform": RawPlatform,
         "Sweep": RawSweep,
+        "Noc": RawNoc,
     }
     for title, model in files.items():
         parts.append(f"## {title}")
@@ -155,7 +157,7 @@ def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each f
     from types import NoneType, UnionType
     from typing import Literal, Union
 
-    from tutti.units import Size, Time, TimePerByte
+    from tutti.units import Length, Size, Time, TimePerByte
 
     names = {
         str: "text",
@@ -164,6 +166,7 @@ def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each f
         bool: "true or false",
         Time: "time",
         Size: "size",
+        Length: "length",
         TimePerByte: "time per byte or rate",
         Any: "any value",
     }

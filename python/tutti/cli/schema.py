@@ -16,6 +16,7 @@ class File(enum.StrEnum):
     """A kind of file."""
 
     EXPERIMENT = "experiment"
+    NOC = "noc"
     PLATFORM = "platform"
     SWEEP = "sweep"
 
@@ -23,7 +24,7 @@ class File(enum.StrEnum):
 def schema(
     file: Annotated[File, typer.Argument(help="Which kind of file.")] = File.EXPERIMENT,
 ) -> None:
-    """Print the JSON Schema of experiment, platform or sweep files, for editors and checkers.
+    """Print the JSON Schema of experiment, platform, sweep or noc files, for editors and checkers.
 
     \b
     Examples:
@@ -35,10 +36,11 @@ def schema(
 
 def schema_text(file: File) -> str:
     """The schema as it stands in `schemas/`."""
-    from tutti.config import RawExperiment, RawPlatform, RawSweep
+    from tutti.config import RawExperiment, RawNoc, RawPlatform, RawSweep
 
     models: dict[File, type[BaseModel]] = {
         File.EXPERIMENT: RawExperiment,
+        File.NOC: RawNoc,
         File.PLATFORM: RawPlatform,
         File.SWEEP: RawSweep,
     }

@@ -7,6 +7,7 @@ looked up, written out and cross-checked. No later stage sees the raw one. Every
 
 from __future__ import annotations
 
+from tutti.config.noc import Noc, RawNoc, load_noc, resolve_noc
 from tutti.config.platform import RawPlatform, numbers
 from tutti.config.presets import find_platform, load_platform, platform_names, platform_text
 from tutti.config.raw import RawExperiment
@@ -18,12 +19,15 @@ from tutti.errors import ConfigError
 __all__ = [
     "ConfigError",
     "Experiment",
+    "Noc",
     "RawExperiment",
+    "RawNoc",
     "RawPlatform",
     "RawSweep",
     "Sweep",
     "find_platform",
     "load_experiment",
+    "load_noc",
     "load_platform",
     "load_sweep",
     "numbers",
@@ -32,5 +36,6 @@ __all__ = [
     "read_schedule",
     "read_toml",
     "resolve",
+    "resolve_noc",
     "resolve_sweep",
 ]

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .html import write_report as write_report
+    from .noc_html import write_load_report as write_load_report
+    from .noc_html import write_noc_report as write_noc_report
+    from .noc_plot import plot_latency as plot_latency
     from .perfetto import write_trace as write_trace
     from .plot import draw_timeline as draw_timeline
     from .plot import plot_comparison as plot_comparison
@@ -25,7 +28,10 @@ _HOMES = {
     "draw_program_graph": "program_graph",
     "draw_timeline": "plot",
     "plot_comparison": "plot",
+    "plot_latency": "noc_plot",
     "plot_swept": "swept",
+    "write_load_report": "noc_html",
+    "write_noc_report": "noc_html",
     "write_report": "html",
     "write_trace": "perfetto",
 }
@@ -36,7 +42,10 @@ __all__ = [
     "draw_program_graph",
     "draw_timeline",
     "plot_comparison",
+    "plot_latency",
     "plot_swept",
+    "write_load_report",
+    "write_noc_report",
     "write_report",
     "write_trace",
 ]

@@ -91,6 +91,29 @@ impl Generator {
         waiting
     }
 
+    /// Counts what was created in the window and never taken as created, too.
+    pub(super) fn count_untaken(&mut self) {
+        let (start, end) = (self.plan.warmup, self.plan.warmup + self.plan.measure);
+        match &self.supply {
+            Supply::Synthetic(classes) => {
+                for (class, tally) in classes.iter().zip(&mut self.tallies) {
+                    let (mut all, mut before) = ((0, 0), (0, 0));
+                    class.count_waiting(end, &mut all);
+                    class.count_waiting(start, &mut before);
+                    tally.created_flits += all.1 - before.1;
+                }
+            }
+            Supply::Recorded { queues, .. } => {
+                for record in queues.iter().flatten() {
+                    if (start..end).contains(&record.cycle) {
+                        let flits = u64::from(record.flits);
+                        self.tallies[record.class as usize].created_flits += flits;
+                    }
+                }
+            }
+        }
+    }
+
     /// Whether every packet of the window has been taken and has arrived: whether its queues have none
     /// left from before `end`.
     pub(super) fn has_all(&mut self, end: u64) -> bool {

@@ -191,7 +191,8 @@ impl Run<'_> {
         packets >= self.nodes && accepted * 100 < created * (100 - TOLERATED_PERCENT)
     }
 
-    fn report(self, ending: Ending, sent: Vec<u64>, looks: Looks) -> Measurement {
+    fn report(mut self, ending: Ending, sent: Vec<u64>, looks: Looks) -> Measurement {
+        self.generator.count_untaken();
         let tallies = &self.generator.tallies;
         let classes: Vec<Measured> = tallies.iter().map(Tally::measured).collect();
         let all = tallies[1..].iter().fold(tallies[0].clone(), Tally::with).measured();

@@ -1,0 +1,419 @@
+"""`tutti noc`: networks of routers flit by flit, at one load or at many."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli.console import out, remark
+from tutti.cli.progress import Progress
+from tutti.errors import ExitCode
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tutti.config import Noc
+    from tutti.noc import NocRun, Saturation
+
+app = typer.Typer(
+    help="Networks of routers, flit by flit: latency under load, and saturation.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_MOST_LOADS = 10_000
+_SHOWN_CHANNELS = 3
+_SHOWN_CLASSES = 16
+
+NocFile = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="The file of the network (TOML).", show_default=False),
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A key of the file, by its path, and what it is instead; may be repeated.",
+    ),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Folder for results, instead of the file's.")
+]
+
+
+@app.command("list")
+def list_() -> None:
+    """List the routings, the patterns of traffic and the allocators.
+
+    \b
+    Examples:
+      tutti noc list
+    """
+    from tutti import _core
+    from tutti.noc import patterns, routings
+
+    for title, entries in (("routing", routings()), ("pattern", patterns())):
+        facts = []
+        for entry in entries:
+            argument = entry.argument
+            colon = ":" if argument and not argument.startswith("[") else ""
+            name = f"{entry.name}{colon}{argument.replace('[', '[:', 1) if not colon else argument}"
+            facts.append((name, entry.summary))
+        out().print(title, style="bold")
+        out().print(_listed(facts))
+    out().print("allocator", style="bold")
+    out().print(f"  {', '.join(_core.flit_allocators())}", markup=False)
+
+
+def _listed(facts: list[tuple[str, str]]) -> Table:
+    """Names, and a sentence on each."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
+    table.add_column(overflow="fold", max_width=34)
+    table.add_column()
+    for name, text in facts:
+        table.add_row(Text(name), Text(text))
+    return table
+
+
+@app.command("run")
+def run_(file: NocFile, changes: Changes = None, to: Out = None) -> None:
+    """Run a network at one load: latency, throughput, links, buffers, and why flits stood.
+
+    Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
+    folder. A network that saturates or deadlocks has no latency: the run says so, and ends with
+    exit code 3.
+
+    \b
+    Examples:
+      tutti noc run noc.toml
+      tutti noc run noc.toml --set traffic.rate=0.3 --set router.vcs=8 --out out/busy
+    """
+    from tutti.cli.files import folder
+    from tutti.config import load_noc
+    from tutti.noc import run
+
+    read = load_noc(file, changes or (), output=to)
+    folder(read.output)
+    started = time.monotonic()
+    result = run(read.network, read.traffic, read.plan)
+    _show(result)
+    remark(f"{result.cycles:,} cycles in {time.monotonic() - started:.1f} s")
+    _write_run(read, result)
+    if not result.is_stable:
+        raise typer.Exit(int(ExitCode.FAILED))
+
+
+@app.command("sweep")
+def sweep_(
+    file: NocFile,
+    loads: Annotated[
+        str,
+        typer.Option(
+            "--loads",
+            metavar="LOADS",
+            help="In flits per node and cycle: a list 0.1,0.2,0.4 or a range FROM:TO:STEP.",
+        ),
+    ] = "0.05:0.5:0.05",
+    changes: Changes = None,
+    search: Annotated[
+        bool,
+        typer.Option("--saturation/--no-saturation", help="Whether to search where it saturates."),
+    ] = True,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", help="How well to find it, in the same unit as loads.")
+    ] = 0.01,
+    threads: Annotated[
+        int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
+    ] = 0,
+    to: Out = None,
+) -> None:
+    """Run a network at several loads at once: latency against load, and where it saturates.
+
+    Writes results.parquet and results.csv, latency.svg and report.html into the output folder.
+    The rate in the file is replaced; classes of traffic keep their proportions.
+
+    \b
+    Examples:
+      tutti noc sweep noc.toml
+      tutti noc sweep noc.toml --loads 0.05:0.45:0.05 --set topology.routing=valiant
+      tutti noc sweep noc.toml --loads 0.1,0.2 --no-saturation
+    """
+    from tutti.cli.files import folder
+    from tutti.config import load_noc
+    from tutti.config.mistakes import mistake
+
+    values = load_values(loads)
+    if not tolerance > 0 or not math.isfinite(tolerance):
+        raise mistake("is no tolerance", source="--tolerance", value=str(tolerance),
+                      expected="a number above 0, such as 0.01")  # fmt: skip
+    first = f"{values[0]:g}"
+    placeholder = ["traffic.rate=" + first] if _has_one_class(file, changes or ()) else []
+    read = load_noc(file, [*(changes or ()), *placeholder], output=to)
+    folder(read.output)
+    runs, interrupted = _swept(read, values, threads)
+    found = None
+    if search and not interrupted and runs:
+        found, interrupted = _searched(read, runs, tolerance, threads)
+    if runs:
+        out().print(_table(runs))
+    if found is not None:
+        _say_saturation(found)
+    _write_sweep(read, runs, found)
+    if interrupted:
+        remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
+        raise typer.Exit(int(ExitCode.INTERRUPTED))
+
+
+def load_values(text: str) -> list[float]:
+    """Loads from ``0.1,0.2`` or ``0.05:0.5:0.05``, ascending, each once.
+
+    Raises:
+        ConfigError: They are none, or too many.
+    """
+    from tutti.config.mistakes import mistake, shown
+
+    def refused(problem: str) -> Exception:
+        return mistake(
+            problem,
+            source="--loads",
+            value=shown(text),
+            expected="flits per node and cycle: a list 0.1,0.2,0.4 or a range 0.05:0.5:0.05",
+        )
+
+    found: set[float] = set()
+    for part in text.split(","):
+        try:
+            numbers = [float(number) for number in part.split(":")]
+        except ValueError:
+            raise refused("is no list of loads") from None
+        if any(not math.isfinite(number) or number < 0 for number in numbers):
+            raise refused("has a load that is none")
+        if len(numbers) == 1:
+            found.add(numbers[0])
+            continue
+        if len(numbers) != 3 or numbers[2] <= 0 or numbers[1] < numbers[0]:
+            raise refused("is no range FROM:TO:STEP with a step above 0")
+        start, end, step = numbers
+        count = math.floor((end - start) / step + 1e-9) + 1
+        if count > _MOST_LOADS:
+            raise refused(f"has {count:,} loads, and {_MOST_LOADS:,} are enough")
+        found |= {round(start + index * step, 12) for index in range(count)}
+    if 0.0 in found:
+        raise refused("has a load of 0, at which nothing is measured")
+    return sorted(found)
+
+
+def _has_one_class(file: Path, changes: list[str] | tuple[str, ...]) -> bool:
+    """Whether the file's `[traffic]` is one table, whose rate may then be missing."""
+    from tutti.config import read_toml
+
+    given = read_toml(file).get("traffic")
+    if any(change.split("=", 1)[0].strip() == "traffic" for change in changes):
+        return False
+    return isinstance(given, dict) and "trace" not in given
+
+
+def _swept(read: Noc, values: list[float], threads: int) -> tuple[list[NocRun], bool]:
+    """The runs that were finished, and whether Ctrl-C came before the last."""
+    from tutti.config.mistakes import mistake
+    from tutti.noc import Trace, sweep
+
+    if isinstance(read.traffic, Trace):
+        raise mistake(
+            "a trace has a load of its own", source=read.source, key="traffic.trace",
+            expected="generated traffic", hint="`tutti noc run` replays it",
+        )  # fmt: skip
+    runs: list[NocRun] = []
+    # Networks are slower the more they carry.
+    work = {value: 1 + round(100 * value) for value in values}
+    started = time.monotonic()
+    with Progress("loads", work=sum(work.values()), total=len(values)) as progress:
+
+        def done(run: NocRun) -> None:
+            runs.append(run)
+            progress.advance(1 + round(100 * (run.load or 0)), len(runs))
+
+        try:
+            sweep(read.network, read.traffic, values, read.plan, threads=threads, done=done)
+        except KeyboardInterrupt:
+            return sorted(runs, key=lambda run: run.load or 0), True
+    total = sum(run.cycles for run in runs)
+    remark(f"{len(runs):,} loads, {total:,} cycles in {time.monotonic() - started:.1f} s")
+    return sorted(runs, key=lambda run: run.load or 0), False
+
+
+def _searched(
+    read: Noc, runs: list[NocRun], tolerance: float, threads: int
+) -> tuple[Saturation | None, bool]:
+    """Where it saturates, and whether Ctrl-C came before that was found."""
+    from tutti.noc import Trace, saturation
+
+    if isinstance(read.traffic, Trace):
+        return None, False
+    most = max(1.0, *(run.load or 0 for run in runs))
+    # Each round narrows it down to a quarter by three runs.
+    rounds = max(1, math.ceil(math.log(most / tolerance, 4)))
+    with Progress("saturation", work=3 * rounds, total=3 * rounds) as progress:
+        count = 0
+
+        def done(_: NocRun) -> None:
+            nonlocal count
+            count += 1
+            progress.advance(1, count)
+
+        try:
+            found = saturation(
+                read.network,
+                read.traffic,
+                read.plan,
+                tolerance=tolerance,
+                most=most,
+                known=runs,
+                threads=threads,
+                done=done,
+            )
+        except KeyboardInterrupt:
+            return None, True
+    return found, False
+
+
+def _show(run: NocRun) -> None:
+    """Everything that one wants to know at a glance."""
+    from tutti.report import noc_words as words
+    from tutti.report.quantity import format_share
+
+    console = out()
+    console.print(words.describe_network(run.network), style="bold", markup=False)
+    cycle = run.network.cycle_ps
+    traffic = words.describe_traffic(run.traffic)
+    facts = [("traffic", traffic[0]), *(("", line) for line in traffic[1:_SHOWN_CLASSES])]
+    facts += [
+        ("measured", f"{run.window:,} cycles after {run.plan.warmup:,}; {run.cycles:,} in all"),
+        ("ending", words.ending(run)),
+    ]
+    if run.is_stable:
+        shown = ", ".join(f"{value:,} ({name} %)" for name, value in run.quantiles.items())
+        facts += [
+            ("latency", words.cycles(run.latency, cycle)),
+            ("no more than", f"{shown}, {run.all.latency_extremes[1]:,} (all)"),
+            ("in the network", words.cycles(run.network_latency, cycle)),
+            ("routers passed", words.estimate(run.hops)),
+        ]
+    least, most = run.all.accepted_extremes
+    facts.append(("accepted", f"{words.number(least, 3)} to {words.number(most, 3)} by a node"))
+    if run.is_stable and len(run.classes) > 1:
+        for index, one in enumerate(run.classes[:_SHOWN_CLASSES]):
+            text = f"{words.estimate(one.accepted)} accepted, latency {words.estimate(one.latency)}"
+            facts.append((f"class {index}", text))
+    order = run.channels.sort("utilisation", descending=True, maintain_order=True)
+    busy = [
+        f"{source} to {target} {format_share(share)}"
+        for source, target, share in order.select("source", "target", "utilisation")
+        .head(_SHOWN_CHANNELS)
+        .iter_rows()
+    ]
+    mean = fmean(order["utilisation"])
+    facts.append(("busiest", f"{', '.join(busy)}; mean {format_share(mean)}"))
+    if slow := words.slow_links(run):
+        facts.append(("slow channels", slow))
+    if run.buffered:
+        held = sum(run.buffered) / len(run.buffered)
+        room = run.occupancy.height * run.network.router.buffer
+        facts.append(("in buffers", f"{held:,.1f} flits on average, of {room:,} that fit"))
+        facts.append(("flits stand", words.stalls_text(run)))
+    facts.append(("events", ", ".join(f"{count} {name}" for name, count in words.events(run))))
+    console.print(_facts(facts))
+
+
+def _facts(facts: list[tuple[str, str]]) -> Table:
+    """Names, and what there is to say, broken where lines end."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(f"  {name}:" if name else "", Text(value))
+    return table
+
+
+def _table(runs: list[NocRun]) -> Table:
+    """Latency against load, a row per load."""
+    from rich.table import Table
+
+    from tutti.report import noc_words as words
+
+    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left")
+    for name in ("load", "accepted", "latency", "50 %", "99 %", "network", "routers"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for run in runs:
+        cells = [words.number(run.load), words.estimate(run.accepted)]
+        if run.is_stable:
+            cells += [
+                words.estimate(run.latency),
+                f"{run.quantiles['50']:,}",
+                f"{run.quantiles['99']:,}",
+                words.number(run.network_latency.mean),
+                words.number(run.hops.mean, 3),
+            ]
+        else:
+            cells += [run.ending, "", "", "", ""]
+        table.add_row(*cells)
+    table.caption = "latencies in cycles; ± half of the 95 % confidence interval"
+    return table
+
+
+def _say_saturation(found: Saturation) -> None:
+    from tutti.report import noc_words as words
+
+    out().print(words.saturation(found), markup=False)
+
+
+def _write_run(read: Noc, run: NocRun) -> None:
+    from tutti.noc import frame
+    from tutti.report import write_noc_report
+
+    files = []
+    for name, one in (
+        ("results.parquet", frame([run])),
+        ("channels.parquet", run.channels),
+        ("occupancy.parquet", run.occupancy),
+    ):
+        one.write_parquet(read.output / name)
+        files.append(read.output / name)
+    files.append(write_noc_report(read.output / "report.html", run, read.title))
+    for file in files:
+        out().print(f"wrote {file}", markup=False, soft_wrap=True)
+
+
+def _write_sweep(read: Noc, runs: list[NocRun], found: Saturation | None) -> None:
+    from tutti.noc import frame
+    from tutti.report import plot_latency, write_load_report
+
+    if not runs:
+        return
+    every = {run.load: run for run in [*(found.runs if found else ()), *runs]}
+    results = frame(every.values())
+    results.write_parquet(read.output / "results.parquet")
+    results.write_csv(read.output / "results.csv")
+    name = f"{read.network.topology.name}, {read.network.routing}"
+    saturations = {name: found} if found else {}
+    files = [
+        read.output / "results.parquet",
+        read.output / "results.csv",
+        plot_latency(read.output / "latency.svg", {name: list(every.values())}, saturations),
+        write_load_report(read.output / "report.html", runs, found, read.title),
+    ]
+    for file in files:
+        out().print(f"wrote {file}", markup=False, soft_wrap=True)

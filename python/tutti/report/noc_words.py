@@ -1,0 +1,149 @@
+"""A network of routers and a run of it, in words and rows of text."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tutti.noc.settings import Trace, Traffic
+
+from .quantity import format_share, format_time, plural
+
+if TYPE_CHECKING:
+    from tutti.noc import Estimate, Network, NocRun, Saturation
+    from tutti.noc.network import Supply
+
+__all__ = [
+    "cycles",
+    "describe_network",
+    "describe_traffic",
+    "ending",
+    "estimate",
+    "events",
+    "number",
+    "saturation",
+    "slow_links",
+    "stalls",
+    "stalls_text",
+]
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many digits; a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "-"
+    text = f"{value:.{digits}g}"
+    return f"{value:,.0f}" if "e" in text and abs(value) >= 1 else text
+
+
+def estimate(value: Estimate) -> str:
+    """A mean, and what it may be off by; the interval is left out where it is not known."""
+    if math.isnan(value.half_width):
+        return number(value.mean)
+    return f"{number(value.mean)} ± {number(value.half_width, 2)}"
+
+
+def cycles(value: Estimate, cycle_ps: int) -> str:
+    """A mean in cycles, and as a time."""
+    if math.isnan(value.mean):
+        return "no packet arrived"
+    return f"{estimate(value)} cycles ({format_time(value.mean * cycle_ps)})"
+
+
+def describe_network(network: Network) -> str:
+    """Topology, routing and routers in a line."""
+    router = network.router
+    return (
+        f"{network.topology.name}, {network.routing}, {plural(router.vcs, 'VC')} of "
+        f"{plural(router.buffer, 'flit')}, flits of {network.flit}, cycles of {network.cycle}"
+    )
+
+
+def describe_traffic(traffic: Supply) -> list[str]:
+    """A line per class."""
+    if isinstance(traffic, Trace):
+        return ["a trace"]
+    loads = (traffic,) if isinstance(traffic, Traffic) else traffic
+    lines = []
+    for load in loads:
+        on = "" if load.vcs is None else f", VCs {load.vcs[0]} to {load.vcs[1]}"
+        size = f"{load.packet} flits" if str(load.packet) != "1" else "1 flit"
+        lines.append(
+            f"{load.pattern}, {load.process}, {load.rate:g} flits per node and cycle in packets of "
+            f"{size}{on}"
+        )
+    return lines
+
+
+def ending(run: NocRun) -> str:
+    """How a run ended, as a statement."""
+    if run.ending == "deadlocked":
+        return (
+            f"deadlocked: from cycle {max(run.cycles - run.plan.patience, 0):,} on, nothing moved, "
+            "although packets were under way"
+        )
+    offered, accepted = number(run.offered), estimate(run.accepted)
+    if run.ending == "saturated":
+        return (
+            f"saturated: of {offered} flits per node and cycle offered, {accepted} are accepted; "
+            "queues grow, so there is no latency"
+        )
+    return f"stable: {accepted} flits per node and cycle accepted of {offered} offered"
+
+
+def slow_links(run: NocRun) -> str:
+    """Links that take longer than a cycle for a flit, if there are any."""
+    import polars as pl
+
+    slow = run.channels.filter(pl.col("cycles_per_flit") > 1)
+    if slow.is_empty():
+        return ""
+    times = slow["cycles_per_flit"].to_list()
+    least, most = f"{min(times):g}", f"{max(times):g}"
+    spread = least if least == most else f"{least} to {most}"
+    return f"{slow.height:,} of {run.channels.height:,} take {spread} cycles for a flit"
+
+
+def stalls(run: NocRun) -> list[tuple[str, float]]:
+    """Why flits that were first in their VC stood: the cause, and its share of all looks."""
+    found = run.stalls
+    causes = (
+        ("waiting for a credit", found.no_credit),
+        ("waiting for a VC", found.no_vc),
+        ("asking for the switch", found.switch),
+        ("being routed", found.routing),
+    )
+    return [(name, count / found.busy if found.busy else 0.0) for name, count in causes]
+
+
+def stalls_text(run: NocRun) -> str:
+    """The same in a line, without causes that are nearly none."""
+    if not run.stalls.busy:
+        return "no flit was seen in a buffer" if run.buffered else "not looked at"
+    parts = [f"{format_share(share)} {cause}" for cause, share in stalls(run) if share >= 0.005]
+    return ", ".join(parts)
+
+
+def events(run: NocRun) -> list[tuple[str, str]]:
+    """Counts of the window, for energy."""
+    found = run.events
+    rows = [
+        ("buffer writes", f"{found.buffer_writes:,}"),
+        ("buffer reads", f"{found.buffer_reads:,}"),
+        ("crossbar traversals", f"{found.crossbar_traversals:,}"),
+        ("VC grants", f"{found.vc_grants:,}"),
+        ("flits on links", f"{found.link_flits:,}"),
+    ]
+    if found.link_flit_mm is not None:
+        rows.append(("flits x mm", f"{found.link_flit_mm:,.0f}"))
+    return rows
+
+
+def saturation(found: Saturation) -> str:
+    """Where a network saturates, in a sentence."""
+    what = "deadlocks" if found.deadlocks else "saturates"
+    if found.accepted is None:
+        return f"it is stable at no load: it {what} at {number(found.below)} already"
+    at = f"stable up to {number(found.load)} flits per node and cycle, of which it accepts "
+    at += estimate(found.accepted)
+    return at if found.below is None else f"{at}; it {what} at {number(found.below)}"
