@@ -317,8 +317,8 @@ def _show(run: NocRun) -> None:
             facts.append((f"class {index}", text))
     order = run.channels.sort("utilisation", descending=True, maintain_order=True)
     busy = [
-        f"{source} to {target} {format_share(share)}"
-        for source, target, share in order.select("source", "target", "utilisation")
+        f"{words.channel(kind, source, target)} {format_share(share)}"
+        for kind, source, target, share in order.select("kind", "source", "target", "utilisation")
         .head(_SHOWN_CHANNELS)
         .iter_rows()
     ]

@@ -29,7 +29,9 @@ _STEPS = 12
 _ASIDE = 0.07
 """How far the two directions of a cable are drawn from its middle, as a share of a unit."""
 
-_BEND = 0.22
+_BEND = 0.11
+_MOST_BEND = 0.45
+"""How far a link is bent that would cover others: a share of its length, up to so many units."""
 _BEND_POINTS = 9
 
 _COLOURS = {"latency": "#0072B2", "accepted": "#009E73", "mark": "#D55E00", "grey": "#7F7F7F"}
@@ -96,7 +98,7 @@ def _way(a: Position, b: Position, *, bent: bool) -> list[Position]:
     points = []
     for index in range(_BEND_POINTS):
         t = index / (_BEND_POINTS - 1)
-        by = _BEND * length * 4 * t * (1 - t) / 2
+        by = min(_BEND * length, _MOST_BEND) * 4 * t * (1 - t)
         x, y = a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t
         points.append((x + side[0] * by, y + side[1] * by))
     return points
@@ -216,6 +218,7 @@ def stalled(run: NocRun) -> go.Figure | None:
         )
     )
     figure.update_xaxes(title="share of the VCs that held flits", tickformat=".0%")
+    figure.update_yaxes(automargin=True)
     figure.update_layout(_layout(height=240, hovermode="closest"), showlegend=False)
     return figure
 

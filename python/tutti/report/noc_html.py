@@ -204,7 +204,7 @@ def _links(run: NocRun, charts: dict[str, go.Figure]) -> list[dict[str, Any]]:
     order = run.channels.sort("utilisation", descending=True, maintain_order=True)
     rows = []
     for row in order.head(_MOST_LINKS).iter_rows(named=True):
-        place = f"{row['source']} to {row['target']}"
+        place = noc_words.channel(row["kind"], row["source"], row["target"])
         rows.append(
             [
                 (place, place),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tutti.noc.network import Supply
 
 __all__ = [
+    "channel",
     "cycles",
     "describe_network",
     "describe_traffic",
@@ -102,6 +103,13 @@ def slow_links(run: NocRun) -> str:
     least, most = f"{min(times):g}", f"{max(times):g}"
     spread = least if least == most else f"{least} to {most}"
     return f"{slow.height:,} of {run.channels.height:,} take {spread} cycles for a flit"
+
+
+def channel(kind: str, source: str, target: str) -> str:
+    """From where to where; an NPU may have a router of its own, of the same name."""
+    if source == target:
+        return f"{source} to its router" if kind == "injection" else f"router of {target} to it"
+    return f"{source} to {target}"
 
 
 def stalls(run: NocRun) -> list[tuple[str, float]]:
