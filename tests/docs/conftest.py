@@ -24,12 +24,26 @@ experiment = "experiment.toml"
 ranks = [4, 8]
 """
 
+NOC = """
+[topology]
+build = "mesh:3x3"
+links = [{ rate = "16 GB/s", latency = "1 ns" }]
+routing = "dimension_order"
+[traffic]
+rate = 0.1
+[measure]
+warmup = 500
+measure = 2000
+drain = 2000
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder but for the examples, an `experiment.toml` and a `sweep.toml`."""
+    """An empty working folder but for the examples, an experiment, a sweep and a network."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
     (tmp_path / "sweep.toml").write_text(SWEEP)
+    (tmp_path / "noc.toml").write_text(NOC)
     monkeypatch.chdir(tmp_path)
     return tmp_path

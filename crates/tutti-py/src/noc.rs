@@ -185,8 +185,7 @@ impl FlitNetwork {
     ) -> PyResult<FlitNetwork> {
         let settings = settings.settings()?;
         let topology = Arc::clone(&topology.inner);
-        let of_family =
-            || topology.family().and_then(Family::grid).map(|grid| grid.sizes().to_vec());
+        let of_family = || topology.family().and_then(Family::member_sizes);
         let grid = grid.or_else(of_family);
         let built = py.detach(|| {
             settings.check()?;

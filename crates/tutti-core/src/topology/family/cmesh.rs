@@ -157,6 +157,15 @@ impl Family for ConcentratedMesh {
         self.grid.bisection()
     }
 
+    /// Express links do not lead to neighbours.
+    fn router_grid(&self) -> Option<&Grid> {
+        (!self.express).then_some(&self.grid)
+    }
+
+    fn member_sizes(&self) -> Option<Vec<u32>> {
+        self.routers.member_sizes()
+    }
+
     fn dimensions(&self) -> Option<&dyn Dimensions> {
         Some(self)
     }

@@ -108,6 +108,12 @@ impl Concentrated {
         text
     }
 
+    /// The NPUs along each dimension, where they lie on a grid of their own.
+    pub(super) fn member_sizes(&self) -> Option<Vec<u32>> {
+        let Npus::Block(block) = &self.npus else { return None };
+        self.sizes.iter().zip(block).map(|(&size, &npus)| size.checked_mul(npus)).collect()
+    }
+
     /// How many routers there are; saturates, for the caller to refuse.
     pub(super) fn routers(&self) -> u64 {
         product(&self.sizes)

@@ -114,6 +114,10 @@ impl Family for FlattenedButterfly {
         Some(vec![VertexId(0)])
     }
 
+    fn member_sizes(&self) -> Option<Vec<u32>> {
+        self.routers.member_sizes()
+    }
+
     fn dimensions(&self) -> Option<&dyn Dimensions> {
         Some(self)
     }

@@ -88,6 +88,16 @@ pub trait Family: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The grid that routers are on: the members' own, or that of the routers beside them.
+    fn router_grid(&self) -> Option<&Grid> {
+        self.grid()
+    }
+
+    /// The members along each dimension, where they count along the rows of a grid.
+    fn member_sizes(&self) -> Option<Vec<u32>> {
+        self.grid().map(|grid| grid.sizes().to_vec())
+    }
+
     /// Its dimensions, for dimension-order routing: of the members' grid, or of the routers beside them.
     fn dimensions(&self) -> Option<&dyn Dimensions> {
         self.grid().map(|grid| grid as &dyn Dimensions)

@@ -25,7 +25,8 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "dimension_order",
         argument: "[yx|balanced]",
-        summary: "one dimension after the other; in a torus with datelines, which take two VCs",
+        summary: "one dimension after the other, wherever there are any; in a torus with datelines, on two VCs \
+                  or more",
         build: dimension_order,
     },
     Entry {
@@ -154,7 +155,7 @@ impl Call<'_> {
 
     /// Where routers are, if they are those of a mesh or torus.
     fn compass(&self) -> Option<Compass> {
-        let grid = self.wiring.topology()?.family().and_then(Family::grid)?;
+        let grid = self.wiring.topology()?.family().and_then(Family::router_grid)?;
         Compass::of(self.wiring, grid.sizes(), grid.wraps())
     }
 

@@ -1,0 +1,194 @@
+"""`tutti noc` from the command line: what it shows, writes and refuses."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tutti.cli.noc import load_values
+from tutti.errors import ConfigError
+
+TUTTI = Path(sys.executable).with_name("tutti")
+
+SMALL = """
+[topology]
+build = "mesh:4x4"
+links = [{ rate = "16 GB/s", latency = "1 ns", length = "1 mm" }]
+routing = "dimension_order"
+[traffic]
+rate = 0.1
+packet = 2
+[measure]
+warmup = 500
+measure = 2000
+drain = 3000
+sample = 50
+"""
+
+DEADLOCK = """
+[topology]
+build = "ring:8"
+links = [{ rate = "16 GB/s", latency = "1 ns" }]
+[router]
+vcs = 1
+buffer = 2
+[traffic]
+pattern = "uniform_others"
+rate = 0.9
+packet = 8
+[measure]
+patience = 1000
+"""
+
+
+def tutti(*arguments: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [TUTTI, "noc", *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=50
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "noc.toml").write_text(SMALL)
+    (tmp_path / "ring.toml").write_text(DEADLOCK)
+    return tmp_path
+
+
+def test_a_run_tells_everything_in_80_columns(here: Path) -> None:
+    said = tutti("run", "noc.toml", cwd=here).stdout
+    assert max(len(line) for line in said.splitlines()) <= 80
+    for words in (
+        "stable",
+        "latency:",
+        "no more than:",
+        "routers passed:",
+        "busiest:",
+        "flits x mm",
+    ):
+        assert words in said
+    written = {path.name for path in (here / "out" / "noc").iterdir()}
+    assert written == {
+        "report.html",
+        "results.parquet",
+        "channels.parquet",
+        "occupancy.parquet",
+    }
+    row = pl.read_parquet(here / "out" / "noc" / "results.parquet").row(0, named=True)
+    shown = re.search(r"latency: +([0-9.]+) ±", said)
+    assert shown
+    assert float(shown[1]) == pytest.approx(row["latency"], rel=1e-3)
+
+
+def test_a_saturated_run_has_no_latency_and_ends_with_3(here: Path) -> None:
+    done = tutti("run", "noc.toml", "--set", "traffic.rate=0.95", cwd=here, code=3)
+    assert "saturated" in done.stdout
+    assert "there is no latency" in " ".join(done.stdout.split())
+    assert "latency:" not in done.stdout
+
+
+def test_a_deadlocked_run_says_so_and_ends_with_3(here: Path) -> None:
+    done = tutti("run", "ring.toml", cwd=here, code=3)
+    assert "deadlocked" in done.stdout
+    assert "nothing moved" in " ".join(done.stdout.split())
+
+
+def test_slow_links_are_shown(here: Path) -> None:
+    done = tutti("run", "noc.toml", "--set", "flit=32 B", cwd=here)
+    assert "slow channels: 48 of 80 take 2 cycles for a flit" in " ".join(done.stdout.split())
+
+
+def test_a_sweep_draws_latency_and_finds_saturation(here: Path) -> None:
+    loads = ["--loads", "0.1:0.3:0.1", "--tolerance", "0.1", "--out", "found"]
+    said = tutti("sweep", "noc.toml", *loads, cwd=here).stdout
+    assert max(len(line) for line in said.splitlines()) <= 80
+    assert "stable up to" in said
+    frame = pl.read_parquet(here / "found" / "results.parquet")
+    assert frame["load"].is_sorted()
+    assert set(frame["load"]) > {0.1, 0.2, 0.3}
+    assert set(frame["ending"]) == {"stable", "saturated"}
+    assert pl.read_csv(here / "found" / "results.csv").height == frame.height
+    assert (here / "found" / "latency.svg").read_text().startswith("<?xml")
+    page = (here / "found" / "report.html").read_text()
+    assert "Latency against load" in page
+
+
+def test_a_sweep_without_search_runs_the_loads_and_no_more(here: Path) -> None:
+    text = SMALL.replace("rate = 0.1\n", "")  # a sweep needs no rate
+    (here / "noc.toml").write_text(text)
+    said = tutti("sweep", "noc.toml", "--loads", "0.1,0.95", "--no-saturation", cwd=here).stdout
+    assert "saturated" in said
+    assert "stable up to" not in said
+    assert pl.read_parquet(here / "out" / "noc" / "results.parquet").height == 2
+
+
+def test_the_registries_are_listed(here: Path) -> None:
+    said = tutti("list", cwd=here).stdout
+    for name in ("minimal_adaptive", "bit_complement", "wavefront"):
+        assert name in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "none.toml"], "there is no such file"),
+        (["run", "noc.toml", "--set", "router.vcs=0"], "router.vcs: `vcs` is 0"),
+        (["run", "noc.toml", "--set", "topology.routing=romn"], "there is no routing `romn`"),
+        (
+            ["run", "noc.toml", "--set", "router.cut_through=true", "--set", "router.buffer=1"],
+            "router.buffer: a VC buffer of 1 flits holds no packet of 2 flits",
+        ),
+        (["sweep", "noc.toml", "--loads", "a"], "is no list of loads"),
+        (["sweep", "noc.toml", "--loads", "0.1:0.5"], "is no range FROM:TO:STEP"),
+        (["sweep", "noc.toml", "--loads", "0"], "has a load of 0"),
+        (["sweep", "noc.toml", "--tolerance", "0"], "is no tolerance"),
+    ],
+)
+def test_mistakes_are_one_message(arguments: list[str], said: str, here: Path) -> None:
+    done = tutti(*arguments, cwd=here, code=2)
+    assert done.stderr.startswith("error: ")
+    assert said in done.stderr
+    assert not (here / "out").exists()
+
+
+def test_a_trace_cannot_be_swept(here: Path) -> None:
+    (here / "t.csv").write_text("cycle,source,destination,flits\n0,0,5,3\n")
+    (here / "noc.toml").write_text(SMALL.replace("rate = 0.1\npacket = 2", 'trace = "t.csv"'))
+    done = tutti("sweep", "noc.toml", cwd=here, code=2)
+    assert "a trace has a load of its own" in done.stderr
+
+
+def test_loads_are_lists_and_ranges() -> None:
+    assert load_values("0.05:0.2:0.05") == [0.05, 0.1, 0.15, 0.2]
+    assert load_values("0.3, 0.1,0.1") == [0.1, 0.3]
+    with pytest.raises(ConfigError, match="are enough"):
+        load_values("0.1:1e9:0.1")
+
+
+def test_ctrl_c_ends_a_sweep_and_keeps_what_is_finished(here: Path) -> None:
+    long = ["--set", "measure.measure=1000000000", "--loads", "0.1,0.2"]
+    process = subprocess.Popen(
+        [TUTTI, "noc", "sweep", "noc.toml", *long],
+        cwd=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 30
+    while not (here / "out" / "noc").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130, said
+    assert "interrupted: 0 of 2 loads" in said

@@ -1,0 +1,301 @@
+"""Networks of routers from Python: exact times where they are known, and what is told of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import tutti
+from tutti import noc
+from tutti.errors import NocError, TopologyError, TrafficError
+
+SHORT = noc.Plan(warmup=500, measure=2000, batches=10, drain=4000, patience=1000, sample=50)
+
+
+def mesh(notation: str = "mesh:4x4", *, latency: str = "1 ns", rate: str = "16 GB/s") -> Any:
+    return tutti.Topology.build(notation, rate=rate, latency=latency, length="2 mm")
+
+
+def network(notation: str = "mesh:4x4", **options: Any) -> noc.Network:
+    options.setdefault("routing", "dimension_order")
+    return noc.Network(topology=mesh(notation), **options)
+
+
+PIPELINES: list[dict[str, Any]] = [
+    {},
+    {"routing_delay": 1},
+    {"routing_delay": 2, "vc_delay": 3, "switch_delay": 2, "traversal_delay": 4},
+    {"traversal_delay": 0},
+    {"port_latency": 3},
+    {"speculation": noc.Speculation()},
+]
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
+@pytest.mark.parametrize(
+    ("target", "hops", "latency"), [(0, 0, 1), (1, 1, 1), (11, 5, 1), (15, 6, 5)]
+)
+def test_a_packet_alone_takes_what_the_pipeline_says(
+    pipeline: dict[str, Any], target: int, hops: int, latency: int
+) -> None:
+    router = noc.Router(**pipeline)
+    alone = noc.Network(
+        topology=mesh(latency=f"{latency} ns"), routing="dimension_order", router=router
+    )
+    flits = 6
+    trace = noc.Trace(text=f"cycle,source,destination,flits\n7,0,{target},{flits}\n")
+    plan = noc.Plan(warmup=0, measure=100, batches=2, sample=0)
+    run = noc.run(alone, trace, plan)
+    ahead = router.speculation is not None
+    each = router.routing_delay + router.vc_delay + router.switch_delay + router.traversal_delay
+    each -= ahead
+    wires = hops * latency + router.port_latency
+    into = 1 + router.port_latency
+    assert run.ending == "stable"
+    assert run.hops.mean == hops + 1
+    assert (
+        run.all.latency_extremes == (expected := into + (hops + 1) * each + wires + flits - 1,) * 2
+    )
+    assert run.quantiles == dict.fromkeys(("50", "90", "99", "99.9"), expected)
+
+
+def test_flits_are_counted_where_they_pass() -> None:
+    trace = noc.Trace(text="cycle,source,destination,flits\n0,0,5,3\n0,2,2,1\n")
+    run = noc.run(network(), trace, noc.Plan(warmup=0, measure=100, batches=2))
+    busy = run.channels.filter(pl.col("flits") > 0)
+    assert sorted(busy.select("kind", "source", "target", "flits").rows()) == [
+        ("ejection", "npu2", "npu2", 1),
+        ("ejection", "npu5", "npu5", 3),
+        ("injection", "npu0", "npu0", 3),
+        ("injection", "npu2", "npu2", 1),
+        ("link", "npu0", "npu1", 3),
+        ("link", "npu1", "npu5", 3),
+    ]
+    assert run.events == noc.Events(
+        buffer_writes=10,
+        buffer_reads=10,
+        crossbar_traversals=10,
+        vc_grants=4,
+        link_flits=6,
+        link_flit_mm=12.0,
+    )
+    assert busy["utilisation"].max() == 0.03
+
+
+def test_a_stable_run_accepts_what_is_offered() -> None:
+    run = noc.run(network(), noc.Traffic(rate=0.2, packet=4), SHORT)
+    assert run.is_stable
+    assert run.load == 0.2
+    # Bernoulli: 8,000 node cycles of 4-flit packets; five standard deviations.
+    assert abs(run.offered - 0.2) < 5 * 4 * (0.05 * 0.95 / (16 * 2000)) ** 0.5
+    assert abs(run.accepted.mean - run.offered) < 0.01
+    least, most = run.all.accepted_extremes
+    assert least <= run.accepted.mean <= most
+    assert run.network_latency.mean <= run.latency.mean
+    assert (
+        run.quantiles["50"] <= run.quantiles["90"] <= run.quantiles["99"] <= run.quantiles["99.9"]
+    )
+    assert len(run.buffered) == 40
+    assert run.occupancy["flits"].sum() == pytest.approx(sum(run.buffered) / 40)
+    parts = run.stalls
+    assert parts.busy == parts.routing + parts.no_vc + parts.no_credit + parts.switch
+
+
+def test_a_saturated_run_says_what_was_offered_and_accepted() -> None:
+    run = noc.run(network(), noc.Traffic(rate=0.9, packet=4), SHORT)
+    assert run.ending == "saturated"
+    assert abs(run.offered - 0.9) < 0.05
+    assert run.accepted.mean < 0.8
+    row = noc.frame([run]).row(0, named=True)
+    assert row["latency"] is None
+    assert row["latency_99"] is None
+    assert row["accepted"] == run.accepted.mean
+
+
+def test_a_ring_without_datelines_deadlocks_and_says_so() -> None:
+    ring = noc.Network(
+        topology=tutti.Topology.build("ring:8", rate="16 GB/s", latency="1 ns"),
+        routing="shortest_path",
+        router=noc.Router(vcs=1, buffer=2),
+    )
+    run = noc.run(ring, noc.Traffic(rate=0.9, pattern="uniform_others", packet=8), SHORT)
+    assert run.ending == "deadlocked"
+    found = noc.saturation(ring, noc.Traffic(rate=0.9, packet=8), SHORT, tolerance=0.3)
+    assert found.deadlocks
+
+
+def test_links_slower_than_a_flit_per_cycle_are_told() -> None:
+    slow = noc.Network(topology=mesh(rate="4 GB/s"), routing="dimension_order")
+    run = noc.run(slow, noc.Traffic(rate=0.05), SHORT)
+    links = run.channels.filter(pl.col("kind") == "link")
+    assert links["cycles_per_flit"].unique().to_list() == [4.0]
+    assert links["utilisation"].sum() == pytest.approx(4 * links["flits"].sum() / 2000)
+    assert max(links["utilisation"]) <= 1
+
+
+def test_classes_stay_on_their_vcs() -> None:
+    classes = (
+        noc.Traffic(rate=0.1, packet=1, vcs=(0, 0)),
+        noc.Traffic(rate=0.2, packet=5, pattern="transpose", vcs=(2, 3)),
+    )
+    run = noc.run(network(), classes, SHORT)
+    held = dict(run.occupancy.group_by("vc").agg(pl.col("flits").sum()).iter_rows())
+    assert held[1] == 0
+    assert min(held[vc] for vc in (0, 2, 3)) > 0
+    assert len(run.classes) == 2
+    assert run.all.packets == sum(one.packets for one in run.classes)
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    loads = [0.1, 0.3, 0.5, 0.7]
+    one, three = (
+        noc.sweep(network(), noc.Traffic(rate=0, packet=2), loads, SHORT, threads=threads)
+        for threads in (1, 3)
+    )
+    assert [run.load for run in one] == loads
+    assert noc.frame(one).equals(noc.frame(three))
+    assert all(a.channels.equals(b.channels) for a, b in zip(one, three, strict=True))
+
+
+def test_saturation_lies_between_a_stable_and_an_unstable_load() -> None:
+    traffic = noc.Traffic(rate=0, packet=4)
+    found = noc.saturation(network(), traffic, SHORT, tolerance=0.02)
+    assert found.below is not None
+    assert 0 < found.load < found.below <= found.load + 0.02
+    endings = {run.load: run.is_stable for run in found.runs}
+    assert endings[found.load]
+    assert not endings[found.below]
+    assert found.accepted is not None
+    assert abs(found.accepted.mean - found.load) < 0.02
+    again = noc.saturation(network(), traffic, SHORT, tolerance=0.02, known=found.runs)
+    assert (again.load, again.below) == (found.load, found.below)
+    assert len(again.runs) == len(found.runs)
+
+
+def test_a_network_that_is_stable_at_every_load_has_no_limit() -> None:
+    traffic = noc.Traffic(rate=0, pattern="permutation:" + ",".join(map(str, range(16))))
+    found = noc.saturation(network(), traffic, SHORT, most=0.5)
+    assert (found.load, found.below) == (0.5, None)
+
+
+def test_classes_keep_their_proportions() -> None:
+    both = noc.at_load((noc.Traffic(rate=0.1), noc.Traffic(rate=0.3)), 0.2)
+    assert [one.rate for one in both] == pytest.approx([0.05, 0.15])
+
+
+ROUTINGS = [
+    ("mesh:4x4", "dimension_order", 1),
+    ("mesh:4x4", "dimension_order:yx", 1),
+    ("mesh:4x4", "o1_turn", 2),
+    ("mesh:4x4", "o1_turn:adaptive", 2),
+    ("mesh:4x4", "romm", 2),
+    ("mesh:4x4", "valiant", 2),
+    ("mesh:4x4", "minimal_adaptive", 2),
+    ("torus:4x4", "dimension_order", 2),
+    ("torus:4x4", "dimension_order:balanced", 2),
+    ("torus:4x4", "valiant", 4),
+    ("torus:4x4", "minimal_adaptive", 3),
+    ("cmesh:3x3:2x2", "dimension_order", 1),
+    ("cmesh:3x3:2x2", "o1_turn", 2),
+    ("flattened_butterfly:3x3:2", "dimension_order", 1),
+    ("fat_tree:k=2,n=3", "d_mod_k", 1),
+    ("fat_tree:k=2,n=3", "ecmp:7", 1),
+    ("dragonfly:p=2,a=4,h=2,g=9", "minimal", 1),
+    ("ring:6", "shortest_path", 1),
+]
+
+
+@pytest.mark.parametrize(("notation", "routing", "vcs"), ROUTINGS)
+def test_every_routing_delivers_on_as_few_vcs_as_it_needs(
+    notation: str, routing: str, vcs: int
+) -> None:
+    topology = tutti.Topology.build(notation, rate="16 GB/s", latency="1 ns")
+    small = noc.Network(topology=topology, routing=routing, router=noc.Router(vcs=vcs))
+    run = noc.run(small, noc.Traffic(rate=0.02, packet=2), SHORT)
+    assert run.is_stable
+    if vcs > 1:
+        less = noc.Network(topology=topology, routing=routing, router=noc.Router(vcs=vcs - 1))
+        with pytest.raises(NocError) as caught:
+            noc.run(less, noc.Traffic(rate=0.02), SHORT)
+        assert caught.value.kind == "too_few_vcs"
+        assert caught.value.routing == routing
+
+
+def test_every_routing_is_tried() -> None:
+    assert {entry.name for entry in noc.routings()} == {r.split(":")[0] for _, r, _ in ROUTINGS}
+    for entry in [*noc.routings(), *noc.patterns()]:
+        assert entry.summary
+
+
+Changes = dict[str, Any]
+REFUSED: list[tuple[Changes, Changes, type[Exception], str]] = [
+    ({"router": noc.Router(vcs=0)}, {}, NocError, "`vcs` is 0: expected 1 to 64"),
+    ({"router": noc.Router(buffer=0)}, {}, NocError, "`buffer` is 0"),
+    (
+        {"router": noc.Router(cut_through=True, buffer=4)},
+        {"packet": 5},
+        NocError,
+        "a VC buffer of 4 flits holds no packet of 5 flits",
+    ),
+    ({"routing": "zigzag"}, {}, NocError, "there is no routing `zigzag`"),
+    ({"routing": "dimension_order:zy"}, {}, NocError, "or `dimension_order:yx`"),
+    ({"routing": "romm:2"}, {}, NocError, "expected `romm`"),
+    ({"routing": "ecmp:x"}, {}, NocError, "or `ecmp:SEED`"),
+    ({"routing": "d_mod_k"}, {}, TopologyError, "fat tree"),
+    ({"routing": "romm", "topology": mesh("torus:4x4")}, {}, NocError, "needs a mesh, which torus"),
+    ({"topology": mesh("ring:4")}, {}, TopologyError, "ring:4"),
+    ({"cycle": "0 ns"}, {}, NocError, "a cycle of 0 s"),
+    ({"cycle": "1 ps", "topology": mesh(latency="1 us")}, {}, NocError, "expected a longer cycle"),
+    ({"router": noc.Router(arbiter="first")}, {}, NocError, "no arbiter `first`"),
+    ({"router": noc.Router(vc_allocator="best")}, {}, NocError, "no allocator `best`"),
+    (
+        {"router": noc.Router(speculation=noc.Speculation(), vc_delay=2)},
+        {},
+        NocError,
+        "speculation: VC allocation takes 2",
+    ),
+    ({"grid": (3, 3)}, {"pattern": "tornado"}, TrafficError, "a grid of 3x3 does not hold 16"),
+    ({"seed": -1}, {}, NocError, "-1 is no seed"),
+    ({}, {"vcs": (2, 4)}, NocError, "class 0 has the VCs 2 to 4, but there are 4"),
+    ({}, {"pattern": "uniformly"}, TrafficError, "no traffic pattern `uniformly`"),
+    ({}, {"pattern": "hotspot:16"}, TrafficError, "names node 16"),
+    ({}, {"process": "poisson"}, TrafficError, "no injection process `poisson`"),
+    ({}, {"rate": 1.5}, TrafficError, "a rate of 1.5 is refused"),
+    ({}, {"packet": "0"}, TrafficError, "a packet of 0 flits"),
+]
+
+
+@pytest.mark.parametrize(("changes", "traffic", "error", "said"), REFUSED, ids=str)
+def test_what_cannot_be_is_refused_with_a_reason(
+    changes: Changes, traffic: Changes, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error) as caught:
+        noc.run(network(**changes), noc.Traffic(**{"rate": 0.1, **traffic}), SHORT)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"batches": 1}, "`batches` is 1"),
+        ({"measure": 5}, "`measure` is 5"),
+        ({"patience": 0}, "`patience` is 0"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(plan: Changes, said: str) -> None:
+    with pytest.raises(NocError) as caught:
+        noc.run(network(), noc.Traffic(rate=0.1), noc.Plan(**plan))
+    assert said in str(caught.value)
+
+
+def test_numbers_that_no_network_has_are_refused_at_once() -> None:
+    with pytest.raises(NocError, match="`vcs` is -1"):
+        noc.Router(vcs=-1)
+    with pytest.raises(NocError, match="`warmup` is -1"):
+        noc.Plan(warmup=-1)
+    with pytest.raises(NocError, match="expected both above 0"):
+        noc.saturation(network(), noc.Traffic(rate=0), tolerance=0)
+    with pytest.raises(TrafficError, match="line 2 of the trace"):
+        noc.run(network(), noc.Trace(text="cycle,source,destination,flits\n0,0,99,1\n"))

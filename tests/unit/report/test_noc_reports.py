@@ -1,0 +1,82 @@
+"""Reports and drawings of networks."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import tutti
+from tutti import noc
+from tutti.errors import ReportError
+from tutti.report import plot_latency, write_load_report, write_noc_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAN = noc.Plan(warmup=200, measure=1000, batches=5, drain=1000, patience=1000, sample=50)
+
+
+def network(notation: str = "torus:4x4") -> noc.Network:
+    topology = tutti.Topology.build(notation, rate="16 GB/s", latency="1 ns")
+    return noc.Network(topology=topology, routing="shortest_path")
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[noc.NocRun]:
+    return noc.sweep(network(), noc.Traffic(rate=0), [0.1, 0.2, 0.95], PLAN)
+
+
+def charts(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)
+    assert found
+    parsed: dict[str, Any] = json.loads(found.group(1))
+    for name in parsed:
+        assert f'<div class="chart" id="{name}"></div>' in page
+    head = page.split("plotly.js v", maxsplit=1)[0]
+    assert not re.findall(r'(?:src|href)="(?!data:,)', head)
+    return parsed
+
+
+@pytest.mark.parametrize("notation", ["torus:4x4", "fat_tree:k=2,n=3", "cmesh:2x2:4", "ring:5"])
+def test_a_run_is_drawn_on_its_topology(notation: str, tmp_path: Path) -> None:
+    run = noc.run(network(notation), noc.Traffic(rate=0.1), PLAN)
+    page = write_noc_report(tmp_path / "r.html", run, "A <title>").read_text("utf-8")
+    assert "A &lt;title&gt;" in page
+    found = charts(page)
+    assert set(found) == {"links", "buffered", "vcs", "stalls"}
+    marks = next(one for one in found["links"]["data"] if "colorbar" in one.get("marker", {}))
+    drawn = run.channels.filter(run.channels["source"] != run.channels["target"])
+    assert len(marks["customdata"]) == drawn.height
+
+
+def test_a_run_without_looks_at_buffers_has_no_charts_of_them(tmp_path: Path) -> None:
+    plan = noc.Plan(warmup=0, measure=500, batches=2, sample=0)
+    run = noc.run(network(), noc.Traffic(rate=0.1), plan)
+    assert set(charts(write_noc_report(tmp_path / "r.html", run).read_text("utf-8"))) == {"links"}
+
+
+def test_a_saturated_run_shows_no_latency(runs: list[noc.NocRun], tmp_path: Path) -> None:
+    page = write_noc_report(tmp_path / "r.html", runs[-1]).read_text("utf-8")
+    assert runs[-1].ending != "stable"
+    assert runs[-1].ending.capitalize() in page
+
+
+def test_latency_against_load_ends_where_it_saturates(
+    runs: list[noc.NocRun], tmp_path: Path
+) -> None:
+    page = write_load_report(tmp_path / "r.html", runs).read_text("utf-8")
+    found = charts(page)
+    assert found["latency"]["data"][0]["x"] == [0.1, 0.2]
+    accepted = next(one for one in found["throughput"]["data"] if one["name"] == "accepted")
+    assert accepted["x"] == [0.1, 0.2, 0.95]
+    assert len(accepted["error_y"]["array"]) == 3
+
+
+def test_the_same_runs_are_drawn_alike(runs: list[noc.NocRun], tmp_path: Path) -> None:
+    first, second = (plot_latency(tmp_path / f"{n}.svg", {"torus": runs}) for n in "ab")
+    assert first.read_bytes() == second.read_bytes()
+    with pytest.raises(ReportError):
+        plot_latency(tmp_path / "c.svg", {})
