@@ -141,7 +141,10 @@ impl Run<'_> {
         stuck = stuck || self.until(end);
         let mut sent = self.network.sent();
         sent.iter_mut().zip(&before).for_each(|(after, before)| *after -= before);
-        let overloaded = self.is_overloaded();
+        if self.is_stopped() {
+            return Err(FlitError::Stopped);
+        }
+        let overloaded = !stuck && self.is_overloaded();
         while !stuck && !self.generator.has_all(end) && self.network.now() < end + drain {
             stuck = self.until(self.network.now() + DRAIN_STEP.min(drain));
         }
