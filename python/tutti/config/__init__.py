@@ -7,7 +7,8 @@ looked up, written out and cross-checked. No later stage sees the raw one. Every
 
 from __future__ import annotations
 
-from tutti.config.noc import Noc, RawNoc, load_noc, resolve_noc
+from tutti.config.noc import Noc, load_noc, resolve_noc
+from tutti.config.noc_tables import RawNoc
 from tutti.config.platform import RawPlatform, numbers
 from tutti.config.presets import find_platform, load_platform, platform_names, platform_text
 from tutti.config.raw import RawExperiment

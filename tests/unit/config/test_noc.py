@@ -10,7 +10,13 @@ import pytest
 
 from tutti import _core, noc
 from tutti.config import RawNoc, load_noc, resolve_noc
-from tutti.config.noc import Allocator, MeasureTable, RouterTable, SpeculationTable, TrafficTable
+from tutti.config.noc_tables import (
+    Allocator,
+    MeasureTable,
+    RouterTable,
+    SpeculationTable,
+    TrafficTable,
+)
 from tutti.config.reader import parse_toml
 from tutti.errors import ConfigError
 

@@ -1,0 +1,286 @@
+"""Files of networks as they are written: keys, types and units, and nothing resolved."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
+
+from tutti.config.platform import PerByteParameter, TimeParameter  # noqa: TC001 - pydantic looks
+from tutti.config.tables import Table, kind_of
+from tutti.units import Length, Size, Time
+
+Count = Annotated[int, Field(ge=0, lt=1 << 32)]
+Cycles = Annotated[int, Field(ge=0, le=1 << 40)]
+Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+VcRange = Annotated[list[Count], Field(min_length=2, max_length=2)]
+Allocator = Literal[
+    "separable_input_first",
+    "separable_output_first",
+    "islip",
+    "wavefront",
+    "pim",
+    "maximum",
+]
+
+
+class NocLinks(Table):
+    """The links of one kind, in each direction."""
+
+    rate: Annotated[PerByteParameter, Field(description="Bytes per time, in each direction.")]
+    latency: Annotated[
+        TimeParameter,
+        Field(description="From end to end; rounded up to whole cycles, at least one."),
+    ]
+    length: Annotated[
+        Length | None, Field(default=None, description="For the energy of wires; may be left out.")
+    ]
+
+
+class NocTopology(Table):
+    """Routers and links: a family, or a graph from a file; and which way packets take."""
+
+    build: Annotated[str | None, Field(default=None, description="A family, such as `mesh:8x8`.")]
+    file: Annotated[
+        str | None,
+        Field(default=None, description="Instead, a GraphML or node-link JSON file."),
+    ]
+    links: Annotated[
+        list[NocLinks],
+        Field(
+            default_factory=list,
+            description="For a family: its links, or one table for each class of links.",
+        ),
+    ]
+    routing: Annotated[
+        str,
+        Field(
+            default="shortest_path",
+            description="Which way packets take, as `name` or `name:argument`; "
+            "docs/models/flit.md lists them.",
+        ),
+    ]
+    grid: Annotated[
+        list[Annotated[int, Field(ge=1, lt=1 << 32)]] | None,
+        Field(
+            default=None,
+            description="The nodes along each dimension, for patterns along a grid; that of a mesh "
+            "or torus if left out.",
+        ),
+    ]
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> NocTopology:
+        if (self.build is None) == (self.file is None):
+            raise PydanticCustomError("topology", "expected either `build` or `file`")
+        if (self.build is None) == bool(self.links):
+            raise PydanticCustomError(
+                "topology", "expected `links` for a family, and none for a file, which has its own"
+            )
+        return self
+
+
+class SpeculationTable(Table):
+    """Heads ask for a VC and for the switch in the same cycle."""
+
+    check_vc: Annotated[
+        bool, Field(default=True, description="Ask for the switch only where a VC is free.")
+    ]
+    check_credit: Annotated[
+        bool, Field(default=False, description="Ask only where a free VC has a credit.")
+    ]
+    allocator: Annotated[
+        Allocator | None,
+        Field(default=None, description="An allocator of its own; else they share the switch's."),
+    ]
+    yield_to_requests: Annotated[
+        bool,
+        Field(default=False, description="Lose an output that others ask for, granted or not."),
+    ]
+
+
+class RouterTable(Table):
+    """What all routers are like; delays in cycles, buffers in flits."""
+
+    vcs: Annotated[Count, Field(default=4, description="Virtual channels of each port, 1 to 64.")]
+    buffer: Annotated[
+        Count, Field(default=8, description="Flits that the buffer of each VC holds.")
+    ]
+    routing_delay: Annotated[
+        Count, Field(default=0, description="Cycles for routing; none with look-ahead.")
+    ]
+    vc_delay: Annotated[
+        Count, Field(default=1, description="Cycles for VC allocation, at least one.")
+    ]
+    switch_delay: Annotated[
+        Count, Field(default=1, description="Cycles for switch allocation, at least one.")
+    ]
+    traversal_delay: Annotated[Count, Field(default=1, description="Cycles in the switch.")]
+    credit_delay: Annotated[
+        Count, Field(default=1, description="Cycles until a credit that has arrived counts.")
+    ]
+    port_latency: Annotated[
+        int,
+        Field(
+            default=1,
+            ge=1,
+            le=1 << 16,
+            description="Cycles between an NPU and a router of its own, each way.",
+        ),
+    ]
+    speculation: Annotated[
+        Annotated[bool, Tag("value")] | Annotated[SpeculationTable, Tag("table")],
+        Discriminator(kind_of),
+        Field(default=False, description="Whether heads ask for VC and switch at once."),
+    ]
+    vc_allocator: Annotated[
+        Allocator, Field(default="separable_input_first", description="Who gets which VC.")
+    ]
+    switch_allocator: Annotated[
+        Allocator, Field(default="separable_input_first", description="Who gets the switch.")
+    ]
+    arbiter: Annotated[
+        str,
+        Field(
+            default="round_robin",
+            description="The arbiters in both: `round_robin`, `matrix`, `tree_round_robin:GROUPS` "
+            "or `tree_matrix:GROUPS`.",
+        ),
+    ]
+    iterations: Annotated[
+        Count, Field(default=1, description="Iterations of allocators that iterate.")
+    ]
+    input_speedup: Annotated[Count, Field(default=1, description="Switch inputs per input port.")]
+    output_speedup: Annotated[
+        Count, Field(default=1, description="Switch outputs per output port.")
+    ]
+    internal_speedup: Annotated[Count, Field(default=1, description="Allocation rounds per cycle.")]
+    output_buffer: Annotated[
+        Count | None,
+        Field(default=None, description="Flits that wait behind a switch output; no limit unless."),
+    ]
+    wait_for_tail_credit: Annotated[
+        bool,
+        Field(default=False, description="A VC is given again only when its buffer is empty."),
+    ]
+    busy_when_full: Annotated[
+        bool, Field(default=False, description="A VC without credits is not given to anybody.")
+    ]
+    prioritize_empty: Annotated[
+        bool, Field(default=False, description="Empty VCs are given first.")
+    ]
+    hold_switch: Annotated[
+        bool,
+        Field(default=False, description="A packet keeps its way through the switch to its tail."),
+    ]
+    cut_through: Annotated[
+        bool,
+        Field(
+            default=False, description="A packet goes on only where there is room for all of it."
+        ),
+    ]
+    priority: Annotated[
+        Literal["none", "ordered", "age"],
+        Field(default="none", description="Which packets go first: `ordered` by their traffic's."),
+    ]
+
+
+class TrafficTable(Table):
+    """Packets of one class: generated, or of a trace."""
+
+    pattern: Annotated[
+        str,
+        Field(
+            default="uniform",
+            description="Where packets go, as `name` or `name:argument`; docs/models/flit.md lists "
+            "them.",
+        ),
+    ]
+    process: Annotated[
+        str,
+        Field(
+            default="bernoulli",
+            description="When: `bernoulli`, `periodic`, `periodic:aligned` or `on_off:` with two "
+            "of `alpha=`, `beta=`, `r1=`.",
+        ),
+    ]
+    rate: Annotated[Rate | None, Field(default=None, description="Flits per node and cycle.")]
+    packet: Annotated[
+        Annotated[Annotated[int, Field(ge=1, lt=1 << 32)], Tag("value")]
+        | Annotated[str, Tag("text")],
+        Discriminator(lambda value: "text" if isinstance(value, str) else "value"),
+        Field(
+            default=1,
+            description='Flits of a packet: a number, several such as "1,5", or with weights, '
+            '"1,5/3,1".',
+        ),
+    ]
+    vcs: Annotated[
+        VcRange | None,
+        Field(default=None, description="The first and the last VC of the class; all if left out."),
+    ]
+    priority: Annotated[
+        Annotated[int, Field(ge=-(1 << 62), le=1 << 62)],
+        Field(default=0, description="Larger goes first, where the routers' is `ordered`."),
+    ]
+    trace: Annotated[
+        str | None,
+        Field(
+            default=None,
+            description="Instead of all but `vcs`, a CSV file: cycle, source, destination, flits.",
+        ),
+    ]
+
+
+class MeasureTable(Table):
+    """How long to run, in cycles."""
+
+    warmup: Annotated[Cycles, Field(default=5_000, description="Before what is measured.")]
+    measure: Annotated[Cycles, Field(default=20_000, description="What is measured.")]
+    batches: Annotated[
+        Count,
+        Field(default=20, description="Parts of it whose means give confidence intervals."),
+    ]
+    drain: Annotated[
+        Cycles, Field(default=20_000, description="Afterwards, at most, until all has arrived.")
+    ]
+    patience: Annotated[
+        Cycles, Field(default=5_000, description="Without any move: then it is deadlocked.")
+    ]
+    sample: Annotated[
+        Cycles, Field(default=100, description="Between looks at the buffers; never if 0.")
+    ]
+
+
+class RawNoc(Table):
+    """A network of routers, flit by flit, and the traffic on it."""
+
+    title: Annotated[str, Field(default="", description="What is asked, for reports.")]
+    cycle: Annotated[Time, Field(default=Time(ps=1000), description="The length of a clock cycle.")]
+    flit: Annotated[Size, Field(default=Size(bytes=16), description="The size of a flit.")]
+    seed: Annotated[
+        int,
+        Field(default=1, ge=0, lt=1 << 63, description="The seed of everything that is random."),
+    ]
+    topology: Annotated[NocTopology, Field(description="Routers, links and routing.")]
+    router: Annotated[
+        RouterTable, Field(default_factory=RouterTable, description="What routers are like.")
+    ]
+    traffic: Annotated[
+        Annotated[TrafficTable, Tag("table")]
+        | Annotated[Annotated[list[TrafficTable], Field(min_length=1)], Tag("list")],
+        Discriminator(kind_of),
+        Field(description="What is sent: a table `[traffic]`, or `[[traffic]]` for each class."),
+    ]
+    measure: Annotated[
+        MeasureTable, Field(default_factory=MeasureTable, description="How long to run.")
+    ]
+    output: Annotated[
+        str,
+        Field(
+            default="out/noc",
+            min_length=1,
+            description="The folder for results, from where the command is run.",
+        ),
+    ]
