@@ -333,6 +333,74 @@ class Detours:
 class LinkLoad:
     def __new__(cls, routes: Routes, loads: Sequence[float], burst: int) -> LinkLoad: ...
 
+# --- energy ---
+
+_Interval: TypeAlias = tuple[float, float, float]
+
+@final
+class Technology:
+    def __new__(cls, router: str, link: str) -> Technology: ...
+    def with_value(
+        self, name: str, value: float, *, source: str, low_factor: float, high_factor: float
+    ) -> Technology: ...
+    @property
+    def router(self) -> str: ...
+    @property
+    def link(self) -> str: ...
+    def constants(self) -> list[tuple[str, str, str, float, float, float, str, bool]]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+
+def technologies() -> list[tuple[str, str, str]]: ...
+
+@final
+class EnergyRouter:
+    def __new__(
+        cls, *, ports: int, vcs: int, buffer_flits: int, flit_bits: int
+    ) -> EnergyRouter: ...
+    def costs(
+        self, technology: Technology, lengths_um: Sequence[int]
+    ) -> list[tuple[str, _Interval]]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+
+@final
+class EnergyNetwork:
+    def __new__(
+        cls,
+        *,
+        router: EnergyRouter,
+        routers: int,
+        links: Sequence[tuple[int, int]],
+        cycle_ps: int,
+    ) -> EnergyNetwork: ...
+    def energy(
+        self, events: EnergyEvents, technology: Technology
+    ) -> list[tuple[str, _Interval, _Interval]]: ...
+    def area(self, technology: Technology) -> list[tuple[str, _Interval]]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+
+@final
+class EnergyEvents:
+    def __new__(
+        cls,
+        *,
+        cycles: int,
+        buffer_writes: int,
+        buffer_reads: int,
+        crossbar_traversals: Sequence[int],
+        vc_allocations: int,
+        switch_allocations: int,
+        link_flits: Sequence[int],
+        signal_bit_um: int,
+    ) -> EnergyEvents: ...
+    def plus(
+        self, other: EnergyEvents
+    ) -> tuple[int, int, int, list[int], int, int, list[int], int]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+
 # --- engine ---
 
 @final

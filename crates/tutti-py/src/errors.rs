@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tutti_core::algorithm::AlgorithmError;
 use tutti_core::collective::Contribution;
+use tutti_core::energy::EnergyError;
 use tutti_core::engine::{EngineError, Waiting};
 use tutti_core::ids::{LinkId, RankId, VertexId};
 use tutti_core::network::flit::FlitError;
@@ -43,6 +44,7 @@ field! {
     u32 => |value| *value,
     u64 => |value| *value,
     usize => |value| *value,
+    f64 => |value| *value,
     RankId => |value| value.0,
     Slot => |value| value.0,
     VertexId => |value| value.0,
@@ -253,6 +255,19 @@ refusal! { TrafficError as "TrafficError" {
     Trace { line, problem } => "trace",
 }}
 
+refusal! { EnergyError as "EnergyError" {
+    UnknownTechnology { part, name, known } => "unknown_technology",
+    UnknownParameter { parameter, known } => "unknown_parameter",
+    Value { parameter, value } => "value",
+    Bounds { parameter, low, high } => "bounds",
+    NoSource { parameter } => "no_source",
+    Zero { field } => "zero",
+    ZeroCycle {} => "zero_cycle",
+    WrongLinks { given, expected } => "wrong_links",
+    TooManyOutputs { outputs, ports } => "too_many_outputs",
+    TooMany { count } => "too_many",
+}}
+
 refusal! { EngineError as "SimulationError" {
     Deadlock { waiting, stuck, ranks } => "deadlock" of "DeadlockError",
     Unreceived { count, sender, receiver } => "unreceived",
@@ -329,6 +344,7 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         AllocatorError::KINDS,
         FlitError::KINDS,
         TrafficError::KINDS,
+        EnergyError::KINDS,
         EngineError::KINDS,
         VerifyError::KINDS,
     ]

@@ -4,6 +4,7 @@
 //! class. Everything appears flat in the one module `tutti._core`, whose stub is `_core.pyi`.
 
 mod algorithm;
+mod energy;
 mod engine;
 mod errors;
 mod network;
@@ -23,6 +24,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::algorithm::{Algorithm, Stage, algorithms, build_schedule, critical_path};
+    #[pymodule_export]
+    use crate::energy::{EnergyEvents, EnergyNetwork, EnergyRouter, Technology, technologies};
     #[pymodule_export]
     use crate::engine::{Case, LowerBound, algbw, busbw, simulate, simulate_many};
     #[pymodule_export]

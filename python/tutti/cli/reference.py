@@ -11,12 +11,15 @@ from pydantic_core import PydanticUndefined
 
 from tutti.cli.app import app
 from tutti.cli.schema import File, schema_text
+from tutti.energy import Technology, technologies
 from tutti.errors import ExitCode, all_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pydantic.fields import FieldInfo
+
+    from tutti.energy import Constant
 
 _NOTE = "<!-- Written by `python scripts/generate_reference.py`; do not edit. -->\n"
 
@@ -33,6 +36,7 @@ def pages() -> dict[str, str]:
     return {
         "docs/reference/cli.md": cli_page(),
         "docs/reference/config.md": config_page(),
+        "docs/reference/energy.md": energy_page(),
         "docs/reference/errors.md": errors_page(),
         "schemas/experiment.schema.json": schema_text(File.EXPERIMENT),
         "schemas/noc.schema.json": schema_text(File.NOC),
@@ -74,6 +78,41 @@ def errors_page() -> str:
             hint = f" Hint: {entry.hint}." if entry.hint else ""
             parts.append(f"### {error.__name__} {kind}\n\n{entry.when}{hint}")
     return "\n\n".join(parts) + "\n"
+
+
+def energy_page() -> str:
+    """Every technology of routers and links: its constants, their bounds and their sources."""
+    intro = (
+        "The constants behind [energy and area](../models/energy.md), where each is explained. "
+        "Bounds are factors of the value; *inferred* was concluded, not read from its source."
+    )
+    parts = ["# Constants of energy and area", _NOTE, intro]
+    names: dict[str, list[str]] = {"router": [], "link": []}
+    for entry in technologies():
+        names[entry.part].append(entry.name)
+    for entry in technologies():
+        pair = {part: known[0] for part, known in names.items()} | {entry.part: entry.name}
+        constants = Technology(**pair).constants.values()
+        own = [constant for constant in constants if constant.part == entry.part]
+        sources = list(dict.fromkeys(constant.source for constant in own))
+        rows = [_constant(constant, sources) for constant in own]
+        parts.append(f"## {entry.part} {entry.name}\n\n{_sentence(entry.summary)}")
+        heading = ["| constant | value | bounds | source |", "|---|---|---|---|"]
+        parts.append("\n".join([*heading, *rows]))
+        parts.append("\n".join(f"{n}. {source}" for n, source in enumerate(sources, start=1)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _constant(constant: Constant, sources: list[str]) -> str:
+    bounds = f"{constant.low_factor:g} .. {constant.high_factor:g}"
+    if constant.low_factor == constant.high_factor:
+        bounds = ""
+    source = f"{sources.index(constant.source) + 1}{', inferred' if constant.inferred else ''}"
+    return f"| `{constant.name}` | {constant.value:.4g} | {bounds} | {source} |"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - click's

@@ -16,6 +16,7 @@ from tutti.errors.base import (
 from tutti.errors.inputs import (
     AlgorithmError,
     ConfigError,
+    EnergyError,
     LayoutError,
     ModelError,
     NoiseError,
@@ -40,6 +41,7 @@ __all__ = [
     "CacheError",
     "ConfigError",
     "DeadlockError",
+    "EnergyError",
     "ExecutorError",
     "ExitCode",
     "Kind",

@@ -193,6 +193,41 @@ class NoiseError(TuttiError, ValueError):
     }
 
 
+class EnergyError(TuttiError, ValueError):
+    """An energy or an area that cannot be said: constants, hardware or events that cannot be."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "unknown_technology": Kind(
+            "No technology of routers or of links has that name.",
+            "`tutti.energy.technologies()` lists them",
+        ),
+        "unknown_parameter": Kind(
+            "No constant has that name.", "`Technology.constants` lists them, with their units"
+        ),
+        "value": Kind(
+            "A constant that is negative or no number.", "give it in the unit of its name"
+        ),
+        "bounds": Kind(
+            "Bounds that do not enclose their value.",
+            "they are factors, such as 0.8 and 1.25",
+        ),
+        "no_source": Kind(
+            "A constant that nobody can check.", "name the paper and table, or the tool and version"
+        ),
+        "zero": Kind("A router without ports, VCs, buffers or bits.", "give at least one"),
+        "zero_cycle": Kind("A clock cycle of no time.", 'such as cycle="1 ns"'),
+        "wrong_links": Kind(
+            "Flits on other groups of links than the network has.",
+            "one number for each group of links, in its order",
+        ),
+        "too_many_outputs": Kind(
+            "Flits that leave a router at more outputs than it has.",
+            "entry k counts traversals to k + 1 outputs at once",
+        ),
+        "too_many": Kind("A sum that is too large to be counted.", "take a shorter window"),
+    }
+
+
 class TopologyError(TuttiError, ValueError):
     """A graph that cannot be a topology, or routes that do not fit it."""
 

@@ -1,0 +1,44 @@
+//! Technologies of links, one file each.
+
+pub(super) mod dsent_22nm;
+pub(super) mod dsent_32nm;
+pub(super) mod dsent_45nm;
+pub(super) mod dsent_45nm_spaced;
+pub(super) mod grs_28nm;
+pub(super) mod grs_package;
+pub(super) mod keckler_40nm;
+pub(super) mod low_swing_45nm;
+pub(super) mod muchisim_die;
+pub(super) mod muchisim_interposer;
+pub(super) mod muchisim_substrate;
+pub(super) mod simba_package;
+pub(super) mod smart_45nm;
+
+use super::Constant;
+
+/// A wire on a chip begins at the crossbar.
+const fn no_transceiver() -> Constant {
+    Constant::of(0.0, "by definition: all of a wire on a chip is counted by length")
+}
+
+/// All of the energy is that of the wire.
+const fn whole_wire() -> Constant {
+    Constant::of(0.0, "by definition: the source gives energy by length only")
+}
+
+/// Wire beyond what a transceiver's figure includes.
+const fn beyond() -> Constant {
+    const SOURCE: &str = "Keckler et al., IEEE Micro 31(5), 2011, as quoted: 0.12 pJ/bit/mm on a chip of 40 nm; \
+        that wires of a package take as much is inferred";
+    Constant::inferred(0.12, SOURCE).within(0.34, 2.0)
+}
+
+/// Nothing is said of leakage.
+const fn leaks_unknown() -> Constant {
+    Constant::inferred(0.0, "not given by the source of this link: left out")
+}
+
+/// Nothing is said of area.
+const fn area_unknown() -> Constant {
+    Constant::inferred(0.0, "not given by the source of this link: left out")
+}

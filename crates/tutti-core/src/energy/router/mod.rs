@@ -1,0 +1,52 @@
+//! Technologies of routers, one file each.
+
+pub(super) mod aries_45nm;
+pub(super) mod dsent_22nm;
+pub(super) mod dsent_32nm;
+pub(super) mod dsent_45nm;
+pub(super) mod smart_45nm;
+
+use super::{Constant, Parameter};
+
+/// By a law that meets the tool's own figures to 20 %.
+const fn fitted(value: f64, source: &'static str) -> Constant {
+    Constant::of(value, source).within(0.8, 1.25)
+}
+
+/// Buffers of flip-flops: an upper bound for real ones, which are SRAM where they are deep. That those take
+/// half the energy is inferred.
+const fn flip_flops(value: f64, source: &'static str) -> Constant {
+    Constant::of(value, source).within(0.5, 1.25)
+}
+
+/// That SRAM leaks a fifth of it is inferred.
+const fn flip_flops_leak(value: f64, source: &'static str) -> Constant {
+    Constant::of(value, source).within(0.2, 1.25)
+}
+
+/// The buffers of ARIES, section V-D, 98740 um2, are 15 % of what flip-flops would take.
+const fn flip_flops_fill(value: f64, source: &'static str) -> Constant {
+    Constant::of(value, source).within(0.15, 1.25)
+}
+
+/// No muxes around the crossbar.
+const fn no_bypass() -> Constant {
+    Constant::of(1.0, "by definition: the factor is relative to a crossbar without bypass")
+}
+
+/// DSENT has no VC allocator.
+const fn vc_allocator() -> Constant {
+    const SOURCE: &str = "ARIES (Yin et al., ICCAD 2023), section V-D: areas 9066 and 4589 um2 of VC and \
+        switch allocator; that energy and leakage go with area is inferred";
+    Constant::inferred(9066.0 / 4589.0, SOURCE).within(0.5, 2.0)
+}
+
+/// A technology with some constants replaced.
+fn replaced(
+    mut constants: Vec<(Parameter, Constant)>,
+    others: Vec<(Parameter, Constant)>,
+) -> Vec<(Parameter, Constant)> {
+    constants.retain(|(known, _)| others.iter().all(|(other, _)| other != known));
+    constants.extend(others);
+    constants
+}
