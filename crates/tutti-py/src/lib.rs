@@ -36,11 +36,12 @@ mod _core {
         time_of_uniform_stages,
     };
     #[pymodule_export]
-    use crate::run::{Run, activities};
     use crate::noc::{
         FlitCase, FlitNetwork, FlitRegistryEntry, flit_allocators, flit_patterns, flit_routings,
         measure_flits,
     };
+    #[pymodule_export]
+    use crate::run::{Run, activities};
     #[pymodule_export]
     use crate::schedule::{Op, Schedule, ScheduleBuilder, Verification, busbw_factor, collectives};
     #[pymodule_export]
