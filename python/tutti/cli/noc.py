@@ -174,6 +174,78 @@ def sweep_(
         raise typer.Exit(int(ExitCode.INTERRUPTED))
 
 
+@app.command("from-booksim")
+def from_booksim(
+    config: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CONFIG", help="A configuration file of BookSim 2.", show_default=False
+        ),
+    ],
+    changes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE",
+            help="Keys of BookSim and what they are instead.",
+            show_default=False,
+        ),
+    ] = None,
+    loads: Annotated[
+        str | None,
+        typer.Option(
+            "--loads",
+            metavar="LOADS",
+            help="Instead of its rate, several loads in flits per node and cycle, as in `sweep`.",
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FILE", help="Write a file of ours (TOML); run nothing."),
+    ] = None,
+    threads: Annotated[
+        int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
+    ] = 0,
+) -> None:
+    """Run what a configuration file of BookSim 2 describes, or write it as a file of ours.
+
+    Keys that change no result here are named; what has no counterpart is refused. A load at which
+    the network saturates or deadlocks has no latency; a run of one that does ends with exit code 3.
+
+    \b
+    Examples:
+      tutti noc from-booksim mesh.cfg
+      tutti noc from-booksim mesh.cfg num_vcs=8 traffic=transpose --loads 0.05:0.4:0.05
+      tutti noc from-booksim mesh.cfg --write mesh.toml
+    """
+    from tutti.cli.files import written
+    from tutti.interop import booksim_noc
+    from tutti.noc import run
+
+    values = None if loads is None else load_values(loads)
+    found = booksim_noc.load(config, changes or ())
+    if found.not_honoured:
+        remark(f"not honoured, as they change no result here: {', '.join(found.not_honoured)}")
+    for text in found.remarks:
+        remark(text)
+    if write is not None:
+        written(booksim_noc.write, write, found)
+        out().print(f"wrote {write}", markup=False, soft_wrap=True)
+        if graph := found.tables["topology"].get("file"):
+            out().print(f"wrote {write.parent / graph}", markup=False, soft_wrap=True)
+        return
+    if values is None:
+        result = run(found.noc.network, found.noc.traffic, found.noc.plan)
+        _show(result)
+        if not result.is_stable:
+            raise typer.Exit(int(ExitCode.FAILED))
+        return
+    runs, interrupted = _swept(found.noc, values, threads)
+    if runs:
+        out().print(_table(runs))
+    if interrupted:
+        raise typer.Exit(int(ExitCode.INTERRUPTED))
+
+
 def load_values(text: str) -> list[float]:
     """Loads from ``0.1,0.2`` or ``0.05:0.5:0.05``, ascending, each once.
 

@@ -63,8 +63,12 @@ def load_noc(path: Path, changes: Sequence[str] = (), *, output: Path | None = N
     return resolve_noc(tables, source=source, folder=path.parent)
 
 
-def resolve_noc(tables: dict[str, Any], *, source: str, folder: Path) -> Noc:
+def resolve_noc(
+    tables: dict[str, Any], *, source: str, folder: Path, topology: Topology | None = None
+) -> Noc:
     """Checks the tables; `folder` is what relative paths in them start from.
+
+    A `topology` that is there already stands for the one that the tables name.
 
     Raises:
         ConfigError: They describe no network, or no traffic on it.
@@ -73,7 +77,7 @@ def resolve_noc(tables: dict[str, Any], *, source: str, folder: Path) -> Noc:
 
     raw = validated(RawNoc, tables, source=source)
     try:
-        topology = _topology(raw.topology, folder)
+        topology = topology or _topology(raw.topology, folder)
     except TuttiError as error:
         raise mistake(error.problem, source=source, key="topology", hint=error.hint) from None
     network = Network(

@@ -1,0 +1,459 @@
+"""A configuration of BookSim 2 as a network of ours: topology, routers, traffic, and how long.
+
+What a key says is taken over, or listed as not honoured where that changes no result, or refused.
+Names on the left are those of `booksim_config.cpp`, `routefunc.cpp` and `traffic.cpp`.
+
+>>> from pathlib import Path
+>>> given = parse("topology = mesh; k = 4; routing_function = dor; num_vcs = 2;")
+>>> found = noc_of(given, source="four.cfg", folder=Path("."))
+>>> found.noc.network.topology.name, found.noc.network.router.vcs
+('mesh:4x4', 2)
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.config.noc import Noc, resolve_noc
+from tutti.config.reader import read_text
+from tutti.interop.booksim import KEYS, MAX_BYTES, BookSimConfig, parse
+from tutti.interop.booksim_traffic import Given, call, traffic
+from tutti.topology import Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+CYCLE = "1 ns"
+FLIT = "16 B"
+RATE = "16 GB/s"
+"""BookSim knows cycles and flits only; these make a flit per cycle of every channel."""
+
+_WITHOUT_MEANING = frozenset(
+    (
+        "sim_count",
+        "measure_stats",
+        "pair_stats",
+        "include_queuing",
+        "latency_thres",
+        "warmup_thres",
+        "acc_warmup_thres",
+        "stopping_thres",
+        "acc_stopping_thres",
+        "deadlock_warn_timeout",
+        "max_samples",
+        "sim_power",
+        "power_output_file",
+        "tech_file",
+        "channel_width",
+        "channel_sweep",
+        "print_activity",
+        "print_csv_results",
+        "viewer_trace",
+        "watch_file",
+        "watch_flits",
+        "watch_packets",
+        "watch_transactions",
+        "watch_out",
+        "stats_out",
+        "injected_flits_out",
+        "received_flits_out",
+        "stored_flits_out",
+        "sent_flits_out",
+        "outstanding_credits_out",
+        "ejected_flits_out",
+        "active_packets_out",
+        "used_credits_out",
+        "free_credits_out",
+        "max_credits_out",
+        "sent_packets_out",
+        "output_delay",
+        "channel_file",
+        "in_ports",
+        "out_ports",
+    )
+)
+"""Keys that say what is written, or when BookSim stops; they change no network and no traffic."""
+
+_MUST_BE: dict[str, tuple[Any, ...]] = {
+    "router": ("iq",),
+    "buffer_policy": ("private",),
+    "subnets": (1,),
+    "link_failures": (0,),
+    "noq": (0,),
+    "vct": (0,),
+    "vc_priority_donation": (0,),
+    "vc_shuffle_requests": (0,),
+    "sim_type": ("latency", "throughput"),
+}
+"""Keys of which we have no more than these values; others would change results."""
+
+_ALLOCATORS = {
+    "separable_input_first": "separable_input_first",
+    "separable_output_first": "separable_output_first",
+    "islip": "islip",
+    "pim": "pim",
+    "wavefront": "wavefront",
+    "max_size": "maximum",
+}
+
+_ROUTINGS: dict[str, dict[str, str]] = {
+    "mesh": {
+        "dor": "dimension_order",
+        "dim_order": "dimension_order",
+        "xy_yx": "o1_turn",
+        "adaptive_xy_yx": "o1_turn:adaptive",
+        "romm": "romm",
+        "valiant": "valiant",
+        "min_adapt": "minimal_adaptive",
+    },
+    "torus": {
+        "dim_order": "dimension_order",
+        "dim_order_bal": "dimension_order:balanced",
+        "valiant": "valiant",
+        "min_adapt": "minimal_adaptive",
+    },
+    "cmesh": {
+        "dor": "dimension_order",
+        "dor_no_express": "dimension_order",
+        "xy_yx_no_express": "o1_turn",
+    },
+    "flatfly": {"ran_min": "dimension_order"},
+    "fly": {"dest_tag": "shortest_path"},
+    "fattree": {"nca": "d_mod_k"},
+    "anynet": {"min": "shortest_path"},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromBookSim:
+    """What a configuration comes to.
+
+    Attributes:
+        noc: The network and its traffic, as `tutti noc` runs them.
+        tables: The same as a file of ours has it; a graph stands in a file of its own.
+        remarks: What differs from what BookSim does, a sentence each.
+        not_honoured: The keys that were given and change nothing here.
+    """
+
+    noc: Noc
+    tables: dict[str, Any]
+    remarks: tuple[str, ...]
+    not_honoured: tuple[str, ...]
+
+
+def noc_of(config: BookSimConfig, *, source: str, folder: Path) -> FromBookSim:
+    """What a configuration describes.
+
+    Args:
+        config: The configuration.
+        source: What errors call it.
+        folder: What the name of a network's file starts from.
+
+    Raises:
+        ConfigError: It says what has no counterpart here, or what cannot be.
+    """
+    given = Given(config, source, [])
+    _refuse_others(given)
+    topology, file = _topology(given, folder)
+    tables: dict[str, Any] = {
+        "cycle": CYCLE,
+        "flit": FLIT,
+        "seed": _seed(given),
+        "topology": topology,
+        "router": _router(given),
+        "traffic": traffic(given, topology),
+        "measure": _measure(given),
+    }
+    noc = resolve_noc(tables, source=source, folder=folder, topology=file)
+    unheard = sorted(config.given & _WITHOUT_MEANING)
+    return FromBookSim(
+        noc=noc, tables=tables, remarks=tuple(given.remarks), not_honoured=tuple(unheard)
+    )
+
+
+def load(path: Path, changes: Sequence[str] = ()) -> FromBookSim:
+    """Reads a configuration, with keys replaced as on BookSim's command line.
+
+    Args:
+        path: The file.
+        changes: Each ``KEY=VALUE``.
+
+    Raises:
+        ConfigError: The file or a change cannot be read, or has no counterpart here.
+    """
+    text = read_text(path, MAX_BYTES, "a configuration file of BookSim")
+    parse(text, source=str(path))
+    for change in changes:
+        parse(f"{change};", source=f"argument {shown(change)}")
+    config = parse("\n".join([text, *(f"{change};" for change in changes)]), source=str(path))
+    return noc_of(config, source=str(path), folder=path.parent)
+
+
+def write(path: Path, found: FromBookSim) -> Path:
+    """Writes the file that `tutti noc` reads, and beside it the graph, if it is in a file.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    if "file" in found.tables["topology"]:
+        found.noc.network.topology.write(path.parent / found.tables["topology"]["file"])
+    path.write_text(toml_of(found.tables), encoding="utf-8")
+    return path
+
+
+def _refuse_others(given: Given) -> None:
+    for key in given.config.unknown:
+        hint = did_you_mean(key, KEYS)
+        raise mistake("is no key of BookSim", source=given.source, key=key, hint=hint)
+    for key, known in _MUST_BE.items():
+        if getattr(given.config, key) not in known:
+            raise given.refused(key, " or ".join(f"`{value}`" for value in known))
+    if any(given.config.per_class("use_read_write")):
+        raise given.refused("use_read_write", "0: no reply follows a request here")
+    if given.config.sim_type == "throughput":
+        given.remarks.append("what is accepted is measured over the same window as latency")
+    if not given.config.include_queuing:
+        given.remarks.append("`include_queuing = 0` is what stands here as network latency")
+
+
+def _seed(given: Given) -> int:
+    seed = given.config.seed
+    if not isinstance(seed, int) or seed < 0:
+        raise given.refused("seed", "a whole number, 0 or more", hint="add seed=1")
+    return seed
+
+
+# --- the network ----------------------------------------------------------------------------------
+
+
+def _topology(given: Given, folder: Path) -> tuple[dict[str, Any], Topology | None]:
+    """The table, and the graph itself where a file has it."""
+    config = given.config
+    routings = _ROUTINGS.get(config.topology)
+    if routings is None:
+        raise given.refused(
+            "topology", ", ".join(_ROUTINGS), hint=did_you_mean(config.topology, _ROUTINGS)
+        )
+    if config.routing_function not in routings:
+        known = ", ".join(routings)
+        raise given.refused("routing_function", f"for `{config.topology}` one of {known}")
+    routing = routings[config.routing_function]
+    if config.topology == "anynet":
+        if not config.network_file:
+            raise given.refused("network_file", "the name of a file", problem="is missing")
+        path = folder / config.network_file
+        graph = Topology.from_anynet(path, cycle=CYCLE, rate=RATE)
+        if any(one.latency.ps > 1000 for one in graph.links if "npu" in one.source):
+            given.remarks.append("nodes are as far away as the file says; BookSim 2 says 1 cycle")
+        given.remarks.append(
+            "of paths equally short, ours is the one over the lowest links; BookSim's may differ"
+        )
+        return {"file": f"{path.stem}.json", "routing": routing}, graph
+    build, latency = _family(given)
+    links = [{"rate": RATE, "latency": f"{latency} ns"}]
+    table: dict[str, Any] = {"build": build, "links": links, "routing": routing}
+    return table, None
+
+
+def _family(given: Given) -> tuple[str, int]:
+    """The notation of the topology, and the cycles of its links."""
+    config = given.config
+    far = config.use_noc_latency == 1
+    for key in ("k", "n"):
+        if not 1 <= getattr(config, key) <= 1 << 20:
+            raise given.refused(key, "a whole number above 0", problem="is out of range")
+    if config.n > 20:
+        raise given.refused("n", "at most 20 dimensions", problem="is out of range")
+    sizes = "x".join([str(config.k)] * config.n)
+    match config.topology:
+        case "mesh":
+            return f"mesh:{sizes}", 1
+        case "torus":
+            if config.k < 3:
+                expected = "3 or more: BookSim joins the two routers of a row of 2 twice"
+                raise given.refused("k", expected)
+            return f"torus:{sizes}", 2 if far else 1
+        case "cmesh" | "flatfly":
+            return _concentrated(given, sizes, far=far), 1
+        case "fly":
+            return f"butterfly:{config.k}:{config.n}", 1
+    given.remarks.append(
+        "`nca` draws the way up for each packet; here it goes by the destination's number"
+    )
+    return f"fat_tree:k={config.k},n={config.n}", 1
+
+
+def _concentrated(given: Given, sizes: str, *, far: bool) -> str:
+    config = given.config
+    for key, expected, fits in (
+        ("n", 2, config.n == 2),
+        ("x", config.k, config.x == config.k),
+        ("y", config.k, config.y == config.k),
+        ("yr", config.xr, config.yr == config.xr),
+        ("c", config.xr * config.yr, config.c == config.xr * config.yr),
+    ):
+        if not fits:
+            raise given.refused(key, f"{expected}, as the routers lie on a k x k grid here")
+    distance = ",distance" if far else ""
+    block = f"{config.xr}x{config.yr}"
+    if config.topology == "flatfly":
+        return f"flattened_butterfly:{sizes}:{block}{distance}"
+    if config.c != 4:
+        raise given.refused("c", "4, as BookSim has no other `cmesh`")
+    express = "" if config.routing_function.endswith("no_express") else ",express"
+    return f"cmesh:{sizes}:{block}{express}{distance}"
+
+
+# --- routers --------------------------------------------------------------------------------------
+
+
+def _router(given: Given) -> dict[str, Any]:
+    config = given.config
+    speedup = config.internal_speedup
+    if speedup != math.floor(speedup):
+        raise given.refused("internal_speedup", "a whole number")
+    buffer, vcs = config.vc_buf_size, max(config.num_vcs, 1)
+    if config.buf_size > 0:
+        buffer = config.buf_size // vcs
+    if config.buf_size > 0 and config.buf_size % vcs:
+        raise given.refused("buf_size", "a multiple of `num_vcs`: each VC has its own buffer")
+    table: dict[str, Any] = {
+        "vcs": config.num_vcs,
+        "buffer": buffer,
+        "routing_delay": config.routing_delay,
+        "vc_delay": config.vc_alloc_delay,
+        "switch_delay": config.sw_alloc_delay,
+        "traversal_delay": config.st_prepare_delay + config.st_final_delay,
+        "credit_delay": config.credit_delay,
+        "input_speedup": config.input_speedup,
+        "output_speedup": config.output_speedup,
+        "internal_speedup": int(speedup),
+        "wait_for_tail_credit": config.wait_for_tail_credit > 0,
+        "busy_when_full": config.vc_busy_when_full > 0,
+        "prioritize_empty": config.vc_prioritize_empty > 0,
+        "hold_switch": config.hold_switch_for_packet > 0,
+        "priority": _priority(given),
+        **_allocators(given),
+    }
+    if config.output_buffer_size >= 0:
+        table["output_buffer"] = config.output_buffer_size
+    return table
+
+
+def _priority(given: Given) -> str:
+    known = {"none": "none", "class": "ordered", "age": "age"}
+    if given.config.priority not in known:
+        raise given.refused("priority", ", ".join(known))
+    return known[given.config.priority]
+
+
+def _allocators(given: Given) -> dict[str, Any]:
+    """Both, their arbiter and their iterations; and speculation, which may have one of its own."""
+    config = given.config
+    keys = {"vc_allocator": "vc_allocator", "switch_allocator": "sw_allocator"}
+    own = config.speculative > 0 and config.spec_sw_allocator != "prio"
+    if own:
+        keys["speculation"] = "spec_sw_allocator"
+    found = {ours: _allocator(given, key) for ours, key in keys.items()}
+    table: dict[str, Any] = {
+        ours: name for ours, (name, _, _) in found.items() if ours != "speculation"
+    }
+    for place, name in ((1, "iterations"), (2, "arbiter")):
+        asked = {one[place] for one in found.values() if one[place] is not None}
+        if len(asked) > 1:
+            shared = "the same for all allocators of a router"
+            raise given.refused("sw_allocator", shared, problem=f"has {name} of its own")
+        if asked:
+            table[name] = asked.pop()
+    if config.speculative > 0:
+        table["speculation"] = {
+            "check_vc": config.spec_check_elig > 0,
+            "check_credit": config.spec_check_cred > 0,
+            "yield_to_requests": config.spec_mask_by_reqs > 0,
+        }
+        if own:
+            table["speculation"]["allocator"] = found["speculation"][0]
+    return table
+
+
+def _allocator(given: Given, key: str) -> tuple[str, int | None, str | None]:
+    """Our name of it, its iterations and its arbiter, where it has any."""
+    name, argument = call(getattr(given.config, key))
+    if name not in _ALLOCATORS:
+        raise given.refused(key, ", ".join(_ALLOCATORS))
+    if name in {"islip", "pim"}:
+        text = argument or str(given.config.alloc_iters)
+        if not re.fullmatch(r"[0-9]{1,9}", text):
+            raise given.refused(key, f"`{name}` with a number of iterations")
+        return name, int(text), None
+    if name.startswith("separable"):
+        return name, None, _arbiter(given, key, argument or given.config.arb_type)
+    return _ALLOCATORS[name], None, None
+
+
+def _arbiter(given: Given, key: str, text: str) -> str:
+    if text in {"round_robin", "matrix"}:
+        return text
+    tree = re.fullmatch(r"tree\(([0-9]{1,9}),(round_robin|matrix)\)", text)
+    if tree is None:
+        key = "arb_type" if text == given.config.arb_type else key
+        raise given.refused(key, "round_robin, matrix or tree(GROUPS,round_robin|matrix)")
+    return f"tree_{tree[2]}:{tree[1]}"
+
+
+# --- how long -------------------------------------------------------------------------------------
+
+
+def _measure(given: Given) -> dict[str, int]:
+    """BookSim ends when three periods in a row agree; these are what is measured here."""
+    config = given.config
+    if config.sample_period < 1 or config.warmup_periods < 0:
+        raise given.refused("sample_period", "1 cycle or more", problem="is out of range")
+    return {
+        "warmup": config.warmup_periods * config.sample_period,
+        "measure": 3 * config.sample_period,
+    }
+
+
+def toml_of(tables: dict[str, Any]) -> str:
+    """The file that `tutti noc run` reads."""
+    lines: list[str] = []
+    _write_table(lines, "", tables)
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _write_table(lines: list[str], name: str, table: dict[str, Any]) -> None:
+    for key, value in table.items():
+        if not _is_table(key, value):
+            lines.append(f"{key} = {_toml(value)}")
+    for key, value in table.items():
+        if not _is_table(key, value):
+            continue
+        place = f"{name}.{key}" if name else key
+        tables = value if isinstance(value, list) else [value]
+        for one in tables:
+            lines += ["", f"[[{place}]]" if isinstance(value, list) else f"[{place}]"]
+            _write_table(lines, place, one)
+
+
+def _is_table(key: str, value: object) -> bool:
+    return isinstance(value, dict) or (key == "traffic" and isinstance(value, list))
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(one) for one in value)}]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+    return repr(value)

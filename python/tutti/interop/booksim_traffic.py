@@ -1,0 +1,179 @@
+"""Traffic of a configuration of BookSim 2, and what is taken apart on the way to it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.interop.booksim import BookSimConfig, split
+
+if TYPE_CHECKING:
+    from tutti.errors import ConfigError
+
+_PATTERNS = {
+    "uniform": "uniform",
+    "bitcomp": "bit_complement",
+    "bitrev": "bit_reverse",
+    "shuffle": "bit_shuffle",
+    "transpose": "transpose",
+    "diagonal": "diagonal",
+    "asymmetric": "asymmetric",
+    "taper64": "taper64",
+}
+_ALONG_A_GRID = {"tornado": "tornado", "neighbor": "neighbour", "badperm_yarc": "bad_yarc"}
+_WITH_NODES = ("background", "hotspot", "randperm", "bad_dragon")
+
+
+_Sizes = int | tuple[int, ...]
+
+
+class Given(NamedTuple):
+    """A configuration, what errors call it, and what is to be said of it."""
+
+    config: BookSimConfig
+    source: str
+    remarks: list[str]
+
+    def refused(self, key: str, expected: str, *, problem: str = "", hint: str = "") -> ConfigError:
+        """The error that a key ends in."""
+        return mistake(
+            problem or "has no counterpart here",
+            source=self.source,
+            key=key,
+            value=shown(getattr(self.config, key)),
+            expected=expected,
+            hint=hint,
+        )
+
+
+def traffic(given: Given, topology: dict[str, Any]) -> Any:  # noqa: ANN401 - a table or several
+    """A table, or a list of them; and the grid that patterns along one go by."""
+    config = given.config
+    tables = []
+    keys = ("traffic", "injection_process", "injection_rate", "class_priority")
+    columns = zip(*(config.per_class(key) for key in keys), strict=True)
+    sizes = zip(config.per_class("packet_size"), config.per_class("packet_size_rate"), strict=True)
+    for (pattern, process, load, priority), (size, weight) in zip(columns, sizes, strict=True):
+        packet, mean = _packet(given, size, weight)
+        if load < 0:
+            raise given.refused("injection_rate", "0 or more", problem="is out of range")
+        tables.append(
+            {
+                "pattern": _pattern(given, pattern, topology),
+                "process": _process(given, process),
+                "rate": load if config.injection_rate_uses_flits else load * mean,
+                "packet": packet,
+                "priority": priority,
+            }
+        )
+    return tables[0] if len(tables) == 1 else tables
+
+
+def _packet(given: Given, size: _Sizes, weight: _Sizes) -> tuple[int | str, float]:
+    """The sizes of a class, and their mean."""
+    sizes = size if isinstance(size, tuple) else (size,)
+    weights = weight if isinstance(weight, tuple) else (weight,)
+    if not sizes or not weights or len(weights) > len(sizes):
+        raise given.refused("packet_size_rate", "a weight for each size")
+    weights += weights[-1:] * (len(sizes) - len(weights))
+    if min(sizes) < 1 or min(weights) < 0 or sum(weights) <= 0:
+        raise given.refused("packet_size", "sizes of 1 or more, and weights not all 0")
+    mean = sum(a * b for a, b in zip(sizes, weights, strict=True)) / sum(weights)
+    if len(sizes) == 1:
+        return sizes[0], mean
+    return f"{','.join(map(str, sizes))}/{','.join(map(str, weights))}", mean
+
+
+def _process(given: Given, text: str) -> str:
+    name, argument = call(text)
+    if name == "bernoulli":
+        return name
+    if name != "on_off":
+        raise given.refused("injection_process", "bernoulli or on_off")
+    config = given.config
+    values = [config.burst_alpha, config.burst_beta, config.burst_r1]
+    try:
+        own = [float(part) for part in argument.split(",")] if argument else []
+        if len(own) > len(values):
+            raise ValueError(own)
+    except ValueError:
+        raise given.refused("injection_process", "on_off(ALPHA,BETA,R1)") from None
+    values[: len(own)] = own
+    named = zip(("alpha", "beta", "r1"), values, strict=True)
+    stated = [f"{name}={value!r}" for name, value in named if value >= 0]
+    if len(stated) != 2:
+        raise given.refused(
+            "injection_process", "two of burst_alpha, burst_beta and burst_r1, and the third -1"
+        )
+    return f"on_off:{','.join(stated)}"
+
+
+def _pattern(given: Given, text: str, topology: dict[str, Any]) -> str:
+    name, argument = call(text)
+    if name in _PATTERNS:
+        return _PATTERNS[name]
+    if name in _ALONG_A_GRID:
+        config = given.config
+        k, n, xr = _numbers(given, argument, (config.k, config.n, config.xr))
+        if not 1 <= k * xr < 1 << 32 or not 1 <= n <= 20:
+            raise given.refused("traffic", f"{name}(k,n,xr)", problem="has no such grid")
+        grid = [k * xr] * n
+        if topology.setdefault("grid", grid) != grid:
+            raise given.refused("traffic", "the same grid in every class")
+        return _ALONG_A_GRID[name]
+    if name not in _WITH_NODES:
+        known = (*_PATTERNS, *_ALONG_A_GRID, *_WITH_NODES)
+        raise given.refused("traffic", ", ".join(known), hint=did_you_mean(name, known))
+    return _pattern_with_nodes(given, name, argument)
+
+
+def _pattern_with_nodes(given: Given, name: str, argument: str) -> str:
+    config = given.config
+    if name == "bad_dragon":
+        k, n = _numbers(given, argument, (config.k, config.n))
+        return f"bad_dragonfly:{2 * k * k}" if n == 1 else _refuse_dragon(given)
+    if name == "randperm":
+        seed = config.perm_seed if isinstance(config.perm_seed, int) else -1
+        (seed,) = _numbers(given, argument, (seed,))
+        if seed < 0:
+            raise given.refused("perm_seed", "a whole number, 0 or more")
+        given.remarks.append("`randperm` is another permutation than BookSim's for the same seed")
+        return f"random_permutation:{seed}"
+    lists = split(f"{{{argument}}}") if argument else ()
+    nodes = [part.strip("{}") for part in lists]
+    if not nodes or not all(re.fullmatch(r"[0-9]+(,[0-9]+)*", part) for part in nodes):
+        expected = f"{name}({{NODE,...}}), which names its nodes"
+        raise given.refused("traffic", expected, problem="has nodes that are drawn, or none")
+    if name == "background" or len(nodes) == 1:
+        return f"{name}:{nodes[0]}"
+    count = nodes[0].count(",") + 1
+    weights = nodes[1].split(",")
+    weights = (weights + weights[-1:] * count)[:count]
+    return f"hotspot:{nodes[0]}/{','.join(weights)}"
+
+
+def _refuse_dragon(given: Given) -> str:
+    raise given.refused("traffic", "bad_dragon of one dimension, n = 1")
+
+
+def _numbers(given: Given, argument: str, default: tuple[int, ...]) -> tuple[int, ...]:
+    """The parameters in parentheses, as far as there are any; else the keys of the same name."""
+    parts = argument.split(",") if argument else []
+    if len(parts) > len(default) or not all(re.fullmatch(r"-?[0-9]{1,9}", one) for one in parts):
+        raise given.refused("traffic", f"at most {len(default)} whole numbers in parentheses")
+    own = [int(part) for part in parts]
+    return (*own, *default[len(own) :])
+
+
+def call(text: str) -> tuple[str, str]:
+    """`name(argument)`, taken apart; braces around a single list of arguments stay out."""
+    name, _, rest = text.partition("(")
+    argument = rest.removesuffix(")")
+    if argument.startswith("{") and argument.endswith("}"):
+        depth = 0
+        for at, one in enumerate(argument):
+            depth += (one == "{") - (one == "}")
+            if depth == 0:
+                return name, argument[1:-1] if at == len(argument) - 1 else argument
+    return name, argument
