@@ -2,7 +2,8 @@
 
 A case is a folder: `case.toml` says where the numbers are from, what the model's parameters stand
 for, and how far a prediction may be off; `measured.csv` holds what the source says. Of these
-docs/validation.md is made: `python -m pytest validation --write` writes it anew.
+and of against_booksim.py docs/validation.md is made: `python -m pytest validation --write` writes
+it anew.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import against_booksim
 import pytest
 
 import tutti
@@ -21,7 +23,7 @@ from tutti.platform import MODELS
 
 FOLDER = Path(__file__).parent
 PAGE = FOLDER.parent / "docs" / "validation.md"
-CASES = sorted(path.parent.name for path in FOLDER.glob("*/case.toml"))
+CASES = sorted(path.parent.name for path in FOLDER.glob("*/measured.csv"))
 HAS = {"summary", "source", "machine", "date", "licence", "datatype", "model", "tolerance"}
 ASKED = ("ranks", "size_bytes", "collective", "algorithm", "finish_ns")
 
@@ -103,7 +105,7 @@ def page() -> str:
     for case in CASES:
         measured = rows(case)
         parts += [f"## {case}", about(case)["summary"], facts(case, measured), table(measured)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, against_booksim.section()]) + "\n"
 
 
 def facts(case: str, measured: list[Row]) -> str:
