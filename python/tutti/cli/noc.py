@@ -213,9 +213,11 @@ def from_booksim(
 
     \b
     Examples:
-      tutti noc from-booksim mesh.cfg
-      tutti noc from-booksim mesh.cfg num_vcs=8 traffic=transpose --loads 0.05:0.4:0.05
-      tutti noc from-booksim mesh.cfg --write mesh.toml
+      tutti noc from-booksim examples/08_latency_under_load/mesh.cfg num_vcs=8
+      tutti noc from-booksim examples/08_latency_under_load/mesh.cfg \\
+        traffic=transpose --loads 0.05:0.4:0.05
+      tutti noc from-booksim examples/08_latency_under_load/mesh.cfg \\
+        --write out/mesh.toml
     """
     from tutti.cli.files import written
     from tutti.interop import booksim_noc

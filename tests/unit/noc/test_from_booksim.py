@@ -66,6 +66,17 @@ def test_networks(text: str, name: str, routing: str, cycles: set[int]) -> None:
     assert {link.latency.ps // 1000 for link in network.topology.links} == cycles
 
 
+def test_a_butterfly_takes_what_the_pipeline_says() -> None:
+    """Packets leave from another router than they came to: 3 stages of 4 cycles, and 2."""
+    text = "topology = fly; k = 2; n = 3; routing_function = dest_tag; routing_delay = 0;"
+    network = of(text).noc.network
+    lines = [f"{100 * at},{at},{at * 3 % 8},1" for at in range(8)]
+    alone = noc.Trace(text="\n".join(["cycle,source,destination,flits", *lines]))
+    run = noc.run(network, alone, noc.Plan(warmup=0, measure=1000, batches=2, sample=0))
+    assert run.all.latency_extremes == (14, 14)
+    assert run.hops.mean == 3
+
+
 def test_a_graph_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "net").write_text(ANYNET)
     text = "topology = anynet; network_file = net; routing_function = min;"

@@ -114,14 +114,24 @@ impl Wiring {
         injection: ChannelParameters,
         ejection: ChannelParameters,
     ) -> (u32, u32) {
-        let (input, output) = (self.next_input(router), self.next_output(router));
+        self.attach_between(node, (router, injection), (router, ejection))
+    }
+
+    /// The same where a node injects into one router and ejects from another, as in a butterfly.
+    pub fn attach_between(
+        &mut self,
+        node: u32,
+        (to, injection): (u32, ChannelParameters),
+        (from, ejection): (u32, ChannelParameters),
+    ) -> (u32, u32) {
+        let (input, output) = (self.next_input(to), self.next_output(from));
         self.injects[node as usize] = self.add(Channel {
             from: End::Node(node),
-            to: End::Router { router, port: input },
+            to: End::Router { router: to, port: input },
             parameters: injection,
         });
         self.ejects[node as usize] = self.add(Channel {
-            from: End::Router { router, port: output },
+            from: End::Router { router: from, port: output },
             to: End::Node(node),
             parameters: ejection,
         });
@@ -148,10 +158,9 @@ impl Wiring {
         id
     }
 
-    /// The network of a graph: each vertex is a router, except NPUs that have one neighbour, which is
-    /// not an NPU, and one link to and from it: they are nodes without a router of their own. Other NPUs
-    /// are nodes of their own router, over `port` channels. Links come first among a router's ports,
-    /// in the order of their ids.
+    /// The network of a graph: each vertex is a router, except NPUs that have one link out and one in,
+    /// neither to or from an NPU: they are nodes without a router of their own. Other NPUs are nodes of their
+    /// own router, over `port` channels. Links come first among a router's ports, in the order of their ids.
     ///
     /// A link's latency is rounded up to whole cycles, and is at least one.
     ///
@@ -184,7 +193,8 @@ impl Wiring {
             let (out, back) = leaf_links(&graph.topology, VertexId(node));
             let there = parameters(&out.parameters, cycle, flit)?;
             let here = parameters(&back.parameters, cycle, flit)?;
-            wiring.attach(node, graph.routers[out.to.index()], there, here);
+            let (to, from) = (graph.routers[out.to.index()], graph.routers[back.from.index()]);
+            wiring.attach_between(node, (to, there), (from, here));
         }
         wiring.graph = Some(graph);
         Ok(wiring)
@@ -238,7 +248,7 @@ impl Wiring {
         self.ejects[node as usize]
     }
 
-    /// The router that a node hangs on, and the output port that leads to the node.
+    /// The router that a node ejects from, and the output port that leads to the node.
     #[must_use]
     pub fn home(&self, node: u32) -> (u32, u32) {
         match self.channels[self.ejects(node) as usize].from {
@@ -296,7 +306,7 @@ impl Graph {
     }
 }
 
-/// An NPU that hangs on one router or switch by one link each way.
+/// An NPU with one link out and one link in, to and from a router or switch, or two of them.
 fn is_leaf(topology: &Topology, vertex: VertexId) -> bool {
     let mut out = topology.links_out(vertex);
     let (Some(only), None) = (out.next(), out.next()) else { return false };
