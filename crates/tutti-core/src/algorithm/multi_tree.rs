@@ -151,7 +151,7 @@ fn grow(wiring: &Wiring, ports: u32) -> Timetable {
             receives: vec![0; ranks as usize],
             ports,
         };
-        let slot = timetable.slots;
+        let slot = timetable.end;
         for tree in &mut trees {
             tree.old = tree.members.len();
             tree.at = (0, 0);
@@ -160,12 +160,13 @@ fn grow(wiring: &Wiring, ports: u32) -> Timetable {
         while std::mem::take(&mut added) {
             for (chunk, tree) in (0..).zip(&mut trees) {
                 if let Some((from, to)) = tree.join(wiring, &mut used) {
-                    timetable.moves.push(Move { slot, chunk, from, to, folds: false });
+                    let one = Move { sent: slot, there: slot + 2, chunk, from, to, folds: false };
+                    timetable.moves.push(one);
                     added = true;
                 }
             }
         }
-        timetable.slots += 1;
+        timetable.end += 2;
     }
     timetable
 }
@@ -206,7 +207,7 @@ mod tests {
 
     fn steps(routes: &Routes, ports: u32) -> u32 {
         let wiring = Wiring::of(routes, routes.topology().npus(), false);
-        grow(&wiring, ports).slots
+        u32::try_from(grow(&wiring, ports).end / 2).unwrap()
     }
 
     fn on(notation: &str) -> Routes {

@@ -1,18 +1,22 @@
 //! Packs spanning trees so that the most loaded link carries as little as possible.
 //!
-//! Every link has a length that grows exponentially with its load. A tree is the lightest that spans the
-//! ranks under these lengths; it then adds to the loads. After all trees stand, each is taken out in turn and
-//! laid again, several times over: a descent on the sum of the exponentials, which comes close to the best
-//! packing there is (Plotkin, Shmoys and Tardos 1995; Garg and Koenemann 2007). Ways are those of the routes,
-//! so loads are what the network will see.
+//! Every link has a price that grows exponentially with its load. A tree is the cheapest that spans the
+//! ranks at these prices, which rise while it grows; it then adds to the loads. After all trees stand, each is
+//! taken out in turn and laid again, several times over: a descent on the sum of the exponentials, which comes
+//! close to the best packing there is (Plotkin, Shmoys and Tardos 1995; Garg and Koenemann 2007). Ways are
+//! those of the routes, so loads are what the network will see. A price has a floor, so that ways are short
+//! where links have room: what does not pass a link cannot meet others on it.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::algorithm::on_graph::{Edge, Wiring};
 
-/// How steeply lengths grow: a link that is used by a fiftieth more than another is e times as long.
+/// How steeply prices grow: a link that is used by a fiftieth more than another is e times as dear.
 const STEEPNESS: f64 = 50.0;
-/// What each step away from the root weighs, in mean lengths of a way: keeps trees shallow.
+/// The price of a link with room, in that of the most loaded one.
+const FLOOR: f64 = 0.1;
+/// What each step away from the root weighs, in mean weights of a way: keeps trees shallow.
 const DEPTH: f64 = 0.04;
 /// The most times that every tree is laid again.
 const PASSES: u32 = 8;
@@ -30,7 +34,7 @@ pub(super) struct Tree {
 pub(super) struct Packing {
     pub(super) trees: Vec<Tree>,
     /// By link: how long it is busy for all chunks, in the time that the limit allows.
-    pub(super) usage: Vec<f64>,
+    usage: Vec<f64>,
 }
 
 impl Packing {
@@ -53,14 +57,14 @@ pub(super) struct Wanted<'a> {
 
 struct State<'a> {
     wanted: &'a Wanted<'a>,
-    /// What a chunk adds to the usage of each link.
+    /// What a chunk at the pace of each link adds to a usage.
     share: Vec<f64>,
     usage: Vec<f64>,
+    price: Vec<f64>,
+    /// The most loaded link's usage when the tree at hand was begun.
+    worst: f64,
     /// For each way, by its index, the way back.
-    back: Vec<u32>,
-    /// By way; by link.
-    weights: Vec<f64>,
-    lengths: Vec<f64>,
+    back: Vec<Edge>,
 }
 
 /// Packs `pieces` trees from every rank; `None` when a way has no way back and both are wanted.
@@ -69,13 +73,14 @@ pub(super) fn pack(wanted: &Wanted) -> Option<Packing> {
     let trees = f64::from(wiring.ranks) * f64::from(wanted.pieces);
     let share =
         wiring.rates.iter().map(|rate| rate.ps_per_byte() / (trees * wanted.limit)).collect();
+    let back = wiring.edges().iter().map(|&way| wiring.way_back(way));
     let mut state = State {
         wanted,
         share,
         usage: vec![0.0; wiring.rates.len()],
-        back: if wanted.both_ways { ways_back(wiring)? } else { Vec::new() },
-        weights: vec![0.0; wiring.edges().len()],
-        lengths: vec![0.0; wiring.rates.len()],
+        price: vec![0.0; wiring.rates.len()],
+        worst: 0.0,
+        back: if wanted.both_ways { back.collect::<Option<_>>()? } else { Vec::new() },
     };
     let roots = (0..wanted.pieces).flat_map(|_| 0..wiring.ranks);
     let mut forest: Vec<Tree> = roots.map(|root| state.lay(root)).collect();
@@ -85,7 +90,7 @@ pub(super) fn pack(wanted: &Wanted) -> Option<Packing> {
             break;
         }
         for tree in &mut forest {
-            state.add(tree, -1.0);
+            state.take_out(tree);
             *tree = state.lay(tree.root);
         }
         let found = Packing { trees: forest.clone(), usage: state.usage.clone() };
@@ -96,77 +101,82 @@ pub(super) fn pack(wanted: &Wanted) -> Option<Packing> {
     Some(best)
 }
 
-fn ways_back(wiring: &Wiring) -> Option<Vec<u32>> {
-    let index: BTreeMap<(u32, u32), u32> =
-        (0..).zip(wiring.edges()).map(|(index, way)| ((way.from, way.to), index)).collect();
-    wiring.edges().iter().map(|way| index.get(&(way.to, way.from)).copied()).collect()
-}
-
 impl State<'_> {
-    /// The lightest tree from a root, which is added to the loads.
+    /// The cheapest tree from a root, which is added to the loads.
     fn lay(&mut self, root: u32) -> Tree {
-        self.weigh();
         let wiring = self.wanted.wiring;
-        let mean = self.weights.iter().sum::<f64>() / f64::from(count(self.weights.len().max(1)));
-        let ranks = wiring.ranks as usize;
-        // By rank outside the tree: the lightest way to it, and how deep it would be.
-        let mut lightest: Vec<(f64, Option<Edge>)> = vec![(f64::INFINITY, None); ranks];
-        let mut depth = vec![0_u32; ranks];
-        let mut inside = vec![false; ranks];
-        let mut tree = Tree { root, ways: Vec::with_capacity(ranks - 1) };
-        let mut at = root;
+        self.worst = self.usage.iter().copied().fold(0.0, f64::max);
+        for link in 0..self.price.len() {
+            self.price[link] = self.price_of(link);
+        }
+        let all: f64 = (0..).zip(wiring.edges()).map(|(at, &way)| self.weight(at, way)).sum();
+        let deeper = DEPTH * all / f64::from(count(wiring.edges().len().max(1)));
+        let mut depth = vec![0_u32; wiring.ranks as usize];
+        let mut inside = vec![false; wiring.ranks as usize];
+        let mut tree = Tree { root, ways: Vec::with_capacity(inside.len() - 1) };
+        // Weights, as bits: these are in the order of what they stand for, as none is negative.
+        let mut open: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+        let mut joined = Some(root);
         loop {
-            inside[at as usize] = true;
-            let deep = mean * DEPTH * f64::from(depth[at as usize]);
-            let first = wiring.first(at);
-            for (index, &way) in (first..).zip(wiring.from(at)) {
-                let known = &mut lightest[way.to as usize];
-                let weight = self.weights[index] + deep;
-                if !inside[way.to as usize] && weight < known.0 {
-                    *known = (weight, Some(way));
+            if let Some(rank) = joined.take() {
+                inside[rank as usize] = true;
+                let deep = deeper * f64::from(depth[rank as usize]);
+                for (at, &way) in (wiring.first(rank)..).zip(wiring.from(rank)) {
+                    if !inside[way.to as usize] {
+                        open.push(Reverse(((self.weight(at, way) + deep).to_bits(), at)));
+                    }
                 }
             }
-            let outside = inside.iter().zip(&lightest).filter(|(inside, _)| !**inside);
-            let next = outside.map(|(_, one)| one).min_by(|a, b| a.0.total_cmp(&b.0));
-            let Some(way) = next.and_then(|(_, way)| *way) else { break };
+            let Some(Reverse((weight, at))) = open.pop() else { break };
+            let way = wiring.edges()[at];
+            if inside[way.to as usize] {
+                continue;
+            }
+            let deep = deeper * f64::from(depth[way.from as usize]);
+            let now = (self.weight(at, way) + deep).to_bits();
+            if now > weight {
+                open.push(Reverse((now, at)));
+                continue;
+            }
+            self.add(way, 1.0);
             depth[way.to as usize] = depth[way.from as usize] + 1;
             tree.ways.push(way);
-            at = way.to;
+            joined = Some(way.to);
         }
-        self.add(&tree, 1.0);
         tree
     }
 
-    /// Lengths from loads, and ways from lengths.
-    fn weigh(&mut self) {
-        let wiring = self.wanted.wiring;
-        let worst = self.usage.iter().copied().fold(0.0, f64::max);
-        for ((length, usage), share) in self.lengths.iter_mut().zip(&self.usage).zip(&self.share) {
-            *length = share * libm::exp(STEEPNESS * (usage - worst).max(-1.6));
-        }
-        let along = |way: Edge| -> f64 {
-            wiring.links(way).iter().map(|&link| self.lengths[link as usize]).sum()
-        };
-        let mut weights: Vec<f64> = wiring.edges().iter().map(|&way| along(way)).collect();
-        if self.wanted.both_ways {
-            let alone = weights.clone();
-            for (weight, &back) in weights.iter_mut().zip(&self.back) {
-                *weight += alone[back as usize];
-            }
-        }
-        self.weights = weights;
+    #[inline]
+    fn price_of(&self, link: usize) -> f64 {
+        let above = (STEEPNESS * (self.usage[link] - self.worst)).clamp(-80.0, 500.0);
+        FLOOR + libm::exp(above)
     }
 
-    /// Adds a tree to the loads, or takes it out.
-    fn add(&mut self, tree: &Tree, times: f64) {
-        let wiring = self.wanted.wiring;
+    /// What a way costs, the way back included if that is used too.
+    fn weight(&self, at: usize, way: Edge) -> f64 {
+        let along = |way: Edge| -> f64 {
+            let links = self.wanted.wiring.paced(way);
+            links.map(|(link, pace)| self.price[link] * self.share[pace]).sum()
+        };
+        along(way) + self.back.get(at).map_or(0.0, |&back| along(back))
+    }
+
+    fn take_out(&mut self, tree: &Tree) {
         for &way in &tree.ways {
-            for &link in wiring.links(way) {
-                self.usage[link as usize] += times * self.share[link as usize];
-            }
-            if self.wanted.both_ways {
-                for &link in wiring.way_back(way).map_or(&[][..], |back| wiring.links(back)) {
-                    self.usage[link as usize] += times * self.share[link as usize];
+            self.add(way, -1.0);
+        }
+    }
+
+    /// Adds a way to the loads and to the prices, so many times.
+    fn add(&mut self, way: Edge, times: f64) {
+        let wiring = self.wanted.wiring;
+        let back = if self.wanted.both_ways { wiring.way_back(way) } else { None };
+        for way in [Some(way), back].into_iter().flatten() {
+            for (link, pace) in wiring.paced(way) {
+                self.usage[link] += times * self.share[pace];
+                // With one piece the trees are few, and branch at their roots rather than grow long.
+                if self.wanted.pieces > 1 {
+                    self.price[link] = self.price_of(link);
                 }
             }
         }

@@ -13,13 +13,12 @@ fn on(notation: &str, rates: &[u64]) -> Routes {
     Routes::shortest_path(Arc::new(topology::build(notation, &links).unwrap()))
 }
 
-/// The limit over the time of the most loaded link, and over that of all slots: what large payloads
-/// reach.
+/// The limit over the time of the most loaded link, and over that of the timetable.
 fn reached(collective: Collective, routes: &Routes, pieces: Option<u32>) -> (f64, f64) {
     let ranks = routes.topology().npus();
     let request = Request { collective, ranks, argument: None };
     let limit = by_links(collective, ranks, routes.topology()).ps_per_byte();
-    let (takes, timetable) = best(&request, routes, pieces);
+    let (takes, timetable) = best(&request, routes, pieces, None);
     let schedule = timetable.lay_out("forest", collective).unwrap();
     let loaded = most_loaded(&schedule, routes).unwrap().ps_per_byte();
     (limit / loaded, limit / takes)
@@ -36,6 +35,7 @@ fn it_comes_close_to_the_limit() {
         ("fully_connected:8", &[1]),
         ("hierarchical:switch:4/switch:4", &[1, 9]),
         ("hierarchical:switch:4/ring:4", &[1, 4]),
+        ("dragonfly:p=2,a=4,h=2,g=3", &[1]),
         ("hierarchical:fully_connected:4/rail:switch:4", &[1, 3]),
     ] {
         let routes = on(notation, rates);
@@ -53,13 +53,68 @@ fn it_does_what_it_claims_on_every_kind_of_graph() {
         ("ring:7", 7),
         ("mesh:3x4", 12),
         ("pieces=3,torus:3x3", 9),
+        ("pieces=2,lag=0,mesh:3x3", 9),
+        ("pieces=4, lag=5,hierarchical:switch:3/ring:3", 9),
+        ("depth=least,torus:3x4", 12),
+        ("depth=least,hierarchical:switch:4/ring:3", 12),
         ("switch:6", 6),
         ("hierarchical:switch:4/ring:3", 12),
         ("hierarchical:ring:3/rail:switch:4", 12),
     ] {
         for collective in ALL {
+            check::performs(&format!("forest:{topology}"), collective, ranks);
+        }
+    }
+}
+
+/// What meets in slots needs no buffers; what is sent ahead waits, but never more than a few messages.
+#[test]
+fn what_waits_at_a_receiver_is_bounded() {
+    for (topology, ranks, most) in [
+        ("ring:8", 8, 0),
+        ("hierarchical:switch:4/switch:4", 16, 0),
+        ("depth=least,mesh:3x4", 12, 0),
+        ("pieces=16,torus:4x4", 16, 3),
+        ("pieces=16,hierarchical:switch:4/ring:3", 12, 16),
+    ] {
+        for collective in ALL {
             let proof = check::performs(&format!("forest:{topology}"), collective, ranks);
-            assert!(proof.rendezvous_safe(), "{topology}");
+            assert!(proof.buffering <= most, "{topology} {collective}: {}", proof.buffering);
+        }
+    }
+}
+
+/// As many slots as the farthest rank is steps away, up and down for all_reduce.
+#[test]
+fn shallow_trees_take_as_many_steps_as_the_graph_is_wide() {
+    for (topology, ranks, wide) in
+        [("torus:4x4", 16, 4), ("mesh:4x3", 12, 5), ("ring:9", 9, 4), ("switch:8", 8, 1)]
+    {
+        for (collective, times) in ALL.into_iter().zip([1, 1, 2]) {
+            let notation = format!("forest:depth=least,{topology}");
+            let schedule = build_any(&notation, collective, ranks).unwrap();
+            let steps = (0..ranks).map(|rank| schedule.steps(crate::ids::RankId(rank)));
+            assert_eq!(steps.max(), Some(times * wide), "{notation} {collective}");
+        }
+    }
+}
+
+/// Neighbours in the order of the ranks load every link once: N - 1 steps of a chunk each.
+#[test]
+fn one_cycle_meets_the_limit_of_single_links() {
+    for notation in
+        ["hierarchical:switch:4/switch:4", "dragonfly:p=2,a=2,h=1,g=3", "fat_tree:k=2,n=3"]
+    {
+        let routes = on(notation, &[1]);
+        let ranks = routes.topology().npus();
+        for (collective, phases) in ALL.into_iter().zip([1, 1, 2]) {
+            let request = Request { collective, ranks, argument: None };
+            let (_, timetable) = best(&request, &routes, None, None);
+            assert_eq!(timetable.moves.len(), (phases * ranks * (ranks - 1)) as usize);
+            let schedule = timetable.lay_out("forest", collective).unwrap();
+            let least =
+                TimePerByte::new(u64::from(phases * (ranks - 1)), u64::from(ranks)).unwrap();
+            assert_eq!(most_loaded(&schedule, &routes).unwrap(), least, "{notation}");
         }
     }
 }
@@ -74,8 +129,17 @@ fn without_a_graph_everything_happens_at_once() {
 }
 
 #[test]
-fn what_is_no_number_of_pieces_is_refused() {
-    for argument in ["pieces=0,ring:4", "pieces=x", "parts=2,ring:4", "pieces=1025,ring:4"] {
+fn what_is_no_option_is_refused() {
+    for argument in [
+        "pieces=0,ring:4",
+        "pieces=x",
+        "parts=2,ring:4",
+        "pieces=1025,ring:4",
+        "lag=65,ring:4",
+        "depth=most,ring:4",
+        "lag=1,depth=least,ring:4",
+        "depth=least,pieces=2,ring:4",
+    ] {
         let notation = format!("forest:{argument}");
         let error = build_any(&notation, Collective::AllReduce, 4).err().unwrap().to_string();
         assert!(error.contains("is no option; expected pieces=K"), "{error}");

@@ -10,7 +10,7 @@ mod wiring;
 
 use std::sync::Arc;
 
-pub(super) use timetable::{Move, Timetable};
+pub(super) use timetable::{Move, Receiving, Timetable};
 pub(super) use wiring::{Edge, Wiring};
 
 use super::{AlgorithmError, Request};

@@ -14,6 +14,7 @@ pub(in crate::algorithm) struct Edge {
 }
 
 /// All ways on which no rank forwards; all ways there are where these do not connect the ranks.
+#[derive(Clone)]
 pub(in crate::algorithm) struct Wiring {
     pub(in crate::algorithm) ranks: u32,
     /// The time per byte of each link of the graph.
@@ -22,7 +23,14 @@ pub(in crate::algorithm) struct Wiring {
     edges: Vec<Edge>,
     first: Vec<u32>,
     links: Vec<u32>,
+    /// For each of these, the link whose time a message takes on it.
+    pace: Vec<u32>,
 }
+
+/// Ways that are kept of each rank in a thinned wiring, besides those that links need.
+const FEW: u32 = 24;
+/// So many ways lead over each link that is on any way, where there are that many.
+const COVER: u32 = 8;
 
 impl Wiring {
     /// Between the first `ranks` NPUs. `backwards`, the way from a to b is the route from b to a.
@@ -34,14 +42,13 @@ impl Wiring {
     fn through(routes: &Routes, ranks: u32, backwards: bool, forwarding: bool) -> Wiring {
         let topology = routes.topology();
         let rates = topology.links().map(|link| topology.parameters(link).rate).collect();
-        let mut wiring =
-            Wiring { ranks, rates, edges: Vec::new(), first: vec![0], links: Vec::new() };
+        let mut wiring = Wiring::empty(ranks, rates);
         for from in 0..ranks {
             for to in candidates(routes, from, ranks, backwards || forwarding) {
                 let (source, destination) = if backwards { (to, from) } else { (from, to) };
                 let Ok(path) = routes.path(RankId(source), RankId(destination)) else { continue };
                 if forwarding || passes_no_rank(routes, &path, ranks) {
-                    wiring.add(from, to, &path);
+                    wiring.add(from, to, path.iter().map(|link| link.0));
                 }
             }
             wiring.first.push(count(wiring.edges.len()));
@@ -49,10 +56,77 @@ impl Wiring {
         wiring
     }
 
-    fn add(&mut self, from: u32, to: u32, path: &[LinkId]) {
-        let start = count(self.links.len());
-        self.links.extend(path.iter().map(|link| link.0));
-        self.edges.push(Edge { from, to, start, end: count(self.links.len()) });
+    fn empty(ranks: u32, rates: Vec<TimePerByte>) -> Wiring {
+        let (edges, links, pace) = (Vec::new(), Vec::new(), Vec::new());
+        Wiring { ranks, rates, edges, first: vec![0], links, pace }
+    }
+
+    fn add(&mut self, from: u32, to: u32, path: impl Iterator<Item = u32>) {
+        let start = self.links.len();
+        self.links.extend(path);
+        let path = &self.links[start..];
+        let slower = |a: u32, b: u32| {
+            if self.rates[b as usize] > self.rates[a as usize] { b } else { a }
+        };
+        let mut before = path[0];
+        for (at, &link) in path.iter().enumerate() {
+            before = slower(before, link);
+            let after = path[at + 1..].iter().copied().fold(before, slower);
+            // What comes in faster than it goes on keeps the link until it is gone; what comes in
+            // slowly leaves room between its packets.
+            self.pace.push(if after == before { link } else { after });
+        }
+        let (start, end) = (count(start), count(self.links.len()));
+        self.edges.push(Edge { from, to, start, end });
+    }
+
+    /// Only some of the ways, where there are many: those to ranks at distances of powers of two, and
+    /// enough others to use every link, shortest first.
+    pub(in crate::algorithm) fn thinned(&self) -> Wiring {
+        if self.edges.len() <= (FEW * self.ranks) as usize {
+            return self.clone();
+        }
+        let ring = |way: &Edge| {
+            let ahead = (self.ranks + way.to - way.from) % self.ranks;
+            ahead.min(self.ranks - ahead)
+        };
+        let mut order: Vec<usize> = (0..self.edges.len()).collect();
+        order.sort_by_key(|&at| {
+            let way = &self.edges[at];
+            (!ring(way).is_power_of_two(), way.end - way.start, ring(way), at)
+        });
+        let mut covered = vec![0_u32; self.rates.len()];
+        let mut kept = vec![false; self.edges.len()];
+        for at in order {
+            let way = self.edges[at];
+            let needed =
+                |way: Edge| self.links(way).iter().any(|&link| covered[link as usize] < COVER);
+            if kept[at] || !(ring(&way).is_power_of_two() || needed(way)) {
+                continue;
+            }
+            let back = self.index(way.to, way.from);
+            for at in [Some(at), back].into_iter().flatten() {
+                kept[at] = true;
+                for &link in self.links(self.edges[at]) {
+                    covered[link as usize] += 1;
+                }
+            }
+        }
+        let thinned = self.only(&kept);
+        if thinned.connects() { thinned } else { self.clone() }
+    }
+
+    fn only(&self, kept: &[bool]) -> Wiring {
+        let mut some = Wiring::empty(self.ranks, self.rates.clone());
+        for rank in 0..self.ranks {
+            for (at, &way) in (self.first(rank)..).zip(self.from(rank)) {
+                if kept[at] {
+                    some.add(way.from, way.to, self.links(way).iter().copied());
+                }
+            }
+            some.first.push(count(some.edges.len()));
+        }
+        some
     }
 
     /// The ways from a rank, by where they end.
@@ -69,8 +143,13 @@ impl Wiring {
 
     /// The way from the end of another to its beginning.
     pub(in crate::algorithm) fn way_back(&self, way: Edge) -> Option<Edge> {
-        let ways = self.from(way.to);
-        ways.binary_search_by_key(&way.from, |other| other.to).ok().map(|at| ways[at])
+        self.index(way.to, way.from).map(|at| self.edges[at])
+    }
+
+    /// Which of the ways leads from one rank to another.
+    pub(in crate::algorithm) fn index(&self, from: u32, to: u32) -> Option<usize> {
+        let found = self.from(from).binary_search_by_key(&to, |way| way.to);
+        found.ok().map(|at| self.first(from) + at)
     }
 
     /// All ways.
@@ -82,6 +161,20 @@ impl Wiring {
     #[inline]
     pub(in crate::algorithm) fn links(&self, edge: Edge) -> &[u32] {
         &self.links[edge.start as usize..edge.end as usize]
+    }
+
+    /// The links of a way, each with the link whose time per byte a message takes on it: a slower one
+    /// that follows, where that one holds it up; else itself.
+    #[inline]
+    pub(in crate::algorithm) fn paced(&self, edge: Edge) -> impl Iterator<Item = (usize, usize)> {
+        let range = edge.start as usize..edge.end as usize;
+        let pace = self.pace[range.clone()].iter().map(|&link| link as usize);
+        self.links[range].iter().map(|&link| link as usize).zip(pace)
+    }
+
+    /// The most links of a way.
+    pub(in crate::algorithm) fn longest(&self) -> usize {
+        self.edges.iter().map(|&way| self.links(way).len()).max().unwrap_or(0)
     }
 
     /// How many steps over ways each rank is from one, or each one from it.
