@@ -15,7 +15,7 @@ use tutti_core::units::{Bytes, Time, TimePerByte};
 const ALL: [Collective; 3] =
     [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce];
 /// Bytes of a packet.
-const PACKET: u64 = 1024;
+const PACKET: u64 = 1 << 16;
 
 /// Links of so many picoseconds per byte, a nanosecond long.
 fn routes(notation: &str, rates: &[u64]) -> Routes {
@@ -25,19 +25,19 @@ fn routes(notation: &str, rates: &[u64]) -> Routes {
     Routes::shortest_path(Arc::new(topology::build(notation, &links).unwrap()))
 }
 
-/// When the last rank is done, where sending a message costs its sender `alpha`; and on how many bytes,
-/// with chunks of that many.
+/// When the last rank is done, where sending a message costs its sender `alpha`, and on how many bytes: what
+/// `size` makes of the number of chunks.
 fn took(
     notation: &str,
     collective: Collective,
     routes: &Routes,
-    chunk: u64,
+    size: fn(u64) -> u64,
     alpha: Time,
 ) -> (u64, u64) {
     let schedule = build_on(notation, collective, routes.topology().npus(), routes);
     let schedule = schedule.unwrap().unwrap();
     let chunks = schedule.shape().chunks;
-    let size = chunk * u64::from(chunks);
+    let size = size(u64::from(chunks));
     let layout = Layout::new(Bytes(size), 1, chunks).unwrap();
     let model = PipeliningPostal::new(alpha, Time::ZERO, TimePerByte::ZERO).unwrap();
     let (model, conditions) = (Model::PipeliningPostal(model), Conditions::default());
@@ -54,7 +54,7 @@ fn took(
     (outcome.finish.into_iter().map(Time::ps).max().unwrap(), size)
 }
 
-/// Percent of the limit, with messages of 64 packets and buffers for 8.
+/// Percent of the limit, with messages of eight packets and buffers for 8.
 #[test]
 fn large_payloads_come_close_to_the_limit_where_messages_meet() {
     for (notation, rates, percent) in [
@@ -70,7 +70,8 @@ fn large_payloads_come_close_to_the_limit_where_messages_meet() {
     ] {
         let routes = routes(notation, rates);
         for collective in ALL {
-            let (took, size) = took("forest", collective, &routes, 64 * PACKET, Time::from_ps(1));
+            let (took, size) =
+                took("forest", collective, &routes, |chunks| 8 * PACKET * chunks, Time::from_ps(1));
             let limit = by_links(collective, routes.topology().npus(), routes.topology());
             let limit = limit.of(Bytes(size)).ps();
             assert!(took >= limit, "{notation} {collective}: {took} ps, below the limit {limit}");
@@ -80,20 +81,20 @@ fn large_payloads_come_close_to_the_limit_where_messages_meet() {
     }
 }
 
-/// A byte to each rank: what counts is how many messages follow one another.
+/// Four kilobytes: what counts is how many messages follow one another.
 #[test]
 fn shallow_trees_are_faster_for_small_payloads_and_packed_ones_for_large() {
     let alpha = Time::from_ps(1_000_000);
     for notation in ["torus:4x4", "mesh:4x4", "ring:8", "torus:3x3x3"] {
         let routes = routes(notation, &[20]);
         for collective in ALL {
-            let per_byte = |name, chunk| {
-                let (took, size) = took(name, collective, &routes, chunk, alpha);
-                (took, size)
-            };
-            let (shallow, packed) = (per_byte("forest:depth=least", 8), per_byte("forest", 1));
-            assert!(shallow.1 <= packed.1.max(8 * 27), "{notation}");
-            assert!(shallow.0 < packed.0, "{notation} {collective}: {shallow:?} {packed:?}");
+            let took = |name, size| took(name, collective, &routes, size, alpha).0;
+            let [shallow, packed] =
+                ["forest:depth=least", "forest"].map(|name| took(name, |_| 4096));
+            assert!(shallow < packed, "{notation} {collective}: {shallow}, {packed} ps");
+            let [shallow, packed] =
+                ["forest:depth=least", "forest"].map(|name| took(name, |_| 1 << 28));
+            assert!(packed < shallow, "{notation} {collective}: {packed}, {shallow} ps");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Packs spanning trees so that the most loaded link carries as little as possible.
 //!
 //! Every link has a price that grows exponentially with its load. A tree is the cheapest that spans the
-//! ranks at these prices, which rise while it grows; it then adds to the loads. After all trees stand, each is
+//! ranks at these prices, which may rise while it grows; it then adds to the loads. After all trees stand, each is
 //! taken out in turn and laid again, several times over: a descent on the sum of the exponentials, which comes
 //! close to the best packing there is (Plotkin, Shmoys and Tardos 1995; Garg and Koenemann 2007). Ways are
 //! those of the routes, so loads are what the network will see. A price has a floor, so that ways are short
@@ -53,6 +53,8 @@ pub(super) struct Wanted<'a> {
     pub(super) limit: f64,
     /// Whether chunks also go up the trees, over the ways back.
     pub(super) both_ways: bool,
+    /// Whether prices rise while a tree grows, which makes trees of many branches at few links rarer.
+    pub(super) rising: bool,
 }
 
 struct State<'a> {
@@ -174,8 +176,7 @@ impl State<'_> {
         for way in [Some(way), back].into_iter().flatten() {
             for (link, pace) in wiring.paced(way) {
                 self.usage[link] += times * self.share[pace];
-                // With one piece the trees are few, and branch at their roots rather than grow long.
-                if self.wanted.pieces > 1 {
+                if self.wanted.rising {
                     self.price[link] = self.price_of(link);
                 }
             }
