@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import tutti
-from tutti import noc
+from tutti import _core, noc
 from tutti.errors import NocError, TopologyError, TrafficError
 
 SHORT = noc.Plan(warmup=500, measure=2000, batches=10, drain=4000, patience=1000, sample=50)
@@ -299,3 +299,18 @@ def test_numbers_that_no_network_has_are_refused_at_once() -> None:
         noc.saturation(network(), noc.Traffic(rate=0), tolerance=0)
     with pytest.raises(TrafficError, match="line 2 of the trace"):
         noc.run(network(), noc.Trace(text="cycle,source,destination,flits\n0,0,99,1\n"))
+
+
+def test_what_still_runs_is_stopped_when_a_result_is_refused() -> None:
+    core = network().core([None])
+    load = noc.Traffic(rate=0.1).core_load()
+    plans = [SHORT, noc.Plan(warmup=0, measure=1 << 40)]  # a thousandth of a second, and days
+    cases = [_core.FlitCase(core, [load], plan.core_plan()) for plan in plans]
+
+    def stop(index: int, result: object) -> None:
+        assert index == 0
+        assert isinstance(result, dict)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _core.measure_flits(cases, stop, threads=2)
