@@ -76,7 +76,8 @@ def opened(browser: Browser, path: Path, width: int, theme: Any) -> Opened:
     found.page.on("console", lambda message: found.complaints.append(message.text))
     found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
     found.page.on("request", lambda request: found.requests.append(request.url))
-    found.page.goto(path.as_uri())
+    # A slow machine takes its time to draw.
+    found.page.goto(path.as_uri(), timeout=150_000)
     found.page.wait_for_selector("html[data-ready=true]")
     return found
 
@@ -100,7 +101,7 @@ def point_at(page: Page, selector: str) -> str:
     page.mouse.move(box["x"] + box["width"] / 2 - 3, box["y"] + box["height"] / 2)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     tooltip = page.locator(".hoverlayer .hovertext").first
-    tooltip.wait_for(timeout=5000)
+    tooltip.wait_for(timeout=60_000)
     return tooltip.text_content() or ""
 
 
