@@ -375,8 +375,10 @@ fn whatever_packets_choose_all_arrive_and_the_same_way_again() {
 }
 
 proptest! {
-    // The cases are the same in each run: in about one of a thousand, packets reach a link in the very same
-    // picosecond, and then the two may take them in another order.
+    // The cases are the same in each run, for in about one of a thousand the two differ. Packets that reach a
+    // link in the very same picosecond, which they may take in another order, would explain it; that these
+    // are such cases has not been shown. One: seed 465, size 3275, packet 64, slots 1,
+    // hierarchical:ring:3/rail:switch:3, ports 0.
     #![proptest_config(ProptestConfig {
         cases: 60,
         rng_seed: RngSeed::Fixed(2),
