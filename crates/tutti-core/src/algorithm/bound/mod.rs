@@ -22,19 +22,27 @@
 //! theorem (Zhao et al., "ForestColl", 2024, from Edmonds' packing of arborescences), and for broadcast
 //! and reduce it is Edmonds' own.
 //!
-//! **all_reduce.** Divide the ranks into k groups, each with a set of vertices of its own. Every element
-//! takes 2 (k - 1) messages between groups at least: until the first group knows the contributions of
-//! all, every other has sent one that arrived, and afterwards every other receives one. (With one rank per
-//! group this is Harary and Schwenk's bound on one-way gossip, 1974.) Hence 2 (k - 1) S / sum of B(X_i), and
-//! the same with what enters. Divisions that are tried: the smallest cuts between ranks, every rank with
-//! the vertices that its own smallest cut takes in, and what holds together when all links below a rate
-//! are taken away. It holds only while values are folded at NPUs: switches that fold can do better.
+//! **all_reduce.** Divide the ranks into k groups; X_i is any set of vertices with just the ranks of group i,
+//! and switches. A group knows what one of its ranks knows. Every element takes 2 (k - 1) messages from one group
+//! to another at least: until the first group knows the contributions of all, every other has sent one that
+//! arrived, and afterwards every other receives one. (With one rank per group this is Harary and Schwenk's
+//! bound on one-way gossip, 1974.) A message from group i takes its share of B(X_i), whatever the other
+//! sets are, hence 2 (k - 1) S / (B(X_1) + ... + B(X_k)), and the same with what enters. The worst of all
+//! divisions is found exactly ([`division`]). Where every link has one back and joins two ranks, that can be
+//! reached, by trees that chunks go up and down (Tutte 1961; Nash-Williams 1961). It holds only while
+//! values are folded at NPUs: switches that fold can do better.
 //!
-//! **all_to_all** has no such theorem. Beside the cuts already named, ranks are divided by number, and
-//! lengths are counted: with any length for each link, the bytes of all pairs times their distance fit
-//! into the links' rates times their lengths. Lengths of 1 and of the time per byte are tried.
+//! For the other collectives, divisions say no more than their groups: what k groups must send in all, over
+//! what leaves them in all, is at most the largest of the k fractions. all_reduce differs because which group
+//! knows first is open, so that a group by itself needs no more than S, but all of them 2 (k - 1) S.
+//!
+//! **all_to_all** has no such theorem. Sets that are tried: single ranks, the groups of the worst division for
+//! all_reduce, what holds together when all links below a rate are taken away, and ranks below a number. And
+//! lengths are counted: with any length for each link, the bytes of all pairs times their distance fit into
+//! the links' rates times their lengths. Lengths of 1 and of the time per byte are tried.
 
 mod capacity;
+mod division;
 mod flow;
 mod load;
 #[cfg(test)]
@@ -133,18 +141,13 @@ fn spread(caps: &Capacities, root: u32) -> TimePerByte {
 fn all_reduced(out: &Capacities, back: &Capacities) -> TimePerByte {
     // A set with ranks on both sides parts rank 0 from some other rank, one way or the other.
     let halves = spread(out, 0).max(spread(back, 0));
-    let n = u128::from(out.ranks);
-    let apart = |caps: &Capacities| {
-        let exits: u128 = own_cuts(caps).into_iter().sum();
-        caps.time(2 * (n - 1), 1, exits)
+    let divided = |caps: &Capacities| {
+        let groups = division::worst(caps);
+        caps.time(2 * (groups.len() as u128 - 1), 1, division::exits(&groups))
     };
-    let joined = [out, back].into_iter().flat_map(|caps| {
-        volume::joined_above_each_rate(caps).into_iter().map(|groups| {
-            let parted: u128 = groups.iter().map(|group| group.exit).sum();
-            caps.time(2 * (groups.len() as u128 - 1), 1, parted)
-        })
-    });
-    joined.fold(halves.max(apart(out)).max(apart(back)), Ord::max)
+    let alike = out.edges == back.edges;
+    let entering = if alike { TimePerByte::ZERO } else { divided(back) };
+    halves.max(divided(out)).max(entering)
 }
 
 /// For each rank the least that leaves a set with no other rank in it. These sets can be chosen apart from

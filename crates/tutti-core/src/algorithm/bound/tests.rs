@@ -56,6 +56,19 @@ fn slow_links_between_boxes_are_the_limit() {
     assert_eq!(limit(Collective::AllToAll), fraction(10 * 4 * 12, 16));
 }
 
+/// Rings of 16 behind one link each, as fast as those of the rings: no rate tells a ring from the rest. 16 rings,
+/// 2 x 15 S over 16 links. A ring of 5 of them: two links each, 2 x 4 S over 10.
+#[test]
+fn groups_are_found_where_all_links_are_alike() {
+    let fraction = |ps, bytes| TimePerByte::new(ps, bytes).unwrap();
+    for (notation, least) in [
+        ("hierarchical:ring:16/switch:16", fraction(30, 16)),
+        ("hierarchical:ring:16/ring:5", fraction(8, 10)),
+    ] {
+        assert_eq!(limit(Collective::AllReduce, notation, 1), least, "{notation}");
+    }
+}
+
 /// Fewer ranks than NPUs: the others are like switches.
 #[test]
 fn ranks_are_the_first_npus() {
@@ -76,13 +89,18 @@ fn large_graphs_are_limited_by_single_ranks() {
     }
 }
 
-/// A connected graph: a cycle through all vertices, and more links; the vertices from `npus` on are
+/// A connected graph: a cycle through all vertices, of links of so many ps per byte, and more links; the vertices from `npus` on are
 /// switches.
-fn random(npus: u32, vertices: u32, links: &[(u32, u32, u64)]) -> crate::topology::Topology {
+fn random(
+    npus: u32,
+    vertices: u32,
+    cycle: u64,
+    links: &[(u32, u32, u64)],
+) -> crate::topology::Topology {
     let mut builder = Builder::new("random", npus);
     (npus..vertices).for_each(|index| _ = builder.switch(format!("switch{index}")));
     (0..vertices).for_each(|at| {
-        builder.link(VertexId(at), VertexId((at + 1) % vertices), every(7));
+        builder.link(VertexId(at), VertexId((at + 1) % vertices), every(cycle));
     });
     for &(from, to, ps) in links.iter().filter(|(from, to, _)| from != to) {
         builder.link(VertexId(from % vertices), VertexId(to % vertices), every(ps));
@@ -111,7 +129,67 @@ fn by_all_sets(
     worst
 }
 
+/// The least that leaves a set of vertices with just these ranks, for each set of ranks: by looking at all.
+fn exits_of_all(caps: &Capacities) -> Vec<u128> {
+    let mut least = vec![u128::MAX; 1 << caps.ranks];
+    for set in 0..1_usize << caps.vertices {
+        let exit = caps.exit(|vertex| set >> vertex & 1 == 1);
+        let ranks = set & (least.len() - 1);
+        least[ranks] = least[ranks].min(exit);
+    }
+    least
+}
+
+/// The least (exits, groups less one), as a fraction, over all divisions of the ranks from `next` on into
+/// groups, with the groups begun so far.
+fn least_ratio(exits: &[u128], groups: &mut Vec<usize>, next: u32) -> Option<(u128, u128)> {
+    if 1_usize << next == exits.len() {
+        let all = groups.iter().map(|&group| exits[group]).sum();
+        return (groups.len() > 1).then_some((all, groups.len() as u128 - 1));
+    }
+    let mut least: Option<(u128, u128)> = None;
+    let mut try_one = |found: Option<(u128, u128)>| {
+        let less = |a: (u128, u128), b: (u128, u128)| a.0 * b.1 < b.0 * a.1;
+        if let Some(found) = found.filter(|&found| least.is_none_or(|least| less(found, least))) {
+            least = Some(found);
+        }
+    };
+    for at in 0..groups.len() {
+        groups[at] |= 1 << next;
+        try_one(least_ratio(exits, groups, next + 1));
+        groups[at] &= !(1 << next);
+    }
+    groups.push(1 << next);
+    try_one(least_ratio(exits, groups, next + 1));
+    groups.pop();
+    least
+}
+
 proptest! {
+    /// Up to 7 ranks, which can be divided in 877 ways, and 2 switches.
+    #[test]
+    fn the_worst_division_is_found(
+        npus in 2_u32..8,
+        switches in 0_u32..3,
+        links in prop::collection::vec((0_u32..9, 0_u32..9, 1_u64..9), 0..24),
+        thin in 1_u64..40,
+    ) {
+        let vertices = npus + switches;
+        let links = links.into_iter().map(|(a, b, ps)| (a % vertices, b % vertices, ps));
+        let topology = random(npus, vertices, thin, &links.collect::<Vec<_>>());
+        let out = Capacities::of(&topology, npus);
+        for caps in [out.reversed(), out] {
+            let found = division::worst(&caps);
+            let ratio = (division::exits(&found), found.len() as u128 - 1);
+            let least = least_ratio(&exits_of_all(&caps), &mut Vec::new(), 0).unwrap();
+            prop_assert_eq!(ratio.0 * least.1, least.0 * ratio.1, "{:?}, not {:?}", found, least);
+            let ranks: u128 = found.iter().map(|group| group.ranks).sum();
+            prop_assert_eq!(ranks, u128::from(npus));
+            let limit = by_links(Collective::AllReduce, npus, &topology);
+            prop_assert!(limit >= caps.time(2 * least.1, 1, least.0));
+        }
+    }
+
     #[test]
     fn the_worst_set_is_found(
         npus in 2_u32..6,
@@ -120,7 +198,7 @@ proptest! {
     ) {
         let vertices = npus + switches;
         let links = links.into_iter().map(|(a, b, ps)| (a % vertices, b % vertices, ps));
-        let topology = random(npus, vertices, &links.collect::<Vec<_>>());
+        let topology = random(npus, vertices, 7, &links.collect::<Vec<_>>());
         let n = u128::from(npus);
         let root = npus - 1;
         let has_root = |set: u32| set >> root & 1 == 1;

@@ -4,20 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::capacity::Capacities;
+use super::division::{self, Group};
 use super::own_cuts;
 use crate::units::TimePerByte;
 
-/// Vertices that hold together, with at least one rank among them.
-pub(super) struct Group {
-    /// Ranks in it.
-    pub(super) ranks: u128,
-    /// What leaves it.
-    pub(super) exit: u128,
-}
-
 /// The groups that are left when all links below a capacity are taken away, for each capacity that
 /// leaves more than one.
-pub(super) fn joined_above_each_rate(caps: &Capacities) -> Vec<Vec<Group>> {
+fn joined_above_each_rate(caps: &Capacities) -> Vec<Vec<Group>> {
     let rates: BTreeSet<u128> = caps.edges.iter().map(|(.., capacity)| *capacity).collect();
     let groups = rates.into_iter().map(|least| joined(caps, least));
     groups.filter(|groups| groups.len() > 1).collect()
@@ -62,6 +55,7 @@ pub(super) fn exchanged(out: &Capacities, back: &Capacities) -> TimePerByte {
     for caps in [out, back] {
         let alone = own_cuts(caps).into_iter().map(|exit| limit(1, exit));
         let groups = joined_above_each_rate(caps).into_iter().flatten();
+        let groups = groups.chain(division::worst(caps));
         let groups = groups.map(|group| limit(group.ranks, group.exit));
         let numbers =
             (1..caps.ranks).map(|below| limit(u128::from(below), exit_below(caps, below)));
