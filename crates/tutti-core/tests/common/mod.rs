@@ -1,6 +1,8 @@
 //! What several tests share: one model of each kind, and a disturbance that shakes everything.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
+pub mod packets;
+
 use tutti_core::engine::Disturbance;
 use tutti_core::ids::RankId;
 use tutti_core::network::{self, Model};

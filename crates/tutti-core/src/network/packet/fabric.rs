@@ -5,6 +5,7 @@ use super::outbox::{Outbox, Posted};
 use super::queue::EventQueue;
 use super::rooms::Rooms;
 use super::slab::Slab;
+use super::stirred::Stirred;
 use super::waiting::{Input, Neighbour, Queues};
 use super::ways::{Place, Traveller, Ways};
 use super::{Ends, NONE, Packets, SOURCE};
@@ -104,8 +105,8 @@ pub struct Fabric<'a> {
     outbox: Outbox,
     messages: Slab<Message>,
     under_way: Slab<Packet>,
-    /// Links to look at, now.
-    stirred: Vec<u32>,
+    /// Links to serve when all events of the present time have happened.
+    stirred: Stirred,
     /// Traffic of others: each flow, and how many messages it still has to send.
     background: Vec<BackgroundFlow>,
     /// Bytes of a full packet on the wire.
@@ -126,11 +127,11 @@ impl<'a> Fabric<'a> {
             events: EventQueue::new(),
             outbox: Outbox::new(links.all.len()),
             rooms: Rooms::new(links.all.len()),
+            stirred: Stirred::none_of(links.all.len()),
             links,
             queues: Queues::new(),
             messages: Slab::new(),
             under_way: Slab::new(),
-            stirred: Vec::new(),
             background: Vec::new(),
             full: (packets.size + packets.header).0,
         }
@@ -262,7 +263,7 @@ impl<'a> Fabric<'a> {
             Neighbour::Before(other) => self.under_way[id].next = other,
             Neighbour::Nobody => {}
         }
-        self.stirred.push(link);
+        self.stirred.put(link);
     }
 
     /// Over which link a packet goes on from where it is.
@@ -289,14 +290,15 @@ impl<'a> Fabric<'a> {
         self.ways.next(&mut packet.way, &place, serial)
     }
 
-    /// Starts whatever can start on the links that something happened to.
+    /// Starts whatever can start on the links that something happened to, always on the lowest first.
     fn settle(&mut self) {
-        while let Some(link) = self.stirred.pop() {
+        while let Some(link) = self.stirred.take_lowest() {
             self.serve(link);
         }
     }
 
-    /// Starts what can start on a link: at most one packet, unless packets pass in no time.
+    /// Starts a packet on a link if one can. If another one still can, since packets pass in no time, its turn
+    /// comes after links before this one that the first has stirred.
     fn serve(&mut self, link: u32) {
         let now = self.events.now();
         // The first queue that was passed over because its packet is still to come, and when it does.
@@ -320,13 +322,23 @@ impl<'a> Fabric<'a> {
                 || self.rooms.has(link, packet.crossed, state.capacity, packet.bytes)
             {
                 self.start(link, now);
-                passed = None;
-                earliest = Time::MAX;
+                return self.serve_again(link, now);
             } else {
                 let aside = self.rooms.aside(link, packet.crossed);
                 self.queues.stand_aside(&mut state.waiting, aside);
             }
         }
+    }
+
+    /// Sees to it that a link that has just started a packet serves who else waits for it.
+    #[inline]
+    fn serve_again(&mut self, link: u32, now: Time) {
+        let Link { free, waiting, .. } = &self.links[link];
+        let free = *free;
+        if waiting.in_turn().is_none() {
+            return;
+        }
+        if free > now { self.wake(link, free) } else { self.stirred.put(link) }
     }
 
     fn wake(&mut self, link: u32, at: Time) {
@@ -399,7 +411,7 @@ impl<'a> Fabric<'a> {
         let state = &mut self.links[link];
         if self.rooms.has(link, class, state.capacity, bytes) {
             self.queues.come_back(&mut state.waiting, self.rooms.aside(link, class));
-            self.stirred.push(link);
+            self.stirred.put(link);
         }
     }
 
@@ -417,11 +429,28 @@ impl<'a> Fabric<'a> {
         }
     }
 
+    /// Somebody wanted this link to be served now.
     fn look(&mut self, link: u32) {
         if self.links[link].wake == self.events.now() {
             self.links[link].wake = Time::MAX;
         }
-        self.stirred.push(link);
+        self.stirred.put(link);
+    }
+
+    /// What an event changes before any link is served; the message that it delivers, if somebody waits for it.
+    #[inline]
+    fn handle(&mut self, event: Event) -> Option<Ticket> {
+        match event {
+            Event::Enter(message) => self.enter(message),
+            Event::Arrive(packet) => self.arrive(packet),
+            Event::Wake(link) => self.look(link),
+            Event::Deliver(message) => {
+                let ticket = self.messages.remove(message).ticket;
+                return (ticket != NOBODYS).then_some(ticket);
+            }
+            Event::Traffic(flow) => self.send_traffic(flow),
+        }
+        None
     }
 }
 
@@ -444,21 +473,14 @@ impl Carrier for Fabric<'_> {
     }
 
     fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
-        while let Some(event) = self.events.pop() {
-            match event {
-                Event::Enter(message) => self.enter(message),
-                Event::Arrive(packet) => self.arrive(packet),
-                Event::Wake(link) => self.look(link),
-                Event::Deliver(message) => {
-                    let ticket = self.messages.remove(message).ticket;
-                    if ticket != NOBODYS {
-                        return Some((ticket, self.events.now()));
-                    }
+        loop {
+            while let Some(event) = self.events.pop() {
+                if let Some(ticket) = self.handle(event) {
+                    return Some((ticket, self.events.now()));
                 }
-                Event::Traffic(flow) => self.send_traffic(flow),
             }
             self.settle();
+            self.events.advance()?;
         }
-        None
     }
 }

@@ -14,6 +14,14 @@
 //! for all of it, and gives back the room it leaves when it begins to leave. What has reached its
 //! destination is taken at once.
 //!
+//! **At the very same time** everything has its order, so that a run is the same again, and the same in
+//! [`oracle`]. First all events of that time happen, in the order in which they were put in: messages enter,
+//! heads of packets arrive and queue, messages are delivered and ranks answer. Then links start packets,
+//! always the lowest that can, asked anew after each start, until none can: what that brings about at once
+//! happens next, and so on before time goes on. Links of the graph come by their ids, then injection ports,
+//! then ejection ports by NPU. So of packets that reach a queue in the same picosecond the one that started
+//! earlier comes first, and of those that started together the one from the lower link.
+//!
 //! **The ends.** What a model charges a sender per byte is the rate at which its port hands a message over.
 //! What it charges a receiver per byte (LogGP does) is an ejection port of that rate, through which the
 //! packets of all messages pass; the model itself then charges the receiver for messages of no bytes, so
@@ -38,6 +46,7 @@ mod outbox;
 mod queue;
 mod rooms;
 mod slab;
+mod stirred;
 mod waiting;
 mod ways;
 

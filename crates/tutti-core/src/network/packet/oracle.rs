@@ -1,9 +1,9 @@
 //! The same rules the obvious way: every queue a list of its own, every event in a map by time, and after
-//! each event every link is asked whether a packet can start, until none can.
+//! the last event of a time every link is asked whether a packet can start, from the first link on and
+//! from the first again after each start, until none can.
 //!
-//! Slow and short, and with nothing shared with the fast network but the parameters. Where several
-//! packets reach a link at the very same moment the two may take them in another order; anywhere else
-//! they agree on every time.
+//! Slow and short, and with nothing shared with the fast network but the parameters. The two agree on every
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -243,6 +243,30 @@ impl<'a> Obvious<'a> {
             self.at(last, Event::Deliver(ticket));
         }
     }
+
+    /// The next event of the present time, if one is left.
+    fn take_event(&mut self) -> Option<Event> {
+        let entry = self.events.first_entry()?;
+        (entry.key().0 == self.now).then(|| entry.remove())
+    }
+
+    /// What an event changes before any link is asked; the message that it delivers.
+    fn handle(&mut self, event: Event) -> Option<Ticket> {
+        match event {
+            Event::Enter(message) if message.source == message.destination => {
+                let there = message.head + self.included.of(Bytes(message.bytes));
+                self.at(there, Event::Deliver(message.ticket));
+            }
+            Event::Enter(message) => {
+                let packet = self.cut(message, 0);
+                self.queue(packet, false);
+            }
+            Event::Arrive(packet) => self.arrive(packet),
+            Event::Look => _ = self.looks.remove(&self.now),
+            Event::Deliver(ticket) => return Some(ticket),
+        }
+        None
+    }
 }
 
 impl Carrier for Obvious<'_> {
@@ -257,23 +281,14 @@ impl Carrier for Obvious<'_> {
     }
 
     fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
-        while let Some(((now, _), event)) = self.events.pop_first() {
-            self.now = now;
-            match event {
-                Event::Enter(message) if message.source == message.destination => {
-                    let there = message.head + self.included.of(Bytes(message.bytes));
-                    self.at(there, Event::Deliver(message.ticket));
+        loop {
+            while let Some(event) = self.take_event() {
+                if let Some(ticket) = self.handle(event) {
+                    return Some((ticket, self.now));
                 }
-                Event::Enter(message) => {
-                    let packet = self.cut(message, 0);
-                    self.queue(packet, false);
-                }
-                Event::Arrive(packet) => self.arrive(packet),
-                Event::Look => _ = self.looks.remove(&now),
-                Event::Deliver(ticket) => return Some((ticket, now)),
             }
             while (0..self.links.len()).any(|link| self.try_start(link)) {}
+            self.now = self.events.keys().next()?.0;
         }
-        None
     }
 }
