@@ -37,7 +37,17 @@ if TYPE_CHECKING:
         Trace,
         Uniform,
     )
-    from tutti.platform import LogfP, LogGP, LogP, LoP, Packets, PipeliningPostal, Platform, Postal
+    from tutti.platform import (
+        Flits,
+        LogfP,
+        LogGP,
+        LogP,
+        LoP,
+        Packets,
+        PipeliningPostal,
+        Platform,
+        Postal,
+    )
     from tutti.results import summary
     from tutti.topology import Topology
     from tutti.units import Length, Size, Time, TimePerByte
@@ -47,6 +57,7 @@ __all__ = [
     "Conditions",
     "Exponential",
     "Fixed",
+    "Flits",
     "Flow",
     "Found",
     "Length",
@@ -94,6 +105,7 @@ _LAZY = {
     "Conditions": "conditions",
     "Exponential": "conditions",
     "Fixed": "conditions",
+    "Flits": "platform",
     "Flow": "conditions",
     "Length": "units",
     "LoP": "platform",

@@ -22,7 +22,7 @@ source and its bounds, and any of them can be replaced.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import Field, Strict
 
@@ -177,8 +177,24 @@ class Technology:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Technology) and self._core == other._core
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """For copies and other processes: the two names, and the constants that were replaced."""
+        usual = {row[0]: row for row in _core.Technology(self.router, self.link).constants()}
+        other = [row for row in self._core.constants() if row != usual[row[0]]]
+        return _again, (self.router, self.link, other)
+
     def __repr__(self) -> str:
         return f"Technology(router={self.router!r}, link={self.link!r})"
+
+
+def _again(router: str, link: str, constants: list[tuple[Any, ...]]) -> Technology:
+    """A technology with constants replaced, as it was."""
+    made = Technology(router=router, link=link)
+    for name, _, _, value, low_factor, high_factor, source, _ in constants:
+        made = made.with_value(
+            name, value, source=source, low_factor=low_factor, high_factor=high_factor
+        )
+    return made
 
 
 class Router(Parameters):

@@ -15,18 +15,24 @@ together, and alone computes with them.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, Strict, field_serializer, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, Strict, field_serializer, model_validator
 
 from tutti import _core
+from tutti.energy import Technology  # noqa: TC001 - pydantic looks at it
 from tutti.errors import ConfigError
+from tutti.noc.settings import Router
 from tutti.parameters import Parameters
 from tutti.topology import Routes  # noqa: TC001 - pydantic looks at it
 from tutti.units import Size, Time, TimePerByte
 
+if TYPE_CHECKING:
+    from tutti.noc import Network
+
 __all__ = [
     "MODELS",
+    "Flits",
     "LoP",
     "LogGP",
     "LogP",
@@ -176,6 +182,65 @@ class Packets(Parameters):
         )
 
 
+class Flits(Parameters):
+    """Messages cut into packets of flits, which pass the platform's topology cycle by cycle.
+
+    Every switch and router of the topology is a router, and so is every NPU, unless it hangs on one
+    switch or router by one link each way: see `tutti.noc.Network`.
+
+    Attributes:
+        cycle: the length of a clock cycle.
+        flit: the size of a flit.
+        packet: the most flits of a packet, its header included.
+        header: flits of every packet that carry nothing of its message.
+        routing: which way packets take, as `tutti.noc.routings` lists them; the rule of the
+            platform's routes if it is left out.
+        router: what all routers are like.
+        narrow_links: what becomes of links that take longer than a cycle for a flit.
+        deadlock: what becomes of a routing that can deadlock: `refuse` refuses it, `warn` has the
+            command line say so.
+        technology: what events cost in energy; it changes no time.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    cycle: Time = Time(ps=1000)
+    flit: Size = Size(bytes=16)
+    packet: Count = 4
+    header: Count = 0
+    routing: Annotated[str, Strict()] | None = None
+    router: Router = Router()
+    narrow_links: Literal["refuse", "serialize"] = "refuse"
+    deadlock: Literal["warn", "refuse", "ignore"] = "warn"
+    technology: Technology | None = None
+
+    def network(self, routes: Routes) -> Network:
+        """The network of routers on the topology of these routes.
+
+        Raises:
+            ConfigError: neither these flits nor the routes name a routing.
+        """
+        from tutti.noc import Network
+
+        routing = self.routing or routes.rule
+        if routing is None:
+            message = "flits need a routing by name, and the routes were written down one by one"
+            raise ConfigError(message, kind="invalid", hint='such as routing="shortest_path"')
+        return Network(
+            topology=routes.topology,
+            routing=routing,
+            router=self.router,
+            cycle=self.cycle,
+            flit=self.flit,
+            narrow_links=self.narrow_links,
+            deadlock=self.deadlock,
+        )
+
+    @field_serializer("technology")
+    def _technology_by_name(self, technology: Technology | None) -> str | None:
+        return repr(technology) if technology else None
+
+
 class Platform(Parameters):
     """A machine.
 
@@ -187,6 +252,7 @@ class Platform(Parameters):
             takes where that is longer than in the model. Without routes all ranks are equally far.
         packets: how messages meet on the links of that topology; without it, none is in another's
             way.
+        flits: how messages meet, instead: in routers, cycle by cycle.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -195,14 +261,74 @@ class Platform(Parameters):
     model: Model
     routes: Routes | None = None
     packets: Packets | None = None
+    flits: Flits | None = None
+
+    _made: dict[int, tuple[Routes, _core.FlitNetwork, _core.Flits]] = PrivateAttr(
+        default_factory=dict
+    )
+
+    def __copy__(self) -> Self:
+        """A copy may be changed, so it keeps nothing that was made of the original."""
+        copied = super().__copy__()
+        copied._made = {}
+        return copied
 
     @property
     def network(self) -> str:
-        """What results call the network: the model's kind, and ``+packet`` where messages meet."""
-        return self.model.kind + ("+packet" if self.packets else "")
+        """What results call the network: the model's kind, and how messages meet, if they do."""
+        return self.model.kind + ("+packet" if self.packets else "+flit" if self.flits else "")
+
+    @property
+    def routers(self) -> _core.FlitNetwork | None:
+        """The core's network of routers, where messages pass one.
+
+        Raises:
+            NocError: there can be no such routers on the topology.
+        """
+        made = self._flits()
+        return made[1] if made else None
+
+    @property
+    def core_flits(self) -> _core.Flits | None:
+        """The core's flits, where messages are cut into some.
+
+        Raises:
+            NocError: there can be no such routers on the topology, or no such packets.
+        """
+        made = self._flits()
+        return made[2] if made else None
+
+    def _flits(self) -> tuple[Routes, _core.FlitNetwork, _core.Flits] | None:
+        if self.flits is None or self.routes is None:
+            return None
+        # It takes a while to look for circles: many runs share what was made once.
+        key = id(self.routes)
+        if key not in self._made:
+            network = self.flits.network(self.routes).core([None])
+            flits = _core.Flits(network, packet=self.flits.packet, header=self.flits.header)
+            self._made[key] = self.routes, network, flits
+        return self._made[key]
+
+    def checked(self) -> Self:
+        """The same, after the core has looked at its routers.
+
+        Raises:
+            NocError: there can be no such routers on the topology, or no such packets.
+        """
+        self._flits()
+        return self
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a person should know before anything is run."""
+        if self.flits is None or self.routes is None:
+            return []
+        return self.flits.network(self.routes).remarks([None])
 
     @model_validator(mode="after")
     def _packets_fit(self) -> Platform:
+        if self.flits is not None:
+            return self._flits_fit()
         if self.packets is None:
             if self.routes is not None and self.routes.choice is not None:
                 message = (
@@ -214,6 +340,16 @@ class Platform(Parameters):
             message = "packets queue for links, and the platform has none"
             raise ConfigError(message, kind="invalid", hint="give `routes` too")
         self.packets.core  # noqa: B018 - the core checks sizes together
+        return self
+
+    def _flits_fit(self) -> Platform:
+        problem, hint = "", ""
+        if self.routes is None:
+            problem, hint = "flits pass a topology, and the platform has none", "give `routes` too"
+        elif self.packets is not None:
+            problem, hint = "messages are cut into packets or into flits", "leave one of them out"
+        if problem:
+            raise ConfigError(problem, kind="invalid", hint=hint)
         return self
 
     @field_serializer("routes")

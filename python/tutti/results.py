@@ -185,8 +185,9 @@ def messages_frame(run: _core.Run) -> pl.DataFrame:
 def link_frame(run: _core.Run, platform: Platform) -> pl.DataFrame:
     """What each link of the platform's topology carried; empty where messages do not meet.
 
-    Columns: link (its index), source, target (names of vertices), packets, bytes (headers
-    included), busy_ps (how long packets held it), utilisation (of the completion time).
+    Columns: link (its index), source, target (names of vertices), packets (or flits, where routers
+    pass flits), bytes (headers included), busy_ps (how long they held it), utilisation (of the
+    completion time).
     """
     columns = run.link_use()
     links = platform.routes.topology.links if columns and platform.routes else ()

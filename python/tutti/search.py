@@ -224,6 +224,8 @@ def _all(ranks: int, kinds: Sequence[str], *, most: int) -> list[_Row] | None:
 
 def _weight(platform: Platform, size: Size) -> int:
     """How many messages without packets a message on this machine costs as much as to run."""
+    if platform.flits is not None:
+        return 10 * max(1, size.bytes // platform.flits.flit.bytes)
     if platform.packets is None:
         return 1
     return 10 * max(1, size.bytes // platform.packets.size.bytes)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.errors import AlgorithmError, ConfigError, LayoutError
+from tutti.errors import AlgorithmError, ConfigError, EnergyError, LayoutError
 from tutti.schedule import Schedule, candidates, schedule
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.conditions import Conditions
+    from tutti.energy import AreaReport, EnergyReport, Technology
+    from tutti.noc import Events
+    from tutti.noc.events import Powered
     from tutti.platform import Platform
     from tutti.topology import Routes
     from tutti.units import Size
@@ -113,6 +116,70 @@ class Run:
         from tutti.results import link_frame
 
         return link_frame(self._run, self.platform)
+
+    @cached_property
+    def channels(self) -> pl.DataFrame:
+        """What each channel of a network of routers did: see `tutti.noc.NocRun.channels`.
+
+        Raises:
+            EnergyError: no flits pass routers.
+        """
+        return self._powered.channels
+
+    @cached_property
+    def events(self) -> Events:
+        """What happened in the routers, counted.
+
+        Raises:
+            EnergyError: no flits pass routers.
+        """
+        from tutti.noc.events import events_of
+
+        return events_of(self.channels, self._powered.vc_grants)
+
+    def energy(self, technology: Technology | None = None) -> EnergyReport:
+        """What the routers and links cost: by events, and by leakage until the last rank's end.
+
+        Args:
+            technology: what they are; that of the platform's flits if it is left out.
+
+        Raises:
+            EnergyError: no technology is named, no flits pass routers, or a link has no length.
+        """
+        return self._powered.energy(self._technology(technology))
+
+    def area(self, technology: Technology | None = None) -> AreaReport:
+        """What the routers and links take up.
+
+        Args:
+            technology: what they are; that of the platform's flits if it is left out.
+
+        Raises:
+            EnergyError: no technology is named, no flits pass routers, or a link has no length.
+        """
+        return self._powered.area(self._technology(technology))
+
+    def _technology(self, given: Technology | None) -> Technology:
+        known = given or (self.platform.flits.technology if self.platform.flits else None)
+        if known is None:
+            message = "nothing says what events cost"
+            raise EnergyError(message, kind="no_technology")
+        return known
+
+    @cached_property
+    def _powered(self) -> Powered:
+        from tutti.noc.events import Powered, channel_frame
+
+        used, made = self._run.flit_use(), self.platform.routers
+        flits, routes = self.platform.flits, self.platform.routes
+        if used is None or made is None or flits is None or routes is None:
+            message = "events of routers and links are counted where flits pass them"
+            raise EnergyError(message, kind="no_flits")
+        sent, vc_grants = used
+        cycle = flits.cycle.ps
+        cycles = -(-self.completion_ps // cycle)
+        frame = channel_frame(made, sent, cycle=cycle, window=cycles)
+        return Powered(flits.network(routes), made, frame, cycles, vc_grants)
 
     @cached_property
     def _recorded(self) -> _core.Run:
@@ -218,6 +285,7 @@ def make_case(
         conditions=met,
         routes=platform.routes.core if platform.routes else None,
         packets=platform.packets.core if platform.packets else None,
+        flits=platform.core_flits,
         load=load,
         flows=[flow.core for flow in flows],
         seed=seed,

@@ -24,17 +24,31 @@ def model(given: dict[str, Any]) -> Any:
     return kinds[given["kind"]](**given)
 
 
+def met(given: dict[str, Any]) -> dict[str, Any]:
+    """Where messages meet, if they do."""
+    if "topology" not in given:
+        return {}
+    table = given["topology"]
+    topology = tutti.Topology.build(table.pop("build"), **table)
+    return {"routes": topology.routes(), "flits": tutti.Flits(**given["flits"])}
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_prediction_is_what_was_derived(case: str) -> None:
     given = tomllib.loads((FOLDER / case).read_text("utf-8"))
     asked, expected = given["schedule"], given["expected"]
     schedule = tutti.schedule(asked.pop("algorithm"), **asked)
-    machine = tutti.Platform(name=case, model=model(given["model"]))
+    machine = tutti.Platform(name=case, model=model(given["model"]), **met(given))
     run = tutti.simulate(schedule, machine, **given["payload"])
     assert run.finish_ps == expected["finish_ps"]
     assert run.completion_time == expected["completion_ps"]
     assert (run.messages, run.message_bytes) == (expected["messages"], expected["message_bytes"])
     assert run.closed_form_ps in (None, expected["completion_ps"])
+    if "flits" in given:
+        used = run.links.filter(run.links["flits"] > 0).select("source", "target", "flits")
+        assert {f"{a} > {b}": flits for a, b, flits in used.rows()} == expected["link_flits"]
+        assert run.events.buffer_writes == expected["buffer_writes"]
+        assert run.events.vc_grants == expected["vc_grants"]
 
 
 @pytest.mark.parametrize("case", CASES)

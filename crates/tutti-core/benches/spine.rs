@@ -16,6 +16,9 @@ use tutti_core::algorithm::{self, REGISTRY};
 use tutti_core::collective::Collective;
 use tutti_core::engine::{Conditions, LocalCosts, Ranks, Silent, Simulation};
 use tutti_core::ids::RankId;
+use tutti_core::network::flit::{
+    ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring, routing,
+};
 use tutti_core::network::packet::{Ends, Fabric, Packets, Ways};
 use tutti_core::network::{Distribution, Noise};
 use tutti_core::network::{LogGP, MessageModel, Model, PipeliningPostal};
@@ -82,6 +85,12 @@ const CASES: &[Case] = &[
         aim: "5 M/s",
         runs: 3,
         work: || packets("direct", "all_to_all", "torus:8x8x8", 4 << 20),
+    },
+    Case {
+        name: "flits, ring all_reduce, mesh 8x8, 2 MB, flits of 68 B (flit-hops)",
+        aim: "10 s",
+        runs: 3,
+        work: || flits("ring", "mesh:8x8", 2_000_000),
     },
     Case { name: "verifier, every algorithm, N = 2..128", aim: "20 s", runs: 3, work: verify_all },
     Case {
@@ -198,6 +207,33 @@ fn packets(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
         .run_through(&mut fabric, &AtomicBool::new(false), &mut Silent)
         .expect("finishes");
     fabric.link_use().map(|link| link.packets).sum()
+}
+
+/// Packets of 16 flits of 68 B over links of one flit per cycle; how many flits left routers.
+fn flits(notation: &str, topology: &str, size: u64) -> u64 {
+    let (cycle, flit) = (time("1 ns"), Bytes(68));
+    let link = LinkParameters::new(TimePerByte::parse("68 GB/s").expect("is a rate"), cycle);
+    let graph = Arc::new(topology::build(topology, &[link, link]).expect("is a topology"));
+    let schedule = algorithm::build(notation, Collective::AllReduce, graph.npus());
+    let schedule = schedule.expect("is laid out");
+    let layout = Layout::new(Bytes(size), 4, schedule.shape().chunks).expect("divides");
+    let port = ChannelParameters { latency: 1, credit_latency: 1, flit_time: cycle, length: None };
+    let wiring = Arc::new(Wiring::of(graph, cycle, flit, port).expect("is a network"));
+    let routing = routing::parse("dimension_order", &wiring).expect("suits a mesh");
+    let settings = Settings::new(4, 8);
+    let network = Network::new(&wiring, &settings, routing).expect("is a network");
+    let packing = Packing::new(flit, 16, 0).expect("carries something");
+    let routers = Arc::clone(&wiring);
+    let mut carrier = FlitCarrier::new(network, wiring, &settings, packing, Ends::FREE);
+    let zero = Time::ZERO;
+    let model = LogGP::new(cycle, zero, zero, TimePerByte::ZERO).expect("is a model");
+    let (costs, conditions) = (LocalCosts::FREE, Conditions::default());
+    Simulation { schedule: &*schedule, layout, model: &model, costs, conditions }
+        .run_through(&mut carrier, &AtomicBool::new(false), &mut Silent)
+        .expect("finishes");
+    let sent = carrier.network().sent();
+    let outputs = (0..routers.routers()).flat_map(|router| routers.outputs(router));
+    outputs.map(|&channel| sent[channel as usize]).sum()
 }
 
 fn verify_one(notation: &str, ranks: u32) -> u64 {

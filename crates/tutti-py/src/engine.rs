@@ -2,13 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 use pyo3::prelude::*;
-use rayon::prelude::*;
 use tutti_core::algorithm::critical_path;
 use tutti_core::engine::{
-    self, EngineError, Loaded, LocalCosts, Outcome, Routed, Silent, Simulation, TimelineProbe,
+    self, EngineError, Loaded, LocalCosts, Routed, Silent, Simulation, TimelineProbe,
 };
 use tutti_core::ids::RankId;
 use tutti_core::network::bound::{Asked, Folding, Ports, Way, bound};
@@ -21,14 +19,13 @@ use tutti_core::units::{self, Bytes, Time};
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, raised, refuse};
+use crate::flits::Flits;
 use crate::network::{self, Conditions, LinkLoad};
-use crate::run::{Left, Run};
+use crate::run::{Left, Run, Used};
 use crate::schedule::{Number, Schedule};
+use crate::threads::{LOOK, each_in_threads};
 use crate::topology::{Choosing, Routes, Ways};
 use crate::units::TimePerByte;
-
-/// How often a long computation looks whether Ctrl-C was pressed.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
 /// Everything that a run depends on.
 #[pyclass(frozen, module = "tutti._core")]
@@ -43,6 +40,7 @@ pub(crate) struct Case {
     routes: Option<Arc<topology::Routes>>,
     ways: Option<Arc<Ways>>,
     packets: Option<Packets>,
+    flits: Option<Flits>,
     /// How packets choose their way, and the seed of what is random about it.
     choosing: Option<(Choosing, u64)>,
     load: Option<Arc<tutti_core::network::LinkLoad>>,
@@ -52,7 +50,7 @@ pub(crate) struct Case {
 #[pymethods]
 impl Case {
     #[new]
-    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None, packets=None, load=None, flows=None, seed=0))]
+    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None, packets=None, flits=None, load=None, flows=None, seed=0))]
     #[expect(clippy::too_many_arguments, reason = "keywords, all of them")]
     fn new(
         schedule: &Schedule,
@@ -65,12 +63,16 @@ impl Case {
         conditions: Option<&Conditions>,
         routes: Option<&Routes>,
         packets: Option<&network::Packets>,
+        flits: Option<&Flits>,
         load: Option<&LinkLoad>,
         flows: Option<Vec<Flow>>,
         seed: u64,
     ) -> PyResult<Case> {
         let choosing = routes.and_then(|routes| routes.choosing.clone());
-        check_packets(packets.is_some(), routes, choosing.as_ref())?;
+        match flits {
+            Some(flits) => flits.check(routes)?,
+            None => check_packets(packets.is_some(), routes, choosing.as_ref())?,
+        }
         if let Some(routes) = routes {
             // The last rank must have a place; then all have.
             let last = RankId(schedule.inner.shape().ranks - 1);
@@ -87,6 +89,7 @@ impl Case {
             routes: routes.map(|routes| Arc::clone(&routes.inner)),
             ways: routes.map(|routes| Arc::clone(&routes.ways)),
             packets: packets.map(|packets| packets.0),
+            flits: flits.map(|flits| flits.with_seed(seed)),
             choosing: choosing.map(|choosing| (choosing, seed)),
             load: load.map(|load| Arc::clone(&load.0)),
             flows: checked_flows(flows.unwrap_or_default(), routes)?,
@@ -119,11 +122,11 @@ impl Case {
             let way = self.routes.as_deref().zip(self.ways.as_deref()).map_or(
                 Way::NONE,
                 // Without packets, messages do not meet: the links' rates bound nothing.
-                |(routes, ways)| {
-                    ways.of(routes.topology(), collective, ranks, self.packets.is_some())
-                },
+                |(routes, ways)| ways.of(routes.topology(), collective, ranks, self.is_contended()),
             );
-            let ports = self.packets.as_ref().map(|packets| Ports::of(packets, &self.model));
+            let of_packets = self.packets.as_ref().map(|packets| Ports::of(packets, &self.model));
+            let of_flits = self.flits.as_ref().map(|flits| flits.ports(&self.model));
+            let ports = of_flits.or(of_packets);
             bound(&asked, &self.model, self.folding(), Way { ports, ..way })
         });
         LowerBound {
@@ -198,6 +201,11 @@ fn check_packets(
 }
 
 impl Case {
+    /// Whether messages share links.
+    fn is_contended(&self) -> bool {
+        self.packets.is_some() || self.flits.is_some()
+    }
+
     /// What folding costs the fastest rank at least.
     fn folding(&self) -> Folding {
         if self.conditions.0.speeds.iter().any(|&speed| speed > 1.0) {
@@ -233,11 +241,8 @@ impl Case {
             None => Some(ranks),
         };
         let included = self.model.per_byte();
-        let contended = self.routes.as_deref().zip(self.packets);
-        let routed = match contended {
-            Some(_) => None,
-            None => self.routes.as_deref().map(|routes| Routed { routes, included }),
-        };
+        let alone = self.routes.as_deref().filter(|_| !self.is_contended());
+        let routed = alone.map(|routes| Routed { routes, included });
         let distance = routed.as_ref().map(|routed| routed as &dyn engine::Distance);
         let simulation = Simulation {
             schedule: &*self.schedule.inner,
@@ -246,13 +251,19 @@ impl Case {
             costs: self.costs,
             conditions: engine::Conditions { disturbance, distance },
         };
-        let Some((routes, packets)) = contended else {
+        let ends = Ends::of(&self.model);
+        if let Some(flits) = &self.flits {
+            let mut carrier = flits.carrier(ends, stop);
+            let left = run_through(&simulation, &mut carrier, record, stop)?;
+            return Ok(Left { used: flits.used(&carrier), ..left });
+        }
+        let Some((routes, packets)) = self.routes.as_deref().zip(self.packets) else {
             return run_through(&simulation, &mut Uncontended, record, stop);
         };
-        let mut fabric = Fabric::new(self.packet_ways(routes), packets, Ends::of(&self.model))
-            .with_background(&self.flows);
+        let mut fabric =
+            Fabric::new(self.packet_ways(routes), packets, ends).with_background(&self.flows);
         let left = run_through(&simulation, &mut fabric, record, stop)?;
-        Ok(Left { links: fabric.link_use().collect(), ..left })
+        Ok(Left { used: Used::ByPackets(fabric.link_use().collect()), ..left })
     }
 
     fn packet_ways<'a>(&'a self, routes: &'a topology::Routes) -> packet::Ways<'a> {
@@ -271,14 +282,14 @@ fn run_through<M: MessageModel, C: Carrier>(
     record: bool,
     stop: &AtomicBool,
 ) -> Result<Left, EngineError> {
-    let links = Vec::new();
+    let used = Used::Nothing;
     if record {
         let mut probe = TimelineProbe::default();
         let outcome = simulation.run_through(carrier, stop, &mut probe)?;
-        Ok(Left { outcome, links, timeline: Some(probe.into_timeline()) })
+        Ok(Left { outcome, used, timeline: Some(probe.into_timeline()) })
     } else {
         let outcome = simulation.run_through(carrier, stop, &mut Silent)?;
-        Ok(Left { outcome, links, timeline: None })
+        Ok(Left { outcome, used, timeline: None })
     }
 }
 
@@ -336,52 +347,16 @@ pub(crate) fn simulate_many(
     threads: Number,
 ) -> PyResult<()> {
     let cases: Vec<Case> = cases.iter().map(|case| Case::clone(case)).collect();
-    // More threads than cases would only be started.
-    let threads = (threads.0 as usize).min(cases.len().max(1));
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| {
-        pyo3::exceptions::PyOSError::new_err(format!("cannot start threads: {error}"))
-    })?;
-    let stop = &AtomicBool::new(false);
     let done = done.unbind();
-    py.detach(|| {
-        let (sender, receiver) = mpsc::channel();
-        std::thread::scope(|scope| {
-            scope.spawn(|| pool.install(|| run_all(&cases, stop, sender)));
-            let heard = hear(&receiver, &done);
-            stop.store(true, Ordering::Relaxed);
-            heard
-        })
-    })
-}
-
-type Heard = (usize, Result<Outcome, EngineError>);
-
-/// Runs what is not yet stopped.
-fn run_all(cases: &[Case], stop: &AtomicBool, sender: mpsc::Sender<Heard>) {
-    cases.par_iter().enumerate().for_each_with(sender, |sender, (index, case)| {
-        if !stop.load(Ordering::Relaxed) {
-            // The receiver is gone only when it has stopped everything.
-            _ = sender.send((index, case.run(false, stop).map(|left| left.outcome)));
-        }
-    });
-}
-
-/// Hands results on until all are there.
-fn hear(receiver: &mpsc::Receiver<Heard>, done: &Py<PyAny>) -> PyResult<()> {
-    loop {
-        match receiver.recv_timeout(LOOK) {
-            Ok((index, Ok(outcome))) => {
+    let run = |case: &Case, stop: &AtomicBool| case.run(false, stop).map(|left| left.outcome);
+    each_in_threads(py, &cases, threads, run, |py, index, result| {
+        match result {
+            Ok(outcome) => {
                 let time = outcome.completion_time().ps();
-                let figures = (time, outcome.messages, outcome.bytes);
-                Python::attach(|py| done.call1(py, (index, figures)))?;
+                done.call1(py, (index, (time, outcome.messages, outcome.bytes)))?;
             }
-            Ok((index, Err(error))) => {
-                Python::attach(|py| done.call1(py, (index, raised(&error))))?;
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(error) => _ = done.call1(py, (index, raised(&error)))?,
         }
-        Python::attach(|py| py.check_signals())?;
-    }
+        Ok(())
+    })
 }

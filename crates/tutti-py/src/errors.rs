@@ -220,6 +220,8 @@ refusal! { AllocatorError as "NocError" {
 refusal! { FlitError as "NocError" {
     NoCycle {} => "no_cycle",
     TooManyCycles { time, cycle, most } => "too_many_cycles",
+    TooWide { flit, from, to, carries, cycle } => "flit_too_wide",
+    CanDeadlock { routing, circle } => "can_deadlock",
     OutOfRange { what, value, expected } => "out_of_range",
     BufferSmallerThanPacket { buffer, packet } => "buffer_smaller_than_packet",
     Allocator { source } => "allocator",
@@ -270,6 +272,7 @@ refusal! { EnergyError as "EnergyError" {
 
 refusal! { EngineError as "SimulationError" {
     Deadlock { waiting, stuck, ranks } => "deadlock" of "DeadlockError",
+    Standstill { since, messages, circle } => "standstill" of "DeadlockError",
     Unreceived { count, sender, receiver } => "unreceived",
     NoSuchRank { sender, step, receiver, ranks } => "no_such_rank",
     NothingMoved {} => "nothing_moved",

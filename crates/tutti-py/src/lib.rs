@@ -7,11 +7,13 @@ mod algorithm;
 mod energy;
 mod engine;
 mod errors;
+mod flits;
 mod network;
 mod noc;
 mod run;
 mod schedule;
 mod search;
+mod threads;
 mod topology;
 mod units;
 
@@ -30,6 +32,8 @@ mod _core {
     use crate::engine::{Case, LowerBound, algbw, busbw, simulate, simulate_many};
     #[pymodule_export]
     use crate::errors::error_kinds;
+    #[pymodule_export]
+    use crate::flits::Flits;
     #[pymodule_export]
     use crate::network::{
         Conditions, Detours, LinkLoad, Model, ModelEntry, Packets, b_opt, models,

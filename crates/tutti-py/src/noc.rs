@@ -1,12 +1,12 @@
 //! Flit networks: what they are made of, and measurements of them in threads.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use rayon::prelude::*;
 use tutti_core::network::flit::allocator::AllocatorKind;
+use tutti_core::network::flit::deadlock::{self, Verdict};
 use tutti_core::network::flit::measure::{
     self, Ending, Estimate, Load, Measured, Measurement, Plan,
 };
@@ -18,9 +18,9 @@ use tutti_core::network::flit::{
 use tutti_core::topology::Family;
 use tutti_core::units::{Bytes, Length, Time};
 
-use crate::engine::LOOK;
 use crate::errors::{OrRaise, raised_by_flits, refuse};
 use crate::schedule::Number;
+use crate::threads::each_in_threads;
 use crate::topology::Topology;
 
 /// A line of a registry.
@@ -152,9 +152,12 @@ fn priority(name: &str) -> PyResult<Priority> {
 /// Routers, wires and a routing: everything but traffic.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct FlitNetwork {
-    wiring: Arc<Wiring>,
-    settings: Settings,
-    routing: Arc<dyn Routing>,
+    pub(crate) wiring: Arc<Wiring>,
+    pub(crate) settings: Settings,
+    pub(crate) routing: Arc<dyn Routing>,
+    /// As it was asked for.
+    named: String,
+    pub(crate) flit: Bytes,
     /// The nodes along each dimension, for patterns along a grid.
     grid: Option<Vec<u32>>,
 }
@@ -168,9 +171,9 @@ type GivenChannel = (GivenEnd, GivenEnd, u32, u32, u64, Option<u64>);
 #[pymethods]
 impl FlitNetwork {
     #[new]
-    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, port_latency, grid=None))]
+    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, port_latency, narrow_links, grid=None))]
     #[pyo3(
-        text_signature = "(topology, routing, settings, *, cycle_ps, flit, port_latency, grid=None)"
+        text_signature = "(topology, routing, settings, *, cycle_ps, flit, port_latency, narrow_links, grid=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords, most of them")]
     fn new(
@@ -181,9 +184,11 @@ impl FlitNetwork {
         cycle_ps: u64,
         flit: u64,
         port_latency: Number,
+        narrow_links: bool,
         grid: Option<Vec<u32>>,
     ) -> PyResult<FlitNetwork> {
         let settings = settings.settings()?;
+        let named = routing;
         let topology = Arc::clone(&topology.inner);
         let of_family = || topology.family().and_then(Family::member_sizes);
         let grid = grid.or_else(of_family);
@@ -198,6 +203,9 @@ impl FlitNetwork {
                 length: None,
             };
             let wiring = Arc::new(Wiring::of(topology, cycle, Bytes(flit), port)?);
+            if !narrow_links {
+                wiring.check_widths(Bytes(flit))?;
+            }
             let found = routing::parse(routing, &wiring)?;
             routing::check_vcs(routing, &*found, &settings.classes)?;
             // Whatever else cannot be is found out by building one.
@@ -205,7 +213,22 @@ impl FlitNetwork {
             Ok((wiring, found))
         });
         let (wiring, routing) = built.map_err(|error| raised_by_flits(&error))?;
-        Ok(FlitNetwork { wiring, settings, routing, grid })
+        let (named, flit) = (named.to_owned(), Bytes(flit));
+        Ok(FlitNetwork { wiring, settings, routing, named, flit, grid })
+    }
+
+    /// Refuses a routing that can deadlock; false where there are too many ways to say.
+    fn check_deadlock(&self, py: Python<'_>) -> PyResult<bool> {
+        let found = py.detach(|| deadlock::verdict(&self.wiring, &self.settings, &*self.routing));
+        match found {
+            Verdict::Free => Ok(true),
+            Verdict::TooLarge => Ok(false),
+            Verdict::Circle(circle) => {
+                let circle = circle.iter().map(ToString::to_string).collect();
+                let routing = self.named.clone();
+                Err(raised_by_flits(&FlitError::CanDeadlock { routing, circle }))
+            }
+        }
     }
 
     /// How many nodes there are.
@@ -315,21 +338,30 @@ impl FlitCase {
         }
     }
 
-    fn run(&self, stop: &AtomicBool) -> Result<Measurement, FlitError> {
+    fn run(&self, stop: &AtomicBool) -> Result<Found, FlitError> {
         let FlitCase { wiring, settings, plan, .. } = self;
         let mut network = Network::new(wiring, settings, Arc::clone(&self.routing))?;
-        match &self.supply {
+        let measurement = match &self.supply {
             Supply::Synthetic(loads) => {
-                measure::measure_until(wiring, settings, &mut network, loads, plan, stop)
+                measure::measure_until(wiring, settings, &mut network, loads, plan, stop)?
             }
             Supply::Recorded(trace) => {
-                measure::replay_until(wiring, settings, &mut network, trace, plan, stop)
+                measure::replay_until(wiring, settings, &mut network, trace, plan, stop)?
             }
-        }
+        };
+        let circle = match measurement.ending {
+            Ending::Deadlocked => deadlock::waiting(wiring, &network.circle()),
+            Ending::Stable | Ending::Saturated => Vec::new(),
+        };
+        Ok(Found { measurement, circle: circle.iter().map(ToString::to_string).collect() })
     }
 }
 
-type Heard = (usize, Result<Measurement, FlitError>);
+/// A measurement, and the VCs that wait for each other where nothing moves any more.
+struct Found {
+    measurement: Measurement,
+    circle: Vec<String>,
+}
 
 /// Measures cases in `threads` threads (0: as many as there are cores) and hands each result to
 /// `done(index, result)` as soon as it is there, in no particular order; a result is either a dict or
@@ -346,55 +378,21 @@ pub(crate) fn measure_flits(
     threads: Number,
 ) -> PyResult<()> {
     let cases: Vec<FlitCase> = cases.iter().map(|case| FlitCase::clone(case)).collect();
-    let threads = (threads.0 as usize).min(cases.len().max(1));
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| {
-        pyo3::exceptions::PyOSError::new_err(format!("cannot start threads: {error}"))
-    })?;
-    let stop = &AtomicBool::new(false);
     let done = done.unbind();
-    py.detach(|| {
-        let (sender, receiver) = mpsc::channel();
-        std::thread::scope(|scope| {
-            scope.spawn(|| pool.install(|| run_all(&cases, stop, sender)));
-            let heard = hear(&receiver, &done);
-            stop.store(true, Ordering::Relaxed);
-            heard
-        })
+    each_in_threads(py, &cases, threads, FlitCase::run, |py, index, result| {
+        match result {
+            Ok(found) => _ = done.call1(py, (index, described(py, &found)?))?,
+            Err(error) => _ = done.call1(py, (index, raised_by_flits(&error)))?,
+        }
+        Ok(())
     })
 }
 
-/// Runs what is not yet stopped; the first ones first.
-fn run_all(cases: &[FlitCase], stop: &AtomicBool, sender: mpsc::Sender<Heard>) {
-    let cases = cases.par_iter().enumerate().with_max_len(1);
-    cases.for_each_with(sender, |sender, (index, case)| {
-        if !stop.load(Ordering::Relaxed) {
-            // The receiver is gone only when it has stopped everything.
-            _ = sender.send((index, case.run(stop)));
-        }
-    });
-}
-
-/// Hands results on until all are there.
-fn hear(receiver: &mpsc::Receiver<Heard>, done: &Py<PyAny>) -> PyResult<()> {
-    loop {
-        match receiver.recv_timeout(LOOK) {
-            Ok((index, Ok(measurement))) => Python::attach(|py| {
-                done.call1(py, (index, described(py, &measurement)?)).map(drop)
-            })?,
-            Ok((index, Err(error))) => {
-                Python::attach(|py| done.call1(py, (index, raised_by_flits(&error))).map(drop))?;
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
-        }
-        Python::attach(|py| py.check_signals())?;
-    }
-}
-
 /// A measurement as plain data; lists as little-endian 64-bit numbers.
-fn described<'py>(py: Python<'py>, measurement: &Measurement) -> PyResult<Bound<'py, PyDict>> {
+fn described<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyDict>> {
+    let Found { measurement, circle } = found;
     let given = PyDict::new(py);
+    given.set_item("circle", circle)?;
     given.set_item("ending", ending(measurement.ending))?;
     given.set_item("cycles", measurement.cycles)?;
     given.set_item("window", measurement.window)?;

@@ -11,8 +11,19 @@ use tutti_core::units::Time;
 /// there are links and it was recorded.
 pub(crate) struct Left {
     pub(crate) outcome: Outcome,
-    pub(crate) links: Vec<LinkUse>,
+    pub(crate) used: Used,
     pub(crate) timeline: Option<Timeline>,
+}
+
+/// What each link did.
+pub(crate) enum Used {
+    /// Messages do not meet.
+    Nothing,
+    /// By link of the graph.
+    ByPackets(Vec<LinkUse>),
+    /// By link of the graph, `packets` being flits; flits over each channel of the network, and VCs that
+    /// were given to packets.
+    ByFlits { links: Vec<LinkUse>, sent: Vec<u64>, vc_grants: u64 },
 }
 
 /// What a run left behind.
@@ -57,18 +68,26 @@ impl Run {
         times(py, self.0.outcome.finish.iter())
     }
 
-    /// What each link did, by link index: packets, bytes with headers, busy_ps, as little-endian 64-bit
-    /// integers. None where messages do not meet.
+    /// What each link did, by link index: packets or flits, bytes with headers, busy_ps, as little-endian
+    /// 64-bit integers. None where messages do not meet.
     fn link_use<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let links = || self.0.links.iter();
-        if self.0.links.is_empty() {
-            return Ok(None);
-        }
+        let (links, counted) = match &self.0.used {
+            Used::Nothing => return Ok(None),
+            Used::ByPackets(links) => (links, "packets"),
+            Used::ByFlits { links, .. } => (links, "flits"),
+        };
         let columns = PyDict::new(py);
-        columns.set_item("packets", wide(py, links().map(|link| link.packets)))?;
-        columns.set_item("bytes", wide(py, links().map(|link| link.bytes)))?;
-        columns.set_item("busy_ps", times(py, links().map(|link| &link.busy)))?;
+        columns.set_item(counted, wide(py, links.iter().map(|link| link.packets)))?;
+        columns.set_item("bytes", wide(py, links.iter().map(|link| link.bytes)))?;
+        columns.set_item("busy_ps", times(py, links.iter().map(|link| &link.busy)))?;
         Ok(Some(columns))
+    }
+
+    /// Flits over each channel of the flit network, as little-endian 64-bit integers, and VCs that were given
+    /// to packets. None for other networks.
+    fn flit_use<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyBytes>, u64)> {
+        let Used::ByFlits { sent, vc_grants, .. } = &self.0.used else { return None };
+        Some((wide(py, sent.iter().copied()), *vc_grants))
     }
 
     /// The columns of the timeline: 32-bit rank, step, activity, peer (all ones where there is none),

@@ -11,8 +11,8 @@ use tutti_core::schedule::{self, ChunkRange, Explicit, Message, Slot, Step, text
 use tutti_core::units::Time;
 
 use crate::algorithm::collective_named;
-use crate::engine::LOOK;
 use crate::errors::{OrRaise, refuse};
+use crate::threads::LOOK;
 
 /// A collective algorithm laid out for a number of ranks.
 #[pyclass(frozen, module = "tutti._core")]

@@ -74,6 +74,8 @@ def compare(
         out=to,
     )
     experiment = overrides.load(file)
+    for text in experiment.machine().remarks:
+        remark(text)
     laid_out = plan(experiment)
     folder(experiment.output)
     _prove(laid_out)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tutti.cli.console import out, remark
+from tutti.cli.noc_shown import loads_table, say_saturation, show_run
 from tutti.cli.progress import Progress
 from tutti.errors import ExitCode
 
@@ -28,8 +28,6 @@ app = typer.Typer(
 )
 
 _MOST_LOADS = 10_000
-_SHOWN_CHANNELS = 3
-_SHOWN_CLASSES = 16
 
 NocFile = Annotated[
     Path,
@@ -90,8 +88,8 @@ def run_(file: NocFile, changes: Changes = None, to: Out = None) -> None:
     """Run a network at one load: latency, throughput, links, buffers, and why flits stood.
 
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
-    folder. A network that saturates or deadlocks has no latency: the run says so, and ends with
-    exit code 3.
+    folder, and energy.parquet where the file names a technology. A network that saturates or
+    deadlocks has no latency: the run says so, and ends with exit code 3.
 
     \b
     Examples:
@@ -103,12 +101,13 @@ def run_(file: NocFile, changes: Changes = None, to: Out = None) -> None:
     from tutti.noc import run
 
     read = load_noc(file, changes or (), output=to)
+    remarks = _remarks(read)
     folder(read.output)
     started = time.monotonic()
     result = run(read.network, read.traffic, read.plan)
-    _show(result)
+    show_run(result, read.technology)
     remark(f"{result.cycles:,} cycles in {time.monotonic() - started:.1f} s")
-    _write_run(read, result)
+    _write_run(read, result, remarks)
     if not result.is_stable:
         raise typer.Exit(int(ExitCode.FAILED))
 
@@ -159,16 +158,17 @@ def sweep_(
     first = f"{values[0]:g}"
     placeholder = ["traffic.rate=" + first] if _has_one_class(file, changes or ()) else []
     read = load_noc(file, [*(changes or ()), *placeholder], output=to)
+    remarks = _remarks(read)
     folder(read.output)
     runs, interrupted = _swept(read, values, threads)
     found = None
     if search and not interrupted and runs:
         found, interrupted = _searched(read, runs, tolerance, threads)
     if runs:
-        out().print(_table(runs))
+        out().print(loads_table(runs))
     if found is not None:
-        _say_saturation(found)
-    _write_sweep(read, runs, found)
+        say_saturation(found)
+    _write_sweep(read, runs, found, remarks)
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
@@ -237,13 +237,13 @@ def from_booksim(
         return
     if values is None:
         result = run(found.noc.network, found.noc.traffic, found.noc.plan)
-        _show(result)
+        show_run(result)
         if not result.is_stable:
             raise typer.Exit(int(ExitCode.FAILED))
         return
     runs, interrupted = _swept(found.noc, values, threads)
     if runs:
-        out().print(_table(runs))
+        out().print(loads_table(runs))
     if interrupted:
         raise typer.Exit(int(ExitCode.INTERRUPTED))
 
@@ -361,117 +361,42 @@ def _searched(
     return found, False
 
 
-def _show(run: NocRun) -> None:
-    """Everything that one wants to know at a glance."""
-    from tutti.report import noc_words as words
-    from tutti.report.quantity import format_share
+def _remarks(read: Noc) -> list[str]:
+    """Says what a person should know before anything is run."""
+    from tutti.noc.network import classes_of
 
-    console = out()
-    console.print(words.describe_network(run.network), style="bold", markup=False)
-    cycle = run.network.cycle_ps
-    traffic = words.describe_traffic(run.traffic)
-    facts = [("traffic", traffic[0]), *(("", line) for line in traffic[1:_SHOWN_CLASSES])]
-    facts += [
-        ("measured", f"{run.window:,} cycles after {run.plan.warmup:,}; {run.cycles:,} in all"),
-        ("ending", words.ending(run)),
-    ]
-    if run.is_stable:
-        shown = ", ".join(f"{value:,} ({name} %)" for name, value in run.quantiles.items())
-        facts += [
-            ("latency", words.cycles(run.latency, cycle)),
-            ("no more than", f"{shown}, {run.all.latency_extremes[1]:,} (all)"),
-            ("in the network", words.cycles(run.network_latency, cycle)),
-            ("routers passed", words.estimate(run.hops)),
-        ]
-    least, most = run.all.accepted_extremes
-    facts.append(("accepted", f"{words.number(least, 3)} to {words.number(most, 3)} by a node"))
-    if run.is_stable and len(run.classes) > 1:
-        for index, one in enumerate(run.classes[:_SHOWN_CLASSES]):
-            text = f"{words.estimate(one.accepted)} accepted, latency {words.estimate(one.latency)}"
-            facts.append((f"class {index}", text))
-    order = run.channels.sort("utilisation", descending=True, maintain_order=True)
-    busy = [
-        f"{words.channel(kind, source, target)} {format_share(share)}"
-        for kind, source, target, share in order.select("kind", "source", "target", "utilisation")
-        .head(_SHOWN_CHANNELS)
-        .iter_rows()
-    ]
-    mean = fmean(order["utilisation"])
-    facts.append(("busiest", f"{', '.join(busy)}; mean {format_share(mean)}"))
-    if slow := words.slow_links(run):
-        facts.append(("slow channels", slow))
-    if run.buffered:
-        held = sum(run.buffered) / len(run.buffered)
-        room = run.occupancy.height * run.network.router.buffer
-        facts.append(("in buffers", f"{held:,.1f} flits on average, of {room:,} that fit"))
-        facts.append(("flits stand", words.stalls_text(run)))
-    facts.append(("events", ", ".join(f"{count} {name}" for name, count in words.events(run))))
-    console.print(_facts(facts))
+    found = read.network.remarks(classes_of(read.traffic))
+    for text in found:
+        remark(text)
+    return found
 
 
-def _facts(facts: list[tuple[str, str]]) -> Table:
-    """Names, and what there is to say, broken where lines end."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in facts:
-        table.add_row(f"  {name}:" if name else "", Text(value))
-    return table
-
-
-def _table(runs: list[NocRun]) -> Table:
-    """Latency against load, a row per load."""
-    from rich.table import Table
-
-    from tutti.report import noc_words as words
-
-    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left")
-    for name in ("load", "accepted", "latency", "50 %", "99 %", "network", "routers"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for run in runs:
-        cells = [words.number(run.load), words.estimate(run.accepted)]
-        if run.is_stable:
-            cells += [
-                words.estimate(run.latency),
-                f"{run.quantiles['50']:,}",
-                f"{run.quantiles['99']:,}",
-                words.number(run.network_latency.mean),
-                words.number(run.hops.mean, 3),
-            ]
-        else:
-            cells += [run.ending, "", "", "", ""]
-        table.add_row(*cells)
-    table.caption = "latencies in cycles; ± half of the 95 % confidence interval"
-    return table
-
-
-def _say_saturation(found: Saturation) -> None:
-    from tutti.report import noc_words as words
-
-    out().print(words.saturation(found), markup=False)
-
-
-def _write_run(read: Noc, run: NocRun) -> None:
+def _write_run(read: Noc, run: NocRun, remarks: list[str]) -> None:
     from tutti.noc import frame
     from tutti.report import write_noc_report
 
+    frames = {
+        "results.parquet": frame([run]),
+        "channels.parquet": run.channels,
+        "occupancy.parquet": run.occupancy,
+    }
+    if read.technology is not None:
+        frames["energy.parquet"] = run.energy(read.technology).frame
     files = []
-    for name, one in (
-        ("results.parquet", frame([run])),
-        ("channels.parquet", run.channels),
-        ("occupancy.parquet", run.occupancy),
-    ):
+    for name, one in frames.items():
         one.write_parquet(read.output / name)
         files.append(read.output / name)
-    files.append(write_noc_report(read.output / "report.html", run, read.title))
+    path = read.output / "report.html"
+    files.append(
+        write_noc_report(path, run, read.title, technology=read.technology, remarks=remarks)
+    )
     for file in files:
         out().print(f"wrote {file}", markup=False, soft_wrap=True)
 
 
-def _write_sweep(read: Noc, runs: list[NocRun], found: Saturation | None) -> None:
+def _write_sweep(
+    read: Noc, runs: list[NocRun], found: Saturation | None, remarks: list[str]
+) -> None:
     from tutti.noc import frame
     from tutti.report import plot_latency, write_load_report
 
@@ -487,7 +412,7 @@ def _write_sweep(read: Noc, runs: list[NocRun], found: Saturation | None) -> Non
         read.output / "results.parquet",
         read.output / "results.csv",
         plot_latency(read.output / "latency.svg", {name: list(every.values())}, saturations),
-        write_load_report(read.output / "report.html", runs, found, read.title),
+        write_load_report(read.output / "report.html", runs, found, read.title, remarks=remarks),
     ]
     for file in files:
         out().print(f"wrote {file}", markup=False, soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import out
+from tutti.cli.console import out, remark
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,8 +56,9 @@ def run(
     """Run one schedule and show where its time goes: a summary of the ranks, and a timeline.
 
     Writes ranks.parquet, timeline.parquet, messages.parquet, a Perfetto trace and, up to 64
-    ranks, timeline.svg into the output folder; links.parquet too, where messages meet. The
-    file holds one rank count, size and algorithm, or the options pick them.
+    ranks, timeline.svg into the output folder; links.parquet too, where messages meet, and
+    channels.parquet and energy.parquet where flits pass routers. The file holds one rank
+    count, size and algorithm, or the options pick them.
 
     \b
     Examples:
@@ -77,6 +78,8 @@ def run(
         out=to,
     )
     experiment = overrides.load(file)
+    for text in experiment.machine().remarks:
+        remark(text)
     notation = _only(experiment)
     laid_out = lay_out(experiment, notation, experiment.ranks[0])
     proof = "proved" if proved(laid_out) else "not proved, as it is too large"
@@ -138,8 +141,23 @@ def _show(experiment: Experiment, result: Run, proof: str) -> None:
     console.print(_shares(result.timeline, ranks))
     if not result.links.is_empty():
         console.print(_busiest(result.links))
+    if result.platform.flits is not None:
+        _show_routers(result)
     for line in gantt(result.timeline, ranks, width=min(console.width, 100) - 8):
         console.print(line, markup=False, overflow="crop", no_wrap=True)
+
+
+def _show_routers(result: Run) -> None:
+    """What happened in the routers, and what it cost where that is told."""
+    from tutti.cli.energy import show_energy
+    from tutti.report.noc_words import counts
+
+    events = ", ".join(f"{count} {name}" for name, count in counts(result.events))
+    out().print(f"  events: {events}", markup=False)
+    flits = result.platform.flits
+    if flits is not None and flits.technology is not None:
+        cycles = -(-result.completion_ps // flits.cycle.ps)
+        show_energy(result.energy(), result.area(), cycles * flits.cycle.ps)
 
 
 def _limit(result: Run) -> str:
@@ -214,12 +232,13 @@ def _busiest(links: pl.DataFrame) -> Table:
 
     from tutti import _core
 
-    table = Table("busiest links", "busy", "of the time", "packets", box=None, pad_edge=False)
+    counted = "flits" if "flits" in links.columns else "packets"
+    table = Table("busiest links", "busy", "of the time", counted, box=None, pad_edge=False)
     order = links.sort("busy_ps", "link", descending=[True, False])
     for row in order.head(_SHOWN_LINKS).iter_rows(named=True):
         share = f"{100 * row['utilisation']:.0f} %"
         busy = _core.format_time(row["busy_ps"])
-        table.add_row(f"{row['source']} > {row['target']}", busy, share, f"{row['packets']:,}")
+        table.add_row(f"{row['source']} > {row['target']}", busy, share, f"{row[counted]:,}")
     mean = 100 * links["utilisation"].sum() / links.height
     table.add_row(f"mean of {links.height:,} links", "", f"{mean:.0f} %", "")
     return table
@@ -270,6 +289,10 @@ def _write(folder: Path, result: Run) -> None:
     }
     if not result.links.is_empty():
         frames["links.parquet"] = result.links
+    if result.platform.flits is not None:
+        frames["channels.parquet"] = result.channels
+        if result.platform.flits.technology is not None:
+            frames["energy.parquet"] = result.energy().frame
     files = []
     for name, frame in frames.items():
         frame.write_parquet(folder / name)

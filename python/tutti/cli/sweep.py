@@ -127,6 +127,7 @@ def _status(session: Session, kept: Path) -> None:
 
 
 def _begin(session: Session, kept: Path) -> None:
+    _remarks(session.plan.remarks)
     _remarks(session.found.remarks)
     total = len({item.key for item in session.plan.measurements})
     left = len(session.missing.measurements)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti.config.mistakes import mistake
-from tutti.config.platform import written
+from tutti.config.sourced import written
 from tutti.errors import TuttiError
 
 if TYPE_CHECKING:
     from tutti.config.platform import RawPlatform, TopologyTable
-    from tutti.platform import NetworkModel, Packets, Platform
+    from tutti.platform import Flits, NetworkModel, Packets, Platform
     from tutti.topology import Routes, Topology
 
 
@@ -27,6 +27,7 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     Raises:
         ConfigError: The model's numbers make no sense together, or there is no such topology.
     """
+    from tutti.config.flits import check_lengths
     from tutti.platform import Platform
 
     chosen = platform.models[model]
@@ -45,7 +46,42 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
         key = f"platform {platform.name}: models.{model}"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
     routes, packets = _routes(platform, source), _packets(platform, source)
-    return Platform(name=name, model=carried, routes=routes, packets=packets)
+    key = f"platform {platform.name}: topology.flits"
+    flits = _flits(platform, source, key)
+    if flits is not None and flits.technology is not None and routes is not None:
+        links = f"platform {platform.name}: topology.links"
+        check_lengths(routes.topology, source=source, key=links)
+    made = Platform(name=name, model=carried, routes=routes, packets=packets, flits=flits)
+    try:
+        return made.checked()
+    except TuttiError as error:
+        path = f"{key}.{place}" if (place := _PLACES.get(error.kind)) else key
+        raise mistake(error.problem, source=source, key=path, hint=error.hint) from None
+
+
+def _flits(platform: RawPlatform, source: str, key: str) -> Flits | None:
+    from tutti.config.flits import flits_of
+
+    table = platform.topology.flits if platform.topology else None
+    return flits_of(table, source=source, key=key) if table else None
+
+
+_PLACES = {
+    "no_cycle": "cycle",
+    "flit_too_wide": "flit",
+    "buffer_smaller_than_packet": "router.buffer",
+    "unknown_routing": "routing",
+    "routing_argument": "routing",
+    "routing_does_not_fit": "routing",
+    "no_dimensions": "routing",
+    "not_a_dragonfly": "routing",
+    "not_a_fat_tree": "routing",
+    "can_deadlock": "routing",
+    "too_few_vcs": "router.vcs",
+    "unknown_arbiter": "router.arbiter",
+    "groups": "router.arbiter",
+}
+"""Where a mistake that the core finds stands in the table, by its kind."""
 
 
 @functools.cache
@@ -77,7 +113,7 @@ def _routes(platform: RawPlatform, source: str) -> Routes | None:
     try:
         if table.build is None:
             return _made(table)
-        return _kept(_Built(table.model_dump_json(exclude={"packets"}), table))
+        return _kept(_Built(table.model_dump_json(exclude={"packets", "flits"}), table))
     except TuttiError as error:
         key = f"platform {platform.name}: topology"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
@@ -105,7 +141,8 @@ def _topology(table: TopologyTable) -> Topology:
     if table.build is None:
         return Topology.read(str(table.file))
     links: list[dict[str, Any]] = [
-        {"rate": written(link.rate), "latency": written(link.latency)} for link in table.links
+        {"rate": written(link.rate), "latency": written(link.latency), "length": link.length}
+        for link in table.links
     ]
     if len(links) == 1:
         return Topology.build(table.build, **links[0])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti.config import paths
+from tutti.config.flits import check_lengths, router_of, technology_of
 from tutti.config.mistakes import did_you_mean, mistake, shown
-from tutti.config.noc_tables import MeasureTable, RawNoc, RouterTable, SpeculationTable
-from tutti.config.platform import written
+from tutti.config.noc_tables import MeasureTable, RawNoc, RouterTable
 from tutti.config.reader import MAX_SCHEDULE_BYTES, parse_toml, read_text, read_toml
+from tutti.config.sourced import written
 from tutti.config.validate import validated
 from tutti.errors import TuttiError
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.config.noc_tables import NocTopology, TrafficTable
-    from tutti.noc import Network, Plan, Router, Trace, Traffic
+    from tutti.energy import Technology
+    from tutti.noc import Network, Plan, Trace, Traffic
     from tutti.topology import Topology
 
 
@@ -32,6 +34,7 @@ class Noc:
         network: The network.
         traffic: A table of each class, or a trace.
         plan: How long to measure.
+        technology: What events cost, if that is told.
         output: The folder for results.
     """
 
@@ -40,6 +43,7 @@ class Noc:
     network: Network
     traffic: tuple[Traffic, ...] | Trace
     plan: Plan
+    technology: Technology | None
     output: Path
 
 
@@ -88,6 +92,8 @@ def resolve_noc(
         flit=raw.flit,
         grid=tuple(raw.topology.grid) if raw.topology.grid else None,
         seed=raw.seed,
+        narrow_links=raw.topology.narrow_links,
+        deadlock=raw.topology.deadlock,
     )
     found = Noc(
         source=source,
@@ -95,8 +101,11 @@ def resolve_noc(
         network=network,
         traffic=_traffic(raw, source, folder),
         plan=_plan(raw.measure),
+        technology=technology_of(raw.energy, source=source, key="energy"),
         output=Path(raw.output),
     )
+    if found.technology is not None:
+        check_lengths(topology, source=source, key="topology.links")
     _check(found)
     return found
 
@@ -134,19 +143,6 @@ def _value(text: str) -> object:
         return parse_toml(f"value = {text}", source="--set")["value"]
     except TuttiError:
         return text.strip()
-
-
-def router_of(table: RouterTable) -> Router:
-    """The settings that a table stands for."""
-    from tutti.noc import Router, Speculation
-
-    values = {one.name: getattr(table, one.name) for one in fields(Router)}
-    ahead = table.speculation
-    if isinstance(ahead, SpeculationTable):
-        values["speculation"] = Speculation(**ahead.model_dump())
-    else:
-        values["speculation"] = Speculation() if ahead else None
-    return Router(**values)
 
 
 def _plan(table: MeasureTable) -> Plan:
@@ -212,6 +208,8 @@ _PLACES = {
     "no_cycle": "cycle",
     "too_many_cycles": "topology.links",
     "buffer_smaller_than_packet": "router.buffer",
+    "flit_too_wide": "flit",
+    "can_deadlock": "topology.routing",
     "no_such_vcs": "traffic.vcs",
     "unknown_routing": "topology.routing",
     "routing_argument": "topology.routing",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from tutti.config.platform import PerByteParameter, TimeParameter  # noqa: TC001 - pydantic looks
+from tutti.config.sourced import PerByteParameter, TimeParameter  # noqa: TC001 - pydantic looks
 from tutti.config.tables import Table, kind_of
 from tutti.units import Length, Size, Time
 
@@ -23,6 +23,46 @@ Allocator = Literal[
     "pim",
     "maximum",
 ]
+NarrowLinks = Annotated[
+    Literal["refuse", "serialize"],
+    Field(
+        default="refuse",
+        description="What becomes of links that take longer than a cycle for a flit: `serialize` "
+        "has them busy with each for as long as it takes.",
+    ),
+]
+IfItCanDeadlock = Annotated[
+    Literal["warn", "refuse", "ignore"],
+    Field(
+        default="warn",
+        description="What becomes of a routing with which packets can wait for each other in a "
+        "circle.",
+    ),
+]
+
+
+class ConstantTable(Table):
+    """Another value of a constant."""
+
+    value: Annotated[float, Field(description="In the unit of the constant's name.")]
+    source: Annotated[str, Field(min_length=1, description="Where it is from.")]
+    low_factor: Annotated[
+        float, Field(default=1.0, description="The lower bound, as a part of the value.")
+    ]
+    high_factor: Annotated[
+        float, Field(default=1.0, description="The upper bound, as a multiple of the value.")
+    ]
+
+
+class EnergyTable(Table):
+    """What routers and links cost; docs/models/energy.md lists the technologies."""
+
+    router: Annotated[str, Field(description="The technology of the routers: `dsent_45nm`, ...")]
+    link: Annotated[str, Field(description="The technology of the links: `dsent_45nm`, ...")]
+    constants: Annotated[
+        dict[str, ConstantTable],
+        Field(default_factory=dict, description="Other values of constants, by their names."),
+    ]
 
 
 class NocLinks(Table):
@@ -61,6 +101,8 @@ class NocTopology(Table):
             "docs/models/flit.md lists them.",
         ),
     ]
+    narrow_links: NarrowLinks
+    deadlock: IfItCanDeadlock
     grid: Annotated[
         list[Annotated[int, Field(ge=1, lt=1 << 32)]] | None,
         Field(
@@ -275,6 +317,10 @@ class RawNoc(Table):
     ]
     measure: Annotated[
         MeasureTable, Field(default_factory=MeasureTable, description="How long to run.")
+    ]
+    energy: Annotated[
+        EnergyTable | None,
+        Field(default=None, description="What events cost; without it, energy is not told."),
     ]
     output: Annotated[
         str,

@@ -7,69 +7,27 @@ brings along give a source for each; a test demands it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from tutti.config.tables import Table, kind_of
+from tutti.config.flits import FlitsTable  # noqa: TC001 - pydantic looks at it
+from tutti.config.sourced import (
+    CountParameter,
+    PerByteParameter,
+    SizeParameter,
+    Sourced,
+    TimeParameter,
+    written,
+)
+from tutti.config.tables import Table
 from tutti.topology.graph import CHOICES
-from tutti.units import Size, Time, TimePerByte
+from tutti.units import Length, Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-class _Sourced(Table):
-    source: Annotated[str, Field(min_length=1, description="Where the number comes from.")]
-    inferred: Annotated[
-        bool, Field(default=False, description="Whether it was derived or assumed, not measured.")
-    ]
-
-
-class SourcedTime(_Sourced):
-    """A time and where it comes from."""
-
-    value: Annotated[Time, Field(description="The time.")]
-
-
-class SourcedTimePerByte(_Sourced):
-    """A time per byte, or a rate, and where it comes from."""
-
-    value: Annotated[TimePerByte, Field(description="The time per byte, or the rate.")]
-
-
-class SourcedSize(_Sourced):
-    """A size and where it comes from."""
-
-    value: Annotated[Size, Field(description="The size.")]
-
-
-Count = Annotated[int, Field(ge=0, lt=1 << 32)]
-
-
-class SourcedCount(_Sourced):
-    """A count and where it comes from."""
-
-    value: Annotated[Count, Field(description="The count.")]
-
-
-TimeParameter = Annotated[
-    Annotated[Time, Tag("value")] | Annotated[SourcedTime, Tag("table")],
-    Discriminator(kind_of),
-]
-PerByteParameter = Annotated[
-    Annotated[TimePerByte, Tag("value")] | Annotated[SourcedTimePerByte, Tag("table")],
-    Discriminator(kind_of),
-]
-SizeParameter = Annotated[
-    Annotated[Size, Tag("value")] | Annotated[SourcedSize, Tag("table")],
-    Discriminator(kind_of),
-]
-CountParameter = Annotated[
-    Annotated[Count, Tag("value")] | Annotated[SourcedCount, Tag("table")],
-    Discriminator(kind_of),
-]
 
 NO_TIME = "0 ns"
 NO_TIME_PER_BYTE = "0 ns/B"
@@ -170,6 +128,10 @@ class Links(Table):
 
     rate: Annotated[PerByteParameter, Field(description="Bytes per time, in each direction.")]
     latency: Annotated[TimeParameter, Field(description="From end to end of the link.")]
+    length: Annotated[
+        Length | None,
+        Field(default=None, description="For the energy of wires under flits; may be left out."),
+    ]
 
 
 class PacketsTable(Table):
@@ -204,8 +166,8 @@ class TopologyTable(Table):
     """How the ranks are linked: a family with its links, or a graph from a file.
 
     Every message then takes the latency of each link on its way longer, and its bytes as long as
-    the slowest link takes where that is longer than in the model. Without `packets`, no message is
-    in another's way.
+    the slowest link takes where that is longer than in the model. Without `packets` or `flits`, no
+    message is in another's way.
     """
 
     build: Annotated[
@@ -247,7 +209,11 @@ class TopologyTable(Table):
     ]
     packets: Annotated[
         PacketsTable | None,
-        Field(default=None, description="How messages meet; without it they do not."),
+        Field(default=None, description="How messages meet: in queues for links."),
+    ]
+    flits: Annotated[
+        FlitsTable | None,
+        Field(default=None, description="How messages meet, instead: in routers, cycle by cycle."),
     ]
 
     @model_validator(mode="after")
@@ -258,7 +224,10 @@ class TopologyTable(Table):
             raise PydanticCustomError(
                 "topology", "expected `links` for a family, and none for a file, which has its own"
             )
-        if self.packets is None and self.routing in CHOICES:
+        if self.packets is not None and self.flits is not None:
+            raise PydanticCustomError("topology", "expected either `packets` or `flits`")
+        met = self.packets or self.flits
+        if met is None and self.routing in CHOICES:
             raise PydanticCustomError(
                 "topology",
                 "routing is `{routing}`, which packets choose by: expected a `packets` table",
@@ -321,20 +290,16 @@ def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
         tables.extend((f"topology.links[{index}]", link) for index, link in links)
         if platform.topology.packets is not None:
             tables.append(("topology.packets", platform.topology.packets))
+        if platform.topology.flits is not None:
+            tables.append(("topology.flits", platform.topology.flits))
+            tables.append(("topology.flits.router", platform.topology.flits.router))
     for path, table in tables:
         for field, info in type(table).model_fields.items():
             value = getattr(table, field)
-            if field in {"kind", "summary"} or field not in table.model_fields_set:
+            if field in {"kind", "summary", "router"} or field not in table.model_fields_set:
                 continue
             key = f"{path}.{info.alias or field}"
-            if isinstance(value, _Sourced):
+            if isinstance(value, Sourced):
                 yield key, str(written(value)), value.source, value.inferred
             else:
                 yield key, str(value), "", False
-
-
-def written(parameter: Any) -> Any:  # noqa: ANN401 - whatever the parameter measures
-    """The value of a parameter, with or without its source."""
-    if isinstance(parameter, SourcedTime | SourcedTimePerByte | SourcedSize | SourcedCount):
-        return parameter.value
-    return parameter

@@ -15,9 +15,10 @@ from tutti.config import raw as as_written
 from tutti.config.machine import machine
 from tutti.config.measured import Recordings, check, conditions
 from tutti.config.mistakes import did_you_mean, mistake, shown
-from tutti.config.platform import numbers, written
+from tutti.config.platform import numbers
 from tutti.config.presets import platform_of
 from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule, read_toml
+from tutti.config.sourced import written
 from tutti.config.validate import validated
 from tutti.datatypes import DATATYPES
 from tutti.units import Size
@@ -148,7 +149,7 @@ class Experiment:
             value = table.build or table.file or ""
             seed = "" if table.routing_seed is None else f", seed {table.routing_seed}"
             known["topology"] = {"value": value, "source": f"routes: {table.routing}{seed}"}
-            kind += "+packet" if table.packets else ""
+            kind += "+packet" if table.packets else "+flit" if table.flits else ""
         return {
             "name": self.platform.name,
             "model": f"{kind} ({self.model})",

@@ -225,6 +225,17 @@ class EnergyError(TuttiError, ValueError):
             "entry k counts traversals to k + 1 outputs at once",
         ),
         "too_many": Kind("A sum that is too large to be counted.", "take a shorter window"),
+        "no_length": Kind(
+            "A link whose length is not known.", "give the topology's links their `length`"
+        ),
+        "no_flits": Kind(
+            "Events of routers are asked for where no flits pass any.",
+            "give the platform `[topology.flits]`",
+        ),
+        "no_technology": Kind(
+            "An energy is asked for where nothing says what events cost.",
+            'such as Technology(router="dsent_45nm", link="dsent_45nm")',
+        ),
     }
 
 

@@ -15,6 +15,15 @@ class NocError(TuttiError, ValueError):
     kinds: ClassVar[dict[str, Kind]] = {
         "no_cycle": Kind("A clock cycle of no length.", 'write it like cycle = "1 ns"'),
         "too_many_cycles": Kind("A latency of more cycles than can be counted.", "check the units"),
+        "flit_too_wide": Kind(
+            "A link carries less than a flit in a cycle.",
+            "shorten `flit`, lengthen `cycle`, or let flits take several cycles: "
+            'narrow_links = "serialize"',
+        ),
+        "can_deadlock": Kind(
+            "Packets can wait for each other in a circle, and that is to be refused.",
+            'another routing, or deadlock = "warn"',
+        ),
         "out_of_range": Kind("A setting out of its range."),
         "buffer_smaller_than_packet": Kind(
             "With virtual cut-through a buffer must hold a whole packet.",

@@ -85,6 +85,10 @@ class DeadlockError(SimulationError):
         "deadlock": Kind(
             "Ranks wait for messages that nobody sends.", "verify() names the schedule's mistake"
         ),
+        "standstill": Kind(
+            "Packets in the network wait for each other in a circle.",
+            "a routing without circles, or more VCs and buffers",
+        ),
     }
 
 

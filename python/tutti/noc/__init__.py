@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
+from tutti.noc.events import Events
 from tutti.noc.frame import frame
-from tutti.noc.measured import Estimate, Events, Measured, NocRun, Stalls
+from tutti.noc.measured import Estimate, Measured, NocRun, Stalls
 from tutti.noc.network import Network, patterns, routings
 from tutti.noc.runs import Saturation, at_load, run, saturation, sweep
 from tutti.noc.settings import Plan, Router, Speculation, Trace, Traffic

@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from tutti.noc.events import Powered, channel_frame, events_of
+
 if TYPE_CHECKING:
     import polars as pl
 
     from tutti import _core
+    from tutti.energy import AreaReport, EnergyReport, Technology
+    from tutti.noc.events import Events
     from tutti.noc.network import Network, Supply
     from tutti.noc.settings import Plan
 
@@ -88,27 +92,6 @@ class Stalls:
     switch: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
-    """What happened in the window, counted as flits are sent: what energy models multiply.
-
-    Attributes:
-        buffer_writes: Flits sent to buffers of routers.
-        buffer_reads: Flits that left them.
-        crossbar_traversals: Flits that passed through a switch.
-        vc_grants: VCs given to packets by routers, for packets that arrived in the window.
-        link_flits: Flits sent between routers.
-        link_flit_mm: The same times the length of the link in mm; None unless all are known.
-    """
-
-    buffer_writes: int
-    buffer_reads: int
-    crossbar_traversals: int
-    vc_grants: int
-    link_flits: int
-    link_flit_mm: float | None
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NocRun:
     """The result of a run; times in cycles, rates in flits per node and cycle.
@@ -126,6 +109,8 @@ class NocRun:
         buffered: Flits in all buffers, each time they were looked at.
         stalls: Why flits stood.
         load: Flits per node and cycle that were asked for; None for a trace.
+        circle: Where it deadlocked, VCs that wait for each other, each for the next and the last
+            for the first.
     """
 
     network: Network
@@ -139,6 +124,7 @@ class NocRun:
     buffered: tuple[int, ...]
     stalls: Stalls
     load: float | None
+    circle: tuple[str, ...]
     _made: _core.FlitNetwork = field(repr=False)
     _given: dict[str, Any] = field(repr=False)
 
@@ -166,6 +152,7 @@ class NocRun:
             buffered=tuple(memoryview(given["buffered"]).cast("Q")),
             stalls=Stalls(**given["stalls"]),
             load=load,
+            circle=tuple(given["circle"]),
             _made=core,
             _given=given,
         )
@@ -210,31 +197,8 @@ class NocRun:
         """A row per channel: kind (injection, link or ejection), the names of its ends, flits sent
         in the window, utilisation (1: never idle), latency in cycles, cycles_per_flit, length_um.
         """
-        import polars as pl
-
         cycle = self.network.cycle_ps
-        ends = (self._made.node_names(), self._made.router_names())
-        sent = memoryview(self._given["sent"]).cast("Q")
-        rows = []
-        for (a, b, latency, _, flit_ps, length), flits in zip(
-            self._made.channels(), sent, strict=True
-        ):
-            kind = "injection" if a[0] == "node" else "ejection" if b[0] == "node" else "link"
-            source, target = (ends[end[0] == "router"][end[1]] for end in (a, b))
-            each = max(flit_ps / cycle, 1.0)
-            busy = flits * each / self.window
-            rows.append((kind, source, target, flits, busy, latency, each, length))
-        schema = {
-            "kind": pl.String,
-            "source": pl.String,
-            "target": pl.String,
-            "flits": pl.UInt64,
-            "utilisation": pl.Float64,
-            "latency": pl.UInt32,
-            "cycles_per_flit": pl.Float64,
-            "length_um": pl.UInt64,
-        }
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return channel_frame(self._made, self._given["sent"], cycle=cycle, window=self.window)
 
     @cached_property
     def occupancy(self) -> pl.DataFrame:
@@ -275,23 +239,33 @@ class NocRun:
     @cached_property
     def events(self) -> Events:
         """What happened in the window, for energy."""
-        import polars as pl
+        return events_of(self.channels, self._given["vc_grants"])
 
-        by_kind = dict(self.channels.group_by("kind").agg(pl.col("flits").sum()).iter_rows())
-        links = self.channels.filter(pl.col("kind") == "link")
-        into = by_kind.get("injection", 0)
-        between = by_kind.get("link", 0)
-        out = by_kind.get("ejection", 0)
-        known = links["length_um"].null_count() == 0
-        mm = float((links["flits"] * links["length_um"]).sum()) / 1000 if known else None
-        return Events(
-            buffer_writes=into + between,
-            buffer_reads=between + out,
-            crossbar_traversals=between + out,
-            vc_grants=self._given["vc_grants"],
-            link_flits=between,
-            link_flit_mm=mm,
-        )
+    def energy(self, technology: Technology) -> EnergyReport:
+        """What the events of the window cost, and what leaked in it.
+
+        Args:
+            technology: What routers and links cost.
+
+        Raises:
+            EnergyError: A link has no length.
+        """
+        return self._powered.energy(technology)
+
+    def area(self, technology: Technology) -> AreaReport:
+        """What routers and links take up.
+
+        Args:
+            technology: What routers and links are made of.
+
+        Raises:
+            EnergyError: A link has no length.
+        """
+        return self._powered.area(technology)
+
+    @property
+    def _powered(self) -> Powered:
+        return Powered(self.network, self._made, self.channels, self.window, self.events.vc_grants)
 
     def __repr__(self) -> str:
         load = "a trace" if self.load is None else f"load {self.load:g}"

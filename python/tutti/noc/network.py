@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tutti import _core
 from tutti.errors import NocError
@@ -36,6 +36,10 @@ class Network:
         grid: The nodes along each dimension, for patterns along a grid; that of a mesh or torus if
             it is left out.
         seed: Of everything that is random.
+        narrow_links: What becomes of links that take longer than a cycle for a flit: `serialize`
+            has them busy with each for as long as it takes.
+        deadlock: What becomes of a routing with which packets can wait for each other in a circle:
+            `refuse` refuses it, `warn` has the command line and `remarks` say so.
     """
 
     topology: Topology
@@ -45,6 +49,8 @@ class Network:
     flit: str | Size = "16 B"
     grid: tuple[int, ...] | None = None
     seed: int = 1
+    narrow_links: Literal["refuse", "serialize"] = "refuse"
+    deadlock: Literal["warn", "refuse", "ignore"] = "warn"
 
     @property
     def cycle_ps(self) -> int:
@@ -58,11 +64,37 @@ class Network:
             classes: For each class of traffic its first and its last VC; None is all.
 
         Raises:
-            NocError: Settings are out of range or clash, or the routing does not fit.
+            NocError: Settings are out of range or clash, the routing does not fit, or it can
+                deadlock and that is refused.
         """
         if not 0 <= self.seed < 1 << 64:
             message = f"{self.seed} is no seed: expected a whole number from 0 to 2^64 - 1"
             raise NocError(message, kind="out_of_range")
+        made = self._made(classes)
+        if self.deadlock == "refuse":
+            made.check_deadlock()
+        return made
+
+    def remarks(self, classes: Sequence[tuple[int, int] | None] = (None,)) -> list[str]:
+        """What a person should know before anything is run: whether the routing can deadlock.
+
+        Args:
+            classes: As for `core`.
+
+        Raises:
+            NocError: Settings are out of range or clash, or the routing does not fit.
+        """
+        if self.deadlock != "warn":
+            return []
+        try:
+            known = self._made(classes).check_deadlock()
+        except NocError as error:
+            if error.kind != "can_deadlock":
+                raise
+            return [error.problem]
+        return [] if known else [f"whether routing `{self.routing}` can deadlock was not looked at"]
+
+    def _made(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
         every = (0, max(self.router.vcs - 1, 0))
         ranges = [every if given is None else given for given in classes]
         return _core.FlitNetwork(
@@ -72,6 +104,7 @@ class Network:
             cycle_ps=self.cycle_ps,
             flit=Size.of_any(self.flit).bytes,
             port_latency=self.router.port_latency,
+            narrow_links=self.narrow_links == "serialize",
             grid=None if self.grid is None else list(self.grid),
         )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti._core import __version__
 
-from . import noc_figures, noc_words
+from . import noc_energy, noc_figures, noc_words
 from .html import _asset, embedded
 from .noc_words import number
 from .quantity import format_share
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
+    from tutti.energy import Technology
     from tutti.noc import Measured, NocRun, Saturation
 
 _MOST_LINKS = 40
@@ -38,16 +39,28 @@ CONVENTIONS = (
 Table = dict[str, Any]
 
 
-def write_noc_report(path: str | Path, run: NocRun, title: str = "") -> Path:
+def write_noc_report(
+    path: str | Path,
+    run: NocRun,
+    title: str = "",
+    *,
+    technology: Technology | None = None,
+    remarks: Sequence[str] = (),
+) -> Path:
     """Writes the report of a run: latency, links on the topology, buffers, stalls, events.
 
     Args:
         path: where to; the folder must exist.
         run: the run.
         title: the question; by default it is made from the network.
+        technology: what events cost; without it there is no section on energy.
+        remarks: what a reader should know besides, a sentence each.
 
     Returns:
         The path written.
+
+    Raises:
+        EnergyError: a link has no length, and energy is asked for.
     """
     charts: dict[str, go.Figure] = {}
     sections: list[dict[str, Any]] = [
@@ -55,6 +68,7 @@ def write_noc_report(path: str | Path, run: NocRun, title: str = "") -> Path:
         *_links(run, charts),
         *_buffers(run, charts),
         _events(run),
+        *(noc_energy.sections(run, technology, charts) if technology else ()),
     ]
     facts = [("network", noc_words.describe_network(run.network))]
     facts += [("traffic", line) for line in noc_words.describe_traffic(run.traffic)]
@@ -66,12 +80,17 @@ def write_noc_report(path: str | Path, run: NocRun, title: str = "") -> Path:
     if slow := noc_words.slow_links(run):
         facts.append(("slow channels", slow))
     heading = title or f"{run.network.topology.name} under load"
-    answer = [_sentence(noc_words.ending(run))]
+    answer = [_sentence(text) for text in (noc_words.ending(run), *remarks)]
     return _write(path, title=heading, answer=answer, facts=facts, sections=sections, charts=charts)
 
 
 def write_load_report(
-    path: str | Path, runs: Sequence[NocRun], found: Saturation | None = None, title: str = ""
+    path: str | Path,
+    runs: Sequence[NocRun],
+    found: Saturation | None = None,
+    title: str = "",
+    *,
+    remarks: Sequence[str] = (),
 ) -> Path:
     """Writes the report of latency against load.
 
@@ -80,6 +99,7 @@ def write_load_report(
         runs: of one network and traffic, at one load or more.
         found: where it saturates, if that was searched.
         title: the question; by default it is made from the network.
+        remarks: what a reader should know besides, a sentence each.
 
     Returns:
         The path written.
@@ -111,6 +131,7 @@ def write_load_report(
         low = stable[0]
         at = f"At {number(low.load)} flits per node and cycle a packet takes "
         answer.append(at + noc_words.cycles(low.latency, low.network.cycle_ps) + ".")
+    answer += [_sentence(text) for text in remarks]
     facts = [("network", noc_words.describe_network(first.network))]
     traffic = noc_words.describe_traffic(first.traffic)
     facts += [("traffic at the lowest load", line) for line in traffic]

@@ -10,11 +10,15 @@ from tutti.noc.settings import Trace, Traffic
 from .quantity import format_share, format_time, plural
 
 if TYPE_CHECKING:
-    from tutti.noc import Estimate, Network, NocRun, Saturation
+    from collections.abc import Sequence
+
+    from tutti.energy import EnergyReport
+    from tutti.noc import Estimate, Events, Network, NocRun, Saturation
     from tutti.noc.network import Supply
 
 __all__ = [
     "channel",
+    "counts",
     "cycles",
     "describe_network",
     "describe_traffic",
@@ -22,6 +26,7 @@ __all__ = [
     "estimate",
     "events",
     "number",
+    "power",
     "saturation",
     "slow_links",
     "stalls",
@@ -81,7 +86,7 @@ def ending(run: NocRun) -> str:
     if run.ending == "deadlocked":
         return (
             f"deadlocked: from cycle {max(run.cycles - run.plan.patience, 0):,} on, nothing moved, "
-            "although packets were under way"
+            f"although packets were under way{_round(run.circle)}"
         )
     offered, accepted = number(run.offered), estimate(run.accepted)
     if run.ending == "saturated":
@@ -90,6 +95,19 @@ def ending(run: NocRun) -> str:
             "queues grow, so there is no latency"
         )
     return f"stable: {accepted} flits per node and cycle accepted of {offered} offered"
+
+
+_SHOWN_HELD = 8
+"""VCs of a circle that are named."""
+
+
+def _round(circle: Sequence[str]) -> str:
+    """Which VCs wait for each other."""
+    if not circle:
+        return ""
+    more = len(circle) - _SHOWN_HELD
+    shown = ", ".join(circle[:_SHOWN_HELD]) + (f" and {more} more" if more > 0 else "")
+    return f"; each waits for the next and the last for the first: {shown}"
 
 
 def slow_links(run: NocRun) -> str:
@@ -134,7 +152,11 @@ def stalls_text(run: NocRun) -> str:
 
 def events(run: NocRun) -> list[tuple[str, str]]:
     """Counts of the window, for energy."""
-    found = run.events
+    return counts(run.events)
+
+
+def counts(found: Events) -> list[tuple[str, str]]:
+    """The name of each kind of event, and how often it happened."""
     rows = [
         ("buffer writes", f"{found.buffer_writes:,}"),
         ("buffer reads", f"{found.buffer_reads:,}"),
@@ -145,6 +167,25 @@ def events(run: NocRun) -> list[tuple[str, str]]:
     if found.link_flit_mm is not None:
         rows.append(("flits x mm", f"{found.link_flit_mm:,.0f}"))
     return rows
+
+
+def power(energy: EnergyReport, window_ps: int) -> str:
+    """The mean power of a window, dynamic and leakage apart, between the bounds of its sources."""
+    seconds = window_ps * 1e-12
+    dynamic, leakage, both = energy.dynamic, energy.leakage, energy.total
+    low, high = _watts(both.low / seconds), _watts(both.high / seconds)
+    return (
+        f"{_watts(both.nominal / seconds)} ({_watts(dynamic.nominal / seconds)} dynamic, "
+        f"{_watts(leakage.nominal / seconds)} leakage), from {low} to {high}"
+    )
+
+
+def _watts(watts: float) -> str:
+    """Three digits in a fitting unit."""
+    for scale, unit in ((1.0, "W"), (1e-3, "mW"), (1e-6, "uW")):
+        if watts >= scale:
+            return f"{watts / scale:.3g} {unit}"
+    return f"{watts / 1e-9:.3g} nW"
 
 
 def saturation(found: Saturation) -> str:

@@ -12,7 +12,7 @@ from tutti.sweep.worker import Item
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tutti.config import Sweep
+    from tutti.config import Experiment, Sweep
     from tutti.errors import ConfigError, LayoutError
     from tutti.experiment import Case, LeftOut, Plan
 
@@ -27,6 +27,7 @@ class SweepPlan:
         proofs: Of every schedule that is measured, each once.
         labels: What results say of each measurement besides what it came to, in the same order.
         left_out: What is not measured, with the point it belongs to.
+        remarks: What a person should know of the machines before anything is run.
     """
 
     sweep: Sweep
@@ -34,6 +35,7 @@ class SweepPlan:
     proofs: list[Item] = field(default_factory=list)
     labels: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[tuple[int, LeftOut]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
     def values(self, item: Item) -> Mapping[str, Any]:
         """The swept keys of the point that an item belongs to, with their values."""
@@ -62,7 +64,9 @@ def plan_sweep(sweep: Sweep) -> SweepPlan:
     misfits: dict[str, ConfigError] = {}
     unequal_parts: list[LayoutError] = []
     proofs: dict[str, Item] = {}
+    remarks = _Remarks()
     for index, experiment in enumerate(sweep.experiments()):
+        remarks.hear(experiment)
         planned, refused, unequal = try_plan(experiment)
         unequal_parts.extend(unequal)
         questions = Questions(experiment)
@@ -80,7 +84,26 @@ def plan_sweep(sweep: Sweep) -> SweepPlan:
     if unequal_parts and not laid_out.measurements:
         raise unequal_parts[0]
     laid_out.proofs = list(proofs.values())
+    laid_out.remarks = list(remarks.texts)
     return laid_out
+
+
+class _Remarks:
+    """What is to be known of the machines of a sweep, each once; most points share theirs."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, None] = {}
+        self._heard: set[str] = set()
+
+    def hear(self, experiment: Experiment) -> None:
+        """Asks a machine, unless one with the same topology was asked."""
+        table = experiment.platform.topology
+        if table is None or table.flits is None:
+            return
+        asked = table.model_dump_json()
+        if asked not in self._heard:
+            self._heard.add(asked)
+            self.texts.update(dict.fromkeys(experiment.machine().remarks))
 
 
 def _add_measurements(laid_out: SweepPlan, index: int, planned: Plan, questions: Questions) -> None:

@@ -237,14 +237,14 @@ class Topology:
             message = f"there is no routing rule `{rule}`: expected one of {known}"
             raise TopologyError(message, kind="argument")
         if rule == "ecmp":
-            return Routes(self, _core.Routes.ecmp(self._core, _seed(seed)))
+            return Routes(self, _core.Routes.ecmp(self._core, _seed(seed)), f"ecmp:{_seed(seed)}")
         if seed is not None:
             message = f"`{rule}` takes no seed: it is for ecmp"
             raise TopologyError(message, kind="argument", hint="leave the seed out")
         if rule in CHOICES:
-            return Routes(self, _core.Routes.chosen(self._core, rule))
+            return Routes(self, _core.Routes.chosen(self._core, rule), rule)
         find = getattr(_core.Routes, rule)
-        return Routes(self, find(self._core))
+        return Routes(self, find(self._core), rule)
 
     def routes_by_path(self, paths: Mapping[tuple[int, int], Sequence[int]]) -> Routes:
         """Routes that are written down: for every pair of ranks the indices of its links.
@@ -350,11 +350,12 @@ class Topology:
 class Routes:
     """Over which links a message travels from one rank to another."""
 
-    __slots__ = ("_core", "_fingerprint", "topology")
+    __slots__ = ("_core", "_fingerprint", "rule", "topology")
 
-    def __init__(self, topology: Topology, core: _core.Routes) -> None:
+    def __init__(self, topology: Topology, core: _core.Routes, rule: str | None = None) -> None:
         """Wraps what the core found; use `Topology.routes`."""
         self.topology = topology
+        self.rule = rule
         self._core = core
         # Of a large graph it takes long: many comparisons ask for it.
         self._fingerprint: str | None = None

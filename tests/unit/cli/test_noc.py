@@ -110,8 +110,14 @@ def test_a_deadlocked_run_says_so_and_ends_with_3(here: Path) -> None:
     assert "nothing moved" in " ".join(done.stdout.split())
 
 
-def test_slow_links_are_shown(here: Path) -> None:
-    done = tutti("run", "noc.toml", "--set", "flit=32 B", cwd=here)
+def test_slow_links_are_shown_where_they_are_allowed(here: Path) -> None:
+    wide = ["--set", "flit=32 B"]
+    said = " ".join(tutti("run", "noc.toml", *wide, cwd=here, code=2).stderr.split())
+    assert "flit: a flit of 32 B is wider than what npu0 > npu1 carries" in said
+    assert "in a cycle of 1 ns, which is 16 B" in said
+    assert 'narrow_links = "serialize"' in said
+    slow = [*wide, "--set", "topology.narrow_links=serialize"]
+    done = tutti("run", "noc.toml", *slow, cwd=here)
     assert "slow channels: 48 of 80 take 2 cycles for a flit" in " ".join(done.stdout.split())
 
 
@@ -199,3 +205,38 @@ def test_ctrl_c_ends_a_sweep(here: Path) -> None:
     _, said = process.communicate(timeout=500)
     assert process.returncode == 130, said
     assert "Traceback" not in said
+
+
+def test_a_deadlock_is_told_before_and_after(here: Path) -> None:
+    done = tutti("run", "ring.toml", cwd=here, code=3)
+    assert "routing `shortest_path` can deadlock" in " ".join(done.stderr.split())
+    said = " ".join(done.stdout.split())
+    assert "each waits for the next and the last for the first: VC 0 of npu" in said
+    refused = ["--set", "topology.deadlock=refuse"]
+    said = " ".join(tutti("run", "ring.toml", *refused, cwd=here, code=2).stderr.split())
+    assert "topology.routing: routing `shortest_path` can deadlock" in said
+    assert "npu0 > npu1" in said
+    ignored = tutti("run", "ring.toml", "--set", "topology.deadlock=ignore", cwd=here, code=3)
+    assert "can deadlock" not in ignored.stderr
+    loads = ["--loads", "0.02,0.9", "--no-saturation"]
+    assert "can deadlock" in tutti("sweep", "ring.toml", *loads, cwd=here).stderr
+
+
+def test_energy_is_told_where_a_technology_is_named(here: Path) -> None:
+    text = SMALL + '[energy]\nrouter = "dsent_45nm"\nlink = "dsent_45nm"\n'
+    (here / "energy.toml").write_text(text)
+    said = tutti("run", "energy.toml", "--out", "out", cwd=here).stdout
+    assert max(len(line) for line in said.splitlines()) <= 80
+    for words in ("dynamic", "leakage", "between", "power: ", "area: "):
+        assert words in said, words
+    assert pl.read_parquet(here / "out" / "energy.parquet")["dynamic_j"].sum() > 0
+    page = (here / "out" / "report.html").read_text("utf-8")
+    assert "Energy and area" in page
+    wrong = ["--set", "energy.router=nothing"]
+    said = tutti("run", "energy.toml", *wrong, cwd=here, code=2).stderr
+    assert "energy: " in said
+    assert "nothing" in said
+    bare = text.replace(', length = "1 mm"', "")
+    (here / "bare.toml").write_text(bare)
+    said = tutti("run", "bare.toml", cwd=here, code=2).stderr
+    assert "the length of the link from npu0 to npu1 is not known" in " ".join(said.split())

@@ -127,7 +127,9 @@ def test_a_ring_without_datelines_deadlocks_and_says_so() -> None:
 
 
 def test_links_slower_than_a_flit_per_cycle_are_told() -> None:
-    slow = noc.Network(topology=mesh(rate="4 GB/s"), routing="dimension_order")
+    slow = noc.Network(
+        topology=mesh(rate="4 GB/s"), routing="dimension_order", narrow_links="serialize"
+    )
     run = noc.run(slow, noc.Traffic(rate=0.05), SHORT)
     links = run.channels.filter(pl.col("kind") == "link")
     assert links["cycles_per_flit"].unique().to_list() == [4.0]

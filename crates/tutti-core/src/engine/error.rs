@@ -1,6 +1,7 @@
 //! Why a run cannot finish.
 
 use crate::ids::RankId;
+use crate::units::Time;
 
 /// A rank that can never go on, and whom it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,9 @@ pub enum EngineError {
     /// Ranks wait for messages that nobody sends; at most the first sixteen are listed.
     #[error("the simulation cannot finish: {stuck} of {ranks} ranks wait for ever: {}", list(.waiting))]
     Deadlock { waiting: Vec<Waiting>, stuck: usize, ranks: u32 },
+    /// The network stands still with messages in it.
+    #[error("the network is deadlocked: from {since} on nothing moves in it, with {messages} messages under way; {}", round(.circle))]
+    Standstill { since: Time, messages: usize, circle: Vec<String> },
     /// Messages that nobody receives.
     #[error("{count} messages are never received; the first is from {sender} to {receiver}")]
     Unreceived { count: u64, sender: RankId, receiver: RankId },
@@ -54,4 +58,17 @@ pub enum EngineError {
 
 fn list(waiting: &[Waiting]) -> String {
     waiting.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Of a circle that is named, at most so many.
+const SHOWN: usize = 8;
+
+fn round(circle: &[String]) -> String {
+    if circle.is_empty() {
+        return "what it waits for was not found".to_owned();
+    }
+    let shown = circle.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = circle.len().saturating_sub(SHOWN);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("each waits for the next and the last for the first: {shown}{more}")
 }

@@ -8,7 +8,7 @@ use super::record::{Activity, Outcome, Span};
 use super::transit::{Parcel, Transit};
 use super::{EngineError, Probe, Simulation, Waiting};
 use crate::ids::RankId;
-use crate::network::{Carried, Carrier, MessageModel, Port};
+use crate::network::{Carried, Carrier, MessageModel, Port, Standstill};
 use crate::schedule::{Local, Message, Step};
 use crate::units::{Bytes, Time};
 
@@ -345,6 +345,9 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
     pub(super) fn finish(mut self) -> Result<Outcome, EngineError> {
         if let Some(error) = self.astray {
             return Err(error);
+        }
+        if let Some(Standstill { since, messages, circle }) = self.carrier.standstill() {
+            return Err(EngineError::Standstill { since, messages, circle });
         }
         self.check_all_done()?;
         self.check_all_received()?;

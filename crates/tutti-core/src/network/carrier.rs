@@ -34,8 +34,24 @@ pub trait Carrier {
     fn carry(&mut self, ticket: Ticket, message: Carried);
 
     /// Runs until the next message arrives: which, and when it is wholly there. `None` when nothing is
-    /// under way.
+    /// under way, or nothing will ever arrive.
     fn next_arrival(&mut self) -> Option<(Ticket, Time)>;
+
+    /// Why nothing arrives any more although messages are under way, if that is so.
+    fn standstill(&self) -> Option<Standstill> {
+        None
+    }
+}
+
+/// A network in which nothing moves any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standstill {
+    /// Since when.
+    pub since: Time,
+    /// Messages that have not arrived.
+    pub messages: usize,
+    /// What waits for what, each for the next and the last for the first, in words.
+    pub circle: Vec<String>,
 }
 
 /// No message meets another: the model's arrival time is the arrival time.

@@ -5,7 +5,7 @@
 //! [`MessageModel`], which the engine is generic over, so that a model costs no virtual call.
 //!
 //! Networks in which messages meet stand between the models of two ranks: a [`Carrier`] takes a message
-//! when its sender's model lets it go, and says when it arrives. [`packet`] is one.
+//! when its sender's model lets it go, and says when it arrives: [`packet`] and [`flit`].
 
 mod background;
 pub mod bound;
@@ -26,7 +26,7 @@ mod registry;
 mod tests;
 
 pub use background::{BackgroundFlow, LinkLoad};
-pub use carrier::{Carried, Carrier, Ticket, Uncontended};
+pub use carrier::{Carried, Carrier, Standstill, Ticket, Uncontended};
 pub use logfp::LogfP;
 pub use loggp::LogGP;
 pub use logp::LogP;

@@ -1,17 +1,23 @@
 //! Messages of schedules over a flit network.
 //!
 //! A message is cut into packets, these into flits; a flit of each packet, its head, may be there for the
-//! route alone. A node injects its messages one after the other, in the order in which they were sent, from
-//! the cycle on in which the model says that their first byte leaves. A message has arrived when the last
-//! flit of it has, and never before the model says.
+//! route alone. A node injects its messages one after the other, in the order in which they were sent; a
+//! packet from the first whole cycle on in which the model says that its first byte leaves. A message has
+//! arrived when the last flit of it has, and never before the model says.
+//!
+//! **The ends** are those of [packets](crate::network::packet): what a model charges a sender per byte is the
+//! rate at which its port hands bytes over, and what it charges a receiver per byte is a port of that rate,
+//! through which the packets of all messages pass.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::packet::{Delivery, Order, Source};
-use super::{FlitError, Network, Wiring};
+use super::{FlitError, Network, Settings, Wiring, deadlock};
 use crate::network::packet::Ends;
-use crate::network::{Carried, Carrier, Ticket};
-use crate::units::{Bytes, Time, TimePerByte};
+use crate::network::{Carried, Carrier, Standstill, Ticket};
+use crate::units::{Bytes, Time};
 
 /// How messages are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +46,24 @@ impl Packing {
         Ok(Packing { flit, packet, header })
     }
 
+    /// Refuses routers that no packet fits into.
+    ///
+    /// # Errors
+    /// When a packet goes on only where there is room for all of it, and there never is.
+    pub fn check(&self, settings: &Settings) -> Result<(), FlitError> {
+        let (buffer, packet) = (settings.buffer, self.packet);
+        if settings.cut_through && packet > buffer {
+            return Err(FlitError::BufferSmallerThanPacket { buffer, packet });
+        }
+        Ok(())
+    }
+
+    /// What a flit carries of a message.
+    #[must_use]
+    pub fn flit(&self) -> Bytes {
+        self.flit
+    }
+
     /// The most flits of a packet.
     #[must_use]
     pub fn packet(&self) -> u32 {
@@ -52,13 +76,21 @@ impl Packing {
     }
 }
 
-/// After so many cycles without a flit that moves, packets under way are deadlocked.
+/// Cycles without a flit that moves after which packets under way are deadlocked, besides the longest that
+/// one may be on its way to the next router, or its credit back.
 const PATIENCE: u64 = 10_000;
 
+/// Cycles between looks at whether to go on.
+const LOOK: u32 = 1024;
+
 /// Carries messages as packets of flits.
-pub struct FlitCarrier {
+pub struct FlitCarrier<'a> {
     network: Network,
+    wiring: Arc<Wiring>,
     messages: Messages,
+    patience: u64,
+    stop: Option<&'a AtomicBool>,
+    standstill: Option<Standstill>,
 }
 
 /// A message that is not wholly there.
@@ -66,21 +98,24 @@ pub struct FlitCarrier {
 struct Message {
     ticket: Ticket,
     destination: u32,
-    /// The cycle in which its first flit can be injected.
+    /// When its first byte leaves.
+    head: Time,
+    /// The cycle in which the first flit of its next packet can be injected.
     start: u64,
-    /// When the model says that it is there.
-    arrival: Time,
+    bytes: Bytes,
     /// Flits that are still to be put into packets.
     uncut: u64,
-    /// Packets that have not arrived, as far as there are any, and whether there will be more.
+    /// Packets that have not arrived, as far as there are any.
     missing: u64,
+    /// When the last of those that have is through the receiver's port; no sooner than the model says.
+    there: Time,
 }
 
 /// The messages of all nodes.
 struct Messages {
     packing: Packing,
     cycle: u64,
-    included: TimePerByte,
+    ends: Ends,
     /// By number, which is the tag of its packets.
     all: BTreeMap<u64, Message>,
     /// Per node, the messages that it has still to inject.
@@ -89,27 +124,45 @@ struct Messages {
     asked: Vec<bool>,
     stirred: Vec<(u32, u8)>,
     next: u64,
+    /// Per node, when the port through which it takes messages is free.
+    free: Vec<Time>,
     /// Those that are there, not yet told: in order of time.
     done: VecDeque<(Ticket, Time)>,
+    vc_grants: u64,
 }
 
-impl FlitCarrier {
-    /// An empty network with nodes for ranks.
+impl<'a> FlitCarrier<'a> {
+    /// An empty network with nodes for ranks; the network is one of the wiring and the settings.
     #[must_use]
-    pub fn new(network: Network, wiring: &Wiring, packing: Packing, ends: Ends) -> FlitCarrier {
+    pub fn new(
+        network: Network,
+        wiring: Arc<Wiring>,
+        settings: &Settings,
+        packing: Packing,
+        ends: Ends,
+    ) -> FlitCarrier<'a> {
         let nodes = wiring.nodes() as usize;
         let messages = Messages {
             packing,
             cycle: wiring.cycle().ps(),
-            included: ends.hands_over,
+            ends,
             all: BTreeMap::new(),
             queues: vec![VecDeque::new(); nodes],
             asked: vec![true; nodes],
             stirred: Vec::new(),
             next: 0,
+            free: vec![Time::ZERO; nodes],
             done: VecDeque::new(),
+            vc_grants: 0,
         };
-        FlitCarrier { network, messages }
+        let patience = PATIENCE + longest_wait(&wiring, settings);
+        FlitCarrier { network, wiring, messages, patience, stop: None, standstill: None }
+    }
+
+    /// Ends early when somebody sets `stop`: then nothing arrives any more.
+    #[must_use]
+    pub fn until(self, stop: &'a AtomicBool) -> FlitCarrier<'a> {
+        FlitCarrier { stop: Some(stop), ..self }
     }
 
     /// The network, for what its channels did.
@@ -117,58 +170,114 @@ impl FlitCarrier {
     pub fn network(&self) -> &Network {
         &self.network
     }
+
+    /// VCs that routers have given to packets which have arrived.
+    #[must_use]
+    pub fn vc_grants(&self) -> u64 {
+        self.messages.vc_grants
+    }
+
+    /// A cycle, and those after it in which nothing would happen. What arrives in a cycle to come can
+    /// make ranks send, so they are passed over up to there.
+    fn step(&mut self) {
+        self.network.step(&mut self.messages);
+        self.network.rest(self.messages.due());
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    fn stand_still(&mut self, since: u64) {
+        let circle = deadlock::waiting(&self.wiring, &self.network.circle());
+        self.standstill = Some(Standstill {
+            since: Time::from_ps(since.saturating_mul(self.messages.cycle)),
+            messages: self.messages.all.len(),
+            circle: circle.iter().map(ToString::to_string).collect(),
+        });
+    }
 }
 
-impl Carrier for FlitCarrier {
+/// Cycles that may pass between two moves of a packet that nobody is in the way of.
+fn longest_wait(wiring: &Wiring, settings: &Settings) -> u64 {
+    let cycle = wiring.cycle().ps();
+    let channels = wiring.channels().iter().map(|channel| {
+        let parameters = channel.parameters;
+        let on_channel = u64::from(parameters.latency) + u64::from(parameters.credit_latency);
+        on_channel + parameters.flit_time.ps().div_ceil(cycle)
+    });
+    let Settings { routing_delay, vc_delay, switch_delay, traversal_delay, credit_delay, .. } =
+        *settings;
+    let delays = [routing_delay, vc_delay, switch_delay, traversal_delay, credit_delay];
+    channels.max().unwrap_or(0) + delays.into_iter().map(u64::from).sum::<u64>()
+}
+
+impl Carrier for FlitCarrier<'_> {
     const CONTENDED: bool = true;
 
     fn carry(&mut self, ticket: Ticket, message: Carried) {
-        let Messages { cycle, included, .. } = self.messages;
-        // The model's arrival counts the time at the port; the first byte leaves that much before.
-        let head = message.arrival - included.of(message.bytes).min(message.arrival);
-        if message.source == message.destination {
-            let place = self.messages.done.partition_point(|&(_, time)| time <= message.arrival);
-            self.messages.done.insert(place, (ticket, message.arrival));
-            return;
+        let Carried { source, destination, bytes, arrival } = message;
+        if source == destination {
+            return self.messages.is_there(ticket, arrival);
         }
-        let start = head.ps().div_ceil(cycle).max(self.network.now());
-        self.messages.put(
-            message.source.0,
-            Message {
-                ticket,
-                destination: message.destination.0,
-                start,
-                arrival: message.arrival,
-                uncut: self.messages.packing.flits(message.bytes),
-                missing: 0,
-            },
-        );
+        // The model's arrival counts the time at the port; the first byte leaves that much before.
+        let head = arrival - self.messages.ends.hands_over.of(bytes).min(arrival);
+        let start = self.messages.cycle_of(head).max(self.network.now());
+        let uncut = self.messages.packing.flits(bytes);
+        let (destination, missing, there) = (destination.0, 0, arrival);
+        let message = Message { ticket, destination, head, start, bytes, uncut, missing, there };
+        self.messages.put(source.0, message);
     }
 
     fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
         // What has been told of lies in the past: a message is there only when no other, still under
         // way, can be there before it.
         let (mut moves, mut since) = (self.network.moves(), self.network.now());
+        let mut looks = 0_u32;
         while !self.messages.all.is_empty() {
-            let now = Time::from_ps(self.network.now().saturating_mul(self.messages.cycle));
-            if self.messages.done.front().is_some_and(|&(_, time)| time <= now) {
+            if self.messages.due().is_some_and(|due| due <= self.network.now()) {
                 break;
             }
-            self.network.step(&mut self.messages);
-            self.network.rest();
-            if self.network.now() - since >= PATIENCE {
-                let stands = self.network.moves() == moves && self.network.under_way() > 0;
-                if stands {
-                    return None;
-                }
-                (moves, since) = (self.network.moves(), self.network.now());
+            self.step();
+            looks += 1;
+            if looks.is_multiple_of(LOOK) && self.is_stopped() {
+                return None;
             }
+            if self.network.now() - since < self.patience {
+                continue;
+            }
+            let stands = self.network.moves() == moves && self.network.under_way() > 0;
+            if stands {
+                if self.messages.done.is_empty() {
+                    self.stand_still(since);
+                }
+                break;
+            }
+            (moves, since) = (self.network.moves(), self.network.now());
         }
         self.messages.done.pop_front()
+    }
+
+    fn standstill(&self) -> Option<Standstill> {
+        self.standstill.clone()
     }
 }
 
 impl Messages {
+    /// The first whole cycle from a time on.
+    fn cycle_of(&self, time: Time) -> u64 {
+        time.ps().div_ceil(self.cycle)
+    }
+
+    fn time_of(&self, cycle: u64) -> Time {
+        Time::from_ps(cycle.saturating_mul(self.cycle))
+    }
+
+    /// The cycle from which on the first message that is there can be told of.
+    fn due(&self) -> Option<u64> {
+        self.done.front().map(|&(_, time)| self.cycle_of(time))
+    }
+
     fn put(&mut self, node: u32, message: Message) {
         self.all.insert(self.next, message);
         self.queues[node as usize].push_back(self.next);
@@ -176,6 +285,30 @@ impl Messages {
             self.stirred.push((node, 0));
         }
         self.next += 1;
+    }
+
+    fn is_there(&mut self, ticket: Ticket, time: Time) {
+        let place = self.done.partition_point(|&(_, earlier)| earlier <= time);
+        self.done.insert(place, (ticket, time));
+    }
+
+    /// Bytes of a message that so many flits carry; the last one may be filled in part.
+    fn carried(&self, message: &Message, flits: u64) -> Bytes {
+        Bytes((flits * self.packing.flit.0).min(message.bytes.0))
+    }
+
+    /// When a packet is through the receiver's port.
+    fn passes(&mut self, message: &Message, delivery: &Delivery) -> Time {
+        let bytes = self.carried(message, u64::from(delivery.flits - self.packing.header));
+        // Its last byte is handed over so much after the first, and is as long on its way at least.
+        let handed_over = self.time_of(delivery.created) + self.ends.hands_over.of(bytes);
+        let way = self.time_of(delivery.head_arrived - delivery.injected);
+        let tail = self.time_of(delivery.arrived).max(handed_over + way);
+        let Some(takes) = self.ends.takes else { return tail };
+        let head = self.time_of(delivery.head_arrived);
+        let free = &mut self.free[delivery.destination as usize];
+        *free = (head.max(*free) + takes.of(bytes)).max(tail);
+        *free
     }
 }
 
@@ -187,31 +320,35 @@ impl Source for Messages {
     }
 
     fn take(&mut self, node: u32, class: u8) -> Order {
-        let queue = &mut self.queues[node as usize];
-        let number = *queue.front().expect("next_at told of a message");
-        let message = self.all.get_mut(&number).expect("a message in a queue has not arrived");
+        let number = *self.queues[node as usize].front().expect("next_at told of a message");
+        let mut message = self.all[&number];
         let room = u64::from(self.packing.packet - self.packing.header);
         let carried = message.uncut.min(room);
+        let (created, destination) = (message.start, message.destination);
         message.uncut -= carried;
         message.missing += 1;
         if message.uncut == 0 {
-            queue.pop_front();
+            self.queues[node as usize].pop_front();
+        } else {
+            let cut = self.packing.flits(message.bytes) - message.uncut;
+            let cut = self.carried(&message, cut);
+            let next = message.head + self.ends.hands_over.of(cut);
+            message.start = message.start.max(self.cycle_of(next));
         }
+        self.all.insert(number, message);
         let flits = u32::try_from(carried).unwrap_or(u32::MAX) + self.packing.header;
-        let (created, destination) = (message.start, message.destination);
         Order { created, destination, flits, class, priority: 0, tag: number }
     }
 
     fn delivered(&mut self, delivery: &Delivery) {
-        let Some(message) = self.all.get_mut(&delivery.tag) else { return };
+        self.vc_grants += u64::from(delivery.hops);
+        let Some(mut message) = self.all.remove(&delivery.tag) else { return };
+        message.there = message.there.max(self.passes(&message, delivery));
         message.missing -= 1;
-        if message.missing > 0 || message.uncut > 0 {
-            return;
+        if message.missing == 0 && message.uncut == 0 {
+            return self.is_there(message.ticket, message.there);
         }
-        let there = Time::from_ps(delivery.arrived.saturating_mul(self.cycle)).max(message.arrival);
-        let place = self.done.partition_point(|&(_, time)| time <= there);
-        self.done.insert(place, (message.ticket, there));
-        self.all.remove(&delivery.tag);
+        self.all.insert(delivery.tag, message);
     }
 
     fn stirred(&mut self, queues: &mut Vec<(u32, u8)>) {

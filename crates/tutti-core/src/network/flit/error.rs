@@ -2,7 +2,7 @@
 
 use super::allocator::AllocatorError;
 use crate::topology::TopologyError;
-use crate::units::Time;
+use crate::units::{Bytes, Time};
 
 /// Why a flit network cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +14,14 @@ pub enum FlitError {
     /// A link that is longer than the engine counts.
     #[error("a latency of {time} is more than {most} cycles of {cycle}: expected a longer cycle")]
     TooManyCycles { time: Time, cycle: Time, most: u32 },
+    /// A flit that a link does not carry in a cycle.
+    #[error(
+        "a flit of {flit} is wider than what {from} > {to} carries in a cycle of {cycle}, which is {carries}"
+    )]
+    TooWide { flit: Bytes, from: String, to: String, carries: Bytes, cycle: Time },
+    /// A routing whose VCs depend on each other in a circle.
+    #[error("routing `{routing}` can deadlock: packets can wait for each other round {}", circle.join(", "))]
+    CanDeadlock { routing: String, circle: Vec<String> },
     /// A number out of its range.
     #[error("`{what}` is {value}: expected {expected}")]
     OutOfRange { what: &'static str, value: u64, expected: String },

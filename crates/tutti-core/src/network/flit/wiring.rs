@@ -276,6 +276,51 @@ impl Wiring {
         (port != NONE).then_some(port)
     }
 
+    /// What an end is called: the vertex of the graph, if the wiring was made of one.
+    #[must_use]
+    pub fn name(&self, end: End) -> String {
+        let (vertex, plain) = match end {
+            End::Router { router, .. } => (self.vertex(router), format!("router {router}")),
+            End::Node(node) => (Some(VertexId(node)), format!("node {node}")),
+        };
+        let graph = self.topology().zip(vertex);
+        graph.map_or(plain, |(graph, vertex)| graph.vertex_name(vertex).to_owned())
+    }
+
+    /// Refuses channels that take longer than a cycle for a flit of that size.
+    ///
+    /// # Errors
+    /// When there is one.
+    pub fn check_widths(&self, flit: Bytes) -> Result<(), FlitError> {
+        let narrow = |channel: &&Channel| channel.parameters.flit_time > self.cycle;
+        let Some(channel) = self.channels.iter().find(narrow) else { return Ok(()) };
+        let time = u128::from(channel.parameters.flit_time.ps());
+        let carried = u128::from(flit.0) * u128::from(self.cycle.ps()) / time;
+        Err(FlitError::TooWide {
+            flit,
+            from: self.name(channel.from),
+            to: self.name(channel.to),
+            carries: Bytes(u64::try_from(carried).unwrap_or(flit.0)),
+            cycle: self.cycle,
+        })
+    }
+
+    /// The channel that a link of the graph is.
+    #[must_use]
+    pub fn channel_of(&self, link: LinkId) -> Option<u32> {
+        let graph = self.graph.as_ref()?;
+        let Link { from, to, .. } = graph.topology.link(link);
+        let router = |vertex: VertexId| {
+            let router = graph.routers[vertex.index()];
+            (router != NONE).then_some(router)
+        };
+        match (router(from), router(to)) {
+            (None, _) => Some(self.injects(from.0)),
+            (_, None) => Some(self.ejects(to.0)),
+            (Some(router), _) => Some(self.outputs(router)[self.port_of(link)? as usize]),
+        }
+    }
+
     /// Whether a node hangs on a router by links of the graph, rather than having one of its own.
     #[must_use]
     pub fn is_leaf(&self, node: u32) -> bool {

@@ -1,0 +1,161 @@
+//! Deadlocks in words: VCs that wait for each other in a circle, by the names of what lies at both ends of
+//! their channels.
+
+use std::fmt;
+
+use super::routing::{Routing, dependencies};
+use super::{End, Reason, Settings, Waiting, Wiring};
+
+/// A VC of a channel that is part of a circle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// What the channel comes from.
+    pub from: String,
+    /// What it leads to.
+    pub to: String,
+    /// The VC; none where all of the channel are alike.
+    pub vc: Option<u32>,
+    /// What it waits for, where it does.
+    pub reason: Option<Reason>,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(vc) = self.vc {
+            write!(f, "VC {vc} of ")?;
+        }
+        if self.from == self.to {
+            // An NPU and its own router have one name.
+            write!(f, "{} into its router", self.from)?;
+        } else {
+            write!(f, "{} > {}", self.from, self.to)?;
+        }
+        match self.reason {
+            None => Ok(()),
+            Some(Reason::Vc) => f.write_str(" (for a VC)"),
+            Some(Reason::Credit) => f.write_str(" (for a credit)"),
+        }
+    }
+}
+
+/// Whether a routing can deadlock.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It cannot.
+    Free,
+    /// It may: packets that hold these VCs can wait for each other, each for the next.
+    Circle(Vec<Held>),
+    /// There are too many ways to follow them all.
+    TooLarge,
+}
+
+/// Pairs of nodes whose ways are followed one by one.
+const MOST_PAIRS: u64 = 1 << 16;
+
+/// Routers times nodes for which a table of ports is looked through.
+const MOST_PORTS: u64 = 1 << 26;
+
+/// Looks for a circle among the VCs that packets may hold and ask for.
+#[must_use]
+pub fn verdict(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> Verdict {
+    let nodes = u64::from(wiring.nodes());
+    if routing.fixed(0, 0).is_some() {
+        if nodes * u64::from(wiring.routers()) > MOST_PORTS {
+            return Verdict::TooLarge;
+        }
+        let circle = among_channels(wiring, routing);
+        return round(circle.iter().map(|&channel| named(wiring, channel, None, None)).collect());
+    }
+    if nodes * nodes > MOST_PAIRS {
+        return Verdict::TooLarge;
+    }
+    let circle = dependencies::circle(wiring, settings, routing);
+    round(circle.iter().map(|&(channel, vc)| named(wiring, channel, Some(vc), None)).collect())
+}
+
+/// A circle of input VCs that stand, by name.
+#[must_use]
+pub fn waiting(wiring: &Wiring, circle: &[Waiting]) -> Vec<Held> {
+    let held = |at: &Waiting| {
+        let channel = wiring.inputs(at.router)[at.input as usize];
+        named(wiring, channel, Some(at.vc), Some(at.reason))
+    };
+    circle.iter().map(held).collect()
+}
+
+fn round(circle: Vec<Held>) -> Verdict {
+    if circle.is_empty() { Verdict::Free } else { Verdict::Circle(circle) }
+}
+
+fn named(wiring: &Wiring, channel: u32, vc: Option<u32>, reason: Option<Reason>) -> Held {
+    let channel = wiring.channels()[channel as usize];
+    Held { from: wiring.name(channel.from), to: wiring.name(channel.to), vc, reason }
+}
+
+/// A circle of channels, for a routing in which the port depends on router and destination alone. All VCs
+/// of a channel are then alike: a packet in one of them may ask for any of the next channel.
+fn among_channels(wiring: &Wiring, routing: &dyn Routing) -> Vec<u32> {
+    let mut after = vec![Vec::new(); wiring.channels().len()];
+    // Which destination a channel was last looked at for.
+    let mut seen = vec![u32::MAX; wiring.channels().len()];
+    for destination in 0..wiring.nodes() {
+        for source in 0..wiring.nodes() {
+            let mut channel = wiring.injects(source);
+            while seen[channel as usize] != destination {
+                seen[channel as usize] = destination;
+                let End::Router { router, .. } = wiring.channels()[channel as usize].to else {
+                    break;
+                };
+                let Some(port) = routing.fixed(router, destination) else { break };
+                let next = wiring.outputs(router)[port as usize];
+                after[channel as usize].push(next);
+                channel = next;
+            }
+        }
+    }
+    for next in &mut after {
+        next.sort_unstable();
+        next.dedup();
+    }
+    circle(&after)
+}
+
+/// Where a search has been.
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    New,
+    Open,
+    Done,
+}
+
+/// A circle in a graph, by depth-first search without recursion.
+fn circle(after: &[Vec<u32>]) -> Vec<u32> {
+    let mut marks = vec![Mark::New; after.len()];
+    for start in (0..).take(after.len()) {
+        let mut path: Vec<(u32, usize)> = Vec::new();
+        if marks[start as usize] == Mark::New {
+            marks[start as usize] = Mark::Open;
+            path.push((start, 0));
+        }
+        while let Some((at, turn)) = path.last_mut() {
+            let Some(&next) = after[*at as usize].get(*turn) else {
+                marks[*at as usize] = Mark::Done;
+                path.pop();
+                continue;
+            };
+            *turn += 1;
+            match marks[next as usize] {
+                Mark::Done => {}
+                Mark::Open => {
+                    let begin = path.iter().position(|step| step.0 == next).unwrap_or(0);
+                    return path[begin..].iter().map(|step| step.0).collect();
+                }
+                Mark::New => {
+                    marks[next as usize] = Mark::Open;
+                    path.push((next, 0));
+                }
+            }
+        }
+    }
+    Vec::new()
+}

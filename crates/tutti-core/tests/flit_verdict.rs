@@ -1,0 +1,89 @@
+//! Whether a routing can deadlock: the quick answer for routings by table against the graph of all VCs, and
+//! circles by name.
+
+use std::sync::Arc;
+
+use tutti_core::network::flit::deadlock::{Verdict, verdict};
+use tutti_core::network::flit::routing::dependencies::circle;
+use tutti_core::network::flit::routing::parse;
+use tutti_core::network::flit::{ChannelParameters, FlitError, Settings, Wiring};
+use tutti_core::topology::{self, LinkParameters};
+use tutti_core::units::{Bytes, Time, TimePerByte};
+
+const CYCLE: Time = Time::from_ps(1000);
+
+fn wiring(notation: &str, flit: u64) -> Arc<Wiring> {
+    let link = LinkParameters::new(TimePerByte::new(1000, 16).unwrap(), CYCLE);
+    let classes = topology::parse(notation).unwrap().link_classes().len();
+    let topology = Arc::new(topology::build(notation, &vec![link; classes]).unwrap());
+    let (latency, credit_latency) = (1, 1);
+    let port = ChannelParameters { latency, credit_latency, flit_time: CYCLE, length: None };
+    Arc::new(Wiring::of(topology, CYCLE, Bytes(flit), port).unwrap())
+}
+
+#[test]
+fn the_quick_answer_is_that_of_all_vcs() {
+    let mut circles = 0;
+    for notation in [
+        "ring:3",
+        "ring:5",
+        "ring:8",
+        "mesh:3x4",
+        "torus:3x3",
+        "torus:4x4",
+        "torus:5x4",
+        "fully_connected:5",
+        "switch:6",
+        "fat_tree:k=2,n=3",
+        "dragonfly:p=1,a=3,h=1,g=4",
+        "hyperx:s=3x3",
+        "hierarchical:ring:3/ring:4",
+        "cmesh:2x3:2",
+    ] {
+        let wiring = wiring(notation, 16);
+        for name in ["shortest_path", "dimension_order", "d_mod_k", "ecmp:3", "minimal"] {
+            let Ok(routing) = parse(name, &wiring) else { continue };
+            let settings = Settings::new(2, 4);
+            let slow = circle(&wiring, &settings, &*routing);
+            let quick = verdict(&wiring, &settings, &*routing);
+            assert_eq!(slow.is_empty(), quick == Verdict::Free, "{notation} {name}: {quick:?}");
+            circles += usize::from(!slow.is_empty());
+        }
+    }
+    assert!(circles > 5, "only {circles} of them can deadlock");
+}
+
+#[test]
+fn a_circle_is_named_by_what_its_channels_join() {
+    let wiring = wiring("ring:5", 16);
+    let routing = parse("shortest_path", &wiring).unwrap();
+    let Verdict::Circle(circle) = verdict(&wiring, &Settings::new(2, 4), &*routing) else {
+        panic!("a ring of five has a circle");
+    };
+    assert_eq!(circle.len(), 5);
+    for (here, there) in circle.iter().zip(circle.iter().cycle().skip(1)) {
+        assert_eq!(here.to, there.from, "{circle:?}");
+    }
+    let all: Vec<String> = circle.iter().map(ToString::to_string).collect();
+    assert!(all.contains(&"npu0 > npu1".to_owned()) || all.contains(&"npu1 > npu0".to_owned()));
+}
+
+#[test]
+fn a_large_network_by_table_is_looked_through() {
+    let wiring = wiring("mesh:32x32", 16);
+    let routing = parse("dimension_order", &wiring).unwrap();
+    assert_eq!(verdict(&wiring, &Settings::new(2, 4), &*routing), Verdict::Free);
+    let routing = parse("o1_turn", &wiring).unwrap();
+    assert_eq!(verdict(&wiring, &Settings::new(2, 4), &*routing), Verdict::TooLarge);
+}
+
+#[test]
+fn a_flit_wider_than_a_link_is_refused_by_the_link() {
+    assert_eq!(wiring("ring:3", 16).check_widths(Bytes(16)), Ok(()));
+    let narrow = wiring("ring:3", 40).check_widths(Bytes(40)).unwrap_err();
+    let FlitError::TooWide { carries, .. } = &narrow else { panic!("{narrow}") };
+    assert_eq!(*carries, Bytes(16));
+    let said =
+        "a flit of 40 B is wider than what npu0 > npu1 carries in a cycle of 1 ns, which is 16 B";
+    assert_eq!(narrow.to_string(), said);
+}

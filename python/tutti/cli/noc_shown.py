@@ -1,0 +1,115 @@
+"""What `tutti noc` shows of runs in the terminal."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from tutti.cli.console import out
+from tutti.cli.energy import show_energy
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tutti.energy import Technology
+    from tutti.noc import NocRun, Saturation
+
+_SHOWN_CHANNELS = 3
+_SHOWN_CLASSES = 16
+
+
+def show_run(run: NocRun, technology: Technology | None = None) -> None:
+    """Everything that one wants to know at a glance."""
+    from tutti.report import noc_words as words
+    from tutti.report.quantity import format_share
+
+    console = out()
+    console.print(words.describe_network(run.network), style="bold", markup=False)
+    cycle = run.network.cycle_ps
+    traffic = words.describe_traffic(run.traffic)
+    facts = [("traffic", traffic[0]), *(("", line) for line in traffic[1:_SHOWN_CLASSES])]
+    facts += [
+        ("measured", f"{run.window:,} cycles after {run.plan.warmup:,}; {run.cycles:,} in all"),
+        ("ending", words.ending(run)),
+    ]
+    if run.is_stable:
+        shown = ", ".join(f"{value:,} ({name} %)" for name, value in run.quantiles.items())
+        facts += [
+            ("latency", words.cycles(run.latency, cycle)),
+            ("no more than", f"{shown}, {run.all.latency_extremes[1]:,} (all)"),
+            ("in the network", words.cycles(run.network_latency, cycle)),
+            ("routers passed", words.estimate(run.hops)),
+        ]
+    least, most = run.all.accepted_extremes
+    facts.append(("accepted", f"{words.number(least, 3)} to {words.number(most, 3)} by a node"))
+    if run.is_stable and len(run.classes) > 1:
+        for index, one in enumerate(run.classes[:_SHOWN_CLASSES]):
+            text = f"{words.estimate(one.accepted)} accepted, latency {words.estimate(one.latency)}"
+            facts.append((f"class {index}", text))
+    order = run.channels.sort("utilisation", descending=True, maintain_order=True)
+    busy = [
+        f"{words.channel(kind, source, target)} {format_share(share)}"
+        for kind, source, target, share in order.select("kind", "source", "target", "utilisation")
+        .head(_SHOWN_CHANNELS)
+        .iter_rows()
+    ]
+    mean = fmean(order["utilisation"])
+    facts.append(("busiest", f"{', '.join(busy)}; mean {format_share(mean)}"))
+    if slow := words.slow_links(run):
+        facts.append(("slow channels", slow))
+    if run.buffered:
+        held = sum(run.buffered) / len(run.buffered)
+        room = run.occupancy.height * run.network.router.buffer
+        facts.append(("in buffers", f"{held:,.1f} flits on average, of {room:,} that fit"))
+        facts.append(("flits stand", words.stalls_text(run)))
+    facts.append(("events", ", ".join(f"{count} {name}" for name, count in words.events(run))))
+    console.print(facts_table(facts))
+    if technology is not None:
+        window_ps = run.window * run.network.cycle_ps
+        show_energy(run.energy(technology), run.area(technology), window_ps)
+
+
+def facts_table(facts: list[tuple[str, str]]) -> Table:
+    """Names, and what there is to say, broken where lines end."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(f"  {name}:" if name else "", Text(value))
+    return table
+
+
+def loads_table(runs: list[NocRun]) -> Table:
+    """Latency against load, a row per load."""
+    from rich.table import Table
+
+    from tutti.report import noc_words as words
+
+    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left")
+    for name in ("load", "accepted", "latency", "50 %", "99 %", "network", "routers"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for run in runs:
+        cells = [words.number(run.load), words.estimate(run.accepted)]
+        if run.is_stable:
+            cells += [
+                words.estimate(run.latency),
+                f"{run.quantiles['50']:,}",
+                f"{run.quantiles['99']:,}",
+                words.number(run.network_latency.mean),
+                words.number(run.hops.mean, 3),
+            ]
+        else:
+            cells += [run.ending, "", "", "", ""]
+        table.add_row(*cells)
+    table.caption = "latencies in cycles; ± half of the 95 % confidence interval"
+    return table
+
+
+def say_saturation(found: Saturation) -> None:
+    """Where it saturates, in a sentence."""
+    from tutti.report import noc_words as words
+
+    out().print(words.saturation(found), markup=False)
