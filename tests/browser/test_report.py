@@ -5,10 +5,8 @@ Screenshots of every width and theme are kept in out/browser, to be looked at.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,22 +15,12 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "out" / "browser"
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-"""Chromium opens the report and talks to nobody; Playwright gives it an empty profile."""
 LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
 
 
@@ -47,69 +35,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report.html"
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    path = shutil.which("chromium")
-    assert path, "Chromium is missing: `make browser` installs it"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, headless=True, args=QUIET)
-        yield browser
-        browser.close()
-
-
-@dataclass
-class Opened:
-    """A page with everything that it complained about or asked for."""
-
-    page: Page
-    complaints: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-
-def opened(browser: Browser, path: Path, width: int, theme: Any) -> Opened:
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=theme, offline=True
-    )
-    found = Opened(context.new_page())
-    found.page.on("console", lambda message: found.complaints.append(message.text))
-    found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
-    found.page.on("request", lambda request: found.requests.append(request.url))
-    # A slow machine takes its time to draw.
-    found.page.goto(path.as_uri(), timeout=150_000)
-    found.page.wait_for_selector("html[data-ready=true]")
-    return found
-
-
 @pytest.fixture
-def page(browser: Browser, report: Path) -> Iterator[Page]:
-    found = opened(browser, report, 1280, "light")
+def page(opened: Any, report: Path) -> Iterator[Page]:
+    found = opened(report)
     yield found.page
     assert not found.complaints
     found.page.context.close()
 
 
-def point_at(page: Page, selector: str) -> str:
-    """Moves the mouse to the middle of the widest match; the text of the tooltip that appears."""
-    widths = "(found) => found.map((one) => one.getBoundingClientRect().width)"
-    found = page.locator(selector).evaluate_all(widths)
-    target = page.locator(selector).nth(found.index(max(found)))
-    target.scroll_into_view_if_needed()
-    box = target.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 2 - 3, box["y"] + box["height"] / 2)
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    tooltip = page.locator(".hoverlayer .hovertext").first
-    tooltip.wait_for(timeout=60_000)
-    return tooltip.text_content() or ""
-
-
 @pytest.mark.parametrize(("width", "theme"), LOOKS)
 def test_it_opens_from_disk_without_a_complaint(
-    browser: Browser, report: Path, width: int, theme: str
+    opened: Any, report: Path, width: int, theme: str
 ) -> None:
-    found = opened(browser, report, width, theme)
+    found = opened(report, width, theme)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     found.page.screenshot(path=SCREENSHOTS / f"report_{width}_{theme}.png", full_page=True)
     charts = found.page.locator(".chart")
@@ -132,13 +70,15 @@ def test_it_opens_from_disk_without_a_complaint(
         ("#timeline .barlayer .point path", ["rank ", "step ", " to "]),
     ],
 )
-def test_pointing_at_a_chart_tells_more(page: Page, selector: str, said: list[str]) -> None:
+def test_pointing_at_a_chart_tells_more(
+    page: Page, point_at: Any, selector: str, said: list[str]
+) -> None:
     tooltip = point_at(page, selector)
     for words in said:
         assert words in tooltip
 
 
-def test_another_rank_count_brings_its_curves(page: Page) -> None:
+def test_another_rank_count_brings_its_curves(page: Page, point_at: Any) -> None:
     shown = """(id) => [...new Set(document.getElementById(id).data
         .filter((trace) => trace.visible).map((trace) => trace.meta))]"""
     for chart in ("case0-time", "case0-busbw"):

@@ -1,0 +1,129 @@
+"""Opens the reports of networks in headless Chromium: links on the topology, VCs, latency by load.
+
+Screenshots of every width and theme are kept in out/browser, to be looked at.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import tutti
+from tutti import noc
+from tutti.energy import Technology
+from tutti.report import write_load_report, write_noc_report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
+LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
+PLAN = noc.Plan(warmup=500, measure=2000, drain=3000, sample=50)
+
+
+def network() -> noc.Network:
+    mesh = tutti.Topology.build("mesh:4x4", rate="16 GB/s", latency="1 ns", length="1 mm")
+    return noc.Network(topology=mesh, routing="dimension_order")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a run, with energy and a remark."""
+    run = noc.run(network(), noc.Traffic(rate=0.3, pattern="transpose", packet=4), PLAN)
+    chip = Technology(router="dsent_45nm", link="dsent_45nm")
+    path = tmp_path_factory.mktemp("noc") / "report.html"
+    return write_noc_report(path, run, technology=chip, remarks=["a remark"])
+
+
+@pytest.fixture(scope="module")
+def curves(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of latency against load."""
+    traffic = noc.Traffic(rate=0, packet=4)
+    runs = noc.sweep(network(), traffic, [0.1, 0.2, 0.3, 0.4], PLAN)
+    found = noc.saturation(network(), traffic, PLAN, tolerance=0.1, known=runs)
+    path = tmp_path_factory.mktemp("noc") / "report.html"
+    return write_load_report(path, runs, found)
+
+
+@pytest.fixture
+def page(opened: Any, report: Path) -> Iterator[Page]:
+    found = opened(report)
+    yield found.page
+    assert not found.complaints
+    found.page.context.close()
+
+
+@pytest.mark.parametrize(("width", "theme"), LOOKS)
+@pytest.mark.parametrize("name", ["report", "curves"])
+def test_it_opens_from_disk_without_a_complaint(
+    opened: Any, request: pytest.FixtureRequest, name: str, width: int, theme: str
+) -> None:
+    found = opened(request.getfixturevalue(name), width, theme)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    found.page.screenshot(path=SCREENSHOTS / f"noc_{name}_{width}_{theme}.png", full_page=True)
+    charts = found.page.locator(".chart")
+    assert charts.count() == (CHARTS if name == "report" else 2)
+    for index in range(charts.count()):
+        assert charts.nth(index).locator("svg.main-svg").first.is_visible()
+    assert found.complaints == []
+    assert [url for url in found.requests if not url.startswith(("file:", "data:"))] == []
+    assert found.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    found.page.context.close()
+
+
+CHARTS = 5
+"""Links, buffers over time, by VC, stalls, energy."""
+
+
+@pytest.mark.parametrize(
+    ("selector", "said"),
+    [
+        ("#links .trace:nth-last-child(2) .points path", [" to ", " busy, ", " flits"]),
+        ("#links .trace:nth-last-child(1) .points path", ["npu", " flits in its buffers"]),
+        ("#vcs .barlayer .point path", ["VC ", " flits"]),
+        ("#stalls .barlayer .point path", [" %"]),
+        ("#energy .trace:first-child .point:first-child path", ["buffers, dynamic: ", " nJ"]),
+    ],
+)
+def test_pointing_at_a_chart_tells_more(
+    page: Page, point_at: Any, selector: str, said: list[str]
+) -> None:
+    tooltip = point_at(page, selector)
+    for words in said:
+        assert words in tooltip
+
+
+def test_pointing_at_a_curve_tells_load_and_latency(
+    opened: Any, point_at: Any, curves: Path
+) -> None:
+    found = opened(curves)
+    assert "load 0." in point_at(found.page, "#latency .scatterlayer .points path")
+    assert "flits per node" in point_at(found.page, "#throughput .scatterlayer .points path")
+    assert found.page.locator(".answer li", has_text="stable up to").count() == 1
+    assert not found.complaints
+    found.page.context.close()
+
+
+def test_a_remark_and_the_energy_are_there(page: Page) -> None:
+    assert page.locator(".answer li", has_text="A remark.").count() == 1
+    rows = page.locator("section", has_text="Energy and area").locator("tbody tr")
+    names = [row.split("\t")[0] for row in rows.all_inner_texts()]
+    assert names[-1].startswith("total")
+
+
+def test_a_heading_sorts_the_links(page: Page) -> None:
+    section = page.locator("section", has=page.locator("#links"))
+    busy = """(body) => [...body.rows].map((row) => Number(row.cells[2].dataset.value))"""
+    heading = section.locator("th", has_text="utilisation").locator("button")
+    heading.click()
+    once = section.locator("tbody").evaluate(busy)
+    heading.click()
+    twice = section.locator("tbody").evaluate(busy)
+    assert sorted((once == sorted(once), twice == sorted(twice))) == [False, True]
+    assert sorted(once) == sorted(twice)
