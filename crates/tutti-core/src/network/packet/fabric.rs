@@ -1,14 +1,16 @@
 //! The packets under way, and what happens to them from one event to the next.
 
+use super::ahead::{self, Ahead};
 use super::links::{Link, LinkUse, Links};
 use super::outbox::{Outbox, Posted};
+use super::pieces::{Message, Packet, Stage};
 use super::queue::EventQueue;
 use super::rooms::Rooms;
 use super::slab::Slab;
 use super::stirred::Stirred;
 use super::waiting::{Input, Neighbour, Queues};
 use super::ways::{Place, Traveller, Ways};
-use super::{Ends, NONE, Packets, SOURCE};
+use super::{Ends, NONE, Packets};
 use crate::ids::{RankId, VertexId};
 use crate::network::{BackgroundFlow, Carried, Carrier, Ticket};
 use crate::units::{Bytes, Time, TimePerByte};
@@ -17,8 +19,8 @@ use crate::units::{Bytes, Time, TimePerByte};
 enum Event {
     /// The first byte of a message that was posted is at its source's port.
     Enter(u32),
-    /// A packet's head is at the end of the link it crosses.
-    Arrive(u32),
+    /// A packet's head is at the end of a link after which another one comes; and how many it has crossed.
+    Arrive(u32, u16),
     /// Somebody who waits for a link may start.
     Wake(u32),
     /// All of a message is at its destination.
@@ -27,52 +29,16 @@ enum Event {
     Traffic(u32),
 }
 
+impl Event {
+    /// The packet that arrives.
+    #[inline]
+    fn arrives(self) -> Option<u32> {
+        if let Event::Arrive(packet, _) = self { Some(packet) } else { None }
+    }
+}
+
 /// The ticket of messages that nobody waits for.
 const NOBODYS: Ticket = Ticket(u32::MAX);
-
-/// A message under way: its first packet has been cut.
-#[derive(Clone, Copy)]
-struct Message {
-    ticket: Ticket,
-    source: RankId,
-    destination: RankId,
-    bytes: u64,
-    /// When its first byte is at its source's port.
-    head: Time,
-    /// How many messages were sent before it.
-    serial: u64,
-    /// Bytes that packets were made of.
-    cut: u64,
-    /// Packets that have not arrived.
-    missing: u64,
-    /// When the last of those that have was wholly there.
-    arrival: Time,
-}
-
-/// A packet, from when it could start to when it has arrived; one line of the cache, since it is looked at
-/// long after it was put where it waits.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Packet {
-    message: u32,
-    way: Traveller,
-    /// On the wire, header included.
-    bytes: u64,
-    /// When its head is where it waits.
-    head: Time,
-    /// When its tail is.
-    tail: Time,
-    /// In the buffer at the end of which link it is, or on which it travels.
-    link: u32,
-    /// The vertex at the end of that link.
-    at: u32,
-    /// Links it has crossed.
-    crossed: u16,
-    /// Whether it has arrived there.
-    ends: bool,
-    /// The packet behind it in its queue.
-    next: u32,
-}
 
 /// The most that there ever was at once of what a run has to remember.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,15 +47,8 @@ pub struct UnderWay {
     pub posted: usize,
     /// Messages of which packets were on their way.
     pub messages: usize,
-    /// Packets.
+    /// Packets that had not begun to cross their last link.
     pub packets: usize,
-}
-
-impl Packet {
-    #[inline]
-    fn input(&self) -> Input {
-        Input { link: self.link, class: self.crossed }
-    }
 }
 
 /// Packets on the links of a graph: the state of a run.
@@ -105,8 +64,11 @@ pub struct Fabric<'a> {
     outbox: Outbox,
     messages: Slab<Message>,
     under_way: Slab<Packet>,
+    /// By the same places, what packets have chosen; nobody, where they do not choose.
+    chosen: Vec<Traveller>,
     /// Links to serve when all events of the present time have happened.
     stirred: Stirred,
+    ahead: Ahead,
     /// Traffic of others: each flow, and how many messages it still has to send.
     background: Vec<BackgroundFlow>,
     /// Bytes of a full packet on the wire.
@@ -132,7 +94,9 @@ impl<'a> Fabric<'a> {
             queues: Queues::new(),
             messages: Slab::new(),
             under_way: Slab::new(),
+            chosen: Vec::new(),
             background: Vec::new(),
+            ahead: Ahead::new(),
             full: (packets.size + packets.header).0,
         }
     }
@@ -183,7 +147,7 @@ impl<'a> Fabric<'a> {
             self.outbox.line_up(link, id);
         } else {
             let packet = self.cut_first(id);
-            self.put(link, packet, false);
+            self.put(link, packet, Input::SOURCE, false);
         }
     }
 
@@ -224,18 +188,21 @@ impl<'a> Fabric<'a> {
         let Message { bytes, head, cut, .. } = self.messages[id];
         let size = (bytes - cut).min(self.packets.size.0);
         self.messages[id].cut = cut + size;
-        self.under_way.put(Packet {
+        let on_wire = size + self.packets.header.0;
+        let packet = self.under_way.put(Packet {
             message: id,
-            way,
-            bytes: size + self.packets.header.0,
-            head: head + self.included.of(Bytes(cut)),
-            tail: head + self.included.of(Bytes(cut + size)),
-            link: SOURCE,
-            at: NONE,
-            crossed: 0,
-            ends: false,
+            destination: way.destination,
+            bytes: u32::try_from(on_wire).expect("no packet is longer"),
             next: NONE,
-        })
+            tail: head + self.included.of(Bytes(cut + size)),
+            stage: Stage::source(head + self.included.of(Bytes(cut))),
+        });
+        if let Ways::Chosen { .. } = self.ways {
+            let places = self.chosen.len().max(packet as usize + 1);
+            self.chosen.resize(places, way);
+            self.chosen[packet as usize] = way;
+        }
+        packet
     }
 
     /// After the first packet of a message its next one, if there is one, comes before other messages.
@@ -244,54 +211,82 @@ impl<'a> Fabric<'a> {
         if cut < bytes {
             let nth = u32::try_from(cut / self.packets.size.0).unwrap_or(u32::MAX);
             let packet = self.cut(id, Traveller::new(source, destination, nth));
-            self.wait_for_link(packet, true);
+            let link = self.next_link(packet, (source, destination), Input::SOURCE);
+            self.links[link].backlog += u64::from(self.under_way[packet].bytes);
+            self.put(link, packet, Input::SOURCE, true);
         }
     }
 
-    /// Puts a packet where it waits for its next link; `first` before others of its input.
-    fn wait_for_link(&mut self, id: u32, first: bool) {
-        let link = self.next_link(id);
-        self.links[link].backlog += self.under_way[id].bytes;
-        self.put(link, id, first);
+    /// A packet that has crossed so many links waits for its next.
+    #[inline]
+    fn arrive(&mut self, id: u32, crossed: u16) {
+        let Packet { message, destination, stage, bytes, .. } = self.under_way[id];
+        let [over, mut link] = stage.links();
+        let input = Input { link: over, class: crossed };
+        if link == NONE {
+            link = self.next_link(id, (self.messages[message].source, destination), input);
+        }
+        self.links[link].backlog += u64::from(bytes);
+        self.put(link, id, input, false);
     }
 
     #[inline]
-    fn put(&mut self, link: u32, id: u32, first: bool) {
-        let input = self.under_way[id].input();
+    fn put(&mut self, link: u32, id: u32, input: Input, first: bool) {
         match self.queues.put(&mut self.links[link].waiting, input, id, first) {
             Neighbour::Behind(other) => self.under_way[other].next = id,
             Neighbour::Before(other) => self.under_way[id].next = other,
             Neighbour::Nobody => {}
         }
         self.stirred.put(link);
+        self.ahead.note(link);
     }
 
-    /// Over which link a packet goes on from where it is.
+    /// Over which link a packet from one rank to another goes on from the end of the one that it came over.
     #[inline]
-    fn next_link(&mut self, id: u32) -> u32 {
-        let now = self.events.now();
-        let packet = &mut self.under_way[id];
-        let serial = || self.messages[packet.message].serial;
-        let place = if packet.link == SOURCE {
-            if let Some(port) = self.links.injection(packet.way.source.0) {
+    fn next_link(&mut self, id: u32, pair: (RankId, RankId), input: Input) -> u32 {
+        let (source, destination) = pair;
+        let (at, hops) = if input == Input::SOURCE {
+            if let Some(port) = self.links.injection(source.0) {
                 return port;
             }
-            Place { at: VertexId(packet.way.source.0), hops: 0, links: &self.links, now }
+            (source.0, 0)
         } else {
-            if packet.at == packet.way.destination.0
-                && let Some(port) = self.links.ejection(packet.at)
+            let at = self.links.end(input.link);
+            if at == destination.0
+                && let Some(port) = self.links.ejection(at)
             {
                 return port;
             }
             let ports = u16::from(self.links.injection(0).is_some());
-            let hops = usize::from(packet.crossed.saturating_sub(ports));
-            Place { at: VertexId(packet.at), hops, links: &self.links, now }
+            (at, usize::from(input.class - ports))
         };
-        self.ways.next(&mut packet.way, &place, serial)
+        let place = Place { at: VertexId(at), hops, links: &self.links, now: self.events.now() };
+        match self.ways {
+            Ways::Routed(routes) => routes.next_link(source, destination, place.at, hops).0,
+            Ways::Chosen { .. } => {
+                let serial = || self.messages[self.under_way[id].message].serial;
+                self.ways.next(&mut self.chosen[id as usize], &place, serial)
+            }
+        }
+    }
+
+    /// The same while it is still on its way there, where it has no choice: nobody has to wait then for what
+    /// is looked up.
+    #[inline]
+    fn foresee(&mut self, id: u32, packet: &Packet, input: Input) -> u32 {
+        let Ways::Routed(routes) = self.ways else { return NONE };
+        // Behind a port the source counts as well.
+        let source = if input.class == 1 || routes.tell_sources_apart() {
+            self.messages[packet.message].source
+        } else {
+            RankId(NONE)
+        };
+        self.next_link(id, (source, packet.destination), input)
     }
 
     /// Starts whatever can start on the links that something happened to, always on the lowest first.
     fn settle(&mut self) {
+        self.ahead.fetch_first(&self.links, &self.queues, &self.under_way);
         while let Some(link) = self.stirred.take_lowest() {
             self.serve(link);
         }
@@ -305,36 +300,35 @@ impl<'a> Fabric<'a> {
         let mut passed = None;
         let mut earliest = Time::MAX;
         while let Some(queue) = self.links[link].waiting.in_turn() {
-            let free = self.links[link].free;
-            if free > now {
+            let state = &mut self.links[link];
+            if state.free > now {
+                let free = state.free;
                 return self.wake(link, free);
             }
             if passed == Some(queue) {
                 return self.wake(link, earliest);
             }
-            let state = &mut self.links[link];
-            let packet = &self.under_way[self.queues.head(queue)];
-            if packet.head > now {
+            let (first, input) = self.queues.head(queue);
+            let packet = self.under_way[first];
+            if input == Input::SOURCE && packet.stage.head() > now {
                 passed = passed.or(Some(queue));
-                earliest = earliest.min(packet.head);
+                earliest = earliest.min(packet.stage.head());
                 self.queues.rotate(&mut state.waiting);
-            } else if state.ends(packet)
-                || self.rooms.has(link, packet.crossed, state.capacity, packet.bytes)
-            {
-                self.start(link, now);
-                return self.serve_again(link, now);
-            } else {
-                let aside = self.rooms.aside(link, packet.crossed);
-                self.queues.stand_aside(&mut state.waiting, aside);
+                continue;
             }
+            let bytes = u64::from(packet.bytes);
+            if state.ends(&packet) || self.rooms.has(link, input.class, state.capacity, bytes) {
+                self.start(link, (first, packet), input, now);
+                return self.serve_again(link, now);
+            }
+            self.queues.stand_aside(&mut state.waiting, self.rooms.aside(link, input.class));
         }
     }
 
     /// Sees to it that a link that has just started a packet serves who else waits for it.
     #[inline]
     fn serve_again(&mut self, link: u32, now: Time) {
-        let Link { free, waiting, .. } = &self.links[link];
-        let free = *free;
+        let Link { free, ref waiting, .. } = self.links[link];
         if waiting.in_turn().is_none() {
             return;
         }
@@ -349,83 +343,75 @@ impl<'a> Fabric<'a> {
         }
     }
 
-    /// The first packet in turn starts to cross a link.
-    fn start(&mut self, link: u32, now: Time) {
-        let state = &mut self.links[link];
-        let id = self.queues.head(state.waiting.in_turn().expect("a packet waits for the link"));
-        let packet = self.under_way[id];
-        let next = self.behind(link, &packet);
+    /// The first packet in turn, which came from `input`, starts to cross a link.
+    #[inline]
+    fn start(&mut self, link: u32, (id, packet): (u32, Packet), input: Input, now: Time) {
+        let bytes = u64::from(packet.bytes);
+        let next = self.behind(link, &packet, input);
         let state = &mut self.links[link];
         self.queues.take(&mut state.waiting, next);
-        let ends = state.ends(&packet);
-        if !ends {
-            self.rooms.take(link, packet.crossed, packet.bytes);
-            self.call_back(link, packet.crossed);
-        }
-        let state = &mut self.links[link];
-        let tail = (now + state.pass(packet.bytes, self.full)).max(packet.tail);
+        let tail = (now + state.pass(bytes, self.full)).max(packet.tail);
         state.free = tail;
-        state.backlog -= packet.bytes;
+        state.backlog -= bytes;
         state.usage.packets += 1;
-        state.usage.bytes += packet.bytes;
+        state.usage.bytes += bytes;
         state.usage.busy += tail - now;
-        let there = now + state.latency;
-        self.under_way[id] = Packet {
-            link,
-            at: state.to,
-            crossed: packet.crossed + 1,
-            ends,
-            head: there,
-            tail: tail + state.latency,
-            next: NONE,
-            ..packet
-        };
-        self.events.push(there, Event::Arrive(id));
-        self.make_way(&packet);
+        let (head, tail) = (now + state.latency, tail + state.latency);
+        if state.ends(&packet) {
+            self.under_way.remove(id);
+            self.land(packet.message, tail);
+        } else {
+            self.rooms.take(link, input.class, bytes);
+            self.call_back(link, input.class);
+            let crossed = input.class + 1;
+            let onto = self.foresee(id, &packet, Input { link, class: crossed });
+            let stage = Stage::way(link, onto);
+            self.under_way[id] = Packet { tail, stage, next: NONE, ..packet };
+            self.events.push(head, Event::Arrive(id, crossed));
+        }
+        self.make_way(&packet, input);
     }
 
     /// The packet behind the first of a queue, which may be that of a message still to be cut.
     #[inline]
-    fn behind(&mut self, link: u32, packet: &Packet) -> u32 {
-        if packet.next != NONE || packet.link != SOURCE {
+    fn behind(&mut self, link: u32, packet: &Packet, input: Input) -> u32 {
+        if packet.next != NONE || input != Input::SOURCE {
             return packet.next;
         }
         self.outbox.next(link).map_or(NONE, |posted| self.cut_first(posted))
     }
 
     /// A packet has begun to leave the place where it waited.
-    fn make_way(&mut self, packet: &Packet) {
-        if packet.link == SOURCE {
+    #[inline]
+    fn make_way(&mut self, packet: &Packet, input: Input) {
+        if input == Input::SOURCE {
             return self.follow_up(packet.message);
         }
-        let class = packet.crossed - 1;
-        self.rooms.give(packet.link, class, packet.bytes);
-        self.call_back(packet.link, class);
+        let class = input.class - 1;
+        self.rooms.give(input.link, class, u64::from(packet.bytes));
+        self.call_back(input.link, class);
     }
 
     /// If there is room for the packet that has stood aside longest, it is in turn again.
     #[inline]
     fn call_back(&mut self, link: u32, class: u16) {
         let Some(queue) = self.rooms.aside(link, class).first() else { return };
-        let bytes = self.under_way[self.queues.head(queue)].bytes;
+        let bytes = self.under_way[self.queues.head(queue).0].bytes;
         let state = &mut self.links[link];
-        if self.rooms.has(link, class, state.capacity, bytes) {
+        if self.rooms.has(link, class, state.capacity, u64::from(bytes)) {
             self.queues.come_back(&mut state.waiting, self.rooms.aside(link, class));
             self.stirred.put(link);
         }
     }
 
-    fn arrive(&mut self, id: u32) {
-        let packet = self.under_way[id];
-        if !packet.ends {
-            return self.wait_for_link(id, false);
-        }
-        self.under_way.remove(id);
-        let message = &mut self.messages[packet.message];
+    /// A packet crosses its last link, and will wholly be there at `tail`.
+    #[inline]
+    fn land(&mut self, id: u32, tail: Time) {
+        let message = &mut self.messages[id];
         message.missing -= 1;
-        message.arrival = message.arrival.max(packet.tail);
+        message.arrival = message.arrival.max(tail);
         if message.missing == 0 {
-            self.events.push(message.arrival, Event::Deliver(packet.message));
+            self.events.push(message.arrival, Event::Deliver(id));
         }
     }
 
@@ -435,6 +421,7 @@ impl<'a> Fabric<'a> {
             self.links[link].wake = Time::MAX;
         }
         self.stirred.put(link);
+        self.ahead.note(link);
     }
 
     /// What an event changes before any link is served; the message that it delivers, if somebody waits for it.
@@ -442,7 +429,7 @@ impl<'a> Fabric<'a> {
     fn handle(&mut self, event: Event) -> Option<Ticket> {
         match event {
             Event::Enter(message) => self.enter(message),
-            Event::Arrive(packet) => self.arrive(packet),
+            Event::Arrive(packet, crossed) => self.arrive(packet, crossed),
             Event::Wake(link) => self.look(link),
             Event::Deliver(message) => {
                 let ticket = self.messages.remove(message).ticket;
@@ -458,7 +445,7 @@ impl Link {
     /// Whether a packet that crosses this link has arrived then.
     #[inline]
     fn ends(&self, packet: &Packet) -> bool {
-        self.last && self.to == packet.way.destination.0
+        self.last_of == packet.destination.0
     }
 }
 
@@ -481,6 +468,8 @@ impl Carrier for Fabric<'_> {
             }
             self.settle();
             self.events.advance()?;
+            let arriving = self.events.present().filter_map(Event::arrives);
+            ahead::fetch(&self.under_way, arriving);
         }
     }
 }

@@ -20,10 +20,8 @@ pub struct LinkUse {
 /// A link of the graph, or a port of an NPU: a link from the NPU to itself. It fills two lines of the cache.
 #[repr(align(64))]
 pub(super) struct Link {
-    /// The vertex it ends at.
-    pub(super) to: u32,
-    /// Whether what comes over it to its destination has arrived, ports included.
-    pub(super) last: bool,
+    /// The destination of which it is the last link, ports included; [`NONE`] of none.
+    pub(super) last_of: u32,
     /// The next packet can start at this time.
     pub(super) free: Time,
     /// When somebody will look next whether a packet can start; `Time::MAX` when nobody will.
@@ -57,6 +55,8 @@ impl Link {
 pub(super) struct Links {
     pub(super) all: Vec<Link>,
     pub(super) count: usize,
+    /// The vertex that each ends at.
+    ends: Box<[u32]>,
     injection: u32,
     ejection: u32,
 }
@@ -64,23 +64,34 @@ pub(super) struct Links {
 impl Links {
     pub(super) fn new(topology: &Topology, packets: &Packets) -> Links {
         let count = topology.link_count();
-        let graph = topology.links().map(|id| topology.link(id));
+        let graph = || topology.links().map(|id| topology.link(id));
         let ejects = packets.ejection.is_some();
-        let mut all: Vec<Link> = graph
+        let last_of = |to: VertexId| if ejects { NONE } else { to.0 };
+        let mut ends: Vec<u32> = graph().map(|link| link.to.0).collect();
+        let mut all: Vec<Link> = graph()
             .map(|link| {
-                make(packets, link.to, !ejects, link.parameters.rate, link.parameters.latency)
+                let wire = link.parameters;
+                make(packets, last_of(link.to), wire.rate, wire.latency)
             })
             .collect();
         let mut ports = |rate: Option<TimePerByte>, last| {
             let Some(rate) = rate else { return NONE };
             let first = u32::try_from(all.len()).unwrap_or(NONE);
-            let npus = (0..topology.npus()).map(VertexId);
-            all.extend(npus.map(|npu| make(packets, npu, last, rate, Time::ZERO)));
+            let npus = 0..topology.npus();
+            let last_of = |npu| if last { npu } else { NONE };
+            all.extend(npus.clone().map(|npu| make(packets, last_of(npu), rate, Time::ZERO)));
+            ends.extend(npus);
             first
         };
         let injection = ports(packets.injection, false);
         let ejection = ports(packets.ejection, true);
-        Links { all, count, injection, ejection }
+        Links { all, count, ends: ends.into(), injection, ejection }
+    }
+
+    /// The vertex that a link ends at, that of its NPU for a port.
+    #[inline]
+    pub(super) fn end(&self, link: u32) -> u32 {
+        self.ends[link as usize]
     }
 
     /// The injection port of an NPU.
@@ -96,10 +107,9 @@ impl Links {
     }
 }
 
-fn make(packets: &Packets, to: VertexId, last: bool, rate: TimePerByte, latency: Time) -> Link {
+fn make(packets: &Packets, last_of: u32, rate: TimePerByte, latency: Time) -> Link {
     Link {
-        to: to.0,
-        last,
+        last_of,
         free: Time::ZERO,
         wake: Time::MAX,
         waiting: Waiting::NOBODY,

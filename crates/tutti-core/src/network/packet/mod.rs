@@ -39,10 +39,12 @@
 //! exactly [`crate::engine::Routed`]. Tests hold the two together, and this against [`oracle`], the same
 //! rules written down the obvious way.
 
+mod ahead;
 mod fabric;
 mod links;
 pub mod oracle;
 mod outbox;
+mod pieces;
 mod queue;
 mod rooms;
 mod slab;

@@ -72,7 +72,7 @@ pub struct Obvious<'a> {
     looks: BTreeSet<Time>,
     /// Links of the graph, injection ports, ejection ports.
     links: Vec<Link>,
-    /// Per message: packets that have not arrived, and when the last one was wholly there.
+    /// Per message: packets that have not begun to cross their last link, and when the last one is there.
     missing: BTreeMap<Ticket, (u64, Time)>,
 }
 
@@ -227,13 +227,15 @@ impl<'a> Obvious<'a> {
         packet.behind.extend(packet.ahead.pop_front());
         packet.head = self.now + latency;
         packet.tail = tail + latency;
-        self.at(packet.head, Event::Arrive(packet));
+        if packet.ahead.is_empty() {
+            self.land(&packet);
+        } else {
+            self.at(packet.head, Event::Arrive(packet));
+        }
     }
 
-    fn arrive(&mut self, packet: Packet) {
-        if !packet.ahead.is_empty() {
-            return self.queue(packet, false);
-        }
+    /// Takes note of when a packet on its last link will wholly be there.
+    fn land(&mut self, packet: &Packet) {
         let ticket = packet.message.ticket;
         let (missing, last) = self.missing.get_mut(&ticket).expect("its message is under way");
         *missing -= 1;
@@ -261,7 +263,7 @@ impl<'a> Obvious<'a> {
                 let packet = self.cut(message, 0);
                 self.queue(packet, false);
             }
-            Event::Arrive(packet) => self.arrive(packet),
+            Event::Arrive(packet) => self.queue(packet, false),
             Event::Look => _ = self.looks.remove(&self.now),
             Event::Deliver(ticket) => return Some(ticket),
         }

@@ -49,6 +49,12 @@ impl<E: Copy> EventQueue<E> {
         Some(event)
     }
 
+    /// Those of the present time that are left.
+    #[inline]
+    pub(super) fn present(&self) -> impl Iterator<Item = E> {
+        self.buckets[0][self.taken..].iter().map(|&(_, event)| event)
+    }
+
     /// The bucket of a time, seen from now.
     #[inline]
     fn bucket(&self, at: u64) -> usize {

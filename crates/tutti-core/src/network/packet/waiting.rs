@@ -20,6 +20,7 @@ impl Input {
 struct Queue {
     head: u32,
     tail: u32,
+    input: Input,
     /// The queue after it in its line; of an unused queue, another unused one.
     next: u32,
 }
@@ -90,10 +91,11 @@ impl Queues {
         Queues { slab: Vec::new(), unused: NONE }
     }
 
-    /// The packet at the head of a queue.
+    /// The packet at the head of a queue, and where all of them come from.
     #[inline]
-    pub(super) fn head(&self, queue: QueueId) -> u32 {
-        self.slab[queue.0 as usize].head
+    pub(super) fn head(&self, queue: QueueId) -> (u32, Input) {
+        let Queue { head, input, .. } = self.slab[queue.0 as usize];
+        (head, input)
     }
 
     /// Puts a packet last, or `first`, into the queue of its input.
@@ -106,7 +108,7 @@ impl Queues {
     ) -> Neighbour {
         let open = waiting.open.iter().find(|(of, _)| *of == input);
         let Some(&(_, at)) = open else {
-            let at = self.open(Queue { head: packet, tail: packet, next: NONE });
+            let at = self.open(Queue { head: packet, tail: packet, input, next: NONE });
             waiting.open.push((input, at));
             self.append(&mut waiting.turn, at);
             return Neighbour::Nobody;
