@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-__all__ = ["Length", "Size", "Time", "TimePerByte"]
+__all__ = ["Frequency", "Length", "OpRate", "Size", "Time", "TimePerByte"]
 
 
 class _Quantity:
@@ -156,6 +156,60 @@ class Length(_Quantity):
 
     def __repr__(self) -> str:
         return f"Length('{self}')"
+
+
+@dataclass(frozen=True, order=True, slots=True, kw_only=True)
+class OpRate(_Quantity):
+    """How fast something computes, in whole operations per second."""
+
+    _name: ClassVar[str] = "rate of operations"
+    _examples: ClassVar[list[str]] = ["120 TFLOP/s", "900 GFLOP/s"]
+
+    per_second: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads ``"120 TFLOP/s"``; a multiply-accumulate counts two operations.
+
+        Raises:
+            UnitError: the text is no such rate, has no unit, or is zero.
+        """
+        return cls(per_second=_core.parse_op_rate(text))
+
+    def __str__(self) -> str:
+        return _core.format_op_rate(self.per_second)
+
+    def __repr__(self) -> str:
+        return f"OpRate('{self}')"
+
+
+@dataclass(frozen=True, order=True, slots=True, kw_only=True)
+class Frequency(_Quantity):
+    """Cycles of a clock, a whole number in a second."""
+
+    _name: ClassVar[str] = "frequency"
+    _examples: ClassVar[list[str]] = ["1245 MHz", "1 GHz"]
+
+    hertz: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads ``"1245 MHz"``.
+
+        Raises:
+            UnitError: the text is no frequency, has no unit, or is zero.
+        """
+        return cls(hertz=_core.parse_frequency(text))
+
+    def cycles(self, count: int) -> Time:
+        """The time of ``count`` cycles, rounded up to a picosecond."""
+        return Time(ps=-(-count * 1_000_000_000_000 // self.hertz))
+
+    def __str__(self) -> str:
+        return f"{self.hertz / 1e6:g} MHz"
+
+    def __repr__(self) -> str:
+        return f"Frequency('{self}')"
 
 
 @dataclass(frozen=True, slots=True)

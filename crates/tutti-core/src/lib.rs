@@ -2,11 +2,12 @@
 //!
 //! Data flows one way, and the modules stand in that order; nothing uses a module to its right:
 //!
-//! `units, ids -> topology -> collective -> schedule -> algorithm -> network -> energy -> engine -> search -> results`
+//! `units, ids -> topology -> collective -> schedule -> algorithm -> workload -> network -> endpoint -> energy -> engine -> search -> results`
 #![deny(unsafe_code)]
 
 pub mod algorithm;
 pub mod collective;
+pub mod endpoint;
 pub mod energy;
 pub mod engine;
 pub mod ids;
@@ -16,3 +17,4 @@ pub mod schedule;
 pub mod search;
 pub mod topology;
 pub mod units;
+pub mod workload;

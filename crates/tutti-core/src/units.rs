@@ -6,9 +6,11 @@
 
 mod exact;
 mod length;
+mod pace;
 mod quantity;
 
 pub use length::Length;
+pub use pace::{Frequency, OpRate};
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};

@@ -1,7 +1,7 @@
 //! Runs of the engine: one at a time with its record, or many at once in threads.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use tutti_core::algorithm::critical_path;
@@ -23,7 +23,7 @@ use crate::flits::Flits;
 use crate::network::{self, Conditions, LinkLoad};
 use crate::run::{Left, Run, Used};
 use crate::schedule::{Number, Schedule};
-use crate::threads::{LOOK, each_in_threads};
+use crate::threads::{each_in_threads, watched};
 use crate::topology::{Choosing, Routes, Ways};
 use crate::units::TimePerByte;
 
@@ -310,25 +310,7 @@ pub(crate) fn busbw(collective: &str, ranks: u32, size: u64, completion_ps: u64)
 #[pyfunction]
 #[pyo3(signature = (case, *, record=false))]
 pub(crate) fn simulate(py: Python<'_>, case: &Case, record: bool) -> PyResult<Run> {
-    let stop = &AtomicBool::new(false);
-    let left = py.detach(|| {
-        std::thread::scope(|scope| {
-            let (sender, receiver) = mpsc::sync_channel(1);
-            // The receiver is gone only when it has stopped everything.
-            scope.spawn(move || _ = sender.send(case.run(record, stop)));
-            loop {
-                match receiver.recv_timeout(LOOK) {
-                    Ok(recorded) => return recorded.or_raise(),
-                    Err(mpsc::RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())
-                        .inspect_err(|_| stop.store(true, Ordering::Relaxed))?,
-                    Err(mpsc::RecvTimeoutError::Disconnected) => {
-                        // The thread has panicked, and the end of the scope passes that on.
-                        return Err(pyo3::exceptions::PyRuntimeError::new_err("no result"));
-                    }
-                }
-            }
-        })
-    })?;
+    let left = watched(py, |stop| case.run(record, stop))?.or_raise()?;
     Ok(Run(left))
 }
 

@@ -6,8 +6,10 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tutti_core::algorithm::AlgorithmError;
-use tutti_core::collective::Contribution;
+use tutti_core::collective::{Collective, Contribution};
+use tutti_core::endpoint::EndpointError;
 use tutti_core::energy::EnergyError;
+use tutti_core::engine::training::{TorusError, TrainingRunError};
 use tutti_core::engine::{EngineError, Waiting};
 use tutti_core::ids::{LinkId, RankId, VertexId};
 use tutti_core::network::flit::FlitError;
@@ -21,6 +23,7 @@ use tutti_core::schedule::{
 };
 use tutti_core::topology::{Components, TopologyError};
 use tutti_core::units::{Bytes, Time, UnitError};
+use tutti_core::workload::{ProgramError, SystolicError, TaskId, TrainingError};
 
 /// A value that an error carries, as Python sees it.
 trait Field {
@@ -55,6 +58,11 @@ field! {
     Time => |value| value.ps(),
     (&'static str, Time) => |value| (value.0, value.1.ps()),
     UnitError => |value| value.to_string(),
+    TaskId => |value| value.0,
+    Vec<TaskId> => |value| value.iter().map(|task| task.0).collect::<Vec<_>>(),
+    Collective => |value| value.name(),
+    ProgramError => |value| value.to_string(),
+    EndpointError => |value| value.to_string(),
     AllocatorKind => |value| value.to_string(),
     ArbiterKind => |value| value.to_string(),
     AllocatorError => |value| value.to_string(),
@@ -270,6 +278,52 @@ refusal! { EnergyError as "EnergyError" {
     TooMany { count } => "too_many",
 }}
 
+refusal! { ProgramError as "WorkloadError" {
+    Empty {} => "empty",
+    NoSuchTask { task, missing, tasks } => "no_such_task",
+    Circle { circle } => "circle",
+    NoBytes { task } => "no_bytes",
+}}
+
+refusal! { TrainingError as "WorkloadError" {
+    NoLayers {} => "no_layers",
+    NoIterations {} => "no_iterations",
+    NoTop { bottom, layers } => "no_top",
+    MixedBucket { first, second } => "mixed_bucket",
+    Program { source } => "program",
+}}
+
+refusal! { SystolicError as "WorkloadError" {
+    Empty { rows, columns } => "empty_array",
+}}
+
+refusal! { EndpointError as "EndpointError" {
+    Empty { what } => "empty",
+    NoChunks {} => "no_chunks",
+    NoSms {} => "no_sms",
+    TooFewFsms { fsms, phases } => "too_few_fsms",
+    WrongFsms { given, phases } => "wrong_fsms",
+    NoFsm { phase } => "no_fsm",
+    WrongShares { given, partitions } => "wrong_shares",
+    PartitionTooSmall { partition, room, chunk } => "partition_too_small",
+}}
+
+refusal! { TorusError as "TopologyError" {
+    TooFew { npus } => "torus_too_small",
+    TooMany { npus } => "torus_too_large",
+    NoNodes { ring } => "empty_ring",
+    NoLatency { ring } => "no_latency",
+}}
+
+refusal! { TrainingRunError as "SimulationError" {
+    NoPlan { collective } => "no_plan",
+    TooManyChunks { bytes, chunk } => "too_many_chunks",
+    EmptyChunk {} => "empty_chunk",
+    Endpoint { source } => "endpoint",
+    Stuck { npu, task, count } => "stuck",
+    Stopped {} => "stopped",
+}}
+
 refusal! { EngineError as "SimulationError" {
     Deadlock { waiting, stuck, ranks } => "deadlock" of "DeadlockError",
     Standstill { since, messages, circle } => "standstill" of "DeadlockError",
@@ -349,6 +403,12 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         TrafficError::KINDS,
         EnergyError::KINDS,
         EngineError::KINDS,
+        ProgramError::KINDS,
+        TrainingError::KINDS,
+        SystolicError::KINDS,
+        EndpointError::KINDS,
+        TorusError::KINDS,
+        TrainingRunError::KINDS,
         VerifyError::KINDS,
     ]
     .concat()

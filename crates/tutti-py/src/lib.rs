@@ -4,6 +4,7 @@
 //! class. Everything appears flat in the one module `tutti._core`, whose stub is `_core.pyi`.
 
 mod algorithm;
+mod endpoint;
 mod energy;
 mod engine;
 mod errors;
@@ -15,6 +16,7 @@ mod schedule;
 mod search;
 mod threads;
 mod topology;
+mod training;
 mod units;
 
 use pyo3::prelude::*;
@@ -26,6 +28,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::algorithm::{Algorithm, Stage, algorithms, build_schedule, critical_path};
+    #[pymodule_export]
+    use crate::endpoint::{Endpoint, Torus};
     #[pymodule_export]
     use crate::energy::{EnergyEvents, EnergyNetwork, EnergyRouter, Technology, technologies};
     #[pymodule_export]
@@ -56,7 +60,14 @@ mod _core {
         topology_families, topology_link_classes,
     };
     #[pymodule_export]
-    use crate::units::{TimePerByte, format_size, format_time, parse_size, parse_time};
+    use crate::training::{
+        TrainingProgram, TrainingRecord, roofline_time, simulate_training, systolic_cycles,
+    };
+    #[pymodule_export]
+    use crate::units::{
+        TimePerByte, format_op_rate, format_size, format_time, parse_frequency, parse_op_rate,
+        parse_size, parse_time,
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

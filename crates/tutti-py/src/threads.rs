@@ -1,4 +1,5 @@
-//! Many pieces of work at once in threads, and each result to Python as soon as it is there.
+//! Work in threads while Python listens for Ctrl-C: one piece, or many at once with each result to Python as
+//! soon as it is there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -64,4 +65,30 @@ fn hear<R>(
         }
         Python::attach(|py| py.check_signals())?;
     }
+}
+
+/// Runs something in a thread of its own, and tells it to stop when Ctrl-C is pressed.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&AtomicBool) -> T + Send,
+) -> PyResult<T> {
+    let stop = &AtomicBool::new(false);
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::sync_channel(1);
+            // The receiver is gone only when it has stopped everything.
+            scope.spawn(move || _ = sender.send(work(stop)));
+            loop {
+                match receiver.recv_timeout(LOOK) {
+                    Ok(done) => return Ok(done),
+                    Err(mpsc::RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals())
+                        .inspect_err(|_| stop.store(true, Ordering::Relaxed))?,
+                    Err(mpsc::RecvTimeoutError::Disconnected) => {
+                        // The thread has panicked, and the end of the scope passes that on.
+                        return Err(pyo3::exceptions::PyRuntimeError::new_err("no result"));
+                    }
+                }
+            }
+        })
+    })
 }

@@ -29,6 +29,24 @@ pub(crate) fn format_size(size: u64) -> String {
     units::Bytes(size).to_string()
 }
 
+/// Operations per second of a rate such as "120 TFLOP/s".
+#[pyfunction]
+pub(crate) fn parse_op_rate(text: &str) -> PyResult<u64> {
+    units::OpRate::parse(text).or_raise().map(units::OpRate::operations)
+}
+
+/// Operations per second in a fitting unit, without loss.
+#[pyfunction]
+pub(crate) fn format_op_rate(per_second: u64) -> String {
+    units::OpRate::per_second(per_second).to_string()
+}
+
+/// Cycles per second of a frequency such as "1245 MHz".
+#[pyfunction]
+pub(crate) fn parse_frequency(text: &str) -> PyResult<u64> {
+    units::Frequency::parse(text).or_raise().map(units::Frequency::hertz)
+}
+
 /// Time per byte as an exact fraction; written "0.4 ns/B", or as the rate that is its inverse, "68 GB/s".
 #[pyclass(frozen, eq, hash, from_py_object, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

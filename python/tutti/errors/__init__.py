@@ -7,7 +7,7 @@ made from the tables in this folder. What the message names is also there as att
 
 from __future__ import annotations
 
-from tutti.errors import base, inputs, noc, runs
+from tutti.errors import base, inputs, noc, runs, training
 from tutti.errors.base import (
     ExitCode,
     Kind,
@@ -35,12 +35,14 @@ from tutti.errors.runs import (
     VerificationError,
     WorkerError,
 )
+from tutti.errors.training import EndpointError, WorkloadError
 
 __all__ = [
     "AlgorithmError",
     "CacheError",
     "ConfigError",
     "DeadlockError",
+    "EndpointError",
     "EnergyError",
     "ExecutorError",
     "ExitCode",
@@ -59,6 +61,7 @@ __all__ = [
     "UnitError",
     "VerificationError",
     "WorkerError",
+    "WorkloadError",
     "all_errors",
 ]
 
@@ -67,7 +70,7 @@ def all_errors() -> list[type[TuttiError]]:
     """Every class of error, in the order of the files."""
     return [
         value
-        for file in (base, inputs, noc, runs)
+        for file in (base, inputs, noc, runs, training)
         for value in vars(file).values()
         if isinstance(value, type)
         and issubclass(value, TuttiError)

@@ -262,6 +262,10 @@ class TopologyError(TuttiError, ValueError):
         "too_large_to_draw": Kind(
             "More vertices than a drawing can show.", "draw a smaller instance of the same family"
         ),
+        "torus_too_small": Kind("A torus of fewer than two NPUs.", "add nodes to a ring"),
+        "torus_too_large": Kind("A torus of more NPUs than can be counted."),
+        "empty_ring": Kind("A ring without NPUs.", "rings have at least 1"),
+        "no_latency": Kind("A link that takes no time.", "give it a latency of at least 1 ps"),
         "no_npus": Kind("No vertex is an NPU.", 'ranks live on vertices of kind "npu"'),
         "too_many_vertices": Kind("More vertices than ids can count.", "ask for fewer"),
         "too_many_npus": Kind("More NPUs than a schedule can have ranks.", "ask for fewer"),

@@ -73,6 +73,11 @@ class SimulationError(TuttiError):
             "The payload is divided into other chunks than the schedule's.",
             "lay the payload out for this schedule",
         ),
+        "no_plan": Kind("A collective that has no plan on a torus of rings."),
+        "too_many_chunks": Kind("More chunks than can be counted.", "make chunks larger"),
+        "empty_chunk": Kind("Chunks of no bytes.", "give them at least 1 B"),
+        "endpoint": Kind("The endpoint cannot carry it."),
+        "stuck": Kind("Tasks of a program wait for ever."),
         "stopped": Kind("The run was stopped before it was done.", "run it again"),
         "time_overflow": Kind("A run longer than time can count.", "check the units"),
     }

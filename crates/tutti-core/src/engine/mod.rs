@@ -19,6 +19,7 @@ mod matching;
 pub mod oracle;
 mod probe;
 mod record;
+pub mod training;
 mod transit;
 
 pub use conditions::{Conditions, Distance, Disturbance, Loaded, LocalCosts, Ranks, Routed};

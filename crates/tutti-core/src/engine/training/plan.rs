@@ -1,0 +1,284 @@
+//! How a collective goes over a torus: phases on its rings, in chunks, in steps, in pieces.
+//!
+//! **All-reduce** on an L x V x H torus is reduce-scatter over the first ring, all-reduce over each other
+//! ring with what is left of a chunk, and all-gather over the first (Rashidi et al. 2021, section V;
+//! ASTRA-sim's "localBWAware"). Reduce-scatter goes over the rings first to last, all-gather back.
+//! **All-to-all** is one phase: each piece goes first along the first ring, then the second, and so on,
+//! the shorter way round.
+
+use crate::collective::Collective;
+use crate::units::{Bytes, Time, TimePerByte};
+use crate::workload::Rings;
+
+/// A ring of a torus, both ways round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// NPUs on it.
+    pub nodes: u32,
+    /// What a byte takes over a link, in one direction.
+    pub per_byte: TimePerByte,
+    /// From the end of a piece at one end of a link to its end at the other.
+    pub latency: Time,
+}
+
+/// What happens on a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PhaseKind {
+    /// Each NPU ends with its part of the reduction.
+    ReduceScatter,
+    /// Reduce-scatter and all-gather, without a pause.
+    AllReduce,
+    /// Each NPU ends with every NPU's part.
+    AllGather,
+    /// Each NPU has something for each other, on all rings.
+    AllToAll,
+}
+
+/// A phase of a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// What happens.
+    pub kind: PhaseKind,
+    /// On which ring; the last one where it is all of them.
+    pub ring: usize,
+    /// A chunk of c bytes enters with c / `divide` bytes.
+    pub divide: u64,
+    /// Whose partition and state machines it uses: a phase of the all-reduce.
+    pub class: usize,
+    /// The way round, where it is fixed; otherwise chunks alternate.
+    pub way: Option<u8>,
+}
+
+/// A torus: its rings, the one inside a package first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Torus {
+    rings: Vec<Ring>,
+}
+
+/// Why there is no such torus.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum TorusError {
+    /// Fewer than two NPUs.
+    #[error("a torus of {npus} NPUs has nobody to talk to: expected at least 2")]
+    TooFew { npus: u64 },
+    /// More NPUs than can be counted.
+    #[error("a torus of {npus} NPUs is too large: expected at most 2^24")]
+    TooMany { npus: u64 },
+    /// A ring without nodes.
+    #[error("ring {ring} has no NPU: expected at least 1")]
+    NoNodes { ring: usize },
+    /// A link without latency: what happens at both of its ends at once has no order.
+    #[error("ring {ring} has links of no latency: expected at least 1 ps")]
+    NoLatency { ring: usize },
+}
+
+impl Torus {
+    /// Of these rings.
+    ///
+    /// # Errors
+    /// When there are too few or too many NPUs, or a link takes no time.
+    pub fn new(rings: Vec<Ring>) -> Result<Torus, TorusError> {
+        if let Some(ring) = rings.iter().position(|ring| ring.nodes == 0) {
+            return Err(TorusError::NoNodes { ring });
+        }
+        if let Some(ring) = rings.iter().position(|ring| ring.latency == Time::ZERO) {
+            return Err(TorusError::NoLatency { ring });
+        }
+        let count = |npus: u64, ring: &Ring| npus.saturating_mul(u64::from(ring.nodes));
+        match rings.iter().fold(1, count) {
+            npus @ (0 | 1) => Err(TorusError::TooFew { npus }),
+            npus if npus > 1 << 24 => Err(TorusError::TooMany { npus }),
+            _ => Ok(Torus { rings }),
+        }
+    }
+
+    /// Its rings.
+    #[must_use]
+    pub fn rings(&self) -> &[Ring] {
+        &self.rings
+    }
+
+    /// How many NPUs it has.
+    #[must_use]
+    pub fn npus(&self) -> u32 {
+        self.rings.iter().map(|ring| ring.nodes).product()
+    }
+
+    /// The NPU one step from `npu` on `ring`, the way round that is asked.
+    #[must_use]
+    pub fn neighbour(&self, npu: u32, ring: usize, way: u8) -> u32 {
+        let stride: u32 = self.rings[..ring].iter().map(|ring| ring.nodes).product();
+        let nodes = self.rings[ring].nodes;
+        let at = npu / stride % nodes;
+        let step = if way == 0 { 1 } else { nodes - 1 };
+        npu - at * stride + (at + step) % nodes * stride
+    }
+
+    /// The ring and the way round of the hop after `hop` hops towards the NPU that lies `offset` further
+    /// (as an index counted from the sender); none when it is there.
+    #[must_use]
+    pub fn hop(&self, offset: u32, hop: u32) -> Option<(usize, u8)> {
+        let digits = |rest: &mut u32, ring: &Ring| {
+            let digit = *rest % ring.nodes;
+            *rest /= ring.nodes;
+            Some(digit)
+        };
+        let sum: u32 = self.rings.iter().scan(offset, digits).sum();
+        let mut before = hop;
+        for (index, (ring, ahead)) in
+            self.rings.iter().zip(self.rings.iter().scan(offset, digits)).enumerate()
+        {
+            let back = ring.nodes - ahead;
+            // Half way round, those of which the other distances sum to an odd number go back.
+            let tie = u32::from(ahead == back) * ((sum - ahead) & 1);
+            let (hops, way) = if ahead < back + 1 - tie { (ahead, 0) } else { (back, 1) };
+            if before < hops {
+                return Some((index, way));
+            }
+            before -= hops;
+        }
+        None
+    }
+
+    /// The same torus with the rings that are not in `rings` cut open: each NPU is alone on them.
+    #[must_use]
+    pub fn within(&self, rings: Rings) -> Torus {
+        let cut = |(index, ring): (usize, &Ring)| {
+            if rings.contains(index) { *ring } else { Ring { nodes: 1, ..*ring } }
+        };
+        Torus { rings: self.rings.iter().enumerate().map(cut).collect() }
+    }
+
+    /// How many classes of phases there are: those of the all-reduce on all rings.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        match self.rings.iter().filter(|ring| ring.nodes > 1).count() {
+            0 | 1 => 1,
+            live => live + 1,
+        }
+    }
+
+    /// The phases of a collective on the rings of `within`; none where it has no plan, or nobody is on
+    /// them. Classes go up from phase to phase, whatever the collective: so chunks that wait for room in
+    /// the next partition never wait in a circle.
+    #[must_use]
+    pub fn phases(&self, collective: Collective, within: Rings) -> Option<Vec<Phase>> {
+        let part = self.within(within);
+        let live: Vec<usize> =
+            (0..part.rings.len()).filter(|&ring| part.rings[ring].nodes > 1).collect();
+        let (&local, rest) = live.split_first()?;
+        let last = self.classes() - 1;
+        match collective {
+            Collective::AllReduce => Some(part.all_reduce(local, rest, last)),
+            Collective::ReduceScatter => Some(part.scatter(&live)),
+            Collective::AllGather => Some(part.gather(&live, last)),
+            Collective::AllToAll => {
+                let (kind, ring) = (PhaseKind::AllToAll, live[live.len() - 1]);
+                Some(vec![Phase { kind, ring, divide: 1, class: last, way: None }])
+            }
+            _ => None,
+        }
+    }
+
+    fn all_reduce(&self, local: usize, rest: &[usize], last: usize) -> Vec<Phase> {
+        let phase = |kind, ring, divide, class, way| Phase { kind, ring, divide, class, way };
+        if rest.is_empty() {
+            return vec![phase(PhaseKind::AllReduce, local, 1, 0, None)];
+        }
+        let part = u64::from(self.rings[local].nodes);
+        let mut phases = vec![phase(PhaseKind::ReduceScatter, local, 1, 0, Some(0))];
+        for (class, &ring) in (1..).zip(rest) {
+            phases.push(phase(PhaseKind::AllReduce, ring, part, class, None));
+        }
+        phases.push(phase(PhaseKind::AllGather, local, part, last, Some(1)));
+        phases
+    }
+
+    /// Over the rings first to last, with less and less.
+    fn scatter(&self, live: &[usize]) -> Vec<Phase> {
+        let mut divide = 1;
+        let phase = |(class, &ring): (usize, &usize)| {
+            let phase = Phase { kind: PhaseKind::ReduceScatter, ring, divide, class, way: None };
+            divide *= u64::from(self.rings[ring].nodes);
+            phase
+        };
+        live.iter().enumerate().map(phase).collect()
+    }
+
+    /// Over the rings last to first, with more and more.
+    fn gather(&self, live: &[usize], last: usize) -> Vec<Phase> {
+        let mut divide = 1;
+        let phase = |(back, &ring): (usize, &usize)| {
+            divide *= u64::from(self.rings[ring].nodes);
+            let class = last - back;
+            Phase { kind: PhaseKind::AllGather, ring, divide, class, way: None }
+        };
+        let mut phases: Vec<Phase> = live.iter().enumerate().map(phase).collect();
+        phases.reverse();
+        phases
+    }
+}
+
+/// How a chunk of one size goes through a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The phase.
+    pub phase: Phase,
+    /// The step with which it begins; steps count on through all phases of a collective.
+    pub first: u32,
+    /// How many steps it has: what arrives in each is handled once.
+    pub steps: u32,
+    /// Pieces sent in each step.
+    pub pieces: u32,
+    /// Bytes of a piece, but for the last of a step.
+    pub piece: Bytes,
+    /// Bytes of the last piece of a step.
+    pub last: Bytes,
+    /// Bytes of the chunk as it enters.
+    pub entry: Bytes,
+}
+
+impl Shape {
+    /// Bytes of a piece.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self, piece: u32) -> Bytes {
+        if piece + 1 == self.pieces { self.last } else { self.piece }
+    }
+
+    /// Pieces that are handled in all.
+    #[must_use]
+    pub fn handled(&self) -> u32 {
+        self.steps * self.pieces
+    }
+}
+
+/// The shapes of a chunk of `bytes` in each of `phases`, in pieces of at most `most` bytes. Parts of a
+/// chunk that differ by a byte are timed as the longest of them.
+#[must_use]
+pub fn shapes(torus: &Torus, phases: &[Phase], bytes: Bytes, most: Bytes) -> Vec<Shape> {
+    let mut first = 0;
+    let mut shapes = Vec::with_capacity(phases.len());
+    for &phase in phases {
+        let nodes = match phase.kind {
+            PhaseKind::AllToAll => torus.npus(),
+            _ => torus.rings[phase.ring].nodes,
+        };
+        let steps = match phase.kind {
+            PhaseKind::AllReduce => 2 * (nodes - 1),
+            _ => nodes - 1,
+        };
+        let entry = Bytes(bytes.0.div_ceil(phase.divide));
+        let part = match phase.kind {
+            PhaseKind::AllGather => entry.0,
+            _ => entry.0.div_ceil(u64::from(nodes)),
+        };
+        let pieces = part.div_ceil(most.0);
+        let last = Bytes(part - (pieces - 1) * most.0);
+        let pieces = u32::try_from(pieces).expect("a chunk is cut into fewer than 2^32 pieces");
+        shapes.push(Shape { phase, first, steps, pieces, piece: most, last, entry });
+        first += steps;
+    }
+    shapes
+}

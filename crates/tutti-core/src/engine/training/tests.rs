@@ -1,0 +1,272 @@
+//! Injected bytes, reads and rates by hand; one NPU that stands for all against each of them.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::endpoint::ace::{Ace, Division, PhaseLoad};
+use crate::endpoint::baseline::Baseline;
+use crate::endpoint::ideal::Ideal;
+use crate::endpoint::{Chunks, Endpoint, ServerUse};
+use crate::units::TimePerByte;
+use crate::workload::{Layer, Rings, TrainingLoop};
+
+fn rate(text: &str) -> TimePerByte {
+    TimePerByte::parse(text).unwrap()
+}
+
+/// Rashidi et al. 2021: 200 GB/s each way inside a package, 25 GB/s each way between packages.
+fn torus(nodes: [u32; 3]) -> Torus {
+    let ring = |nodes, per_byte: &str, ps| Ring {
+        nodes,
+        per_byte: rate(per_byte),
+        latency: Time::from_ps(ps),
+    };
+    let [local, vertical, horizontal] = nodes;
+    Torus::new(vec![
+        ring(local, "200 GB/s", 72_289),
+        ring(vertical, "25 GB/s", 401_606),
+        ring(horizontal, "25 GB/s", 401_606),
+    ])
+    .unwrap()
+}
+
+fn ideal() -> Endpoint {
+    let cycle = Time::from_ps(803);
+    Ideal { packet: Bytes(256), cycle, chunks: Chunks::default() }.endpoint().unwrap()
+}
+
+fn baseline(memory: &str, sms: u32) -> Endpoint {
+    let settings = Baseline {
+        memory: rate(memory),
+        per_sm: rate("80 GB/s"),
+        sms,
+        bus: rate("500 GB/s"),
+        message: Bytes(8 << 10),
+        overhead: Time::ZERO,
+        chunks: Chunks::default(),
+        fused: true,
+        charge_writes: false,
+    };
+    settings.endpoint().unwrap()
+}
+
+fn ace(torus: &Torus, memory: &str) -> Endpoint {
+    let live: Vec<Phase> = torus.phases(Collective::AllReduce, Rings::ALL).unwrap();
+    let loads: Vec<PhaseLoad> = live
+        .iter()
+        .map(|phase| {
+            let (ps, bytes) = torus.rings()[phase.ring].per_byte.fraction();
+            let links = TimePerByte::new(ps, 2 * bytes).unwrap();
+            PhaseLoad { links, chunk: Bytes((64 << 10) / phase.divide) }
+        })
+        .collect();
+    let settings = Ace {
+        memory: rate(memory),
+        bus: rate("500 GB/s"),
+        sram: Bytes(4 << 20),
+        division: Division::RateTimesChunk,
+        sram_read: rate("318.72 GB/s"),
+        sram_write: rate("318.72 GB/s"),
+        fsms: vec![4; live.len()],
+        alu: rate("318.72 GB/s"),
+        packet: Bytes(256),
+        port: 16,
+        cycle: Time::from_ps(803),
+        charge_writes: false,
+    };
+    settings.endpoint(&loads, Bytes(64 << 10)).unwrap()
+}
+
+fn fabric(torus: Torus, endpoint: Endpoint, population: Population) -> Fabric {
+    let (chunk, message) = (Bytes(64 << 10), Bytes(8 << 10));
+    Fabric { torus, endpoint, chunk, message, order: Order::Lifo, population }
+}
+
+/// One collective by itself.
+fn alone(collective: Collective, bytes: u64) -> Program {
+    let layer = Layer {
+        name: "one".to_owned(),
+        weight_gradient: Time::from_ps(1),
+        after_weight_gradient: Some(Transfer::new(collective, Bytes(bytes))),
+        ..Layer::default()
+    };
+    let plan = TrainingLoop {
+        layers: vec![layer],
+        iterations: 1,
+        overlap: true,
+        bucket: None,
+        embedding: None,
+    };
+    plan.program().unwrap()
+}
+
+fn run(fabric: &Fabric, program: &Program) -> TrainingOutcome {
+    TrainingRun { program, fabric, window: Time::ZERO }.run().unwrap()
+}
+
+fn sent(npu: &NpuRecord) -> u64 {
+    npu.links.iter().map(|link| link.bytes).sum()
+}
+
+fn server(npu: &NpuRecord, name: &str) -> ServerUse {
+    npu.servers.iter().find(|(server, _)| *server == name).unwrap().1
+}
+
+/// X = 2 (L-1)/L + 2 (V-1)/(VL) + 2 (H-1)/(HL): Rashidi et al. 2021, section V.
+#[test]
+fn injected_bytes_are_those_of_the_formula() {
+    let cases = [([4, 2, 2], 32), ([4, 4, 2], 34), ([4, 4, 4], 36), ([4, 8, 4], 37)];
+    for (nodes, sixteenths) in cases {
+        let bytes = 1 << 20;
+        for endpoint in [ideal(), baseline("450 GB/s", 80), ace(&torus(nodes), "128 GB/s")] {
+            let fabric = fabric(torus(nodes), endpoint, Population::One);
+            let outcome = run(&fabric, &alone(Collective::AllReduce, bytes));
+            assert_eq!(16 * sent(&outcome.npus[0]), sixteenths * bytes, "{nodes:?}");
+        }
+    }
+}
+
+/// 3 (N - 1) reads for 2 (N - 1) sends, for every N and for every hierarchy of rings.
+#[test]
+fn the_baseline_reads_three_bytes_for_two_sent() {
+    for nodes in [[2, 1, 1], [3, 1, 1], [8, 1, 1], [4, 2, 2], [4, 4, 4], [1, 5, 1]] {
+        let fabric = fabric(torus(nodes), baseline("900 GB/s", 80), Population::One);
+        let bytes: u64 = nodes.iter().map(|n| u64::from(*n)).product::<u64>() * 3072;
+        let outcome = run(&fabric, &alone(Collective::AllReduce, bytes));
+        let npu = &outcome.npus[0];
+        assert_eq!(2 * server(npu, "memory").bytes, 3 * sent(npu), "{nodes:?}");
+    }
+}
+
+/// Each byte of the payload goes in once and out once.
+#[test]
+fn ace_reads_each_byte_once() {
+    let torus = torus([4, 4, 4]);
+    let endpoint = ace(&torus, "128 GB/s");
+    let fabric = fabric(torus, endpoint, Population::One);
+    let outcome = run(&fabric, &alone(Collective::AllReduce, 1 << 20));
+    assert_eq!(server(&outcome.npus[0], "memory").bytes, 1 << 20);
+    assert_eq!(server(&outcome.npus[0], "memory_writes").bytes, 1 << 20);
+}
+
+/// Peak injection of each size: X / max over the rings of the time a byte takes there.
+#[test]
+fn ideal_reaches_the_peak() {
+    let cases =
+        [([4, 2, 2], 400_000), ([4, 4, 2], 283_334), ([4, 4, 4], 300_000), ([4, 8, 4], 264_286)];
+    for (nodes, peak) in cases {
+        let fabric = fabric(torus(nodes), ideal(), Population::One);
+        let outcome = run(&fabric, &alone(Collective::AllReduce, 64 << 20));
+        // Bytes in a microsecond.
+        let reached = sent(&outcome.npus[0]) * 1_000_000 / outcome.end.ps();
+        let expected = peak * 97 / 100..=peak;
+        assert!(expected.contains(&reached), "{nodes:?}: {reached} of {peak}");
+    }
+}
+
+/// A ring of n, all pieces of a chunk behind one another: steps x (latency + a piece) and the rest of the
+/// pieces of one step.
+#[test]
+fn one_chunk_takes_the_closed_form() {
+    let ring = Ring { nodes: 5, per_byte: rate("25 GB/s"), latency: Time::from_ps(400_000) };
+    let torus = Torus::new(vec![ring]).unwrap();
+    let endpoint = ideal();
+    let fabric = fabric(torus, endpoint, Population::One);
+    let outcome = run(&fabric, &alone(Collective::AllReduce, 5 * 1024));
+    // 8 steps of four packets of 256 B, each 10,240 ps on the link; a step after the other.
+    let step = 400_000 + 803 + 10_240;
+    assert_eq!(outcome.end.ps(), 1 + 8 * step + 3 * 10_240);
+}
+
+#[test]
+fn parts_sum_to_the_whole() {
+    let torus = torus([4, 2, 2]);
+    let endpoint = ace(&torus, "128 GB/s");
+    let fabric = fabric(torus, endpoint, Population::One);
+    let program = small_loop(3).program().unwrap();
+    let outcome = run(&fabric, &program);
+    let breakdown = outcome.npus[0].breakdown;
+    assert_eq!(breakdown.total(), outcome.end);
+    let compute: u64 = program
+        .tasks()
+        .iter()
+        .map(|task| match task.what {
+            What::Compute { time, .. } => time.ps(),
+            What::Collective(_) => 0,
+        })
+        .sum();
+    assert_eq!(breakdown.computing().ps(), compute);
+}
+
+fn small_loop(iterations: u32) -> TrainingLoop {
+    let layer = |name: &str, us: u64, bytes| Layer {
+        name: name.to_owned(),
+        forward: Time::from_ps(us * 1_000_000),
+        input_gradient: Time::from_ps(us * 1_000_000),
+        weight_gradient: Time::from_ps(us * 1_000_000),
+        after_weight_gradient: Some(Transfer::new(Collective::AllReduce, Bytes(bytes))),
+        ..Layer::default()
+    };
+    TrainingLoop {
+        layers: vec![layer("a", 3, 40_000), layer("b", 5, 300_000), layer("c", 2, 100_000)],
+        iterations,
+        overlap: true,
+        bucket: None,
+        embedding: None,
+    }
+}
+
+fn any_endpoint(torus: &Torus, which: u8) -> Endpoint {
+    match which {
+        0 => ideal(),
+        1 => baseline("128 GB/s", 2),
+        _ => ace(torus, "128 GB/s"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// The NPU that stands for all does what each of them does.
+    #[test]
+    fn one_stands_for_all(
+        nodes in prop::array::uniform3(1_u32..5),
+        which in 0_u8..3,
+        collective in prop::sample::select(vec![
+            Collective::AllReduce,
+            Collective::ReduceScatter,
+            Collective::AllGather,
+            Collective::AllToAll,
+        ]),
+        bytes in 1_u64..400_000,
+        rings in 1_u8..8,
+    ) {
+        let live = (0..3).any(|ring| Rings(rings).contains(ring) && nodes[ring] > 1);
+        prop_assume!(live);
+        let torus = torus(nodes);
+        let endpoint = any_endpoint(&torus, which);
+        let one = fabric(torus.clone(), endpoint.clone(), Population::One);
+        let all = fabric(torus, endpoint, Population::All);
+        let mut plan = small_loop(1);
+        let rings = Rings(rings);
+        let transfer = Transfer { rings, ..Transfer::new(collective, Bytes(bytes)) };
+        plan.layers[1].after_weight_gradient = Some(transfer);
+        let program = plan.program().unwrap();
+        let (one, all) = (run(&one, &program), run(&all, &program));
+        prop_assert_eq!(one.end, all.end);
+        for npu in &all.npus {
+            prop_assert_eq!(npu, &one.npus[0]);
+        }
+    }
+
+    /// What stands in the way never makes it faster: an ideal endpoint is a bound for the others.
+    #[test]
+    fn ideal_is_never_slower(which in 1_u8..3, bytes in 1_u64..2_000_000) {
+        let torus = torus([4, 2, 2]);
+        let endpoint = any_endpoint(&torus, which);
+        let program = alone(Collective::AllReduce, bytes);
+        let best = run(&fabric(torus.clone(), ideal(), Population::One), &program).end;
+        let other = run(&fabric(torus, endpoint, Population::One), &program).end;
+        prop_assert!(best <= other, "{} > {}", best, other);
+    }
+}

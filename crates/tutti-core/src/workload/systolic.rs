@@ -1,0 +1,116 @@
+//! Systolic arrays: cycles of a matrix product by dataflow, as SCALE-Sim counts them.
+//!
+//! A product of M x K by K x N runs in folds: pieces as large as the array. Within a fold operands enter
+//! skewed, one row or column later each, so a fold takes the length of its stream, and rows and columns
+//! of the array besides. Folds follow one another (Samajdar et al. 2020, section III; the cycle counts
+//! are those of its public simulator, version 2).
+
+/// What stays in the array while the rest streams past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dataflow {
+    /// Each processing element keeps one output.
+    OutputStationary,
+    /// Each keeps one weight.
+    WeightStationary,
+    /// Each keeps one input.
+    InputStationary,
+}
+
+/// A matrix product: outputs by filters over a sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gemm {
+    /// Rows of the result: output pixels times samples.
+    pub m: u64,
+    /// Columns of the result: filters.
+    pub n: u64,
+    /// Terms of each sum: channels times filter pixels.
+    pub k: u64,
+}
+
+impl Gemm {
+    /// Multiply-accumulates.
+    #[must_use]
+    pub fn macs(self) -> u64 {
+        self.m * self.n * self.k
+    }
+}
+
+/// An array of processing elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystolicArray {
+    rows: u64,
+    columns: u64,
+}
+
+/// Why there is no such array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum SystolicError {
+    /// No processing element.
+    #[error("an array of {rows} x {columns} computes nothing: expected at least 1 x 1")]
+    Empty { rows: u64, columns: u64 },
+}
+
+impl SystolicArray {
+    /// An array of `rows` x `columns`.
+    ///
+    /// # Errors
+    /// When it would be empty.
+    pub fn new(rows: u64, columns: u64) -> Result<SystolicArray, SystolicError> {
+        if rows == 0 || columns == 0 {
+            return Err(SystolicError::Empty { rows, columns });
+        }
+        Ok(SystolicArray { rows, columns })
+    }
+
+    /// Cycles that a product takes.
+    #[must_use]
+    pub fn cycles(&self, gemm: Gemm, dataflow: Dataflow) -> u64 {
+        let (down, across, stream, load) = self.mapping(gemm, dataflow);
+        let folds = down.div_ceil(self.rows) * across.div_ceil(self.columns);
+        folds * (load + stream + self.rows + self.columns - 2)
+    }
+
+    /// What runs down the rows, across the columns and through the array, and the cycles to load what
+    /// stays.
+    fn mapping(&self, gemm: Gemm, dataflow: Dataflow) -> (u64, u64, u64, u64) {
+        let Gemm { m, n, k } = gemm;
+        match dataflow {
+            Dataflow::OutputStationary => (m, n, k, 0),
+            Dataflow::WeightStationary => (k, n, m, self.rows),
+            Dataflow::InputStationary => (k, m, n, self.rows),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first convolution of ResNet-50 unpadded: 109 x 109 pixels, 64 filters, 7 x 7 x 3 terms.
+    const CONV1: Gemm = Gemm { m: 109 * 109, n: 64, k: 147 };
+
+    #[test]
+    fn folds_times_their_length() {
+        let array = SystolicArray::new(32, 32).unwrap();
+        // 372 folds down x 2 across, each 147 + 32 + 32 - 2 cycles.
+        assert_eq!(array.cycles(CONV1, Dataflow::OutputStationary), 372 * 2 * 209);
+        // 5 x 2 folds, each 32 to load, 11881 to stream, 62 of skew.
+        assert_eq!(array.cycles(CONV1, Dataflow::WeightStationary), 10 * (32 + 11_881 + 62));
+        // 5 x 372 folds, each 32 to load, 64 to stream, 62 of skew.
+        assert_eq!(array.cycles(CONV1, Dataflow::InputStationary), 5 * 372 * (32 + 64 + 62));
+    }
+
+    #[test]
+    fn one_element_computes_one_term_a_cycle() {
+        let array = SystolicArray::new(1, 1).unwrap();
+        let gemm = Gemm { m: 3, n: 5, k: 7 };
+        assert_eq!(array.cycles(gemm, Dataflow::OutputStationary), gemm.macs());
+    }
+
+    #[test]
+    fn an_empty_array_is_refused() {
+        let refused = SystolicArray::new(0, 4).unwrap_err();
+        assert_eq!(refused, SystolicError::Empty { rows: 0, columns: 4 });
+    }
+}

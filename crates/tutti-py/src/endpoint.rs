@@ -1,0 +1,192 @@
+//! Tori, and the endpoints of their NPUs.
+
+use pyo3::prelude::*;
+use tutti_core::collective::Collective;
+use tutti_core::endpoint::ace::{Ace, Division, PhaseLoad};
+use tutti_core::endpoint::baseline::Baseline;
+use tutti_core::endpoint::ideal::Ideal;
+use tutti_core::endpoint::{self, Admission, Chunks};
+use tutti_core::engine::training::{Phase, PhaseKind, Ring, Torus as CoreTorus, TrainingRunError};
+use tutti_core::units::{self, Bytes, Time};
+use tutti_core::workload::Rings;
+
+use crate::algorithm::collective_named;
+use crate::errors::OrRaise;
+use crate::schedule::Number;
+use crate::units::TimePerByte;
+
+/// Rings: nodes, what a byte takes over a link in one direction, latency in picoseconds.
+type GivenRing = (Number, TimePerByte, u64);
+
+/// A phase: (kind, ring, divide, class).
+type PhaseRow = (&'static str, usize, u64, usize);
+
+/// A torus of NPUs: rings, the one inside a package first.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct Torus(pub(crate) CoreTorus);
+
+#[pymethods]
+impl Torus {
+    #[new]
+    fn new(rings: Vec<GivenRing>) -> PyResult<Torus> {
+        let ring = |(nodes, per_byte, latency): GivenRing| {
+            let latency = Time::from_ps(latency);
+            Ring { nodes: nodes.0, per_byte: per_byte.0, latency }
+        };
+        CoreTorus::new(rings.into_iter().map(ring).collect()).or_raise().map(Torus)
+    }
+
+    /// How many NPUs it has.
+    #[getter]
+    fn npus(&self) -> u32 {
+        self.0.npus()
+    }
+
+    /// The phases of a collective.
+    fn phases(&self, collective: &str) -> PyResult<Vec<PhaseRow>> {
+        let collective = collective_named(collective, 0)?;
+        let none = TrainingRunError::NoPlan { collective };
+        let phases = self.0.phases(collective, Rings::ALL).ok_or(none).or_raise()?;
+        let name = |kind| match kind {
+            PhaseKind::ReduceScatter => "reduce_scatter",
+            PhaseKind::AllReduce => "all_reduce",
+            PhaseKind::AllGather => "all_gather",
+            PhaseKind::AllToAll => "all_to_all",
+        };
+        Ok(phases.iter().map(|p| (name(p.kind), p.ring, p.divide, p.class)).collect())
+    }
+}
+
+/// The settings of an ideal endpoint, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenIdeal {
+    packet: u64,
+    cycle: u64,
+    chunks: (Number, Number),
+}
+
+/// The settings of a baseline endpoint, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenBaseline {
+    memory: TimePerByte,
+    per_sm: TimePerByte,
+    sms: Number,
+    bus: TimePerByte,
+    message: u64,
+    overhead: u64,
+    chunks: (Number, Number),
+    fused: bool,
+    charge_writes: bool,
+}
+
+/// The settings of an ACE, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenAce {
+    memory: TimePerByte,
+    bus: TimePerByte,
+    sram: u64,
+    /// Proportions of its partitions; none: by rate and chunk.
+    shares: Option<Vec<u32>>,
+    sram_read: TimePerByte,
+    sram_write: TimePerByte,
+    fsms: Vec<u32>,
+    alu: TimePerByte,
+    packet: u64,
+    port: Number,
+    cycle: u64,
+    charge_writes: bool,
+}
+
+fn chunks((all, phase): (Number, Number)) -> Chunks {
+    Chunks { all: all.0, phase: phase.0 }
+}
+
+/// What stands between an NPU and its links.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct Endpoint(pub(crate) endpoint::Endpoint);
+
+#[pymethods]
+impl Endpoint {
+    /// One that is never in the way.
+    #[staticmethod]
+    fn ideal(settings: GivenIdeal) -> PyResult<Endpoint> {
+        let GivenIdeal { packet, cycle, chunks: bound } = settings;
+        let cycle = Time::from_ps(cycle);
+        let ideal = Ideal { packet: Bytes(packet), cycle, chunks: chunks(bound) };
+        ideal.endpoint().or_raise().map(Endpoint)
+    }
+
+    /// The NPU itself.
+    #[staticmethod]
+    fn baseline(settings: GivenBaseline) -> PyResult<Endpoint> {
+        let given = settings;
+        let baseline = Baseline {
+            memory: given.memory.0,
+            per_sm: given.per_sm.0,
+            sms: given.sms.0,
+            bus: given.bus.0,
+            message: Bytes(given.message),
+            overhead: Time::from_ps(given.overhead),
+            chunks: chunks(given.chunks),
+            fused: given.fused,
+            charge_writes: given.charge_writes,
+        };
+        baseline.endpoint().or_raise().map(Endpoint)
+    }
+
+    /// ACE, its scratchpad divided for chunks of `chunk` bytes on `torus`.
+    #[staticmethod]
+    fn ace(settings: GivenAce, torus: &Torus, chunk: u64) -> PyResult<Endpoint> {
+        let given = settings;
+        let ace = Ace {
+            memory: given.memory.0,
+            bus: given.bus.0,
+            sram: Bytes(given.sram),
+            division: given.shares.map_or(Division::RateTimesChunk, Division::Shares),
+            sram_read: given.sram_read.0,
+            sram_write: given.sram_write.0,
+            fsms: given.fsms,
+            alu: given.alu.0,
+            packet: Bytes(given.packet),
+            port: given.port.0,
+            cycle: Time::from_ps(given.cycle),
+            charge_writes: given.charge_writes,
+        };
+        let loads = phase_loads(&torus.0, Bytes(chunk))?;
+        ace.endpoint(&loads, Bytes(chunk)).or_raise().map(Endpoint)
+    }
+
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// Bytes of the partitions of its scratchpad; empty where it has none.
+    #[getter]
+    fn rooms(&self) -> Vec<u64> {
+        match &self.0.admission {
+            Admission::Chunks(_) => Vec::new(),
+            Admission::Partitions(partitions) => {
+                partitions.rooms.iter().map(|room| room.0).collect()
+            }
+        }
+    }
+}
+
+/// What the phases of an all-reduce ask of a scratchpad: both ways round of their ring.
+fn phase_loads(torus: &CoreTorus, chunk: Bytes) -> PyResult<Vec<PhaseLoad>> {
+    let collective = Collective::AllReduce;
+    let none = TrainingRunError::NoPlan { collective };
+    let phases = torus.phases(collective, Rings::ALL).ok_or(none).or_raise()?;
+    let load = |phase: &Phase| {
+        let one = torus.rings()[phase.ring].per_byte;
+        let (ps, bytes) = one.fraction();
+        let both = bytes.checked_mul(2).and_then(|bytes| units::TimePerByte::new(ps, bytes));
+        PhaseLoad { links: both.unwrap_or(one), chunk: Bytes(chunk.0.div_ceil(phase.divide)) }
+    };
+    Ok(phases.iter().map(load).collect())
+}

@@ -1,0 +1,299 @@
+//! Training: programs, and runs of them.
+
+use pyo3::prelude::*;
+use tutti_core::endpoint::ServerUse;
+use tutti_core::engine::training::{
+    Breakdown, Fabric, NpuRecord, Order, Population, TrainingOutcome, TrainingRun,
+    TrainingRunError, Windows,
+};
+use tutti_core::units::{Bytes, OpRate, Time};
+use tutti_core::workload::{
+    Dataflow, Embedding, Gemm, Lane, Layer, Program, Rings, Roofline, SystolicArray, TrainingError,
+    TrainingLoop, Transfer, What, Work,
+};
+
+use crate::algorithm::collective_named;
+use crate::endpoint::{Endpoint, Torus};
+use crate::errors::{OrRaise, raised, refuse};
+use crate::schedule::Number;
+use crate::threads::watched;
+use crate::units::TimePerByte;
+
+/// How long work takes that is bound by arithmetic or by memory, in picoseconds, and by which.
+#[pyfunction]
+pub(crate) fn roofline_time(
+    flops: u64,
+    size: u64,
+    flops_per_second: u64,
+    memory: &TimePerByte,
+) -> (u64, &'static str) {
+    let arithmetic = OpRate::per_second(flops_per_second);
+    let roofline = Roofline { arithmetic, memory: memory.0 };
+    let work = Work { flops, bytes: Bytes(size) };
+    let bound = if roofline.is_memory_bound(work) { "memory" } else { "arithmetic" };
+    (roofline.time(work).ps(), bound)
+}
+
+/// Cycles of an m x k by k x n product on a systolic array.
+#[pyfunction]
+pub(crate) fn systolic_cycles(
+    array: (u64, u64),
+    gemm: (u64, u64, u64),
+    dataflow: &str,
+) -> PyResult<u64> {
+    let dataflow = match dataflow {
+        "output_stationary" => Dataflow::OutputStationary,
+        "weight_stationary" => Dataflow::WeightStationary,
+        "input_stationary" => Dataflow::InputStationary,
+        other => {
+            let known = "output_stationary, weight_stationary, input_stationary";
+            let message = format!("there is no dataflow `{other}`: expected one of {known}");
+            return Err(refuse("WorkloadError", "unknown_dataflow", &message));
+        }
+    };
+    let (m, n, k) = gemm;
+    let array = SystolicArray::new(array.0, array.1).or_raise()?;
+    Ok(array.cycles(Gemm { m, n, k }, dataflow))
+}
+
+/// A collective of a pass: its name, rings (a bit each), bytes, and level.
+type GivenTransfer = (String, u8, u64, u8);
+
+fn transfer(given: Option<GivenTransfer>) -> PyResult<Option<Transfer>> {
+    let Some((name, rings, bytes, level)) = given else { return Ok(None) };
+    let collective = collective_named(&name, 0)?;
+    Ok(Some(Transfer { collective, rings: Rings(rings), bytes: Bytes(bytes), level }))
+}
+
+/// A layer by name; times in picoseconds.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenLayer {
+    name: String,
+    forward: u64,
+    input_gradient: u64,
+    weight_gradient: u64,
+    update: u64,
+    after_forward: Option<GivenTransfer>,
+    after_input_gradient: Option<GivenTransfer>,
+    after_weight_gradient: Option<GivenTransfer>,
+}
+
+impl GivenLayer {
+    fn layer(self) -> PyResult<Layer> {
+        Ok(Layer {
+            name: self.name,
+            forward: Time::from_ps(self.forward),
+            input_gradient: Time::from_ps(self.input_gradient),
+            weight_gradient: Time::from_ps(self.weight_gradient),
+            update: Time::from_ps(self.update),
+            after_forward: transfer(self.after_forward)?,
+            after_input_gradient: transfer(self.after_input_gradient)?,
+            after_weight_gradient: transfer(self.after_weight_gradient)?,
+        })
+    }
+}
+
+/// Embedding tables by name; times in picoseconds.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenEmbedding {
+    bottom: usize,
+    lookup: u64,
+    update: u64,
+    bytes: u64,
+    background: bool,
+}
+
+/// A task: (kind, layer, pass, iteration, picoseconds or bytes).
+type TaskRow<'a> = (&'static str, &'a str, &'static str, u32, u64);
+
+/// What every NPU does.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct TrainingProgram(Program);
+
+#[pymethods]
+impl TrainingProgram {
+    #[new]
+    #[pyo3(signature = (layers, *, iterations, overlap, bucket=None, embedding=None))]
+    fn new(
+        layers: Vec<GivenLayer>,
+        iterations: Number,
+        overlap: bool,
+        bucket: Option<u64>,
+        embedding: Option<GivenEmbedding>,
+    ) -> PyResult<TrainingProgram> {
+        let layers = layers.into_iter().map(GivenLayer::layer).collect::<PyResult<_>>()?;
+        let embedding = embedding.map(|given| Embedding {
+            bottom: given.bottom,
+            lookup: Time::from_ps(given.lookup),
+            update: Time::from_ps(given.update),
+            bytes: Bytes(given.bytes),
+            background: given.background,
+        });
+        let (iterations, bucket) = (iterations.0, bucket.map(Bytes));
+        let plan = TrainingLoop { layers, iterations, overlap, bucket, embedding };
+        plan.program().map(TrainingProgram).map_err(|error| match &error {
+            TrainingError::Program { source } => raised(source),
+            _ => raised(&error),
+        })
+    }
+
+    /// Its tasks.
+    #[getter]
+    fn tasks(&self) -> Vec<TaskRow<'_>> {
+        let row = |task: &tutti_core::workload::Task| {
+            let name = self.0.names().get(task.layer as usize).map_or("", String::as_str);
+            let (kind, amount) = match task.what {
+                What::Compute { time, lane: Lane::Main } => ("compute", time.ps()),
+                What::Compute { time, lane: Lane::Background } => ("background", time.ps()),
+                What::Collective(transfer) => (transfer.collective.name(), transfer.bytes.0),
+            };
+            (kind, name, task.pass.name(), task.iteration, amount)
+        };
+        self.0.tasks().iter().map(row).collect()
+    }
+}
+
+/// How collectives of a training run are carried, by name; sizes in bytes.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenCarriage {
+    chunk: u64,
+    message: u64,
+    order: String,
+    every_npu: bool,
+    /// Picoseconds; 0 where nothing is watched over time.
+    window: u64,
+}
+
+fn order(name: &str) -> PyResult<Order> {
+    match name {
+        "fifo" => Ok(Order::Fifo),
+        "lifo" => Ok(Order::Lifo),
+        other => {
+            let message = format!("there is no order `{other}`: expected `lifo` or `fifo`");
+            Err(refuse("WorkloadError", "unknown_order", &message))
+        }
+    }
+}
+
+/// Runs a program on every NPU of a torus.
+#[pyfunction]
+pub(crate) fn simulate_training(
+    py: Python<'_>,
+    program: &TrainingProgram,
+    torus: &Torus,
+    endpoint: &Endpoint,
+    carriage: GivenCarriage,
+) -> PyResult<TrainingRecord> {
+    let population = if carriage.every_npu { Population::All } else { Population::One };
+    let fabric = Fabric {
+        torus: torus.0.clone(),
+        endpoint: endpoint.0.clone(),
+        chunk: Bytes(carriage.chunk),
+        message: Bytes(carriage.message),
+        order: order(&carriage.order)?,
+        population,
+    };
+    let window = Time::from_ps(carriage.window);
+    let run = TrainingRun { program: &program.0, fabric: &fabric, window };
+    let outcome = watched(py, |stop| run.run_until(stop))?;
+    outcome.map(TrainingRecord).map_err(|error| match &error {
+        TrainingRunError::Endpoint { source } => raised(source),
+        _ => raised(&error),
+    })
+}
+
+/// What a training run leaves; times in picoseconds.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct TrainingRecord(TrainingOutcome);
+
+/// (name, busy, waited, bytes, pieces).
+type ServerRow = (String, u64, u64, u64, u64);
+
+fn server_row(name: &str, used: &ServerUse) -> ServerRow {
+    (name.to_owned(), used.busy.ps(), used.waited.ps(), used.bytes, used.pieces)
+}
+
+fn ps(windows: &Windows) -> Vec<u64> {
+    windows.busy().iter().map(|time| time.ps()).collect()
+}
+
+#[pymethods]
+impl TrainingRecord {
+    /// When all was done.
+    #[getter]
+    fn end_ps(&self) -> u64 {
+        self.0.end.ps()
+    }
+
+    /// How many NPUs were simulated.
+    #[getter]
+    fn npus(&self) -> usize {
+        self.0.npus.len()
+    }
+
+    /// Where the time of an NPU went: compute, overlap, exposed, idle.
+    #[pyo3(signature = (npu=0))]
+    fn breakdown(&self, npu: usize) -> PyResult<(u64, u64, u64, u64)> {
+        let Breakdown { compute, overlap, exposed, idle } = self.npu(npu)?.breakdown;
+        Ok((compute.ps(), overlap.ps(), exposed.ps(), idle.ps()))
+    }
+
+    /// When each iteration of an NPU was done.
+    #[pyo3(signature = (npu=0))]
+    fn iterations(&self, npu: usize) -> PyResult<Vec<u64>> {
+        Ok(self.npu(npu)?.iterations.iter().map(|time| time.ps()).collect())
+    }
+
+    /// (task, start, end) of each task of an NPU.
+    #[pyo3(signature = (npu=0))]
+    fn spans(&self, npu: usize) -> PyResult<Vec<(u32, u64, u64)>> {
+        let spans = self.npu(npu)?.spans.iter();
+        Ok(spans.map(|span| (span.task.0, span.start.ps(), span.end.ps())).collect())
+    }
+
+    /// What the servers of an NPU's endpoint did.
+    #[pyo3(signature = (npu=0))]
+    fn servers(&self, npu: usize) -> PyResult<Vec<ServerRow>> {
+        Ok(self.npu(npu)?.servers.iter().map(|(name, used)| server_row(name, used)).collect())
+    }
+
+    /// What the links of an NPU did, named by ring and way round.
+    #[pyo3(signature = (npu=0))]
+    fn links(&self, npu: usize) -> PyResult<Vec<ServerRow>> {
+        let name =
+            |at: usize| format!("ring {} {}", at / 2, if at.is_multiple_of(2) { "+" } else { "-" });
+        let links = self.npu(npu)?.links.iter().enumerate();
+        Ok(links.map(|(at, used)| server_row(&name(at), used)).collect())
+    }
+
+    /// Why chunks and pieces of an NPU waited, besides for servers: (cause, picoseconds, times).
+    #[pyo3(signature = (npu=0))]
+    fn stalls(&self, npu: usize) -> PyResult<Vec<(&'static str, u64, u64)>> {
+        let stalls = self.npu(npu)?.stalls.iter();
+        Ok(stalls.map(|(cause, stall)| (*cause, stall.time.ps(), stall.count)).collect())
+    }
+
+    /// How long the endpoint of an NPU had at least one chunk.
+    #[pyo3(signature = (npu=0))]
+    fn active_ps(&self, npu: usize) -> PyResult<u64> {
+        Ok(self.npu(npu)?.active.ps())
+    }
+
+    /// Busy time of all simulated links, and of all simulated processors, window by window.
+    fn over_time(&self) -> (Vec<u64>, Vec<u64>) {
+        (ps(&self.0.links), ps(&self.0.computing))
+    }
+}
+
+impl TrainingRecord {
+    fn npu(&self, npu: usize) -> PyResult<&NpuRecord> {
+        self.0.npus.get(npu).ok_or_else(|| {
+            let simulated = self.0.npus.len();
+            let message = format!("NPU {npu} was not simulated: expected 0 to {}", simulated - 1);
+            refuse("WorkloadError", "no_such_npu", &message)
+        })
+    }
+}

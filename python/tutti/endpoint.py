@@ -1,0 +1,254 @@
+"""Endpoints: what stands between an NPU and its links, and what it takes from computing.
+
+The configurations of Rashidi et al. 2021, section VI, are in :func:`configurations`; each parameter
+of theirs has its default and its source here (``docs/models/endpoint.md``: how sure that is).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from tutti import _core
+from tutti.errors import EndpointError
+from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["AceSettings", "Configuration", "Npu", "Ring", "configurations", "torus"]
+
+Kind = Literal["ideal", "baseline", "ace"]
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A ring of a torus.
+
+    Attributes:
+        name: What it is called.
+        nodes: NPUs on it.
+        rate: Of a link, in one direction.
+        latency: Of a link, from the end of a packet to its end.
+    """
+
+    name: str
+    nodes: int
+    rate: TimePerByte
+    latency: Time
+
+
+def torus(rings: Sequence[Ring], efficiency: float = 1.0) -> _core.Torus:
+    """A torus of these rings, the one inside a package first.
+
+    Args:
+        rings: The rings.
+        efficiency: The part of what links carry that is data and not headers.
+
+    Raises:
+        TopologyError: There are fewer than two NPUs, or a link takes no time.
+    """
+    return _core.Torus(
+        [(ring.nodes, _scaled(ring.rate, efficiency).core, ring.latency.ps) for ring in rings]
+    )
+
+
+@dataclass(frozen=True)
+class Npu:
+    """An NPU; the defaults are those of Rashidi et al. 2021, table of system parameters.
+
+    Attributes:
+        arithmetic: All its SMs together.
+        sms: How many it has.
+        memory: Bandwidth of its memory.
+        clock: Of the NPU and of what stands beside it.
+        per_sm: What one SM reads and writes when it communicates (64 B a cycle).
+        bus: Between the NPU and its links, each direction by itself.
+    """
+
+    arithmetic: OpRate = field(default_factory=lambda: OpRate.parse("120 TFLOP/s"))
+    sms: int = 80
+    memory: TimePerByte = field(default_factory=lambda: TimePerByte.parse("900 GB/s"))
+    clock: Frequency = field(default_factory=lambda: Frequency.parse("1245 MHz"))
+    per_sm: TimePerByte = field(default_factory=lambda: TimePerByte.parse("80 GB/s"))
+    bus: TimePerByte = field(default_factory=lambda: TimePerByte.parse("500 GB/s"))
+
+    def without(self, sms: int, memory: TimePerByte | None) -> tuple[int, TimePerByte]:
+        """What is left to compute: operations a second, and bandwidth of memory.
+
+        Raises:
+            EndpointError: Nothing is left.
+        """
+        if sms >= self.sms:
+            message = f"{sms} of {self.sms} SMs communicate: nothing is left to compute"
+            raise EndpointError(message, kind="nothing_left")
+        left = self.arithmetic.per_second * (self.sms - sms) // self.sms
+        return left, self.memory if memory is None else _less(self.memory, memory)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AceSettings:
+    """ACE as Rashidi et al. 2021 describe it.
+
+    Attributes:
+        sram: The scratchpad.
+        shares: In which proportions it is divided among the phases and what is done; none: by the
+            rates of the phases' links and their chunks.
+        banks: Its banks, each read and written at `width` bytes a cycle.
+        width: Of buses inside ACE.
+        fsms: State machines, divided evenly among the phases; or those of each phase.
+        alus: How many, each `width` bytes a cycle.
+        packet: What is read, reduced and sent as one.
+        port: Packets that wait at most for a link.
+        charge_writes: Whether results that go back take from the bandwidth of what is read.
+    """
+
+    sram: Size = field(default_factory=lambda: Size.parse("4 MiB"))
+    shares: tuple[int, ...] | None = None
+    banks: int = 4
+    width: int = 64
+    fsms: int | tuple[int, ...] = 16
+    alus: int = 4
+    packet: Size = field(default_factory=lambda: Size.parse("256 B"))
+    port: int = 16
+    charge_writes: bool = False
+
+    def machines(self, phases: int) -> list[int]:
+        """State machines of each phase; what does not divide goes to the first ones."""
+        if not isinstance(self.fsms, int):
+            return list(self.fsms)
+        each, rest = divmod(self.fsms, phases)
+        return [each + (phase < rest) for phase in range(phases)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """What carries collectives, and what that leaves to compute.
+
+    Attributes:
+        name: What it is called.
+        kind: The endpoint.
+        memory: Bandwidth of memory set aside for communication; none: as much as there is, and
+            nothing taken from computing.
+        sms: SMs that communicate while others compute; for the baseline at least one.
+        overlap: Whether gradients are on their way while the backward pass goes on.
+        background: Whether embedding tables are looked up and updated beside the loop, with one SM
+            and what it pulls.
+        ace: The settings of ACE.
+        fused: For the baseline: whether a last reduction and the next send are one kernel.
+        charge_writes: For the baseline: whether writes take from the bandwidth of reads.
+    """
+
+    name: str
+    kind: Kind
+    memory: TimePerByte | None = None
+    sms: int = 0
+    overlap: bool = True
+    background: bool = False
+    ace: AceSettings = field(default_factory=AceSettings)
+    fused: bool = True
+    charge_writes: bool = False
+
+    def compute(self, npu: Npu) -> tuple[int, TimePerByte]:
+        """Operations a second and bandwidth that are left to compute.
+
+        Without overlap nothing is taken: computing and communicating take turns.
+        """
+        if not self.overlap:
+            return npu.without(0, None)
+        sms, memory = self.sms, self.memory
+        if self.background:
+            sms += 1
+            memory = npu.per_sm if memory is None else _more(memory, npu.per_sm)
+        return npu.without(sms, memory)
+
+    def endpoint(
+        self, npu: Npu, torus: _core.Torus, *, chunk: Size, message: Size
+    ) -> _core.Endpoint:
+        """The endpoint of an NPU on a torus.
+
+        Raises:
+            EndpointError: It cannot be: no SM, no state machine for a phase, a small scratchpad.
+        """
+        if self.kind == "ideal":
+            return _core.Endpoint.ideal(
+                {"packet": 256, "cycle": npu.clock.cycles(1).ps, "chunks": (64, 16)}
+            )
+        if self.kind == "baseline":
+            return self._baseline(npu, message)
+        return self._ace(npu, torus, chunk)
+
+    def _baseline(self, npu: Npu, message: Size) -> _core.Endpoint:
+        return _core.Endpoint.baseline(
+            {
+                "memory": (self.memory or npu.memory).core,
+                "per_sm": npu.per_sm.core,
+                "sms": self.sms if self.overlap else npu.sms,
+                "bus": npu.bus.core,
+                "message": message.bytes,
+                "overhead": 0,
+                "chunks": (64, 16),
+                "fused": self.fused,
+                "charge_writes": self.charge_writes,
+            }
+        )
+
+    def _ace(self, npu: Npu, torus: _core.Torus, chunk: Size) -> _core.Endpoint:
+        ace = self.ace
+        per_second = ace.width * npu.clock.hertz
+        sram = TimePerByte.parse(f"{ace.banks * per_second} B/s").core
+        phases = len(torus.phases("all_reduce"))
+        return _core.Endpoint.ace(
+            {
+                "memory": (self.memory or npu.memory).core,
+                "bus": npu.bus.core,
+                "sram": ace.sram.bytes,
+                "shares": list(ace.shares) if ace.shares else None,
+                "sram_read": sram,
+                "sram_write": sram,
+                "fsms": ace.machines(phases),
+                "alu": TimePerByte.parse(f"{ace.alus * per_second} B/s").core,
+                "packet": ace.packet.bytes,
+                "port": ace.port,
+                "cycle": npu.clock.cycles(1).ps,
+                "charge_writes": ace.charge_writes,
+            },
+            torus,
+            chunk.bytes,
+        )
+
+
+def configurations() -> dict[str, Configuration]:
+    """The five configurations of Rashidi et al. 2021, by name.
+
+    `no_overlap` communicates when the backward pass is over, with the whole NPU. `comm_opt` sets
+    aside what communication needs to come near the ideal (450 GB/s, 6 SMs); `comp_opt` as much
+    memory bandwidth as ACE needs (128 GB/s), and 2 SMs. `ideal` is never in the way.
+    """
+    wide, narrow = TimePerByte.parse("450 GB/s"), TimePerByte.parse("128 GB/s")
+    found = (
+        Configuration(name="no_overlap", kind="baseline", overlap=False),
+        Configuration(name="comm_opt", kind="baseline", memory=wide, sms=6),
+        Configuration(name="comp_opt", kind="baseline", memory=narrow, sms=2),
+        Configuration(name="ace", kind="ace", memory=narrow),
+        Configuration(name="ideal", kind="ideal"),
+    )
+    return {configuration.name: configuration for configuration in found}
+
+
+def _scaled(rate: TimePerByte, factor: float) -> TimePerByte:
+    return TimePerByte.parse(f"{round(rate.core.bytes_per_second * factor)} B/s")
+
+
+def _less(rate: TimePerByte, taken: TimePerByte) -> TimePerByte:
+    left = round(rate.core.bytes_per_second - taken.core.bytes_per_second)
+    if left <= 0:
+        message = f"communication takes {taken} of {rate}: that leaves no memory to compute with"
+        raise EndpointError(message, kind="nothing_left")
+    return TimePerByte.parse(f"{left} B/s")
+
+
+def _more(rate: TimePerByte, added: TimePerByte) -> TimePerByte:
+    return TimePerByte.parse(
+        f"{round(rate.core.bytes_per_second + added.core.bytes_per_second)} B/s"
+    )

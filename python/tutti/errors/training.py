@@ -1,0 +1,56 @@
+"""Errors of workloads, and of the endpoints that carry their collectives."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tutti.errors.base import Kind, TuttiError
+
+__all__ = ["EndpointError", "WorkloadError"]
+
+
+class WorkloadError(TuttiError, ValueError):
+    """A workload that cannot be: a model, a training loop, a program, an array."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "unknown_model": Kind("No model has that name.", "`tutti train list` shows all"),
+        "model_argument": Kind("What follows a model's colon does not suit it."),
+        "no_layers": Kind("A model without layers.", "name at least one"),
+        "no_iterations": Kind("A run of no iterations.", "ask for at least one"),
+        "no_top": Kind("All layers come before the embeddings are needed."),
+        "mixed_bucket": Kind(
+            "Gradients of one bucket would need different collectives.", "leave `bucket` out"
+        ),
+        "program": Kind("The tasks make no program."),
+        "empty": Kind("A program without tasks."),
+        "no_such_task": Kind("A task waits for one that is not there.", "tasks count from 0"),
+        "circle": Kind("Tasks wait for each other in a circle.", "drop one of the dependencies"),
+        "no_bytes": Kind(
+            "A collective that moves nothing.", "give it at least 1 B, or leave it out"
+        ),
+        "empty_array": Kind("A systolic array without processing elements."),
+        "unknown_dataflow": Kind("No dataflow has that name."),
+        "unknown_order": Kind("Collectives have no such order.", "`lifo` or `fifo`"),
+        "no_such_npu": Kind("An NPU that was not simulated.", "one stands for all, number 0"),
+    }
+
+
+class EndpointError(TuttiError, ValueError):
+    """An endpoint that cannot be, or that cannot carry a collective."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "empty": Kind("Pieces of no bytes.", "give them at least 1 B"),
+        "nothing_left": Kind("Communication takes all of an NPU.", "set less aside for it"),
+        "no_chunks": Kind("Nothing may be under way.", "allow at least one chunk"),
+        "no_sms": Kind("Nobody moves the data.", "set `sms` to at least 1"),
+        "too_few_fsms": Kind("Fewer state machines than phases.", "one for each phase at least"),
+        "wrong_fsms": Kind("State machines for other phases than there are."),
+        "no_fsm": Kind("A phase without a state machine.", "one for each phase at least"),
+        "wrong_shares": Kind(
+            "Shares for other partitions than the scratchpad has.",
+            "one for each phase, and one for what is done",
+        ),
+        "partition_too_small": Kind(
+            "A partition of the scratchpad holds no chunk.", "enlarge `sram`, or shorten `chunk`"
+        ),
+    }

@@ -1,0 +1,204 @@
+"""Training steps: what computing and communicating cost together, on a torus of NPUs.
+
+>>> from tutti.endpoint import Npu, Ring, configurations
+>>> from tutti.units import Time, TimePerByte
+>>> from tutti.workload import build
+>>> def ring(name, rate, latency):
+...     return Ring(name, 4, TimePerByte.parse(rate), Time.parse(latency))
+>>> rings = (ring("local", "200 GB/s", "72 ns"), ring("vertical", "25 GB/s", "402 ns"))
+>>> step = Step(model=build("resnet50"), batch=32, rings=rings)
+>>> run = step.run(configurations()["ace"])
+>>> run.compute + run.exposed + run.idle == run.total.ps
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from tutti import _core
+from tutti.endpoint import Npu, torus
+from tutti.units import Size, Time
+from tutti.workload.parallel import Parallelism
+
+if TYPE_CHECKING:
+    from tutti.endpoint import Configuration, Ring
+    from tutti.units import TimePerByte
+    from tutti.workload import Model, Work
+    from tutti.workload.parallel import Transfer
+
+__all__ = ["Step", "TrainingResult"]
+
+Order = Literal["lifo", "fifo"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A training step: a model on NPUs of a torus.
+
+    Attributes:
+        model: The model.
+        batch: Samples of each NPU.
+        rings: The torus, the ring inside a package first.
+        npu: Every NPU.
+        element: Bytes of an activation, a weight, a gradient (FP16: 2).
+        iterations: How many are simulated, one after the other.
+        efficiency: The part of what links carry that is data.
+        chunk: The most bytes of a collective that go through it as one.
+        message: The most bytes that software handles, or a DMA moves, as one.
+        order: Which collective goes first: the newest (`lifo`) or the oldest.
+        bucket: Gradients wait until so many bytes have gathered; none: each layer's go at once.
+        parallelism: Which rings do what.
+        every_npu: Whether every NPU is simulated instead of one that stands for all.
+        window: The length of windows in which links and processors are watched; none: not at all.
+    """
+
+    model: Model
+    batch: int
+    rings: tuple[Ring, ...]
+    npu: Npu = field(default_factory=Npu)
+    element: int = 2
+    iterations: int = 2
+    efficiency: float = 0.94
+    chunk: Size = field(default_factory=lambda: Size.parse("64 KiB"))
+    message: Size = field(default_factory=lambda: Size.parse("8 KiB"))
+    order: Order = "lifo"
+    bucket: Size | None = None
+    parallelism: Parallelism = field(default_factory=Parallelism)
+    every_npu: bool = False
+    window: Time | None = None
+
+    def run(self, configuration: Configuration) -> TrainingResult:
+        """Simulates the step with one configuration of endpoints.
+
+        Raises:
+            EndpointError: The endpoint cannot be, or its scratchpad holds no chunk.
+            TopologyError: The torus cannot be.
+            WorkloadError: There is nothing to train.
+        """
+        fabric = torus(self.rings, self.efficiency)
+        endpoint = configuration.endpoint(self.npu, fabric, chunk=self.chunk, message=self.message)
+        carriage = {
+            "chunk": self.chunk.bytes,
+            "message": self.message.bytes,
+            "order": self.order,
+            "every_npu": self.every_npu,
+            "window": self.window.ps if self.window else 0,
+        }
+        program = self.program(configuration)
+        record = _core.simulate_training(program, fabric, endpoint, carriage)
+        return TrainingResult(step=self, configuration=configuration, record=record)
+
+    def program(self, configuration: Configuration) -> _core.TrainingProgram:
+        """What every NPU does, with what the configuration leaves to compute."""
+        return _core.TrainingProgram(
+            [self._layer(index, configuration) for index in range(len(self.model.layers))],
+            iterations=self.iterations,
+            overlap=configuration.overlap,
+            bucket=self.bucket.bytes if self.bucket else None,
+            embedding=self._embedding(configuration),
+        )
+
+    def _layer(self, index: int, configuration: Configuration) -> dict[str, Any]:
+        layer = self.model.layers[index]
+        left = configuration.compute(self.npu)
+        transfers = self.parallelism.transfers(layer.parameters, self.element)
+        return {
+            "name": layer.name,
+            "forward": _time(layer.work("forward", self.batch, self.element), left),
+            "input_gradient": _time(layer.work("input_gradient", self.batch, self.element), left),
+            "weight_gradient": _time(layer.work("weight_gradient", self.batch, self.element), left),
+            "update": 0,
+            "after_forward": self._transfer(transfers.after_forward),
+            "after_input_gradient": self._transfer(transfers.after_input_gradient),
+            "after_weight_gradient": self._transfer(transfers.after_weight_gradient),
+        }
+
+    def _transfer(self, transfer: Transfer | None) -> tuple[str, int, int, int] | None:
+        if transfer is None:
+            return None
+        names = [ring.name for ring in self.rings]
+        mask = sum(1 << names.index(ring) for ring in transfer.rings) or (1 << len(names)) - 1
+        return (transfer.collective, mask, transfer.bytes, 0)
+
+    def _embedding(self, configuration: Configuration) -> dict[str, Any] | None:
+        tables = self.model.tables
+        if tables is None:
+            return None
+        left = configuration.compute(self.npu)
+        if configuration.background:
+            one = self.npu.arithmetic.per_second // self.npu.sms
+            left = (one, self.npu.per_sm)
+        return {
+            "bottom": tables.bottom,
+            "lookup": _time(tables.lookup(self.batch, self.element), left),
+            "update": _time(tables.update(self.batch, self.element), left),
+            "bytes": tables.exchanged(self.batch, self.element),
+            "background": configuration.background,
+        }
+
+
+def _time(work: Work, left: tuple[int, TimePerByte]) -> int:
+    """Picoseconds of work with so many operations a second, and such memory."""
+    per_second, memory = left
+    ps, _ = _core.roofline_time(work.flops, work.bytes, per_second, memory.core)
+    return ps
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingResult:
+    """What a training step came to.
+
+    Attributes:
+        step: What was run.
+        configuration: With which endpoints.
+        record: What the core recorded.
+    """
+
+    step: Step
+    configuration: Configuration
+    record: _core.TrainingRecord
+
+    @property
+    def total(self) -> Time:
+        """All iterations."""
+        return Time(ps=self.record.end_ps)
+
+    @property
+    def compute(self) -> int:
+        """Picoseconds in which the processor was busy."""
+        compute, overlap, _, _ = self.record.breakdown()
+        return compute + overlap
+
+    @property
+    def exposed(self) -> int:
+        """Picoseconds of communication that computing does not hide."""
+        return self.record.breakdown()[2]
+
+    @property
+    def overlap(self) -> int:
+        """Picoseconds in which an NPU computed and communicated."""
+        return self.record.breakdown()[1]
+
+    @property
+    def idle(self) -> int:
+        """Picoseconds in which an NPU did neither."""
+        return self.record.breakdown()[3]
+
+    @property
+    def sent(self) -> int:
+        """Bytes that an NPU put on its links."""
+        return sum(row[3] for row in self.record.links())
+
+    @property
+    def read(self) -> int:
+        """Bytes that communication read from the memory of an NPU."""
+        return next((row[3] for row in self.record.servers() if row[0] == "memory"), 0)
+
+    @property
+    def network_rate(self) -> float:
+        """Bytes a second that an NPU sent while it communicated."""
+        _, overlap, exposed, _ = self.record.breakdown()
+        communicating = overlap + exposed
+        return self.sent / communicating * 1e12 if communicating else 0.0

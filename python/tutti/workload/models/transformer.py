@@ -1,0 +1,91 @@
+"""Transformers: the base model of 2017, and decoders of any size."""
+
+from __future__ import annotations
+
+from tutti.workload.model import Gemm, Model, ModelLayer, linear
+
+BASE_SOURCE = "Vaswani et al. 2017, table 3, base; vocabulary 37,000, sequences of 128 tokens"
+GPT_SOURCE = (
+    "Radford et al. 2019 in structure: blocks of self-attention (4 h^2 weights) and a feed-forward "
+    "layer of 4 h (8 h^2); biases and normalisation are left out"
+)
+
+_BASE_TOKENS = 128
+_GPT = {"layers": 24, "hidden": 2048, "tokens": 1024, "vocabulary": 50_257}
+
+
+def build_base(argument: str | None) -> Model:
+    """The argument is the number of tokens of a sequence."""
+    tokens = int(argument) if argument else _BASE_TOKENS
+    hidden, wide, vocabulary = 512, 2048, 37_000
+    layers = [_embedding(hidden, vocabulary, tokens)]
+    for block in range(1, 7):
+        layers += _attention(f"encoder_{block}", hidden, tokens)
+        layers += _feed_forward(f"encoder_{block}", hidden, wide, tokens)
+    for block in range(1, 7):
+        layers += _attention(f"decoder_{block}_self", hidden, tokens)
+        layers += _attention(f"decoder_{block}_cross", hidden, tokens)
+        layers += _feed_forward(f"decoder_{block}", hidden, wide, tokens)
+    layers.append(_shared_classifier(hidden, vocabulary, tokens))
+    name = "transformer" if tokens == _BASE_TOKENS else f"transformer:{tokens}"
+    return Model(name=name, source=BASE_SOURCE, layers=tuple(layers), samples="sequences")
+
+
+def build_gpt(argument: str | None) -> Model:
+    """The argument is `layers=24,hidden=2048,tokens=1024,vocabulary=50257`, any of them."""
+    given = dict(part.split("=") for part in argument.split(",")) if argument else {}
+    size = _GPT | {key: int(value) for key, value in given.items()}
+    hidden, tokens = size["hidden"], size["tokens"]
+    layers = [_embedding(hidden, size["vocabulary"], tokens)]
+    for block in range(1, size["layers"] + 1):
+        layers += _attention(f"block_{block}", hidden, tokens)
+        layers += _feed_forward(f"block_{block}", hidden, 4 * hidden, tokens)
+    layers.append(_shared_classifier(hidden, size["vocabulary"], tokens))
+    name = f"gpt:{argument}" if argument else "gpt"
+    return Model(name=name, source=GPT_SOURCE, layers=tuple(layers), samples="sequences")
+
+
+def _embedding(hidden: int, vocabulary: int, tokens: int) -> ModelLayer:
+    return ModelLayer(
+        name="embedding",
+        gemms=(),
+        parameters=vocabulary * hidden,
+        inputs=tokens * hidden,
+        outputs=tokens * hidden,
+        first=True,
+    )
+
+
+def _shared_classifier(hidden: int, vocabulary: int, tokens: int) -> ModelLayer:
+    """Scores of every word; its weights are those of the embedding."""
+    layer = linear("classifier", hidden, vocabulary, tokens=tokens)
+    return ModelLayer(
+        name=layer.name,
+        gemms=layer.gemms,
+        parameters=0,
+        inputs=layer.inputs,
+        outputs=layer.outputs,
+    )
+
+
+def _attention(name: str, hidden: int, tokens: int) -> list[ModelLayer]:
+    """Queries, keys and values; scores and sums; the projection of all heads."""
+    inside = ModelLayer(
+        name=f"{name}_attention",
+        gemms=(
+            Gemm(m=tokens, n=3 * hidden, k=hidden),
+            Gemm(m=tokens, n=tokens, k=hidden, weights=False),
+            Gemm(m=tokens, n=hidden, k=tokens, weights=False),
+        ),
+        parameters=3 * hidden * hidden,
+        inputs=tokens * hidden,
+        outputs=4 * tokens * hidden,
+    )
+    return [inside, linear(f"{name}_projection", hidden, hidden, tokens=tokens)]
+
+
+def _feed_forward(name: str, hidden: int, wide: int, tokens: int) -> list[ModelLayer]:
+    return [
+        linear(f"{name}_up", hidden, wide, tokens=tokens),
+        linear(f"{name}_down", wide, hidden, tokens=tokens),
+    ]

@@ -1,0 +1,84 @@
+"""The models that tutti knows, one line each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutti.errors import WorkloadError
+from tutti.workload.models import dlrm, gnmt, resnet50, transformer, vgg16
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tutti.workload.model import Model
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """A line of the registry.
+
+    Attributes:
+        name: Its name in the notation ``name`` or ``name:argument``.
+        argument: What may follow the colon, as shown to people; empty when nothing may.
+        pattern: A regular expression of all arguments it takes.
+        summary: One sentence for lists.
+        build: Makes it, from an argument that fits the pattern, or without one.
+    """
+
+    name: str
+    argument: str
+    pattern: str
+    summary: str
+    build: Callable[[str | None], Model]
+
+
+_NUMBER = r"[1-9][0-9]{0,8}"
+_SIZES = rf"(layers|hidden|tokens|vocabulary)={_NUMBER}"
+
+_REGISTRY = (
+    ModelEntry(
+        "dlrm", "LOOKUPS", _NUMBER, "Recommendation, as large as MLPerf's.", dlrm.build_large
+    ),
+    ModelEntry("dlrm_small", "", "", "Recommendation, ASTRA-sim's public one.", dlrm.build_small),
+    ModelEntry("gnmt", "TOKENS", _NUMBER, "Recurrent translation, MLPerf's size.", gnmt.build),
+    ModelEntry(
+        "gpt",
+        "layers=N,hidden=N,tokens=N,vocabulary=N",
+        rf"{_SIZES}(,{_SIZES})*",
+        "A decoder of any size.",
+        transformer.build_gpt,
+    ),
+    ModelEntry("resnet50", "v1.5 or v1", r"v1(\.5)?", "Images, 54 layers.", resnet50.build),
+    ModelEntry(
+        "transformer", "TOKENS", _NUMBER, "Translation, base model.", transformer.build_base
+    ),
+    ModelEntry("vgg16", "", "", "Images, 16 layers.", vgg16.build),
+)
+
+
+def models() -> tuple[ModelEntry, ...]:
+    """Every model, by name."""
+    return _REGISTRY
+
+
+def build(notation: str) -> Model:
+    """The model of a notation, ``name`` or ``name:argument``.
+
+    Raises:
+        WorkloadError: No model has that name, or what follows the colon does not suit it.
+    """
+    name, colon, argument = notation.partition(":")
+    entry = next((entry for entry in _REGISTRY if entry.name == name), None)
+    if entry is None:
+        known = ", ".join(entry.name for entry in _REGISTRY)
+        message = f"there is no model `{name}`: expected one of {known}"
+        raise WorkloadError(message, kind="unknown_model", fields={"name": name})
+    if not colon:
+        return entry.build(None)
+    if not entry.argument or not re.fullmatch(entry.pattern, argument):
+        expected = f"`{name}:{entry.argument}`" if entry.argument else f"`{name}` alone"
+        message = f"`{notation}` is no model: expected {expected}"
+        raise WorkloadError(message, kind="model_argument", fields={"name": name})
+    return entry.build(argument)
