@@ -183,6 +183,12 @@ impl Topology {
         (self.out_start[vertex.index()]..self.out_start[vertex.index() + 1]).map(LinkId)
     }
 
+    /// The first link that leaves a vertex, if one does.
+    #[inline]
+    pub(super) fn first_out(&self, vertex: VertexId) -> LinkId {
+        LinkId(self.out_start[vertex.index()])
+    }
+
     /// The links that reach a vertex, ascending.
     #[must_use]
     pub fn links_in(&self, vertex: VertexId) -> &[LinkId] {

@@ -11,6 +11,7 @@ mod dimension_order;
 mod ecmp;
 mod ends;
 mod explicit;
+mod ports;
 mod shortest_path;
 mod wires;
 
@@ -26,6 +27,7 @@ use crate::ids::{LinkId, RankId, VertexId};
 use ecmp::Ecmp;
 use ends::Ends;
 use explicit::Paths;
+use ports::Ports;
 use wires::WireRow;
 
 /// The next link towards one destination, by the place of an anchor; [`NONE`] at the destination and
@@ -42,7 +44,7 @@ pub struct Routes {
     anchors: Anchors,
     ends: Ends,
     /// By the place of an anchor; none where paths are walked.
-    rows: Box<[OnceLock<Row>]>,
+    rows: Box<[OnceLock<Ports>]>,
     wires: Box<[OnceLock<WireRow>]>,
 }
 
@@ -122,7 +124,7 @@ impl Routes {
         let rows = explicit::rows(&topology, hops)?;
         let routes = Routes::new(topology, Rule::NextHops);
         for (slot, row) in routes.rows.iter().zip(rows) {
-            slot.get_or_init(|| row);
+            slot.get_or_init(|| Ports::of(&routes.topology, &routes.anchors, row));
         }
         Ok(routes)
     }
@@ -187,11 +189,12 @@ impl Routes {
     fn by_row(&self, from: RankId, to: RankId) -> Vec<LinkId> {
         let destination = self.anchors.of(VertexId(to.0));
         let place = self.anchors.place(destination);
-        let row = self.rows[place].get_or_init(|| self.row(destination));
+        let row = self.rows[place].get_or_init(|| self.ports(destination));
         let mut links: Vec<LinkId> = self.ends.up(from).into_iter().collect();
         let mut at = self.anchors.of(VertexId(from.0));
         while at != destination {
-            let link = LinkId(row[self.anchors.place(at)]);
+            let next = row.next(&self.topology, at, self.anchors.place(at));
+            let link = next.unwrap_or(LinkId(NONE));
             links.push(link);
             at = self.topology.link_to(link);
         }
@@ -228,11 +231,10 @@ impl Routes {
         let slot = &self.rows[self.anchors.place(destination)];
         let row = match slot.get() {
             Some(row) => row,
-            None => slot.get_or_init(|| self.row(destination)),
+            None => slot.get_or_init(|| self.ports(destination)),
         };
         // What is no anchor has no place in rows: the message has not left its NPU.
-        row.get(self.anchors.place(at))
-            .map_or_else(|| self.ends.up(from), |&link| Some(LinkId(link)))
+        row.next(&self.topology, at, self.anchors.place(at)).or_else(|| self.ends.up(from))
     }
 
     /// Link by link, where each is chosen when a message is there.
@@ -306,10 +308,15 @@ impl Routes {
         let from_row = |row| WireRow::from_row(&self.topology, &self.anchors, sources, to, row);
         match (&self.rule, self.rows[self.anchors.place(to)].get()) {
             (Rule::Paths(paths), _) => WireRow::from_paths(&self.topology, RankId(to.0), paths),
-            (_, Some(row)) => from_row(row),
+            (_, Some(row)) => from_row(&row.row(&self.topology, &self.anchors)),
             // The row itself is kept only once someone asks for a path.
             (_, None) => from_row(&self.row(to)),
         }
+    }
+
+    #[cold]
+    fn ports(&self, to: VertexId) -> Ports {
+        Ports::of(&self.topology, &self.anchors, self.row(to))
     }
 
     #[cold]
