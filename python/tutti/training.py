@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,12 +24,17 @@ from tutti.units import Size, Time
 from tutti.workload.parallel import Parallelism
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import polars as pl
+
     from tutti.endpoint import Configuration, Ring
     from tutti.units import TimePerByte
     from tutti.workload import Model, Work
     from tutti.workload.parallel import Transfer
 
-__all__ = ["Step", "TrainingResult"]
+__all__ = ["Step", "TrainingResult", "frame", "write_frame"]
 
 Order = Literal["lifo", "fifo"]
 
@@ -202,3 +208,39 @@ class TrainingResult:
         _, overlap, exposed, _ = self.record.breakdown()
         communicating = overlap + exposed
         return self.sent / communicating * 1e12 if communicating else 0.0
+
+
+def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
+    """A row for each run: what was run, where the time went (ps), and bytes of an NPU."""
+    import polars as pl
+
+    rows = []
+    for run in runs:
+        compute, overlap, exposed, idle = run.record.breakdown()
+        rows.append(
+            {
+                "model": run.step.model.name,
+                "batch": run.step.batch,
+                "npus": math.prod(ring.nodes for ring in run.step.rings),
+                "iterations": run.step.iterations,
+                "configuration": run.configuration.name,
+                "total_ps": run.total.ps,
+                "compute_ps": compute,
+                "overlap_ps": overlap,
+                "exposed_ps": exposed,
+                "idle_ps": idle,
+                "sent_bytes": run.sent,
+                "read_bytes": run.read,
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def write_frame(path: Path, rows: pl.DataFrame) -> Path:
+    """Writes a frame as Parquet.
+
+    Returns:
+        The path written.
+    """
+    rows.write_parquet(path)
+    return path

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tutti.cli.reference import pages
-from tutti.config import RawPlatform, load_experiment, load_noc, load_sweep
+from tutti.config import RawPlatform, load_experiment, load_noc, load_sweep, load_training
 from tutti.experiment import plan
 from tutti.platform import MODELS
 from tutti.sweep.plan import plan_sweep
@@ -27,7 +27,7 @@ def test_generated_files_are_current(name: str) -> None:
 
 
 def test_schemas_are_json() -> None:
-    for name in ("experiment", "noc", "platform", "sweep"):
+    for name in ("experiment", "noc", "platform", "sweep", "training"):
         schema = json.loads(PAGES[f"schemas/{name}.schema.json"])
         assert schema["additionalProperties"] is False
 
@@ -38,6 +38,8 @@ def test_examples_can_be_run(path: Path) -> None:
         assert plan_sweep(load_sweep(path)).measurements
     elif path.name == "noc.toml":
         assert load_noc(path).traffic
+    elif path.name == "training.toml":
+        assert load_training(path).configurations
     else:
         assert plan(load_experiment(path)).points
     readme = (path.parent / "README.md").read_text("utf-8")

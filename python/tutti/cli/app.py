@@ -8,7 +8,19 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tutti.cli import compare, noc, paper, platforms, plot, run, schedule, schema, search, sweep
+from tutti.cli import (
+    compare,
+    noc,
+    paper,
+    platforms,
+    plot,
+    run,
+    schedule,
+    schema,
+    search,
+    sweep,
+    train,
+)
 from tutti.cli.console import fail
 from tutti.errors import ExitCode, TuttiError
 
@@ -72,6 +84,7 @@ app.command("run", short_help="Run one schedule, with its timeline.")(run.run)
 app.command("sweep", short_help="An experiment many times over; resumed if killed.")(sweep.sweep)
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(noc.app, name="noc")
+app.add_typer(train.app, name="train")
 app.command("plot", short_help="Draw results of a comparison.")(plot.plot)
 app.command("paper", short_help="Make a paper's figures and tables again.")(paper.paper)
 app.command("platforms", short_help="The known machines and their sources.")(platforms.platforms)

@@ -27,7 +27,8 @@ _NOTE = "<!-- Written by `python scripts/generate_reference.py`; do not edit. --
 _UNITS = """\
 TOML. Every quantity is text with its unit: times in ps, ns, us, ms, s; sizes in B, KB, MB, GB, TB
 (powers of 1000) and KiB, MiB, GiB, TiB (powers of 1024); times per byte in ps/B, ns/B, us/B, s/B,
-or the rate that is their inverse, such as "10 GB/s" or "400 Gb/s". Bare numbers and unknown keys
+or the rate that is their inverse, such as "10 GB/s" or "400 Gb/s"; rates of operations in GFLOP/s,
+TFLOP/s, PFLOP/s; frequencies in MHz, GHz. Bare numbers and unknown keys
 are refused. `tutti schema` prints the JSON Schema of each."""
 
 
@@ -42,6 +43,7 @@ def pages() -> dict[str, str]:
         "schemas/noc.schema.json": schema_text(File.NOC),
         "schemas/platform.schema.json": schema_text(File.PLATFORM),
         "schemas/sweep.schema.json": schema_text(File.SWEEP),
+        "schemas/training.schema.json": schema_text(File.TRAINING),
     }
 
 
@@ -148,7 +150,7 @@ def _parameter(parameter: Any) -> str:  # noqa: ANN401 - click's
 
 def config_page() -> str:
     """The keys of experiment, platform, sweep and noc files."""
-    from tutti.config import RawExperiment, RawNoc, RawPlatform, RawSweep
+    from tutti.config import RawExperiment, RawNoc, RawPlatform, RawSweep, RawTraining
 
     parts = [
         "# Configuration files",
@@ -161,6 +163,7 @@ def config_page() -> str:
         "Platform": RawPlatform,
         "Sweep": RawSweep,
         "Noc": RawNoc,
+        "Training": RawTraining,
     }
     for title, model in files.items():
         parts.append(f"## {title}")

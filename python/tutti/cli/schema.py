@@ -19,12 +19,13 @@ class File(enum.StrEnum):
     NOC = "noc"
     PLATFORM = "platform"
     SWEEP = "sweep"
+    TRAINING = "training"
 
 
 def schema(
     file: Annotated[File, typer.Argument(help="Which kind of file.")] = File.EXPERIMENT,
 ) -> None:
-    """Print the JSON Schema of experiment, platform, sweep or noc files, for editors and checkers.
+    """Print the JSON Schema of a kind of file, for editors and checkers.
 
     \b
     Examples:
@@ -36,13 +37,14 @@ def schema(
 
 def schema_text(file: File) -> str:
     """The schema as it stands in `schemas/`."""
-    from tutti.config import RawExperiment, RawNoc, RawPlatform, RawSweep
+    from tutti.config import RawExperiment, RawNoc, RawPlatform, RawSweep, RawTraining
 
     models: dict[File, type[BaseModel]] = {
         File.EXPERIMENT: RawExperiment,
         File.NOC: RawNoc,
         File.PLATFORM: RawPlatform,
         File.SWEEP: RawSweep,
+        File.TRAINING: RawTraining,
     }
     written = models[file].model_json_schema(by_alias=True)
     if file == File.SWEEP:

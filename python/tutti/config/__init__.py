@@ -15,6 +15,8 @@ from tutti.config.raw import RawExperiment
 from tutti.config.reader import read_schedule, read_toml
 from tutti.config.resolve import Experiment, load_experiment, resolve
 from tutti.config.sweep import RawSweep, Sweep, load_sweep, resolve_sweep
+from tutti.config.training import Training, load_training, resolve_training
+from tutti.config.training_tables import RawTraining
 from tutti.errors import ConfigError
 
 __all__ = [
@@ -25,12 +27,15 @@ __all__ = [
     "RawNoc",
     "RawPlatform",
     "RawSweep",
+    "RawTraining",
     "Sweep",
+    "Training",
     "find_platform",
     "load_experiment",
     "load_noc",
     "load_platform",
     "load_sweep",
+    "load_training",
     "numbers",
     "platform_names",
     "platform_text",
@@ -39,4 +44,5 @@ __all__ = [
     "resolve",
     "resolve_noc",
     "resolve_sweep",
+    "resolve_training",
 ]

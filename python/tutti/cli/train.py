@@ -1,0 +1,129 @@
+"""`tutti train`: training steps, and what endpoints between NPUs and network cost them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli.console import out, remark
+from tutti.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from tutti.training import TrainingResult
+
+app = typer.Typer(
+    help="Training steps: computing, communicating, and what of that is hidden.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the models, and the configurations of endpoints.
+
+    \b
+    Examples:
+      tutti train list
+    """
+    from rich.table import Table
+
+    from tutti.endpoint import configurations
+    from tutti.workload import build, models
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("model", "argument", "layers", "weights", "GFLOP forward", "summary"):
+        table.add_column(name, justify="right" if name in _NUMBERS else "left")
+    for entry in models():
+        model = build(entry.name)
+        table.add_row(
+            entry.name,
+            entry.argument.replace(",", ", "),
+            str(len(model.layers)),
+            f"{model.parameters / 1e6:,.1f} M",
+            f"{2 * model.macs / 1e9:,.1f}",
+            entry.summary,
+        )
+    out().print(table)
+    out().print("\nconfigurations of Rashidi et al. 2021", style="bold")
+    out().print(f"  {', '.join(configurations())}", markup=False)
+
+
+_NUMBERS = {"layers", "weights", "GFLOP forward"}
+
+
+@app.command("run")
+def run_(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="The file of the training step (TOML).", show_default=False
+        ),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for results, instead of the file's."),
+    ] = None,
+) -> None:
+    """Run a training step with one configuration of endpoints after the other.
+
+    Writes results.parquet into the output folder: where the time of an NPU went, what it sent, and
+    what communication read from its memory.
+
+    \b
+    Examples:
+      tutti train run examples/10_training_step/training.toml
+    """
+    from tutti.cli.files import folder, written
+    from tutti.config import load_training
+    from tutti.training import frame, write_frame
+
+    read = load_training(file, output=to)
+    folder(read.output)
+    started = time.monotonic()
+    runs: list[TrainingResult] = []
+    total = len(read.configurations)
+    with Progress("configurations", work=total, total=total) as progress:
+        for configuration in read.configurations:
+            runs.append(read.step.run(configuration))
+            progress.advance(1, len(runs))
+    model, step = read.step.model, read.step
+    npus = " x ".join(str(ring.nodes) for ring in step.rings)
+    out().print(
+        f"{model.name}, {step.batch} {model.samples} on each NPU of {npus}, "
+        f"{step.iterations} iterations",
+        style="bold",
+    )
+    out().print(results_table(runs))
+    remark(f"{total} runs in {time.monotonic() - started:.1f} s")
+    path = written(write_frame, read.output / "results.parquet", frame(runs))
+    out().print(f"wrote {path}", markup=False, soft_wrap=True)
+
+
+def results_table(runs: Sequence[TrainingResult]) -> Table:
+    """A row for each configuration; it fits 80 columns."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("configuration", overflow="fold", max_width=20)
+    for name in ("time", "compute", "exposed", "hidden", "sent at", "read"):
+        table.add_column(name, justify="right")
+    for run in runs:
+        table.add_row(
+            run.configuration.name,
+            f"{run.total.ps / 1e9:.3f} ms",
+            f"{run.compute / 1e9:.3f} ms",
+            f"{run.exposed / 1e9:.3f} ms",
+            f"{run.overlap / 1e9:.3f} ms",
+            f"{run.network_rate / 1e9:.0f} GB/s",
+            f"{run.read / 1e6:,.0f} MB",
+        )
+    return table

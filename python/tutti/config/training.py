@@ -1,0 +1,131 @@
+"""Files of training steps as they can be run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.config.reader import read_toml
+from tutti.config.training_tables import ConfigurationTable, RawTraining
+from tutti.config.validate import validated
+from tutti.errors import TuttiError
+
+if TYPE_CHECKING:
+    from tutti.endpoint import Configuration
+    from tutti.training import Step
+
+_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """A training step and its configurations, as they can be run.
+
+    Attributes:
+        source: The file, for messages.
+        title: What is asked.
+        step: The step.
+        configurations: What it is run with, one after the other.
+        output: The folder for results.
+    """
+
+    source: str
+    title: str
+    step: Step
+    configurations: tuple[Configuration, ...]
+    output: Path
+
+
+def load_training(path: Path, *, output: Path | None = None) -> Training:
+    """Reads the file of a training step.
+
+    Args:
+        path: The file.
+        output: The folder for results, instead of the file's.
+
+    Raises:
+        ConfigError: The file cannot be used.
+    """
+    tables: dict[str, Any] = read_toml(path)
+    if output is not None:
+        tables = {**tables, "output": str(output)}
+    return resolve_training(tables, source=str(path))
+
+
+def resolve_training(tables: dict[str, Any], *, source: str) -> Training:
+    """Checks the tables.
+
+    Raises:
+        ConfigError: They describe no training step.
+    """
+    raw = validated(RawTraining, tables, source=source)
+    return Training(
+        source=source,
+        title=raw.title,
+        step=_step(raw, source),
+        configurations=_configurations(raw, source),
+        output=Path(raw.output),
+    )
+
+
+def _step(raw: RawTraining, source: str) -> Step:
+    from tutti.endpoint import Npu, Ring
+    from tutti.training import Step
+    from tutti.workload import build
+
+    try:
+        model = build(raw.model)
+    except TuttiError as error:
+        raise mistake(error.problem, source=source, key="model", hint=error.hint) from None
+    names = [ring.name for ring in raw.torus.rings]
+    if len(set(names)) < len(names):
+        raise mistake(
+            "has two rings of one name", source=source, key="torus.rings", value=", ".join(names)
+        )
+    return Step(
+        model=model,
+        batch=raw.batch,
+        rings=tuple(Ring(**dict(ring)) for ring in raw.torus.rings),
+        npu=Npu(**dict(raw.npu)),
+        element=_BYTES[raw.precision],
+        iterations=raw.iterations,
+        efficiency=raw.torus.efficiency,
+        chunk=raw.chunk,
+        message=raw.message,
+        order=raw.order,
+        bucket=raw.bucket,
+    )
+
+
+def _configurations(raw: RawTraining, source: str) -> tuple[Configuration, ...]:
+    from tutti.endpoint import AceSettings, Configuration, configurations
+
+    known = configurations()
+    found: list[Configuration] = []
+    for index, given in enumerate(raw.configurations):
+        key = f"configurations[{index}]"
+        if isinstance(given, ConfigurationTable):
+            ace = dict(given.ace)
+            for several in ("shares", "fsms"):
+                if isinstance(ace[several], list):
+                    ace[several] = tuple(ace[several])
+            values = dict(given) | {"ace": AceSettings(**ace)}
+            found.append(Configuration(**values))
+        elif given in known:
+            found.append(known[given])
+        else:
+            raise mistake(
+                "no configuration has that name",
+                source=source,
+                key=key,
+                value=shown(given),
+                expected=f"one of {', '.join(known)}, or a table",
+                hint=did_you_mean(given, known),
+            )
+        if [one.name for one in found].count(found[-1].name) > 1:
+            raise mistake(
+                "has the name of another", source=source, key=key, value=shown(found[-1].name)
+            )
+    return tuple(found)

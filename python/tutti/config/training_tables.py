@@ -1,0 +1,200 @@
+"""Files of training steps as they are written: keys, types and units, and nothing resolved."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tutti.config.tables import Table, kind_of
+from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
+
+Count = Annotated[int, Field(ge=0, lt=1 << 32)]
+Positive = Annotated[int, Field(ge=1, lt=1 << 32)]
+
+
+class RingTable(Table):
+    """A ring of the torus."""
+
+    name: Annotated[str, Field(min_length=1, description="What it is called.")]
+    nodes: Annotated[Positive, Field(description="NPUs on it.")]
+    rate: Annotated[TimePerByte, Field(description="Of a link, in one direction.")]
+    latency: Annotated[Time, Field(description="Of a link, from end to end.")]
+
+
+class TorusTable(Table):
+    """The torus on whose rings the NPUs stand."""
+
+    rings: Annotated[
+        list[RingTable],
+        Field(min_length=1, max_length=8, description="The ring inside a package first."),
+    ]
+    efficiency: Annotated[
+        float,
+        Field(default=1.0, gt=0, le=1, description="The part of what links carry that is data."),
+    ]
+
+
+class NpuTable(Table):
+    """Every NPU; the defaults are those of Rashidi et al. 2021."""
+
+    arithmetic: Annotated[
+        OpRate,
+        Field(default_factory=lambda: OpRate.parse("120 TFLOP/s"), description="All SMs together."),
+    ]
+    sms: Annotated[Positive, Field(default=80, description="How many SMs it has.")]
+    memory: Annotated[
+        TimePerByte,
+        Field(
+            default_factory=lambda: TimePerByte.parse("900 GB/s"),
+            description="Bandwidth of its memory.",
+        ),
+    ]
+    clock: Annotated[
+        Frequency,
+        Field(default_factory=lambda: Frequency.parse("1245 MHz"), description="Its clock."),
+    ]
+    per_sm: Annotated[
+        TimePerByte,
+        Field(
+            default_factory=lambda: TimePerByte.parse("80 GB/s"),
+            description="What one SM pulls when it communicates.",
+        ),
+    ]
+    bus: Annotated[
+        TimePerByte,
+        Field(
+            default_factory=lambda: TimePerByte.parse("500 GB/s"),
+            description="Between the NPU and its links, each direction by itself.",
+        ),
+    ]
+
+
+class AceTable(Table):
+    """ACE; the defaults are those of Rashidi et al. 2021."""
+
+    sram: Annotated[
+        Size,
+        Field(default_factory=lambda: Size.parse("4 MiB"), description="The scratchpad."),
+    ]
+    shares: Annotated[
+        list[Positive] | None,
+        Field(
+            default=None,
+            description="Its division among the phases and what is done; by rate x chunk if left "
+            "out.",
+        ),
+    ]
+    fsms: Annotated[
+        Annotated[Positive, Tag("value")] | Annotated[list[Count], Tag("list")],
+        Discriminator(kind_of),
+        Field(default=16, description="State machines in all, or those of each phase."),
+    ]
+    alus: Annotated[Positive, Field(default=4, description="ALUs, each 64 B a cycle.")]
+    banks: Annotated[Positive, Field(default=4, description="Banks of the scratchpad.")]
+    packet: Annotated[
+        Size,
+        Field(
+            default_factory=lambda: Size.parse("256 B"),
+            description="What is read, reduced and sent as one.",
+        ),
+    ]
+    port: Annotated[
+        Positive, Field(default=16, description="Packets that wait at most for a link.")
+    ]
+
+
+class ConfigurationTable(Table):
+    """What carries collectives, and what that leaves to compute."""
+
+    name: Annotated[str, Field(min_length=1, description="What it is called.")]
+    kind: Annotated[Literal["ideal", "baseline", "ace"], Field(description="The endpoint.")]
+    memory: Annotated[
+        TimePerByte | None,
+        Field(default=None, description="Bandwidth of memory set aside for communication."),
+    ]
+    sms: Annotated[
+        Count, Field(default=0, description="SMs that communicate while others compute.")
+    ]
+    overlap: Annotated[
+        bool,
+        Field(
+            default=True,
+            description="Whether gradients are on their way while the backward pass goes on.",
+        ),
+    ]
+    background: Annotated[
+        bool,
+        Field(
+            default=False,
+            description="Whether embedding tables are looked up and updated beside the loop.",
+        ),
+    ]
+    ace: Annotated[AceTable, Field(default_factory=AceTable, description="Settings of ACE.")]
+    fused: Annotated[
+        bool,
+        Field(
+            default=True,
+            description="Baseline: whether a last reduction and the next send are one kernel.",
+        ),
+    ]
+    charge_writes: Annotated[
+        bool,
+        Field(
+            default=False, description="Baseline: whether writes take from the bandwidth of reads."
+        ),
+    ]
+
+
+_Configuration = Annotated[
+    Annotated[str, Tag("value")] | Annotated[ConfigurationTable, Tag("table")],
+    Discriminator(kind_of, custom_error_type="choice", custom_error_message="is no configuration"),
+]
+
+
+class RawTraining(Table):
+    """A training step, and the configurations that it is run with."""
+
+    title: Annotated[str, Field(default="", description="What is asked.")]
+    output: Annotated[str, Field(default="out/training", description="The folder for results.")]
+    model: Annotated[
+        str, Field(description="As `name` or `name:argument`; `tutti train list` shows all.")
+    ]
+    batch: Annotated[Positive, Field(description="Samples of each NPU.")]
+    precision: Annotated[
+        Literal["fp16", "bf16", "fp32"],
+        Field(default="fp16", description="Of activations, weights and gradients."),
+    ]
+    iterations: Annotated[Positive, Field(default=2, description="How many, one after the other.")]
+    torus: Annotated[TorusTable, Field(description="The network.")]
+    npu: Annotated[NpuTable, Field(default_factory=NpuTable, description="Every NPU.")]
+    configurations: Annotated[
+        list[_Configuration],
+        Field(
+            default_factory=lambda: ["no_overlap", "comm_opt", "comp_opt", "ace", "ideal"],
+            min_length=1,
+            description="Names of those of Rashidi et al. 2021, or tables.",
+        ),
+    ]
+    chunk: Annotated[
+        Size,
+        Field(
+            default_factory=lambda: Size.parse("64 KiB"),
+            description="The most bytes of a collective that go as one.",
+        ),
+    ]
+    message: Annotated[
+        Size,
+        Field(
+            default_factory=lambda: Size.parse("8 KiB"),
+            description="The most bytes that software handles, or a DMA moves, as one.",
+        ),
+    ]
+    order: Annotated[
+        Literal["lifo", "fifo"],
+        Field(default="lifo", description="Which collective goes first: the newest or the oldest."),
+    ]
+    bucket: Annotated[
+        Size | None,
+        Field(default=None, description="Gradients wait until so many bytes have gathered."),
+    ]

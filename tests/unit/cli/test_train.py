@@ -1,0 +1,63 @@
+"""`tutti train`: what it prints and writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from tutti.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUNNER = CliRunner()
+
+FILE = """
+model = "dlrm_small"
+batch = 16
+configurations = ["comp_opt", "ace", "ideal"]
+[torus]
+rings = [
+  { name = "local", nodes = 4, rate = "200 GB/s", latency = "72 ns" },
+  { name = "vertical", nodes = 2, rate = "25 GB/s", latency = "402 ns" },
+]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "step.toml"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+def test_run_tells_where_the_time_went(file: Path, tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["train", "run", str(file), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    for word in ("dlrm_small", "4 x 2", "comp_opt", "ace", "ideal", "exposed"):
+        assert word in result.stdout
+    rows = pl.read_parquet(tmp_path / "out" / "results.parquet")
+    assert rows["configuration"].to_list() == ["comp_opt", "ace", "ideal"]
+    parts = rows["compute_ps"] + rows["overlap_ps"] + rows["exposed_ps"] + rows["idle_ps"]
+    assert parts.equals(rows["total_ps"])
+    assert set(rows["npus"]) == {8}
+
+
+def test_list_names_every_model() -> None:
+    from tutti.workload import models
+
+    result = RUNNER.invoke(app, ["train", "list"])
+    assert result.exit_code == 0
+    for entry in models():
+        assert entry.name in result.stdout
+
+
+def test_an_endpoint_that_cannot_be_is_one_message(file: Path) -> None:
+    text = FILE.replace('"ace", "ideal"]', '{ name = "b", kind = "baseline" }]')
+    file.write_text(text, encoding="utf-8")
+    result = RUNNER.invoke(app, ["train", "run", str(file)])
+    assert result.exit_code == 2
+    assert "no SM" in result.output

@@ -1,0 +1,58 @@
+"""Files of training steps: what they mean, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutti.config import ConfigError, load_training, resolve_training
+from tutti.units import Size, TimePerByte
+
+EXAMPLE = Path(__file__).parents[3] / "examples/10_training_step/training.toml"
+
+RINGS = [{"name": "local", "nodes": 4, "rate": "200 GB/s", "latency": "72 ns"}]
+
+
+def tables(**changes: Any) -> dict[str, Any]:
+    return {"model": "vgg16", "batch": 8, "torus": {"rings": RINGS}} | changes
+
+
+def test_the_example_is_what_it_says() -> None:
+    read = load_training(EXAMPLE)
+    names = [configuration.name for configuration in read.configurations]
+    assert names == ["no_overlap", "comm_opt", "comp_opt", "ace", "ideal"]
+    assert [ring.nodes for ring in read.step.rings] == [4, 4, 4]
+    assert read.step.element == 2
+
+
+def test_a_configuration_can_be_a_table() -> None:
+    own = {"name": "mine", "kind": "ace", "memory": "200 GB/s", "ace": {"sram": "8 MiB"}}
+    read = resolve_training(tables(configurations=["ace", own]), source="x")
+    mine = read.configurations[1]
+    assert mine.memory == TimePerByte.parse("200 GB/s")
+    assert mine.ace.sram == Size.parse("8 MiB")
+    assert mine.ace.fsms == 16
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model": "resnet5"}, ("model", "there is no model `resnet5`")),
+        ({"batch": 0}, ("batch", "greater than or equal to 1")),
+        ({"chunk": 65536}, ("chunk", "unit")),
+        ({"configurations": ["acee"]}, ("configurations[0]", "did you mean `ace`?")),
+        ({"configurations": ["ace", "ace"]}, ("configurations[1]", "name of another")),
+        ({"torus": {"rings": RINGS * 2}}, ("torus.rings", "two rings of one name")),
+        ({"torus": {"rings": []}}, ("torus.rings", "is empty")),
+        ({"layers": 3}, ("layers", "unknown key")),
+        ({"npu": {"arithmetic": "120 GB/s"}}, ("npu.arithmetic", "FLOP/s")),
+    ],
+)
+def test_mistakes_are_told(changes: dict[str, Any], words: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError) as refused:
+        resolve_training(tables(**changes), source="file.toml")
+    assert "file.toml" in str(refused.value)
+    for word in words:
+        assert word in str(refused.value)
