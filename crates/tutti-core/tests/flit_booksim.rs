@@ -151,6 +151,10 @@ struct UpDown {
 }
 
 impl Routing for UpDown {
+    fn name(&self) -> &'static str {
+        "up and down"
+    }
+
     fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let (here, there) = (place.router, head.destination);
         let port = if here % self.k != there % self.k {

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use tutti_core::network::flit::measure::{Ending, Load, Plan, measure};
 use tutti_core::network::flit::routing::dependencies::circle;
-use tutti_core::network::flit::routing::{
-    Compass, DimensionOrder, Fixed, MinimalAdaptive, O1Turn, Routing, Through, TorusOrder,
-    TwoPhases,
-};
+use tutti_core::network::flit::routing::{self, Compass, DimensionOrder, Fixed};
 use tutti_core::network::flit::traffic::{PacketSize, Pattern, Process};
 use tutti_core::network::flit::{ChannelParameters, End, Network, Settings, Wiring};
 use tutti_core::topology::{self, LinkParameters, Routes};
@@ -28,24 +25,86 @@ fn shortest(wiring: &Arc<Wiring>) -> Fixed {
 }
 
 #[test]
-fn routings_with_datelines_orders_and_escapes_are_free_of_circles() {
-    let (mesh, torus) = (wiring("mesh:4x4"), wiring("torus:5x4"));
-    let on_mesh = || Compass::of(&mesh, &[4, 4], false).unwrap();
-    let on_torus = || Compass::of(&torus, &[5, 4], true).unwrap();
-    let free: Vec<(&Wiring, Box<dyn Routing>)> = vec![
-        (&mesh, Box::new(DimensionOrder::new(on_mesh(), false))),
-        (&mesh, Box::new(O1Turn::new(on_mesh(), false))),
-        (&mesh, Box::new(TwoPhases::new(on_mesh(), 16, Through::Any))),
-        (&mesh, Box::new(TwoPhases::new(on_mesh(), 16, Through::Quadrant))),
-        (&mesh, Box::new(MinimalAdaptive::new(on_mesh()))),
-        (&torus, Box::new(TorusOrder::new(on_torus(), false))),
-        (&torus, Box::new(TorusOrder::new(on_torus(), true))),
-        (&torus, Box::new(TwoPhases::new(on_torus(), 20, Through::Any))),
-        (&torus, Box::new(MinimalAdaptive::new(on_torus()))),
+fn routings_with_orders_classes_and_escapes_are_free_of_circles() {
+    let free: &[(&str, &[&str])] = &[
+        (
+            "mesh:4x4",
+            &[
+                "dimension_order",
+                "dimension_order:yx",
+                "o1_turn",
+                "o1_turn:adaptive",
+                "romm",
+                "valiant",
+                "ugal",
+                "minimal_adaptive",
+                "minimal_adaptive:one_way",
+            ],
+        ),
+        (
+            "torus:5x4",
+            &[
+                "dimension_order",
+                "dimension_order:balanced",
+                "valiant",
+                "ugal",
+                "minimal_adaptive",
+                "minimal_adaptive:one_way",
+            ],
+        ),
+        ("flattened_butterfly:3x3:2x1", &["dimension_order", "valiant", "ugal"]),
+        ("hyperx:s=3x2x2,t=2,k=1x2x1", &["dimension_order", "valiant", "ugal"]),
+        ("dragonfly:p=1,a=4,h=1", &["minimal", "valiant", "ugal"]),
+        ("dragonfly:p=1,a=3x2,h=1,g=4,k=1x2", &["minimal", "valiant", "ugal"]),
+        ("dragonfly:p=1,a=4,h=2,g=3,absolute", &["minimal", "valiant", "ugal"]),
+        ("fat_tree:k=2,n=3", &["d_mod_k", "nca", "nca:adaptive"]),
+        ("fat_tree:m=3x2x2,w=1x2x2,p=1x2x1", &["d_mod_k", "nca", "nca:adaptive"]),
     ];
-    for (wiring, routing) in free {
-        assert_eq!(circle(wiring, &Settings::new(4, 4), &*routing), [], "{routing:?}");
+    for &(notation, routings) in free {
+        let wiring = wiring(notation);
+        for text in routings {
+            let routing = routing::parse(text, &wiring).unwrap();
+            assert_eq!(circle(&wiring, &Settings::new(4, 4), &*routing), [], "{notation}: {text}");
+            let least = Settings::new(routing.least_vcs(), 4);
+            assert_eq!(circle(&wiring, &least, &*routing), [], "{notation}: {text}, fewest VCs");
+        }
     }
+}
+
+#[test]
+fn flows_in_a_circle_are_found_out_and_those_of_a_tree_are_not() {
+    let ring = wiring("ring:4");
+    let port = |router: u32, up: bool| {
+        let outputs = ring.outputs(router).iter().take(2);
+        let to = (router + if up { 1 } else { 3 }) % 4;
+        let leads = |channel: u32| match ring.channels()[channel as usize].to {
+            End::Router { router, .. } => router == to,
+            End::Node(_) => false,
+        };
+        outputs.enumerate().find(|(_, channel)| leads(**channel)).unwrap().0
+    };
+    let flows = |ups: &dyn Fn(u32, u32) -> bool| {
+        let mut text = Vec::new();
+        for from in 0..4_u32 {
+            for to in 0..4_u32 {
+                let (mut at, mut ports) = (from, Vec::new());
+                while at != to {
+                    let up = ups(from, to);
+                    ports.push(port(at, up).to_string());
+                    at = (at + if up { 1 } else { 3 }) % 4;
+                }
+                ports.push("2".to_owned());
+                text.push(format!("{from}-{to}={}", ports.join(".")));
+            }
+        }
+        format!("source_routed:{}", text.join(";"))
+    };
+    let settings = Settings::new(2, 4);
+    let round = routing::parse(&flows(&|_, _| true), &ring).unwrap();
+    assert_eq!(circle(&ring, &settings, &*round).len(), 4);
+    // Never over the link between the last router and the first.
+    let line = routing::parse(&flows(&|from, to| to > from), &ring).unwrap();
+    assert_eq!(circle(&ring, &settings, &*line), []);
 }
 
 #[test]

@@ -7,15 +7,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tutti_core::network::flit::allocator::AllocatorKind;
 use tutti_core::network::flit::oracle::Obvious;
-use tutti_core::network::flit::routing::{
-    Compass, DimensionOrder, Fixed, MinimalAdaptive, O1Turn, Routing, Through, TorusOrder,
-    TwoPhases,
-};
+use tutti_core::network::flit::routing::{self, Routing};
 use tutti_core::network::flit::{
     ChannelParameters, Delivery, Network, Order, Priority, Settings, Source, Speculation, VcRange,
     Wiring,
 };
-use tutti_core::topology::{self, LinkParameters, Routes};
+use tutti_core::topology::{self, LinkParameters};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
 /// Packets that were there from the beginning, in order of time, by (node, class).
@@ -45,8 +42,8 @@ impl Source for Listed {
 
 #[derive(Clone, Debug)]
 struct Case {
-    network: (&'static str, &'static [u32], bool),
-    routing: usize,
+    network: &'static str,
+    routing: &'static str,
     settings: Settings,
     latency: u64,
     /// Of a flit on a link, in picoseconds; a cycle is 1000.
@@ -55,37 +52,49 @@ struct Case {
     packets: Vec<(u32, usize, u64, u32, u32, i64)>,
 }
 
-const NETWORKS: &[(&str, &[u32], bool)] = &[
-    ("mesh:3x3", &[3, 3], false),
-    ("mesh:4x2", &[4, 2], false),
-    ("torus:4x3", &[4, 3], true),
-    ("torus:5", &[5], true),
-    ("torus:2x2x2", &[2, 2, 2], true),
-    ("fully_connected:5", &[], false),
-    ("fat_tree:k=2,n=3", &[], false),
+/// Networks, and routings on them.
+const NETWORKS: &[(&[&str], &[&str])] = &[
+    (
+        &["mesh:3x3", "mesh:4x2", "mesh:2x3x2"],
+        &[
+            "dimension_order",
+            "dimension_order:yx",
+            "o1_turn",
+            "o1_turn:adaptive",
+            "romm",
+            "valiant",
+            "ugal",
+            "ugal:0",
+            "minimal_adaptive",
+            "minimal_adaptive:one_way",
+        ],
+    ),
+    (
+        &["torus:4x3", "torus:5", "torus:2x2x2"],
+        &[
+            "dimension_order",
+            "dimension_order:balanced",
+            "valiant",
+            "ugal:0",
+            "minimal_adaptive",
+            "minimal_adaptive:one_way",
+        ],
+    ),
+    (
+        &["flattened_butterfly:3x3:1x1", "hyperx:s=3x2,t=2,k=1x2"],
+        &["dimension_order", "valiant", "ugal", "ugal:0"],
+    ),
+    (
+        &["dragonfly:p=1,a=2,h=1", "dragonfly:p=1,a=2x2,h=1,g=3"],
+        &["minimal", "valiant", "ugal", "ugal:0", "shortest_path"],
+    ),
+    (
+        &["fat_tree:k=2,n=3", "fat_tree:m=3x2,w=1x2,p=1x2"],
+        &["d_mod_k", "nca", "nca:adaptive", "ecmp:5"],
+    ),
+    (&["fully_connected:5"], &["shortest_path", "ecmp:5"]),
+    (&["mesh:3x2"], &["source_routed:0-5=0.1.1.2;0-5=1.1.2.2;5-0=1.1.0.2;4-1=0.3;*=o1_turn"]),
 ];
-
-fn routing(case: &Case, wiring: &Arc<Wiring>) -> Arc<dyn Routing> {
-    let (_, sizes, wraps) = case.network;
-    if sizes.is_empty() {
-        let topology = Arc::clone(wiring.topology().unwrap());
-        let routes = match case.routing % 2 {
-            0 => Routes::shortest_path(topology),
-            _ => Routes::ecmp(topology, 5),
-        };
-        return Arc::new(Fixed::new(Arc::new(routes), Arc::clone(wiring)).unwrap());
-    }
-    let compass = Compass::of(wiring, sizes, wraps).unwrap();
-    let nodes = wiring.nodes();
-    match (case.routing % 5, wraps) {
-        (0, false) => Arc::new(DimensionOrder::new(compass, case.routing % 2 == 1)),
-        (0, true) => Arc::new(TorusOrder::new(compass, case.routing % 2 == 1)),
-        (1, false) => Arc::new(O1Turn::new(compass, case.routing % 2 == 1)),
-        (2, false) => Arc::new(TwoPhases::new(compass, nodes, Through::Quadrant)),
-        (1 | 2, true) | (3, _) => Arc::new(TwoPhases::new(compass, nodes, Through::Any)),
-        _ => Arc::new(MinimalAdaptive::new(compass)),
-    }
-}
 
 /// Number of VCs, buffers, classes, and what is asked of VCs before they are given.
 fn basic() -> impl Strategy<Value = Settings> {
@@ -143,14 +152,18 @@ fn cases() -> impl Strategy<Value = Case> {
     let packet = (any::<u32>(), any::<usize>(), 0..200_u64, any::<u32>(), 1..6_u32, 0..3_i64);
     let packets = prop::collection::vec(packet, 1..250);
     let flit_time = prop_oneof![2 => Just(1000_u64), 1 => 500..2600_u64];
-    (0..NETWORKS.len(), 0..10_usize, settings(), 1..4_u64, flit_time, packets).prop_map(
-        |(network, routing, settings, latency, flit_time, packets)| Case {
-            network: NETWORKS[network],
-            routing,
-            settings,
-            latency: latency * 1000,
-            flit_time,
-            packets,
+    let kind = 0..NETWORKS.len();
+    (kind, 0..6_usize, 0..60_usize, settings(), 1..4_u64, flit_time, packets).prop_map(
+        |(kind, network, routing, settings, latency, flit_time, packets)| {
+            let (networks, routings) = NETWORKS[kind];
+            Case {
+                network: networks[network % networks.len()],
+                routing: routings[routing % routings.len()],
+                settings,
+                latency: latency * 1000,
+                flit_time,
+                packets,
+            }
         },
     )
 }
@@ -181,8 +194,8 @@ fn both(case: &Case) -> (Vec<Delivery>, Vec<Delivery>) {
         TimePerByte::new(case.flit_time, 16).unwrap(),
         Time::from_ps(case.latency),
     );
-    let classes = topology::parse(case.network.0).unwrap().link_classes().len();
-    let topology = topology::build(case.network.0, &vec![link; classes]).unwrap();
+    let classes = topology::parse(case.network).unwrap().link_classes().len();
+    let topology = topology::build(case.network, &vec![link; classes]).unwrap();
     let port = ChannelParameters {
         latency: 1,
         credit_latency: 1,
@@ -191,7 +204,7 @@ fn both(case: &Case) -> (Vec<Delivery>, Vec<Delivery>) {
     };
     let cycle = Time::from_ps(1000);
     let wiring = Arc::new(Wiring::of(Arc::new(topology), cycle, Bytes(16), port).unwrap());
-    let routing = routing(case, &wiring);
+    let routing: Arc<dyn Routing> = routing::parse(case.routing, &wiring).unwrap();
     let (mut one, mut other) = (listed(case, wiring.nodes()), listed(case, wiring.nodes()));
     let mut fast = Network::new(&wiring, &case.settings, Arc::clone(&routing)).unwrap();
     let mut slow = Obvious::new(&wiring, &case.settings, routing).unwrap();
@@ -219,5 +232,16 @@ proptest! {
         let differ = fast.iter().zip(&slow).find(|(fast, slow)| fast != slow);
         prop_assert_eq!(differ, None);
         prop_assert_eq!(fast.len(), slow.len());
+    }
+}
+
+/// A routing of the registry that is not held against the obvious network is found here.
+#[test]
+fn every_routing_is_among_the_cases() {
+    let name = |text: &&str| text.split(':').next().unwrap().to_owned();
+    let tried: Vec<String> =
+        NETWORKS.iter().flat_map(|(_, routings)| routings.iter().map(name)).collect();
+    for entry in routing::REGISTRY {
+        assert!(tried.iter().any(|name| name == entry.name), "{} is not tried", entry.name);
     }
 }

@@ -240,6 +240,7 @@ refusal! { FlitError as "NocError" {
     Topology { source } => "topology",
     RoutingDoesNotFit { routing, needs, network } => "routing_does_not_fit",
     TooFewVcs { routing, needs, class, has } => "too_few_vcs",
+    Flow { from, to, problem } => "flow",
     Unreachable { from, node } => "unreachable",
     Stopped {} => "stopped" of "SimulationError",
 }}

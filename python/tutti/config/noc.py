@@ -215,6 +215,7 @@ _PLACES = {
     "routing_argument": "topology.routing",
     "routing_does_not_fit": "topology.routing",
     "too_few_vcs": "router.vcs",
+    "flow": "topology.routing",
     "unknown_arbiter": "router.arbiter",
     "groups": "router.arbiter",
     "no_dimensions": "topology.routing",

@@ -41,6 +41,10 @@ class NocError(TuttiError, ValueError):
         "too_few_vcs": Kind(
             "The routing needs more VCs to be free of deadlock.", "raise `vcs`, or widen the class"
         ),
+        "flow": Kind(
+            "A flow whose packets do not arrive.",
+            "ports of a router count from 0, those along links first, in the order of the links",
+        ),
         "unreachable": Kind("No path leads to a node."),
         "unknown_allocator": Kind("No allocator has that name."),
         "unknown_arbiter": Kind("No arbiter has that name."),

@@ -110,7 +110,7 @@ _ROUTINGS: dict[str, dict[str, str]] = {
         "adaptive_xy_yx": "o1_turn:adaptive",
         "romm": "romm",
         "valiant": "valiant",
-        "min_adapt": "minimal_adaptive",
+        "min_adapt": "minimal_adaptive:one_way",
     },
     "torus": {
         "dim_order": "dimension_order",
@@ -123,9 +123,10 @@ _ROUTINGS: dict[str, dict[str, str]] = {
         "dor_no_express": "dimension_order",
         "xy_yx_no_express": "o1_turn",
     },
-    "flatfly": {"ran_min": "dimension_order"},
+    "flatfly": {"ran_min": "dimension_order", "valiant": "valiant", "ugal": "ugal"},
     "fly": {"dest_tag": "shortest_path"},
-    "fattree": {"nca": "d_mod_k"},
+    "fattree": {"nca": "nca", "anca": "nca:adaptive"},
+    "dragonflynew": {"min": "minimal", "ugal": "ugal:90"},
     "anynet": {"min": "shortest_path"},
 }
 
@@ -255,6 +256,8 @@ def _topology(given: Given, folder: Path) -> tuple[dict[str, Any], Topology | No
             "of paths equally short, ours is the one over the lowest links; BookSim's may differ"
         )
         return {"file": f"{path.stem}.json", "routing": routing}, graph
+    if config.topology == "dragonflynew":
+        return {**_dragonfly(given), "routing": routing}, None
     build, latency = _family(given)
     links = [{"rate": RATE, "latency": f"{latency} ns"}]
     table: dict[str, Any] = {"build": build, "links": links, "routing": routing}
@@ -283,10 +286,31 @@ def _family(given: Given) -> tuple[str, int]:
             return _concentrated(given, sizes, far=far), 1
         case "fly":
             return f"butterfly:{config.k}:{config.n}", 1
-    given.remarks.append(
-        "`nca` draws the way up for each packet; here it goes by the destination's number"
-    )
     return f"fat_tree:k={config.k},n={config.n}", 1
+
+
+def _dragonfly(given: Given) -> dict[str, Any]:
+    """BookSim's dragonfly of k NPUs on each of 2k routers of a group, over links of 10 and 100 cycles.
+
+    Its routings use as many VCs as they have classes, and a packet of one is in one VC; so are ours then.
+    """
+    config = given.config
+    if config.n != 1:
+        raise given.refused("n", "1, as BookSim has no other `dragonflynew`")
+    if not 1 <= config.k <= 1 << 10:
+        raise given.refused("k", "a whole number above 0, at most 1024", problem="is out of range")
+    needs = 3 if config.routing_function == "ugal" else 2
+    if config.num_vcs != needs:
+        raise given.refused("num_vcs", f"{needs}: `{config.routing_function}` uses no others")
+    if config.routing_function == "ugal":
+        given.remarks.append(
+            "BookSim weighs queues 1 to 2 with a threshold of 30 and goes by way of any router; ours "
+            "by hops with one of 90, and by way of any group"
+        )
+    return {
+        "build": f"dragonfly:p={config.k},a={2 * config.k},h={config.k},absolute",
+        "links": [{"rate": RATE, "latency": f"{cycles} ns"} for cycles in (1, 10, 100)],
+    }
 
 
 def _concentrated(given: Given, sizes: str, *, far: bool) -> str:

@@ -63,6 +63,9 @@ pub enum FlitError {
         "routing `{routing}` needs at least {needs} VCs per class, and class {class} has {has}"
     )]
     TooFewVcs { routing: String, needs: u32, class: usize, has: u32 },
+    /// A flow whose packets do not arrive.
+    #[error("the flow from node {from} to node {to}: {problem}")]
+    Flow { from: u32, to: u32, problem: String },
     /// A node that no path leads to.
     #[error("no path leads from router {from} to node {node}")]
     Unreachable { from: u32, node: u32 },

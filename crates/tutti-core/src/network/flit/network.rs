@@ -16,7 +16,7 @@ pub struct Network(Size);
 enum Size {
     One(Box<fast::Network<1>>),
     Four(Box<fast::Network<4>>),
-    Thirty(Box<fast::Network<32>>),
+    Most(Box<fast::Network<32>>),
 }
 
 macro_rules! each {
@@ -24,7 +24,7 @@ macro_rules! each {
         match $self {
             Size::One($network) => $answer,
             Size::Four($network) => $answer,
-            Size::Thirty($network) => $answer,
+            Size::Most($network) => $answer,
         }
     };
 }
@@ -46,7 +46,7 @@ impl Network {
         for (class, vcs) in settings.classes.iter().enumerate() {
             if vcs.count() < routing.least_vcs() {
                 return Err(FlitError::TooFewVcs {
-                    routing: format!("{routing:?}"),
+                    routing: routing.name().to_owned(),
                     needs: routing.least_vcs(),
                     class,
                     has: vcs.count(),
@@ -59,7 +59,7 @@ impl Network {
         let size = match vcs {
             0..=64 => Size::One(Box::new(fast::Network::new(wiring, settings, routing)?)),
             65..=256 => Size::Four(Box::new(fast::Network::new(wiring, settings, routing)?)),
-            257..=2048 => Size::Thirty(Box::new(fast::Network::new(wiring, settings, routing)?)),
+            257..=2048 => Size::Most(Box::new(fast::Network::new(wiring, settings, routing)?)),
             _ => {
                 return Err(FlitError::OutOfRange {
                     what: "VCs of all ports of a router",

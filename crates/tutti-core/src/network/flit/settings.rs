@@ -31,6 +31,15 @@ impl VcRange {
         }
     }
 
+    /// One of so many parts, the first ones one larger where that does not come out even; empty ones
+    /// are not asked for.
+    #[inline]
+    #[must_use]
+    pub fn part(self, index: u32, parts: u32) -> VcRange {
+        let start = |index: u32| (self.count() * index).div_ceil(parts);
+        VcRange { first: self.first + start(index), last: self.first + start(index + 1) - 1 }
+    }
+
     /// A bit for each.
     #[inline]
     #[must_use]

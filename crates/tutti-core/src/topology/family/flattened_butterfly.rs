@@ -118,6 +118,10 @@ impl Family for FlattenedButterfly {
         self.routers.member_sizes()
     }
 
+    fn row_sizes(&self) -> Option<&[u32]> {
+        Some(&self.rows.sizes)
+    }
+
     fn dimensions(&self) -> Option<&dyn Dimensions> {
         Some(self)
     }

@@ -101,6 +101,10 @@ impl Family for HyperX {
         Some(vec![VertexId(0)])
     }
 
+    fn row_sizes(&self) -> Option<&[u32]> {
+        Some(&self.rows.sizes)
+    }
+
     fn dimensions(&self) -> Option<&dyn Dimensions> {
         Some(self)
     }

@@ -103,6 +103,11 @@ pub trait Family: fmt::Debug + Send + Sync {
         self.grid().map(|grid| grid as &dyn Dimensions)
     }
 
+    /// The routers along each dimension, where every two of a row are joined; the first is the fastest.
+    fn row_sizes(&self) -> Option<&[u32]> {
+        None
+    }
+
     /// Where its groups are, for what routes by groups.
     fn dragonfly(&self) -> Option<&Dragonfly> {
         None

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use super::{Place, Routing, Way};
 use crate::network::flit::packet::Head;
 use crate::network::flit::{End, Settings, Wiring};
+use crate::network::noise::{random_bits, split_words};
 
 /// A VC of a channel.
 pub type ChannelVc = (u32, u32);
@@ -33,7 +34,8 @@ pub fn circle(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> Ve
     for class in 0..settings.classes.len() {
         for source in 0..wiring.nodes() {
             for destination in 0..wiring.nodes() {
-                for serial in 0..if routing.fixed(0, 0).is_some() { 1 } else { DRAWS } {
+                for draw in 0..if routing.fixed(0, 0).is_some() { 1 } else { DRAWS } {
+                    let serial = u64::from(destination) * DRAWS + draw;
                     explorer.follow(source, destination, class, serial);
                 }
             }
@@ -96,6 +98,7 @@ impl Explorer<'_> {
         let mut head = visit.head;
         let mut ways = Vec::new();
         let from = self.wiring.channels()[visit.channel as usize].from;
+        let serial = visit.head.serial;
         let place = Place {
             router,
             input,
@@ -103,7 +106,7 @@ impl Explorer<'_> {
             injected: matches!(from, End::Node(_)),
             vcs: self.settings.classes[usize::from(head.class)],
             seed: self.settings.seed,
-            used: &|_| 0,
+            used: &|port| used(serial, router, port),
         };
         self.routing.route(&place, &mut head, &mut ways);
         head.hops += 1;
@@ -136,6 +139,13 @@ impl Explorer<'_> {
             }
         }
     }
+}
+
+/// Credits in use of an output port, as a packet may find them: none for every other packet, else drawn.
+fn used(serial: u64, router: u32, port: u32) -> u32 {
+    let [low, high] = split_words(serial);
+    let drawn = random_bits(0, [low, high, router, port]) >> 48;
+    u32::try_from(if serial.is_multiple_of(2) { 0 } else { drawn }).unwrap_or(0)
 }
 
 /// A circle in a graph, by depth-first search without recursion.

@@ -37,6 +37,10 @@ impl DimensionOrder {
 }
 
 impl Routing for DimensionOrder {
+    fn name(&self) -> &'static str {
+        "dimension_order"
+    }
+
     fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let port = self.port(place.router, head.destination);
         ways.push(Way { port, vcs: place.vcs, priority: 0 });

@@ -52,6 +52,10 @@ impl fmt::Debug for Fixed {
 }
 
 impl Routing for Fixed {
+    fn name(&self) -> &'static str {
+        "paths of the graph"
+    }
+
     fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let hops = u32::from(head.hops);
         let port = self.port(place.router, head.source, head.destination, hops);

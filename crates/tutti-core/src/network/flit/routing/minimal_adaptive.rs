@@ -7,16 +7,26 @@ use crate::network::flit::settings::VcRange;
 /// Along any dimension that is not yet right. The lowest VCs of a class are the escape: dimension order,
 /// one VC in a mesh, two (datelines) in a torus, taken when nothing else is free; who has taken it stays
 /// in it (Duato, "A new theory of deadlock-free adaptive routing in wormhole networks", 1993).
+///
+/// `one_way` leaves only the first of these dimensions. It is what `min_adapt_mesh` of BookSim 2 does: its
+/// `OutputSet` is ordered by priority, and of several ways of one priority keeps the first.
 #[derive(Clone, Debug)]
 pub struct MinimalAdaptive {
     compass: Compass,
+    one_way: bool,
 }
 
 impl MinimalAdaptive {
     /// On a mesh or torus.
     #[must_use]
     pub fn new(compass: Compass) -> MinimalAdaptive {
-        MinimalAdaptive { compass }
+        MinimalAdaptive { compass, one_way: false }
+    }
+
+    /// On a mesh or torus, along the first dimension that is not yet right.
+    #[must_use]
+    pub fn one_way(compass: Compass) -> MinimalAdaptive {
+        MinimalAdaptive { compass, one_way: true }
     }
 
     /// How many VCs are the escape.
@@ -39,6 +49,10 @@ impl MinimalAdaptive {
 }
 
 impl Routing for MinimalAdaptive {
+    fn name(&self) -> &'static str {
+        "minimal_adaptive"
+    }
+
     fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let (home, ejects) = self.compass.home(head.destination);
         let in_escape = !place.injected && place.vc < place.vcs.first + self.escapes();
@@ -64,6 +78,9 @@ impl Routing for MinimalAdaptive {
                 vcs,
                 priority: 1,
             });
+            if self.one_way {
+                break;
+            }
         }
     }
 

@@ -7,9 +7,14 @@ mod compass;
 pub mod dependencies;
 mod dimension_order;
 mod fixed;
+mod group_legs;
+mod legs;
 mod minimal_adaptive;
+mod nearest_ancestor;
 mod o1_turn;
 mod registry;
+mod row_legs;
+mod source_routed;
 mod torus_order;
 mod two_phases;
 
@@ -18,9 +23,14 @@ use std::fmt;
 pub use compass::Compass;
 pub use dimension_order::DimensionOrder;
 pub use fixed::Fixed;
+pub use group_legs::{GroupLegs, Minimal};
+pub use legs::{GridLegs, Legs};
 pub use minimal_adaptive::MinimalAdaptive;
+pub use nearest_ancestor::NearestAncestor;
 pub use o1_turn::O1Turn;
 pub use registry::{Entry, REGISTRY, check_vcs, parse};
+pub use row_legs::RowLegs;
+pub use source_routed::{Flow, SourceRouted};
 pub use torus_order::TorusOrder;
 pub use two_phases::{Through, TwoPhases};
 
@@ -59,6 +69,9 @@ pub struct Place<'a> {
 
 /// A routing function.
 pub trait Routing: fmt::Debug + Send + Sync {
+    /// What errors call it.
+    fn name(&self) -> &'static str;
+
     /// The VCs that a packet may be injected into, of those of its class.
     fn injects(&self, _head: &Head, vcs: VcRange) -> VcRange {
         vcs
@@ -87,6 +100,9 @@ enum Draw {
     Partition,
     Order,
     Intermediate,
+    Port,
+    OtherPort,
+    Flow,
 }
 
 /// A number below `bound`, for a packet in a router.
@@ -100,3 +116,6 @@ fn draw(place: &Place<'_>, head: &Head, what: Draw, bound: u64) -> u64 {
 fn toss(place: &Place<'_>, head: &Head, what: Draw) -> bool {
     draw(place, head, what, 2) == 1
 }
+
+#[cfg(test)]
+mod tests;

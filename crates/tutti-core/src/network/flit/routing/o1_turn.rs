@@ -22,6 +22,10 @@ impl O1Turn {
 }
 
 impl Routing for O1Turn {
+    fn name(&self) -> &'static str {
+        "o1_turn"
+    }
+
     fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let (home, ejects) = self.compass.home(head.destination);
         let port = |down| dimension_order::next(&self.compass, place.router, home, down);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    Compass, DimensionOrder, Fixed, MinimalAdaptive, O1Turn, Routing, Through, TorusOrder,
-    TwoPhases,
+    Compass, DimensionOrder, Fixed, Flow, GridLegs, GroupLegs, Legs, Minimal, MinimalAdaptive,
+    NearestAncestor, O1Turn, Routing, RowLegs, SourceRouted, Through, TorusOrder, TwoPhases,
 };
 use crate::network::flit::{FlitError, VcRange, Wiring};
-use crate::topology::{Family, Routes, Topology, TopologyError};
+use crate::topology::{Dragonfly, Family, Routes, Topology, TopologyError};
 
 /// A line of the registry.
 pub struct Entry {
@@ -44,12 +44,20 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "valiant",
         argument: "",
-        summary: "by way of a random node: in a mesh on two VCs or more, in a torus on four",
+        summary: "by way of a random node: in a mesh or flattened butterfly on two VCs or more, in a dragonfly \
+                  on three, in a torus on four",
         build: valiant,
     },
     Entry {
+        name: "ugal",
+        argument: "[THRESHOLD]",
+        summary: "straight on, or by way of a random node where credits in use times hops say so (UGAL-L); VCs \
+                  as for valiant",
+        build: ugal,
+    },
+    Entry {
         name: "minimal_adaptive",
-        argument: "",
+        argument: "[one_way]",
         summary: "any minimal way with free VCs, dimension order as escape; one VC more than that takes",
         build: minimal_adaptive,
     },
@@ -62,8 +70,8 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "minimal",
         argument: "",
-        summary: "in a dragonfly, over at most one global link",
-        build: |call| call.along(Routes::minimal),
+        summary: "in a dragonfly, over at most one global link, on two VCs or more",
+        build: minimal,
     },
     Entry {
         name: "d_mod_k",
@@ -72,12 +80,27 @@ pub const REGISTRY: &[Entry] = &[
         build: |call| call.along(Routes::d_mod_k),
     },
     Entry {
+        name: "nca",
+        argument: "[adaptive]",
+        summary: "in a fat tree, up by random links to a nearest common ancestor",
+        build: nca,
+    },
+    Entry {
+        name: "source_routed",
+        argument: "FLOW[;FLOW...][;*=ROUTING]",
+        summary: "flows with their output ports, as `0-5=1.1.3`; other pairs by another routing",
+        build: source_routed,
+    },
+    Entry {
         name: "ecmp",
         argument: "[SEED]",
         summary: "on any graph, one of the paths with the fewest hops, drawn for each pair",
         build: ecmp,
     },
 ];
+
+/// The threshold of UGAL in BookSim 2's flattened butterfly.
+const THRESHOLD: u32 = 2;
 
 /// Someone asks for a routing.
 struct Call<'a> {
@@ -133,6 +156,12 @@ impl Call<'_> {
         FlitError::RoutingArgument { text: self.text.to_owned(), expected }
     }
 
+    fn malformed_flow(part: &str) -> FlitError {
+        let text = part.trim().to_owned();
+        let expected = "FROM-TO=PORT.PORT..., such as `0-5=1.1.3`, or once `*=ROUTING`".to_owned();
+        FlitError::RoutingArgument { text, expected }
+    }
+
     /// Whether the argument is this word; refuses all others.
     fn says(&self, word: &str) -> Result<bool, FlitError> {
         match self.argument {
@@ -166,6 +195,31 @@ impl Call<'_> {
 
     fn mesh_or_torus(&self) -> Result<Compass, FlitError> {
         self.compass().ok_or_else(|| self.unsuited("a mesh or torus"))
+    }
+
+    fn dragonfly(&self) -> Result<&Dragonfly, FlitError> {
+        let family = self.wiring.topology().and_then(|graph| graph.family()?.dragonfly());
+        family.ok_or_else(|| self.unsuited("a dragonfly"))
+    }
+
+    /// The ways over another node.
+    fn legs(&self) -> Result<Arc<dyn Legs>, FlitError> {
+        if let Some(compass) = self.compass() {
+            return Ok(Arc::new(GridLegs::new(compass, self.wiring.nodes())));
+        }
+        let family = self.wiring.topology().and_then(|graph| graph.family());
+        let in_rows = family.and_then(|family| RowLegs::new(self.wiring, family.row_sizes()?));
+        if let Some(legs) = in_rows {
+            return Ok(Arc::new(legs));
+        }
+        let needs = "a mesh, torus, flattened butterfly, HyperX or dragonfly";
+        let groups = family.and_then(|family| GroupLegs::new(self.wiring, family.dragonfly()?));
+        groups.map_or_else(|| Err(self.unsuited(needs)), |legs| Ok(Arc::new(legs) as Arc<dyn Legs>))
+    }
+
+    /// By way of another node.
+    fn by_way(&self, through: Through) -> Result<Arc<dyn Routing>, FlitError> {
+        Ok(Arc::new(TwoPhases::along(self.legs()?, self.wiring.nodes(), through)))
     }
 
     /// Along the routes that a rule finds in the graph.
@@ -205,11 +259,64 @@ fn romm(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
 }
 
 fn valiant(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    Ok(Arc::new(TwoPhases::new(call.mesh_or_torus()?, call.wiring.nodes(), Through::Any)))
+    call.by_way(Through::Any)
+}
+
+fn ugal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let threshold = match call.argument {
+        None => THRESHOLD,
+        Some(text) => text.parse().map_err(|_| call.malformed())?,
+    };
+    call.by_way(Through::Either { threshold })
 }
 
 fn minimal_adaptive(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    if call.says("one_way")? {
+        return Ok(Arc::new(MinimalAdaptive::one_way(call.mesh_or_torus()?)));
+    }
     Ok(Arc::new(MinimalAdaptive::new(call.mesh_or_torus()?)))
+}
+
+fn minimal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let minimal = Minimal::new(call.wiring, call.dragonfly()?);
+    Ok(Arc::new(minimal.ok_or_else(|| call.unsuited("a dragonfly"))?))
+}
+
+fn nca(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let adaptive = call.says("adaptive")?;
+    let tree = call.wiring.topology().and_then(|graph| graph.family()?.fat_tree());
+    let nca = tree.and_then(|tree| NearestAncestor::new(call.wiring, tree, adaptive));
+    Ok(Arc::new(nca.ok_or_else(|| call.unsuited("a fat tree"))?))
+}
+
+fn source_routed(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let (mut flows, mut others) = (Vec::new(), None);
+    for part in call.argument.unwrap_or("").split(';') {
+        match part.split_once('=') {
+            // Flows within flows would nest without end.
+            Some((pair, routing))
+                if pair.trim() == "*"
+                    && others.is_none()
+                    && !routing.trim().starts_with(call.entry.name) =>
+            {
+                others = Some(parse(routing, call.wiring)?);
+            }
+            _ => flows.push(flow(part).ok_or_else(|| Call::malformed_flow(part))?),
+        }
+    }
+    Ok(Arc::new(SourceRouted::new(call.wiring, flows, others)?))
+}
+
+/// `0-5=1.1.3`: from node 0 to node 5, by the output ports 1, 1 and 3.
+fn flow(text: &str) -> Option<Flow> {
+    let (pair, ports) = text.split_once('=')?;
+    let (source, destination) = pair.split_once('-')?;
+    let number = |text: &str| text.trim().parse().ok();
+    Some(Flow {
+        source: number(source)?,
+        destination: number(destination)?,
+        ports: ports.split('.').map(number).collect::<Option<_>>()?,
+    })
 }
 
 fn ecmp(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {

@@ -70,6 +70,10 @@ pub(super) fn half(head: &Head, vcs: VcRange) -> VcRange {
 }
 
 impl Routing for TorusOrder {
+    fn name(&self) -> &'static str {
+        "dimension_order"
+    }
+
     fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let (home, ejects) = self.compass.home(head.destination);
         let way = match next(&self.compass, place, head, home, false, self.balanced) {
