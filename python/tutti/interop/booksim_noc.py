@@ -290,9 +290,9 @@ def _family(given: Given) -> tuple[str, int]:
 
 
 def _dragonfly(given: Given) -> dict[str, Any]:
-    """BookSim's dragonfly of k NPUs on each of 2k routers of a group, over links of 10 and 100 cycles.
+    """BookSim's dragonfly: k NPUs on each of 2k routers of a group, links of 10 and 100 cycles.
 
-    Its routings use as many VCs as they have classes, and a packet of one is in one VC; so are ours then.
+    Its routings use as many VCs as they have classes, so that a class is one VC; as here then.
     """
     config = given.config
     if config.n != 1:
@@ -304,8 +304,8 @@ def _dragonfly(given: Given) -> dict[str, Any]:
         raise given.refused("num_vcs", f"{needs}: `{config.routing_function}` uses no others")
     if config.routing_function == "ugal":
         given.remarks.append(
-            "BookSim weighs queues 1 to 2 with a threshold of 30 and goes by way of any router; ours "
-            "by hops with one of 90, and by way of any group"
+            "BookSim weighs queues 1 to 2 with a threshold of 30 and goes by way of any router; "
+            "ours by hops with one of 90, and by way of any group"
         )
     return {
         "build": f"dragonfly:p={config.k},a={2 * config.k},h={config.k},absolute",
