@@ -94,7 +94,7 @@ def run_(file: NocFile, changes: Changes = None, to: Out = None) -> None:
     \b
     Examples:
       tutti noc run noc.toml
-      tutti noc run noc.toml --set traffic.rate=0.3 --set router.vcs=8 --out out/busy
+      tutti noc run noc.toml --set traffic.rate=0.3 --set router.vcs=8 -o out
     """
     from tutti.cli.files import folder
     from tutti.config import load_noc

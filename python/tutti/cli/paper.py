@@ -11,6 +11,7 @@ from tutti.cli.console import out, remark
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.console import JustifyMethod
     from rich.table import Table
 
     from tutti.papers import Exhibit, ExhibitResult, Paper
@@ -84,6 +85,7 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
     stem = label.replace(" ", "_")
     result.frame.write_csv(folder / f"{stem}.csv")
     console = out()
+    console.print(f"source: {result.source}", markup=False)
     console.print(_table(result.frame, f"{label}: ours"))
     if result.published is not None:
         result.published.write_csv(folder / f"{stem}_published.csv")
@@ -91,7 +93,7 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
     for name, table in result.tables.items():
         table.write_csv(folder / f"{stem}_{name}.csv")
         console.print(_table(table, f"{label}: {name}"))
-    for line in (f"source: {result.source}", *result.notes):
+    for line in result.notes:
         console.print(line, markup=False)
     for file in (*result.figures, folder / f"{stem}.csv"):
         console.print(f"wrote {file}", markup=False, soft_wrap=True)
@@ -99,16 +101,25 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
 
 def _table(frame: pl.DataFrame, title: str) -> Table:
     """The first rows of a frame; nothing in them is cut off."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", caption_justify="left")
+    table = Table(
+        title=title, title_justify="left", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False
+    )
     for name, dtype in frame.schema.items():
-        table.add_column(name, justify="right" if dtype.is_numeric() else "left", overflow="fold")
+        justify: JustifyMethod = "right" if dtype.is_numeric() else "left"
+        table.add_column(name.replace("_", " "), justify=justify, overflow="fold")
     for row in frame.head(_SHOWN).iter_rows():
-        table.add_row(*(f"{cell:.4g}" if _long(cell) else str(cell) for cell in row))
+        table.add_row(*(_cell(cell) for cell in row))
     if frame.height > _SHOWN:
         table.caption = f"and {frame.height - _SHOWN} more rows in the file"
     return table
+
+
+def _cell(cell: object) -> str:
+    """A cell as it is shown: what stands beside something else stands below it."""
+    return f"{cell:.4g}" if _long(cell) else str(cell).replace(" | ", "\n")
 
 
 def _long(cell: object) -> bool:

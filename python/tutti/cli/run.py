@@ -63,7 +63,7 @@ def run(
     \b
     Examples:
       tutti run experiment.toml
-      tutti run experiment.toml --ranks 8 --size 8 --algorithm recursive_multiplying:a2,a4
+      tutti run experiment.toml --ranks 8 --size 8 --algorithm pairwise
     """
     from tutti.cli.files import folder
     from tutti.experiment import lay_out, proved, run_once

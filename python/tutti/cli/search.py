@@ -58,7 +58,7 @@ def search(
       tutti search experiment.toml --ranks 13 --size 8
       tutti search experiment.toml --ranks 1000000 --size 8
       tutti search experiment.toml --ranks 96 -b 8 -e 1MiB
-      tutti search experiment.toml --ranks 48 --size 8 --kind factored --exhaustive --top 40
+      tutti search experiment.toml --ranks 48 --kind factored --exhaustive --top 40
     """
     from tutti.cli.files import folder
     from tutti.results import write

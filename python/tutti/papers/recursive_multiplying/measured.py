@@ -162,7 +162,7 @@ def _table_2(_folder: Path) -> ExhibitResult:
     found = errors()
     return ExhibitResult(
         frame=pl.DataFrame(rows),
-        source="Table 2; times in us, published | ours (error), reductions in per cent likewise",
+        source="Table 2: published above ours (error), times in us, reductions in per cent",
         notes=(
             "Calibrated on N = 4, 8 and 16 only (rows seen); the other eight rows are predictions.",
             "Mean absolute errors of the eight unseen rows: "
