@@ -35,7 +35,7 @@ from tutti.errors.runs import (
     VerificationError,
     WorkerError,
 )
-from tutti.errors.training import EndpointError, WorkloadError
+from tutti.errors.training import EndpointError, TraceError, WorkloadError
 
 __all__ = [
     "AlgorithmError",
@@ -56,6 +56,7 @@ __all__ = [
     "SimulationError",
     "TextError",
     "TopologyError",
+    "TraceError",
     "TrafficError",
     "TuttiError",
     "UnitError",

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tutti.errors.base import Kind, TuttiError
 
-__all__ = ["EndpointError", "WorkloadError"]
+__all__ = ["EndpointError", "TraceError", "WorkloadError"]
 
 
 class WorkloadError(TuttiError, ValueError):
@@ -53,4 +53,27 @@ class EndpointError(TuttiError, ValueError):
         "partition_too_small": Kind(
             "A partition of the scratchpad holds no chunk.", "enlarge `sram`, or shorten `chunk`"
         ),
+    }
+
+
+class TraceError(TuttiError, ValueError):
+    """A trace of another tool that cannot be used."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "unreadable": Kind("The file cannot be read.", "is the path right?"),
+        "too_large": Kind("The file is too large to be a trace."),
+        "truncated": Kind("The file ends within a message.", "was it copied to its end?"),
+        "malformed": Kind("A message that is none of a Chakra trace."),
+        "missing_rank": Kind("The file of a rank is missing.", "files are <prefix>.<rank>.et"),
+        "unknown_type": Kind("A node of a type that there is not."),
+        "unknown_collective": Kind("A collective that there is not."),
+        "attribute_type": Kind(
+            "An attribute of a type that cannot be read as what it should say.",
+            "numbers may be of any numeric type",
+        ),
+        "missing_attribute": Kind("A node lacks what it needs."),
+        "no_bytes": Kind("A collective that moves nothing.", "is the size in another attribute?"),
+        "same_number": Kind("Two nodes of a file have one number."),
+        "missing_node": Kind("A node waits for one that is not there."),
+        "circle": Kind("Nodes wait for each other.", "drop one of the dependencies"),
     }
