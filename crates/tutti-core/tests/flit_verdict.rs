@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tutti_core::network::flit::deadlock::{Verdict, verdict};
 use tutti_core::network::flit::routing::dependencies::circle;
 use tutti_core::network::flit::routing::parse;
-use tutti_core::network::flit::{ChannelParameters, FlitError, Settings, Wiring};
+use tutti_core::network::flit::{ChannelParameters, FlitError, Settings, VcRange, Wiring};
 use tutti_core::topology::{self, LinkParameters};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
@@ -75,6 +75,21 @@ fn a_large_network_by_table_is_looked_through() {
     assert_eq!(verdict(&wiring, &Settings::new(2, 4), &*routing), Verdict::Free);
     let routing = parse("o1_turn", &wiring).unwrap();
     assert_eq!(verdict(&wiring, &Settings::new(2, 4), &*routing), Verdict::TooLarge);
+}
+
+#[test]
+fn classes_that_share_vcs_can_undo_what_a_routing_keeps_apart() {
+    // XY on VC 0 and YX on VC 1 for one class, on VCs 1 and 2 for the other: VC 1 has all turns.
+    let wiring = wiring("mesh:3x3", 16);
+    let routing = parse("o1_turn", &wiring).unwrap();
+    let mut settings = Settings::new(3, 4);
+    settings.classes = vec![VcRange { first: 0, last: 1 }, VcRange { first: 1, last: 2 }];
+    let Verdict::Circle(circle) = verdict(&wiring, &settings, &*routing) else {
+        panic!("all turns on one VC are a circle");
+    };
+    assert!(circle.iter().all(|held| held.vc.is_some()), "{circle:?}");
+    settings.classes = vec![VcRange { first: 0, last: 1 }, VcRange { first: 0, last: 1 }];
+    assert_eq!(verdict(&wiring, &settings, &*routing), Verdict::Free);
 }
 
 #[test]

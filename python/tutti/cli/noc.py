@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.cli.console import out, remark
-from tutti.cli.noc_shown import loads_table, say_saturation, show_run
+from tutti.cli.noc_shown import loads_table, say_deadlock, say_saturation, show_run
 from tutti.cli.progress import Progress
 from tutti.errors import ExitCode
 
@@ -168,6 +168,7 @@ def sweep_(
         out().print(loads_table(runs))
     if found is not None:
         say_saturation(found)
+    say_deadlock([*runs, *(found.runs if found else ())])
     _write_sweep(read, runs, found, remarks)
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
@@ -244,6 +245,7 @@ def from_booksim(
     runs, interrupted = _swept(found.noc, values, threads)
     if runs:
         out().print(loads_table(runs))
+    say_deadlock(runs)
     if interrupted:
         raise typer.Exit(int(ExitCode.INTERRUPTED))
 

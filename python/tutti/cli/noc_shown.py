@@ -113,3 +113,13 @@ def say_saturation(found: Saturation) -> None:
     from tutti.report import noc_words as words
 
     out().print(words.saturation(found), markup=False)
+
+
+def say_deadlock(runs: list[NocRun]) -> None:
+    """How the run with the least load that deadlocked did, if one did."""
+    from tutti.report import noc_words as words
+
+    deadlocked = [run for run in runs if run.ending == "deadlocked"]
+    if deadlocked:
+        first = min(deadlocked, key=lambda run: run.load or 0.0)
+        out().print(f"at {words.number(first.load)} {words.ending(first)}", markup=False)

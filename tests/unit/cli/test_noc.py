@@ -219,7 +219,11 @@ def test_a_deadlock_is_told_before_and_after(here: Path) -> None:
     ignored = tutti("run", "ring.toml", "--set", "topology.deadlock=ignore", cwd=here, code=3)
     assert "can deadlock" not in ignored.stderr
     loads = ["--loads", "0.02,0.9", "--no-saturation"]
-    assert "can deadlock" in tutti("sweep", "ring.toml", *loads, cwd=here).stderr
+    swept = tutti("sweep", "ring.toml", *loads, cwd=here)
+    assert "can deadlock" in swept.stderr
+    said = " ".join(swept.stdout.split())
+    assert "at 0.9 deadlocked: from cycle" in said
+    assert "each waits for the next" in said
 
 
 def test_energy_is_told_where_a_technology_is_named(here: Path) -> None:

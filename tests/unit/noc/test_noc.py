@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import tutti
-from tutti import _core, noc
+from tutti import _core, energy, noc
+from tutti.energy import Technology
 from tutti.errors import NocError, TopologyError, TrafficError
 
 SHORT = noc.Plan(warmup=500, measure=2000, batches=10, drain=4000, patience=1000, sample=50)
@@ -339,3 +340,74 @@ def test_what_still_runs_is_stopped_when_a_result_is_refused() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         _core.measure_flits(cases, stop, threads=2)
+
+
+CHIP = Technology(router="dsent_45nm", link="dsent_45nm")
+
+
+def test_energy_of_equal_routers_is_that_of_their_events() -> None:
+    ring = tutti.Topology.build("ring:6", rate="16 GB/s", latency="1 ns", length="2 mm")
+    network = noc.Network(topology=ring, routing="shortest_path")
+    run = noc.run(network, noc.Traffic(rate=0.1, packet=2), SHORT)
+    events = run.events
+    # Two neighbours and an NPU: three ports each; twelve links.
+    same = energy.Network(
+        router=energy.Router(ports=3, vcs=4, buffer_flits=32, flit_bits=128),
+        routers=6,
+        links=(energy.Links(length="2 mm", count=12),),
+        cycle="1 ns",
+    )
+    counted = energy.Events(
+        cycles=run.window,
+        buffer_writes=events.buffer_writes,
+        buffer_reads=events.buffer_reads,
+        crossbar_traversals=(events.crossbar_traversals,),
+        vc_allocations=events.vc_grants,
+        switch_allocations=events.crossbar_traversals,
+        link_flits=(events.link_flits,),
+    )
+    assert run.energy(CHIP) == energy.energy(same, counted, CHIP)
+    assert run.area(CHIP) == energy.area(same, CHIP)
+
+
+def test_routers_of_unequal_size_are_told_apart() -> None:
+    grid = tutti.Topology.build("mesh:3x3", rate="16 GB/s", latency="1 ns", length="1 mm")
+    network = noc.Network(topology=grid, routing="dimension_order")
+    run = noc.run(network, noc.Traffic(rate=0.1), SHORT)
+
+    def area(ports: int, routers: int) -> float:
+        router = energy.Router(ports=ports, vcs=4, buffer_flits=32, flit_bits=128)
+        alike = energy.Network(router=router, routers=routers, cycle="1 ns")
+        return energy.area(alike, CHIP).um2_by_component["crossbar"].nominal
+
+    # Four corners, four sides, one in the middle.
+    expected = area(3, 4) + area(4, 4) + area(5, 1)
+    assert run.area(CHIP).um2_by_component["crossbar"].nominal == pytest.approx(expected)
+    wires = energy.costs(
+        energy.Router(ports=5, vcs=4, buffer_flits=32, flit_bits=128), CHIP, lengths=["1 mm"]
+    )["link of 1 mm"]
+    links = run.energy(CHIP).dynamic_by_component["links"]
+    assert links.nominal == pytest.approx(run.events.link_flits * wires.nominal * 1e-12)
+
+
+def test_whether_a_routing_can_deadlock_is_told() -> None:
+    ring = tutti.Topology.build("ring:5", rate="16 GB/s", latency="1 ns")
+    (said,) = noc.Network(topology=ring).remarks()
+    assert "`shortest_path` can deadlock" in said
+    assert "npu0 > npu1" in said
+    assert noc.Network(topology=ring, deadlock="ignore").remarks() == []
+    assert noc.Network(topology=mesh(), routing="o1_turn").remarks() == []
+    with pytest.raises(NocError, match="can deadlock"):
+        noc.run(noc.Network(topology=ring, deadlock="refuse"), noc.Traffic(rate=0.1), SHORT)
+
+
+def test_a_deadlocked_run_has_its_circle() -> None:
+    ring = tutti.Topology.build("ring:8", rate="16 GB/s", latency="1 ns")
+    network = noc.Network(topology=ring, router=noc.Router(vcs=1, buffer=2))
+    plan = noc.Plan(warmup=2000, measure=2000, patience=500)
+    traffic = noc.Traffic(rate=0.9, pattern="uniform_others", packet=8)
+    run = noc.run(network, traffic, plan)
+    assert run.ending == "deadlocked"
+    assert len(run.circle) > 2
+    assert all(one.startswith("VC 0 of npu") for one in run.circle)
+    assert noc.run(network, noc.Traffic(rate=0.01), plan).circle == ()

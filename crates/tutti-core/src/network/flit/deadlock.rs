@@ -52,6 +52,9 @@ pub enum Verdict {
 /// Pairs of nodes whose ways are followed one by one.
 const MOST_PAIRS: u64 = 1 << 16;
 
+/// The same for routings that keep VCs apart, which have many ways.
+const MANY_PAIRS: u64 = 1 << 12;
+
 /// Routers times nodes for which a table of ports is looked through.
 const MOST_PORTS: u64 = 1 << 26;
 
@@ -66,7 +69,8 @@ pub fn verdict(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> V
         let circle = among_channels(wiring, routing);
         return round(circle.iter().map(|&channel| named(wiring, channel, None, None)).collect());
     }
-    if nodes * nodes > MOST_PAIRS {
+    let most = if routing.least_vcs() > 1 { MANY_PAIRS } else { MOST_PAIRS };
+    if nodes * nodes > most {
         return Verdict::TooLarge;
     }
     let circle = dependencies::circle(wiring, settings, routing);
