@@ -137,15 +137,30 @@ fn sped_up(pipelined: impl Strategy<Value = Settings>) -> impl Strategy<Value = 
     (pipelined, speedups, any::<[bool; 2]>()).prop_map(|(mut settings, speedups, [hold, empty])| {
         (settings.input_speedup, settings.output_speedup) = (speedups.0, speedups.1);
         (settings.internal_speedup, settings.output_buffer) = (speedups.2, speedups.3);
-        let simple = settings.switch_delay == 1 || settings.internal_speedup == 1;
-        settings.hold_switch = hold && simple;
+        settings.hold_switch = hold;
         settings.prioritize_empty = empty;
         settings
     })
 }
 
+/// Switches that are held, with grants of several rounds that are due in one.
+fn held(sped_up: impl Strategy<Value = Settings>) -> impl Strategy<Value = Settings> {
+    (sped_up, 2..4_u32, 2..4_u32).prop_map(|(settings, switch_delay, internal_speedup)| Settings {
+        hold_switch: true,
+        speculation: None,
+        switch_delay,
+        internal_speedup,
+        ..settings
+    })
+}
+
 fn settings() -> impl Strategy<Value = Settings> {
-    prop_oneof![basic().boxed(), pipelined(basic()).boxed(), sped_up(pipelined(basic())).boxed()]
+    prop_oneof![
+        3 => basic().boxed(),
+        3 => pipelined(basic()).boxed(),
+        3 => sped_up(pipelined(basic())).boxed(),
+        1 => held(sped_up(pipelined(basic()))).boxed(),
+    ]
 }
 
 fn cases() -> impl Strategy<Value = Case> {

@@ -124,8 +124,7 @@ pub struct Settings {
     pub busy_when_full: bool,
     /// Empty VCs are given first.
     pub prioritize_empty: bool,
-    /// A packet keeps its way through the switch until its tail has passed. With a switch delay of one
-    /// cycle, or one round in a cycle.
+    /// A packet keeps its way through the switch until its tail has passed.
     pub hold_switch: bool,
     /// A packet goes on only into a buffer that has room for all of it.
     pub cut_through: bool,
@@ -194,21 +193,7 @@ impl Settings {
                 return Err(FlitError::NoSuchVcs { class, first, last, vcs: self.vcs });
             }
         }
-        self.check_speculation()?;
-        self.check_hold()
-    }
-
-    fn check_hold(&self) -> Result<(), FlitError> {
-        if self.hold_switch && self.switch_delay > 1 && self.internal_speedup > 1 {
-            return Err(FlitError::Clash {
-                what: "hold_switch",
-                problem: format!(
-                    "switch allocation takes {} cycles of {} rounds; expected one or the other to be 1",
-                    self.switch_delay, self.internal_speedup
-                ),
-            });
-        }
-        Ok(())
+        self.check_speculation()
     }
 
     fn check_speculation(&self) -> Result<(), FlitError> {

@@ -61,10 +61,10 @@ impl<const W: usize> Network<W> {
             (switch.input(local), switch.output(local, port - first_out as usize));
         let holder = general.holders[first_in as usize * switch.ins + input];
         let can = out.credits > 0 && self.takes(general, port);
-        if holder == Some(local) {
+        if holder.is_some_and(|(holder, _)| holder == local) {
             return Some(can);
         }
-        let held = general.held[first_out as usize * switch.outs + output];
+        let held = general.held[first_out as usize * switch.outs + output] > 0;
         if can && holder.is_none() && !held {
             let priority = self.first_priority(in_vc, vc);
             self.add_bid(
@@ -115,7 +115,7 @@ impl<const W: usize> Network<W> {
             }
             let output = switch.output(local, way.port as usize);
             let holder = general.holders[first_in as usize * switch.ins + input];
-            let held = general.held[first_out as usize * switch.outs + output];
+            let held = general.held[first_out as usize * switch.outs + output] > 0;
             if holder.is_none() && !held {
                 let priority = priority - lower;
                 self.add_bid(

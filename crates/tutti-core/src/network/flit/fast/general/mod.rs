@@ -47,10 +47,11 @@ pub(super) struct General {
     speculative: Vec<Allocator>,
     /// Per switch input, the VC whose turn it is.
     offsets: Vec<usize>,
-    /// Per switch input, the input VC that holds it, counted from the router's first.
-    holders: Vec<Option<usize>>,
-    /// Per switch output, whether it is held.
-    held: Vec<bool>,
+    /// Per switch input, the input VC that holds it, counted from the router's first, and the switch
+    /// output that it holds.
+    holders: Vec<Option<(usize, usize)>>,
+    /// Per switch output, how many switch inputs hold it: grants of several rounds can be due in one.
+    held: Vec<u32>,
     vc_answers: VecDeque<Answer>,
     switch_answers: VecDeque<Answer>,
     requests: Vec<Request>,
@@ -112,7 +113,7 @@ impl General {
             speculative: speculative.map_or(Ok(Vec::new()), |kind| allocators(kind, ins, outs))?,
             offsets: (0..inputs).map(|input| input % ins as usize).collect(),
             holders: vec![None; inputs],
-            held: vec![false; out_ports * outs as usize],
+            held: vec![0; out_ports * outs as usize],
             vc_answers: VecDeque::new(),
             switch_answers: VecDeque::new(),
             requests: Vec::new(),
@@ -144,6 +145,20 @@ impl General {
     pub(super) fn route_until(&mut self, now: u64, delay: u64, in_vc: u32) {
         let round = self.round.max(now * self.rounds);
         self.routing.push_back((self.end_of(round, delay) + 1, in_vc));
+    }
+
+    /// A VC holds a switch input and output from now on, and whoever held that input does no more.
+    fn hold(&mut self, input: usize, local: usize, output: usize) {
+        self.let_go(input);
+        self.holders[input] = Some((local, output));
+        self.held[output] += 1;
+    }
+
+    /// A switch input, and the output it is held for, are free again.
+    fn let_go(&mut self, input: usize) {
+        if let Some((_, output)) = self.holders[input].take() {
+            self.held[output] -= 1;
+        }
     }
 
     /// How long credits given now wait for those before them.
@@ -374,13 +389,9 @@ impl<const W: usize> Network<W> {
     /// A held switch is free again.
     fn release(&mut self, router: usize, local: usize) {
         let switch = self.switch();
-        let Router { first_in, first_out, .. } = self.routers[router];
-        let out = self.in_vcs[first_in as usize * self.vcs + local].out as usize;
-        let port = self.out_vcs[out].port - first_out;
+        let first_in = self.routers[router].first_in as usize;
         let Some(general) = &mut self.general else { return };
-        general.holders[first_in as usize * switch.ins + switch.input(local)] = None;
-        let output = switch.output(local, port as usize);
-        general.held[first_out as usize * switch.outs + output] = false;
+        general.let_go(first_in * switch.ins + switch.input(local));
     }
 
     /// A flit passes the switch.
@@ -404,9 +415,9 @@ impl<const W: usize> Network<W> {
             general.queues[port].push_back((reaches, leaves));
         }
         if self.settings.hold_switch && goes_on && self.in_vcs[in_vc].length > 0 {
-            general.holders[first_in as usize * switch.ins + switch.input(local)] = Some(local);
+            let input = first_in as usize * switch.ins + switch.input(local);
             let output = switch.output(local, port - first_out as usize);
-            general.held[first_out as usize * switch.outs + output] = true;
+            general.hold(input, local, first_out as usize * switch.outs + output);
         }
     }
 
@@ -415,6 +426,6 @@ impl<const W: usize> Network<W> {
         let switch = self.switch();
         let Router { first_in, first_out, .. } = self.routers[router];
         general.holders[first_in as usize * switch.ins + switch.input(local)].is_some()
-            || general.held[first_out as usize * switch.outs + output]
+            || general.held[first_out as usize * switch.outs + output] > 0
     }
 }
