@@ -539,7 +539,7 @@ class _Settings(TypedDict):
     seed: int
 
 _End: TypeAlias = tuple[str, int, int | None]
-_Plan: TypeAlias = tuple[int, int, int, int, int, int]
+_Plan: TypeAlias = tuple[int, int, int, int, int, int, bool]
 
 @final
 class FlitNetwork:

@@ -135,8 +135,15 @@ fn a_deadlock_is_called_one_and_explained() {
         size: PacketSize::fixed(5).unwrap(),
         priority: 0,
     };
-    let plan =
-        Plan { warmup: 1000, measure: 5000, batches: 10, drain: 5000, patience: 1000, sample: 0 };
+    let plan = Plan {
+        warmup: 1000,
+        measure: 5000,
+        batches: 10,
+        drain: 5000,
+        patience: 1000,
+        sample: 0,
+        keep_vcs: false,
+    };
     let result = measure(&ring, &settings, &mut network, &[load], &plan).unwrap();
     assert_eq!(result.ending, Ending::Deadlocked);
     let waiting = network.circle();
@@ -157,8 +164,15 @@ fn what_moves_waits_in_no_circle() {
         size: PacketSize::fixed(5).unwrap(),
         priority: 0,
     };
-    let plan =
-        Plan { warmup: 500, measure: 2000, batches: 10, drain: 1000, patience: 1000, sample: 0 };
+    let plan = Plan {
+        warmup: 500,
+        measure: 2000,
+        batches: 10,
+        drain: 1000,
+        patience: 1000,
+        sample: 0,
+        keep_vcs: false,
+    };
     let result = measure(&mesh, &settings, &mut network, &[load], &plan).unwrap();
     assert_eq!(result.ending, Ending::Saturated);
     assert_eq!(network.circle(), []);

@@ -226,12 +226,15 @@ fn both(case: &Case) -> (Vec<Delivery>, Vec<Delivery>) {
     for cycle in 0..3000 {
         fast.step(&mut one);
         slow.step(&mut other);
+        assert_eq!(fast.occupancy(), slow.occupancy(), "flits in buffers after cycle {cycle}");
         if slow.is_empty() && cycle > 300 {
             break;
         }
     }
     if slow.is_empty() {
         assert_eq!(fast.sent(), slow.sent(), "flits on channels");
+        let by_vc: Vec<u64> = fast.sent_by_vc().into_iter().map(u64::from).collect();
+        assert_eq!(by_vc, slow.sent_by_vc(), "flits by VC");
     }
     one.arrived.sort();
     other.arrived.sort();

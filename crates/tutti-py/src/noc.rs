@@ -293,8 +293,8 @@ pub(crate) struct FlitCase {
 /// Pattern, process, flits per node and cycle, sizes of packets, priority.
 type GivenLoad = (String, String, f64, String, i64);
 
-/// Warm-up, window, batches, drain, patience, sample.
-type GivenPlan = (u64, u64, Number, u64, u64, u64);
+/// Warm-up, window, batches, drain, patience, sample, whether to keep VCs.
+type GivenPlan = (u64, u64, Number, u64, u64, u64, bool);
 
 #[pymethods]
 impl FlitCase {
@@ -323,13 +323,13 @@ impl FlitCase {
 
 impl FlitCase {
     fn of(network: &FlitNetwork, supply: Supply, plan: GivenPlan) -> PyResult<FlitCase> {
-        let (warmup, measure, Number(batches), drain, patience, sample) = plan;
+        let (warmup, measure, Number(batches), drain, patience, sample, keep_vcs) = plan;
         let case = FlitCase {
             wiring: Arc::clone(&network.wiring),
             settings: network.settings.clone(),
             routing: Arc::clone(&network.routing),
             supply,
-            plan: Plan { warmup, measure, batches, drain, patience, sample },
+            plan: Plan { warmup, measure, batches, drain, patience, sample, keep_vcs },
         };
         // What is refused is refused before the first cycle, and there is none.
         match case.run(&AtomicBool::new(true)) {
@@ -405,9 +405,16 @@ fn described<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyDict>
     };
     let occupancy = measurement.occupancy.iter().flat_map(|mean| mean.to_le_bytes());
     given.set_item("sent", whole(&measurement.sent))?;
+    given.set_item("sent_by_vc", whole(&measurement.sent_by_vc))?;
     given.set_item("vc_grants", measurement.vc_grants)?;
     given.set_item("occupancy", PyBytes::new(py, &occupancy.collect::<Vec<_>>()))?;
     given.set_item("buffered", whole(&measurement.buffered))?;
+    given.set_item("buffered_by_vc", whole(&measurement.buffered_by_vc))?;
+    let short = |values: &[u16]| {
+        PyBytes::new(py, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
+    };
+    given.set_item("vc_occupancy", short(&measurement.series.occupancy))?;
+    given.set_item("vc_sent", short(&measurement.series.sent))?;
     let stalls = PyDict::new(py);
     stalls.set_item("busy", measurement.stalls.busy)?;
     stalls.set_item("routing", measurement.stalls.routing)?;

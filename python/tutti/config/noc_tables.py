@@ -293,6 +293,9 @@ class MeasureTable(Table):
     sample: Annotated[
         Cycles, Field(default=100, description="Between looks at the buffers; never if 0.")
     ]
+    keep_vcs: Annotated[
+        bool, Field(default=False, description="Keep every VC's buffer and flits at each look.")
+    ]
 
 
 class RawNoc(Table):

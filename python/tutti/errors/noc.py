@@ -56,6 +56,10 @@ class NocError(TuttiError, ValueError):
             "A tree arbiter whose groups would differ in size.",
             "choose a number of groups that divides the contenders",
         ),
+        "not_kept": Kind(
+            "What VCs did over time was not kept.", "measure with Plan(sample=100, keep_vcs=True)"
+        ),
+        "unknown_channel": Kind("No channel has these ends.", "`NocRun.channels` lists them"),
         "search": Kind(
             "A search for saturation that cannot be.",
             "loads are flits per node and cycle, tolerances above 0",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from tutti.errors import NocError
 from tutti.noc.events import Powered, channel_frame, events_of
 
 if TYPE_CHECKING:
@@ -234,6 +235,91 @@ class NocRun:
                 "vc": pl.UInt32,
                 "flits": pl.Float64,
             },
+        )
+
+    @cached_property
+    def vcs(self) -> pl.DataFrame:
+        """A row per VC of each channel: kind, the names of its ends, vc, flits sent in the window,
+        utilisation (1: the channel is never idle, and all flits are of this VC).
+
+        Empty if buffers were never looked at.
+        """
+        import polars as pl
+
+        sent = memoryview(self._given["sent_by_vc"]).cast("Q")
+        ends = self.channels.select("kind", "source", "target", "cycles_per_flit")
+        vcs = self.network.router.vcs
+        if not sent:
+            ends = ends.clear()
+        each = ends.select(pl.all().repeat_by(vcs).explode(empty_as_null=False))
+        counts = {"vc": list(range(vcs)) * ends.height, "flits": list(sent)}
+        schema = {"vc": pl.UInt32, "flits": pl.UInt64}
+        busy = pl.col("flits") * pl.col("cycles_per_flit") / self.window
+        found = each.hstack(pl.DataFrame(counts, schema=schema))
+        return found.with_columns(utilisation=busy).drop("cycles_per_flit")
+
+    @property
+    def look_times(self) -> range:
+        """The cycles, counted from the start of the window, after which buffers were looked at."""
+        sample = self.plan.sample
+        return range(sample, sample * len(self.buffered) + 1, max(sample, 1))
+
+    @cached_property
+    def buffered_by_vc(self) -> pl.DataFrame:
+        """A row per look at the buffers and VC number: cycle of the window, vc, flits in the
+        buffers of all VCs of that number."""
+        import polars as pl
+
+        vcs = self.network.router.vcs
+        times = self.look_times
+        return pl.DataFrame(
+            {
+                "cycle": [time for time in times for _ in range(vcs)],
+                "vc": list(range(vcs)) * len(times),
+                "flits": list(memoryview(self._given["buffered_by_vc"]).cast("Q")),
+            },
+            schema={"cycle": pl.UInt64, "vc": pl.UInt32, "flits": pl.UInt64},
+        )
+
+    def vcs_over_time(self, source: str, target: str) -> pl.DataFrame:
+        """A row per look at the buffers and VC of a channel into a router: cycle of the window, vc,
+        flits in its buffer, flits sent since the look before.
+
+        Args:
+            source: What the channel comes from; of an NPU at a router of its own its name.
+            target: The router it leads to.
+
+        Raises:
+            NocError: The plan did not keep VCs, or no such channel leads to a router.
+        """
+        import polars as pl
+
+        if not self.plan.keep_vcs:
+            message = "VCs were not kept: expected a plan with keep_vcs"
+            raise NocError(message, kind="not_kept")
+        pairs = self.channels.select("source", "target", "kind").rows()
+        found = [n for n, pair in enumerate(pairs) if pair[:2] == (source, target)]
+        ports = self._made.inputs()
+        if not found or found[0] not in ports:
+            message = f"no channel leads from `{source}` to a router `{target}`"
+            raise NocError(message, kind="unknown_channel")
+        vcs, channel, port = self.network.router.vcs, found[0], ports.index(found[0])
+        looks = len(self.buffered)
+        buffers = memoryview(self._given["vc_occupancy"]).cast("H")
+        sent = memoryview(self._given["vc_sent"]).cast("H")
+
+        def rows(values: memoryview[int], place: int, places: int) -> list[int]:
+            firsts = ((look * places + place) * vcs for look in range(looks))
+            return [value for first in firsts for value in values[first : first + vcs]]
+
+        return pl.DataFrame(
+            {
+                "cycle": [time for time in self.look_times for _ in range(vcs)],
+                "vc": list(range(vcs)) * looks,
+                "flits": rows(buffers, port, len(ports)),
+                "sent": rows(sent, channel, len(pairs)),
+            },
+            schema={"cycle": pl.UInt64, "vc": pl.UInt32, "flits": pl.UInt32, "sent": pl.UInt32},
         )
 
     @cached_property

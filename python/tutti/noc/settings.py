@@ -211,6 +211,8 @@ class Plan:
         patience: Cycles without any flit moving after which packets under way are called
             deadlocked.
         sample: Every how many cycles of the window buffers are looked at; never if 0.
+        keep_vcs: Whether to keep, each time, how full the buffer of every VC was and what it had
+            sent: `NocRun.vcs_over_time`.
     """
 
     warmup: int = 5_000
@@ -219,6 +221,7 @@ class Plan:
     drain: int = 20_000
     patience: int = 5_000
     sample: int = 100
+    keep_vcs: bool = False
 
     def __post_init__(self) -> None:
         """Refuses numbers that the core cannot take at all.
@@ -230,9 +233,10 @@ class Plan:
             _whole(name, getattr(self, name), _MOST_CYCLES)
         _whole("batches", self.batches, _MOST)
 
-    def core_plan(self) -> tuple[int, int, int, int, int, int]:
+    def core_plan(self) -> tuple[int, int, int, int, int, int, bool]:
         """As the core takes it."""
-        return self.warmup, self.measure, self.batches, self.drain, self.patience, self.sample
+        times = (self.warmup, self.measure, self.batches, self.drain, self.patience, self.sample)
+        return (*times, self.keep_vcs)
 
 
 def _whole(name: str, value: object, most: int) -> None:

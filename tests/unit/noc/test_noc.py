@@ -411,3 +411,40 @@ def test_a_deadlocked_run_has_its_circle() -> None:
     assert len(run.circle) > 2
     assert all(one.startswith("VC 0 of npu") for one in run.circle)
     assert noc.run(network, noc.Traffic(rate=0.01), plan).circle == ()
+
+
+def test_vcs_add_up_over_time_and_to_their_channels() -> None:
+    plan = noc.Plan(warmup=200, measure=2000, batches=4, sample=50, keep_vcs=True)
+    run = noc.run(network(), noc.Traffic(rate=0.3, packet=3), plan)
+    vcs, channels = run.vcs, run.channels
+    keys = ["kind", "source", "target"]
+    assert vcs.group_by(keys, maintain_order=True).agg(pl.col("flits").sum()).equals(
+        channels.select(*keys, "flits")
+    )
+    assert vcs["utilisation"].sum() == pytest.approx(channels["utilisation"].sum())
+    by_vc = run.buffered_by_vc
+    assert by_vc.group_by("cycle", maintain_order=True).agg(pl.col("flits").sum())[
+        "flits"
+    ].to_list() == list(run.buffered)
+    link = channels.filter(pl.col("kind") == "link").row(0, named=True)
+    series = run.vcs_over_time(link["source"], link["target"])
+    assert series.height == 40 * 4
+    assert series["cycle"].to_list()[::4] == list(range(50, 2001, 50))
+    assert series["sent"].sum() == link["flits"]
+    mean = run.occupancy.filter(
+        (pl.col("source") == link["source"]) & (pl.col("router") == link["target"])
+    )["flits"].sum()
+    assert series["flits"].sum() / 40 == pytest.approx(mean)
+    with pytest.raises(NocError) as caught:
+        run.vcs_over_time("npu0", "npu15")
+    assert caught.value.kind == "unknown_channel"
+
+
+def test_vcs_that_were_not_kept_are_not_there() -> None:
+    run = noc.run(network(), noc.Traffic(rate=0.1), SHORT)
+    with pytest.raises(NocError) as caught:
+        run.vcs_over_time("npu0", "npu1")
+    assert caught.value.kind == "not_kept"
+    with pytest.raises(NocError, match="`sample` is 0: expected 1 to 65535"):
+        plan = noc.Plan(warmup=10, measure=100, batches=2, sample=0, keep_vcs=True)
+        noc.run(network(), noc.Traffic(rate=0.1), plan)

@@ -110,6 +110,12 @@ impl Network {
         each!(&self.0, network => network.sent())
     }
 
+    /// Flits sent by each VC of each channel of the wiring, by channel, then VC; modulo 2^32.
+    #[must_use]
+    pub fn sent_by_vc(&self) -> Vec<u32> {
+        each!(&self.0, network => network.sent_by_vc())
+    }
+
     /// How often a flit has been sent over a channel, of routers or nodes.
     #[must_use]
     pub fn moves(&self) -> u64 {

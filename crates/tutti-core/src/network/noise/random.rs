@@ -11,6 +11,7 @@ pub(in crate::network) fn random_bits(seed: u64, counter: [u32; 4]) -> u64 {
 }
 
 /// Philox 4x32 with ten rounds.
+#[inline]
 pub(super) fn philox_4x32_10(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
         let [low_0, high_0] = split_words(u64::from(counter[0]) * 0xD251_1F53);

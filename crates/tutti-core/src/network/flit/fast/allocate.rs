@@ -5,7 +5,7 @@
 
 use super::bits::{Bits, low, low_from};
 use super::state::{Flit, InVc, NONE, Router, Stage};
-use super::{Network, count};
+use super::{Network, count, low_half};
 
 impl<const W: usize> Network<W> {
     /// Every router that has something to allocate.
@@ -71,7 +71,7 @@ impl<const W: usize> Network<W> {
     fn give_vc(&mut self, router: usize, local: usize, out: usize) {
         let Router { first_in, first_out, inputs, outputs, .. } = self.routers[router];
         let (first_in, first_out) = (first_in as usize * self.vcs, first_out as usize * self.vcs);
-        self.out_vcs[first_out + out].turn = self.after(local, inputs);
+        self.out_vcs[first_out + out].turn = low_half(self.after(local, inputs));
         self.in_vcs[first_in + local].turn = self.after(out, outputs);
         self.grant_vc(router, local, out);
     }
@@ -145,7 +145,7 @@ impl<const W: usize> Network<W> {
         while rest != 0 {
             let bit = low(rest);
             rest &= rest - 1;
-            if self.out_vcs[port * self.vcs + bit].credits < needs {
+            if u32::from(self.out_vcs[port * self.vcs + bit].credits) < needs {
                 free &= !(1 << bit);
             }
         }
@@ -279,6 +279,7 @@ impl<const W: usize> Network<W> {
         let out = vc.out as usize;
         let out_vc = &mut self.out_vcs[out];
         out_vc.credits -= 1;
+        out_vc.sent = out_vc.sent.wrapping_add(1);
         let goes_on = vc.length > 0 && (out_vc.credits > 0 || self.asks_always);
         let port = out_vc.port as usize;
         if flit.is_tail() {

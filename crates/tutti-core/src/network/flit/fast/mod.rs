@@ -175,6 +175,17 @@ impl<const W: usize> Network<W> {
         self.out_ports.iter().map(|port| port.sent).sum()
     }
 
+    /// Flits sent by each VC of each channel, modulo 2^32: by channel, then VC.
+    pub(super) fn sent_by_vc(&self) -> Vec<u32> {
+        let mut sent = vec![0; self.out_vcs.len()];
+        for (vcs, &channel) in self.out_vcs.chunks(self.vcs).zip(&self.channels) {
+            let place = channel as usize * self.vcs;
+            let counts = sent[place..place + self.vcs].iter_mut();
+            counts.zip(vcs).for_each(|(count, vc)| *count = vc.sent);
+        }
+        sent
+    }
+
     /// Flits in each input VC.
     pub(super) fn occupancy(&self) -> Vec<u32> {
         self.in_vcs.iter().map(|vc| u32::from(vc.length)).collect()
@@ -224,6 +235,9 @@ impl<const W: usize> Network<W> {
     }
 
     fn take_credits(&mut self) {
+        if !self.credits.has(self.now) {
+            return;
+        }
         let credits = self.credits.take(self.now);
         for &out in &credits {
             self.take_credit(out as usize);
@@ -242,7 +256,7 @@ impl<const W: usize> Network<W> {
             }
         } else if owner == NONE
             && self.settings.wait_for_tail_credit
-            && vc.credits == self.settings.buffer
+            && u32::from(vc.credits) == self.settings.buffer
         {
             let bit = out - vc.port as usize * self.vcs;
             self.out_ports[vc.port as usize].free |= 1 << bit;
@@ -268,19 +282,36 @@ impl<const W: usize> Network<W> {
     }
 
     fn take_arrivals(&mut self) {
-        for in_vc in std::mem::take(&mut self.fresh) {
+        self.route_fresh();
+        if self.arrivals.has(self.now) {
+            let arrivals = self.arrivals.take(self.now);
+            for &(flit, in_vc) in &arrivals {
+                self.arrive(flit, in_vc);
+            }
+            self.arrivals.restore(self.now, arrivals);
+        }
+        if !self.routed.is_empty() {
+            let routed = self.routed.take(self.now);
+            for &in_vc in &routed {
+                self.want(in_vc);
+            }
+            self.routed.restore(self.now, routed);
+        }
+    }
+
+    /// Heads that have become first are routed.
+    #[inline]
+    fn route_fresh(&mut self) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        // Routing makes no packet the first of a VC; the list's memory is used again.
+        let mut fresh = std::mem::take(&mut self.fresh);
+        for &in_vc in &fresh {
             self.route(in_vc);
         }
-        let arrivals = self.arrivals.take(self.now);
-        for &(flit, in_vc) in &arrivals {
-            self.arrive(flit, in_vc);
-        }
-        self.arrivals.restore(self.now, arrivals);
-        let routed = self.routed.take(self.now);
-        for &in_vc in &routed {
-            self.want(in_vc);
-        }
-        self.routed.restore(self.now, routed);
+        fresh.clear();
+        self.fresh = fresh;
     }
 
     #[inline]
@@ -347,7 +378,7 @@ impl<const W: usize> Network<W> {
         let first_out = router.first_out as usize;
         let used = |port: u32| {
             let first = (first_out + port as usize) * vcs;
-            out_vcs[first..first + vcs].iter().map(|vc| buffer - vc.credits).sum()
+            out_vcs[first..first + vcs].iter().map(|vc| buffer - u32::from(vc.credits)).sum()
         };
         let place = Place {
             router: vc.router,
@@ -377,6 +408,9 @@ impl<const W: usize> Network<W> {
     }
 
     fn take_ejections<S: Source>(&mut self, source: &mut S) {
+        if !self.ejections.has(self.now) {
+            return;
+        }
         let mut ejections = self.ejections.take(self.now);
         // In order of the nodes, whatever the order in which routers sent them.
         let port = |out: u32| self.out_vcs[out as usize].port as usize;
@@ -420,10 +454,10 @@ fn table(wiring: &Wiring, routing: &dyn Routing) -> Vec<u16> {
     (0..routers).flat_map(|router| (0..nodes).filter_map(move |node| port(router, node))).collect()
 }
 
-/// A port: a router has fewer than 2^16.
-#[expect(clippy::cast_possible_truncation, reason = "ports are bounded by Network::MOST_VCS")]
-fn low_half(port: u32) -> u16 {
-    port as u16
+/// A port, a VC of a router or a count of credits: there are fewer than 2^16.
+#[expect(clippy::cast_possible_truncation, reason = "bounded by Network::MOST_VCS and settings")]
+fn low_half(number: u32) -> u16 {
+    number as u16
 }
 
 /// A VC: there are at most 64.

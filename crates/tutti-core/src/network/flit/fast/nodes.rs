@@ -186,6 +186,7 @@ impl<const W: usize> Network<W> {
         }
         let out_vc = &mut self.out_vcs[port * self.vcs + vc as usize];
         out_vc.credits -= 1;
+        out_vc.sent = out_vc.sent.wrapping_add(1);
         out.sent += 1;
         self.arrivals.push(self.now + u64::from(out.after), (flit, out.to + vc));
         if tail {
@@ -239,7 +240,7 @@ impl<const W: usize> Network<W> {
     /// Where the next flit of a queue can go.
     #[inline]
     fn vc_for(&self, queue: &Queue, class: usize, port: usize) -> Option<u32> {
-        let credits = |vc: u32| self.out_vcs[port * self.vcs + vc as usize].credits;
+        let credits = |vc: u32| u32::from(self.out_vcs[port * self.vcs + vc as usize].credits);
         if queue.left < queue.flits {
             return (credits(queue.vc) > 0).then_some(queue.vc);
         }

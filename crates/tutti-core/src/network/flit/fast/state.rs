@@ -85,13 +85,15 @@ impl InVc {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutVc {
     /// Free slots in the buffer behind it.
-    pub(super) credits: u32,
+    pub(super) credits: u16,
+    /// The input VC that its turn begins with, counted from the router's first.
+    pub(super) turn: u16,
     /// The input VC whose packet has it.
     pub(super) owner: u32,
     /// The output port it is of.
     pub(super) port: u32,
-    /// The input VC that its turn begins with, counted from the router's first.
-    pub(super) turn: u32,
+    /// Flits sent, modulo 2^32.
+    pub(super) sent: u32,
 }
 
 /// An input port.
@@ -232,7 +234,8 @@ impl<const W: usize> Layout<W> {
         let flit_time = wire.parameters.flit_time.ps();
         self.serial.push(Serial { flit_time, free_at: 0, next: 0 });
         self.channels.push(channel);
-        let vc = OutVc { credits: settings.buffer, owner: NONE, port, turn: 0 };
+        let credits = super::low_half(settings.buffer);
+        let vc = OutVc { credits, turn: 0, owner: NONE, port, sent: 0 };
         self.out_vcs.extend(std::iter::repeat_n(vc, settings.vcs as usize));
     }
 

@@ -41,10 +41,13 @@ impl<T> Wheel<T> {
         self.slots[slot(cycle) & self.mask] = items;
     }
 
-    fn has(&self, cycle: u64) -> bool {
+    /// Whether anything is due in a cycle.
+    #[inline]
+    pub(super) fn has(&self, cycle: u64) -> bool {
         !self.slots[slot(cycle) & self.mask].is_empty()
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -41,6 +41,8 @@ pub struct Plan {
     pub patience: u64,
     /// Every how many cycles of the window buffers are looked at; never if 0.
     pub sample: u64,
+    /// Whether to keep, each time, how full the buffer of every VC was and what it had sent.
+    pub keep_vcs: bool,
 }
 
 /// A mean with the half width of its 95 % confidence interval.
@@ -101,6 +103,15 @@ pub struct Stalls {
     pub switch: u64,
 }
 
+/// How each VC fared, each time buffers were looked at; empty unless asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Series {
+    /// Flits in the buffer of each input VC at that time: by time, router, port, VC.
+    pub occupancy: Vec<u16>,
+    /// Flits that each VC of each channel has sent since the time before: by time, channel, VC.
+    pub sent: Vec<u16>,
+}
+
 /// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measurement {
@@ -116,12 +127,18 @@ pub struct Measurement {
     pub classes: Vec<Measured>,
     /// Flits sent over each channel in the window.
     pub sent: Vec<u64>,
+    /// The same by channel, then VC; empty where it was not looked at.
+    pub sent_by_vc: Vec<u64>,
     /// Output VCs given to packets by routers, for packets that arrived in the window.
     pub vc_grants: u64,
     /// Mean flits in the buffer of each input VC, by router, port and VC; empty if never looked at.
     pub occupancy: Vec<f64>,
     /// Flits in all buffers, each time it was looked at.
     pub buffered: Vec<u64>,
+    /// The same by VC number: for each time, those in the buffers of VC 0, of VC 1, and so on.
+    pub buffered_by_vc: Vec<u64>,
+    /// With [`Plan::keep_vcs`].
+    pub series: Series,
     /// Why flits stood.
     pub stalls: Stalls,
 }

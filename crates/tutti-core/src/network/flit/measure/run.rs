@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::generator::Generator;
 use super::tally::Tally;
-use super::{Ending, Load, Measured, Measurement, Plan, Stalls};
+use super::{Ending, Load, Measured, Measurement, Plan, Series, Stalls};
 use crate::network::flit::settings::Settings;
 use crate::network::flit::traffic::Trace;
 use crate::network::flit::{FlitError, Network, Wiring};
@@ -47,9 +47,9 @@ pub fn measure_until(
             return Err(FlitError::Clash { what: "a pattern for another network", problem });
         }
     }
-    let nodes = u64::from(wiring.nodes());
+    let (nodes, vcs) = (u64::from(wiring.nodes()), settings.vcs as usize);
     let generator = Generator::synthetic(loads, wiring.nodes(), settings.seed, *plan);
-    Run { network, generator, plan: *plan, nodes, quiet: 0, stop }.go()
+    Run { network, generator, plan: *plan, nodes, vcs, quiet: 0, stop }.go()
 }
 
 /// Runs the packets of a trace; those of its window are measured.
@@ -88,9 +88,9 @@ pub fn replay_until(
     for record in trace.records() {
         fits(settings, record.flits)?;
     }
-    let nodes = u64::from(wiring.nodes());
+    let (nodes, vcs) = (u64::from(wiring.nodes()), settings.vcs as usize);
     let generator = Generator::recorded(trace, wiring.nodes(), classes, *plan);
-    Run { network, generator, plan: *plan, nodes, quiet: 0, stop }.go()
+    Run { network, generator, plan: *plan, nodes, vcs, quiet: 0, stop }.go()
 }
 
 fn check(plan: &Plan) -> Result<(), FlitError> {
@@ -102,6 +102,12 @@ fn check(plan: &Plan) -> Result<(), FlitError> {
     }
     if plan.measure < u64::from(plan.batches) || plan.measure > 1 << 40 {
         return wrong("measure", plan.measure, "a cycle for each batch or more, at most 2^40");
+    }
+    if plan.sample > MOST_UNCOUNTED {
+        return wrong("sample", plan.sample, "at most 2^31 cycles, or 0 for never");
+    }
+    if plan.keep_vcs && !(1..=MOST_SAMPLED).contains(&plan.sample) {
+        return wrong("sample", plan.sample, "1 to 65535 cycles, so that VCs can be kept");
     }
     if plan.patience == 0 {
         return wrong("patience", 0, "a cycle or more");
@@ -121,6 +127,7 @@ struct Run<'a> {
     generator: Generator,
     plan: Plan,
     nodes: u64,
+    vcs: usize,
     /// Cycles in which nothing has moved although packets are under way.
     quiet: u64,
     /// Whether to end early.
@@ -132,13 +139,16 @@ impl Run<'_> {
         let Plan { warmup, measure, drain, .. } = self.plan;
         let mut stuck = self.until(warmup);
         let before = self.network.sent();
-        let mut looks = Looks::default();
+        let mut looks = Looks::new(self.network, self.vcs, self.plan.keep_vcs);
         let end = warmup + measure;
         while !stuck && self.plan.sample > 0 && self.network.now() + self.plan.sample <= end {
             stuck = self.until(self.network.now() + self.plan.sample);
             looks.look(self.network);
         }
         stuck = stuck || self.until(end);
+        if self.plan.sample > 0 {
+            looks.count_sent(self.network);
+        }
         let mut sent = self.network.sent();
         sent.iter_mut().zip(&before).for_each(|(after, before)| *after -= before);
         if self.is_stopped() {
@@ -208,11 +218,20 @@ impl Run<'_> {
             sent,
             vc_grants: self.generator.vc_grants,
             occupancy: looks.occupancy(),
+            sent_by_vc: looks.sent,
             buffered: looks.buffered,
+            buffered_by_vc: looks.buffered_by_vc,
+            series: looks.series,
             stalls: looks.stalls,
         }
     }
 }
+
+/// The longest time between looks if VCs are kept: a VC sends a flit per cycle at most, counted in 16 bits.
+const MOST_SAMPLED: u64 = 65_535;
+
+/// Cycles after which what VCs have sent is counted: they count modulo 2^32.
+const MOST_UNCOUNTED: u64 = 1 << 31;
 
 /// Between looks at whether anything moves, and whether to go on.
 const LOOK: u64 = 256;
@@ -224,20 +243,68 @@ const DRAIN_STEP: u64 = 64;
 const TOLERATED_PERCENT: u64 = 1;
 
 /// What was seen at each look at the buffers.
-#[derive(Default)]
 struct Looks {
     sums: Vec<u64>,
+    vcs: usize,
     buffered: Vec<u64>,
+    buffered_by_vc: Vec<u64>,
+    /// By channel and VC: flits sent in the window, and the count at the last look.
+    sent: Vec<u64>,
+    last: Vec<u32>,
+    counted: u64,
+    keeps: bool,
+    series: Series,
     stalls: Stalls,
 }
 
 impl Looks {
+    fn new(network: &Network, vcs: usize, keeps: bool) -> Looks {
+        Looks {
+            sums: Vec::new(),
+            vcs,
+            buffered: Vec::new(),
+            buffered_by_vc: Vec::new(),
+            sent: Vec::new(),
+            last: network.sent_by_vc(),
+            counted: network.now(),
+            keeps,
+            series: Series::default(),
+            stalls: Stalls::default(),
+        }
+    }
+
     fn look(&mut self, network: &Network) {
         let lengths = network.occupancy();
         self.sums.resize(lengths.len(), 0);
         self.sums.iter_mut().zip(&lengths).for_each(|(sum, &length)| *sum += u64::from(length));
-        self.buffered.push(lengths.iter().map(|&length| u64::from(length)).sum());
+        let first = self.buffered_by_vc.len();
+        self.buffered_by_vc.resize(first + self.vcs, 0);
+        for port in lengths.chunks(self.vcs) {
+            let sums = self.buffered_by_vc[first..].iter_mut();
+            sums.zip(port).for_each(|(sum, &length)| *sum += u64::from(length));
+        }
+        self.buffered.push(self.buffered_by_vc[first..].iter().sum());
         network.count_stalls(&mut self.stalls);
+        if self.keeps {
+            self.series.occupancy.extend(lengths.into_iter().map(saturated));
+            let sent = self.count_sent(network);
+            self.series.sent.extend(sent.into_iter().map(saturated));
+        } else if network.now() - self.counted >= MOST_UNCOUNTED {
+            self.count_sent(network);
+        }
+    }
+
+    /// Counts what VCs have sent since this was asked last, which is less than 2^32 cycles ago.
+    fn count_sent(&mut self, network: &Network) -> Vec<u32> {
+        self.counted = network.now();
+        let mut now = network.sent_by_vc();
+        self.sent.resize(now.len(), 0);
+        for ((sum, last), now) in self.sent.iter_mut().zip(&mut self.last).zip(&mut now) {
+            let sent = now.wrapping_sub(*last);
+            *sum += u64::from(sent);
+            (*last, *now) = (*now, sent);
+        }
+        now
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
@@ -245,4 +312,9 @@ impl Looks {
         let looks = self.buffered.len() as f64;
         self.sums.iter().map(|&sum| sum as f64 / looks).collect()
     }
+}
+
+/// In 16 bits; a check has seen to it that nothing is larger.
+fn saturated(number: u32) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
 }

@@ -106,15 +106,32 @@ impl Obvious {
     /// Flits sent on each channel of the wiring, with those that have left their buffers for it.
     #[must_use]
     pub fn sent(&self) -> Vec<u64> {
-        self.wires.iter().map(|wire| wire.sent + self.bound_for(wire)).collect()
+        self.sent_by_vc().chunks(self.settings.vcs as usize).map(|vcs| vcs.iter().sum()).collect()
     }
 
-    fn bound_for(&self, wire: &Wire) -> u64 {
-        let End::Router { router, port } = wire.channel.from else { return 0 };
-        let router = &self.routers[router as usize];
-        let crossing =
-            router.switch.crossing.iter().filter(|crossing| crossing.port == port).count();
-        (crossing + router.outputs[port as usize].queue.len()) as u64
+    /// The same by channel, then VC.
+    #[must_use]
+    pub fn sent_by_vc(&self) -> Vec<u64> {
+        let mut sent = Vec::new();
+        for wire in &self.wires {
+            let first = sent.len();
+            sent.extend_from_slice(&wire.sent);
+            let End::Router { router, port } = wire.channel.from else { continue };
+            let router = &self.routers[router as usize];
+            let crossing = router.switch.crossing.iter().filter(|one| one.port == port);
+            let bound = crossing
+                .map(|one| one.flit)
+                .chain(router.outputs[port as usize].queue.iter().copied());
+            bound.for_each(|flit| sent[first + flit.vc as usize] += 1);
+        }
+        sent
+    }
+
+    /// Flits in the buffer of each input VC: by router, then input port, then VC.
+    #[must_use]
+    pub fn occupancy(&self) -> Vec<u32> {
+        let inputs = self.routers.iter().flat_map(|router| &router.inputs);
+        inputs.flat_map(|input| &input.vcs).map(|vc| count(vc.flits.len())).collect()
     }
 
     /// One cycle.
@@ -254,7 +271,8 @@ fn wire(channel: &Channel, settings: &Settings) -> Wire {
         End::Node(_) => 0,
     };
     let (flits, credits) = Default::default();
-    Wire { channel: *channel, flits, credits, credit_delay, sent: 0 }
+    let sent = vec![0; settings.vcs as usize];
+    Wire { channel: *channel, flits, credits, credit_delay, sent }
 }
 
 fn delivery(packet: &Packet, now: u64) -> Delivery {

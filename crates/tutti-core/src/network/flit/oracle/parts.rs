@@ -120,12 +120,13 @@ pub(super) struct Wire {
     pub(super) credits: VecDeque<(u64, Vec<u32>)>,
     /// Cycles that its upstream end takes to count a credit.
     pub(super) credit_delay: u32,
-    pub(super) sent: u64,
+    /// Flits sent, by VC.
+    pub(super) sent: Vec<u64>,
 }
 
 impl Wire {
     pub(super) fn send(&mut self, now: u64, flit: Flit) {
-        self.sent += 1;
+        self.sent[flit.vc as usize] += 1;
         self.flits.push_back((now + u64::from(self.channel.parameters.latency) + 1, flit));
     }
 

@@ -220,9 +220,7 @@ impl<const W: usize> Network<W> {
         if let Some(general) = &mut self.general {
             general.round = round;
         }
-        for in_vc in std::mem::take(&mut self.fresh) {
-            self.route(in_vc);
-        }
+        self.route_fresh();
         while let Some(general) = &mut self.general
             && let Some(&(from, in_vc)) = general.routing.front()
             && from <= round
@@ -296,7 +294,8 @@ impl<const W: usize> Network<W> {
         while free != 0 {
             let bit = low(free);
             free &= free - 1;
-            let empty = self.out_vcs[port * self.vcs + bit].credits == self.settings.buffer;
+            let credits = u32::from(self.out_vcs[port * self.vcs + bit].credits);
+            let empty = credits == self.settings.buffer;
             let last = if self.settings.prioritize_empty && !empty { LAST } else { 0 };
             general.requests.push(Request {
                 input: count(local),
