@@ -1,4 +1,5 @@
 //! What is measured of VCs adds up, over VCs, over time, and beside what is measured of channels.
+#![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 
 use std::sync::Arc;
 

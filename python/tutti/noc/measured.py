@@ -267,7 +267,8 @@ class NocRun:
     @cached_property
     def buffered_by_vc(self) -> pl.DataFrame:
         """A row per look at the buffers and VC number: cycle of the window, vc, flits in the
-        buffers of all VCs of that number."""
+        buffers of all VCs of that number.
+        """
         import polars as pl
 
         vcs = self.network.router.vcs

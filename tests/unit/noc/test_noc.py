@@ -418,8 +418,10 @@ def test_vcs_add_up_over_time_and_to_their_channels() -> None:
     run = noc.run(network(), noc.Traffic(rate=0.3, packet=3), plan)
     vcs, channels = run.vcs, run.channels
     keys = ["kind", "source", "target"]
-    assert vcs.group_by(keys, maintain_order=True).agg(pl.col("flits").sum()).equals(
-        channels.select(*keys, "flits")
+    assert (
+        vcs.group_by(keys, maintain_order=True)
+        .agg(pl.col("flits").sum())
+        .equals(channels.select(*keys, "flits"))
     )
     assert vcs["utilisation"].sum() == pytest.approx(channels["utilisation"].sum())
     by_vc = run.buffered_by_vc
@@ -445,6 +447,6 @@ def test_vcs_that_were_not_kept_are_not_there() -> None:
     with pytest.raises(NocError) as caught:
         run.vcs_over_time("npu0", "npu1")
     assert caught.value.kind == "not_kept"
+    plan = noc.Plan(warmup=10, measure=100, batches=2, sample=0, keep_vcs=True)
     with pytest.raises(NocError, match="`sample` is 0: expected 1 to 65535"):
-        plan = noc.Plan(warmup=10, measure=100, batches=2, sample=0, keep_vcs=True)
         noc.run(network(), noc.Traffic(rate=0.1), plan)
