@@ -55,7 +55,7 @@ def compare(
     Examples:
       tutti compare experiment.toml
       tutti compare experiment.toml -b 8 -e 128MiB -f 2 --ranks 4:1024
-      tutti compare experiment.toml --algorithm ring --algorithm pairwise
+      tutti compare experiment.toml --algorithm ring --algorithm swing
       tutti compare experiment.toml --platform loggp_cluster --out out/loggp
     """
     from tutti.cli.files import folder

@@ -63,7 +63,7 @@ def run(
     \b
     Examples:
       tutti run experiment.toml
-      tutti run experiment.toml --ranks 8 --size 8 --algorithm pairwise
+      tutti run experiment.toml --ranks 8 --size 8 --algorithm swing
     """
     from tutti.cli.files import folder
     from tutti.experiment import lay_out, proved, run_once
