@@ -151,7 +151,7 @@ def verify(
         "bits": proof.reproducibility if proof.reductions else "as sent: nothing is reduced",
         "buffering": "none: safe with rendezvous"
         if proof.rendezvous_safe
-        else f"sends that {proof.buffering} messages to a rank can wait in",
+        else f"{_messages(proof.buffering)} to a rank must be able to wait there",
     }
     console = out()
     console.print(f"{laid_out.name} performs {laid_out.collective} on {laid_out.ranks:,} ranks")
@@ -226,3 +226,7 @@ def _agrees(file: str, option: str, asked: object, written: object) -> None:
             source=file,
             expected=f"no {option}" if written is None else f"{option} {written}, or none",
         )
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count:,} messages"

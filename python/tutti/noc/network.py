@@ -92,7 +92,10 @@ class Network:
             if error.kind != "can_deadlock":
                 raise
             return [error.problem]
-        return [] if known else [f"whether routing `{self.routing}` can deadlock was not looked at"]
+        if known:
+            return []
+        unknown = f"whether routing `{self.routing}` can deadlock was not looked at"
+        return [f"{unknown}: the network is too large for that; a run that deadlocks says so"]
 
     def _made(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
         every = (0, max(self.router.vcs - 1, 0))
