@@ -6,8 +6,13 @@
 //! switches one after the other). Here the trees are packed approximately ([`packing`]), on the ways that
 //! the routes of the network really take, and every message gets a time ([`times`]), so that large
 //! payloads keep every loaded link busy. The more pieces a shard is cut into, the closer to the limit, and
-//! the more messages; without `pieces=K` it is the fewest that come within a twentieth of the limit. Where
+//! the more messages; without `pieces=K` it is the fewest that come within a twenty-fifth of the limit. Where
 //! one cycle through all ranks does that ([`cycle`]), it is taken.
+//!
+//! Trees are packed on few ways and on many, at prices of two kinds, and timed in two orders ([`Manner`]); whatever
+//! the graph, that is kept whose timetable is shortest with a few pieces. Few ways come first: where packets queue,
+//! links far from the ranks that have one sender are served in the order of the timetable, and links on which
+//! several senders meet are not.
 //!
 //! **all_gather** goes down the trees; **reduce_scatter** up trees of the reversed ways, backwards in
 //! time. **all_reduce** goes up and down the same trees wherever each way has a way back (a packing of
@@ -23,6 +28,7 @@ mod shallow;
 mod tests;
 mod times;
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::bound::by_links;
@@ -32,7 +38,7 @@ use crate::collective::Collective;
 use crate::schedule::Schedule;
 use crate::topology::Routes;
 use packing::{Wanted, pack};
-use times::{Timing, timed};
+use times::{Order, Timing, timed};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "forest",
@@ -49,7 +55,12 @@ pub(super) const ENTRY: Entry = Entry {
 /// Of the time that the limit allows: so close is close enough.
 const ENOUGH: f64 = 0.96;
 /// Messages of one phase beyond which shards are not cut further unless somebody asks for it.
-const MOST_MESSAGES: u32 = 600_000;
+const MOST_MESSAGES: u32 = 1_200_000;
+/// Pieces with which all of [`Manner::ALL`] are tried; with more, only what was best with these.
+const TRIAL: u32 = 4;
+/// Where ways lead through several switches, so many chunks at least: a message that waits for a slow link fills
+/// the buffers before it, and others behind it wait as well, the longer the longer it is.
+const LEAST_CHUNKS: u32 = 2048;
 /// Pieces of a shard that can be asked for.
 const MOST_PIECES: u32 = 1024;
 
@@ -134,15 +145,20 @@ fn best(request: &Request, routes: &Routes, pieces: Option<u32>, lag: Option<u32
         routes,
         ranks,
         lag: lag.unwrap_or(LAG[usize::from(all[0].longest() > 1)]),
-        ahead: all[0].thinned(),
-        back: all[1].thinned(),
+        sparse: all.each_ref().map(|all| (all.longest() > 1).then(|| all.sparse()).flatten()),
+        thinned: all.each_ref().map(Wiring::thinned),
         all,
+        limits: Default::default(),
     };
+    let mut manners = Manners::default();
     if let Some(pieces) = pieces {
-        return graph.make(collective, pieces);
+        if pieces > TRIAL {
+            graph.make(collective, TRIAL, &mut manners);
+        }
+        return graph.make(collective, pieces, &mut manners);
     }
-    let wanted = graph.limit(collective);
-    let mut found = graph.make(collective, 1);
+    let wanted = by_links(collective, ranks, routes.topology()).ps_per_byte();
+    let mut found = graph.make(collective, 1, &mut manners);
     // Through several switches messages meet that a timetable keeps apart, and a cycle is the safer choice.
     let alone = graph.all[0].longest() <= 2;
     if alone && wanted >= EXACT * found.0 {
@@ -152,18 +168,58 @@ fn best(request: &Request, routes: &Routes, pieces: Option<u32>, lag: Option<u32
     if let Some(round) = round.filter(|round| wanted >= ENOUGH * round.0) {
         return round;
     }
+    let least = if alone { 1 } else { LEAST_CHUNKS / ranks };
     let mut pieces = 1;
-    while wanted < ENOUGH * found.0 && pieces < MOST_PIECES / 2 {
-        pieces *= 2;
+    while (wanted < ENOUGH * found.0 || pieces < least) && pieces < MOST_PIECES / 2 {
+        pieces *= if pieces < TRIAL { TRIAL } else { 2 };
         if ranks.saturating_mul(ranks).saturating_mul(pieces) > MOST_MESSAGES {
             break;
         }
-        let next = graph.make(collective, pieces);
+        let next = graph.make(collective, pieces, &mut manners);
         if next.0 < found.0 {
             found = next;
         }
     }
     found
+}
+
+/// How trees are packed and timed.
+#[derive(Clone, Copy)]
+struct Manner {
+    /// On as few ways as use every link, where there are such; else on more.
+    sparse: bool,
+    /// At prices that rise while a tree grows.
+    rising: bool,
+    order: Order,
+}
+
+impl Manner {
+    /// Those that share a packing side by side.
+    const ALL: [Manner; 6] = {
+        let [turns, staggered] = [Order::Turns, Order::Staggered];
+        [
+            Manner { sparse: true, rising: false, order: turns },
+            Manner { sparse: true, rising: false, order: staggered },
+            Manner { sparse: false, rising: false, order: turns },
+            Manner { sparse: false, rising: false, order: staggered },
+            Manner { sparse: false, rising: true, order: turns },
+            Manner { sparse: false, rising: true, order: staggered },
+        ]
+    };
+}
+
+/// What goes along trees at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Gather,
+    Scatter,
+    Both,
+}
+
+/// The manner that was best for each phase with [`TRIAL`] pieces.
+#[derive(Default)]
+struct Manners {
+    best: [Option<Manner>; 3],
 }
 
 /// A graph, with its ways in both directions of time: all of them, and those that are packed.
@@ -172,13 +228,16 @@ struct Graph<'a> {
     ranks: u32,
     lag: u32,
     all: [Wiring; 2],
-    ahead: Wiring,
-    back: Wiring,
+    sparse: [Option<Wiring>; 2],
+    thinned: [Wiring; 2],
+    limits: [OnceCell<f64>; 3],
 }
 
 impl Graph<'_> {
-    fn limit(&self, collective: Collective) -> f64 {
-        by_links(collective, self.ranks, self.routes.topology()).ps_per_byte()
+    /// What the links allow one phase, per byte of the payload.
+    fn limit(&self, phase: Phase) -> f64 {
+        let limit = || by_links(phase.collective(), self.ranks, self.routes.topology());
+        *self.limits[phase as usize].get_or_init(|| limit().ps_per_byte())
     }
 
     /// Along one cycle; `None` where there is none.
@@ -192,55 +251,103 @@ impl Graph<'_> {
         }
     }
 
-    fn make(&self, collective: Collective, pieces: u32) -> Timed {
+    fn make(&self, collective: Collective, pieces: u32, manners: &mut Manners) -> Timed {
         let made = match collective {
-            Collective::AllGather => self.gather(pieces),
-            Collective::ReduceScatter => self.scatter(pieces),
-            _ => self.reduce(pieces),
+            Collective::AllGather => self.phase(Phase::Gather, pieces, manners),
+            Collective::ReduceScatter => self.phase(Phase::Scatter, pieces, manners),
+            _ => self.reduce(pieces, manners),
         };
         made.expect("one-way trees can always be packed")
     }
 
-    fn gather(&self, pieces: u32) -> Option<Timed> {
-        self.phase(&self.ahead, pieces, self.limit(Collective::AllGather), false)
-    }
-
-    fn scatter(&self, pieces: u32) -> Option<Timed> {
-        let limit = self.limit(Collective::ReduceScatter);
-        let (takes, timetable) = self.phase(&self.back, pieces, limit, false)?;
-        Some((takes, timetable.reversed()))
-    }
-
     /// Up and down the same trees; where that is not close to the limit or not possible, two halves.
-    fn reduce(&self, pieces: u32) -> Option<Timed> {
-        let limit = self.limit(Collective::AllReduce);
-        let one = self.phase(&self.ahead, pieces, limit, true);
+    fn reduce(&self, pieces: u32, manners: &mut Manners) -> Option<Timed> {
+        let limit = self.limit(Phase::Both);
+        let one = self.phase(Phase::Both, pieces, manners);
         if one.as_ref().is_some_and(|(takes, _)| limit >= 0.9 * takes) {
             return one;
         }
-        let apart = together(self.scatter(pieces)?, self.gather(pieces)?)?;
+        let scatter = self.phase(Phase::Scatter, pieces, manners)?;
+        let apart = together(scatter, self.phase(Phase::Gather, pieces, manners)?)?;
         Some(one.filter(|one| one.0 <= apart.0).unwrap_or(apart))
     }
 
     /// Packs and times one phase: its time per byte of the whole payload, and its timetable. `None` when
     /// it should go both ways and cannot.
-    fn phase(&self, wiring: &Wiring, pieces: u32, limit: f64, both_ways: bool) -> Option<Timed> {
-        let mut found: Option<Timed> = None;
-        for rising in [false, true] {
-            let packing = pack(&Wanted { wiring, pieces, limit, both_ways, rising })?;
-            let trees = in_shards(packing.trees);
-            let timing = Timing { pieces, both_ways, lag: self.lag };
-            let (takes, timetable) = timed(&trees, wiring, timing);
-            let takes = takes / f64::from(self.ranks) / f64::from(pieces);
-            if found.as_ref().is_none_or(|(least, _)| takes < *least) {
-                found = Some((takes, timetable));
+    fn phase(&self, phase: Phase, pieces: u32, manners: &mut Manners) -> Option<Timed> {
+        let known = &mut manners.best[phase as usize];
+        let all = known.map_or(Manner::ALL.to_vec(), |best| vec![best]);
+        let mut best: Option<(Timed, Manner)> = None;
+        for alike in all.chunk_by(|a, b| (a.sparse, a.rising) == (b.sparse, b.rising)) {
+            if !self.differs(phase, alike[0]) {
+                continue;
             }
-            // Over links alone the two are the same.
-            if wiring.longest() == 1 || limit >= ENOUGH * takes {
+            for (timed, manner) in self.packed(phase, pieces, alike)? {
+                if best.as_ref().is_none_or(|(least, _)| timed.0 < least.0) {
+                    best = Some((timed, manner));
+                }
+            }
+            let least = best.as_ref().map_or(f64::MAX, |(least, _)| least.0);
+            if self.limit(phase) >= ENOUGH * least {
                 break;
             }
         }
-        found
+        let (timed, manner) = best?;
+        if pieces >= TRIAL {
+            *known = Some(manner);
+        }
+        Some(match phase {
+            Phase::Scatter => (timed.0, timed.1.reversed()),
+            _ => timed,
+        })
+    }
+
+    /// Whether a manner of packing is another than those before it: over links alone there is but one.
+    fn differs(&self, phase: Phase, manner: Manner) -> bool {
+        let direct = self.thinned[phase.direction()].longest() == 1;
+        let sparse = self.sparse[phase.direction()].is_some();
+        if manner.sparse { sparse } else { !(direct && manner.rising) }
+    }
+
+    /// One packing, timed in several orders until one is close to the limit.
+    fn packed(
+        &self,
+        phase: Phase,
+        pieces: u32,
+        manners: &[Manner],
+    ) -> Option<Vec<(Timed, Manner)>> {
+        let Manner { sparse, rising, .. } = manners[0];
+        let thinned = &self.thinned[phase.direction()];
+        let wiring = self.sparse[phase.direction()].as_ref().filter(|_| sparse).unwrap_or(thinned);
+        let (limit, both_ways) = (self.limit(phase), phase == Phase::Both);
+        let packing = pack(&Wanted { wiring, pieces, limit, both_ways, rising })?;
+        let trees = in_shards(packing.trees);
+        let mut found: Vec<(Timed, Manner)> = Vec::new();
+        for &manner in manners {
+            let timing = Timing { pieces, both_ways, lag: self.lag, order: manner.order };
+            let (takes, timetable) = timed(&trees, wiring, timing);
+            let takes = takes / f64::from(self.ranks) / f64::from(pieces);
+            found.push(((takes, timetable), manner));
+            if limit >= ENOUGH * takes {
+                break;
+            }
+        }
+        Some(found)
+    }
+}
+
+impl Phase {
+    fn collective(self) -> Collective {
+        match self {
+            Phase::Gather => Collective::AllGather,
+            Phase::Scatter => Collective::ReduceScatter,
+            Phase::Both => Collective::AllReduce,
+        }
+    }
+
+    /// Of the ways: ahead or back.
+    fn direction(self) -> usize {
+        usize::from(self == Phase::Scatter)
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::algorithm::bound::most_loaded;
+use crate::algorithm::on_graph::Move;
 use crate::algorithm::{build as build_any, check};
 use crate::topology::{self, LinkParameters};
 use crate::units::{Time, TimePerByte};
@@ -63,6 +64,45 @@ fn it_does_what_it_claims_on_every_kind_of_graph() {
     ] {
         for collective in ALL {
             check::performs(&format!("forest:{topology}"), collective, ranks);
+        }
+    }
+}
+
+/// In either order: no link has two messages at once, and nothing is sent before it is there.
+#[test]
+fn messages_wait_for_what_they_carry_and_for_links() {
+    for (notation, rates) in [("torus:3x4", &[1][..]), ("hierarchical:switch:3/ring:3", &[1, 4])] {
+        let routes = on(notation, rates);
+        let ranks = routes.topology().npus();
+        let wiring = Wiring::of(&routes, ranks, false);
+        for order in [Order::Turns, Order::Staggered] {
+            let wanted =
+                Wanted { wiring: &wiring, pieces: 3, limit: 1.0, both_ways: true, rising: false };
+            let trees = in_shards(pack(&wanted).unwrap().trees);
+            let timing = Timing { pieces: 3, both_ways: true, lag: 1, order };
+            let (_, timetable) = timed(&trees, &wiring, timing);
+            assert_eq!(timetable.moves.len(), (2 * 3 * ranks * (ranks - 1)) as usize);
+            let mut links: Vec<Vec<(u64, u64)>> = vec![Vec::new(); wiring.rates.len()];
+            for one in &timetable.moves {
+                let before = |other: &&Move| {
+                    other.chunk == one.chunk && other.to == one.from && other.folds >= one.folds
+                };
+                let arrived = timetable.moves.iter().filter(before).map(|other| other.there);
+                assert!(
+                    arrived.max().is_none_or(|there| there <= one.sent),
+                    "{notation} {order:?} {one:?}"
+                );
+                let way = wiring.edges()[wiring.index(one.from, one.to).unwrap()];
+                // With a lag of 1 it is sent on after twice what it takes; over several links, some take less.
+                let takes =
+                    if wiring.links(way).len() == 1 { (one.there - one.sent) / 2 } else { 1 };
+                let over = wiring.links(way).iter();
+                over.for_each(|&link| links[link as usize].push((one.sent, one.sent + takes)));
+            }
+            for mut busy in links {
+                busy.sort_unstable();
+                assert!(busy.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{notation} {order:?}");
+            }
         }
     }
 }

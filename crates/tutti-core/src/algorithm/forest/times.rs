@@ -66,9 +66,20 @@ fn add_folds(tree: &Tree, chunk: u32, wiring: &Wiring, start: usize, tasks: &mut
     }
 }
 
-/// What goes first: trees by turns, so that the first are down before the last are up; then what most depends
-/// on; then to the next rank rather than to the one after it.
-type Key = (u32, Reverse<u64>, u32, u32);
+/// What goes first, by [`Order`]; then what most depends on; then to the next rank rather than to the one after
+/// it.
+type Key = (u64, Reverse<u64>, u32, u32);
+
+/// Which trees go first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// The first of every rank before the second of any, so that the first are down before the last are up.
+    Turns,
+    /// One after the other, the roots in an order that is even all over the ranks: each tree has a time at which
+    /// it should be down, these times are as far apart as the work allows, and what is due soonest goes first. At
+    /// the end fewer trees are still under way than by turns.
+    Staggered,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
@@ -81,11 +92,15 @@ enum Event {
 /// So many messages are looked at for a link that is free, before the next link has its turn.
 const LOOK: usize = 128;
 
+/// 2^32 over the golden ratio: multiples of it, modulo 2^32, are even all over the range however many there are.
+const GOLDEN: u32 = 0x9E37_79B9;
+
 struct Clock<'a> {
     wiring: &'a Wiring,
     tasks: Vec<Task>,
-    pieces: u32,
-    lag: u64,
+    timing: Timing,
+    /// By chunk, with [`Order::Staggered`]: when its tree should be down.
+    due: Vec<u64>,
     /// By link: how long a message takes, what is still to come, until when it is busy, the messages
     /// that are ready to begin with it, and the links whose messages wait for it.
     ticks: Vec<u64>,
@@ -105,6 +120,7 @@ pub(super) struct Timing {
     pub(super) both_ways: bool,
     /// A message is sent on no sooner than this many times its length after it could have been.
     pub(super) lag: u32,
+    pub(super) order: Order,
 }
 
 /// A timetable, and how long it takes, per byte of a chunk.
@@ -113,8 +129,8 @@ pub(super) fn timed(trees: &[Tree], wiring: &Wiring, timing: Timing) -> (f64, Ti
     let mut clock = Clock {
         wiring,
         tasks: tasks(trees, wiring, timing.both_ways),
-        pieces: timing.pieces,
-        lag: u64::from(timing.lag),
+        timing,
+        due: Vec::new(),
         ticks: wiring.rates.iter().map(|&rate| ticks(rate.fraction())).collect(),
         left: vec![0; links],
         busy: vec![0; links],
@@ -129,6 +145,9 @@ pub(super) fn timed(trees: &[Tree], wiring: &Wiring, timing: Timing) -> (f64, Ti
         },
     };
     clock.raise();
+    if timing.order == Order::Staggered {
+        clock.set_due(count(trees.len()));
+    }
     let takes = clock.run();
     (per_byte(takes), clock.timetable)
 }
@@ -138,7 +157,7 @@ impl Clock<'_> {
     fn lasts(&self, way: Edge) -> (u64, u64) {
         let longest = self.wiring.links(way).iter().map(|&link| self.ticks[link as usize]).max();
         let longest = longest.unwrap_or(2);
-        (longest, longest * (1 + self.lag))
+        (longest, longest * (1 + u64::from(self.timing.lag)))
     }
 
     /// Sets the heights, and what is to come on each link.
@@ -167,6 +186,19 @@ impl Clock<'_> {
             let above = after.map(|task| task.height + self.lasts(task.way).1).max();
             self.tasks[at as usize].height = above.unwrap_or(0);
         }
+    }
+
+    /// Trees are due evenly over the time that the most loaded link needs, later by the greatest height.
+    fn set_due(&mut self, chunks: u32) {
+        let all = u128::from(self.left.iter().copied().max().unwrap_or(0));
+        let highest = self.tasks.iter().map(|task| task.height).max().unwrap_or(0);
+        let due = |chunk: u32| {
+            let (root, piece) = (chunk / self.timing.pieces, chunk % self.timing.pieces);
+            let place = u128::from(piece) << 32 | u128::from(root.wrapping_mul(GOLDEN));
+            let after = (all * place / u128::from(self.timing.pieces)) >> 32;
+            highest + u64::try_from(after).unwrap_or(u64::MAX - highest)
+        };
+        self.due = (0..chunks).map(due).collect();
     }
 
     /// Starts everything; when the last message has passed.
@@ -202,7 +234,11 @@ impl Clock<'_> {
         let Task { chunk, way, height, .. } = self.tasks[at as usize];
         let turn = (self.wiring.ranks + way.to - way.from) % self.wiring.ranks;
         let first = self.wiring.links(way)[0] as usize;
-        self.ready[first].insert((chunk % self.pieces, Reverse(height), turn, at));
+        let goes = match self.timing.order {
+            Order::Turns => u64::from(chunk % self.timing.pieces),
+            Order::Staggered => self.due[chunk as usize] - height,
+        };
+        self.ready[first].insert((goes, Reverse(height), turn, at));
         first
     }
 

@@ -86,22 +86,45 @@ impl Wiring {
         if self.edges.len() <= (FEW * self.ranks) as usize {
             return self.clone();
         }
-        let ring = |way: &Edge| {
-            let ahead = (self.ranks + way.to - way.from) % self.ranks;
-            ahead.min(self.ranks - ahead)
+        let thinned = self.kept(|way| self.around(way).is_power_of_two(), COVER);
+        if thinned.connects() { thinned } else { self.clone() }
+    }
+
+    /// As few ways as use every link: to the next ranks, and at distances of powers of two to those that are as
+    /// near as any. Links far from the ranks then have one sender, whose messages stay in their order. `None`
+    /// where these do not connect the ranks.
+    pub(in crate::algorithm) fn sparse(&self) -> Option<Wiring> {
+        let nearest = |rank| self.from(rank).iter().map(|&way| self.links(way).len()).min();
+        let nearest: Vec<Option<usize>> = (0..self.ranks).map(nearest).collect();
+        let near = |way: Edge| Some(self.links(way).len()) == nearest[way.from as usize];
+        let wanted = |way: Edge| match self.around(way) {
+            1 => true,
+            distance => distance.is_power_of_two() && near(way),
         };
+        Some(self.kept(wanted, 1)).filter(Wiring::connects)
+    }
+
+    /// How many ranks apart the ends of a way are, the shorter way round.
+    fn around(&self, way: Edge) -> u32 {
+        let ahead = (self.ranks + way.to - way.from) % self.ranks;
+        ahead.min(self.ranks - ahead)
+    }
+
+    /// The ways that are wanted, with their ways back, and of the others so many as lead over each link `cover` times,
+    /// shortest first.
+    fn kept(&self, wanted: impl Fn(Edge) -> bool, cover: u32) -> Wiring {
         let mut order: Vec<usize> = (0..self.edges.len()).collect();
         order.sort_by_key(|&at| {
-            let way = &self.edges[at];
-            (!ring(way).is_power_of_two(), way.end - way.start, ring(way), at)
+            let way = self.edges[at];
+            (!wanted(way), way.end - way.start, self.around(way), at)
         });
         let mut covered = vec![0_u32; self.rates.len()];
         let mut kept = vec![false; self.edges.len()];
         for at in order {
             let way = self.edges[at];
             let needed =
-                |way: Edge| self.links(way).iter().any(|&link| covered[link as usize] < COVER);
-            if kept[at] || !(ring(&way).is_power_of_two() || needed(way)) {
+                |way: Edge| self.links(way).iter().any(|&link| covered[link as usize] < cover);
+            if kept[at] || !(wanted(way) || needed(way)) {
                 continue;
             }
             let back = self.index(way.to, way.from);
@@ -112,8 +135,7 @@ impl Wiring {
                 }
             }
         }
-        let thinned = self.only(&kept);
-        if thinned.connects() { thinned } else { self.clone() }
+        self.only(&kept)
     }
 
     fn only(&self, kept: &[bool]) -> Wiring {
@@ -266,5 +288,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Five rings of four behind gateways that meet at a switch: every pair in a ring, and between rings only the
+    /// last rank of one and the first of the next, although any two have a way.
+    #[test]
+    fn sparse_ways_use_every_link_with_few_senders() {
+        let sparse =
+            |notation, ranks| Wiring::of(&routes(notation), ranks, false).sparse().unwrap();
+        let rings = sparse("hierarchical:ring:4/switch:5", 20);
+        let between = rings.edges().iter().filter(|way| way.from / 4 != way.to / 4);
+        assert!(between.clone().all(|way| rings.around(*way) == 1));
+        assert_eq!((rings.edges().len(), between.count()), (5 * 12 + 10, 10));
+        let boxes = sparse("hierarchical:switch:4/ring:3", 12);
+        let between = boxes.edges().iter().filter(|way| way.from / 4 != way.to / 4);
+        assert!(between.clone().all(|way| boxes.around(*way) == 1));
+        assert_eq!(between.count(), 6);
     }
 }
