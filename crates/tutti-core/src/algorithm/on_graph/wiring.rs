@@ -290,19 +290,20 @@ mod tests {
         }
     }
 
-    /// Five rings of four behind gateways that meet at a switch: every pair in a ring, and between rings only the
-    /// last rank of one and the first of the next, although any two have a way.
+    /// Five rings of four behind gateways that meet at a switch: 8 ways in each ring, and between rings only 6 of 16
+    /// from each to the next and back, which use every rank's link to its gateway. Boxes of four: all pairs in a
+    /// box but the first and the last rank, and the last of one with the first of the next.
     #[test]
     fn sparse_ways_use_every_link_with_few_senders() {
         let sparse =
             |notation, ranks| Wiring::of(&routes(notation), ranks, false).sparse().unwrap();
         let rings = sparse("hierarchical:ring:4/switch:5", 20);
         let between = rings.edges().iter().filter(|way| way.from / 4 != way.to / 4);
-        assert!(between.clone().all(|way| rings.around(*way) == 1));
-        assert_eq!((rings.edges().len(), between.count()), (5 * 12 + 10, 10));
+        assert!(between.clone().all(|way| rings.around(*way) <= 2));
+        assert_eq!((rings.edges().len(), between.count()), (5 * 8 + 5 * 6, 30));
         let boxes = sparse("hierarchical:switch:4/ring:3", 12);
         let between = boxes.edges().iter().filter(|way| way.from / 4 != way.to / 4);
         assert!(between.clone().all(|way| boxes.around(*way) == 1));
-        assert_eq!(between.count(), 6);
+        assert_eq!((boxes.edges().len(), between.count()), (3 * 10 + 6, 6));
     }
 }
