@@ -203,10 +203,10 @@ class Frequency(_Quantity):
 
     def cycles(self, count: int) -> Time:
         """The time of ``count`` cycles, rounded up to a picosecond."""
-        return Time(ps=-(-count * 1_000_000_000_000 // self.hertz))
+        return Time(ps=_core.time_of_cycles(self.hertz, count))
 
     def __str__(self) -> str:
-        return f"{self.hertz / 1e6:g} MHz"
+        return _core.format_frequency(self.hertz)
 
     def __repr__(self) -> str:
         return f"Frequency('{self}')"

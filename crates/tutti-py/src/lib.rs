@@ -65,8 +65,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::units::{
-        TimePerByte, format_op_rate, format_size, format_time, parse_frequency, parse_op_rate,
-        parse_size, parse_time,
+        TimePerByte, format_frequency, format_op_rate, format_size, format_time, parse_frequency,
+        parse_op_rate, parse_size, parse_time, time_of_cycles,
     };
 
     #[pymodule_init]

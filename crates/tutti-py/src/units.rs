@@ -47,6 +47,18 @@ pub(crate) fn parse_frequency(text: &str) -> PyResult<u64> {
     units::Frequency::parse(text).or_raise().map(units::Frequency::hertz)
 }
 
+/// Cycles per second in a fitting unit, without loss.
+#[pyfunction]
+pub(crate) fn format_frequency(hertz: u64) -> String {
+    units::Frequency::per_second(hertz).to_string()
+}
+
+/// Picoseconds that so many cycles take, rounded up.
+#[pyfunction]
+pub(crate) fn time_of_cycles(hertz: u64, count: u64) -> u64 {
+    units::Frequency::per_second(hertz).of(count).ps()
+}
+
 /// Time per byte as an exact fraction; written "0.4 ns/B", or as the rate that is its inverse, "68 GB/s".
 #[pyclass(frozen, eq, hash, from_py_object, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -36,16 +36,14 @@ impl OpRate {
     /// The time of so many operations, rounded up to a picosecond; for ever where none are done.
     #[must_use]
     pub fn of(self, operations: u64) -> Time {
-        let ps = (u128::from(operations) * u128::from(PS_PER_S)).checked_div(u128::from(self.0));
-        match ps {
-            None if operations == 0 => Time::ZERO,
-            None => Time::MAX,
-            Some(ps) => {
-                let exact =
-                    ps * u128::from(self.0) == u128::from(operations) * u128::from(PS_PER_S);
-                Time::from_ps(u64::try_from(ps + u128::from(!exact)).unwrap_or(u64::MAX))
-            }
+        if operations == 0 {
+            return Time::ZERO;
         }
+        if self.0 == 0 {
+            return Time::MAX;
+        }
+        let ps = (u128::from(operations) * u128::from(PS_PER_S)).div_ceil(u128::from(self.0));
+        Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 }
 
@@ -65,6 +63,12 @@ impl fmt::Display for OpRate {
 pub struct Frequency(u64);
 
 impl Frequency {
+    /// So many cycles in a second.
+    #[must_use]
+    pub const fn per_second(cycles: u64) -> Frequency {
+        Frequency(cycles)
+    }
+
     /// Cycles in a second.
     #[must_use]
     pub const fn hertz(self) -> u64 {

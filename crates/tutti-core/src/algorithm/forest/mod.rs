@@ -158,7 +158,7 @@ fn best(request: &Request, routes: &Routes, pieces: Option<u32>, lag: Option<u32
         return graph.make(collective, pieces, &mut manners);
     }
     let wanted = by_links(collective, ranks, routes.topology()).ps_per_byte();
-    let mut found = graph.make(collective, 1, &mut manners);
+    let found = graph.make(collective, 1, &mut manners);
     // Through several switches messages meet that a timetable keeps apart, and a cycle is the safer choice.
     let alone = graph.all[0].longest() <= 2;
     if alone && wanted >= EXACT * found.0 {
@@ -169,18 +169,33 @@ fn best(request: &Request, routes: &Routes, pieces: Option<u32>, lag: Option<u32
         return round;
     }
     let least = if alone { 1 } else { LEAST_CHUNKS / ranks };
-    let mut pieces = 1;
-    while (wanted < ENOUGH * found.0 || pieces < least) && pieces < MOST_PIECES / 2 {
-        pieces *= if pieces < TRIAL { TRIAL } else { 2 };
-        if ranks.saturating_mul(ranks).saturating_mul(pieces) > MOST_MESSAGES {
-            break;
+    graph.cut_finer(collective, found, (wanted, least), &mut manners)
+}
+
+impl Graph<'_> {
+    /// The timetable with more and more pieces, until it is close enough to what is `wanted` and has the
+    /// `least` number of them, or there would be too many messages.
+    fn cut_finer(
+        &self,
+        collective: Collective,
+        mut found: Timed,
+        (wanted, least): (f64, u32),
+        manners: &mut Manners,
+    ) -> Timed {
+        let ranks = self.ranks;
+        let mut pieces = 1;
+        while (wanted < ENOUGH * found.0 || pieces < least) && pieces < MOST_PIECES / 2 {
+            pieces *= if pieces < TRIAL { TRIAL } else { 2 };
+            if ranks.saturating_mul(ranks).saturating_mul(pieces) > MOST_MESSAGES {
+                break;
+            }
+            let next = self.make(collective, pieces, manners);
+            if next.0 < found.0 {
+                found = next;
+            }
         }
-        let next = graph.make(collective, pieces, &mut manners);
-        if next.0 < found.0 {
-            found = next;
-        }
+        found
     }
-    found
 }
 
 /// How trees are packed and timed.

@@ -1,0 +1,201 @@
+"""A simulated collective: its figures, its timeline, what its links did, and what that costs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tutti import _core
+from tutti.errors import EnergyError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tutti.energy import AreaReport, EnergyReport, Technology
+    from tutti.noc import Events
+    from tutti.noc.events import Powered
+    from tutti.platform import Platform
+    from tutti.schedule import Schedule
+    from tutti.units import Size
+
+__all__ = ["Run"]
+
+
+class Run:
+    """One simulated collective.
+
+    Attributes:
+        schedule: what ran.
+        platform: where.
+        size: on how much data, by the collective's convention.
+        datatype: of the elements.
+        completion_ps: from the first rank's entry to the last rank's end.
+        finish_skew_ps: from the first rank's end to the last rank's.
+        messages: how many were sent.
+        message_bytes: bytes in all of them.
+        closed_form_ps: completion time by the algorithm's closed form; None where it has none.
+        bound: what no schedule can be faster than on this platform, and its parts.
+    """
+
+    def __init__(
+        self, case: _core.Case, *, schedule: Schedule, platform: Platform, size: Size, datatype: str
+    ) -> None:
+        """Runs the case; use :func:`simulate`."""
+        self._case = case
+        self._run = _core.simulate(case)
+        self.schedule = schedule
+        self.platform = platform
+        self.size = size
+        self.datatype = datatype
+        self.completion_ps = self._run.completion_ps
+        self.finish_skew_ps = self._run.finish_skew_ps
+        self.messages = self._run.messages
+        self.message_bytes = self._run.message_bytes
+        self.closed_form_ps = case.closed_form_ps()
+        self.bound = case.bound()
+
+    @property
+    def completion_time(self) -> int:
+        """The completion time in picoseconds."""
+        return self.completion_ps
+
+    @property
+    def algbw(self) -> float:
+        """Algorithm bandwidth in bytes per second: the size over the completion time."""
+        return _core.algbw(self.size.bytes, self.completion_ps)
+
+    @property
+    def busbw(self) -> float:
+        """Bus bandwidth in bytes per second: comparable with a link's rate (nccl-tests)."""
+        asked = self.schedule.collective, self.schedule.ranks
+        return _core.busbw(*asked, self.size.bytes, self.completion_ps)
+
+    @property
+    def of_limit(self) -> float:
+        """The lower bound over the completion time: 1 when no schedule can be faster."""
+        return self.bound.at_least_ps / self.completion_ps
+
+    @property
+    def finish_ps(self) -> list[int]:
+        """When each rank had done its last op."""
+        return self.frame["finish_ps"].to_list()
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """When each rank entered and left: columns rank, start_ps, finish_ps."""
+        from tutti.results import rank_frame
+
+        return rank_frame(self._run)
+
+    @cached_property
+    def timeline(self) -> pl.DataFrame:
+        """What every rank did when: see :func:`tutti.results.timeline_frame`."""
+        from tutti.results import timeline_frame
+
+        return timeline_frame(self._recorded, self.schedule)
+
+    @cached_property
+    def messages_frame(self) -> pl.DataFrame:
+        """Every message: see :func:`tutti.results.messages_frame`."""
+        from tutti.results import messages_frame
+
+        return messages_frame(self._recorded)
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """What each link carried: see :func:`tutti.results.link_frame`."""
+        from tutti.results import link_frame
+
+        return link_frame(self._run, self.platform)
+
+    @cached_property
+    def channels(self) -> pl.DataFrame:
+        """What each channel of a network of routers did: see `tutti.noc.NocRun.channels`.
+
+        Raises:
+            EnergyError: no flits pass routers.
+        """
+        return self._powered.channels
+
+    @cached_property
+    def events(self) -> Events:
+        """What happened in the routers, counted.
+
+        Raises:
+            EnergyError: no flits pass routers.
+        """
+        from tutti.noc.events import events_of
+
+        return events_of(self.channels, self._powered.vc_grants)
+
+    def energy(self, technology: Technology | None = None) -> EnergyReport:
+        """What the routers and links cost: by events, and by leakage until the last rank's end.
+
+        Args:
+            technology: what they are; that of the platform's flits if it is left out.
+
+        Raises:
+            EnergyError: no technology is named, no flits pass routers, or a link has no length.
+        """
+        return self._powered.energy(self._technology(technology))
+
+    def area(self, technology: Technology | None = None) -> AreaReport:
+        """What the routers and links take up.
+
+        Args:
+            technology: what they are; that of the platform's flits if it is left out.
+
+        Raises:
+            EnergyError: no technology is named, no flits pass routers, or a link has no length.
+        """
+        return self._powered.area(self._technology(technology))
+
+    def _technology(self, given: Technology | None) -> Technology:
+        known = given or (self.platform.flits.technology if self.platform.flits else None)
+        if known is None:
+            message = "nothing says what events cost"
+            raise EnergyError(message, kind="no_technology")
+        return known
+
+    @cached_property
+    def _powered(self) -> Powered:
+        from tutti.noc.events import Powered, channel_frame
+
+        used, made = self._run.flit_use(), self.platform.routers
+        flits, routes = self.platform.flits, self.platform.routes
+        if used is None or made is None or flits is None or routes is None:
+            message = "events of routers and links are counted where flits pass them"
+            raise EnergyError(message, kind="no_flits")
+        sent, vc_grants = used
+        cycle = flits.cycle.ps
+        cycles = -(-self.completion_ps // cycle)
+        frame = channel_frame(made, sent, cycle=cycle, window=cycles)
+        return Powered(flits.network(routes), made, frame, cycles, vc_grants)
+
+    @cached_property
+    def _recorded(self) -> _core.Run:
+        """The same run with its record, which costs memory: made only when somebody looks."""
+        return _core.simulate(self._case, record=True)
+
+    def __repr__(self) -> str:
+        time = _core.format_time(self.completion_ps)
+        return f"<Run of {self.schedule.name} on {self.schedule.ranks} ranks, {self.size}: {time}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the figures, and the timeline of a run that is not too large."""
+        from tutti.report.notebook import MOST_MESSAGES, run_html
+        from tutti.report.quantity import format_rate, format_share
+
+        facts = [
+            ("schedule", self.schedule.name),
+            ("collective", f"{self.schedule.collective} of {self.size} ({self.datatype})"),
+            ("ranks", f"{self.schedule.ranks:,}"),
+            ("platform", f"{self.platform.name} ({self.platform.network})"),
+            ("completion time", _core.format_time(self.completion_ps)),
+            ("busbw", format_rate(self.busbw)),
+            ("of the limit", format_share(self.of_limit)),
+            ("messages", f"{self.messages:,}"),
+        ]
+        if self.messages > MOST_MESSAGES:
+            return run_html(facts)
+        return run_html(facts, self.timeline, self.messages_frame)
