@@ -64,6 +64,7 @@ demo: build
 
 papers: build
 	$(BIN)/tutti paper recursive-multiplying --out $(OUT)/papers
+	$(BIN)/tutti paper ace --out $(OUT)/papers
 
 bench: build
 	$(BIN)/python benchmarks/run.py

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["AceSettings", "Configuration", "Npu", "Ring", "configurations", "torus"]
 
 Kind = Literal["ideal", "baseline", "ace"]
+Handover = Literal["ahead", "at_end"]
+FsmDivision = Literal["by_time", "evenly"]
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,13 @@ class AceSettings:
         sram: The scratchpad.
         shares: In which proportions it is divided among the phases and what is done; none: by the
             rates of the phases' links and their chunks.
+        handover: When a chunk takes room in the partition of its next phase: `ahead`, before a
+            phase begins, or `at_end`, when it is over.
         banks: Its banks, each read and written at `width` bytes a cycle.
         width: Of buses inside ACE.
-        fsms: State machines, divided evenly among the phases; or those of each phase.
+        fsms: State machines in all, or those of each phase.
+        division: How those are divided that are given in all: `by_time`, as long as a chunk takes
+            in each phase, or `evenly`.
         alus: How many, each `width` bytes a cycle.
         packet: What is read, reduced and sent as one.
         port: Packets that wait at most for a link.
@@ -105,20 +111,22 @@ class AceSettings:
 
     sram: Size = field(default_factory=lambda: Size.parse("4 MiB"))
     shares: tuple[int, ...] | None = None
+    handover: Handover = "at_end"
     banks: int = 4
     width: int = 64
     fsms: int | tuple[int, ...] = 16
+    division: FsmDivision = "by_time"
     alus: int = 4
     packet: Size = field(default_factory=lambda: Size.parse("256 B"))
     port: int = 16
     charge_writes: bool = False
 
-    def machines(self, phases: int) -> list[int]:
-        """State machines of each phase; what does not divide goes to the first ones."""
-        if not isinstance(self.fsms, int):
-            return list(self.fsms)
-        each, rest = divmod(self.fsms, phases)
-        return [each + (phase < rest) for phase in range(phases)]
+    @property
+    def machines(self) -> tuple[str, list[int]]:
+        """How state machines are divided, and how many there are in all or of each phase."""
+        if isinstance(self.fsms, int):
+            return self.division, [self.fsms]
+        return "each", list(self.fsms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +171,15 @@ class Configuration:
         return npu.without(sms, memory)
 
     def endpoint(
-        self, npu: Npu, torus: _core.Torus, *, chunk: Size, message: Size
+        self,
+        npu: Npu,
+        torus: _core.Torus,
+        *,
+        chunk: Size,
+        message: Size,
+        exchanges: bool = False,
     ) -> _core.Endpoint:
-        """The endpoint of an NPU on a torus.
+        """The endpoint of an NPU on a torus; `exchanges`: there are all-to-alls among collectives.
 
         Raises:
             EndpointError: It cannot be: no SM, no state machine for a phase, a small scratchpad.
@@ -176,7 +190,7 @@ class Configuration:
             )
         if self.kind == "baseline":
             return self._baseline(npu, message)
-        return self._ace(npu, torus, chunk)
+        return self._ace(npu, torus, chunk, exchanges)
 
     def _baseline(self, npu: Npu, message: Size) -> _core.Endpoint:
         return _core.Endpoint.baseline(
@@ -193,20 +207,20 @@ class Configuration:
             }
         )
 
-    def _ace(self, npu: Npu, torus: _core.Torus, chunk: Size) -> _core.Endpoint:
+    def _ace(self, npu: Npu, torus: _core.Torus, chunk: Size, exchanges: bool) -> _core.Endpoint:
         ace = self.ace
         per_second = ace.width * npu.clock.hertz
         sram = TimePerByte.parse(f"{ace.banks * per_second} B/s").core
-        phases = len(torus.phases("all_reduce"))
         return _core.Endpoint.ace(
             {
                 "memory": (self.memory or npu.memory).core,
                 "bus": npu.bus.core,
                 "sram": ace.sram.bytes,
                 "shares": list(ace.shares) if ace.shares else None,
+                "late": ace.handover == "at_end",
                 "sram_read": sram,
                 "sram_write": sram,
-                "fsms": ace.machines(phases),
+                "fsms": ace.machines,
                 "alu": TimePerByte.parse(f"{ace.alus * per_second} B/s").core,
                 "packet": ace.packet.bytes,
                 "port": ace.port,
@@ -215,6 +229,7 @@ class Configuration:
             },
             torus,
             chunk.bytes,
+            exchanges,
         )
 
 

@@ -84,7 +84,13 @@ class Step:
             WorkloadError: There is nothing to train.
         """
         fabric = torus(self.rings, self.efficiency)
-        endpoint = configuration.endpoint(self.npu, fabric, chunk=self.chunk, message=self.message)
+        endpoint = configuration.endpoint(
+            self.npu,
+            fabric,
+            chunk=self.chunk,
+            message=self.message,
+            exchanges=self.model.tables is not None,
+        )
         carriage = {
             "chunk": self.chunk.bytes,
             "message": self.message.bytes,
@@ -132,13 +138,14 @@ class Step:
         tables = self.model.tables
         if tables is None:
             return None
-        left = configuration.compute(self.npu)
+        left = first = configuration.compute(self.npu)
         if configuration.background:
             one = self.npu.arithmetic.per_second // self.npu.sms
             left = (one, self.npu.per_sm)
         return {
             "bottom": tables.bottom,
             "lookup": _time(tables.lookup(self.batch, self.element), left),
+            "first_lookup": _time(tables.lookup(self.batch, self.element), first),
             "update": _time(tables.update(self.batch, self.element), left),
             "bytes": tables.exchanged(self.batch, self.element),
             "background": configuration.background,

@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use tutti_core::collective::Collective;
 use tutti_core::endpoint::Endpoint;
-use tutti_core::endpoint::ace::{Ace, Division, PhaseLoad};
+use tutti_core::endpoint::ace::{Ace, Division, Fsms, Handover};
 use tutti_core::engine::training::{Fabric, Order, Population, Ring, Torus, TrainingRun};
 use tutti_core::units::{Bytes, Time, TimePerByte};
-use tutti_core::workload::{Layer, Program, Rings, TrainingLoop, Transfer};
+use tutti_core::workload::{Layer, Program, TrainingLoop, Transfer};
 
 /// NPUs along each side, layers, megabytes of gradients of each layer.
 const CASES: &[([u32; 3], u32, u64)] =
@@ -68,24 +68,19 @@ fn fabric(nodes: [u32; 3]) -> Fabric {
 }
 
 fn ace(torus: &Torus, chunk: Bytes) -> Endpoint {
-    let phases =
-        torus.phases(Collective::AllReduce, Rings::ALL).expect("a torus has a plan for it");
-    let load = |phase: &tutti_core::engine::training::Phase| {
-        let (ps, bytes) = torus.rings()[phase.ring].per_byte.fraction();
-        let links = TimePerByte::new(ps, 2 * bytes).expect("links have a rate");
-        PhaseLoad { links, chunk: Bytes(chunk.0.div_ceil(phase.divide)) }
-    };
-    let loads: Vec<PhaseLoad> = phases.iter().map(load).collect();
+    let packet = Bytes(256);
+    let loads = torus.phase_loads(chunk, packet, false);
     let settings = Ace {
         memory: rate("128 GB/s"),
         bus: rate("500 GB/s"),
         sram: Bytes(4 << 20),
         division: Division::RateTimesChunk,
+        handover: Handover::AtEnd,
         sram_read: rate("318.72 GB/s"),
         sram_write: rate("318.72 GB/s"),
-        fsms: vec![4; phases.len()],
+        fsms: Fsms::ByTime(16),
         alu: rate("318.72 GB/s"),
-        packet: Bytes(256),
+        packet,
         port: 16,
         cycle: Time::from_ps(803),
         charge_writes: false,

@@ -1,17 +1,16 @@
 //! Tori, and the endpoints of their NPUs.
 
 use pyo3::prelude::*;
-use tutti_core::collective::Collective;
-use tutti_core::endpoint::ace::{Ace, Division, PhaseLoad};
+use tutti_core::endpoint::ace::{Ace, Division, Fsms, Handover};
 use tutti_core::endpoint::baseline::Baseline;
 use tutti_core::endpoint::ideal::Ideal;
 use tutti_core::endpoint::{self, Admission, Chunks};
-use tutti_core::engine::training::{Phase, PhaseKind, Ring, Torus as CoreTorus, TrainingRunError};
-use tutti_core::units::{self, Bytes, Time};
+use tutti_core::engine::training::{PhaseKind, Ring, Torus as CoreTorus, TrainingRunError};
+use tutti_core::units::{Bytes, Time};
 use tutti_core::workload::Rings;
 
 use crate::algorithm::collective_named;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, refuse};
 use crate::schedule::Number;
 use crate::units::TimePerByte;
 
@@ -90,9 +89,12 @@ pub(crate) struct GivenAce {
     sram: u64,
     /// Proportions of its partitions; none: by rate and chunk.
     shares: Option<Vec<u32>>,
+    /// Whether a chunk takes room in the next partition only when its phase is over.
+    late: bool,
     sram_read: TimePerByte,
     sram_write: TimePerByte,
-    fsms: Vec<u32>,
+    /// How state machines are divided: `by_time`, `evenly` or `each`; and how many there are.
+    fsms: (String, Vec<u32>),
     alu: TimePerByte,
     packet: u64,
     port: Number,
@@ -102,6 +104,18 @@ pub(crate) struct GivenAce {
 
 fn chunks((all, phase): (Number, Number)) -> Chunks {
     Chunks { all: all.0, phase: phase.0 }
+}
+
+fn fsms((division, counts): (String, Vec<u32>)) -> PyResult<Fsms> {
+    match (division.as_str(), counts.as_slice()) {
+        ("by_time", [sum]) => Ok(Fsms::ByTime(*sum)),
+        ("evenly", [sum]) => Ok(Fsms::Evenly(*sum)),
+        ("each", _) => Ok(Fsms::Each(counts)),
+        _ => {
+            let message = format!("state machines are not divided `{division}`");
+            Err(refuse("EndpointError", "wrong_fsms", &message))
+        }
+    }
 }
 
 /// What stands between an NPU and its links.
@@ -137,25 +151,27 @@ impl Endpoint {
         baseline.endpoint().or_raise().map(Endpoint)
     }
 
-    /// ACE, its scratchpad divided for chunks of `chunk` bytes on `torus`.
+    /// ACE, its scratchpad divided for chunks of `chunk` bytes on `torus`, for all-reduces and, if it is
+    /// so, all-to-alls.
     #[staticmethod]
-    fn ace(settings: GivenAce, torus: &Torus, chunk: u64) -> PyResult<Endpoint> {
+    fn ace(settings: GivenAce, torus: &Torus, chunk: u64, exchanges: bool) -> PyResult<Endpoint> {
         let given = settings;
         let ace = Ace {
             memory: given.memory.0,
             bus: given.bus.0,
             sram: Bytes(given.sram),
             division: given.shares.map_or(Division::RateTimesChunk, Division::Shares),
+            handover: if given.late { Handover::AtEnd } else { Handover::Ahead },
             sram_read: given.sram_read.0,
             sram_write: given.sram_write.0,
-            fsms: given.fsms,
+            fsms: fsms(given.fsms)?,
             alu: given.alu.0,
             packet: Bytes(given.packet),
             port: given.port.0,
             cycle: Time::from_ps(given.cycle),
             charge_writes: given.charge_writes,
         };
-        let loads = phase_loads(&torus.0, Bytes(chunk))?;
+        let loads = torus.0.phase_loads(Bytes(chunk), ace.packet, exchanges);
         ace.endpoint(&loads, Bytes(chunk)).or_raise().map(Endpoint)
     }
 
@@ -163,6 +179,15 @@ impl Endpoint {
     #[getter]
     fn name(&self) -> &'static str {
         self.0.name
+    }
+
+    /// State machines of each phase; empty where it has none.
+    #[getter]
+    fn fsms(&self) -> Vec<u32> {
+        match &self.0.admission {
+            Admission::Chunks(_) => Vec::new(),
+            Admission::Partitions(partitions) => partitions.fsms.clone(),
+        }
     }
 
     /// Bytes of the partitions of its scratchpad; empty where it has none.
@@ -175,18 +200,4 @@ impl Endpoint {
             }
         }
     }
-}
-
-/// What the phases of an all-reduce ask of a scratchpad: both ways round of their ring.
-fn phase_loads(torus: &CoreTorus, chunk: Bytes) -> PyResult<Vec<PhaseLoad>> {
-    let collective = Collective::AllReduce;
-    let none = TrainingRunError::NoPlan { collective };
-    let phases = torus.phases(collective, Rings::ALL).ok_or(none).or_raise()?;
-    let load = |phase: &Phase| {
-        let one = torus.rings()[phase.ring].per_byte;
-        let (ps, bytes) = one.fraction();
-        let both = bytes.checked_mul(2).and_then(|bytes| units::TimePerByte::new(ps, bytes));
-        PhaseLoad { links: both.unwrap_or(one), chunk: Bytes(chunk.0.div_ceil(phase.divide)) }
-    };
-    Ok(phases.iter().map(load).collect())
 }

@@ -61,7 +61,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::training::{
-        TrainingProgram, TrainingRecord, roofline_time, simulate_training, systolic_cycles,
+        TrainingProgram, TrainingRecord, collective_limit, roofline_time, simulate_training,
+        systolic_cycles,
     };
     #[pymodule_export]
     use crate::units::{

@@ -59,10 +59,9 @@ pub(crate) fn systolic_cycles(
 /// A collective of a pass: its name, rings (a bit each), bytes, and level.
 type GivenTransfer = (String, u8, u64, u8);
 
-fn transfer(given: Option<GivenTransfer>) -> PyResult<Option<Transfer>> {
-    let Some((name, rings, bytes, level)) = given else { return Ok(None) };
+fn transfer((name, rings, bytes, level): GivenTransfer) -> PyResult<Transfer> {
     let collective = collective_named(&name, 0)?;
-    Ok(Some(Transfer { collective, rings: Rings(rings), bytes: Bytes(bytes), level }))
+    Ok(Transfer { collective, rings: Rings(rings), bytes: Bytes(bytes), level })
 }
 
 /// A layer by name; times in picoseconds.
@@ -87,9 +86,9 @@ impl GivenLayer {
             input_gradient: Time::from_ps(self.input_gradient),
             weight_gradient: Time::from_ps(self.weight_gradient),
             update: Time::from_ps(self.update),
-            after_forward: transfer(self.after_forward)?,
-            after_input_gradient: transfer(self.after_input_gradient)?,
-            after_weight_gradient: transfer(self.after_weight_gradient)?,
+            after_forward: self.after_forward.map(transfer).transpose()?,
+            after_input_gradient: self.after_input_gradient.map(transfer).transpose()?,
+            after_weight_gradient: self.after_weight_gradient.map(transfer).transpose()?,
         })
     }
 }
@@ -100,6 +99,7 @@ impl GivenLayer {
 pub(crate) struct GivenEmbedding {
     bottom: usize,
     lookup: u64,
+    first_lookup: u64,
     update: u64,
     bytes: u64,
     background: bool,
@@ -127,6 +127,7 @@ impl TrainingProgram {
         let embedding = embedding.map(|given| Embedding {
             bottom: given.bottom,
             lookup: Time::from_ps(given.lookup),
+            first_lookup: Time::from_ps(given.first_lookup),
             update: Time::from_ps(given.update),
             bytes: Bytes(given.bytes),
             background: given.background,
@@ -167,6 +168,20 @@ pub(crate) struct GivenCarriage {
     window: u64,
 }
 
+impl GivenCarriage {
+    fn fabric(&self, torus: &Torus, endpoint: &Endpoint) -> PyResult<Fabric> {
+        let population = if self.every_npu { Population::All } else { Population::One };
+        Ok(Fabric {
+            torus: torus.0.clone(),
+            endpoint: endpoint.0.clone(),
+            chunk: Bytes(self.chunk),
+            message: Bytes(self.message),
+            order: order(&self.order)?,
+            population,
+        })
+    }
+}
+
 fn order(name: &str) -> PyResult<Order> {
     match name {
         "fifo" => Ok(Order::Fifo),
@@ -187,22 +202,37 @@ pub(crate) fn simulate_training(
     endpoint: &Endpoint,
     carriage: GivenCarriage,
 ) -> PyResult<TrainingRecord> {
-    let population = if carriage.every_npu { Population::All } else { Population::One };
-    let fabric = Fabric {
-        torus: torus.0.clone(),
-        endpoint: endpoint.0.clone(),
-        chunk: Bytes(carriage.chunk),
-        message: Bytes(carriage.message),
-        order: order(&carriage.order)?,
-        population,
-    };
+    let fabric = carriage.fabric(torus, endpoint)?;
     let window = Time::from_ps(carriage.window);
     let run = TrainingRun { program: &program.0, fabric: &fabric, window };
     let outcome = watched(py, |stop| run.run_until(stop))?;
-    outcome.map(TrainingRecord).map_err(|error| match &error {
+    outcome.map(TrainingRecord).map_err(run_raised)
+}
+
+fn run_raised(error: TrainingRunError) -> PyErr {
+    match &error {
         TrainingRunError::Endpoint { source } => raised(source),
         _ => raised(&error),
-    })
+    }
+}
+
+/// What a collective alone asks of an NPU: the least time it can take, the way of its shortest chunk, the
+/// work of each server, the work of each link, in picoseconds.
+type LimitRow = (u64, u64, Vec<(&'static str, u64)>, Vec<u64>);
+
+/// The lower bound of a collective alone.
+#[pyfunction]
+pub(crate) fn collective_limit(
+    asked: GivenTransfer,
+    torus: &Torus,
+    endpoint: &Endpoint,
+    carriage: GivenCarriage,
+) -> PyResult<LimitRow> {
+    let fabric = carriage.fabric(torus, endpoint)?;
+    let limit = fabric.limit(transfer(asked)?).map_err(run_raised)?;
+    let servers = limit.servers.iter().map(|(name, time)| (*name, time.ps())).collect();
+    let links = limit.links.iter().map(|time| time.ps()).collect();
+    Ok((limit.time().ps(), limit.latency.ps(), servers, links))
 }
 
 /// What a training run leaves; times in picoseconds.
@@ -285,6 +315,11 @@ impl TrainingRecord {
     /// Busy time of all simulated links, and of all simulated processors, window by window.
     fn over_time(&self) -> (Vec<u64>, Vec<u64>) {
         (ps(&self.0.links), ps(&self.0.computing))
+    }
+
+    /// In how much of each window the endpoints that were simulated had a chunk.
+    fn active_over_time(&self) -> Vec<u64> {
+        ps(&self.0.active)
     }
 }
 

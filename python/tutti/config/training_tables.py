@@ -90,6 +90,22 @@ class AceTable(Table):
         Discriminator(kind_of),
         Field(default=16, description="State machines in all, or those of each phase."),
     ]
+    division: Annotated[
+        Literal["by_time", "evenly"],
+        Field(
+            default="by_time",
+            description="How state machines are divided among the phases: by the time that a chunk "
+            "takes in each, or evenly.",
+        ),
+    ]
+    handover: Annotated[
+        Literal["at_end", "ahead"],
+        Field(
+            default="at_end",
+            description="When a chunk takes room in the partition of its next phase: when a phase "
+            "is over, or ahead of it.",
+        ),
+    ]
     alus: Annotated[Positive, Field(default=4, description="ALUs, each 64 B a cycle.")]
     banks: Annotated[Positive, Field(default=4, description="Banks of the scratchpad.")]
     packet: Annotated[

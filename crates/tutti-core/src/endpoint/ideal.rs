@@ -1,4 +1,6 @@
-//! An endpoint that is never in the way: a message is handled in one cycle.
+//! An endpoint that is never in the way: a message is handled in one cycle, and links go on with the
+//! chunk that has been under way longest, so that chunks follow one another through the phases. (Were all
+//! served in turn, they would all be late together, and an endpoint that holds some back would be faster.)
 
 use super::{Chunks, Endpoint, EndpointError, Handling};
 use crate::units::{Bytes, Time};
@@ -29,7 +31,7 @@ impl Ideal {
             delay: self.cycle,
             servers: Vec::new(),
             admission: self.chunks.check()?,
-            port: None,
+            port: Some(1),
             recipes: vec![Vec::new(); Handling::ALL.len()],
         })
     }

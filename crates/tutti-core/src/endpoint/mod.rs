@@ -132,7 +132,8 @@ pub struct Endpoint {
     pub servers: Vec<ServerKind>,
     /// What bounds how much is under way.
     pub admission: Admission,
-    /// How many pieces wait at most for a link; none: as many as there are.
+    /// How many pieces are handled for a link or wait for it at a time; of those outside, one of the chunk
+    /// that has been under way longest comes next. None: as many as there are, in turn.
     pub port: Option<u32>,
     recipes: Vec<Vec<Stop>>,
 }

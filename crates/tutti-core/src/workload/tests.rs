@@ -92,7 +92,7 @@ fn a_bucket_gathers_gradients() {
 
 fn embedding(background: bool) -> Embedding {
     let (lookup, update) = (Time::from_ps(5), Time::from_ps(6));
-    Embedding { bottom: 1, lookup, update, bytes: Bytes(64), background }
+    Embedding { bottom: 1, lookup, first_lookup: lookup, update, bytes: Bytes(64), background }
 }
 
 #[test]

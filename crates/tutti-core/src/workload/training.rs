@@ -22,6 +22,8 @@ pub struct Embedding {
     pub bottom: usize,
     /// Time to look up.
     pub lookup: Time,
+    /// Time to look up for the first iteration, before which the background has nothing to hide behind.
+    pub first_lookup: Time,
     /// Time to update the tables.
     pub update: Time,
     /// Bytes of the all-to-all of lookups, by its convention; that of gradients is as large.
@@ -211,7 +213,8 @@ impl<'a> Builder<'a> {
         } else {
             self.handed.extend(self.updated);
             let layer = self.plan.layers.len();
-            let done = self.compute(embedding.lookup, layer, Pass::Forward);
+            let time = if self.iteration == 0 { embedding.first_lookup } else { embedding.lookup };
+            let done = self.compute(time, layer, Pass::Forward);
             let sent = self.send(embedding.transfer(), layer, Pass::Forward, vec![done]);
             self.looked_up = Some(sent);
         }

@@ -4,14 +4,15 @@
 //! of the collective and one for what is done. State machines, each programmed for one phase, carry one
 //! chunk at a time: they read pieces from the scratchpad, reduce what comes with what is there, send, and
 //! write results into the partition of the next phase. What is done goes back to memory, once. A chunk
-//! enters a phase when a state machine of that phase is free and the next partition has room for it.
+//! enters a phase when a state machine of that phase is free; [`Handover`] says when it takes room in the
+//! next partition.
 //!
 //! Sizes of the pieces: a chunk is what partitions and state machines hold; a packet is what is read,
 //! reduced and sent as one; messages only say how much the DMA engines move at a time.
 
 mod partitions;
 
-pub use partitions::{Division, Partitions, PhaseLoad};
+pub use partitions::{Division, Fsms, Handover, Partitions, PhaseLoad};
 
 use super::{Admission, Endpoint, EndpointError, Handling, ServerKind, Stop};
 use crate::units::{Bytes, Time, TimePerByte};
@@ -35,17 +36,19 @@ pub struct Ace {
     pub sram: Bytes,
     /// How it is divided among the phases.
     pub division: Division,
+    /// When a chunk takes room in the partition of its next phase.
+    pub handover: Handover,
     /// What a byte takes to be read from the scratchpad, all banks together.
     pub sram_read: TimePerByte,
     /// What a byte takes to be written to it.
     pub sram_write: TimePerByte,
-    /// State machines of each phase.
-    pub fsms: Vec<u32>,
+    /// Which state machines there are.
+    pub fsms: Fsms,
     /// What a byte takes to be reduced, all ALUs together.
     pub alu: TimePerByte,
     /// The most bytes that are reduced and sent as one.
     pub packet: Bytes,
-    /// Packets that wait at most for a link.
+    /// Packets that wait at most for a link; after them comes the chunk that has been under way longest.
     pub port: u32,
     /// What a step of a state machine takes.
     pub cycle: Time,
@@ -65,7 +68,10 @@ impl Ace {
         if self.port == 0 {
             return Err(EndpointError::Empty { what: "port buffers" });
         }
-        let partitions = Partitions::new(self.sram, &self.division, &self.fsms, phases, done)?;
+        let partitions = Partitions {
+            handover: self.handover,
+            ..Partitions::new(self.sram, &self.division, &self.fsms, phases, done)?
+        };
         Ok(Endpoint {
             name: "ace",
             piece: self.packet,

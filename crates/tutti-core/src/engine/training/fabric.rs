@@ -15,10 +15,12 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::TrainingRunError;
 use super::entry::Order;
-use super::npu::{Cause, Npu, Piece};
+use super::event::{Event, Job, Kind};
+use super::npu::{Cause, Npu, Piece, Waiting};
 use super::plan::{PhaseKind, Shape, Torus};
 use super::transfers::Cuts;
 use super::windows::Windows;
+use crate::endpoint::ace::Handover;
 use crate::endpoint::{Endpoint, Handling};
 use crate::units::{Bytes, Time};
 use crate::workload::Transfer;
@@ -49,42 +51,6 @@ pub struct Fabric {
     pub population: Population,
 }
 
-/// What an event is about; the order is that of events of one time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    /// A piece has left for the link: its buffer is free.
-    Left,
-    /// A piece of the NPU's own.
-    Own,
-    /// A piece from a neighbour.
-    Came,
-    /// Part of a chunk that is fetched.
-    Load,
-    /// Part of a chunk that is put back.
-    Store,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
-    time: Time,
-    chunk: u32,
-    step: u32,
-    piece: u32,
-    hop: u16,
-    kind: Kind,
-    /// The stop that comes next.
-    stop: u8,
-    npu: u32,
-}
-
-/// A piece at an NPU.
-#[derive(Clone, Copy)]
-struct Job {
-    npu: u32,
-    kind: Kind,
-    at: Piece,
-}
-
 /// The run of a fabric.
 pub(super) struct Running<'a> {
     fabric: &'a Fabric,
@@ -95,7 +61,9 @@ pub(super) struct Running<'a> {
     early: BTreeMap<(u32, u32), Vec<Piece>>,
     /// (NPU, transfer) that have been carried out since somebody looked.
     done: Vec<(u32, usize)>,
-    pub(super) windows: Windows,
+    /// How busy links were, and in which times endpoints had a chunk.
+    pub(super) links: Windows,
+    pub(super) active: Windows,
 }
 
 impl<'a> Running<'a> {
@@ -123,7 +91,8 @@ impl<'a> Running<'a> {
             events: BinaryHeap::new(),
             early: BTreeMap::new(),
             done: Vec::new(),
-            windows: Windows::new(window),
+            links: Windows::new(window),
+            active: Windows::new(window),
         })
     }
 
@@ -185,7 +154,7 @@ impl<'a> Running<'a> {
             state.take_room(phase.class, entry);
             state.entry.take(self.fabric.order);
             state.stall(Cause::Entry, now - since);
-            state.begin_chunk(now);
+            state.begin_chunk(chunk, now);
             self.move_chunk((npu, chunk), Kind::Load, entry, now);
         }
     }
@@ -229,25 +198,21 @@ impl<'a> Running<'a> {
                 state.machines[class].lacks = Some(Cause::StateMachine);
                 return;
             }
-            let shapes = self.cuts.shapes(chunk);
             let at = state.chunks[chunk as usize];
-            let (next, bytes) = match shapes.get(at.phase as usize + 1) {
-                Some(shape) => (shape.phase.class, shape.entry),
-                None => {
-                    (state.machines.len(), self.cuts.cuts[self.cuts.transfer_of(chunk)].done(chunk))
+            if state.handover == Handover::Ahead {
+                let (next, bytes) = self.cuts.after(chunk, at.phase as usize, state.machines.len());
+                if !state.has_room(next, bytes) {
+                    state.machines[class].lacks = Some(Cause::Room);
+                    return;
                 }
-            };
-            if !state.has_room(next, bytes) {
-                state.machines[class].lacks = Some(Cause::Room);
-                return;
+                state.take_room(next, bytes);
             }
-            state.take_room(next, bytes);
             let machines = &mut state.machines[class];
             machines.waiting.pop_front();
             machines.free = machines.free.map(|free| free - 1);
             let lacked = machines.lacks.take().unwrap_or(Cause::StateMachine);
             state.stall(lacked, now - at.since);
-            let shape = shapes[at.phase as usize];
+            let shape = self.cuts.shapes(chunk)[at.phase as usize];
             let chunk_state = &mut state.chunks[chunk as usize];
             chunk_state.running = true;
             chunk_state.left = shape.handled();
@@ -287,23 +252,12 @@ impl<'a> Running<'a> {
     /// What is done with a piece.
     #[inline]
     fn handling(&self, job: Job, shape: &Shape) -> Handling {
-        let step = job.at.step - shape.first;
-        let last = step + 1 == shape.steps;
         match (shape.phase.kind, job.kind) {
             (_, Kind::Load) => Handling::Load,
             (_, Kind::Store) => Handling::Store,
-            (PhaseKind::AllGather, Kind::Own) => Handling::SendReduced,
-            (_, Kind::Own) => Handling::SendOwn,
-            (PhaseKind::ReduceScatter, _) if last => Handling::ReduceAndKeep,
-            (PhaseKind::ReduceScatter, _) => Handling::ReduceAndSend,
-            (PhaseKind::AllReduce, _) if 2 * (step + 1) < shape.steps => Handling::ReduceAndSend,
-            (PhaseKind::AllReduce, _) if 2 * (step + 1) == shape.steps => {
-                Handling::ReduceKeepAndSend
-            }
+            (_, Kind::Own) => shape.sending(),
             (PhaseKind::AllToAll, _) if self.next_hop(job.at, shape).is_some() => Handling::PassOn,
-            (PhaseKind::AllToAll, _) => Handling::Keep,
-            (_, _) if last => Handling::Keep,
-            (_, _) => Handling::KeepAndSend,
+            (_, _) => shape.receiving(job.at.step),
         }
     }
 
@@ -320,7 +274,7 @@ impl<'a> Running<'a> {
         if phase.kind == PhaseKind::AllToAll {
             return self.next_hop(at, shape).unwrap_or((phase.ring, 0));
         }
-        (phase.ring, phase.way.unwrap_or(u8::from(at.chunk % 2 == 1)))
+        (phase.ring, phase.way_of(at.chunk))
     }
 
     /// Begins to handle a piece, when the buffer of its link has room.
@@ -333,8 +287,8 @@ impl<'a> Running<'a> {
                 let link = &mut state.links[2 * ring + usize::from(way)];
                 if link.held >= port {
                     let own = job.kind == Kind::Own;
-                    link.waiting.push_back((now, own, job.at));
-                    return;
+                    let link = 2 * ring + usize::from(way);
+                    return state.wait(link, (own, job.at), now);
                 }
                 link.held += 1;
             }
@@ -348,7 +302,7 @@ impl<'a> Running<'a> {
         let (ring, way) = self.way(job.at, shape);
         let state = &mut self.npus[job.npu as usize];
         let link = &mut state.links[2 * ring + usize::from(way)];
-        let Some((since, own, at)) = link.waiting.pop_front() else {
+        let Some(Reverse(Waiting { since, own, at, .. })) = link.waiting.pop() else {
             link.held -= 1;
             return;
         };
@@ -430,7 +384,7 @@ impl<'a> Running<'a> {
         let link = &mut self.npus[npu as usize].links[2 * ring + usize::from(way)];
         let (start, left) = link.server.serve(now, bytes);
         let time = left + link.latency + self.fabric.endpoint.delay;
-        self.windows.add(start, left);
+        self.links.add(start, left);
         if self.fabric.endpoint.port.is_some() {
             let Piece { chunk, step, piece, hop } = at;
             let event =
@@ -446,13 +400,44 @@ impl<'a> Running<'a> {
         self.events.push(Reverse(event));
     }
 
-    /// Everything of a phase has been handled: its machine and its room are free.
+    /// Everything of a phase has been handled: the chunk moves on when the next partition has room.
     fn end_phase(&mut self, npu: u32, chunk: u32, now: Time) {
+        let state = &mut self.npus[npu as usize];
+        let at = &mut state.chunks[chunk as usize];
+        at.running = false;
+        at.since = now;
+        if state.handover == Handover::Ahead {
+            self.move_on(npu, chunk, now);
+            return self.go_on(npu, now);
+        }
+        let class = self.cuts.shapes(chunk)[at.phase as usize].phase.class;
+        state.machines[class].over.push_back(chunk);
+        self.go_on(npu, now);
+    }
+
+    /// Lets chunks of which a phase is over move on, while the next partition has room.
+    fn hand_over(&mut self, npu: u32, class: usize, now: Time) {
+        loop {
+            let state = &mut self.npus[npu as usize];
+            let Some(&chunk) = state.machines[class].over.front() else { return };
+            let at = state.chunks[chunk as usize];
+            let (next, bytes) = self.cuts.after(chunk, at.phase as usize, state.machines.len());
+            if !state.has_room(next, bytes) {
+                return;
+            }
+            state.take_room(next, bytes);
+            state.machines[class].over.pop_front();
+            state.stall(Cause::Room, now - at.since);
+            self.move_on(npu, chunk, now);
+        }
+    }
+
+    /// A chunk leaves a phase for the next, in which it has room: its machine and its room are free.
+    fn move_on(&mut self, npu: u32, chunk: u32, now: Time) {
         let shapes = self.cuts.shapes(chunk);
         let state = &mut self.npus[npu as usize];
         let at = &mut state.chunks[chunk as usize];
         let Shape { phase, entry, .. } = shapes[at.phase as usize];
-        at.running = false;
         at.phase += 1;
         let finished = at.phase as usize == shapes.len();
         let machines = &mut state.machines[phase.class];
@@ -464,7 +449,6 @@ impl<'a> Running<'a> {
         } else {
             self.enter((npu, chunk), now);
         }
-        self.go_on(npu, now);
     }
 
     /// A chunk has been put back: it is done.
@@ -474,7 +458,9 @@ impl<'a> Running<'a> {
         let state = &mut self.npus[npu as usize];
         state.give_room(state.machines.len(), done);
         state.open = state.open.map(|open| open + 1);
-        state.end_chunk(now);
+        if let Some(since) = state.end_chunk(now) {
+            self.active.add(since, now);
+        }
         state.unfinished[transfer] -= 1;
         if state.unfinished[transfer] == 0 {
             self.done.push((npu, transfer));
@@ -485,6 +471,7 @@ impl<'a> Running<'a> {
     /// Something is free again: whoever waited for it goes on, the furthest first.
     fn go_on(&mut self, npu: u32, now: Time) {
         for class in (0..self.npus[npu as usize].machines.len()).rev() {
+            self.hand_over(npu, class, now);
             self.start(npu, class, now);
         }
         self.admit(npu, now);

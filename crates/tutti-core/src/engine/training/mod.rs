@@ -5,7 +5,9 @@
 //! went into is added up as it passes, and its parts sum to the whole.
 
 mod entry;
+mod event;
 mod fabric;
+mod limit;
 mod npu;
 mod plan;
 mod processor;
@@ -17,6 +19,7 @@ mod windows;
 
 pub use entry::Order;
 pub use fabric::{Fabric, Population};
+pub use limit::Limit;
 pub use npu::Stall;
 pub use plan::{Phase, PhaseKind, Ring, Shape, Torus, TorusError, shapes};
 pub use processor::{Breakdown, TaskSpan};

@@ -1,9 +1,11 @@
 //! An NPU's side of the collectives under way: servers, links, room, chunks.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use super::entry::Entry;
 use super::plan::Torus;
+use crate::endpoint::ace::Handover;
 use crate::endpoint::{Admission, Endpoint, Server, ServerKind};
 use crate::units::{Bytes, Time};
 
@@ -44,15 +46,29 @@ pub(super) struct Chunk {
     pub(super) left: u32,
     /// Since when it waits.
     pub(super) since: Time,
+    /// How many chunks began before it.
+    pub(super) age: u64,
 }
 
 /// A piece that waits for a buffer of its link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Piece {
     pub(super) chunk: u32,
     pub(super) step: u32,
     pub(super) piece: u32,
     pub(super) hop: u16,
+}
+
+/// A piece that waits outside a port; the chunk that began first goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Waiting {
+    /// The age of its chunk.
+    pub(super) rank: u64,
+    /// How many came to wait before it, at any port of the NPU.
+    pub(super) turn: u64,
+    pub(super) since: Time,
+    pub(super) own: bool,
+    pub(super) at: Piece,
 }
 
 /// A link that leaves an NPU.
@@ -62,7 +78,7 @@ pub(super) struct Link {
     pub(super) latency: Time,
     /// Pieces that are handled for it or wait for it.
     pub(super) held: u32,
-    pub(super) waiting: VecDeque<(Time, bool, Piece)>,
+    pub(super) waiting: BinaryHeap<Reverse<Waiting>>,
 }
 
 /// State machines of a phase, and chunks that wait for one.
@@ -71,8 +87,16 @@ pub(super) struct Machines {
     /// How many are free; none: as many as it takes.
     pub(super) free: Option<u32>,
     pub(super) waiting: VecDeque<u32>,
-    /// What the first of them waits for.
+    /// Chunks whose phase is over and for which the next partition has no room.
+    pub(super) over: VecDeque<u32>,
+    /// What the first of those that wait lacks.
     pub(super) lacks: Option<Cause>,
+}
+
+impl Machines {
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.over.is_empty()
+    }
 }
 
 /// An NPU.
@@ -87,10 +111,14 @@ pub(super) struct Npu {
     pub(super) open: Option<u32>,
     /// Free bytes of each partition; empty where there are none.
     pub(super) rooms: Vec<u64>,
+    pub(super) handover: Handover,
     pub(super) machines: Vec<Machines>,
     pub(super) stalls: [Stall; 4],
     /// Chunks of each transfer that are not done.
     pub(super) unfinished: Vec<u32>,
+    /// How many chunks have begun, and how many pieces came to wait.
+    begun: u64,
+    turns: u64,
     /// Chunks under way, since when there are any, and how long there were before.
     pub(super) active: u32,
     pub(super) active_since: Time,
@@ -101,22 +129,23 @@ impl Npu {
     pub(super) fn new(endpoint: &Endpoint, torus: &Torus, classes: usize) -> Npu {
         let link = |ring: &super::plan::Ring| {
             let server = Server::new(ServerKind { name: "link", per_byte: ring.per_byte });
-            Link { server, latency: ring.latency, held: 0, waiting: VecDeque::new() }
+            Link { server, latency: ring.latency, held: 0, waiting: BinaryHeap::new() }
         };
         let links = torus.rings().iter().flat_map(|ring| [link(ring), link(ring)]).collect();
-        let (open, rooms, machines) = match &endpoint.admission {
+        let (open, rooms, machines, handover) = match &endpoint.admission {
             Admission::Chunks(chunks) => {
-                (Some(chunks.all), Vec::new(), vec![Some(chunks.phase); classes])
+                (Some(chunks.all), Vec::new(), vec![chunks.phase; classes], Handover::Ahead)
             }
             Admission::Partitions(partitions) => (
                 None,
                 partitions.rooms.iter().map(|room| room.0).collect(),
-                partitions.fsms.iter().map(|&count| Some(count)).collect(),
+                partitions.fsms.clone(),
+                partitions.handover,
             ),
         };
         let machines = machines
             .into_iter()
-            .map(|free| Machines { free, waiting: VecDeque::new(), lacks: None })
+            .map(|free| Machines { free: Some(free), ..Machines::default() })
             .collect();
         Npu {
             servers: endpoint.servers.iter().map(|&kind| Server::new(kind)).collect(),
@@ -125,9 +154,12 @@ impl Npu {
             entry: Entry::default(),
             open,
             rooms,
+            handover,
             machines,
             stalls: [Stall::default(); 4],
             unfinished: Vec::new(),
+            begun: 0,
+            turns: 0,
             active: 0,
             active_since: Time::ZERO,
             active_time: Time::ZERO,
@@ -140,7 +172,7 @@ impl Npu {
         self.rooms == fresh.rooms
             && self.open == fresh.open
             && self.active == 0
-            && machines.clone().all(|(now, then)| now.free == then.free && now.waiting.is_empty())
+            && machines.clone().all(|(now, then)| now.free == then.free && now.is_empty())
             && self.links.iter().all(|link| link.held == 0 && link.waiting.is_empty())
     }
 
@@ -171,17 +203,29 @@ impl Npu {
         }
     }
 
-    pub(super) fn begin_chunk(&mut self, now: Time) {
+    pub(super) fn begin_chunk(&mut self, chunk: u32, now: Time) {
+        self.chunks[chunk as usize].age = self.begun;
+        self.begun += 1;
         if self.active == 0 {
             self.active_since = now;
         }
         self.active += 1;
     }
 
-    pub(super) fn end_chunk(&mut self, now: Time) {
+    /// A piece comes to wait outside the port of `link`.
+    pub(super) fn wait(&mut self, link: usize, (own, at): (bool, Piece), since: Time) {
+        let rank = self.chunks[at.chunk as usize].age;
+        let turn = self.turns;
+        self.turns += 1;
+        self.links[link].waiting.push(Reverse(Waiting { rank, turn, since, own, at }));
+    }
+
+    /// A chunk is done: since when there were any, if it was the last.
+    pub(super) fn end_chunk(&mut self, now: Time) -> Option<Time> {
         self.active -= 1;
-        if self.active == 0 {
+        (self.active == 0).then(|| {
             self.active_time += now - self.active_since;
-        }
+            self.active_since
+        })
     }
 }

@@ -7,6 +7,8 @@
 //! the shorter way round.
 
 use crate::collective::Collective;
+use crate::endpoint::Handling;
+use crate::endpoint::ace::PhaseLoad;
 use crate::units::{Bytes, Time, TimePerByte};
 use crate::workload::Rings;
 
@@ -47,6 +49,15 @@ pub struct Phase {
     pub class: usize,
     /// The way round, where it is fixed; otherwise chunks alternate.
     pub way: Option<u8>,
+}
+
+impl Phase {
+    /// The way round that a chunk goes: chunks alternate where it is not fixed.
+    #[inline]
+    #[must_use]
+    pub fn way_of(&self, chunk: u32) -> u8 {
+        self.way.unwrap_or(u8::from(chunk % 2 == 1))
+    }
 }
 
 /// A torus: its rings, the one inside a package first.
@@ -181,6 +192,55 @@ impl Torus {
         }
     }
 
+    /// What the phases of an all-reduce ask of an ACE, for chunks of `chunk` bytes in pieces of at most
+    /// `piece`. Where there are all-to-alls too, their phase is one of them: it is then as long as the
+    /// longer of the two, with the mean of their chunks (Rashidi et al. 2021, section IV).
+    #[must_use]
+    pub fn phase_loads(&self, chunk: Bytes, piece: Bytes, exchanges: bool) -> Vec<PhaseLoad> {
+        let of = |collective| {
+            let phases = self.phases(collective, Rings::ALL).unwrap_or_default();
+            shapes(self, &phases, chunk, piece)
+        };
+        let mut loads: Vec<PhaseLoad> =
+            of(Collective::AllReduce).iter().map(|shape| self.phase_load(shape)).collect();
+        if !exchanges {
+            return loads;
+        }
+        for shape in of(Collective::AllToAll) {
+            if let Some(load) = loads.get_mut(shape.phase.class) {
+                load.time = load.time.max(self.exchange_alone(&shape));
+                load.chunk = Bytes(load.chunk.0.midpoint(shape.entry.0));
+            }
+        }
+        loads
+    }
+
+    fn phase_load(&self, shape: &Shape) -> PhaseLoad {
+        let ring = self.rings[shape.phase.ring];
+        let (ps, bytes) = ring.per_byte.fraction();
+        let both = bytes.checked_mul(2).and_then(|bytes| TimePerByte::new(ps, bytes));
+        let links = if shape.phase.way.is_some() { None } else { both };
+        let (chunk, time) = (shape.entry, shape.alone(ring));
+        PhaseLoad { links: links.unwrap_or(ring.per_byte), chunk, time }
+    }
+
+    /// What an all-to-all of one chunk takes when nothing else is under way, about: the work of its
+    /// busiest link and its longest way.
+    fn exchange_alone(&self, shape: &Shape) -> Time {
+        let part = Bytes(u64::from(shape.pieces - 1) * shape.piece.0 + shape.last.0);
+        let mut work = vec![Time::ZERO; 2 * self.rings.len()];
+        let mut longest = Time::ZERO;
+        for offset in 1..self.npus() {
+            let mut way = Time::ZERO;
+            for (ring, back) in (0..).map_while(|hop| self.hop(offset, hop)) {
+                work[2 * ring + usize::from(back)] += self.rings[ring].per_byte.of(part);
+                way += self.rings[ring].latency;
+            }
+            longest = longest.max(way);
+        }
+        work.into_iter().max().unwrap_or(Time::ZERO) + longest
+    }
+
     fn all_reduce(&self, local: usize, rest: &[usize], last: usize) -> Vec<Phase> {
         let phase = |kind, ring, divide, class, way| Phase { kind, ring, divide, class, way };
         if rest.is_empty() {
@@ -245,6 +305,43 @@ impl Shape {
     #[must_use]
     pub fn bytes(&self, piece: u32) -> Bytes {
         if piece + 1 == self.pieces { self.last } else { self.piece }
+    }
+
+    /// What all steps take on their ring when nothing is in the way: pieces follow one another, and a step
+    /// begins when the first piece of the one before has come.
+    #[must_use]
+    pub fn alone(&self, ring: Ring) -> Time {
+        let first = ring.per_byte.of(self.bytes(0)) + ring.latency;
+        let all = ring.per_byte.of(Bytes(u64::from(self.pieces - 1) * self.piece.0 + self.last.0));
+        first.max(all).times(u64::from(self.steps.saturating_sub(1))) + all + ring.latency
+    }
+
+    /// How an NPU's own piece is handled.
+    #[inline]
+    #[must_use]
+    pub fn sending(&self) -> Handling {
+        if self.phase.kind == PhaseKind::AllGather {
+            Handling::SendReduced
+        } else {
+            Handling::SendOwn
+        }
+    }
+
+    /// How a piece that has come in `step` is handled; what is passed on in an all-to-all is not asked.
+    #[inline]
+    #[must_use]
+    pub fn receiving(&self, step: u32) -> Handling {
+        let step = step - self.first;
+        let last = step + 1 == self.steps;
+        match self.phase.kind {
+            PhaseKind::AllToAll => Handling::Keep,
+            PhaseKind::ReduceScatter if last => Handling::ReduceAndKeep,
+            PhaseKind::ReduceScatter => Handling::ReduceAndSend,
+            PhaseKind::AllReduce if 2 * (step + 1) < self.steps => Handling::ReduceAndSend,
+            PhaseKind::AllReduce if 2 * (step + 1) == self.steps => Handling::ReduceKeepAndSend,
+            PhaseKind::AllReduce | PhaseKind::AllGather if last => Handling::Keep,
+            PhaseKind::AllReduce | PhaseKind::AllGather => Handling::KeepAndSend,
+        }
     }
 
     /// Pieces that are handled in all.

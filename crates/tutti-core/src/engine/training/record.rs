@@ -36,6 +36,8 @@ pub struct TrainingOutcome {
     pub npus: Vec<NpuRecord>,
     /// How busy links were, all of those simulated together.
     pub links: Windows,
+    /// In which times endpoints had a chunk, all of those simulated together.
+    pub active: Windows,
     /// How busy processors were, all of those simulated together.
     pub computing: Windows,
 }
@@ -49,7 +51,7 @@ pub(super) fn outcome(
 ) -> TrainingOutcome {
     let npus = fabric.npus().iter().zip(processors);
     let npus = npus.map(|(npu, processor)| record(run, npu, processor)).collect();
-    TrainingOutcome { end, npus, links: fabric.windows, computing }
+    TrainingOutcome { end, npus, links: fabric.links, active: fabric.active, computing }
 }
 
 fn record(run: &TrainingRun, npu: &Npu, processor: Processor) -> NpuRecord {

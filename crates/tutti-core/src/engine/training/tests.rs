@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::endpoint::ace::{Ace, Division, PhaseLoad};
+use crate::endpoint::ace::{Ace, Division, Fsms, Handover};
 use crate::endpoint::baseline::Baseline;
 use crate::endpoint::ideal::Ideal;
 use crate::endpoint::{Chunks, Endpoint, ServerUse};
@@ -51,25 +51,23 @@ fn baseline(memory: &str, sms: u32) -> Endpoint {
 }
 
 fn ace(torus: &Torus, memory: &str) -> Endpoint {
-    let live: Vec<Phase> = torus.phases(Collective::AllReduce, Rings::ALL).unwrap();
-    let loads: Vec<PhaseLoad> = live
-        .iter()
-        .map(|phase| {
-            let (ps, bytes) = torus.rings()[phase.ring].per_byte.fraction();
-            let links = TimePerByte::new(ps, 2 * bytes).unwrap();
-            PhaseLoad { links, chunk: Bytes((64 << 10) / phase.divide) }
-        })
-        .collect();
+    ace_that(torus, memory, Handover::Ahead)
+}
+
+fn ace_that(torus: &Torus, memory: &str, handover: Handover) -> Endpoint {
+    let packet = Bytes(256);
+    let loads = torus.phase_loads(Bytes(64 << 10), packet, false);
     let settings = Ace {
         memory: rate(memory),
         bus: rate("500 GB/s"),
         sram: Bytes(4 << 20),
         division: Division::RateTimesChunk,
+        handover,
         sram_read: rate("318.72 GB/s"),
         sram_write: rate("318.72 GB/s"),
-        fsms: vec![4; live.len()],
+        fsms: Fsms::ByTime(16),
         alu: rate("318.72 GB/s"),
-        packet: Bytes(256),
+        packet,
         port: 16,
         cycle: Time::from_ps(803),
         charge_writes: false,
@@ -174,6 +172,8 @@ fn one_chunk_takes_the_closed_form() {
     let fabric = fabric(torus, endpoint, Population::One);
     let outcome = run(&fabric, &alone(Collective::AllReduce, 5 * 1024));
     // 8 steps of four packets of 256 B, each 10,240 ps on the link; a step after the other.
+    let shape = fabric.torus.phase_loads(Bytes(5 * 1024), Bytes(256), false)[0];
+    assert_eq!(shape.time.ps(), 8 * (400_000 + 10_240) + 3 * 10_240);
     let step = 400_000 + 803 + 10_240;
     assert_eq!(outcome.end.ps(), 1 + 8 * step + 3 * 10_240);
 }
@@ -220,18 +220,79 @@ fn any_endpoint(torus: &Torus, which: u8) -> Endpoint {
     match which {
         0 => ideal(),
         1 => baseline("128 GB/s", 2),
-        _ => ace(torus, "128 GB/s"),
+        2 => ace(torus, "128 GB/s"),
+        _ => ace_that(torus, "128 GB/s", Handover::AtEnd),
     }
+}
+
+/// Everything of a collective alone whose chunk has one piece in each step waits for nothing.
+#[test]
+fn a_single_piece_takes_what_its_stops_and_links_take() {
+    for which in 0..4 {
+        let torus = torus([4, 4, 4]);
+        let endpoint = any_endpoint(&torus, which);
+        let fabric = fabric(torus, endpoint, Population::One);
+        let bytes = 4 * 256;
+        let transfer = Transfer::new(Collective::AllReduce, Bytes(bytes));
+        let limit = fabric.limit(transfer).unwrap();
+        let alone = run(&fabric, &alone(Collective::AllReduce, bytes));
+        let computing = Time::from_ps(1);
+        assert_eq!(alone.end, limit.latency + computing, "{which}");
+        assert_eq!(limit.time(), limit.latency, "{which}");
+    }
+}
+
+/// Ring of N, baseline: 3 (N - 1) m/N bytes over the memory's rate, when that is what binds.
+#[test]
+fn a_large_collective_takes_what_its_busiest_server_takes() {
+    let torus = torus([4, 4, 4]);
+    let transfer = Transfer::new(Collective::AllReduce, Bytes(64 << 20));
+    let endpoint = baseline("128 GB/s", 80);
+    let fabric = fabric(torus, endpoint, Population::One);
+    let limit = fabric.limit(transfer).unwrap();
+    // X = 2.25 sent, 1.5 reads each, at 7.8125 ps a byte.
+    let reads = (64 << 20) * 27 / 8;
+    assert_eq!(limit.time().ps(), reads * 125 / 16);
+    let end = run(&fabric, &alone(Collective::AllReduce, 64 << 20)).end;
+    assert!(end.ps() <= limit.time().ps() * 102 / 100, "{end} of {}", limit.time());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
+    /// Pieces that are counted beforehand are those that are handled, and nothing is faster than them.
+    #[test]
+    fn nothing_beats_the_limit(
+        nodes in prop::array::uniform3(1_u32..5),
+        which in 0_u8..4,
+        collective in prop::sample::select(vec![
+            Collective::AllReduce,
+            Collective::ReduceScatter,
+            Collective::AllGather,
+            Collective::AllToAll,
+        ]),
+        bytes in 1_u64..600_000,
+    ) {
+        prop_assume!(nodes.iter().any(|nodes| *nodes > 1));
+        let torus = torus(nodes);
+        let endpoint = any_endpoint(&torus, which);
+        let fabric = fabric(torus, endpoint, Population::One);
+        let limit = fabric.limit(Transfer::new(collective, Bytes(bytes))).unwrap();
+        let outcome = run(&fabric, &alone(collective, bytes));
+        prop_assert!(limit.time() <= outcome.end);
+        let npu = &outcome.npus[0];
+        let servers: Vec<Time> = npu.servers.iter().map(|(_, used)| used.busy).collect();
+        let counted: Vec<Time> = limit.servers.iter().map(|(_, time)| *time).collect();
+        prop_assert_eq!(servers, counted);
+        let links: Vec<Time> = npu.links.iter().map(|link| link.busy).collect();
+        prop_assert_eq!(links, limit.links);
+    }
+
     /// The NPU that stands for all does what each of them does.
     #[test]
     fn one_stands_for_all(
         nodes in prop::array::uniform3(1_u32..5),
-        which in 0_u8..3,
+        which in 0_u8..4,
         collective in prop::sample::select(vec![
             Collective::AllReduce,
             Collective::ReduceScatter,
@@ -261,7 +322,7 @@ proptest! {
 
     /// What stands in the way never makes it faster: an ideal endpoint is a bound for the others.
     #[test]
-    fn ideal_is_never_slower(which in 1_u8..3, bytes in 1_u64..2_000_000) {
+    fn ideal_is_never_slower(which in 1_u8..4, bytes in 1_u64..2_000_000) {
         let torus = torus([4, 2, 2]);
         let endpoint = any_endpoint(&torus, which);
         let program = alone(Collective::AllReduce, bytes);

@@ -77,6 +77,16 @@ impl Cuts {
         self.cuts[self.transfer_of(chunk)].shapes(chunk)
     }
 
+    /// The partition that a chunk goes to after a phase, and what it takes there; `done` is that of what
+    /// is done.
+    #[inline]
+    pub(super) fn after(&self, chunk: u32, phase: usize, done: usize) -> (usize, Bytes) {
+        match self.shapes(chunk).get(phase + 1) {
+            Some(shape) => (shape.phase.class, shape.entry),
+            None => (done, self.cuts[self.transfer_of(chunk)].done(chunk)),
+        }
+    }
+
     /// The shape of the phase that a step belongs to, and which phase that is.
     #[inline]
     pub(super) fn at(&self, chunk: u32, step: u32) -> (usize, &Shape) {

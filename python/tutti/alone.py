@@ -1,0 +1,170 @@
+"""One collective by itself on a torus, with an endpoint before its links.
+
+What a collective reaches when nothing else goes on, what bounds it, what it takes from memory.
+
+>>> from tutti.endpoint import Ring, configurations
+>>> from tutti.units import Time, TimePerByte
+>>> rings = (Ring("local", 4, TimePerByte.parse("200 GB/s"), Time.parse("72 ns")),)
+>>> alone = Alone(size=Size.parse("1 MiB"), rings=rings)
+>>> run = alone.run(configurations()["ideal"])
+>>> run.limit.time <= run.time
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tutti import _core
+from tutti.endpoint import Npu, torus
+from tutti.units import Size, Time
+
+if TYPE_CHECKING:
+    from tutti.endpoint import Configuration, Ring
+
+__all__ = ["Alone", "AloneResult", "Limit"]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a collective cannot be faster than, counted and not simulated.
+
+    Attributes:
+        time: The largest of its parts.
+        latency: The way of its shortest chunk, when nothing waits.
+        servers: Work of each server of the endpoint.
+        links: Work of each link of an NPU: two for each ring, one each way round.
+    """
+
+    time: Time
+    latency: Time
+    servers: dict[str, Time]
+    links: tuple[Time, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alone:
+    """A collective by itself on a torus.
+
+    Attributes:
+        size: Bytes of each NPU.
+        rings: The torus, the ring inside a package first.
+        collective: Its name.
+        npu: Every NPU.
+        efficiency: The part of what links carry that is data.
+        chunk: The most bytes of it that go through it as one.
+        message: The most bytes that software handles, or a DMA moves, as one.
+    """
+
+    size: Size
+    rings: tuple[Ring, ...]
+    collective: str = "all_reduce"
+    npu: Npu = field(default_factory=Npu)
+    efficiency: float = 0.94
+    chunk: Size = field(default_factory=lambda: Size.parse("64 KiB"))
+    message: Size = field(default_factory=lambda: Size.parse("8 KiB"))
+
+    def run(self, configuration: Configuration) -> AloneResult:
+        """Simulates it with one configuration of endpoints.
+
+        Raises:
+            EndpointError: The endpoint cannot be, or its scratchpad holds no chunk.
+            TopologyError: The torus cannot be.
+            WorkloadError: The collective has no plan on a torus.
+        """
+        fabric, endpoint, carriage = self._parts(configuration)
+        layer = {
+            "name": self.collective,
+            "forward": 0,
+            "input_gradient": 0,
+            "weight_gradient": 0,
+            "update": 0,
+            "after_forward": None,
+            "after_input_gradient": None,
+            "after_weight_gradient": self._transfer(),
+        }
+        program = _core.TrainingProgram([layer], iterations=1, overlap=True)
+        record = _core.simulate_training(program, fabric, endpoint, carriage)
+        return AloneResult(alone=self, record=record, limit=self.limit(configuration))
+
+    def limit(self, configuration: Configuration) -> Limit:
+        """What it cannot be faster than.
+
+        Raises:
+            EndpointError: As :meth:`run`.
+        """
+        time, latency, servers, links = _core.collective_limit(
+            self._transfer(), *self._parts(configuration)
+        )
+        return Limit(
+            time=Time(ps=time),
+            latency=Time(ps=latency),
+            servers={name: Time(ps=work) for name, work in servers},
+            links=tuple(Time(ps=work) for work in links),
+        )
+
+    def _transfer(self) -> tuple[str, int, int, int]:
+        return (self.collective, (1 << len(self.rings)) - 1, self.size.bytes, 0)
+
+    def _parts(
+        self, configuration: Configuration
+    ) -> tuple[_core.Torus, _core.Endpoint, dict[str, Any]]:
+        fabric = torus(self.rings, self.efficiency)
+        endpoint = configuration.endpoint(
+            self.npu,
+            fabric,
+            chunk=self.chunk,
+            message=self.message,
+            exchanges=self.collective == "all_to_all",
+        )
+        carriage = {
+            "chunk": self.chunk.bytes,
+            "message": self.message.bytes,
+            "order": "lifo",
+            "every_npu": False,
+            "window": 0,
+        }
+        return fabric, endpoint, carriage
+
+
+@dataclass(frozen=True, kw_only=True)
+class AloneResult:
+    """What a collective by itself came to.
+
+    Attributes:
+        alone: What was run.
+        record: What the core recorded.
+        limit: What it cannot be faster than.
+    """
+
+    alone: Alone
+    record: _core.TrainingRecord
+    limit: Limit
+
+    @property
+    def time(self) -> Time:
+        """From its issue to its end."""
+        return Time(ps=self.record.end_ps)
+
+    @property
+    def sent(self) -> int:
+        """Bytes that an NPU put on its links."""
+        return sum(row[3] for row in self.record.links())
+
+    @property
+    def read(self) -> int:
+        """Bytes that it read from the memory of an NPU."""
+        return next((row[3] for row in self.record.servers() if row[0] == "memory"), 0)
+
+    @property
+    def rate(self) -> float:
+        """Bytes a second that an NPU sent."""
+        return self.sent / self.record.end_ps * 1e12
+
+    @property
+    def stalls(self) -> dict[str, Time]:
+        """How long chunks and pieces waited in all, by cause; servers by name."""
+        causes = {cause: Time(ps=waited) for cause, waited, _ in self.record.stalls()}
+        servers = {name: Time(ps=waited) for name, _, waited, _, _ in self.record.servers()}
+        return causes | servers

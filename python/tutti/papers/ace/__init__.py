@@ -1,0 +1,14 @@
+"""Rashidi et al. 2021: ACE, an engine for collectives beside the links of an NPU."""
+
+from __future__ import annotations
+
+from tutti.papers import Paper
+from tutti.papers.ace import endpoints, exploration, silicon, steps, tables
+from tutti.papers.ace.published import CITATION
+
+PAPER = Paper(
+    name="ace",
+    citation=CITATION,
+    figures={**endpoints.FIGURES, **exploration.FIGURES, **steps.FIGURES},
+    tables={**silicon.TABLES, **tables.TABLES},
+)

@@ -1,0 +1,123 @@
+"""Figure 9: what scratchpad and state machines bring, and how much of the time ACE is at work."""
+
+from __future__ import annotations
+
+from itertools import product
+from statistics import geometric_mean
+from typing import TYPE_CHECKING
+
+from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers.ace.published import ACTIVE, SURE, beside
+from tutti.papers.ace.steps import LARGEST, active_percent, all_steps
+from tutti.papers.ace.system import BATCH, BETWEEN, SAMPLE, ace, alone, at_once, step
+from tutti.units import Size
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+SCRATCHPADS = ("1 MiB", "2 MiB", "4 MiB", "8 MiB")
+FSMS = (4, 8, 12, 16, 20, 24)
+CHOSEN = ("4 MiB", 16)
+"""Beyond it the paper sees diminishing returns (B)."""
+
+Design = tuple[str, int]
+
+
+def _figure_9(folder: Path) -> ExhibitResult:
+    """All-reduce and iterations over designs, and the time in which ACE has a chunk."""
+    import polars as pl
+
+    from tutti.report.plot import plot_curves
+
+    designs = list(product(SCRATCHPADS, FSMS))
+    alone_at = {between: _alone(designs, between) for between in (BETWEEN, SAMPLE)}
+    trained = _trained(designs)
+    frame = pl.DataFrame(
+        [
+            {
+                "sram": sram,
+                "fsms": fsms,
+                "all_reduce": round(alone_at[BETWEEN][sram, fsms], 3),
+                "with_200_cycles": round(alone_at[SAMPLE][sram, fsms], 3),
+                "iterations": round(trained[sram, fsms], 3),
+            }
+            for sram, fsms in designs
+        ]
+    )
+    lines = {
+        sram: (list(FSMS), [alone_at[BETWEEN][sram, fsms] for fsms in FSMS]) for sram in SCRATCHPADS
+    }
+    drawn = plot_curves(
+        folder / "figure_9.svg", lines, x="state machines", y="all-reduce, over 4 MiB and 16"
+    )
+    runs = all_steps()
+    active = {model: active_percent(runs[model, LARGEST, "ace"]) for model in BATCH}
+    return ExhibitResult(
+        frame=frame,
+        published=beside([(published, active[model][1]) for model, published in ACTIVE.items()]),
+        source=f"the words beside the figure; recalled values of its second half. {SURE}",
+        figures=(drawn,),
+        notes=(
+            "everything is over the design with 4 MiB and 16 state machines",
+            "all-reduce: bandwidth of 64 MiB on 4x4x4; with links of 200 cycles between packages",
+            "iterations: speed on 128 NPUs, mean over the models",
+            "published: per cent of the backward pass in which ACE has a chunk",
+        ),
+        tables={
+            "active": pl.DataFrame(
+                [
+                    {"model": model, "forward_percent": forward, "backward_percent": backward}
+                    for model, (forward, backward) in active.items()
+                ]
+            ),
+            "gains": _gains(alone_at[BETWEEN]),
+        },
+    )
+
+
+def _alone(designs: list[Design], between: int) -> dict[Design, float]:
+    """Bandwidth of an all-reduce, over that of the chosen design."""
+
+    def rate(design: Design) -> float:
+        sram, fsms = design
+        return alone(ace(sram=Size.parse(sram), fsms=fsms), "4x4x4", between).rate
+
+    rates = at_once(rate, designs)
+    return {design: found / rates[CHOSEN] for design, found in rates.items()}
+
+
+def _trained(designs: list[Design]) -> dict[Design, float]:
+    """Speed of iterations, over that of the chosen design: the mean over the models."""
+
+    def time(ask: tuple[str, Design]) -> int:
+        model, (sram, fsms) = ask
+        return step(model, LARGEST, ace(sram=Size.parse(sram), fsms=fsms)).total.ps
+
+    times = at_once(time, product(BATCH, designs))
+    return {
+        design: geometric_mean(times[model, CHOSEN] / times[model, design] for model in BATCH)
+        for design in designs
+    }
+
+
+def _gains(rates: dict[Design, float]) -> pl.DataFrame:
+    """What one step more in either direction brings."""
+    import polars as pl
+
+    rows = []
+    for index, sram in enumerate(SCRATCHPADS[1:]):
+        gain = rates[sram, 16] / rates[SCRATCHPADS[index], 16] - 1
+        rows.append(
+            {"step": f"{SCRATCHPADS[index]} to {sram}", "gain_percent": round(100 * gain, 1)}
+        )
+    for index, fsms in enumerate(FSMS[1:]):
+        gain = rates["4 MiB", fsms] / rates["4 MiB", FSMS[index]] - 1
+        rows.append(
+            {"step": f"{FSMS[index]} to {fsms} machines", "gain_percent": round(100 * gain, 1)}
+        )
+    return pl.DataFrame(rows)
+
+
+FIGURES = {9: Exhibit(title="scratchpad, state machines, and ACE's time at work", make=_figure_9)}

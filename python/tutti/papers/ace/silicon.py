@@ -1,0 +1,64 @@
+"""Table 4: area and power of ACE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.endpoint import AceSettings, Npu
+from tutti.energy import Interval
+from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers.ace.published import AREA, POWER, SURE, Published, beside
+from tutti.silicon import cost
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINKS = 6
+SENT = 300e9
+"""Bytes a second: the peak of 4x4x4."""
+ACCELERATOR = (815.0, 300.0)
+"""mm2 and W of the accelerator that the paper's NPU resembles (V100, NVIDIA's datasheet)."""
+
+
+def _table_4(folder: Path) -> ExhibitResult:
+    """What each component takes, with bounds."""
+    import polars as pl
+
+    del folder
+    found = cost(AceSettings(), Npu(), links=LINKS, bytes_per_second=SENT)
+    area = power = Interval(0.0, 0.0, 0.0)
+    rows = []
+    for component in found.values():
+        area, power = area.plus(component.area_mm2), power.plus(component.power_w)
+        rows.append((component.name, component.area_mm2, component.power_w))
+    rows.append(("all", area, power))
+    return ExhibitResult(
+        frame=pl.DataFrame(
+            [
+                {
+                    "component": name,
+                    "mm2": round(of_area.nominal, 3),
+                    "mm2_between": f"{of_area.low:.3g} to {of_area.high:.3g}",
+                    "watts": round(of_power.nominal, 3),
+                    "watts_between": f"{of_power.low:.2g} to {of_power.high:.2g}",
+                }
+                for name, of_area, of_power in rows
+            ]
+        ),
+        published=beside(
+            [
+                (AREA, area.nominal),
+                (POWER, power.nominal),
+                (
+                    Published("% of an accelerator's area (below)", 2, "R"),
+                    100 * area.nominal / ACCELERATOR[0],
+                ),
+                (Published("% of its power (below)", 2, "R"), 100 * power.nominal / ACCELERATOR[1]),
+            ]
+        ),
+        source=f"recalled values of the synthesis at 28 nm. {SURE}",
+        notes=("at 300 GB/s sent; constants of public sources, scaled to 28 nm, with bounds",),
+    )
+
+
+TABLES = {4: Exhibit(title="area and power of ACE, component by component", make=_table_4)}

@@ -1,0 +1,102 @@
+"""The paper's machine: tori of NPUs, what endpoints they have, and what is trained on them."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from tutti.alone import Alone
+from tutti.endpoint import AceSettings, Configuration, Npu, Ring
+from tutti.training import Step
+from tutti.units import Size, Time, TimePerByte
+from tutti.workload import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tutti.alone import AloneResult
+    from tutti.training import TrainingResult
+
+SIZES = {"4x2x2": (4, 2, 2), "4x4x2": (4, 4, 2), "4x4x4": (4, 4, 4), "4x8x4": (4, 8, 4)}
+"""16 to 128 NPUs: local x vertical x horizontal (R)."""
+
+BATCH = {"resnet50": 32, "gnmt": 128, "dlrm": 512}
+"""Samples of an NPU (R)."""
+
+PAYLOAD = Size.parse("64 MiB")
+"""Of the all-reduce that is looked at by itself (R)."""
+
+INSIDE, BETWEEN = 90, 500
+"""Latency of links in cycles: inside a package (V: ASTRA-sim's sample), between packages (R)."""
+SAMPLE = 200
+"""Between packages, in ASTRA-sim's public sample (V)."""
+
+
+def rings(size: str, between: int = BETWEEN) -> tuple[Ring, ...]:
+    """The rings of a torus: 200 GB/s inside a package, 25 GB/s between (R), each direction."""
+    clock = Npu().clock
+    kinds = (
+        ("local", "200 GB/s", INSIDE),
+        ("vertical", "25 GB/s", between),
+        ("horizontal", "25 GB/s", between),
+    )
+    return tuple(
+        Ring(name, nodes, TimePerByte.parse(rate), clock.cycles(cycles))
+        for nodes, (name, rate, cycles) in zip(SIZES[size], kinds, strict=True)
+    )
+
+
+def ace(memory: str = "128 GB/s", **settings: object) -> Configuration:
+    """ACE with that much memory bandwidth, and settings other than the paper's."""
+    default = AceSettings()
+    return Configuration(
+        name="ace",
+        kind="ace",
+        memory=TimePerByte.parse(memory),
+        ace=replace(default, **settings),  # type: ignore[arg-type]
+    )
+
+
+def baseline(memory: str, sms: int = 80) -> Configuration:
+    """A baseline that has so much to communicate with."""
+    return Configuration(
+        name="baseline", kind="baseline", memory=TimePerByte.parse(memory), sms=sms
+    )
+
+
+def alone(configuration: Configuration, size: str, between: int = BETWEEN) -> AloneResult:
+    """The all-reduce of figures 5 and 6."""
+    return Alone(size=PAYLOAD, rings=rings(size, between)).run(configuration)
+
+
+def step(
+    model: str,
+    size: str,
+    configuration: Configuration,
+    *,
+    between: int = BETWEEN,
+    batch: int | None = None,
+    iterations: int = 2,
+) -> TrainingResult:
+    """A few iterations of a model, watched in windows of 20 us."""
+    asked = Step(
+        model=build(model),
+        batch=batch or BATCH[model],
+        rings=rings(size, between),
+        iterations=iterations,
+        window=Time.parse("20 us"),
+    )
+    return asked.run(configuration)
+
+
+Asked = TypeVar("Asked")
+Found = TypeVar("Found")
+
+
+def at_once(work: Callable[[Asked], Found], asked: Iterable[Asked]) -> dict[Asked, Found]:
+    """Does independent work on all processors; the core lets Python go on meanwhile."""
+    asked = list(asked)
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return dict(zip(asked, pool.map(work, asked), strict=True))

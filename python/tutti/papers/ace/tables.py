@@ -1,0 +1,79 @@
+"""Tables 5 and 6: the machine's parameters, and the configurations that are compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.endpoint import AceSettings, Npu, configurations
+from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers.ace.published import SURE
+from tutti.papers.ace.system import BATCH, rings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tutti.endpoint import Configuration
+
+
+def _table_5(folder: Path) -> ExhibitResult:
+    """What every run of this paper is given."""
+    import polars as pl
+
+    del folder
+    npu, ace = Npu(), AceSettings()
+    local, vertical, _ = rings("4x4x4")
+    rows = [
+        ("compute", str(npu.arithmetic), "B"),
+        ("SMs", str(npu.sms), "B"),
+        ("clock", str(npu.clock), "R"),
+        ("an SM pulls", str(npu.per_sm), "R, D"),
+        ("memory", str(npu.memory), "B"),
+        ("bus, each direction", str(npu.bus), "R"),
+        ("link inside a package", f"{local.rate}, {local.latency}", "R; latency V"),
+        ("link between packages", f"{vertical.rate}, {vertical.latency}", "R"),
+        ("part of a link that is data", "0.94", "R"),
+        ("chunk, message, packet", f"64 KiB, 8 KiB, {ace.packet}", "R"),
+        ("scratchpad", str(ace.sram), "B"),
+        ("state machines", str(ace.fsms), "B"),
+        ("ALUs", str(ace.alus), "B"),
+        ("banks, width of buses", f"{ace.banks}, {ace.width} B", "R"),
+        ("samples of an NPU", ", ".join(f"{m} {n}" for m, n in BATCH.items()), "R"),
+        ("state machines by phase", "by the time of a chunk in each", "inferred"),
+        ("partitions", "rate of the links in use x chunk", "words S, rest inferred"),
+        ("room in the next partition", "taken when a phase is over", "inferred"),
+    ]
+    return ExhibitResult(
+        frame=pl.DataFrame(rows, schema=["parameter", "value", "sure"], orient="row"),
+        source=f"as far as it is known. {SURE}",
+    )
+
+
+def _table_6(folder: Path) -> ExhibitResult:
+    """What communication gets, and what that leaves."""
+    import polars as pl
+
+    del folder
+    return ExhibitResult(
+        frame=pl.DataFrame([_row(configuration) for configuration in configurations().values()]),
+        source=f"as far as it is known: 450 and 128 GB/s, 6 SMs B; 2 SMs R. {SURE}",
+    )
+
+
+def _row(configuration: Configuration) -> dict[str, object]:
+    npu = Npu()
+    per_second, memory = configuration.compute(npu)
+    taken = configuration.memory
+    return {
+        "configuration": configuration.name,
+        "overlap": "yes" if configuration.overlap else "no",
+        "memory_taken": str(taken) if taken else "-",
+        "sms_taken": configuration.sms,
+        "memory_left": f"{memory.core.bytes_per_second / 1e9:.0f} GB/s",
+        "tflops_left": round(per_second / 1e12, 1),
+    }
+
+
+TABLES = {
+    5: Exhibit(title="parameters, and how sure each is", make=_table_5),
+    6: Exhibit(title="the configurations compared", make=_table_6),
+}

@@ -1,0 +1,39 @@
+"""Stacked bars: parts of a whole, one bar for each case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .palette import styles
+from .plot import figure_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def plot_stacked_bars(path: str | Path, bars: Mapping[str, Mapping[str, float]], y: str) -> Path:
+    """Draws a bar for each case, its parts on top of one another.
+
+    Args:
+        path: where to; `.svg`, `.png` or `.pdf`.
+        bars: by the name of the case, what its parts are; all have the same parts.
+        y: what the vertical axis is, with its unit.
+
+    Returns:
+        The path written.
+    """
+    parts = list(next(iter(bars.values())))
+    colours = styles(parts)
+    with figure_at(path, (max(6.4, 0.4 * len(bars)), 4.0)) as figure:
+        axes = figure.add_subplot()
+        below = [0.0] * len(bars)
+        for part in parts:
+            heights = [bar[part] for bar in bars.values()]
+            axes.bar(range(len(bars)), heights, 0.8, below, label=part, color=colours[part].colour)
+            below = [low + height for low, height in zip(below, heights, strict=True)]
+        axes.set_xticks(range(len(bars)), list(bars), rotation=90)
+        axes.set_ylabel(y)
+        axes.grid(visible=True, axis="y")
+        figure.legend(loc="outside right upper")
+    return Path(path)
