@@ -71,7 +71,7 @@ class Alone:
         Raises:
             EndpointError: The endpoint cannot be, or its scratchpad holds no chunk.
             TopologyError: The torus cannot be.
-            WorkloadError: The collective has no plan on a torus.
+            SimulationError: The collective has no plan on a torus.
         """
         fabric, endpoint, carriage = self._parts(configuration)
         layer = {

@@ -38,6 +38,7 @@ const NOTATIONS: &[&str] = &[
     "multi_ring:3x3x3:bidirectional",
     "multi_ring:2x2x2:all_dimensions:bidirectional",
     "blue_connect:2x4:direct",
+    "hierarchical_local:2x4x3",
     "blue_connect:4x4x4:recursive_halving_doubling/ring/direct",
     "knomial:2",
     "knomial:3",

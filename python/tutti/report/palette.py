@@ -89,6 +89,7 @@ _KNOWN = (
     "reduce_scatter_gather",
     "multi_tree",
     "forest",
+    "hierarchical_local",
 )
 
 KIND_COLOURS: dict[str, str] = {

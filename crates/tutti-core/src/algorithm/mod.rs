@@ -110,6 +110,7 @@ pub const REGISTRY: &[Entry] = &[
     forest::ENTRY,
     hierarchical::SHARDED,
     hierarchical::LEADER,
+    hierarchical::LOCAL,
     knomial::ENTRY,
     multi_ring::ENTRY,
     multi_tree::ENTRY,

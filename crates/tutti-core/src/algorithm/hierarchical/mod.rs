@@ -1,13 +1,15 @@
 //! Hierarchical: any algorithms, one per level of a nested machine, as one schedule.
 //!
 //! Ranks are numbered innermost level first: with levels `8x16`, ranks 0 to 7 form the first of 16 inner
-//! groups, and ranks 0, 8, 16, ... one of 8 groups across. Three styles:
+//! groups, and ranks 0, 8, 16, ... one of 8 groups across. Four styles:
 //!
 //! - `hierarchical`, for bandwidth: all_reduce is a reduce_scatter inside the groups, an all_reduce
 //!   across them on the shard that each rank then holds, and an all_gather inside; the middle is the same
 //!   again on the levels above. Each level carries only its share of the payload.
 //! - `blue_connect`, the same with the all_reduce of the outermost level taken apart as well: it is
 //!   reduce_scatters along every factor of the rank count, then all_gathers back along them.
+//! - `hierarchical_local`, for tori whose innermost links are the fastest: only they divide the payload, and
+//!   every other level performs an all_reduce of the shard, one after the other.
 //! - `hierarchical_leader`, for latency: all_reduce is a reduce to each group's leader, an all_reduce
 //!   among the leaders, and a broadcast inside; only leaders talk across. The leaders are the ranks whose
 //!   place in their groups is the root's, or the first place where there is no root.
@@ -57,6 +59,18 @@ pub(super) const DECOMPOSED: Entry = Entry {
     claims: |request| build(Style::Decomposed, request).is_ok(),
     build: |request| build(Style::Decomposed, request),
     critical_path: |request| critical_path(Style::Decomposed, request),
+};
+
+pub(super) const LOCAL: Entry = Entry {
+    name: "hierarchical_local",
+    summary: "reduce_scatter inside, an all_reduce along each other level, all_gather inside",
+    source: "Rashidi et al. 2021; ASTRA-sim (local bandwidth aware)",
+    argument: ARGUMENT,
+    collectives: &["all_reduce"],
+    ranks: "the product of the levels' sizes; without an argument any that is no prime, in two levels",
+    claims: |request| build(Style::Local, request).is_ok(),
+    build: |request| build(Style::Local, request),
+    critical_path: |request| critical_path(Style::Local, request),
 };
 
 pub(super) const LEADER: Entry = Entry {
@@ -143,6 +157,9 @@ mod tests {
         ("blue_connect:2x4x3:ring/direct/ring/direct/ring/direct", 24, ONE),
         ("blue_connect:8x4x2:recursive_halving_doubling/ring/direct", 64, THREE),
         ("blue_connect:4x6:ring/(blue_connect:2x3:direct/ring)", 24, THREE),
+        ("hierarchical_local:2x4x3:ring/direct/recursive_halving_doubling/ring", 24, ONE),
+        ("hierarchical_local:3x2x4:direct/ring/direct", 24, ONE),
+        ("hierarchical_local:2x2x2x3", 24, ONE),
         ("hierarchical:4x8:ring/recursive_halving_doubling/direct", 32, ONE),
         ("hierarchical:3x2:direct", 6, FOUR),
         ("hierarchical:4x2:pairwise/ring", 8, &["all_to_all"]),
@@ -166,6 +183,7 @@ mod tests {
         for ranks in 2..=128 {
             check::claims(&SHARDED, "hierarchical", ranks);
             check::claims(&DECOMPOSED, "blue_connect", ranks);
+            check::claims(&LOCAL, "hierarchical_local", ranks);
             check::claims(&LEADER, "hierarchical_leader", ranks);
         }
     }
@@ -218,6 +236,26 @@ mod tests {
         );
         let text = error.err().unwrap().to_string();
         assert!(text.contains("recursive_doubling does not perform reduce_scatter"), "{text}");
+    }
+
+    /// On two levels there is one all_reduce across, as in `hierarchical`; on three each sends the whole shard:
+    /// 2 (L-1)/L + 2 (V-1)/(V L) + 2 (H-1)/(H L) of the payload.
+    #[test]
+    fn local_divides_inside_alone() {
+        let build = |notation: &str, ranks| {
+            crate::algorithm::build(notation, Collective::AllReduce, ranks).unwrap()
+        };
+        check::same_steps(&*build("hierarchical_local:4x6", 24), &*build("hierarchical:4x6", 24));
+        let schedule = build("hierarchical_local:4x2x3", 24);
+        let mut out = crate::schedule::Step::new();
+        let mut sent = 0;
+        for step in 0..schedule.steps(RankId(5)) {
+            out.clear();
+            schedule.step(RankId(5), step, &mut out);
+            sent += out.sends.iter().map(|message| message.chunks.len()).sum::<u32>();
+        }
+        // 3/2 + 1/4 + 1/3 of the payload.
+        assert_eq!(12 * sent, 25 * schedule.shape().chunks);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(super) enum Style {
     Sharded,
     /// The same, but every level's all_reduce is taken apart, that of the outermost too.
     Decomposed,
+    /// Only the innermost level divides the payload; each other level works on the shard that it left.
+    Local,
     /// Only one rank of each group takes part in the level above.
     Leader,
 }
@@ -25,13 +27,14 @@ impl Style {
         match self {
             Style::Sharded => super::SHARDED.name,
             Style::Decomposed => super::DECOMPOSED.name,
+            Style::Local => super::LOCAL.name,
             Style::Leader => super::LEADER.name,
         }
     }
 
     fn default_algorithm(self) -> &'static str {
         match self {
-            Style::Sharded | Style::Decomposed => "ring",
+            Style::Sharded | Style::Decomposed | Style::Local => "ring",
             Style::Leader => "binomial",
         }
     }
@@ -134,6 +137,7 @@ impl<'a> Plan<'a> {
         match self.style {
             _ if self.collective == Collective::AllToAll => 1,
             Style::Sharded | Style::Decomposed => self.stride(phase.level),
+            Style::Local => self.stride(phase.level.min(1)),
             Style::Leader if self.collective.has_shards() => {
                 self.ranks / self.stride(phase.level + 1)
             }
@@ -151,6 +155,8 @@ impl<'a> Plan<'a> {
                 let weight = |level| chunks / self.stride(level + 1);
                 (0..phase.level).map(|level| (digit(level), weight(level))).collect()
             }
+            Style::Local if phase.level == 0 => Vec::new(),
+            Style::Local => vec![(digit(0), chunks / self.stride(1))],
             // Groups of a level lie one after the other, as their ranks do.
             Style::Leader => match self.share(phase) {
                 1 => Vec::new(),
@@ -185,7 +191,9 @@ fn phases(style: Style, collective: Collective, sizes: &[u32]) -> Vec<(Collectiv
     let on = |level: usize, kind: Collective| (kind.with_root(roots[level]), level);
     let root = RankId(0);
     let (up, down) = match style {
-        Style::Sharded | Style::Decomposed => (Collective::ReduceScatter, Collective::AllGather),
+        Style::Sharded | Style::Decomposed | Style::Local => {
+            (Collective::ReduceScatter, Collective::AllGather)
+        }
         Style::Leader => (Collective::Reduce { root }, Collective::Broadcast { root }),
     };
     match collective {
@@ -193,6 +201,10 @@ fn phases(style: Style, collective: Collective, sizes: &[u32]) -> Vec<(Collectiv
             .map(|level| on(level, up))
             .chain((0..=top).rev().map(|l| on(l, down)))
             .collect(),
+        Collective::AllReduce if style == Style::Local => {
+            let across = (1..=top).map(|level| on(level, collective));
+            [on(0, up)].into_iter().chain(across).chain([on(0, down)]).collect()
+        }
         Collective::AllReduce | Collective::Barrier => {
             let there = (0..top).map(|level| on(level, up));
             let back = (0..top).rev().map(|level| on(level, down));

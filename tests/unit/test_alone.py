@@ -1,0 +1,47 @@
+"""One collective with an endpoint: against the schedule that it is, and against what bounds it."""
+
+from __future__ import annotations
+
+import pytest
+
+import tutti
+from tutti.alone import Alone
+from tutti.endpoint import Npu, Ring, configurations
+from tutti.errors import SimulationError
+from tutti.units import Size, Time, TimePerByte
+
+LINK = TimePerByte.parse("25 GB/s")
+LATENCY = Time.parse("400 ns")
+
+
+def alone(nodes: tuple[int, ...], size: str, collective: str = "all_reduce") -> Alone:
+    rings = tuple(Ring(f"r{i}", count, LINK, LATENCY) for i, count in enumerate(nodes))
+    return Alone(size=Size.parse(size), rings=rings, efficiency=1.0, collective=collective)
+
+
+@pytest.mark.parametrize("nodes", [(4, 4, 4), (2, 3), (2, 2, 5)])
+def test_the_schedule_takes_as_long_where_each_step_is_one_packet(nodes: tuple[int, ...]) -> None:
+    """Each step: a packet on the link, the latency of the link, and the ideal endpoint's cycle."""
+    size = 4 * 240
+    run = alone(nodes, f"{size} B").run(configurations()["ideal"])
+    ranks = 1
+    for count in nodes:
+        ranks *= count
+    notation = "hierarchical_local:" + "x".join(map(str, nodes))
+    schedule = tutti.schedule(notation, ranks=ranks)
+    step = LATENCY.ps + Npu().clock.cycles(1).ps
+    machine = tutti.Platform(name="p", model=tutti.Postal(alpha=f"{step} ps", beta=str(LINK)))
+    done = tutti.simulate(schedule, machine, size=f"{size} B", datatype="int8")
+    assert run.time.ps == done.completion_ps
+
+
+def test_a_collective_without_a_plan_is_refused() -> None:
+    with pytest.raises(SimulationError, match="no plan"):
+        alone((4,), "1 KiB", "gather").run(configurations()["ideal"])
+
+
+def test_stalls_are_told_by_cause() -> None:
+    run = alone((4, 4), "4 MiB").run(configurations()["ace"])
+    assert run.stalls["entry"] > Time.parse("0 ps")
+    assert run.limit.time <= run.time
+    assert run.read == run.alone.size.bytes
