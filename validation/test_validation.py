@@ -2,8 +2,8 @@
 
 A case is a folder: `case.toml` says where the numbers are from, what the model's parameters stand
 for, and how far a prediction may be off; `measured.csv` holds what the source says. Of these
-and of against_booksim.py docs/validation.md is made: `python -m pytest validation --write` writes
-it anew.
+and of against_booksim.py and against_scalesim.py docs/validation.md is made: `python -m pytest
+validation --write` writes it anew.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import against_booksim
+import against_scalesim
 import pytest
 
 import tutti
@@ -105,7 +106,8 @@ def page() -> str:
     for case in CASES:
         measured = rows(case)
         parts += [f"## {case}", about(case)["summary"], facts(case, measured), table(measured)]
-    return "\n\n".join([*parts, against_booksim.section()]) + "\n"
+    sections = [against_booksim.section(), against_scalesim.section()]
+    return "\n\n".join([*parts, *sections]) + "\n"
 
 
 def facts(case: str, measured: list[Row]) -> str:

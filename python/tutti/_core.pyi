@@ -608,6 +608,8 @@ class TrainingProgram:
         overlap: bool,
         bucket: int | None = None,
         embedding: dict[str, Any] | None = None,
+        prefetch: int | None = None,
+        pipeline: tuple[int, int, tuple[str, int, int, int]] | None = None,
     ) -> TrainingProgram: ...
     @property
     def tasks(self) -> list[tuple[str, str, str, int, int]]: ...

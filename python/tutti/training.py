@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from tutti import _core
 from tutti.endpoint import Npu, torus
 from tutti.units import Size, Time
+from tutti.workload.compute import Roofline, roofline
+from tutti.workload.model import PASSES
 from tutti.workload.parallel import Parallelism
 
 if TYPE_CHECKING:
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 
     from tutti.endpoint import Configuration, Ring
     from tutti.units import TimePerByte
-    from tutti.workload import Model, Work
-    from tutti.workload.parallel import Transfer
+    from tutti.workload import Model, ModelLayer
+    from tutti.workload.compute import Compute
+    from tutti.workload.model import Pass
+    from tutti.workload.parallel import Divided, Division, LayerTransfers, Transfer
 
 __all__ = ["Step", "TrainingResult", "frame", "write_frame"]
 
@@ -45,7 +49,7 @@ class Step:
 
     Attributes:
         model: The model.
-        batch: Samples of each NPU.
+        batch: Samples of each NPU, or of those that share a model's weights.
         rings: The torus, the ring inside a package first.
         npu: Every NPU.
         element: Bytes of an activation, a weight, a gradient (FP16: 2).
@@ -55,7 +59,8 @@ class Step:
         message: The most bytes that software handles, or a DMA moves, as one.
         order: Which collective goes first: the newest (`lifo`) or the oldest.
         bucket: Gradients wait until so many bytes have gathered; none: each layer's go at once.
-        parallelism: Which rings do what.
+        parallelism: What is divided among how many NPUs.
+        compute: How long an NPU takes.
         every_npu: Whether every NPU is simulated instead of one that stands for all.
         window: The length of windows in which links and processors are watched; none: not at all.
     """
@@ -71,7 +76,8 @@ class Step:
     message: Size = field(default_factory=lambda: Size.parse("8 KiB"))
     order: Order = "lifo"
     bucket: Size | None = None
-    parallelism: Parallelism = field(default_factory=Parallelism)
+    parallelism: Division = field(default_factory=Parallelism)
+    compute: Compute = field(default_factory=Roofline)
     every_npu: bool = False
     window: Time | None = None
 
@@ -103,36 +109,61 @@ class Step:
         return TrainingResult(step=self, configuration=configuration, record=record)
 
     def program(self, configuration: Configuration) -> _core.TrainingProgram:
-        """What every NPU does, with what the configuration leaves to compute."""
+        """What every NPU does, with what the configuration leaves to compute.
+
+        Raises:
+            WorkloadError: The model cannot be divided so.
+        """
+        part = self.divided(configuration)
+        times = _Times(self, part.samples, configuration.compute(self.npu))
         return _core.TrainingProgram(
-            [self._layer(index, configuration) for index in range(len(self.model.layers))],
+            [self._layer(layer, transfers, times) for layer, transfers in part.layers],
             iterations=self.iterations,
             overlap=configuration.overlap,
             bucket=self.bucket.bytes if self.bucket else None,
             embedding=self._embedding(configuration),
+            prefetch=part.prefetch,
+            pipeline=self._pipeline(part),
         )
 
-    def _layer(self, index: int, configuration: Configuration) -> dict[str, Any]:
-        layer = self.model.layers[index]
+    def divided(self, configuration: Configuration) -> Divided:
+        """What one NPU does of the model, and what it communicates.
+
+        Raises:
+            WorkloadError: The model cannot be divided so.
+        """
         left = configuration.compute(self.npu)
-        transfers = self.parallelism.transfers(layer.parameters, self.element)
+
+        def cost(layer: ModelLayer, samples: int) -> int:
+            times = _Times(self, samples, left)
+            return sum(times.of(layer, which) for which in PASSES)
+
+        rings = [(ring.name, ring.nodes) for ring in self.rings]
+        return self.parallelism.divide(self.model, self.batch, self.element, rings, cost)
+
+    def _layer(self, layer: ModelLayer, transfers: LayerTransfers, times: _Times) -> dict[str, Any]:
+        gradients = transfers.after_weight_gradient
+        before, again = transfers.before_forward, transfers.before_backward
         return {
             "name": layer.name,
-            "forward": _time(layer.work("forward", self.batch, self.element), left),
-            "input_gradient": _time(layer.work("input_gradient", self.batch, self.element), left),
-            "weight_gradient": _time(layer.work("weight_gradient", self.batch, self.element), left),
+            **{which: times.of(layer, which) for which in PASSES},
             "update": 0,
-            "after_forward": self._transfer(transfers.after_forward),
-            "after_input_gradient": self._transfer(transfers.after_input_gradient),
-            "after_weight_gradient": self._transfer(transfers.after_weight_gradient),
+            "before_forward": self._transfer(before) if before else None,
+            "before_backward": self._transfer(again) if again else None,
+            "after_forward": [self._transfer(one) for one in transfers.after_forward],
+            "after_input_gradient": [self._transfer(one) for one in transfers.after_input_gradient],
+            "after_weight_gradient": self._transfer(gradients) if gradients else None,
         }
 
-    def _transfer(self, transfer: Transfer | None) -> tuple[str, int, int, int] | None:
-        if transfer is None:
-            return None
+    def _transfer(self, transfer: Transfer) -> tuple[str, int, int, int]:
         names = [ring.name for ring in self.rings]
         mask = sum(1 << names.index(ring) for ring in transfer.rings) or (1 << len(names)) - 1
         return (transfer.collective, mask, transfer.bytes, 0)
+
+    def _pipeline(self, part: Divided) -> tuple[int, int, tuple[str, int, int, int]] | None:
+        if part.handed is None:
+            return None
+        return (part.stages, part.micro_batches, self._transfer(part.handed))
 
     def _embedding(self, configuration: Configuration) -> dict[str, Any] | None:
         tables = self.model.tables
@@ -144,19 +175,25 @@ class Step:
             left = (one, self.npu.per_sm)
         return {
             "bottom": tables.bottom,
-            "lookup": _time(tables.lookup(self.batch, self.element), left),
-            "first_lookup": _time(tables.lookup(self.batch, self.element), first),
-            "update": _time(tables.update(self.batch, self.element), left),
+            "lookup": roofline(tables.lookup(self.batch, self.element), left),
+            "first_lookup": roofline(tables.lookup(self.batch, self.element), first),
+            "update": roofline(tables.update(self.batch, self.element), left),
             "bytes": tables.exchanged(self.batch, self.element),
             "background": configuration.background,
         }
 
 
-def _time(work: Work, left: tuple[int, TimePerByte]) -> int:
-    """Picoseconds of work with so many operations a second, and such memory."""
-    per_second, memory = left
-    ps, _ = _core.roofline_time(work.flops, work.bytes, per_second, memory.core)
-    return ps
+@dataclass(frozen=True)
+class _Times:
+    """Picoseconds of passes over `samples` samples, with what is left to compute with."""
+
+    step: Step
+    samples: int
+    left: tuple[int, TimePerByte]
+
+    def of(self, layer: ModelLayer, which: Pass) -> int:
+        step = self.step
+        return step.compute.time(layer, which, self.samples, step.element, self.left)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -101,6 +101,6 @@ fn program(layers: u32, megabytes: u64) -> Program {
         ..Layer::default()
     };
     let layers = (0..layers).map(layer).collect();
-    let plan = TrainingLoop { layers, iterations: 1, overlap: true, bucket: None, embedding: None };
+    let plan = TrainingLoop { layers, ..TrainingLoop::default() };
     plan.program().expect("the loop is sound")
 }

@@ -44,13 +44,14 @@ impl Torus {
     /// The phases of a collective.
     fn phases(&self, collective: &str) -> PyResult<Vec<PhaseRow>> {
         let collective = collective_named(collective, 0)?;
-        let none = TrainingRunError::NoPlan { collective };
+        let none = TrainingRunError::NoPlan { collective: collective.name() };
         let phases = self.0.phases(collective, Rings::ALL).ok_or(none).or_raise()?;
         let name = |kind| match kind {
             PhaseKind::ReduceScatter => "reduce_scatter",
             PhaseKind::AllReduce => "all_reduce",
             PhaseKind::AllGather => "all_gather",
             PhaseKind::AllToAll => "all_to_all",
+            PhaseKind::Shift => "shift",
         };
         Ok(phases.iter().map(|p| (name(p.kind), p.ring, p.divide, p.class)).collect())
     }

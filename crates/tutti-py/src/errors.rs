@@ -290,7 +290,8 @@ refusal! { TrainingError as "WorkloadError" {
     NoLayers {} => "no_layers",
     NoIterations {} => "no_iterations",
     NoTop { bottom, layers } => "no_top",
-    MixedBucket { first, second } => "mixed_bucket",
+    NoPipeline { stages, micro_batches } => "no_pipeline",
+    EmbeddingInPipeline {} => "embedding_in_pipeline",
     Program { source } => "program",
 }}
 

@@ -8,8 +8,8 @@ use tutti_core::engine::training::{
 };
 use tutti_core::units::{Bytes, OpRate, Time};
 use tutti_core::workload::{
-    Dataflow, Embedding, Gemm, Lane, Layer, Program, Rings, Roofline, SystolicArray, TrainingError,
-    TrainingLoop, Transfer, What, Work,
+    Dataflow, Embedding, Exchange, Gemm, Lane, Layer, Pipeline, Program, Rings, Roofline,
+    SystolicArray, TrainingError, TrainingLoop, Transfer, What, Work,
 };
 
 use crate::algorithm::collective_named;
@@ -60,8 +60,15 @@ pub(crate) fn systolic_cycles(
 type GivenTransfer = (String, u8, u64, u8);
 
 fn transfer((name, rings, bytes, level): GivenTransfer) -> PyResult<Transfer> {
-    let collective = collective_named(&name, 0)?;
-    Ok(Transfer { collective, rings: Rings(rings), bytes: Bytes(bytes), level })
+    let exchange = match name.as_str() {
+        "shift" => Exchange::Shift,
+        name => Exchange::Collective(collective_named(name, 0)?),
+    };
+    Ok(Transfer { exchange, rings: Rings(rings), bytes: Bytes(bytes), level })
+}
+
+fn transfers(given: Vec<GivenTransfer>) -> PyResult<Vec<Transfer>> {
+    given.into_iter().map(transfer).collect()
 }
 
 /// A layer by name; times in picoseconds.
@@ -73,8 +80,10 @@ pub(crate) struct GivenLayer {
     input_gradient: u64,
     weight_gradient: u64,
     update: u64,
-    after_forward: Option<GivenTransfer>,
-    after_input_gradient: Option<GivenTransfer>,
+    before_forward: Option<GivenTransfer>,
+    before_backward: Option<GivenTransfer>,
+    after_forward: Vec<GivenTransfer>,
+    after_input_gradient: Vec<GivenTransfer>,
     after_weight_gradient: Option<GivenTransfer>,
 }
 
@@ -86,8 +95,10 @@ impl GivenLayer {
             input_gradient: Time::from_ps(self.input_gradient),
             weight_gradient: Time::from_ps(self.weight_gradient),
             update: Time::from_ps(self.update),
-            after_forward: self.after_forward.map(transfer).transpose()?,
-            after_input_gradient: self.after_input_gradient.map(transfer).transpose()?,
+            before_forward: self.before_forward.map(transfer).transpose()?,
+            before_backward: self.before_backward.map(transfer).transpose()?,
+            after_forward: transfers(self.after_forward)?,
+            after_input_gradient: transfers(self.after_input_gradient)?,
             after_weight_gradient: self.after_weight_gradient.map(transfer).transpose()?,
         })
     }
@@ -105,7 +116,10 @@ pub(crate) struct GivenEmbedding {
     background: bool,
 }
 
-/// A task: (kind, layer, pass, iteration, picoseconds or bytes).
+/// A pipeline: stages, micro-batches, what is handed on.
+type GivenPipeline = (Number, Number, GivenTransfer);
+
+/// A task: (kind, layer, pass, iteration, picoseconds, bytes or times).
 type TaskRow<'a> = (&'static str, &'a str, &'static str, u32, u64);
 
 /// What every NPU does.
@@ -115,13 +129,15 @@ pub(crate) struct TrainingProgram(Program);
 #[pymethods]
 impl TrainingProgram {
     #[new]
-    #[pyo3(signature = (layers, *, iterations, overlap, bucket=None, embedding=None))]
+    #[pyo3(signature = (layers, *, iterations, overlap, bucket=None, embedding=None, prefetch=None, pipeline=None))]
     fn new(
         layers: Vec<GivenLayer>,
         iterations: Number,
         overlap: bool,
         bucket: Option<u64>,
         embedding: Option<GivenEmbedding>,
+        prefetch: Option<Number>,
+        pipeline: Option<GivenPipeline>,
     ) -> PyResult<TrainingProgram> {
         let layers = layers.into_iter().map(GivenLayer::layer).collect::<PyResult<_>>()?;
         let embedding = embedding.map(|given| Embedding {
@@ -132,8 +148,19 @@ impl TrainingProgram {
             bytes: Bytes(given.bytes),
             background: given.background,
         });
-        let (iterations, bucket) = (iterations.0, bucket.map(Bytes));
-        let plan = TrainingLoop { layers, iterations, overlap, bucket, embedding };
+        let pipeline = pipeline.map(|(stages, micro_batches, handed)| {
+            let (stages, micro_batches) = (stages.0, micro_batches.0);
+            Ok::<_, PyErr>(Pipeline { stages, micro_batches, handed: transfer(handed)? })
+        });
+        let plan = TrainingLoop {
+            layers,
+            iterations: iterations.0,
+            overlap,
+            bucket: bucket.map(Bytes),
+            embedding,
+            prefetch: prefetch.map(|passes| passes.0),
+            pipeline: pipeline.transpose()?,
+        };
         plan.program().map(TrainingProgram).map_err(|error| match &error {
             TrainingError::Program { source } => raised(source),
             _ => raised(&error),
@@ -148,7 +175,8 @@ impl TrainingProgram {
             let (kind, amount) = match task.what {
                 What::Compute { time, lane: Lane::Main } => ("compute", time.ps()),
                 What::Compute { time, lane: Lane::Background } => ("background", time.ps()),
-                What::Collective(transfer) => (transfer.collective.name(), transfer.bytes.0),
+                What::Collective(transfer) => (transfer.exchange.name(), transfer.bytes.0),
+                What::Bubble(bubble) => ("bubble", u64::from(bubble.times)),
             };
             (kind, name, task.pass.name(), task.iteration, amount)
         };

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.reader import read_toml
-from tutti.config.training_tables import ConfigurationTable, RawTraining
+from tutti.config.training_tables import (
+    ConfigurationTable,
+    MeasuredTable,
+    RawTraining,
+    SystolicTable,
+)
 from tutti.config.validate import validated
 from tutti.errors import TuttiError
 
 if TYPE_CHECKING:
     from tutti.endpoint import Configuration
     from tutti.training import Step
+    from tutti.workload import Model
+    from tutti.workload.compute import Compute
 
 _BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
 
@@ -73,19 +80,15 @@ def resolve_training(tables: dict[str, Any], *, source: str) -> Training:
 def _step(raw: RawTraining, source: str) -> Step:
     from tutti.endpoint import Npu, Ring
     from tutti.training import Step
-    from tutti.workload import build
+    from tutti.workload import Parallelism
 
-    try:
-        model = build(raw.model)
-    except TuttiError as error:
-        raise mistake(error.problem, source=source, key="model", hint=error.hint) from None
     names = [ring.name for ring in raw.torus.rings]
     if len(set(names)) < len(names):
         raise mistake(
             "has two rings of one name", source=source, key="torus.rings", value=", ".join(names)
         )
-    return Step(
-        model=model,
+    step = Step(
+        model=_model(raw, source),
         batch=raw.batch,
         rings=tuple(Ring(**dict(ring)) for ring in raw.torus.rings),
         npu=Npu(**dict(raw.npu)),
@@ -96,7 +99,51 @@ def _step(raw: RawTraining, source: str) -> Step:
         message=raw.message,
         order=raw.order,
         bucket=raw.bucket,
+        parallelism=Parallelism(**dict(raw.parallelism)),
+        compute=_compute(raw, source),
     )
+    _check_division(step, source)
+    return step
+
+
+def _model(raw: RawTraining, source: str) -> Model:
+    from tutti.interop.scalesim import read_topology
+    from tutti.workload import build
+
+    kind, _, file = raw.model.partition(":")
+    try:
+        if kind == "scalesim":
+            return read_topology(Path(source).parent / file)
+        return build(raw.model)
+    except TuttiError as error:
+        raise mistake(error.problem, source=source, key="model", hint=error.hint) from None
+
+
+def _compute(raw: RawTraining, source: str) -> Compute:
+    from tutti.workload import Roofline, Systolic, read_measured
+
+    given = raw.compute
+    if isinstance(given, SystolicTable):
+        clock = given.clock or raw.npu.clock
+        shape = {"rows": given.rows, "columns": given.columns}
+        return Systolic(**shape, dataflow=given.dataflow, clock=clock)
+    if isinstance(given, MeasuredTable):
+        try:
+            return read_measured(Path(source).parent / given.file)
+        except TuttiError as error:
+            key = "compute.file"
+            raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+    return Roofline()
+
+
+def _check_division(step: Step, source: str) -> None:
+    """What cannot be divided is told before anything runs."""
+    rings = [(ring.name, ring.nodes) for ring in step.rings]
+    try:
+        step.parallelism.divide(step.model, step.batch, step.element, rings, lambda *_: 1)
+    except TuttiError as error:
+        key = "parallelism"
+        raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
 
 
 def _configurations(raw: RawTraining, source: str) -> tuple[Configuration, ...]:

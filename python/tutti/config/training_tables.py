@@ -35,6 +35,70 @@ class TorusTable(Table):
     ]
 
 
+class ParallelismTable(Table):
+    """What is divided among how many NPUs; each kind takes whole rings of the torus."""
+
+    tensor: Annotated[
+        Positive,
+        Field(default=1, description="The weights of a layer, among the first rings."),
+    ]
+    expert: Annotated[Positive, Field(default=1, description="Experts, among the next rings.")]
+    pipeline: Annotated[
+        Positive, Field(default=1, description="Layers: so many stages, on the last ring.")
+    ]
+    micro_batches: Annotated[
+        Positive,
+        Field(default=1, description="Into how many parts a batch goes through the pipeline."),
+    ]
+    zero: Annotated[
+        Literal[0, 1, 2, 3],
+        Field(
+            default=0,
+            description="The stage of ZeRO: what NPUs of the same weights divide; 3 is FSDP.",
+        ),
+    ]
+    prefetch: Annotated[
+        Count, Field(default=1, description="How many passes ahead FSDP gathers weights.")
+    ]
+
+
+class RooflineTable(Table):
+    """Operations or bytes of memory, whichever take longer."""
+
+    model: Annotated[Literal["roofline"], Field(description="How time is told.")]
+
+
+class SystolicTable(Table):
+    """A systolic array, as SCALE-Sim counts its cycles; memory is never late."""
+
+    model: Annotated[Literal["systolic"], Field(description="How time is told.")]
+    rows: Annotated[Positive, Field(description="Processing elements down.")]
+    columns: Annotated[Positive, Field(description="Processing elements across.")]
+    dataflow: Annotated[
+        Literal["output_stationary", "weight_stationary", "input_stationary"],
+        Field(default="weight_stationary", description="What stays in the array."),
+    ]
+    clock: Annotated[
+        Frequency | None, Field(default=None, description="Its clock; the NPU's if left out.")
+    ]
+
+
+class MeasuredTable(Table):
+    """Times that were measured, of each pass of each layer."""
+
+    model: Annotated[Literal["measured"], Field(description="How time is told.")]
+    file: Annotated[
+        str,
+        Field(
+            description="A CSV file with the columns layer, forward, input_gradient and "
+            "weight_gradient, its times with units.",
+        ),
+    ]
+
+
+_Compute = Annotated[RooflineTable | SystolicTable | MeasuredTable, Discriminator("model")]
+
+
 class NpuTable(Table):
     """Every NPU; the defaults are those of Rashidi et al. 2021."""
 
@@ -174,9 +238,15 @@ class RawTraining(Table):
     title: Annotated[str, Field(default="", description="What is asked.")]
     output: Annotated[str, Field(default="out/training", description="The folder for results.")]
     model: Annotated[
-        str, Field(description="As `name` or `name:argument`; `tutti train list` shows all.")
+        str,
+        Field(
+            description="As `name` or `name:argument`; `tutti train list` shows all. "
+            "`scalesim:FILE` reads a topology of SCALE-Sim."
+        ),
     ]
-    batch: Annotated[Positive, Field(description="Samples of each NPU.")]
+    batch: Annotated[
+        Positive, Field(description="Samples of each NPU, or of those that hold a model together.")
+    ]
     precision: Annotated[
         Literal["fp16", "bf16", "fp32"],
         Field(default="fp16", description="Of activations, weights and gradients."),
@@ -184,6 +254,17 @@ class RawTraining(Table):
     iterations: Annotated[Positive, Field(default=2, description="How many, one after the other.")]
     torus: Annotated[TorusTable, Field(description="The network.")]
     npu: Annotated[NpuTable, Field(default_factory=NpuTable, description="Every NPU.")]
+    compute: Annotated[
+        _Compute,
+        Field(
+            default_factory=lambda: RooflineTable(model="roofline"),
+            description="How long an NPU computes.",
+        ),
+    ]
+    parallelism: Annotated[
+        ParallelismTable,
+        Field(default_factory=ParallelismTable, description="What is divided among NPUs."),
+    ]
     configurations: Annotated[
         list[_Configuration],
         Field(

@@ -18,9 +18,17 @@ class WorkloadError(TuttiError, ValueError):
         "no_layers": Kind("A model without layers.", "name at least one"),
         "no_iterations": Kind("A run of no iterations.", "ask for at least one"),
         "no_top": Kind("All layers come before the embeddings are needed."),
-        "mixed_bucket": Kind(
-            "Gradients of one bucket would need different collectives.", "leave `bucket` out"
+        "no_pipeline": Kind("A pipeline without a second stage, or without micro-batches."),
+        "embedding_in_pipeline": Kind("Embedding tables of a stage of a pipeline."),
+        "does_not_divide": Kind(
+            "A parallelism that divides neither NPUs nor what it should.",
+            "each kind takes whole rings: tensor, expert, data, and the last for the pipeline",
         ),
+        "too_few_layers": Kind("More stages than layers.", "fewer stages, or a deeper model"),
+        "tables_divided": Kind("A model whose embedding tables stand in the way of a parallelism."),
+        "unknown_layer": Kind("Times of layers that a model does not have, or lacks."),
+        "unreadable": Kind("A file of a workload cannot be read.", "is the path right?"),
+        "malformed_table": Kind("A table of layers or times that cannot be used."),
         "program": Kind("The tasks make no program."),
         "empty": Kind("A program without tasks."),
         "no_such_task": Kind("A task waits for one that is not there.", "tasks count from 0"),

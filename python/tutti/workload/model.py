@@ -26,6 +26,8 @@ class Gemm:
         weights: Whether the k x n side are parameters; otherwise both sides are activations.
         steps: Into how many products one after the other it falls, each of which reads the weights
             again: the time steps of a recurrent layer.
+        split: The side that tensor parallelism divides: columns, or terms of the sums (the rows of
+            the weights).
     """
 
     m: int
@@ -33,6 +35,7 @@ class Gemm:
     k: int
     weights: bool = True
     steps: int = 1
+    split: Literal["n", "k"] = "n"
 
     @property
     def macs(self) -> int:
@@ -68,6 +71,8 @@ class ModelLayer:
         inputs: Elements that enter for one sample.
         outputs: Elements that leave for one sample.
         first: Whether nothing before it needs a gradient.
+        experts: How many layers like this one there are, each with weights of its own, one of which
+            each token passes.
     """
 
     name: str
@@ -76,6 +81,12 @@ class ModelLayer:
     inputs: int
     outputs: int
     first: bool = False
+    experts: int = 1
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether tensor parallelism divides its weights by rows; tables of words it does."""
+        return not self.gemms or self.gemms[-1].split == "k"
 
     @property
     def macs(self) -> int:
@@ -92,7 +103,7 @@ class ModelLayer:
         if which == "input_gradient" and self.first:
             return Work(0, 0)
         flops = 2 * self.macs * samples
-        weights = sum(
+        weights = self.experts * sum(
             g.n * g.k * (g.steps if which != "weight_gradient" else 1)
             for g in self.gemms
             if g.weights
@@ -187,16 +198,24 @@ def convolution(
 
 
 def linear(
-    name: str, inputs: int, outputs: int, *, tokens: int = 1, first: bool = False
+    name: str,
+    inputs: int,
+    outputs: int,
+    *,
+    tokens: int = 1,
+    first: bool = False,
+    split: Literal["n", "k"] = "n",
+    experts: int = 1,
 ) -> ModelLayer:
     """A fully connected layer over `tokens` tokens of a sample."""
     return ModelLayer(
         name=name,
-        gemms=(Gemm(m=tokens, n=outputs, k=inputs),),
-        parameters=inputs * outputs,
+        gemms=(Gemm(m=tokens, n=outputs, k=inputs, split=split),),
+        parameters=inputs * outputs * experts,
         inputs=tokens * inputs,
         outputs=tokens * outputs,
         first=first,
+        experts=experts,
     )
 
 

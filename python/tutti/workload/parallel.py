@@ -1,14 +1,35 @@
 """How a model is divided among NPUs, and the collectives that follow from it.
 
-NPUs stand on a torus of named rings. **Data** parallel: each NPU has all weights and samples of its
-own; gradients are all-reduced among the NPUs that have the same weights.
+NPUs stand on a torus of named rings, and each kind of parallelism takes whole rings: tensor and
+expert parallelism from the first ring on, since they talk most, the pipeline the last one, data
+parallelism what is left. Sizes are in elements of what is exchanged, by the convention of each
+collective.
+
+- **Data**: each NPU has samples of its own; gradients are all-reduced among those with the same
+  weights. **ZeRO** (Rajbhandari et al. 2020) divides what they all have: with stage 1 (optimiser)
+  and 2 (gradients) gradients are reduce-scattered and new weights all-gathered; with stage 3
+  (weights, as FSDP does) weights are all-gathered before each pass, forward and backward.
+- **Tensor** (Shoeybi et al. 2019): the weights of a layer are divided by columns, or by rows where
+  the layer before left its outputs divided. A layer by rows all-reduces its outputs, one by columns
+  the gradients of its inputs; outputs by columns are all-gathered if the next layer needs all.
+- **Expert** (Lepikhin et al. 2020): experts are divided; an all-to-all takes tokens to theirs and
+  another back, and the same for gradients.
+- **Pipeline** (Huang et al. 2019): layers are divided into stages, a batch into micro-batches.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Protocol
 
-__all__ = ["LayerTransfers", "Parallelism", "Transfer"]
+from tutti.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tutti.workload.model import Gemm, Model, ModelLayer
+
+__all__ = ["Divided", "Division", "LayerTransfers", "Parallelism", "Placement", "Transfer"]
 
 
 @dataclass(frozen=True)
@@ -16,7 +37,7 @@ class Transfer:
     """A collective of a pass.
 
     Attributes:
-        collective: Its name.
+        collective: Its name, or `shift`: to the next stage of a pipeline.
         bytes: Its size, by the convention of that collective.
         rings: The rings whose NPUs take part; none for all.
     """
@@ -31,29 +52,320 @@ class LayerTransfers:
     """The collectives of a layer.
 
     Attributes:
-        after_forward: What leaves the forward pass; the next layer waits for it.
+        before_forward: What gathers its weights; the forward pass waits for it.
+        before_backward: The same before the backward pass, where weights are not kept.
+        after_forward: What leaves the forward pass, one after the other; the next layer waits.
         after_input_gradient: What leaves the input gradient; the layer before waits for it.
         after_weight_gradient: The gradients of the weights; the layer's next forward pass waits.
     """
 
-    after_forward: Transfer | None = None
-    after_input_gradient: Transfer | None = None
+    before_forward: Transfer | None = None
+    before_backward: Transfer | None = None
+    after_forward: tuple[Transfer, ...] = ()
+    after_input_gradient: tuple[Transfer, ...] = ()
     after_weight_gradient: Transfer | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Divided:
+    """What one NPU does of a model.
+
+    Attributes:
+        layers: Its part of each of its layers, with the collectives of that layer.
+        samples: How many samples pass at once: those of a micro-batch.
+        micro_batches: How many times they do in an iteration.
+        stages: How many stages the pipeline has; 1 where there is none.
+        handed: What goes from stage to stage.
+        prefetch: How many passes ahead weights are gathered.
+    """
+
+    layers: tuple[tuple[ModelLayer, LayerTransfers], ...]
+    samples: int
+    micro_batches: int = 1
+    stages: int = 1
+    handed: Transfer | None = None
+    prefetch: int | None = None
+
+
+class Division(Protocol):
+    """Says what each NPU does of a model."""
+
+    def divide(
+        self,
+        model: Model,
+        samples: int,
+        element: int,
+        rings: Sequence[tuple[str, int]],
+        cost: Callable[[ModelLayer, int], int],
+    ) -> Divided:
+        """What one NPU does; `cost` is the time of a layer for so many samples."""
+
+
 @dataclass(frozen=True)
-class Parallelism:
+class Placement:
     """Which rings do what.
 
     Attributes:
-        data: The rings whose NPUs have the same weights; none for all.
+        tensor: The rings whose NPUs share the weights of a layer.
+        expert: The rings whose NPUs share experts, and have samples of their own.
+        data: The rings whose NPUs have the same weights.
+        pipeline: The ring of stages.
     """
 
-    data: tuple[str, ...] = ()
+    tensor: tuple[str, ...]
+    expert: tuple[str, ...]
+    data: tuple[str, ...]
+    pipeline: tuple[str, ...]
 
-    def transfers(self, parameters: int, element: int) -> LayerTransfers:
-        """The collectives of a layer of `parameters` weights of `element` bytes."""
-        if parameters == 0:
-            return LayerTransfers()
-        gradients = Transfer("all_reduce", parameters * element, self.data)
-        return LayerTransfers(after_weight_gradient=gradients)
+
+@dataclass(frozen=True, kw_only=True)
+class Parallelism:
+    """Among how many NPUs what is divided; samples are divided among what is left.
+
+    Attributes:
+        tensor: The weights of a layer.
+        expert: Experts.
+        pipeline: Layers: so many stages.
+        micro_batches: Into how many parts the batch goes through the pipeline.
+        zero: The stage of ZeRO; 0: every NPU has all that belongs to its weights.
+        prefetch: How many passes ahead weights are gathered, with stage 3.
+    """
+
+    tensor: int = 1
+    expert: int = 1
+    pipeline: int = 1
+    micro_batches: int = 1
+    zero: Literal[0, 1, 2, 3] = 0
+    prefetch: int = 1
+
+    def on(self, rings: Sequence[tuple[str, int]]) -> Placement:
+        """Which rings of (name, NPUs) do what.
+
+        Raises:
+            WorkloadError: What is asked is no product of whole rings.
+        """
+        left = [ring for ring in rings if ring[1] > 1]
+        tensor, left = _taken("tensor", self.tensor, left, rings)
+        expert, left = _taken("expert", self.expert, left, rings)
+        pipeline: tuple[str, ...] = ()
+        if self.pipeline > 1:
+            if not left or left[-1][1] != self.pipeline:
+                last = f"the last one, of {left[-1][1]}" if left else "none that is left"
+                message = (
+                    f"`pipeline = {self.pipeline}` does not divide the NPUs, {_text(rings)}: its "
+                    f"stages stand on one ring, and that is {last}"
+                )
+                raise WorkloadError(message, kind="does_not_divide")
+            pipeline = (left.pop()[0],)
+        return Placement(tensor, expert, tuple(name for name, _ in left), pipeline)
+
+    def divide(
+        self,
+        model: Model,
+        samples: int,
+        element: int,
+        rings: Sequence[tuple[str, int]],
+        cost: Callable[[ModelLayer, int], int],
+    ) -> Divided:
+        """What one NPU does of a model: of the longest stage where there is a pipeline.
+
+        Raises:
+            WorkloadError: The model or the NPUs cannot be divided so.
+        """
+        self._check(model, samples)
+        placement = self.on(rings)
+        passing = samples // self.micro_batches
+        parts = [_part(layer, self.tensor, self.expert) for layer in model.layers]
+        transfers = _Transfers(self, placement, model.layers, passing * element, element)
+        layers = [(part, transfers.of(index)) for index, part in enumerate(parts)]
+        if self.pipeline == 1:
+            prefetch = self.prefetch if self.zero == 3 else None
+            return Divided(layers=tuple(layers), samples=passing, prefetch=prefetch)
+        costs = [cost(part, passing) for part in parts]
+        bounds = _stages(costs, self.pipeline)
+        start, stop = max(bounds, key=lambda bound: sum(costs[bound[0] : bound[1]]))
+        widest = max(model.layers[stop - 1].outputs for _, stop in bounds[:-1])
+        return Divided(
+            layers=tuple(layers[start:stop]),
+            samples=passing,
+            micro_batches=self.micro_batches,
+            stages=self.pipeline,
+            handed=Transfer("shift", passing * element * widest, placement.pipeline),
+            prefetch=self.prefetch if self.zero == 3 else None,
+        )
+
+    def _check(self, model: Model, samples: int) -> None:
+        if samples % self.micro_batches:
+            message = f"`micro_batches = {self.micro_batches}` does not divide {samples} samples"
+            raise WorkloadError(message, kind="does_not_divide")
+        if self.micro_batches > 1 and self.pipeline == 1:
+            message = "micro-batches go through a pipeline, and there is none"
+            raise WorkloadError(message, kind="no_pipeline")
+        if self.pipeline > len(model.layers):
+            message = f"{len(model.layers)} layers do not fill a pipeline of {self.pipeline} stages"
+            raise WorkloadError(message, kind="too_few_layers")
+        if model.tables is not None and (self.tensor, self.expert, self.pipeline) != (1, 1, 1):
+            message = (
+                f"{model.name} divides its embedding tables among all NPUs: only data parallelism "
+                "goes with that"
+            )
+            raise WorkloadError(message, kind="tables_divided")
+        experts = {layer.experts for layer in model.layers if layer.experts > 1}
+        for count in sorted(experts or {1}):
+            if count % self.expert:
+                message = f"`expert = {self.expert}` does not divide {count} experts of a layer"
+                raise WorkloadError(message, kind="does_not_divide")
+
+
+_Rings = list[tuple[str, int]]
+
+
+def _taken(
+    what: str, count: int, left: _Rings, rings: Sequence[tuple[str, int]]
+) -> tuple[tuple[str, ...], _Rings]:
+    """The first rings whose NPUs are `count` together, and the others."""
+    taken: list[str] = []
+    product, rest = 1, list(left)
+    while product < count and rest:
+        name, nodes = rest.pop(0)
+        taken.append(name)
+        product *= nodes
+    if product != count:
+        possible, so_far = [], 1
+        for _, nodes in left:
+            so_far *= nodes
+            possible.append(str(so_far))
+        expected = f"expected 1 or {' or '.join(possible)}" if possible else "expected 1"
+        message = (
+            f"`{what} = {count}` does not divide the NPUs, {_text(rings)}, into whole rings: "
+            f"{expected}"
+        )
+        raise WorkloadError(message, kind="does_not_divide")
+    return tuple(taken), rest
+
+
+def _text(rings: Sequence[tuple[str, int]]) -> str:
+    return " x ".join(str(nodes) for _, nodes in rings)
+
+
+def _part(layer: ModelLayer, tensor: int, expert: int) -> ModelLayer:
+    """What an NPU has of a layer; where it does not divide evenly, the one that has the most."""
+    if tensor == 1 and layer.experts == 1:
+        return layer
+
+    def shard(gemm: Gemm) -> Gemm:
+        if gemm.split == "k":
+            return replace(gemm, k=-(-gemm.k // tensor))
+        return replace(gemm, n=-(-gemm.n // tensor))
+
+    rows = layer.by_rows
+    own = layer.experts // expert if layer.experts > 1 else 1
+    share = tensor * (layer.experts // own)
+    return replace(
+        layer,
+        gemms=tuple(shard(gemm) for gemm in layer.gemms),
+        parameters=-(-layer.parameters // share),
+        inputs=-(-layer.inputs // tensor) if rows else layer.inputs,
+        outputs=layer.outputs if rows else -(-layer.outputs // tensor),
+        experts=own,
+    )
+
+
+@dataclass(frozen=True)
+class _Transfers:
+    """The collectives of each layer: `passing` bytes for each element of a sample."""
+
+    parallelism: Parallelism
+    placement: Placement
+    layers: Sequence[ModelLayer]
+    passing: int
+    element: int
+
+    def of(self, index: int) -> LayerTransfers:
+        before, backward, gradients = self._weights(index)
+        return LayerTransfers(
+            before_forward=before,
+            before_backward=backward,
+            after_forward=(*self._tensor_forward(index), *self._experts_forward(index)),
+            after_input_gradient=(*self._tensor_back(index), *self._experts_back(index)),
+            after_weight_gradient=gradients,
+        )
+
+    def _weights(self, index: int) -> tuple[Transfer | None, Transfer | None, Transfer | None]:
+        layer, placement = self.layers[index], self.placement
+        rings = placement.data if layer.experts > 1 else placement.expert + placement.data
+        part = _part(layer, self.parallelism.tensor, self.parallelism.expert)
+        size = part.parameters * self.element
+        if size == 0 or not rings:
+            return None, None, None
+        zero = self.parallelism.zero
+        if zero == 0:
+            return None, None, Transfer("all_reduce", size, rings)
+        gather, scatter = (
+            Transfer("all_gather", size, rings),
+            Transfer("reduce_scatter", size, rings),
+        )
+        return gather, gather if zero == 3 else None, scatter
+
+    def _exchange(self, collective: str, elements: int, rings: tuple[str, ...]) -> Transfer:
+        return Transfer(collective, elements * self.passing, rings)
+
+    def _tensor_forward(self, index: int) -> tuple[Transfer, ...]:
+        layer, rings = self.layers[index], self.placement.tensor
+        if not rings:
+            return ()
+        if layer.by_rows:
+            return (self._exchange("all_reduce", layer.outputs, rings),)
+        if index + 1 == len(self.layers) or self.layers[index + 1].by_rows:
+            return ()
+        return (self._exchange("all_gather", layer.outputs, rings),)
+
+    def _tensor_back(self, index: int) -> tuple[Transfer, ...]:
+        layer, rings = self.layers[index], self.placement.tensor
+        if not rings or layer.first:
+            return ()
+        if not layer.by_rows:
+            return (self._exchange("all_reduce", layer.inputs, rings),)
+        if self.layers[index - 1].by_rows:
+            return (self._exchange("all_gather", layer.inputs, rings),)
+        return ()
+
+    def _is_expert(self, index: int) -> bool:
+        inside = 0 <= index < len(self.layers)
+        return bool(self.placement.expert) and inside and self.layers[index].experts > 1
+
+    def _experts_forward(self, index: int) -> tuple[Transfer, ...]:
+        """To the experts before the first of their layers, back after the last."""
+        if self._is_expert(index) == self._is_expert(index + 1):
+            return ()
+        outputs = self.layers[index].outputs
+        return (self._exchange("all_to_all", outputs, self.placement.expert),)
+
+    def _experts_back(self, index: int) -> tuple[Transfer, ...]:
+        if self._is_expert(index) == self._is_expert(index - 1) or self.layers[index].first:
+            return ()
+        inputs = self.layers[index].inputs
+        return (self._exchange("all_to_all", inputs, self.placement.expert),)
+
+
+def _stages(costs: Sequence[int], stages: int) -> list[tuple[int, int]]:
+    """Cuts layers into `stages` pieces so that the longest is as short as it can be."""
+    total = [0]
+    for cost in costs:
+        total.append(total[-1] + cost)
+    # best[k][n]: the longest of k stages of the first n layers, and where the last one begins.
+    best = [(total[n], 0) for n in range(len(costs) + 1)]
+    begins = [[0] * (len(costs) + 1)]
+    for k in range(2, stages + 1):
+        row = [(0, 0)] * (len(costs) + 1)
+        for n in range(k, len(costs) + 1):
+            cuts = range(k - 1, n)
+            row[n] = min((max(best[cut][0], total[n] - total[cut]), cut) for cut in cuts)
+        best = row
+        begins.append([cut for _, cut in row])
+    bounds, stop = [], len(costs)
+    for row_of in reversed(begins):
+        start = row_of[stop]
+        bounds.append((start, stop))
+        stop = start
+    return bounds[::-1]

@@ -35,7 +35,7 @@ class ModelEntry:
 
 
 _NUMBER = r"[1-9][0-9]{0,8}"
-_SIZES = rf"(layers|hidden|tokens|vocabulary)={_NUMBER}"
+_SIZES = rf"(layers|hidden|tokens|vocabulary|experts)={_NUMBER}"
 
 _REGISTRY = (
     ModelEntry(
@@ -45,7 +45,7 @@ _REGISTRY = (
     ModelEntry("gnmt", "TOKENS", _NUMBER, "Recurrent translation, MLPerf's size.", gnmt.build),
     ModelEntry(
         "gpt",
-        "layers=N,hidden=N,tokens=N,vocabulary=N",
+        "layers=N,hidden=N,tokens=N,vocabulary=N,experts=N",
         rf"{_SIZES}(,{_SIZES})*",
         "A decoder of any size.",
         transformer.build_gpt,

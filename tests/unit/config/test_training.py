@@ -9,6 +9,7 @@ import pytest
 
 from tutti.config import ConfigError, load_training, resolve_training
 from tutti.units import Size, TimePerByte
+from tutti.workload import Parallelism, Systolic
 
 EXAMPLE = Path(__file__).parents[3] / "examples/10_training_step/training.toml"
 
@@ -36,6 +37,29 @@ def test_a_configuration_can_be_a_table() -> None:
     assert mine.ace.fsms == 16
 
 
+def test_files_are_found_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "net.csv").write_text("Layer, M, N, K,\none, 1, 2, 3,\n", encoding="utf-8")
+    times = "layer,forward,input_gradient,weight_gradient\none,1 us,2 us,3 us\n"
+    (tmp_path / "times.csv").write_text(times, encoding="utf-8")
+    changes = {"model": "scalesim:net.csv", "compute": {"model": "measured", "file": "times.csv"}}
+    read = resolve_training(tables(**changes), source=str(tmp_path / "step.toml"))
+    tasks = read.step.program(read.configurations[0]).tasks
+    assert [row[4] for row in tasks if row[0] == "compute"][:2] == [1_000_000, 3_000_000]
+
+
+def test_an_array_has_the_clock_of_the_npu() -> None:
+    compute = {"model": "systolic", "rows": 128, "columns": 128}
+    read = resolve_training(tables(compute=compute), source="x")
+    assert isinstance(read.step.compute, Systolic)
+    assert read.step.compute.clock == read.step.npu.clock
+    assert read.step.compute.dataflow == "weight_stationary"
+
+
+def test_parallelism_takes_rings() -> None:
+    read = resolve_training(tables(parallelism={"tensor": 4, "zero": 1}), source="x")
+    assert read.step.parallelism == Parallelism(tensor=4, zero=1)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -47,6 +71,13 @@ def test_a_configuration_can_be_a_table() -> None:
         ({"torus": {"rings": RINGS * 2}}, ("torus.rings", "two rings of one name")),
         ({"torus": {"rings": []}}, ("torus.rings", "is empty")),
         ({"layers": 3}, ("layers", "unknown key")),
+        ({"parallelism": {"tensor": 3}}, ("parallelism", "`tensor = 3` does not divide")),
+        ({"parallelism": {"zero": 4}}, ("parallelism.zero", "4")),
+        ({"parallelism": {"sequence": 4}}, ("parallelism.sequence", "unknown key")),
+        ({"compute": {"model": "sistolic"}}, ("compute", "sistolic")),
+        ({"compute": {"model": "systolic", "rows": 4}}, ("compute", "columns")),
+        ({"compute": {"model": "measured", "file": "none.csv"}}, ("compute.file", "none.csv")),
+        ({"model": "scalesim:none.csv"}, ("model", "none.csv cannot be read")),
         ({"npu": {"arithmetic": "120 GB/s"}}, ("npu.arithmetic", "FLOP/s")),
     ],
 )

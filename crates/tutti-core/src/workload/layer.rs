@@ -49,11 +49,37 @@ impl Rings {
     }
 }
 
-/// A collective that a pass hands to the network.
+/// What is communicated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// A collective.
+    Collective(Collective),
+    /// Each NPU sends to the next one on the ring: stages of a pipeline.
+    Shift,
+}
+
+impl Exchange {
+    /// Its name in snake case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Exchange::Collective(collective) => collective.name(),
+            Exchange::Shift => "shift",
+        }
+    }
+}
+
+impl From<Collective> for Exchange {
+    fn from(collective: Collective) -> Exchange {
+        Exchange::Collective(collective)
+    }
+}
+
+/// What a pass hands to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Which collective.
-    pub collective: Collective,
+    /// What is communicated.
+    pub exchange: Exchange,
     /// Among the NPUs of these rings.
     pub rings: Rings,
     /// Its size by the convention of [`crate::collective`].
@@ -66,7 +92,8 @@ impl Transfer {
     /// An ordinary one, among all NPUs.
     #[must_use]
     pub fn new(collective: Collective, bytes: Bytes) -> Transfer {
-        Transfer { collective, rings: Rings::ALL, bytes, level: 0 }
+        let exchange = Exchange::Collective(collective);
+        Transfer { exchange, rings: Rings::ALL, bytes, level: 0 }
     }
 
     /// The same before all ordinary ones.
@@ -89,10 +116,14 @@ pub struct Layer {
     pub weight_gradient: Time,
     /// Time from the end of the gradients' collective to new parameters.
     pub update: Time,
-    /// The collective after the forward pass, which the next layer waits for.
-    pub after_forward: Option<Transfer>,
-    /// The collective after the input gradient, which the layer before waits for.
-    pub after_input_gradient: Option<Transfer>,
+    /// The collective that gathers the weights before the forward pass.
+    pub before_forward: Option<Transfer>,
+    /// The same before the backward pass, where weights are not kept in between.
+    pub before_backward: Option<Transfer>,
+    /// The collectives after the forward pass, one after the other, which the next layer waits for.
+    pub after_forward: Vec<Transfer>,
+    /// The collectives after the input gradient, which the layer before waits for.
+    pub after_input_gradient: Vec<Transfer>,
     /// The collective of the weight gradient, which the same layer's next forward pass waits for.
     pub after_weight_gradient: Option<Transfer>,
 }

@@ -12,8 +12,8 @@ mod systolic;
 mod tests;
 mod training;
 
-pub use layer::{Layer, Pass, Rings, Transfer};
-pub use program::{Lane, Program, ProgramError, Task, TaskId, What};
+pub use layer::{Exchange, Layer, Pass, Rings, Transfer};
+pub use program::{Bubble, Lane, Program, ProgramError, Task, TaskId, What};
 pub use roofline::{Roofline, Work};
 pub use systolic::{Dataflow, Gemm, SystolicArray, SystolicError};
-pub use training::{Embedding, TrainingError, TrainingLoop};
+pub use training::{Embedding, Pipeline, TrainingError, TrainingLoop};

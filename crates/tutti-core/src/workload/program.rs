@@ -43,6 +43,21 @@ pub enum What {
     },
     /// Something is handed to the network, which goes on without the processor.
     Collective(Transfer),
+    /// Nothing to do, while other stages of a pipeline do what this NPU has done or will do.
+    Bubble(Bubble),
+}
+
+/// A wait that is as long as something else was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bubble {
+    /// From the beginning of this task ...
+    pub from: TaskId,
+    /// ... to the end of this one: both before it.
+    pub to: TaskId,
+    /// So many times ...
+    pub times: u32,
+    /// ... from the end of this task on, which is before it as well.
+    pub since: TaskId,
 }
 
 /// A task.
@@ -188,7 +203,11 @@ fn circle(needs: &[u32], waits: &[Vec<TaskId>]) -> ProgramError {
 fn check_each(tasks: &[Task], waits: &[Vec<TaskId>]) -> Result<(), ProgramError> {
     for (id, (task, wait)) in (0..).zip(tasks.iter().zip(waits)) {
         let id = TaskId(id);
-        if let Some(&missing) = wait.iter().find(|wait| wait.index() >= tasks.len()) {
+        let named: &[TaskId] = match &task.what {
+            What::Bubble(bubble) => &[bubble.from, bubble.to, bubble.since],
+            _ => &[],
+        };
+        if let Some(&missing) = wait.iter().chain(named).find(|wait| wait.index() >= tasks.len()) {
             return Err(ProgramError::NoSuchTask { task: id, missing, tasks: tasks.len() });
         }
         if matches!(task.what, What::Collective(Transfer { bytes: Bytes(0), .. })) {

@@ -21,9 +21,7 @@ fn plan(iterations: u32) -> TrainingLoop {
     TrainingLoop {
         layers: vec![first, layer("b", 20), layer("c", 30)],
         iterations,
-        overlap: true,
-        bucket: None,
-        embedding: None,
+        ..TrainingLoop::default()
     }
 }
 
@@ -41,6 +39,7 @@ fn told(program: &Program) -> Vec<String> {
             What::Compute { lane: Lane::Main, .. } => format!("{pass}{name}"),
             What::Compute { .. } => format!("behind {pass}{name}"),
             What::Collective(transfer) => format!("[{pass}{name} {}]", transfer.bytes.0),
+            What::Bubble(bubble) => format!("bubble x {}", bubble.times),
         }
     };
     program.tasks().iter().map(one).collect()
@@ -133,6 +132,92 @@ fn in_the_background_the_next_lookup_runs_beside_the_loop() {
     assert_eq!(after(&program, &told, "[iembedding 64]"), ["behind uembedding"]);
 }
 
+fn gathering(bytes: u64) -> Option<Transfer> {
+    Some(Transfer::new(Collective::AllGather, Bytes(bytes)))
+}
+
+#[test]
+fn weights_are_gathered_a_pass_ahead() {
+    let mut plan = TrainingLoop { prefetch: Some(1), ..plan(1) };
+    for (layer, bytes) in plan.layers.iter_mut().zip([1, 2, 3]) {
+        layer.before_forward = gathering(bytes);
+        layer.before_backward = gathering(10 * bytes);
+    }
+    let program = plan.program().unwrap();
+    let told = told(&program);
+    assert_eq!(after(&program, &told, "[fa 1]"), ["fa"]);
+    assert_eq!(after(&program, &told, "[fb 2]"), ["fb"]);
+    assert_eq!(after(&program, &told, "fa"), ["fb", "[fc 3]"], "gathered while b computes");
+    assert_eq!(after(&program, &told, "fb"), ["fc", "[wc 30]"]);
+    assert_eq!(after(&program, &told, "[wc 30]"), ["wc"]);
+    assert_eq!(after(&program, &told, "wc"), ["[wc 30]", "ic", "[wa 10]"]);
+}
+
+#[test]
+fn weights_that_are_kept_are_gathered_when_they_are_new() {
+    let mut plan = plan(2);
+    plan.layers[1].before_forward = gathering(7);
+    plan.layers[1].update = Time::from_ps(1);
+    let program = plan.program().unwrap();
+    let told = told(&program);
+    assert_eq!(after(&program, &told, "[wb 20]"), ["ub"]);
+    assert_eq!(after(&program, &told, "ub"), ["[fb 7]", "fb"]);
+    assert_eq!(told.iter().filter(|task| *task == "[fb 7]").count(), 2);
+}
+
+#[test]
+fn a_pass_hands_over_one_after_the_other() {
+    let mut plan = plan(1);
+    let hand = |bytes| Transfer::new(Collective::AllToAll, Bytes(bytes));
+    plan.layers[0].after_forward = vec![hand(5), hand(6)];
+    plan.layers[2].after_input_gradient = vec![hand(8)];
+    let program = plan.program().unwrap();
+    let told = told(&program);
+    assert_eq!(after(&program, &told, "fa"), ["[fa 5]", "fb"]);
+    assert_eq!(after(&program, &told, "[fa 5]"), ["[fa 6]"]);
+    assert_eq!(after(&program, &told, "[fa 6]"), ["fb"]);
+    assert_eq!(after(&program, &told, "[ic 8]"), ["wb"]);
+}
+
+#[test]
+fn gradients_of_each_kind_gather_by_themselves() {
+    let mut mixed = TrainingLoop { bucket: Some(Bytes(1000)), ..plan(1) };
+    mixed.layers[1].after_weight_gradient =
+        Some(Transfer::new(Collective::ReduceScatter, Bytes(9)));
+    let told = told(&mixed.program().unwrap());
+    assert_eq!(told[told.len() - 2..], ["[wa 40]", "[wb 9]"]);
+}
+
+#[test]
+fn a_pipeline_passes_micro_batches() {
+    let handed =
+        Transfer { exchange: Exchange::Shift, ..Transfer::new(Collective::Barrier, Bytes(4)) };
+    let pipeline = Some(Pipeline { stages: 3, micro_batches: 2, handed });
+    let one = TrainingLoop { layers: vec![layer("a", 10)], pipeline, ..TrainingLoop::default() };
+    let program = one.program().unwrap();
+    let bubble = "bubble x 2";
+    let expected = [
+        "fa", "[fa 4]", "fa", "[fa 4]", bubble, "wa", "ia", "[ia 4]", bubble, "wa", "[wa 10]",
+        "ia", "[ia 4]",
+    ];
+    assert_eq!(told(&program), expected);
+    assert_eq!(after(&program, &expected.map(str::to_owned), bubble), ["wa"]);
+}
+
+#[test]
+fn a_pipeline_that_is_none_is_refused() {
+    let handed = Transfer::new(Collective::AllGather, Bytes(4));
+    let piped = |stages, micro_batches| TrainingLoop {
+        pipeline: Some(Pipeline { stages, micro_batches, handed }),
+        ..plan(1)
+    };
+    let error = piped(1, 3).program().unwrap_err();
+    assert_eq!(error, TrainingError::NoPipeline { stages: 1, micro_batches: 3 });
+    assert!(piped(2, 0).program().is_err());
+    let tables = TrainingLoop { embedding: Some(embedding(false)), ..piped(2, 2) };
+    assert_eq!(tables.program().unwrap_err(), TrainingError::EmbeddingInPipeline);
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let none = TrainingLoop { layers: Vec::new(), ..plan(1) };
@@ -141,11 +226,6 @@ fn what_cannot_be_is_refused() {
     let top = Embedding { bottom: 3, ..embedding(false) };
     let error = TrainingLoop { embedding: Some(top), ..plan(1) }.program().unwrap_err();
     assert_eq!(error, TrainingError::NoTop { bottom: 3, layers: 3 });
-    let mut mixed = TrainingLoop { bucket: Some(Bytes(1000)), ..plan(1) };
-    mixed.layers[1].after_weight_gradient =
-        Some(Transfer::new(Collective::ReduceScatter, Bytes(9)));
-    let error = mixed.program().unwrap_err().to_string();
-    assert_eq!(error, "the gradients of c and b are in one bucket but not of one kind");
 }
 
 #[test]

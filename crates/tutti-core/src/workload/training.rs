@@ -7,12 +7,22 @@
 //! unless its costs name one. (The order is that of ASTRA-sim's public training loops, which Rashidi et
 //! al. 2021 use.)
 //!
+//! **Weights that are gathered** (ZeRO; Rajbhandari et al. 2020): each forward pass, and where they are not
+//! kept each backward pass, waits for them; their collective is issued a number of passes ahead.
+//!
+//! **Pipeline** (`GPipe`; Huang et al. 2019): each NPU holds the layers of one stage. What is simulated is
+//! a stage that hands on both ways and has all of its wait before the last backward passes, as the first
+//! one has: forward passes of all micro-batches, the wait until gradients have come back, backward passes.
+//! Other stages are taken to be as long as this one, so the wait is `stages - 1` times what a micro-batch
+//! takes each way, and the whole (micro-batches + stages - 1) times. Gradients are complete, and leave, in
+//! the last micro-batch.
+//!
 //! **Embedding** (DLRM): lookups send an all-to-all before the top layers; its gradients come back by
 //! another, after which the tables are updated. Optimised, lookup and update of neighbouring iterations
 //! leave the loop for the background (Rashidi et al. 2021, section VI-E): the update of iteration i - 1 and
 //! the lookup of iteration i + 1 run beside iteration i.
 
-use super::{Lane, Layer, Pass, Program, ProgramError, Task, TaskId, Transfer, What};
+use super::{Bubble, Lane, Layer, Pass, Program, ProgramError, Task, TaskId, Transfer, What};
 use crate::units::{Bytes, Time};
 
 /// Embedding tables that are divided among the NPUs.
@@ -32,6 +42,17 @@ pub struct Embedding {
     pub background: bool,
 }
 
+/// Stages of layers, one behind the other on a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pipeline {
+    /// How many stages.
+    pub stages: u32,
+    /// Into how many parts a batch is cut, which follow one another.
+    pub micro_batches: u32,
+    /// What a stage hands on of a micro-batch; gradients that come back are as large.
+    pub handed: Transfer,
+}
+
 /// Layers, and how iterations over them go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrainingLoop {
@@ -46,6 +67,26 @@ pub struct TrainingLoop {
     pub bucket: Option<Bytes>,
     /// Embedding tables beside the layers.
     pub embedding: Option<Embedding>,
+    /// How many passes ahead of their use weights are gathered; none: as soon as they are there, and one
+    /// pass ahead in the backward pass.
+    pub prefetch: Option<u32>,
+    /// The pipeline of which the layers are a stage; their times are those of a micro-batch.
+    pub pipeline: Option<Pipeline>,
+}
+
+impl Default for TrainingLoop {
+    /// One iteration over no layers, gradients on their way at once.
+    fn default() -> TrainingLoop {
+        TrainingLoop {
+            layers: Vec::new(),
+            iterations: 1,
+            overlap: true,
+            bucket: None,
+            embedding: None,
+            prefetch: None,
+            pipeline: None,
+        }
+    }
 }
 
 /// Why a training loop is none.
@@ -61,9 +102,14 @@ pub enum TrainingError {
     /// Top layers that are not there.
     #[error("{bottom} bottom layers leave no top layer: there are {layers} layers")]
     NoTop { bottom: usize, layers: usize },
-    /// Gradients of one bucket that no single collective can carry.
-    #[error("the gradients of {first} and {second} are in one bucket but not of one kind")]
-    MixedBucket { first: String, second: String },
+    /// A pipeline that is none.
+    #[error(
+        "a pipeline of {stages} stages and {micro_batches} micro-batches: expected at least 2 and 1"
+    )]
+    NoPipeline { stages: u32, micro_batches: u32 },
+    /// Embedding tables of a stage.
+    #[error("embedding tables are looked up once an iteration, not in the stages of a pipeline")]
+    EmbeddingInPipeline,
     /// Tasks that make no program.
     #[error(transparent)]
     Program {
@@ -76,8 +122,8 @@ impl TrainingLoop {
     /// The program of every NPU.
     ///
     /// # Errors
-    /// When there are no layers or iterations, an embedding leaves no top layer, or gradients of
-    /// different kinds meet in a bucket.
+    /// When there are no layers or iterations, an embedding leaves no top layer or is in a pipeline, or a
+    /// pipeline has no second stage.
     pub fn program(&self) -> Result<Program, TrainingError> {
         if self.layers.is_empty() {
             return Err(TrainingError::NoLayers);
@@ -91,24 +137,32 @@ impl TrainingLoop {
         {
             return Err(TrainingError::NoTop { bottom, layers });
         }
+        self.check_pipeline()?;
         let mut builder = Builder::new(self);
         for iteration in 0..self.iterations {
-            builder.iteration = iteration;
-            builder.forward();
-            builder.backward()?;
+            builder.iterate(iteration);
         }
         let mut names: Vec<String> = self.layers.iter().map(|layer| layer.name.clone()).collect();
         names.push("embedding".to_owned());
         Ok(Program::new(names, builder.tasks)?)
     }
+
+    fn check_pipeline(&self) -> Result<(), TrainingError> {
+        match self.pipeline {
+            Some(Pipeline { stages, micro_batches, .. }) if stages < 2 || micro_batches == 0 => {
+                Err(TrainingError::NoPipeline { stages, micro_batches })
+            }
+            Some(_) if self.embedding.is_some() => Err(TrainingError::EmbeddingInPipeline),
+            _ => Ok(()),
+        }
+    }
 }
 
-/// Gradients that wait to be sent together.
-#[derive(Default)]
+/// Gradients of one kind that wait to be sent together.
 struct Bucket {
     layers: Vec<usize>,
     after: Vec<TaskId>,
-    transfer: Option<Transfer>,
+    transfer: Transfer,
 }
 
 /// The tasks so far, and what the next ones wait for.
@@ -122,7 +176,11 @@ struct Builder<'a> {
     handed: Vec<TaskId>,
     /// What each layer's next forward pass waits for.
     ready: Vec<Option<TaskId>>,
-    bucket: Bucket,
+    /// The passes so far of this iteration, in their order.
+    passes: Vec<TaskId>,
+    /// What has been handed to the next stage, of every micro-batch.
+    handed_on: Vec<TaskId>,
+    buckets: Vec<Bucket>,
     /// The all-to-all of lookups that this iteration waits for.
     looked_up: Option<TaskId>,
     /// That of the next one, where the background looks up.
@@ -144,7 +202,9 @@ impl<'a> Builder<'a> {
             last: None,
             handed: Vec::new(),
             ready: vec![None; plan.layers.len()],
-            bucket: Bucket::default(),
+            passes: Vec::new(),
+            handed_on: Vec::new(),
+            buckets: Vec::new(),
             looked_up: None,
             next: None,
             gradients: None,
@@ -183,26 +243,125 @@ impl<'a> Builder<'a> {
         self.add(What::Collective(transfer), layer, pass, after)
     }
 
-    fn forward(&mut self) {
+    /// One after the other, each when the one before it is done; the next task of the main lane waits for
+    /// the last of them.
+    fn send_all(&mut self, transfers: &[Transfer], layer: usize, pass: Pass) {
+        let mut before = self.last;
+        for &transfer in transfers {
+            let sent = self.send(transfer, layer, pass, before.into_iter().collect());
+            before = Some(sent);
+        }
+        if !transfers.is_empty() {
+            self.handed.extend(before);
+        }
+    }
+
+    fn iterate(&mut self, iteration: u32) {
+        self.iteration = iteration;
+        self.passes.clear();
+        let Some(pipeline) = self.plan.pipeline else {
+            self.forward(true);
+            self.backward(true);
+            return self.end_iteration();
+        };
+        let mut ahead = self.micro_batch(pipeline, true, true);
+        for _ in 1..pipeline.micro_batches {
+            ahead = self.micro_batch(pipeline, true, false);
+        }
+        self.bubble(pipeline, ahead);
+        let back = self.micro_batch(pipeline, false, pipeline.micro_batches == 1);
+        self.bubble(pipeline, back);
+        for micro_batch in 1..pipeline.micro_batches {
+            self.micro_batch(pipeline, false, micro_batch + 1 == pipeline.micro_batches);
+        }
+        self.end_iteration();
+    }
+
+    /// A micro-batch one way, and what is handed on of it: its first and its last task. `whole` says
+    /// whether weights are to be gathered first, or gradients are complete afterwards.
+    fn micro_batch(&mut self, pipeline: Pipeline, ahead: bool, whole: bool) -> (TaskId, TaskId) {
+        let before = self.passes.len();
+        // What has been handed on is kept until it is there; two may be on their way.
+        if let Some(&held) = self.handed_on.iter().rev().nth(1) {
+            self.handed.push(held);
+        }
+        let (layer, pass) = if ahead {
+            self.forward(whole);
+            (self.plan.layers.len() - 1, Pass::Forward)
+        } else {
+            self.backward(whole);
+            (0, Pass::InputGradient)
+        };
+        let mut after: Vec<TaskId> = self.last.into_iter().collect();
+        after.append(&mut self.handed);
+        let sent = self.send(pipeline.handed, layer, pass, after);
+        self.handed_on.push(sent);
+        (self.passes[before], sent)
+    }
+
+    /// Waits as long as the other stages take, each as long as this one did.
+    fn bubble(&mut self, pipeline: Pipeline, (from, to): (TaskId, TaskId)) {
+        let since = self.last.unwrap_or(from);
+        let bubble = Bubble { from, to, since, times: pipeline.stages - 1 };
+        let waited = self.add(What::Bubble(bubble), 0, Pass::Forward, vec![since, to]);
+        self.handed_on.clear();
+        self.handed.push(waited);
+    }
+
+    /// A pass over a layer, which waits for its weights.
+    fn pass(&mut self, time: Time, layer: usize, pass: Pass) -> TaskId {
+        let task = self.compute(time, layer, pass);
+        self.passes.push(task);
+        task
+    }
+
+    /// Gathers the weights of a layer once `after` are done, and not more than `ahead` passes early.
+    fn gather_weights(
+        &mut self,
+        transfer: Transfer,
+        (layer, pass): (usize, Pass),
+        after: Option<TaskId>,
+        ahead: Option<u32>,
+    ) {
+        let mut after: Vec<TaskId> = after.into_iter().collect();
+        let earlier = ahead.and_then(|ahead| self.passes.iter().rev().nth(ahead as usize));
+        after.extend(earlier);
+        let gathered = self.send(transfer, layer, pass, after);
+        self.handed.push(gathered);
+    }
+
+    /// Over all layers; `fresh` in the first micro-batch, whose weights are new.
+    fn forward(&mut self, fresh: bool) {
         let embedding = self.plan.embedding;
         if let Some(embedding) = embedding {
             self.look_up(embedding);
         }
-        for layer in 0..self.plan.layers.len() {
+        let plan = self.plan;
+        for (layer, costs) in plan.layers.iter().enumerate() {
             if embedding.is_some_and(|embedding| embedding.bottom == layer) {
                 self.handed.extend(self.looked_up);
             }
-            let ready = self.ready[layer].take();
+            self.weights(costs, layer, fresh);
+            self.pass(costs.forward, layer, Pass::Forward);
+            self.send_all(&costs.after_forward, layer, Pass::Forward);
+        }
+    }
+
+    /// What a forward pass waits for: gradients of the iteration before, the update, the gathering.
+    fn weights(&mut self, costs: &Layer, layer: usize, fresh: bool) {
+        let ready = self.ready[layer].take();
+        let updates = ready.is_some() && costs.update > Time::ZERO;
+        if updates {
             self.handed.extend(ready);
-            let costs = &self.plan.layers[layer];
-            if ready.is_some() && costs.update > Time::ZERO {
-                self.compute(costs.update, layer, Pass::Update);
+            self.compute(costs.update, layer, Pass::Update);
+        }
+        match costs.before_forward {
+            Some(transfer) if fresh || costs.before_backward.is_some() => {
+                let after = if updates { self.last } else { ready };
+                let ahead = self.plan.prefetch;
+                self.gather_weights(transfer, (layer, Pass::Forward), after, ahead);
             }
-            let done = self.compute(costs.forward, layer, Pass::Forward);
-            if let Some(transfer) = costs.after_forward {
-                let sent = self.send(transfer, layer, Pass::Forward, vec![done]);
-                self.handed.push(sent);
-            }
+            _ => self.handed.extend(ready.filter(|_| !updates)),
         }
     }
 
@@ -237,29 +396,35 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn backward(&mut self) -> Result<(), TrainingError> {
-        let embedding = self.plan.embedding;
-        for layer in (0..self.plan.layers.len()).rev() {
-            let costs = &self.plan.layers[layer];
-            let done = self.compute(costs.weight_gradient, layer, Pass::WeightGradient);
-            self.gather(layer, done)?;
+    /// Over all layers, last to first; `complete` in the last micro-batch, which completes gradients.
+    fn backward(&mut self, complete: bool) {
+        let plan = self.plan;
+        let embedding = plan.embedding;
+        for (layer, costs) in plan.layers.iter().enumerate().rev() {
+            if let Some(transfer) = costs.before_backward {
+                let ahead = Some(plan.prefetch.unwrap_or(1));
+                self.gather_weights(transfer, (layer, Pass::WeightGradient), None, ahead);
+            }
+            let done = self.pass(costs.weight_gradient, layer, Pass::WeightGradient);
+            if complete {
+                self.gather(layer, done);
+            }
             if costs.input_gradient > Time::ZERO {
                 self.compute(costs.input_gradient, layer, Pass::InputGradient);
             }
-            if let (Some(transfer), Some(last)) = (costs.after_input_gradient, self.last) {
-                let sent = self.send(transfer, layer, Pass::InputGradient, vec![last]);
-                self.handed.push(sent);
-            }
+            self.send_all(&costs.after_input_gradient, layer, Pass::InputGradient);
             if let Some(embedding) = embedding.filter(|embedding| embedding.bottom == layer) {
                 let after = self.last.into_iter().collect();
-                let embedded = self.plan.layers.len();
+                let embedded = plan.layers.len();
                 let sent = self.send(embedding.transfer(), embedded, Pass::InputGradient, after);
                 self.gradients = Some(sent);
             }
         }
-        self.flush();
-        self.end_iteration();
-        Ok(())
+        if complete {
+            for bucket in std::mem::take(&mut self.buckets) {
+                self.flush(bucket);
+            }
+        }
     }
 
     /// The end of an iteration: without overlap nothing goes on before all gradients are there, and tables
@@ -281,39 +446,33 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Puts the gradients of `layer`, computed by `done`, into the bucket, and sends it when it is full.
-    fn gather(&mut self, layer: usize, done: TaskId) -> Result<(), TrainingError> {
+    /// Puts the gradients of `layer`, computed by `done`, into the bucket of their kind, and sends it when
+    /// it is full.
+    fn gather(&mut self, layer: usize, done: TaskId) {
         let Some(transfer) = self.plan.layers[layer].after_weight_gradient else {
             self.ready[layer] = Some(done);
-            return Ok(());
+            return;
         };
-        let joined = match self.bucket.transfer {
-            None => transfer,
-            Some(held) if held == (Transfer { bytes: held.bytes, ..transfer }) => {
-                Transfer { bytes: held.bytes + transfer.bytes, ..held }
-            }
-            Some(_) => return Err(self.mixed(layer)),
-        };
-        self.bucket.transfer = Some(joined);
-        self.bucket.layers.push(layer);
-        self.bucket.after.push(done);
-        let full = self.plan.bucket.unwrap_or(Bytes(0));
-        if self.plan.overlap && joined.bytes >= full {
-            self.flush();
+        let kind = Transfer { bytes: Bytes(0), ..transfer };
+        let of_kind = |bucket: &Bucket| Transfer { bytes: Bytes(0), ..bucket.transfer } == kind;
+        let at = self.buckets.iter().position(of_kind).unwrap_or_else(|| {
+            self.buckets.push(Bucket { layers: Vec::new(), after: Vec::new(), transfer: kind });
+            self.buckets.len() - 1
+        });
+        let bucket = &mut self.buckets[at];
+        bucket.transfer.bytes = bucket.transfer.bytes + transfer.bytes;
+        bucket.layers.push(layer);
+        bucket.after.push(done);
+        if self.plan.overlap && bucket.transfer.bytes >= self.plan.bucket.unwrap_or(Bytes(0)) {
+            let full = self.buckets.remove(at);
+            self.flush(full);
         }
-        Ok(())
     }
 
-    fn mixed(&self, layer: usize) -> TrainingError {
-        let first = self.bucket.layers.first().copied().unwrap_or(layer);
-        let name = |layer: usize| self.plan.layers[layer].name.clone();
-        TrainingError::MixedBucket { first: name(first), second: name(layer) }
-    }
-
-    /// Sends what is in the bucket.
-    fn flush(&mut self) {
-        let Bucket { layers, after, transfer } = std::mem::take(&mut self.bucket);
-        let (Some(transfer), Some(&last)) = (transfer, layers.last()) else { return };
+    /// Sends what is in a bucket.
+    fn flush(&mut self, bucket: Bucket) {
+        let Bucket { layers, after, transfer } = bucket;
+        let Some(&last) = layers.last() else { return };
         let sent = self.send(transfer, last, Pass::WeightGradient, after);
         for layer in layers {
             self.ready[layer] = Some(sent);

@@ -11,7 +11,7 @@ GPT_SOURCE = (
 )
 
 _BASE_TOKENS = 128
-_GPT = {"layers": 24, "hidden": 2048, "tokens": 1024, "vocabulary": 50_257}
+_GPT = {"layers": 24, "hidden": 2048, "tokens": 1024, "vocabulary": 50_257, "experts": 1}
 
 
 def build_base(argument: str | None) -> Model:
@@ -32,14 +32,20 @@ def build_base(argument: str | None) -> Model:
 
 
 def build_gpt(argument: str | None) -> Model:
-    """The argument is `layers=24,hidden=2048,tokens=1024,vocabulary=50257`, any of them."""
+    """The argument is `layers=24,hidden=2048,tokens=1024,vocabulary=50257,experts=1`, any of them.
+
+    With more than one expert every feed-forward layer has as many, one for each token (Fedus et al.
+    2021); who goes where is decided by a few weights that are left out.
+    """
     given = dict(part.split("=") for part in argument.split(",")) if argument else {}
     size = _GPT | {key: int(value) for key, value in given.items()}
     hidden, tokens = size["hidden"], size["tokens"]
     layers = [_embedding(hidden, size["vocabulary"], tokens)]
     for block in range(1, size["layers"] + 1):
         layers += _attention(f"block_{block}", hidden, tokens)
-        layers += _feed_forward(f"block_{block}", hidden, 4 * hidden, tokens)
+        layers += _feed_forward(
+            f"block_{block}", hidden, 4 * hidden, tokens, experts=size["experts"]
+        )
     layers.append(_shared_classifier(hidden, size["vocabulary"], tokens))
     name = f"gpt:{argument}" if argument else "gpt"
     return Model(name=name, source=GPT_SOURCE, layers=tuple(layers), samples="sequences")
@@ -74,18 +80,20 @@ def _attention(name: str, hidden: int, tokens: int) -> list[ModelLayer]:
         name=f"{name}_attention",
         gemms=(
             Gemm(m=tokens, n=3 * hidden, k=hidden),
-            Gemm(m=tokens, n=tokens, k=hidden, weights=False),
+            Gemm(m=tokens, n=tokens, k=hidden, weights=False, split="k"),
             Gemm(m=tokens, n=hidden, k=tokens, weights=False),
         ),
         parameters=3 * hidden * hidden,
         inputs=tokens * hidden,
         outputs=4 * tokens * hidden,
     )
-    return [inside, linear(f"{name}_projection", hidden, hidden, tokens=tokens)]
+    return [inside, linear(f"{name}_projection", hidden, hidden, tokens=tokens, split="k")]
 
 
-def _feed_forward(name: str, hidden: int, wide: int, tokens: int) -> list[ModelLayer]:
+def _feed_forward(
+    name: str, hidden: int, wide: int, tokens: int, *, experts: int = 1
+) -> list[ModelLayer]:
     return [
-        linear(f"{name}_up", hidden, wide, tokens=tokens),
-        linear(f"{name}_down", wide, hidden, tokens=tokens),
+        linear(f"{name}_up", hidden, wide, tokens=tokens, experts=experts),
+        linear(f"{name}_down", wide, hidden, tokens=tokens, split="k", experts=experts),
     ]

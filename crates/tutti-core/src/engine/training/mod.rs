@@ -30,7 +30,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::collective::Collective;
 use crate::endpoint::EndpointError;
 use crate::units::{Bytes, Time};
 use crate::workload::{Program, TaskId, Transfer, What};
@@ -43,10 +42,10 @@ use processor::{Processor, Wish};
 pub enum TrainingRunError {
     /// A collective that a torus of rings has no plan for.
     #[error(
-        "there is no plan for {} on a torus: expected all_reduce, reduce_scatter, all_gather or all_to_all",
-        .collective.name()
+        "there is no plan for {collective} on a torus: expected all_reduce, reduce_scatter, all_gather or \
+         all_to_all"
     )]
-    NoPlan { collective: Collective },
+    NoPlan { collective: &'static str },
     /// More chunks than can be counted.
     #[error("a collective of {bytes} in chunks of {chunk} has too many chunks")]
     TooManyChunks { bytes: Bytes, chunk: Bytes },
@@ -210,6 +209,7 @@ impl<'a> State<'a> {
                     self.computing.add(self.now, end);
                     self.ends.push(Reverse((end, id, task)));
                 }
+                Wish::Rest(end, task) => self.ends.push(Reverse((end, id, task))),
                 Wish::Issue(task) => {
                     self.fabric.issue(id, self.transfers[task.index()], self.now);
                 }

@@ -4,13 +4,13 @@
 //! ring with what is left of a chunk, and all-gather over the first (Rashidi et al. 2021, section V;
 //! ASTRA-sim's "localBWAware"). Reduce-scatter goes over the rings first to last, all-gather back.
 //! **All-to-all** is one phase: each piece goes first along the first ring, then the second, and so on,
-//! the shorter way round.
+//! the shorter way round. A **shift** sends to the next NPU of the last ring.
 
 use crate::collective::Collective;
 use crate::endpoint::Handling;
 use crate::endpoint::ace::PhaseLoad;
 use crate::units::{Bytes, Time, TimePerByte};
-use crate::workload::Rings;
+use crate::workload::{Exchange, Rings};
 
 /// A ring of a torus, both ways round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub enum PhaseKind {
     AllGather,
     /// Each NPU has something for each other, on all rings.
     AllToAll,
+    /// Each NPU sends to the next one.
+    Shift,
 }
 
 /// A phase of a collective.
@@ -170,16 +172,20 @@ impl Torus {
         }
     }
 
-    /// The phases of a collective on the rings of `within`; none where it has no plan, or nobody is on
+    /// The phases of what is communicated on the rings of `within`; none where it has no plan, or nobody is on
     /// them. Classes go up from phase to phase, whatever the collective: so chunks that wait for room in
     /// the next partition never wait in a circle.
     #[must_use]
-    pub fn phases(&self, collective: Collective, within: Rings) -> Option<Vec<Phase>> {
+    pub fn phases(&self, exchange: impl Into<Exchange>, within: Rings) -> Option<Vec<Phase>> {
         let part = self.within(within);
         let live: Vec<usize> =
             (0..part.rings.len()).filter(|&ring| part.rings[ring].nodes > 1).collect();
         let (&local, rest) = live.split_first()?;
         let last = self.classes() - 1;
+        let Exchange::Collective(collective) = exchange.into() else {
+            let (kind, ring) = (PhaseKind::Shift, live[live.len() - 1]);
+            return Some(vec![Phase { kind, ring, divide: 1, class: last, way: Some(0) }]);
+        };
         match collective {
             Collective::AllReduce => Some(part.all_reduce(local, rest, last)),
             Collective::ReduceScatter => Some(part.scatter(&live)),
@@ -334,7 +340,7 @@ impl Shape {
         let step = step - self.first;
         let last = step + 1 == self.steps;
         match self.phase.kind {
-            PhaseKind::AllToAll => Handling::Keep,
+            PhaseKind::AllToAll | PhaseKind::Shift => Handling::Keep,
             PhaseKind::ReduceScatter if last => Handling::ReduceAndKeep,
             PhaseKind::ReduceScatter => Handling::ReduceAndSend,
             PhaseKind::AllReduce if 2 * (step + 1) < self.steps => Handling::ReduceAndSend,
@@ -364,11 +370,12 @@ pub fn shapes(torus: &Torus, phases: &[Phase], bytes: Bytes, most: Bytes) -> Vec
         };
         let steps = match phase.kind {
             PhaseKind::AllReduce => 2 * (nodes - 1),
+            PhaseKind::Shift => 1,
             _ => nodes - 1,
         };
         let entry = Bytes(bytes.0.div_ceil(phase.divide));
         let part = match phase.kind {
-            PhaseKind::AllGather => entry.0,
+            PhaseKind::AllGather | PhaseKind::Shift => entry.0,
             _ => entry.0.div_ceil(u64::from(nodes)),
         };
         let pieces = part.div_ceil(most.0);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::units::Time;
-use crate::workload::{Lane, Program, TaskId, What};
+use crate::workload::{Bubble, Lane, Program, TaskId, What};
 
 /// What the time of an NPU went into; the four sum to the time of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub(super) enum Wish {
     Until(Time, TaskId),
     /// A collective is handed over.
     Issue(TaskId),
+    /// Nothing is done until then.
+    Rest(Time, TaskId),
 }
 
 /// A span of a task.
@@ -76,6 +78,7 @@ pub(super) struct Processor {
     pub(super) left: usize,
     pub(super) spans: Vec<TaskSpan>,
     started: Vec<Time>,
+    ended: Vec<Time>,
     /// Since when each iteration is done.
     pub(super) iterations: Vec<Time>,
 }
@@ -92,6 +95,7 @@ impl Processor {
             left: tasks,
             spans: Vec::with_capacity(tasks),
             started: vec![Time::ZERO; tasks],
+            ended: vec![Time::ZERO; tasks],
             iterations: vec![Time::ZERO; program.iterations() as usize],
         }
     }
@@ -118,8 +122,10 @@ impl Processor {
         match program.tasks()[task.index()].what {
             What::Compute { lane, .. } => self.lanes[lane as usize].busy = None,
             What::Collective(_) => self.communicating -= 1,
+            What::Bubble(_) => {}
         }
         self.left -= 1;
+        self.ended[task.index()] = now;
         self.spans.push(TaskSpan { task, start: self.started[task.index()], end: now });
         self.iterations[program.tasks()[task.index()].iteration as usize] = now;
         for &follower in program.followers(task) {
@@ -147,7 +153,16 @@ impl Processor {
                 self.communicating += 1;
                 wishes.push(Wish::Issue(task));
             }
+            What::Bubble(bubble) => {
+                self.started[task.index()] = now;
+                wishes.push(Wish::Rest(self.end_of(bubble).max(now), task));
+            }
         }
+    }
+
+    fn end_of(&self, bubble: Bubble) -> Time {
+        let once = self.ended[bubble.to.index()] - self.started[bubble.from.index()];
+        self.ended[bubble.since.index()] + once.times(u64::from(bubble.times))
     }
 
     /// A lane that does nothing takes the first task that is free.

@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::collective::Collective;
 use crate::endpoint::ace::{Ace, Division, Fsms, Handover};
 use crate::endpoint::baseline::Baseline;
 use crate::endpoint::ideal::Ideal;
 use crate::endpoint::{Chunks, Endpoint, ServerUse};
 use crate::units::TimePerByte;
-use crate::workload::{Layer, Rings, TrainingLoop};
+use crate::workload::{Exchange, Layer, Pipeline, Rings, TrainingLoop};
 
 fn rate(text: &str) -> TimePerByte {
     TimePerByte::parse(text).unwrap()
@@ -88,13 +89,7 @@ fn alone(collective: Collective, bytes: u64) -> Program {
         after_weight_gradient: Some(Transfer::new(collective, Bytes(bytes))),
         ..Layer::default()
     };
-    let plan = TrainingLoop {
-        layers: vec![layer],
-        iterations: 1,
-        overlap: true,
-        bucket: None,
-        embedding: None,
-    };
+    let plan = TrainingLoop { layers: vec![layer], ..TrainingLoop::default() };
     plan.program().unwrap()
 }
 
@@ -192,7 +187,7 @@ fn parts_sum_to_the_whole() {
         .iter()
         .map(|task| match task.what {
             What::Compute { time, .. } => time.ps(),
-            What::Collective(_) => 0,
+            What::Collective(_) | What::Bubble(_) => 0,
         })
         .sum();
     assert_eq!(breakdown.computing().ps(), compute);
@@ -210,10 +205,57 @@ fn small_loop(iterations: u32) -> TrainingLoop {
     TrainingLoop {
         layers: vec![layer("a", 3, 40_000), layer("b", 5, 300_000), layer("c", 2, 100_000)],
         iterations,
-        overlap: true,
-        bucket: None,
-        embedding: None,
+        ..TrainingLoop::default()
     }
+}
+
+/// (micro-batches + stages - 1) times what a micro-batch takes both ways: Huang et al. 2019, section 2.
+#[test]
+fn a_pipeline_has_its_bubble() {
+    let torus = torus([4, 2, 1]);
+    let handed =
+        Transfer { exchange: Exchange::Shift, rings: Rings(1), bytes: Bytes(100_000), level: 0 };
+    let layer = Layer {
+        name: "stage".to_owned(),
+        forward: Time::from_ps(30_000_000),
+        input_gradient: Time::from_ps(20_000_000),
+        weight_gradient: Time::from_ps(40_000_000),
+        ..Layer::default()
+    };
+    let piped = |micro_batches| {
+        let pipeline = Some(Pipeline { stages: 4, micro_batches, handed });
+        let plan =
+            TrainingLoop { layers: vec![layer.clone()], pipeline, ..TrainingLoop::default() };
+        let outcome =
+            run(&fabric(torus.clone(), ideal(), Population::All), &plan.program().unwrap());
+        assert_eq!(sent(&outcome.npus[5]), 2 * u64::from(micro_batches) * 100_000);
+        outcome.end
+    };
+    // One task, then what it hands on: that takes `sending`.
+    let once = Layer { after_forward: vec![handed], ..Layer::default() };
+    let once = TrainingLoop { layers: vec![once], ..TrainingLoop::default() }.program().unwrap();
+    let sending = run(&fabric(torus.clone(), ideal(), Population::One), &once).end;
+    for micro_batches in [1, 2, 3, 8] {
+        let rounds = u64::from(micro_batches) + 3;
+        let expected = Time::from_ps(90_000_000).times(rounds)
+            + sending.times(2 * 3 + u64::from(micro_batches > 1));
+        assert_eq!(piped(micro_batches), expected);
+    }
+}
+
+/// A stage whose sends take longer than its passes is as fast as its sends.
+#[test]
+fn a_pipeline_waits_for_its_links() {
+    let rings = vec![Ring { nodes: 2, per_byte: rate("1 GB/s"), latency: Time::from_ps(1) }];
+    let handed =
+        Transfer { exchange: Exchange::Shift, rings: Rings::ALL, bytes: Bytes(1 << 20), level: 0 };
+    let layer =
+        Layer { forward: Time::from_ps(1), weight_gradient: Time::from_ps(1), ..Layer::default() };
+    let pipeline = Some(Pipeline { stages: 2, micro_batches: 50, handed });
+    let plan = TrainingLoop { layers: vec![layer], pipeline, ..TrainingLoop::default() };
+    let torus = Torus::new(rings).unwrap();
+    let outcome = run(&fabric(torus, ideal(), Population::One), &plan.program().unwrap());
+    assert!(outcome.end >= Time::from_ps(2 * 50 * (1 << 20) * 1000));
 }
 
 fn any_endpoint(torus: &Torus, which: u8) -> Endpoint {

@@ -104,9 +104,9 @@ fn cut(
     chunk: Bytes,
     first: usize,
 ) -> Result<Cut, TrainingRunError> {
-    let Transfer { collective, rings, .. } = transfer;
-    let none = TrainingRunError::NoPlan { collective };
-    let phases = torus.phases(collective, rings).ok_or(none)?;
+    let Transfer { exchange, rings, .. } = transfer;
+    let none = TrainingRunError::NoPlan { collective: exchange.name() };
+    let phases = torus.phases(exchange, rings).ok_or(none)?;
     let torus = torus.within(rings);
     let too_many = TrainingRunError::TooManyChunks { bytes: transfer.bytes, chunk };
     let chunks = u32::try_from(transfer.bytes.0.div_ceil(chunk.0)).map_err(|_| too_many.clone())?;

@@ -1,0 +1,198 @@
+"""How long the passes over a layer take: by operations and bytes, by a systolic array, as measured.
+
+>>> from tutti.units import Frequency
+>>> from tutti.workload.model import Gemm
+>>> clock = Frequency.parse("1 GHz")
+>>> array = Systolic(rows=32, columns=32, dataflow="weight_stationary", clock=clock)
+>>> array.cycles(Gemm(m=3136, n=64, k=64))
+12920
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from tutti import _core
+from tutti.errors import UnitError, WorkloadError
+from tutti.units import Frequency, Time
+from tutti.workload.model import PASSES, Gemm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tutti.units import TimePerByte
+    from tutti.workload.model import ModelLayer, Pass, Work
+
+__all__ = ["Compute", "Dataflow", "Measured", "Roofline", "Systolic", "read_measured", "roofline"]
+
+Dataflow = Literal["output_stationary", "weight_stationary", "input_stationary"]
+
+
+class Compute(Protocol):
+    """Says how long an NPU takes."""
+
+    def time(
+        self,
+        layer: ModelLayer,
+        which: Pass,
+        samples: int,
+        element: int,
+        left: tuple[int, TimePerByte],
+    ) -> int:
+        """Picoseconds of a pass over `samples` samples, in elements of `element` bytes.
+
+        `left` is what an NPU has left to compute with: operations a second, and memory.
+        """
+
+
+def roofline(work: Work, left: tuple[int, TimePerByte]) -> int:
+    """Picoseconds of work: its operations or its bytes, whichever take longer."""
+    per_second, memory = left
+    ps, _ = _core.roofline_time(work.flops, work.bytes, per_second, memory.core)
+    return ps
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Operations or bytes of memory, whichever take longer (Williams et al. 2009)."""
+
+    def time(
+        self,
+        layer: ModelLayer,
+        which: Pass,
+        samples: int,
+        element: int,
+        left: tuple[int, TimePerByte],
+    ) -> int:
+        """Picoseconds, with what is left."""
+        return roofline(layer.work(which, samples, element), left)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Systolic:
+    """A systolic array, as SCALE-Sim counts its cycles: arithmetic alone, memory is never late.
+
+    Attributes:
+        rows: Processing elements down.
+        columns: Processing elements across.
+        dataflow: What stays in the array.
+        clock: Its clock.
+    """
+
+    rows: int
+    columns: int
+    dataflow: Dataflow
+    clock: Frequency
+
+    def cycles(self, gemm: Gemm) -> int:
+        """Cycles of a product.
+
+        Raises:
+            WorkloadError: The array is empty, or no dataflow has that name.
+        """
+        shape = (gemm.m, gemm.n, gemm.k)
+        return _core.systolic_cycles((self.rows, self.columns), shape, self.dataflow)
+
+    def time(
+        self,
+        layer: ModelLayer,
+        which: Pass,
+        samples: int,
+        element: int,
+        left: tuple[int, TimePerByte],
+    ) -> int:
+        """Picoseconds, whatever is left: an array is not divided."""
+        del element, left
+        if which == "input_gradient" and layer.first:
+            return 0
+        cycles = sum(self._pass(gemm, which, samples) for gemm in layer.gemms)
+        return self.clock.cycles(cycles).ps
+
+    def _pass(self, gemm: Gemm, which: Pass, samples: int) -> int:
+        """Of the product, or of those whose results are the gradients of its operands."""
+        steps = gemm.steps if which != "weight_gradient" else 1
+        m, n, k = gemm.m * samples // steps, gemm.n, gemm.k
+        if not gemm.weights:
+            # One product for each sample: none shares an operand with another.
+            m, steps = gemm.m, samples
+        shapes = {"forward": (m, n, k), "input_gradient": (m, k, n), "weight_gradient": (k, n, m)}
+        m, n, k = shapes[which]
+        return steps * self.cycles(Gemm(m=m, n=n, k=k))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Times that were measured, of the batch and the part of the model that an NPU has.
+
+    Attributes:
+        times: Of each pass of each layer, by the layer's name.
+        source: Where they are from, for messages.
+    """
+
+    times: Mapping[str, Mapping[Pass, Time]]
+    source: str = "the times"
+
+    def time(
+        self,
+        layer: ModelLayer,
+        which: Pass,
+        samples: int,
+        element: int,
+        left: tuple[int, TimePerByte],
+    ) -> int:
+        """Picoseconds as they were measured, whatever is left.
+
+        Raises:
+            WorkloadError: There is none for that layer.
+        """
+        del samples, element, left
+        if layer.name not in self.times:
+            known = ", ".join(list(self.times)[:4])
+            message = f"{self.source} has no times of layer `{layer.name}`: it has {known}, ..."
+            raise WorkloadError(message, kind="unknown_layer")
+        return self.times[layer.name][which].ps
+
+
+_COLUMNS = ("layer", *PASSES)
+
+
+def read_measured(path: Path) -> Measured:
+    """Times from a CSV file with the columns layer, forward, input_gradient, weight_gradient.
+
+    Times have their units with them, as ``1.25 ms``.
+
+    Raises:
+        WorkloadError: The file cannot be read, lacks a column, names a layer twice, or a value is
+            no time: with file and line.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file, restkey="", restval=""))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise WorkloadError(f"{path} cannot be read: {reason}", kind="unreadable") from None
+    found: dict[str, dict[Pass, Time]] = {}
+    for line, row in enumerate(rows, start=2):
+        missing = [column for column in _COLUMNS if column not in row]
+        if missing:
+            message = f"{path} has no column `{missing[0]}`: expected {', '.join(_COLUMNS)}"
+            raise WorkloadError(message, kind="malformed_table")
+        name = row["layer"].strip()
+        if not name or name in found:
+            what = f"names layer `{name}` twice" if name else "names no layer"
+            raise WorkloadError(f"{path}, line {line}, {what}", kind="malformed_table")
+        found[name] = {which: _time(row[which], path, line, which) for which in PASSES}
+    if not found:
+        raise WorkloadError(f"{path} has no line of times", kind="malformed_table")
+    return Measured(found, str(path))
+
+
+def _time(text: str, path: Path, line: int, column: str) -> Time:
+    try:
+        return Time.parse(text)
+    except UnitError as error:
+        message = f"{path}, line {line}, column `{column}`: {error.problem}"
+        raise WorkloadError(message, kind="malformed_table", hint=error.hint) from None
