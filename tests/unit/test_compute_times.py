@@ -10,7 +10,7 @@ from tutti.errors import WorkloadError
 from tutti.interop.scalesim import read_topology
 from tutti.units import Frequency, Time, TimePerByte
 from tutti.workload import Measured, Systolic, read_measured
-from tutti.workload.model import Gemm, linear, lstm
+from tutti.workload.model import PASSES, Gemm, linear, lstm
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,15 +26,12 @@ def folds(down: int, across: int, stream: int) -> int:
 
 def test_each_pass_of_a_layer_is_a_product() -> None:
     layer = linear("l", 100, 40, tokens=5)
-    cycles = {which: ARRAY.time(layer, which, 3, 2, LEFT) // 1000 for which in _PASSES}
+    cycles = {which: ARRAY.time(layer, which, 3, 2, LEFT) // 1000 for which in PASSES}
     assert cycles["forward"] == folds(100, 40, 15)
     assert cycles["input_gradient"] == folds(40, 100, 15)
     assert cycles["weight_gradient"] == folds(15, 40, 100)
     first = linear("l", 100, 40, first=True)
     assert ARRAY.time(first, "input_gradient", 3, 2, LEFT) == 0
-
-
-_PASSES = ("forward", "input_gradient", "weight_gradient")
 
 
 def test_steps_of_a_recurrent_layer_follow_one_another() -> None:
@@ -94,7 +91,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 
 
 def test_measured_times_need_no_file() -> None:
-    times = Measured({"l": dict.fromkeys(_PASSES, Time(ps=7))})  # type: ignore[arg-type]
+    times = Measured({"l": dict.fromkeys(PASSES, Time(ps=7))})
     assert times.time(linear("l", 1, 1), "input_gradient", 1, 2, LEFT) == 7
 
 
