@@ -13,7 +13,7 @@ use tutti_core::engine::{Conditions, Routed, TimelineProbe};
 use tutti_core::ids::RankId;
 use tutti_core::network::packet::{Choice, Ends, Fabric, LinkUse, Packets, Ways};
 use tutti_core::network::{BackgroundFlow, Model, PipeliningPostal};
-use tutti_core::schedule::{ChunkRange, Explicit, Schedule, Slot};
+use tutti_core::schedule::{ChunkRange, Explicit, Schedule, Shape, Slot, Step};
 use tutti_core::topology::{self, Distances, Routes};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
@@ -389,4 +389,67 @@ fn messages_that_wait_at_their_source_are_not_cut() {
     let most = fabric.most_under_way();
     assert_eq!(most.posted, 8);
     assert!(most.packets <= 4 && most.messages <= 4, "{most:?}");
+}
+
+/// Every rank sends so many messages to others at once, and receives as many; made when it is asked for.
+struct Burst {
+    shape: Shape,
+    each: u32,
+}
+
+impl Burst {
+    fn new(ranks: u32, each: u32) -> Burst {
+        let (name, collective) = ("burst".to_owned(), Collective::Barrier);
+        let shape = Shape { name, collective, ranks, chunks: 1, slots: 2, result: Slot::DATA };
+        Burst { shape, each }
+    }
+}
+
+impl Schedule for Burst {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, _: RankId) -> u32 {
+        1
+    }
+
+    fn step(&self, rank: RankId, _: u32, out: &mut Step) {
+        let (ranks, all) = (self.shape.ranks, ChunkRange::new(0, 1));
+        for nth in 0..self.each {
+            let far = 1 + nth % (ranks - 1);
+            out.send(RankId((rank.0 + far) % ranks), Slot::DATA, all);
+            out.recv(RankId((rank.0 + ranks - far) % ranks), Slot(1), all);
+        }
+    }
+}
+
+/// Of what waits at its source there is a note for a few messages of each line, however many there are: for
+/// 96,000 messages no more than for 9,600. Where somebody looks on there is one for each, and the same happens.
+#[test]
+fn messages_that_wait_at_their_source_leave_no_note_each() {
+    let routes = routes("torus:4x4", &[link(100, 50)]);
+    let distances = Distances::fewest_hops(Arc::clone(routes.topology()));
+    let adaptive = Ways::Chosen { distances: &distances, choice: Choice::Ugal, seed: 3 };
+    let plain = packets(1000, 8000);
+    let injecting = plain.with_injection(TimePerByte::new(30, 1).unwrap());
+    let model = instant();
+    for (ways, packets) in [(Ways::Routed(&routes), plain), (adaptive, injecting)] {
+        let most = |each| {
+            let schedule = Burst::new(16, each);
+            let run = simulation(&schedule, 1000, &model, Conditions::default());
+            let [mut offered, mut given] = [0, 1].map(|_| Fabric::new(ways, packets, Ends::FREE));
+            let outcome = through(&run, &mut offered);
+            let mut probe = TimelineProbe::default();
+            let watched = run.run_through(&mut given, &AtomicBool::new(false), &mut probe).unwrap();
+            assert_eq!(outcome, watched);
+            assert!(offered.link_use().eq(given.link_use()));
+            assert_eq!(given.most_under_way().posted, 16 * each as usize);
+            offered.most_under_way().posted
+        };
+        let [few, many] = [600, 6000].map(most);
+        assert_eq!(few, many);
+        let lines = if let Ways::Routed(_) = ways { 64 } else { 16 };
+        assert!(many <= lines * 32 + 16, "{many}");
+    }
 }

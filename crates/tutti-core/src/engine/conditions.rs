@@ -62,6 +62,12 @@ pub trait Disturbance: Send + Sync {
         false
     }
 
+    /// Whether messages may be late, be it through [`Disturbance::on_message`] or through
+    /// [`Disturbance::on_way`].
+    fn delays_messages(&self) -> bool {
+        true
+    }
+
     /// Time by which traffic of others holds up the `index`-th message that `rank` sends in `step`, on its
     /// way to `to`; `from` is (rank, step, index).
     fn on_way(&self, _from: (RankId, u32, u32), _to: RankId) -> Time {
@@ -125,6 +131,10 @@ impl Disturbance for Ranks {
 
     fn waits_for_sends(&self) -> bool {
         self.wait_for_sends
+    }
+
+    fn delays_messages(&self) -> bool {
+        !self.noise.message.is_none()
     }
 }
 
@@ -216,6 +226,11 @@ impl Conditions<'_> {
 
     pub(super) fn waits_for_sends(&self) -> bool {
         self.disturbance.is_some_and(Disturbance::waits_for_sends)
+    }
+
+    /// Whether a message may arrive later than the model says.
+    pub(super) fn delay_messages(&self) -> bool {
+        self.distance.is_some() || self.disturbance.is_some_and(Disturbance::delays_messages)
     }
 
     /// How much later than the model says a message arrives; `from` is (rank, step, index).

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 
+use super::dispatch::Dispatch;
 use super::mailbox::{Letters, Mailbox};
 use super::matching::Matching;
 use super::record::{Activity, Outcome, Span};
-use super::transit::{Parcel, Transit};
+use super::transit::Parcel;
 use super::{EngineError, Probe, Simulation, Waiting};
 use crate::ids::RankId;
-use crate::network::{Carried, Carrier, MessageModel, Port, Standstill};
+use crate::network::{Carried, Carrier, Cursor, MessageModel, Port, Standstill};
 use crate::schedule::{Local, Message, Step};
 use crate::units::{Bytes, Time};
 
@@ -39,7 +40,9 @@ pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     probe: &'a mut P,
     ranks: Vec<Progress>,
     letters: Letters,
-    transit: Transit,
+    dispatch: Dispatch<'a, M>,
+    /// Whether messages are offered to the network, which asks for them again, rather than given to it.
+    offers: bool,
     /// Messages that have just arrived.
     arrived: Vec<Parcel>,
     ready: VecDeque<RankId>,
@@ -59,6 +62,10 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         carrier: &'a mut C,
         probe: &'a mut P,
     ) -> Self {
+        // What is recorded is kept anyway.
+        let offers = !P::LOOKS
+            && !simulation.conditions.delay_messages()
+            && carrier.prefers_offers().is_some_and(|rate| simulation.model.keeps_order(rate));
         let ranks = (0..simulation.schedule.shape().ranks)
             .map(|rank| Progress {
                 clock: simulation.conditions.start(RankId(rank)),
@@ -78,7 +85,8 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             probe,
             ranks,
             letters: Letters::default(),
-            transit: Transit::new(),
+            dispatch: Dispatch::new(simulation),
+            offers,
             arrived: Vec::new(),
             ready: VecDeque::new(),
             step: Step::new(),
@@ -97,12 +105,16 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
 
     /// Lets the network go on until a message arrives; whether one did.
     pub(super) fn next_arrival(&mut self) -> bool {
-        if self.transit.is_empty() {
-            return false;
-        }
-        let Some((ticket, arrival)) = self.carrier.next_arrival() else { return false };
+        let next = if self.offers {
+            self.carrier.next_arrival_of(&mut self.dispatch)
+        } else if self.dispatch.transit.is_empty() {
+            None
+        } else {
+            self.carrier.next_arrival()
+        };
+        let Some((ticket, arrival)) = next else { return false };
         let mut arrived = std::mem::take(&mut self.arrived);
-        self.transit.arrive(ticket, arrival, &mut arrived);
+        self.dispatch.transit.arrive(ticket, arrival, &mut arrived);
         for parcel in arrived.drain(..) {
             self.hand_over(parcel.source, parcel.destination, parcel.arrival);
             if self.waits_for_sends {
@@ -190,8 +202,9 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let Simulation { layout, model, conditions, .. } = self.simulation;
         let Message { peer, chunks, .. } = self.step.sends[index];
         let bytes = layout.bytes(chunks);
-        let sent = model.send(port, now, bytes);
         let nth = u32::try_from(index).unwrap_or(u32::MAX);
+        let at = Cursor { rank, step, index: nth, ready: now, port: *port };
+        let sent = model.send(port, now, bytes);
         let arrival = sent.arrival + conditions.late((rank, step, nth), peer, bytes);
         self.messages += 1;
         self.bytes += u128::from(bytes.0);
@@ -211,9 +224,8 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             }
         }
         if C::CONTENDED {
-            let ticket = self.transit.send((rank, peer), bytes, now);
             let message = Carried { source: rank, destination: peer, bytes, arrival };
-            self.carrier.carry(ticket, message);
+            self.give(&at, message);
             return sent.free;
         }
         self.hand_over(rank, peer, arrival);
@@ -221,6 +233,17 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             self.probe.sent(rank, peer, bytes, now, arrival);
         }
         sent.free
+    }
+
+    /// Gives a message to a network in which messages meet.
+    #[inline]
+    fn give(&mut self, at: &Cursor, message: Carried) {
+        if self.offers && message.source != message.destination {
+            return self.carrier.offer(at, message);
+        }
+        let pair = (message.source, message.destination);
+        let ticket = self.dispatch.transit.send(pair, message.bytes, at.ready);
+        self.carrier.carry(ticket, message);
     }
 
     /// Takes the step's messages if all are there; otherwise notes how many letters it takes to look again.

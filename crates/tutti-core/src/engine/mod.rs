@@ -12,6 +12,7 @@
 //! step waits for is there, takes it in order of arrival through [`MessageModel::receive`].
 
 mod conditions;
+mod dispatch;
 mod error;
 mod executor;
 mod mailbox;

@@ -1,7 +1,10 @@
 //! What lies between the ports of two ranks: the side of the network that messages share.
 
+use std::ops::ControlFlow;
+
+use super::Port;
 use crate::ids::RankId;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Time, TimePerByte};
 
 /// A message as its sender's model hands it over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,30 @@ pub struct Carried {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u32);
 
+/// A place among the sends of a step, and all that it takes to send what comes from there on once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The sender.
+    pub rank: RankId,
+    /// Its step.
+    pub step: u32,
+    /// Which of the step's sends comes next.
+    pub index: u32,
+    /// When the rank is ready for it.
+    pub ready: Time,
+    /// The rank's port then.
+    pub port: Port,
+}
+
+/// Who hands messages over and can say again what they were, so that a network need not keep them.
+pub trait Supply {
+    /// A message that was offered sets off now.
+    fn set_off(&mut self, source: RankId, destination: RankId, bytes: Bytes) -> Ticket;
+
+    /// Says again what was offered in a step, from a place on and each with its own, until `each` breaks off.
+    fn tell(&mut self, from: &Cursor, each: &mut dyn FnMut(&Cursor, Carried) -> ControlFlow<()>);
+}
+
 /// Carries messages that meet each other on the way, in order of time.
 ///
 /// Whoever drives it hands messages over as ranks send them and asks for the next arrival; what a rank
@@ -36,6 +63,21 @@ pub trait Carrier {
     /// Runs until the next message arrives: which, and when it is wholly there. `None` when nothing is
     /// under way, or nothing will ever arrive.
     fn next_arrival(&mut self) -> Option<(Ticket, Time)>;
+
+    /// Whether it would rather be offered messages than take them, as long as those of a rank enter in the order
+    /// in which they are sent; then, the rate at which it takes their bytes to be handed over.
+    fn prefers_offers(&self) -> Option<TimePerByte> {
+        None
+    }
+
+    /// Hears of a message, which it may forget until it can set off. All of a step are offered one after the
+    /// other, before anything else happens.
+    fn offer(&mut self, _: &Cursor, _: Carried) {}
+
+    /// As [`Carrier::next_arrival`]; what was offered and forgotten is asked for again.
+    fn next_arrival_of(&mut self, _: &mut dyn Supply) -> Option<(Ticket, Time)> {
+        self.next_arrival()
+    }
 
     /// Why nothing arrives any more although messages are under way, if that is so.
     fn standstill(&self) -> Option<Standstill> {

@@ -8,7 +8,7 @@
 
 use super::registry::{Arguments, Entry, Parameter};
 use super::{MessageModel, Model, ModelError, Port, Sent};
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Time, TimePerByte};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "logfp",
@@ -94,5 +94,9 @@ impl MessageModel for LogfP {
         port.taken = port.taken.saturating_add(1);
         port.recv_free = start + self.gap;
         start + self.overhead
+    }
+
+    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
+        handed_over == TimePerByte::ZERO
     }
 }

@@ -116,4 +116,11 @@ impl MessageModel for LogGP {
         port.recv_free = start + self.gap;
         start + self.overhead
     }
+
+    // With G handed over, the first byte, which costs none, leaves up to G before its message's time: later
+    // ones may seem to be before it unless their overheads or gaps are as long.
+    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
+        let apart = self.overhead.max(self.gap) >= self.gap_per_byte.of(Bytes(1));
+        handed_over == TimePerByte::ZERO || handed_over == self.gap_per_byte && apart
+    }
 }

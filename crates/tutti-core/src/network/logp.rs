@@ -55,4 +55,8 @@ impl MessageModel for LogP {
     fn receive(&self, port: &mut Port, now: Time, arrival: Time, _bytes: Bytes) -> Time {
         self.0.receive(port, now, arrival, Bytes(0))
     }
+
+    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
+        self.0.keeps_order(handed_over)
+    }
 }

@@ -20,7 +20,7 @@
 
 use super::registry::{Arguments, Entry, Parameter};
 use super::{MessageModel, Model, ModelError, Port, Sent};
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Time, TimePerByte};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "lop",
@@ -112,5 +112,9 @@ impl MessageModel for LoP {
     #[inline]
     fn receive(&self, _port: &mut Port, now: Time, arrival: Time, _bytes: Bytes) -> Time {
         now.max(arrival) + self.overhead_next
+    }
+
+    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
+        handed_over == TimePerByte::ZERO
     }
 }

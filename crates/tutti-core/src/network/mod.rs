@@ -26,7 +26,7 @@ mod registry;
 mod tests;
 
 pub use background::{BackgroundFlow, LinkLoad};
-pub use carrier::{Carried, Carrier, Standstill, Ticket, Uncontended};
+pub use carrier::{Carried, Carrier, Cursor, Standstill, Supply, Ticket, Uncontended};
 pub use logfp::LogfP;
 pub use loggp::LogGP;
 pub use logp::LogP;
@@ -37,7 +37,7 @@ pub use pipelining_postal::PipeliningPostal;
 pub use postal::Postal;
 pub use registry::{Arguments, Entry, Kind, Parameter, REGISTRY, Value, build, find};
 
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Time, TimePerByte};
 
 /// When a rank's network port is next free; the models keep their memory between messages here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,4 +78,10 @@ pub trait MessageModel: Send + Sync {
     /// A rank that is ready at `now` takes a message of `bytes` that arrives at `arrival`; the time at
     /// which the rank holds it.
     fn receive(&self, port: &mut Port, now: Time, arrival: Time, bytes: Bytes) -> Time;
+
+    /// Whether the first byte of no message leaves a rank before that of one sent earlier, when the last is
+    /// there at the arrival and bytes are handed over at that rate. `false` where that is not known.
+    fn keeps_order(&self, _handed_over: TimePerByte) -> bool {
+        false
+    }
 }

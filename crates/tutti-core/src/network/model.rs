@@ -207,4 +207,8 @@ impl MessageModel for Model {
     fn receive(&self, port: &mut Port, now: Time, arrival: Time, bytes: Bytes) -> Time {
         on_each!(self, model => model.receive(port, now, arrival, bytes))
     }
+
+    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
+        on_each!(self, model => model.keeps_order(handed_over))
+    }
 }

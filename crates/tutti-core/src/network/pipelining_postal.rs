@@ -93,4 +93,9 @@ impl MessageModel for PipeliningPostal {
     fn receive(&self, _port: &mut Port, now: Time, arrival: Time, _bytes: Bytes) -> Time {
         now.max(arrival)
     }
+
+    // A message waits for nothing but its forerunners' bytes, which count in full or not at all.
+    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
+        handed_over == TimePerByte::ZERO || handed_over == self.beta
+    }
 }

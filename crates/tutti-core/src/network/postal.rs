@@ -67,4 +67,9 @@ impl MessageModel for Postal {
     fn receive(&self, _port: &mut Port, now: Time, arrival: Time, _bytes: Bytes) -> Time {
         now.max(arrival)
     }
+
+    // A message waits for nothing but its forerunners' bytes, which count in full or not at all.
+    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
+        handed_over == TimePerByte::ZERO || handed_over == self.beta
+    }
 }

@@ -41,8 +41,33 @@ pub struct Shaken {
     pub seed: u64,
 }
 
+/// The same but for noise on messages.
+pub struct Staggered(pub Shaken);
+
+impl Disturbance for Staggered {
+    fn start(&self, rank: RankId) -> Time {
+        self.0.start(rank)
+    }
+
+    fn before_step(&self, rank: RankId, step: u32) -> Time {
+        self.0.before_step(rank, step)
+    }
+
+    fn on_message(&self, _: RankId, _: u32, _: u32) -> Time {
+        Time::ZERO
+    }
+
+    fn local(&self, rank: RankId, nominal: Time) -> Time {
+        self.0.local(rank, nominal)
+    }
+
+    fn delays_messages(&self) -> bool {
+        false
+    }
+}
+
 impl Shaken {
-    fn draw(&self, parts: [u32; 4], below: u64) -> Time {
+    pub fn draw(&self, parts: [u32; 4], below: u64) -> Time {
         let mut state = self.seed;
         for part in parts {
             state = (state ^ u64::from(part)).wrapping_mul(0x9E37_79B9_7F4A_7C15);

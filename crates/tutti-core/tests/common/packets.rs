@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use super::Shaken;
 use tutti_core::algorithm::{REGISTRY, Request};
 use tutti_core::collective::Collective;
 use tutti_core::engine::{Conditions, LocalCosts, Outcome, Silent, Simulation};
+use tutti_core::ids::RankId;
 use tutti_core::network::packet::Packets;
 use tutti_core::network::{Carrier, Model};
-use tutti_core::schedule::{Layout, Schedule};
+use tutti_core::schedule::{ChunkRange, Explicit, Layout, Schedule, Slot};
 use tutti_core::topology::{self, LinkParameters, Routes};
 use tutti_core::units::{Bytes, Time, TimePerByte};
 
@@ -39,6 +41,36 @@ pub fn simulation<'a>(
 pub fn through<C: Carrier>(run: &Simulation<'_, Model>, carrier: &mut C) -> Outcome {
     let outcome = run.run_through(carrier, &AtomicBool::new(false), &mut Silent);
     outcome.unwrap_or_else(|error| panic!("{}: {error}", run.schedule.shape().name))
+}
+
+/// Twice: every rank sends so many messages of one to eight chunks to ranks drawn from a seed, in up to three
+/// steps, and then receives all that is sent to it.
+pub fn flood(ranks: u32, messages: u32, seed: u64) -> Explicit {
+    let mut builder = Explicit::builder(Collective::Barrier, ranks, 8);
+    let shaken = Shaken { seed };
+    let draw = |phase, rank, nth, below: u64| -> u32 {
+        let drawn = shaken.draw([phase, rank, nth, 3], below << 20).ps() >> 20;
+        u32::try_from(drawn).unwrap()
+    };
+    for phase in 0..2 {
+        let mut sent: Vec<(RankId, RankId, ChunkRange)> = Vec::new();
+        for rank in 0..ranks {
+            for nth in 0..messages {
+                let drawn = draw(phase, rank, nth, u64::from(ranks - 1) * 8);
+                let peer = RankId((rank + 1 + drawn / 8) % ranks);
+                let chunks = ChunkRange::new(0, 1 + drawn % 8);
+                builder.send(RankId(rank), peer, Slot::DATA, chunks);
+                sent.push((RankId(rank), peer, chunks));
+                if draw(phase + 2, rank, nth, u64::from(messages)) < 2 {
+                    builder.compute(RankId(rank), Time::from_ps(1000));
+                }
+            }
+        }
+        for (nth, (rank, peer, chunks)) in (1..).zip(sent) {
+            builder.recv(peer, rank, Slot(nth), chunks);
+        }
+    }
+    builder.build().unwrap()
 }
 
 /// Every algorithm of the registry at that rank count, for every collective it claims.

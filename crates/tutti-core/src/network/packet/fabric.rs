@@ -1,8 +1,13 @@
 //! The packets under way, and what happens to them from one event to the next.
 
+mod source;
+
+use std::ops::ControlFlow;
+
 use super::ahead::{self, Ahead};
+use super::lines::Lines;
 use super::links::{Link, LinkUse, Links};
-use super::outbox::{Outbox, Posted};
+use super::outbox::Outbox;
 use super::pieces::{Message, Packet, Stage};
 use super::queue::EventQueue;
 use super::rooms::Rooms;
@@ -12,15 +17,18 @@ use super::waiting::{Input, Neighbour, Queues};
 use super::ways::{Place, Traveller, Ways};
 use super::{Ends, NONE, Packets};
 use crate::ids::{RankId, VertexId};
-use crate::network::{BackgroundFlow, Carried, Carrier, Ticket};
+use crate::network::{BackgroundFlow, Carried, Carrier, Cursor, Supply, Ticket};
 use crate::units::{Bytes, Time, TimePerByte};
 
 #[derive(Clone, Copy)]
 enum Event {
     /// The first byte of a message that was posted is at its source's port.
     Enter(u32),
-    /// A packet's head is at the end of a link after which another one comes; and how many it has crossed.
-    Arrive(u32, u16),
+    /// The first byte of the first message in line for a link is at its source's port.
+    Due(u32),
+    /// A packet's head is at the end of a link after which another one comes; how many it has crossed, and in
+    /// which round of its time it set off.
+    Arrive(u32, u16, u8),
     /// Somebody who waits for a link may start.
     Wake(u32),
     /// All of a message is at its destination.
@@ -33,7 +41,7 @@ impl Event {
     /// The packet that arrives.
     #[inline]
     fn arrives(self) -> Option<u32> {
-        if let Event::Arrive(packet, _) = self { Some(packet) } else { None }
+        if let Event::Arrive(packet, ..) = self { Some(packet) } else { None }
     }
 }
 
@@ -43,7 +51,8 @@ const NOBODYS: Ticket = Ticket(u32::MAX);
 /// The most that there ever was at once of what a run has to remember.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnderWay {
-    /// Messages that waited at their sources, or were still to come there.
+    /// Messages that waited at their sources, or were still to come there, as far as there was a note of
+    /// each; and one for each step that messages without such a note belonged to.
     pub posted: usize,
     /// Messages of which packets were on their way.
     pub messages: usize,
@@ -62,6 +71,15 @@ pub struct Fabric<'a> {
     rooms: Rooms,
     queues: Queues,
     outbox: Outbox,
+    lines: Lines,
+    /// Links whose first message in line enters before any link is served.
+    due: Vec<u32>,
+    /// Messages sent so far.
+    serial: u64,
+    /// How often links were served at the present time.
+    round: u32,
+    /// By packet, the rounds that do not fit into its event.
+    late_rounds: Vec<u32>,
     messages: Slab<Message>,
     under_way: Slab<Packet>,
     /// By the same places, what packets have chosen; nobody, where they do not choose.
@@ -88,6 +106,11 @@ impl<'a> Fabric<'a> {
             included: ends.hands_over,
             events: EventQueue::new(),
             outbox: Outbox::new(links.all.len()),
+            lines: source::lines(&ways, &links),
+            due: Vec::new(),
+            serial: 0,
+            round: 0,
+            late_rounds: Vec::new(),
             rooms: Rooms::new(links.all.len()),
             stirred: Stirred::none_of(links.all.len()),
             links,
@@ -120,111 +143,23 @@ impl<'a> Fabric<'a> {
     #[must_use]
     pub fn most_under_way(&self) -> UnderWay {
         UnderWay {
-            posted: self.outbox.most(),
+            posted: self.outbox.most() + self.lines.most(),
             messages: self.messages.most(),
             packets: self.under_way.most(),
         }
     }
 
-    /// A message lines up for the link, or port, that its first packet has to take.
-    fn enter(&mut self, id: u32) {
-        let now = self.events.now();
-        let Posted { mut way, bytes, head, serial, .. } = self.outbox[id];
-        if way.source == way.destination {
-            let message = self.begin(id);
-            return self
-                .events
-                .push(head + self.included.of(Bytes(bytes)), Event::Deliver(message));
-        }
-        let link = self.links.injection(way.source.0).unwrap_or_else(|| {
-            let place = Place { at: VertexId(way.source.0), hops: 0, links: &self.links, now };
-            self.ways.next(&mut way, &place, || serial)
-        });
-        self.outbox[id].way = way;
-        let first = bytes.min(self.packets.size.0) + self.packets.header.0;
-        self.links[link].backlog += first;
-        if self.links[link].waiting.holds(Input::SOURCE) {
-            self.outbox.line_up(link, id);
-        } else {
-            let packet = self.cut_first(id);
-            self.put(link, packet, Input::SOURCE, false);
-        }
-    }
-
-    /// A flow of others sends a message, and will send the next.
-    fn send_traffic(&mut self, index: u32) {
-        let now = self.events.now();
-        let flow = &mut self.background[index as usize];
-        let Some(left) = flow.count.checked_sub(1) else { return };
-        flow.count = left;
-        let BackgroundFlow { source, destination, bytes, period, .. } = *flow;
-        if left > 0 {
-            self.events.push(now + period, Event::Traffic(index));
-        }
-        let id = self.outbox.post(NOBODYS, Traveller::new(source, destination, 0), bytes.0, now);
-        self.enter(id);
-    }
-
-    /// A message that was posted is under way.
-    fn begin(&mut self, posted: u32) -> u32 {
-        let Posted { ticket, way, bytes, head, serial, .. } = self.outbox.take(posted);
-        let Traveller { source, destination, .. } = way;
-        let (missing, arrival) = (self.packets.of(Bytes(bytes)), Time::ZERO);
-        let message =
-            Message { ticket, source, destination, bytes, head, serial, cut: 0, missing, arrival };
-        self.messages.put(message)
-    }
-
-    /// Makes the first packet of a message, which knows its way already.
-    fn cut_first(&mut self, posted: u32) -> u32 {
-        let way = self.outbox[posted].way;
-        let message = self.begin(posted);
-        self.cut(message, way)
-    }
-
-    /// Makes the next packet of a message.
-    #[inline]
-    fn cut(&mut self, id: u32, way: Traveller) -> u32 {
-        let Message { bytes, head, cut, .. } = self.messages[id];
-        let size = (bytes - cut).min(self.packets.size.0);
-        self.messages[id].cut = cut + size;
-        let on_wire = size + self.packets.header.0;
-        let packet = self.under_way.put(Packet {
-            message: id,
-            destination: way.destination,
-            bytes: u32::try_from(on_wire).expect("no packet is longer"),
-            next: NONE,
-            tail: head + self.included.of(Bytes(cut + size)),
-            stage: Stage::source(head + self.included.of(Bytes(cut))),
-        });
-        if let Ways::Chosen { .. } = self.ways {
-            let places = self.chosen.len().max(packet as usize + 1);
-            self.chosen.resize(places, way);
-            self.chosen[packet as usize] = way;
-        }
-        packet
-    }
-
-    /// After the first packet of a message its next one, if there is one, comes before other messages.
-    fn follow_up(&mut self, id: u32) {
-        let Message { source, destination, bytes, cut, .. } = self.messages[id];
-        if cut < bytes {
-            let nth = u32::try_from(cut / self.packets.size.0).unwrap_or(u32::MAX);
-            let packet = self.cut(id, Traveller::new(source, destination, nth));
-            let link = self.next_link(packet, (source, destination), Input::SOURCE);
-            self.links[link].backlog += u64::from(self.under_way[packet].bytes);
-            self.put(link, packet, Input::SOURCE, true);
-        }
-    }
-
     /// A packet that has crossed so many links waits for its next.
     #[inline]
-    fn arrive(&mut self, id: u32, crossed: u16) {
+    fn arrive(&mut self, id: u32, crossed: u16, round: u8, supply: &mut dyn Supply) {
         let Packet { message, destination, stage, bytes, .. } = self.under_way[id];
         let [over, mut link] = stage.links();
         let input = Input { link: over, class: crossed };
         if link == NONE {
             link = self.next_link(id, (self.messages[message].source, destination), input);
+        }
+        if self.lines.is_due(link, self.events.now()) {
+            self.enter_before(link, (id, over, round), supply);
         }
         self.links[link].backlog += u64::from(bytes);
         self.put(link, id, input, false);
@@ -285,16 +220,19 @@ impl<'a> Fabric<'a> {
     }
 
     /// Starts whatever can start on the links that something happened to, always on the lowest first.
-    fn settle(&mut self) {
+    fn settle(&mut self, supply: &mut dyn Supply) {
+        while let Some(link) = self.due.pop() {
+            self.enter_due(link, supply);
+        }
         self.ahead.fetch_first(&self.links, &self.queues, &self.under_way);
         while let Some(link) = self.stirred.take_lowest() {
-            self.serve(link);
+            self.serve(link, supply);
         }
     }
 
     /// Starts a packet on a link if one can. If another one still can, since packets pass in no time, its turn
     /// comes after links before this one that the first has stirred.
-    fn serve(&mut self, link: u32) {
+    fn serve(&mut self, link: u32, supply: &mut dyn Supply) {
         let now = self.events.now();
         // The first queue that was passed over because its packet is still to come, and when it does.
         let mut passed = None;
@@ -318,7 +256,7 @@ impl<'a> Fabric<'a> {
             }
             let bytes = u64::from(packet.bytes);
             if state.ends(&packet) || self.rooms.has(link, input.class, state.capacity, bytes) {
-                self.start(link, (first, packet), input, now);
+                self.start(link, (first, packet), input, supply);
                 return self.serve_again(link, now);
             }
             self.queues.stand_aside(&mut state.waiting, self.rooms.aside(link, input.class));
@@ -345,9 +283,16 @@ impl<'a> Fabric<'a> {
 
     /// The first packet in turn, which came from `input`, starts to cross a link.
     #[inline]
-    fn start(&mut self, link: u32, (id, packet): (u32, Packet), input: Input, now: Time) {
+    fn start(
+        &mut self,
+        link: u32,
+        (id, packet): (u32, Packet),
+        input: Input,
+        supply: &mut dyn Supply,
+    ) {
+        let now = self.events.now();
         let bytes = u64::from(packet.bytes);
-        let next = self.behind(link, &packet, input);
+        let next = self.behind(link, &packet, input, supply);
         let state = &mut self.links[link];
         self.queues.take(&mut state.waiting, next);
         let tail = (now + state.pass(bytes, self.full)).max(packet.tail);
@@ -367,18 +312,10 @@ impl<'a> Fabric<'a> {
             let onto = self.foresee(id, &packet, Input { link, class: crossed });
             let stage = Stage::way(link, onto);
             self.under_way[id] = Packet { tail, stage, next: NONE, ..packet };
-            self.events.push(head, Event::Arrive(id, crossed));
+            let round = self.stamp_round(id);
+            self.events.push(head, Event::Arrive(id, crossed, round));
         }
         self.make_way(&packet, input);
-    }
-
-    /// The packet behind the first of a queue, which may be that of a message still to be cut.
-    #[inline]
-    fn behind(&mut self, link: u32, packet: &Packet, input: Input) -> u32 {
-        if packet.next != NONE || input != Input::SOURCE {
-            return packet.next;
-        }
-        self.outbox.next(link).map_or(NONE, |posted| self.cut_first(posted))
     }
 
     /// A packet has begun to leave the place where it waited.
@@ -426,10 +363,11 @@ impl<'a> Fabric<'a> {
 
     /// What an event changes before any link is served; the message that it delivers, if somebody waits for it.
     #[inline]
-    fn handle(&mut self, event: Event) -> Option<Ticket> {
+    fn handle(&mut self, event: Event, supply: &mut dyn Supply) -> Option<Ticket> {
         match event {
             Event::Enter(message) => self.enter(message),
-            Event::Arrive(packet, crossed) => self.arrive(packet, crossed),
+            Event::Due(link) => self.due.push(link),
+            Event::Arrive(packet, crossed, round) => self.arrive(packet, crossed, round, supply),
             Event::Wake(link) => self.look(link),
             Event::Deliver(message) => {
                 let ticket = self.messages.remove(message).ticket;
@@ -453,23 +391,46 @@ impl Carrier for Fabric<'_> {
     const CONTENDED: bool = true;
 
     fn carry(&mut self, ticket: Ticket, message: Carried) {
-        let Carried { source, destination, bytes, arrival } = message;
-        let head = (arrival - self.included.of(bytes)).max(self.events.now());
-        let id = self.outbox.post(ticket, Traveller::new(source, destination, 0), bytes.0, head);
-        self.events.push(head, Event::Enter(id));
+        self.post(ticket, message);
     }
 
     fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
+        self.next_arrival_of(&mut NoSupply)
+    }
+
+    fn prefers_offers(&self) -> Option<TimePerByte> {
+        let offers = self.background.is_empty() && source::enter_in_order(&self.ways, &self.links);
+        offers.then_some(self.included)
+    }
+
+    fn offer(&mut self, at: &Cursor, message: Carried) {
+        self.hear_of(at, message);
+    }
+
+    fn next_arrival_of(&mut self, supply: &mut dyn Supply) -> Option<(Ticket, Time)> {
         loop {
             while let Some(event) = self.events.pop() {
-                if let Some(ticket) = self.handle(event) {
+                if let Some(ticket) = self.handle(event, supply) {
                     return Some((ticket, self.events.now()));
                 }
             }
-            self.settle();
+            self.settle(supply);
+            let before = self.events.now();
             self.events.advance()?;
+            self.round = if self.events.now() == before { self.round + 1 } else { 0 };
             let arriving = self.events.present().filter_map(Event::arrives);
             ahead::fetch(&self.under_way, arriving);
         }
     }
+}
+
+/// Where nothing was offered.
+struct NoSupply;
+
+impl Supply for NoSupply {
+    fn set_off(&mut self, _: RankId, _: RankId, _: Bytes) -> Ticket {
+        NOBODYS
+    }
+
+    fn tell(&mut self, _: &Cursor, _: &mut dyn FnMut(&Cursor, Carried) -> ControlFlow<()>) {}
 }

@@ -57,6 +57,8 @@ pub(super) struct Links {
     pub(super) count: usize,
     /// The vertex that each ends at.
     ends: Box<[u32]>,
+    /// The vertex that each starts at.
+    starts: Box<[u32]>,
     injection: u32,
     ejection: u32,
 }
@@ -68,6 +70,7 @@ impl Links {
         let ejects = packets.ejection.is_some();
         let last_of = |to: VertexId| if ejects { NONE } else { to.0 };
         let mut ends: Vec<u32> = graph().map(|link| link.to.0).collect();
+        let mut starts: Vec<u32> = graph().map(|link| link.from.0).collect();
         let mut all: Vec<Link> = graph()
             .map(|link| {
                 let wire = link.parameters;
@@ -80,18 +83,25 @@ impl Links {
             let npus = 0..topology.npus();
             let last_of = |npu| if last { npu } else { NONE };
             all.extend(npus.clone().map(|npu| make(packets, last_of(npu), rate, Time::ZERO)));
-            ends.extend(npus);
+            ends.extend(npus.clone());
+            starts.extend(npus);
             first
         };
         let injection = ports(packets.injection, false);
         let ejection = ports(packets.ejection, true);
-        Links { all, count, ends: ends.into(), injection, ejection }
+        Links { all, count, ends: ends.into(), starts: starts.into(), injection, ejection }
     }
 
     /// The vertex that a link ends at, that of its NPU for a port.
     #[inline]
     pub(super) fn end(&self, link: u32) -> u32 {
         self.ends[link as usize]
+    }
+
+    /// The NPU at whose port, or on one of whose links, a message enters.
+    #[inline]
+    pub(super) fn start(&self, link: u32) -> u32 {
+        self.starts[link as usize]
     }
 
     /// The injection port of an NPU.

@@ -41,6 +41,7 @@
 
 mod ahead;
 mod fabric;
+mod lines;
 mod links;
 pub mod oracle;
 mod outbox;

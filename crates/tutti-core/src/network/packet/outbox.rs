@@ -24,24 +24,34 @@ pub(super) struct Posted {
     pub(super) serial: u64,
 }
 
+impl Posted {
+    /// The `serial`-th message, whose first byte is at its source's port at `head`.
+    pub(super) fn new(
+        ticket: Ticket,
+        way: Traveller,
+        bytes: u64,
+        head: Time,
+        serial: u64,
+    ) -> Posted {
+        Posted { ticket, way, next: NONE, bytes, head, serial }
+    }
+}
+
 /// All such messages, and a line of them for each link and port.
 pub(super) struct Outbox {
     posted: Slab<Posted>,
     /// The first and the last of each line.
     lines: Box<[(u32, u32)]>,
-    /// Messages posted so far.
-    serial: u64,
 }
 
 impl Outbox {
     pub(super) fn new(links: usize) -> Outbox {
-        Outbox { posted: Slab::new(), lines: vec![(NONE, NONE); links].into(), serial: 0 }
+        Outbox { posted: Slab::new(), lines: vec![(NONE, NONE); links].into() }
     }
 
-    /// Takes note of a message whose first byte is at its source's port at `head`.
-    pub(super) fn post(&mut self, ticket: Ticket, way: Traveller, bytes: u64, head: Time) -> u32 {
-        self.serial += 1;
-        self.posted.put(Posted { ticket, way, next: NONE, bytes, head, serial: self.serial })
+    /// Takes note of a message.
+    pub(super) fn post(&mut self, posted: Posted) -> u32 {
+        self.posted.put(posted)
     }
 
     /// A message goes to the end of the line for a link.
