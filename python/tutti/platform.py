@@ -323,7 +323,7 @@ class Platform(Parameters):
         """What a person should know before anything is run."""
         if self.flits is None or self.routes is None:
             return []
-        return self.flits.network(self.routes).remarks([None])
+        return self.flits.network(self.routes).remarks([None], self.flits.packet)
 
     @model_validator(mode="after")
     def _packets_fit(self) -> Platform:

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
 LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
-PLAN = noc.Plan(warmup=500, measure=2000, drain=3000, sample=50)
+PLAN = noc.Plan(warmup=500, measure=2000, drain=3000, sample=50, keep_vcs=True)
 
 
 def network() -> noc.Network:
@@ -77,8 +77,8 @@ def test_it_opens_from_disk_without_a_complaint(
     found.page.context.close()
 
 
-CHARTS = 5
-"""Links, buffers over time, by VC, stalls, energy."""
+CHARTS = 7
+"""Links, buffers over time, VCs over time, the fullest of them, buffers by VC, stalls, energy."""
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,8 @@ CHARTS = 5
     [
         ("#links .trace:nth-last-child(2) .points path", [" to ", " busy, ", " flits"]),
         ("#links .trace:nth-last-child(1) .points path", ["npu", " flits in its buffers"]),
+        ("#over-time .scatterlayer .trace:first-child .js-line", ["cycle ", " flits in VC 0"]),
+        ("#fullest .heatmaplayer image", ["VC ", "cycle ", " flits"]),
         ("#vcs .barlayer .point path", ["VC ", " flits"]),
         ("#stalls .barlayer .point path", [" %"]),
         ("#energy .trace:first-child .point:first-child path", ["buffers, dynamic: ", " nJ"]),

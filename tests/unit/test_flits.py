@@ -164,7 +164,8 @@ def test_what_goes_together() -> None:
 def test_a_deadlock_is_told_before_and_when_it_happens() -> None:
     asked: dict[str, Any] = {"packet": 16, "router": {"vcs": 1, "buffer": 1}}
     where = platform("ring:5", "shortest_path", **asked)
-    (remark,) = where.remarks
+    remark, throttled = where.remarks
+    assert "packets of 16 flits on a VC of 1 flits" in throttled
     assert "can deadlock" in remark
     assert "npu0 > npu1" in remark
     everybody = tutti.schedule("direct", collective="all_to_all", ranks=5)

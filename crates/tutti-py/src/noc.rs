@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tutti_core::network::flit::allocator::AllocatorKind;
+use tutti_core::network::flit::credits::{self, Throttled};
 use tutti_core::network::flit::deadlock::{self, Verdict};
 use tutti_core::network::flit::measure::{
     self, Ending, Estimate, Load, Measured, Measurement, Plan,
@@ -168,6 +169,9 @@ type GivenEnd = (&'static str, u32, Option<u32>);
 /// Both ends, latency and latency of credits in cycles, time of a flit in ps, length in um.
 type GivenChannel = (GivenEnd, GivenEnd, u32, u32, u64, Option<u64>);
 
+/// From where to where, cycles round, room, what it needs, the buffer for that, how many links.
+type GivenThrottled = (String, String, u64, u64, u64, u64, usize);
+
 #[pymethods]
 impl FlitNetwork {
     #[new]
@@ -229,6 +233,13 @@ impl FlitNetwork {
                 Err(raised_by_flits(&FlitError::CanDeadlock { routing, circle }))
             }
         }
+    }
+
+    /// The link that buffers throttle most, with packets of so many flits at most; none if they do not.
+    fn throttled(&self, longest: Number) -> Option<GivenThrottled> {
+        let found = credits::throttled(&self.wiring, &self.settings, longest.0)?;
+        let Throttled { from, to, round_trip, room, needs, buffer, links } = found;
+        Some((from, to, round_trip, room, needs, buffer, links))
     }
 
     /// How many nodes there are.

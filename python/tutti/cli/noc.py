@@ -88,8 +88,9 @@ def run_(file: NocFile, changes: Changes = None, to: Out = None) -> None:
     """Run a network at one load: latency, throughput, links, buffers, and why flits stood.
 
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
-    folder, and energy.parquet where the file names a technology. A network that saturates or
-    deadlocks has no latency: the run says so, and ends with exit code 3.
+    folder, and energy.parquet where the file names a technology. A network that saturates has no
+    latency, and of one that deadlocks nothing is measured: the run says so, and ends with exit code
+    3.
 
     \b
     Examples:
@@ -206,11 +207,15 @@ def from_booksim(
     threads: Annotated[
         int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
     ] = 0,
+    to: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for results, instead of out/noc.")
+    ] = None,
 ) -> None:
     """Run what a configuration file of BookSim 2 describes, or write it as a file of ours.
 
-    Keys that change no result here are named; what has no counterpart is refused. A load at which
-    the network saturates or deadlocks has no latency; a run of one that does ends with exit code 3.
+    Writes what `run` does into the output folder; with several loads, what `sweep` does. Keys that
+    change no result here are named; what has no counterpart is refused. A load at which the
+    network saturates or deadlocks has no latency; a run of one that does ends with exit code 3.
 
     \b
     Examples:
@@ -220,7 +225,9 @@ def from_booksim(
       tutti noc from-booksim examples/08_latency_under_load/mesh.cfg \\
         --write out/mesh.toml
     """
-    from tutti.cli.files import written
+    from dataclasses import replace
+
+    from tutti.cli.files import folder, written
     from tutti.interop import booksim_noc
     from tutti.noc import run
 
@@ -236,16 +243,21 @@ def from_booksim(
         if graph := found.tables["topology"].get("file"):
             out().print(f"wrote {write.parent / graph}", markup=False, soft_wrap=True)
         return
+    read = found.noc if to is None else replace(found.noc, output=to)
+    remarks = [*found.remarks, *_remarks(read)]
+    folder(read.output)
     if values is None:
-        result = run(found.noc.network, found.noc.traffic, found.noc.plan)
+        result = run(read.network, read.traffic, read.plan)
         show_run(result)
+        _write_run(read, result, remarks)
         if not result.is_stable:
             raise typer.Exit(int(ExitCode.FAILED))
         return
-    runs, interrupted = _swept(found.noc, values, threads)
+    runs, interrupted = _swept(read, values, threads)
     if runs:
         out().print(loads_table(runs))
     say_deadlock(runs)
+    _write_sweep(read, runs, None, remarks)
     if interrupted:
         raise typer.Exit(int(ExitCode.INTERRUPTED))
 
@@ -365,9 +377,9 @@ def _searched(
 
 def _remarks(read: Noc) -> list[str]:
     """Says what a person should know before anything is run."""
-    from tutti.noc.network import classes_of
+    from tutti.noc.network import classes_of, longest_of
 
-    found = read.network.remarks(classes_of(read.traffic))
+    found = read.network.remarks(classes_of(read.traffic), longest_of(read.traffic))
     for text in found:
         remark(text)
     return found
@@ -377,12 +389,11 @@ def _write_run(read: Noc, run: NocRun, remarks: list[str]) -> None:
     from tutti.noc import frame
     from tutti.report import write_noc_report
 
-    frames = {
-        "results.parquet": frame([run]),
-        "channels.parquet": run.channels,
-        "occupancy.parquet": run.occupancy,
-    }
-    if read.technology is not None:
+    frames = {"results.parquet": frame([run])}
+    moved = run.ending != "deadlocked"
+    if moved:
+        frames |= {"channels.parquet": run.channels, "occupancy.parquet": run.occupancy}
+    if moved and read.technology is not None:
         frames["energy.parquet"] = run.energy(read.technology).frame
     files = []
     for name, one in frames.items():

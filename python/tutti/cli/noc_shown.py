@@ -28,6 +28,13 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
     cycle = run.network.cycle_ps
     traffic = words.describe_traffic(run.traffic)
     facts = [("traffic", traffic[0]), *(("", line) for line in traffic[1:_SHOWN_CLASSES])]
+    if run.ending == "deadlocked":
+        facts += [("ending", words.ending(run)), ("measured", words.NOTHING_MEASURED)]
+        waits = words.waiting(run)
+        facts += [("who waits", "each for the next, and the last for the first:")] if waits else []
+        facts += [("", line) for line in waits]
+        console.print(facts_table(facts))
+        return
     facts += [
         ("measured", f"{run.window:,} cycles after {run.plan.warmup:,}; {run.cycles:,} in all"),
         ("ending", words.ending(run)),
@@ -122,4 +129,4 @@ def say_deadlock(runs: list[NocRun]) -> None:
     deadlocked = [run for run in runs if run.ending == "deadlocked"]
     if deadlocked:
         first = min(deadlocked, key=lambda run: run.load or 0.0)
-        out().print(f"at {words.number(first.load)} {words.ending(first)}", markup=False)
+        out().print(f"at {words.number(first.load)} {words.standstill(first)}", markup=False)

@@ -77,6 +77,7 @@ _PLACES = {
     "not_a_dragonfly": "routing",
     "not_a_fat_tree": "routing",
     "can_deadlock": "routing",
+    "deadlock_unknown": "routing",
     "too_few_vcs": "router.vcs",
     "unknown_arbiter": "router.arbiter",
     "groups": "router.arbiter",

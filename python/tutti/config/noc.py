@@ -210,6 +210,7 @@ _PLACES = {
     "buffer_smaller_than_packet": "router.buffer",
     "flit_too_wide": "flit",
     "can_deadlock": "topology.routing",
+    "deadlock_unknown": "topology.routing",
     "no_such_vcs": "traffic.vcs",
     "unknown_routing": "topology.routing",
     "routing_argument": "topology.routing",

@@ -36,7 +36,7 @@ IfItCanDeadlock = Annotated[
     Field(
         default="warn",
         description="What becomes of a routing with which packets can wait for each other in a "
-        "circle.",
+        "circle; `refuse` refuses also a network too large to tell.",
     ),
 ]
 
@@ -57,8 +57,10 @@ class ConstantTable(Table):
 class EnergyTable(Table):
     """What routers and links cost; docs/models/energy.md lists the technologies."""
 
-    router: Annotated[str, Field(description="The technology of the routers: `dsent_45nm`, ...")]
-    link: Annotated[str, Field(description="The technology of the links: `dsent_45nm`, ...")]
+    router: Annotated[
+        str, Field(description="The technology of the routers, such as `dsent_45nm`.")
+    ]
+    link: Annotated[str, Field(description="The technology of the links, such as `dsent_45nm`.")]
     constants: Annotated[
         dict[str, ConstantTable],
         Field(default_factory=dict, description="Other values of constants, by their names."),

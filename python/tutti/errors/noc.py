@@ -24,6 +24,10 @@ class NocError(TuttiError, ValueError):
             "Packets can wait for each other in a circle, and that is to be refused.",
             'another routing, or deadlock = "warn"',
         ),
+        "deadlock_unknown": Kind(
+            "Packets have too many ways to tell whether they can wait for each other in a circle.",
+            'another routing, or deadlock = "warn"',
+        ),
         "out_of_range": Kind("A setting out of its range."),
         "buffer_smaller_than_packet": Kind(
             "With virtual cut-through a buffer must hold a whole packet.",

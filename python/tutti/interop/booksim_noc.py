@@ -76,9 +76,15 @@ _WITHOUT_MEANING = frozenset(
         "channel_file",
         "in_ports",
         "out_ports",
+        "alloc_iters",
+        "arb_type",
     )
 )
-"""Keys that say what is written, or when BookSim stops; they change no network and no traffic."""
+"""Keys that say what is written, or when BookSim stops; they change no network and no traffic.
+
+Nor do `alloc_iters` and `arb_type`: `IQRouter` makes its allocators without the configuration
+(iq_router.cpp:110 and 121), so that only what stands in parentheses counts: `islip(2)`.
+"""
 
 _MUST_BE: dict[str, tuple[Any, ...]] = {
     "router": ("iq",),
@@ -412,12 +418,12 @@ def _allocator(given: Given, key: str) -> tuple[str, int | None, str | None]:
     if name not in _ALLOCATORS:
         raise given.refused(key, ", ".join(_ALLOCATORS))
     if name in {"islip", "pim"}:
-        text = argument or str(given.config.alloc_iters)
+        text = argument or "1"
         if not re.fullmatch(r"[0-9]{1,9}", text):
             raise given.refused(key, f"`{name}` with a number of iterations")
         return name, int(text), None
     if name.startswith("separable"):
-        return name, None, _arbiter(given, key, argument or given.config.arb_type)
+        return name, None, _arbiter(given, key, argument or "round_robin")
     return _ALLOCATORS[name], None, None
 
 
@@ -426,7 +432,6 @@ def _arbiter(given: Given, key: str, text: str) -> str:
         return text
     tree = re.fullmatch(r"tree\(([0-9]{1,9}),(round_robin|matrix)\)", text)
     if tree is None:
-        key = "arb_type" if text == given.config.arb_type else key
         raise given.refused(key, "round_robin, matrix or tree(GROUPS,round_robin|matrix)")
     return f"tree_{tree[2]}:{tree[1]}"
 

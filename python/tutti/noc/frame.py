@@ -16,24 +16,24 @@ def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
     """A row per run, by ascending load; times in cycles, rates in flits per node and cycle.
 
     Latencies are null where the network is not stable: there they say how long the run was, and
-    nothing of the network.
+    nothing of the network. Where it deadlocked, nothing was measured, and all of it is null.
     """
     import polars as pl
 
     rows = []
     for run in sorted(runs, key=lambda run: run.load or 0.0):
-        every, stable = run.all, run.is_stable
+        every, stable, moved = run.all, run.is_stable, run.ending != "deadlocked"
         rows.append(
             {
                 "topology": run.network.topology.name,
                 "routing": run.network.routing,
                 "load": run.load,
                 "ending": run.ending,
-                "offered": every.offered,
-                "accepted": every.accepted.mean,
-                "accepted_half_width": every.accepted.half_width,
-                "accepted_least": every.accepted_extremes[0],
-                "accepted_most": every.accepted_extremes[1],
+                "offered": every.offered if moved else None,
+                "accepted": every.accepted.mean if moved else None,
+                "accepted_half_width": every.accepted.half_width if moved else None,
+                "accepted_least": every.accepted_extremes[0] if moved else None,
+                "accepted_most": every.accepted_extremes[1] if moved else None,
                 "latency": every.latency.mean if stable else None,
                 "latency_half_width": every.latency.half_width if stable else None,
                 "latency_least": every.latency_extremes[0] if stable else None,
@@ -45,7 +45,7 @@ def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
                 "network_latency": every.network_latency.mean if stable else None,
                 "network_latency_half_width": every.network_latency.half_width if stable else None,
                 "hops": every.hops.mean if stable else None,
-                "packets": every.packets,
+                "packets": every.packets if moved else None,
                 "cycles": run.cycles,
                 "seed": run.network.seed,
             }

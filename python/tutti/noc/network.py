@@ -39,7 +39,8 @@ class Network:
         narrow_links: What becomes of links that take longer than a cycle for a flit: `serialize`
             has them busy with each for as long as it takes.
         deadlock: What becomes of a routing with which packets can wait for each other in a circle:
-            `refuse` refuses it, `warn` has the command line and `remarks` say so.
+            `refuse` refuses it, and a network too large to tell; `warn` has the command line and
+            `remarks` say so.
     """
 
     topology: Topology
@@ -65,37 +66,64 @@ class Network:
 
         Raises:
             NocError: Settings are out of range or clash, the routing does not fit, or it can
-                deadlock and that is refused.
+                deadlock, or may for all that is known, and that is refused.
         """
         if not 0 <= self.seed < 1 << 64:
             message = f"{self.seed} is no seed: expected a whole number from 0 to 2^64 - 1"
             raise NocError(message, kind="out_of_range")
         made = self._made(classes)
-        if self.deadlock == "refuse":
-            made.check_deadlock()
+        if self.deadlock == "refuse" and not made.check_deadlock():
+            raise NocError(f"{self._unchecked}, and that is to be refused", kind="deadlock_unknown")
         return made
 
-    def remarks(self, classes: Sequence[tuple[int, int] | None] = (None,)) -> list[str]:
-        """What a person should know before anything is run: whether the routing can deadlock.
+    def remarks(
+        self, classes: Sequence[tuple[int, int] | None] = (None,), longest: int = 1
+    ) -> list[str]:
+        """What a person should know before anything is run: whether the routing can deadlock, and
+        whether buffers are too small for the length of a link.
 
         Args:
             classes: As for `core`.
+            longest: Flits of the longest packet.
 
         Raises:
             NocError: Settings are out of range or clash, or the routing does not fit.
         """
+        made = self._made(classes)
+        return [*self._deadlocks(made), *self._throttled(made, longest)]
+
+    def _deadlocks(self, made: _core.FlitNetwork) -> list[str]:
         if self.deadlock != "warn":
             return []
         try:
-            known = self._made(classes).check_deadlock()
+            known = made.check_deadlock()
         except NocError as error:
             if error.kind != "can_deadlock":
                 raise
             return [error.problem]
-        if known:
+        return [] if known else [f"{self._unchecked}; a run that deadlocks says so"]
+
+    def _throttled(self, made: _core.FlitNetwork, longest: int) -> list[str]:
+        found = made.throttled(longest)
+        if found is None:
             return []
-        unknown = f"whether routing `{self.routing}` can deadlock was not looked at"
-        return [f"{unknown}: the network is too large for that; a run that deadlocks says so"]
+        source, target, cycles, room, needs, buffer, links = found
+        vcs = room // self.router.buffer
+        held = f"a VC of {room}" if vcs == 1 else f"{vcs} VCs of {self.router.buffer}"
+        sent = f"packets of {longest} flits on {held}" if vcs == 1 else f"packets on {held}"
+        others = f", the slowest of {links:,} such links," if links > 1 else ""
+        said = f"a credit takes {cycles} cycles round {source} > {target}: {sent} flits fill that"
+        most = f"{100 * room // needs} % at most; buffer = {buffer} would let them fill it"
+        return [f"{said} link{others} to {most}"]
+
+    @property
+    def _unchecked(self) -> str:
+        """That nobody knows whether the routing can deadlock, and why."""
+        nodes = f"{self.topology.ranks:,} nodes"
+        return (
+            f"whether routing `{self.routing}` can deadlock is unchecked: between {nodes} it has "
+            "too many ways to follow them all"
+        )
 
     def _made(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
         every = (0, max(self.router.vcs - 1, 0))
@@ -118,6 +146,15 @@ def classes_of(traffic: Supply) -> list[tuple[int, int] | None]:
         return [None] if traffic.vcs is None else list(traffic.vcs)
     loads = (traffic,) if isinstance(traffic, Traffic) else traffic
     return [load.vcs for load in loads]
+
+
+def longest_of(traffic: Supply) -> int:
+    """Flits of the longest packet; 1 for a trace, which is not looked through for that."""
+    if isinstance(traffic, Trace):
+        return 1
+    loads = (traffic,) if isinstance(traffic, Traffic) else traffic
+    sizes = (size for load in loads for size in str(load.packet).partition("/")[0].split(","))
+    return max((int(size) for size in sizes if size.strip().isdecimal()), default=1)
 
 
 def routings() -> list[_core.FlitRegistryEntry]:

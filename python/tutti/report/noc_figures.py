@@ -10,7 +10,7 @@ import polars as pl
 from plotly.colors import sample_colorscale
 
 from .figures import _layout
-from .noc_words import number, stalls
+from .noc_words import channel, number, stalls
 from .quantity import format_share
 from .topology_graph import MOST_DRAWN
 from .topology_layout import layout
@@ -199,6 +199,77 @@ def by_vc(run: NocRun) -> go.Figure | None:
     figure.update_xaxes(title="VC", type="category")
     figure.update_yaxes(title=f"flits, of {room}", rangemode="tozero")
     figure.update_layout(_layout(height=300, hovermode="closest"), barmode="group")
+    return figure
+
+
+_MOST_ROWS = 24
+"""VCs in the chart of the fullest."""
+
+_MOST_TIMES = 400
+"""Looks at the buffers in it; of more, every second, third, ... is shown."""
+
+
+def over_time(run: NocRun) -> go.Figure | None:
+    """Flits in the buffers of all VCs of a number, over the window: a line each."""
+    if not run.buffered:
+        return None
+    vcs, start = run.network.router.vcs, run.plan.warmup
+    shades = [0.25 + 0.65 * index / max(vcs - 1, 1) for index in range(vcs)]
+    figure = go.Figure()
+    for vc, colour in enumerate(sample_colorscale("Viridis", shades)):
+        of_vc = run.buffered_by_vc.filter(pl.col("vc") == vc)
+        figure.add_trace(
+            go.Scatter(
+                name=f"VC {vc}",
+                x=[start + cycle for cycle in of_vc["cycle"]],
+                y=of_vc["flits"].to_list(),
+                mode="lines",
+                line={"color": colour, "width": 1.4},
+                hovertemplate=f"cycle %{{x:,}}: %{{y:,}} flits in VC {vc}<extra></extra>",
+            )
+        )
+    figure.update_xaxes(title="cycle")
+    figure.update_yaxes(title="flits in buffers", rangemode="tozero")
+    figure.update_layout(_layout(height=320, hovermode="closest"), showlegend=vcs > 1)
+    return figure
+
+
+def fullest(run: NocRun) -> go.Figure | None:
+    """How full the fullest VCs were each time; None unless the plan kept VCs."""
+    if not run.plan.keep_vcs or not run.buffered:
+        return None
+    per_channel = max(_MOST_ROWS // run.network.router.vcs, 1)
+    ports = (
+        run.occupancy.group_by("source", "router", maintain_order=True)
+        .agg(pl.col("flits").sum())
+        .sort("flits", descending=True, maintain_order=True)
+        .head(per_channel)
+    )
+    rows: list[list[int]] = []
+    names: list[str] = []
+    step = -(-len(run.buffered) // _MOST_TIMES)
+    for source, router in reversed(ports.select("source", "router").rows()):
+        found = run.vcs_over_time(source, router)
+        way = channel("injection", source, router)
+        for vc in reversed(range(run.network.router.vcs)):
+            rows.append(found.filter(pl.col("vc") == vc)["flits"].gather_every(step).to_list())
+            names.append(f"{way}, VC {vc}")
+    figure = go.Figure(
+        go.Heatmap(
+            x=[run.plan.warmup + cycle for cycle in run.look_times[::step]],
+            y=names,
+            z=rows,
+            zmin=0,
+            zmax=run.network.router.buffer,
+            colorscale=_SCALE,
+            colorbar={"title": {"text": "flits"}, "thickness": 14},
+            hovertemplate="%{y}<br>cycle %{x:,}: %{z} flits<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title="cycle")
+    figure.update_yaxes(type="category", automargin=True)
+    height = 110 + 18 * max(len(rows), 6)
+    figure.update_layout(_layout(height=height, hovermode="closest"), showlegend=False)
     return figure
 
 

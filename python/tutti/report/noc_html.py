@@ -63,24 +63,31 @@ def write_noc_report(
         EnergyError: a link has no length, and energy is asked for.
     """
     charts: dict[str, go.Figure] = {}
-    sections: list[dict[str, Any]] = [
-        {"heading": "Latency and throughput", "lead": "In cycles.", "table": _latencies(run)},
-        *_links(run, charts),
-        *_buffers(run, charts),
-        _events(run),
-        *(noc_energy.sections(run, technology, charts) if technology else ()),
-    ]
+    if run.ending == "deadlocked":
+        sections = [_waiting(run)]
+    else:
+        sections = [
+            {"heading": "Latency and throughput", "lead": "In cycles.", "table": _latencies(run)},
+            *_links(run, charts),
+            *_buffers(run, charts),
+            _events(run),
+            *(noc_energy.sections(run, technology, charts) if technology else ()),
+        ]
     facts = [("network", noc_words.describe_network(run.network))]
     facts += [("traffic", line) for line in noc_words.describe_traffic(run.traffic)]
+    measured = f"{run.window:,} cycles after {run.plan.warmup:,}"
     facts += [
-        ("measured", f"{run.window:,} cycles after {run.plan.warmup:,}"),
+        ("measured", "nothing" if run.ending == "deadlocked" else measured),
         ("run", f"{run.cycles:,} cycles"),
         ("seed", str(run.network.seed)),
     ]
     if slow := noc_words.slow_links(run):
         facts.append(("slow channels", slow))
     heading = title or f"{run.network.topology.name} under load"
-    answer = [_sentence(text) for text in (noc_words.ending(run), *remarks)]
+    said = [noc_words.ending(run)]
+    if run.ending == "deadlocked":
+        said.append(noc_words.NOTHING_MEASURED)
+    answer = [_sentence(text) for text in (*said, *remarks)]
     return _write(path, title=heading, answer=answer, facts=facts, sections=sections, charts=charts)
 
 
@@ -172,6 +179,18 @@ def _write(
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "."
+
+
+def _waiting(run: NocRun) -> dict[str, Any]:
+    """Who waits on whom where nothing moves any more."""
+    after = [*run.circle[1:], *run.circle[:1]]
+    rows = [[(a, a), (b, b)] for a, b in zip(run.circle, after, strict=True)]
+    return {
+        "heading": "Who waits on whom",
+        "lead": "A VC named by its channel, with what the first flit in it is waiting for, and the "
+        "VC that has it; the last one waits on the first.",
+        "table": {"columns": [("VC", "text"), ("waits on", "text")], "rows": rows},
+    }
 
 
 def _latencies(run: NocRun) -> Table:
@@ -269,6 +288,21 @@ def _buffers(run: NocRun, charts: dict[str, go.Figure]) -> list[dict[str, Any]]:
                 "in a stable network, growing up to a limit in a saturated one."
             ),
             noc_figures.buffered(run),
+        ),
+        (
+            "over-time",
+            "VCs over time",
+            "Flits in the buffers of all VCs of a number, at each look.",
+            noc_figures.over_time(run),
+        ),
+        (
+            "fullest",
+            "The fullest VCs over time",
+            (
+                f"Flits in the buffer of each VC, of {run.network.router.buffer} that fit, at the "
+                "input ports that held most; NocRun.vcs_over_time has all."
+            ),
+            noc_figures.fullest(run),
         ),
         (
             "vcs",

@@ -10,13 +10,12 @@ from tutti.noc.settings import Trace, Traffic
 from .quantity import format_share, format_time, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tutti.energy import EnergyReport
     from tutti.noc import Estimate, Events, Network, NocRun, Saturation
     from tutti.noc.network import Supply
 
 __all__ = [
+    "NOTHING_MEASURED",
     "channel",
     "counts",
     "cycles",
@@ -31,6 +30,8 @@ __all__ = [
     "slow_links",
     "stalls",
     "stalls_text",
+    "standstill",
+    "waiting",
 ]
 
 
@@ -86,7 +87,7 @@ def ending(run: NocRun) -> str:
     if run.ending == "deadlocked":
         return (
             f"deadlocked: from cycle {max(run.cycles - run.plan.patience, 0):,} on, nothing moved, "
-            f"although packets were under way{_round(run.circle)}"
+            "although packets were under way"
         )
     offered, accepted = number(run.offered), estimate(run.accepted)
     if run.ending == "saturated":
@@ -97,17 +98,26 @@ def ending(run: NocRun) -> str:
     return f"stable: {accepted} flits per node and cycle accepted of {offered} offered"
 
 
+NOTHING_MEASURED = "nothing was measured: what stands still has neither throughput nor latency"
+
 _SHOWN_HELD = 8
 """VCs of a circle that are named."""
 
 
-def _round(circle: Sequence[str]) -> str:
-    """Which VCs wait for each other."""
-    if not circle:
-        return ""
-    more = len(circle) - _SHOWN_HELD
-    shown = ", ".join(circle[:_SHOWN_HELD]) + (f" and {more} more" if more > 0 else "")
-    return f"; each waits for the next and the last for the first: {shown}"
+def waiting(run: NocRun) -> list[str]:
+    """Where it deadlocked: which VCs wait, each for the next and the last for the first."""
+    more = len(run.circle) - _SHOWN_HELD
+    return [*run.circle[:_SHOWN_HELD], *([f"and {more} more"] if more > 0 else [])]
+
+
+def standstill(run: NocRun) -> str:
+    """How a deadlocked run ended, and what waits for what, in a sentence."""
+    shown = waiting(run)
+    if not shown:
+        return ending(run)
+    *most, last = shown
+    held = f"{', '.join(most)} {last}" if len(run.circle) > _SHOWN_HELD else ", ".join(shown)
+    return f"{ending(run)}; each waits for the next and the last for the first: {held}"
 
 
 def slow_links(run: NocRun) -> str:

@@ -107,7 +107,37 @@ def test_a_saturated_run_has_no_latency_and_ends_with_3(here: Path) -> None:
 def test_a_deadlocked_run_says_so_and_ends_with_3(here: Path) -> None:
     done = tutti("run", "ring.toml", cwd=here, code=3)
     assert "deadlocked" in done.stdout
-    assert "nothing moved" in " ".join(done.stdout.split())
+    said = " ".join(done.stdout.split())
+    assert "nothing moved" in said
+    assert "nothing was measured" in said
+    assert "accepted" not in said
+    assert "0 buffer writes" not in said
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    written = {path.name for path in (here / "out" / "noc").iterdir()}
+    assert written == {"report.html", "results.parquet"}
+
+
+def test_a_long_link_with_small_buffers_is_remarked_on(here: Path) -> None:
+    long = ["--set", "router.buffer=1", "--set", "router.vcs=2"]
+    done = tutti("run", "noc.toml", *long, cwd=here)
+    said = " ".join(done.stderr.split())
+    assert "packets of 2 flits on a VC of 1 flits fill that link" in said
+    assert "buffer = 6 would let them fill it" in said
+    assert "buffer = 6" in (here / "out" / "noc" / "report.html").read_text("utf-8")
+
+
+def test_a_configuration_of_booksim_is_run_with_results(here: Path) -> None:
+    config = "topology = mesh; k = 4; n = 2; routing_function = dor; sample_period = 500;"
+    (here / "mesh.cfg").write_text(config)
+    done = tutti("from-booksim", "mesh.cfg", "seed=3", cwd=here)
+    written = {path.name for path in (here / "out" / "noc").iterdir()}
+    assert written == {"report.html", "results.parquet", "channels.parquet", "occupancy.parquet"}
+    assert "wrote out/noc/report.html" in done.stdout
+    loads = ["--loads", "0.05,0.1", "--out", "curve"]
+    tutti("from-booksim", "mesh.cfg", *loads, cwd=here)
+    written = {path.name for path in (here / "curve").iterdir()}
+    assert written == {"report.html", "results.parquet", "results.csv", "latency.svg"}
+    assert pl.read_parquet(here / "curve" / "results.parquet")["load"].to_list() == [0.05, 0.1]
 
 
 def test_slow_links_are_shown_where_they_are_allowed(here: Path) -> None:
@@ -161,6 +191,10 @@ def test_the_registries_are_listed(here: Path) -> None:
             ["run", "noc.toml", "--set", "router.cut_through=true", "--set", "router.buffer=1"],
             "router.buffer: a VC buffer of 1 flits holds no packet of 2 flits",
         ),
+        (
+            ["run", "noc.toml", "--set", 'energy={router="dsent_45nm"}'],
+            "expected: the technology of the links, such as `dsent_45nm`\n",
+        ),
         (["sweep", "noc.toml", "--loads", "a"], "is no list of loads"),
         (["sweep", "noc.toml", "--loads", "0.1:0.5"], "is no range FROM:TO:STEP"),
         (["sweep", "noc.toml", "--loads", "0"], "has a load of 0"),
@@ -211,7 +245,7 @@ def test_a_deadlock_is_told_before_and_after(here: Path) -> None:
     done = tutti("run", "ring.toml", cwd=here, code=3)
     assert "routing `shortest_path` can deadlock" in " ".join(done.stderr.split())
     said = " ".join(done.stdout.split())
-    assert "each waits for the next and the last for the first: VC 0 of npu" in said
+    assert "who waits: each for the next, and the last for the first: VC 0 of npu" in said
     refused = ["--set", "topology.deadlock=refuse"]
     said = " ".join(tutti("run", "ring.toml", *refused, cwd=here, code=2).stderr.split())
     assert "topology.routing: routing `shortest_path` can deadlock" in said

@@ -182,7 +182,6 @@ def test_three_periods_are_measured_after_the_warm_up() -> None:
         ("vc_allocator = loa;", "vc_allocator"),
         ("vc_allocator = islip(2); sw_allocator = islip(3);", "sw_allocator"),
         ("sw_allocator = separable_input_first(lottery);", "sw_allocator"),
-        ("sw_allocator = separable_input_first; arb_type = lottery;", "arb_type"),
         ("internal_speedup = 1.5;", "internal_speedup"),
         ("buf_size = 30;", "buf_size"),
         ("num_vcs = 0;", "router"),

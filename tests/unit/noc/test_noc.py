@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -401,6 +402,50 @@ def test_whether_a_routing_can_deadlock_is_told() -> None:
         noc.run(noc.Network(topology=ring, deadlock="refuse"), noc.Traffic(rate=0.1), SHORT)
 
 
+def test_a_network_too_large_to_tell_is_called_unchecked_and_refused() -> None:
+    large = tutti.Topology.build("mesh:96x96", rate="16 GB/s", latency="1 ns")
+    (said,) = noc.Network(topology=large, routing="o1_turn").remarks()
+    assert "`o1_turn` can deadlock is unchecked: between 9,216 nodes" in said
+    refusing = noc.Network(topology=large, routing="o1_turn", deadlock="refuse")
+    with pytest.raises(NocError, match="unchecked") as refused:
+        refusing.core([None])
+    assert refused.value.kind == "deadlock_unknown"
+    middling = tutti.Topology.build("mesh:32x32", rate="16 GB/s", latency="1 ns")
+    assert noc.Network(topology=middling, routing="o1_turn").remarks() == []
+
+
+def test_buffers_too_small_for_a_link_are_told_with_what_would_do() -> None:
+    """Round a link of L cycles a credit takes (1 + L + 1) + (L + 1 + 1) cycles."""
+    long = tutti.Topology.build("mesh:3x3", rate="16 GB/s", latency="20 ns")
+    network = noc.Network(topology=long, routing="dimension_order")
+    (said,) = network.remarks()
+    assert "a credit takes 44 cycles round npu0 > npu1: packets on 4 VCs of 8 flits" in said
+    assert "24 such links" in said
+    assert "to 72 % at most; buffer = 11 would let them fill it" in said
+    (said,) = network.remarks([(0, 1), (2, 3)])
+    assert "2 VCs of 8 flits fill that link" in said
+    assert "to 36 % at most; buffer = 22" in said
+    (said,) = network.remarks([None], 16)
+    assert "packets of 16 flits on a VC of 8 flits" in said
+    assert "to 18 % at most; buffer = 44" in said
+    deep = replace(network, router=noc.Router(buffer=11))
+    assert deep.remarks() == []
+    assert noc.Network(topology=mesh(), routing="dimension_order").remarks([None], 16) == []
+
+
+def test_a_throttled_link_carries_no_more_than_is_told() -> None:
+    """From end to end of a link of 20 cycles, packets of a flit on 4 VCs of 8: 32 in 44 cycles."""
+    long = tutti.Topology.build("mesh:2", rate="16 GB/s", latency="20 ns")
+    full = noc.Traffic(rate=1, pattern="bit_complement")
+    plan = replace(SHORT, sample=0)
+    for buffer, accepted in ((8, 32 / 44), (11, 1.0)):
+        network = noc.Network(
+            topology=long, routing="dimension_order", router=noc.Router(buffer=buffer)
+        )
+        run = noc.run(network, full, plan)
+        assert 0.95 * accepted < run.accepted.mean < accepted + 0.001
+
+
 def test_a_deadlocked_run_has_its_circle() -> None:
     ring = tutti.Topology.build("ring:8", rate="16 GB/s", latency="1 ns")
     network = noc.Network(topology=ring, router=noc.Router(vcs=1, buffer=2))
@@ -410,6 +455,10 @@ def test_a_deadlocked_run_has_its_circle() -> None:
     assert run.ending == "deadlocked"
     assert len(run.circle) > 2
     assert all(one.startswith("VC 0 of npu") for one in run.circle)
+    row = noc.frame([run]).row(0, named=True)
+    assert (row["ending"], row["load"]) == ("deadlocked", 0.9)
+    for name in ("offered", "accepted", "accepted_least", "latency", "hops", "packets"):
+        assert row[name] is None, name
     assert noc.run(network, noc.Traffic(rate=0.01), plan).circle == ()
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 import tutti
@@ -46,7 +48,7 @@ def test_a_run_is_drawn_on_its_topology(notation: str, tmp_path: Path) -> None:
     page = write_noc_report(tmp_path / "r.html", run, "A <title>").read_text("utf-8")
     assert "A &lt;title&gt;" in page
     found = charts(page)
-    assert set(found) == {"links", "buffered", "vcs", "stalls"}
+    assert set(found) == {"links", "buffered", "over-time", "vcs", "stalls"}
     marks = next(one for one in found["links"]["data"] if "colorbar" in one.get("marker", {}))
     drawn = run.channels.filter(run.channels["source"] != run.channels["target"])
     assert len(marks["customdata"]) == drawn.height
@@ -56,6 +58,45 @@ def test_a_run_without_looks_at_buffers_has_no_charts_of_them(tmp_path: Path) ->
     plan = noc.Plan(warmup=0, measure=500, batches=2, sample=0)
     run = noc.run(network(), noc.Traffic(rate=0.1), plan)
     assert set(charts(write_noc_report(tmp_path / "r.html", run).read_text("utf-8"))) == {"links"}
+
+
+def test_vcs_are_drawn_over_time(tmp_path: Path) -> None:
+    run = noc.run(network(), noc.Traffic(rate=0.3, packet=3), replace(PLAN, keep_vcs=True))
+    found = charts(write_noc_report(tmp_path / "r.html", run).read_text("utf-8"))
+    lines = found["over-time"]["data"]
+    assert [line["name"] for line in lines] == ["VC 0", "VC 1", "VC 2", "VC 3"]
+    assert len(lines[0]["x"]) == len(run.buffered) == 20
+    assert (lines[0]["x"][0], lines[0]["x"][-1]) == (250, 1200)
+    (fullest,) = found["fullest"]["data"]
+    assert len(fullest["y"]) == len(set(fullest["y"])) == 24
+    assert fullest["zmax"] == run.network.router.buffer
+    place, vc = re.fullmatch(r"(.*), VC (\d)", fullest["y"][-1]).groups()  # type: ignore[union-attr]
+    source, target = place.split(" to ")
+    target = source if target == "its router" else target
+    one = run.vcs_over_time(source, target).filter(pl.col("vc") == int(vc))
+    assert fullest["z"][-1] == one["flits"].to_list()
+
+
+def test_of_long_windows_some_looks_are_drawn(tmp_path: Path) -> None:
+    plan = replace(PLAN, sample=1, keep_vcs=True)
+    run = noc.run(network(), noc.Traffic(rate=0.1), plan)
+    found = charts(write_noc_report(tmp_path / "r.html", run).read_text("utf-8"))
+    (fullest,) = found["fullest"]["data"]
+    assert len(run.buffered) == 1000
+    assert len(fullest["x"]) == len(fullest["z"][0]) == 334
+
+
+def test_a_deadlocked_run_shows_who_waits_and_no_more(tmp_path: Path) -> None:
+    ring = replace(network("ring:8"), router=noc.Router(vcs=1, buffer=2))
+    traffic = noc.Traffic(rate=0.9, pattern="uniform_others", packet=8)
+    run = noc.run(ring, traffic, replace(PLAN, patience=500, keep_vcs=True))
+    page = write_noc_report(tmp_path / "r.html", run).read_text("utf-8")
+    assert charts(page) == {}
+    assert "Nothing was measured: what stands still has" in page
+    section = page.split("Who waits on whom", maxsplit=1)[1]
+    assert section.count("<tr>") == 1 + len(run.circle)
+    for one in run.circle:
+        assert section.count(one.replace(">", "&gt;")) >= 2
 
 
 def test_a_saturated_run_shows_no_latency(runs: list[noc.NocRun], tmp_path: Path) -> None:

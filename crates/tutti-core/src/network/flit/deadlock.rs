@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::routing::{Routing, dependencies};
+use super::routing::{Routing, circle, dependencies};
 use super::{End, Reason, Settings, Waiting, Wiring};
 
 /// A VC of a channel that is part of a circle.
@@ -49,12 +49,6 @@ pub enum Verdict {
     TooLarge,
 }
 
-/// Pairs of nodes whose ways are followed one by one.
-const MOST_PAIRS: u64 = 1 << 16;
-
-/// The same for routings that keep VCs apart, which have many ways.
-const MANY_PAIRS: u64 = 1 << 12;
-
 /// Routers times nodes for which a table of ports is looked through.
 const MOST_PORTS: u64 = 1 << 26;
 
@@ -69,11 +63,9 @@ pub fn verdict(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> V
         let circle = among_channels(wiring, routing);
         return round(circle.iter().map(|&channel| named(wiring, channel, None, None)).collect());
     }
-    let most = if routing.least_vcs() > 1 { MANY_PAIRS } else { MOST_PAIRS };
-    if nodes * nodes > most {
+    let Some(circle) = dependencies::circle(wiring, settings, routing) else {
         return Verdict::TooLarge;
-    }
-    let circle = dependencies::circle(wiring, settings, routing);
+    };
     round(circle.iter().map(|&(channel, vc)| named(wiring, channel, Some(vc), None)).collect())
 }
 
@@ -122,44 +114,4 @@ fn among_channels(wiring: &Wiring, routing: &dyn Routing) -> Vec<u32> {
         next.dedup();
     }
     circle(&after)
-}
-
-/// Where a search has been.
-#[derive(Clone, Copy, PartialEq)]
-enum Mark {
-    New,
-    Open,
-    Done,
-}
-
-/// A circle in a graph, by depth-first search without recursion.
-fn circle(after: &[Vec<u32>]) -> Vec<u32> {
-    let mut marks = vec![Mark::New; after.len()];
-    for start in (0..).take(after.len()) {
-        let mut path: Vec<(u32, usize)> = Vec::new();
-        if marks[start as usize] == Mark::New {
-            marks[start as usize] = Mark::Open;
-            path.push((start, 0));
-        }
-        while let Some((at, turn)) = path.last_mut() {
-            let Some(&next) = after[*at as usize].get(*turn) else {
-                marks[*at as usize] = Mark::Done;
-                path.pop();
-                continue;
-            };
-            *turn += 1;
-            match marks[next as usize] {
-                Mark::Done => {}
-                Mark::Open => {
-                    let begin = path.iter().position(|step| step.0 == next).unwrap_or(0);
-                    return path[begin..].iter().map(|step| step.0).collect();
-                }
-                Mark::New => {
-                    marks[next as usize] = Mark::Open;
-                    path.push((next, 0));
-                }
-            }
-        }
-    }
-    Vec::new()
 }

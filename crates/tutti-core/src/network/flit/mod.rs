@@ -17,6 +17,7 @@
 
 pub mod allocator;
 mod carrier;
+pub mod credits;
 pub mod deadlock;
 mod error;
 mod fast;

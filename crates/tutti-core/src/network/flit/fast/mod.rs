@@ -25,7 +25,7 @@ use self::state::{
 use self::wheel::Wheel;
 use super::measure::Stalls;
 use super::packet::{Delivery, Head, Order, Source};
-use super::routing::{Place, Routing, Way};
+use super::routing::{Chance, Place, Routing, Way};
 use super::settings::Settings;
 use super::{FlitError, Wiring};
 
@@ -386,7 +386,7 @@ impl<const W: usize> Network<W> {
             vc: count(local - input as usize * vcs),
             injected: self.in_ports[(router.first_in + input) as usize].injected,
             vcs: self.settings.classes[usize::from(packet.head.class)],
-            seed: self.settings.seed,
+            chance: Chance::Seed(self.settings.seed),
             used: &used,
         };
         let ways = &mut self.scratch.ways;

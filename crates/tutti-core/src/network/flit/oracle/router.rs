@@ -6,7 +6,7 @@ use super::matching::{Ask, Matching, Matrix, nobody};
 use super::parts::{Flit, Output, Packet};
 use super::switch::Switch;
 use super::{Rules, count};
-use crate::network::flit::routing::{Place, Way};
+use crate::network::flit::routing::{Chance, Place, Way};
 use crate::network::flit::{End, FlitError, Settings, Wiring};
 
 /// What the packet that is first in a VC does.
@@ -167,7 +167,7 @@ impl Router {
             vc: number,
             injected,
             vcs: rules.settings.classes[usize::from(packet.head.class)],
-            seed: rules.settings.seed,
+            chance: Chance::Seed(rules.settings.seed),
             used: &used,
         };
         vc.ways.clear();

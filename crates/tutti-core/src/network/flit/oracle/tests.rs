@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Obvious;
+use crate::network::flit::credits::round_trip;
 use crate::network::flit::routing::{Compass, DimensionOrder};
 use crate::network::flit::{
     ChannelParameters, Delivery, FlitError, Order, Settings, Source, Speculation, Wiring,
@@ -115,6 +116,38 @@ fn a_packet_alone_takes_the_sum_of_all_delays() {
                 let took = alone(&settings, channel(latency, latency), flits);
                 assert_eq!(took, (head, tail), "{delays:?}, {latency}, {flits} flits");
             }
+        }
+    }
+}
+
+/// With room for one flit behind each channel, a flit passes each round trip; with room for as many as
+/// that takes cycles, one each cycle.
+#[test]
+fn buffers_of_a_round_trip_fill_a_link() {
+    for (delays, latency, credit_delay) in
+        [([0, 1, 1, 1], 1, 1), ([0, 1, 1, 1], 7, 0), ([1, 2, 1, 3], 4, 3), ([0, 1, 2, 0], 5, 1)]
+    {
+        let [routing_delay, vc_delay, switch_delay, traversal_delay] = delays;
+        let with = |buffer| Settings {
+            routing_delay,
+            vc_delay,
+            switch_delay,
+            traversal_delay,
+            credit_delay,
+            ..Settings::new(1, buffer)
+        };
+        let links = channel(latency, latency);
+        let longest = row(5, links).channels()[0];
+        let round_trip = round_trip(&with(1), &longest);
+        let took = |buffer, flits| {
+            let (head, tail) = alone(&with(buffer), links, flits);
+            tail - head
+        };
+        assert_eq!(took(1, 41), 40 * round_trip, "{delays:?}, {latency}, {credit_delay}");
+        let room = u32::try_from(round_trip).unwrap();
+        assert_eq!(took(room, 100), 99 * u64::from(switch_delay));
+        if switch_delay == 1 {
+            assert!(took(room - 1, 100) > 99, "{delays:?}, {latency}, {credit_delay}");
         }
     }
 }

@@ -3,6 +3,8 @@
 //! A routing looks at one router alone, and draws at random only by the packet's serial number, so that
 //! what it answers does not depend on the order in which routers are asked. One file per routing.
 
+mod chance;
+mod circle;
 mod compass;
 pub mod dependencies;
 mod dimension_order;
@@ -15,11 +17,14 @@ mod o1_turn;
 mod registry;
 mod row_legs;
 mod source_routed;
+mod spots;
 mod torus_order;
 mod two_phases;
 
 use std::fmt;
 
+pub use chance::{Chance, Choices};
+pub(super) use circle::circle;
 pub use compass::Compass;
 pub use dimension_order::DimensionOrder;
 pub use fixed::Fixed;
@@ -36,7 +41,7 @@ pub use two_phases::{Through, TwoPhases};
 
 use super::packet::Head;
 use super::settings::VcRange;
-use crate::network::noise::{random_bits, scale, split_words};
+use chance::{Draw, draw, toss};
 
 /// An output port and VCs of it, for a packet to take one of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,9 +67,26 @@ pub struct Place<'a> {
     /// The VCs of its class.
     pub vcs: VcRange,
     /// For random choices.
-    pub seed: u64,
+    pub chance: Chance<'a>,
     /// Credits in use of an output port: flits in the buffers behind it, or on the way there or back.
     pub used: &'a dyn Fn(u32) -> u32,
+}
+
+/// What of a packet its ways depend on, besides its phase and where it is. Of the VC that it has they depend
+/// only so far as that is one of this way or of that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Course {
+    /// On its destination.
+    Destination,
+    /// On the node it goes by way of, as if it were for that node, until `second` is noted in its phase,
+    /// which is in a router that depends on that node alone, if not already at its destination; from
+    /// there on, as if it began there, on its destination.
+    Via {
+        /// What is noted in the phase.
+        second: u8,
+    },
+    /// On its source too, and on what it goes by way of.
+    Pair,
 }
 
 /// A routing function.
@@ -87,34 +109,15 @@ pub trait Routing: fmt::Debug + Send + Sync {
         None
     }
 
+    /// What the ways of a packet depend on.
+    fn course(&self) -> Course {
+        Course::Destination
+    }
+
     /// How many VCs of each class it needs.
     fn least_vcs(&self) -> u32 {
         1
     }
-}
-
-/// What a random choice is for; choices of one packet in one router are apart.
-#[derive(Clone, Copy)]
-enum Draw {
-    Direction,
-    Partition,
-    Order,
-    Intermediate,
-    Port,
-    OtherPort,
-    Flow,
-}
-
-/// A number below `bound`, for a packet in a router.
-fn draw(place: &Place<'_>, head: &Head, what: Draw, bound: u64) -> u64 {
-    let [low, high] = split_words(head.serial);
-    let bits = random_bits(place.seed, [low, high, place.router, what as u32 | 0x0F17_0000]);
-    scale(bits, u128::from(bound))
-}
-
-/// A coin tossed for a packet in a router.
-fn toss(place: &Place<'_>, head: &Head, what: Draw) -> bool {
-    draw(place, head, what, 2) == 1
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Up a fat tree by random links.
 
-use super::{Draw, Place, Routing, Way, draw};
+use super::{Chance, Draw, Place, Routing, Way, draw};
 use crate::network::flit::packet::Head;
 use crate::network::flit::{End, Wiring};
 use crate::topology::FatTree;
@@ -79,9 +79,11 @@ impl Routing for NearestAncestor {
             NearestAncestor::one(down, place, head, Draw::Port)
         } else {
             let one = NearestAncestor::one(&here.up, place, head, Draw::Port);
-            let other = NearestAncestor::one(&here.up, place, head, Draw::OtherPort);
-            let better = self.adaptive && (place.used)(other) < (place.used)(one);
-            if better { other } else { one }
+            let other = || NearestAncestor::one(&here.up, place, head, Draw::OtherPort);
+            let better = |&port: &u32| (place.used)(port) < (place.used)(one);
+            // Where every first link is looked at, a second adds none.
+            let compares = self.adaptive && matches!(place.chance, Chance::Seed(_));
+            compares.then(other).filter(better).unwrap_or(one)
         };
         ways.push(Way { port, vcs: place.vcs, priority: 0 });
     }

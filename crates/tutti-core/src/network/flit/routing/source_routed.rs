@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Draw, Place, Routing, Way, draw};
+use super::{Course, Draw, Place, Routing, Way, draw};
 use crate::network::flit::packet::Head;
 use crate::network::flit::settings::VcRange;
 use crate::network::flit::{End, FlitError, Wiring};
@@ -132,6 +132,10 @@ impl Routing for SourceRouted {
         }
         let port = flows[head.intermediate as usize][usize::from(head.hops)];
         ways.push(Way { port, vcs: place.vcs, priority: 0 });
+    }
+
+    fn course(&self) -> Course {
+        Course::Pair
     }
 
     fn least_vcs(&self) -> u32 {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Place, Routing, Way, parse};
+use super::{Chance, Place, Routing, Way, parse};
 use crate::network::flit::packet::Head;
 use crate::network::flit::{ChannelParameters, End, FlitError, VcRange, Wiring};
 use crate::topology::{self, Family, LinkParameters};
@@ -38,8 +38,9 @@ fn walk(
     let (mut passed, mut behind) = (Vec::new(), Vec::new());
     let (mut channel, mut injected) = (wiring.injects(source), true);
     while let End::Router { router, port: input } = wiring.channels()[channel as usize].to {
-        let (mut ways, seed) = (Vec::new(), 5);
-        let place = Place { router, input, vc: 11, injected, vcs, seed, used };
+        let mut ways = Vec::new();
+        let chance = Chance::Seed(5);
+        let place = Place { router, input, vc: 11, injected, vcs, chance, used };
         routing.route(&place, &mut head, &mut ways);
         let Way { port, vcs, .. } = ways[ways.len() - 1];
         passed.push(router);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::legs::{GridLegs, Legs, SECOND, any};
-use super::{Compass, Draw, Place, Routing, Way, draw};
+use super::{Compass, Course, Draw, Place, Routing, Way, draw};
 use crate::network::flit::packet::Head;
 
 /// Which nodes a packet may go by way of.
@@ -127,6 +127,10 @@ impl Routing for TwoPhases {
             }
         };
         ways.push(way);
+    }
+
+    fn course(&self) -> Course {
+        Course::Via { second: SECOND }
     }
 
     fn least_vcs(&self) -> u32 {

@@ -1,0 +1,61 @@
+//! How long credits are on their way, and what that leaves of a link.
+
+use super::{Channel, End, Settings, Wiring};
+
+/// Cycles from when a flit leaves a buffer to when the next can leave that takes the same slot behind the
+/// channel, if both routers grant at once: so many flits of room keep a channel of a flit per cycle busy.
+///
+/// The flit crosses switch and channel, leaves its slot when it has the switch there, the credit crosses
+/// the channel back, counts, and the next flit asks for the switch.
+#[must_use]
+pub fn round_trip(settings: &Settings, channel: &Channel) -> u64 {
+    let there = settings.traversal_delay + channel.parameters.latency + 1;
+    let back = channel.parameters.credit_latency + 1 + settings.credit_delay;
+    u64::from(there) + u64::from(back) + 2 * u64::from(settings.switch_delay - 1)
+}
+
+/// A link that is never busy all the time, since the buffers behind it are too small.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Throttled {
+    /// What the link comes from.
+    pub from: String,
+    /// What it leads to.
+    pub to: String,
+    /// Cycles that a credit takes all the way round.
+    pub round_trip: u64,
+    /// Flits that a class has room for there.
+    pub room: u64,
+    /// Flits that fill the link in a round trip.
+    pub needs: u64,
+    /// Flits per VC of that class with which it could be busy.
+    pub buffer: u64,
+    /// How many links are throttled.
+    pub links: usize,
+}
+
+/// The link between routers that the buffers of a class throttle most, if they do: those of all its VCs, or
+/// of one, where packets are longer than that.
+#[must_use]
+pub fn throttled(wiring: &Wiring, settings: &Settings, longest: u32) -> Option<Throttled> {
+    let fewest = settings.classes.iter().map(|vcs| vcs.count()).min()?;
+    let vcs = if longest > settings.buffer { 1 } else { fewest };
+    let room = u64::from(vcs) * u64::from(settings.buffer);
+    let cycle = wiring.cycle().ps();
+    // A VC sends a flit each time that it has asked for the switch.
+    let each = if vcs == 1 { cycle * u64::from(settings.switch_delay) } else { cycle };
+    let links = wiring.channels().iter().filter_map(|channel| {
+        let (End::Router { .. }, End::Router { .. }) = (channel.from, channel.to) else {
+            return None;
+        };
+        let round_trip = round_trip(settings, channel);
+        let flit_time = channel.parameters.flit_time.ps().max(each);
+        let needs = (round_trip * cycle).div_ceil(flit_time);
+        (needs > room).then_some((needs, round_trip, channel))
+    });
+    let links: Vec<_> = links.collect();
+    let most = links.iter().map(|link| link.0).max()?;
+    let &(needs, round_trip, channel) = links.iter().find(|link| link.0 == most)?;
+    let (from, to) = (wiring.name(channel.from), wiring.name(channel.to));
+    let buffer = needs.div_ceil(u64::from(vcs));
+    Some(Throttled { from, to, round_trip, room, needs, buffer, links: links.len() })
+}
