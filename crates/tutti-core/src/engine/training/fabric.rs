@@ -56,6 +56,8 @@ pub(super) struct Running<'a> {
     fabric: &'a Fabric,
     cuts: Cuts,
     npus: Vec<Npu>,
+    /// An NPU to which nothing has happened yet.
+    fresh: Npu,
     events: BinaryHeap<Reverse<Event>>,
     /// What came before its chunk had reached that phase.
     early: BTreeMap<(u32, u32), Vec<Piece>>,
@@ -87,7 +89,8 @@ impl<'a> Running<'a> {
         Ok(Running {
             fabric,
             cuts,
-            npus: vec![npu; count],
+            npus: vec![npu.clone(); count],
+            fresh: npu,
             events: BinaryHeap::new(),
             early: BTreeMap::new(),
             done: Vec::new(),
@@ -112,11 +115,9 @@ impl<'a> Running<'a> {
 
     /// Whether everything that was taken has been given back: room, machines, buffers, chunks.
     pub(super) fn is_at_rest(&self) -> bool {
-        let fresh =
-            Npu::new(&self.fabric.endpoint, &self.fabric.torus, self.fabric.torus.classes());
         self.events.is_empty()
             && self.early.is_empty()
-            && self.npus.iter().all(|npu| npu.holds_as_little_as(&fresh))
+            && self.npus.iter().all(|npu| npu.holds_as_little_as(&self.fresh))
     }
 
     /// An NPU hands a collective over.
@@ -135,6 +136,10 @@ impl<'a> Running<'a> {
             Kind::Left => self.leave(job, time),
             Kind::Came if stop == 0 => self.arrive(job, time),
             _ => self.go(job, stop, time),
+        }
+        // With many chunks after the first piece of each step alone: it looks at all of them.
+        if cfg!(debug_assertions) && (piece == 0 || self.cuts.chunks() <= 64) {
+            self.npus[npu as usize].check(&self.fresh, &self.cuts);
         }
     }
 
@@ -458,7 +463,7 @@ impl<'a> Running<'a> {
         let state = &mut self.npus[npu as usize];
         state.give_room(state.machines.len(), done);
         state.open = state.open.map(|open| open + 1);
-        if let Some(since) = state.end_chunk(now) {
+        if let Some(since) = state.end_chunk(chunk, now) {
             self.active.add(since, now);
         }
         state.unfinished[transfer] -= 1;

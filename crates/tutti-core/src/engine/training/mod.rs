@@ -4,6 +4,7 @@
 //! [`Fabric`], which carries them out piece by piece and says when one is done. What the time of an NPU
 //! went into is added up as it passes, and its parts sum to the whole.
 
+mod conserved;
 mod entry;
 mod event;
 mod fabric;

@@ -48,6 +48,8 @@ pub(super) struct Chunk {
     pub(super) since: Time,
     /// How many chunks began before it.
     pub(super) age: u64,
+    /// Whether it is under way.
+    pub(super) held: bool,
 }
 
 /// A piece that waits for a buffer of its link.
@@ -117,7 +119,7 @@ pub(super) struct Npu {
     /// Chunks of each transfer that are not done.
     pub(super) unfinished: Vec<u32>,
     /// How many chunks have begun, and how many pieces came to wait.
-    begun: u64,
+    pub(super) begun: u64,
     turns: u64,
     /// Chunks under way, since when there are any, and how long there were before.
     pub(super) active: u32,
@@ -204,7 +206,8 @@ impl Npu {
     }
 
     pub(super) fn begin_chunk(&mut self, chunk: u32, now: Time) {
-        self.chunks[chunk as usize].age = self.begun;
+        let begun = &mut self.chunks[chunk as usize];
+        (begun.age, begun.held) = (self.begun, true);
         self.begun += 1;
         if self.active == 0 {
             self.active_since = now;
@@ -221,7 +224,8 @@ impl Npu {
     }
 
     /// A chunk is done: since when there were any, if it was the last.
-    pub(super) fn end_chunk(&mut self, now: Time) -> Option<Time> {
+    pub(super) fn end_chunk(&mut self, chunk: u32, now: Time) -> Option<Time> {
+        self.chunks[chunk as usize].held = false;
         self.active -= 1;
         (self.active == 0).then(|| {
             self.active_time += now - self.active_since;
