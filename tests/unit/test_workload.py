@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tutti.errors import WorkloadError
 from tutti.workload import ModelEntry, build, models
 from tutti.workload.model import PASSES, linear, lstm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: linear("up", -1, 4), "layer `up`: parameters is -4: expected 0 or more"),
+        (
+            lambda: linear("up", 4, 4, tokens=0),
+            "layer `up`: m of a product is 0: expected at least 1",
+        ),
+    ],
+)
+def test_a_layer_of_negative_size_is_refused(make: Callable[[], object], said: str) -> None:
+    with pytest.raises(WorkloadError, match=said):
+        make()
 
 
 def test_resnet50_has_the_published_weights() -> None:

@@ -15,6 +15,9 @@ class WorkloadError(TuttiError, ValueError):
     kinds: ClassVar[dict[str, Kind]] = {
         "unknown_model": Kind("No model has that name.", "`tutti train list` shows all"),
         "model_argument": Kind("What follows a model's colon does not suit it."),
+        "layer_size": Kind(
+            "A layer of a size that there is not.", "shapes count elements: 1 or more"
+        ),
         "no_layers": Kind("A model without layers.", "name at least one"),
         "no_iterations": Kind("A run of no iterations.", "ask for at least one"),
         "no_top": Kind("All layers come before the embeddings are needed."),

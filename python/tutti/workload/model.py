@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tutti.errors import WorkloadError
+
 Pass = Literal["forward", "input_gradient", "weight_gradient"]
 
 PASSES: tuple[Pass, ...] = ("forward", "input_gradient", "weight_gradient")
@@ -87,6 +89,25 @@ class ModelLayer:
     def by_rows(self) -> bool:
         """Whether tensor parallelism divides its weights by rows; tables of words it does."""
         return not self.gemms or self.gemms[-1].split == "k"
+
+    def __post_init__(self) -> None:
+        """Checks the sizes.
+
+        Raises:
+            WorkloadError: one of them is negative, or a product has no rows, columns or terms.
+        """
+        counts = [("parameters", self.parameters), ("inputs", self.inputs)]
+        for key, count in [*counts, ("outputs", self.outputs)]:
+            if count < 0:
+                raise self._mistake(key, count, "0 or more")
+        for gemm in self.gemms:
+            for key in ("m", "n", "k", "steps"):
+                if (count := getattr(gemm, key)) < 1:
+                    raise self._mistake(f"{key} of a product", count, "at least 1")
+
+    def _mistake(self, key: str, count: int, expected: str) -> WorkloadError:
+        message = f"layer `{self.name}`: {key} is {count}: expected {expected}"
+        return WorkloadError(message, kind="layer_size", fields={"layer": self.name})
 
     @property
     def macs(self) -> int:
