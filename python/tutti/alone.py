@@ -74,17 +74,7 @@ class Alone:
             SimulationError: The collective has no plan on a torus.
         """
         fabric, endpoint, carriage = self._parts(configuration)
-        layer = {
-            "name": self.collective,
-            "forward": 0,
-            "input_gradient": 0,
-            "weight_gradient": 0,
-            "update": 0,
-            "after_forward": None,
-            "after_input_gradient": None,
-            "after_weight_gradient": self._transfer(),
-        }
-        program = _core.TrainingProgram([layer], iterations=1, overlap=True)
+        program = _core.TrainingProgram.alone(self._transfer())
         record = _core.simulate_training(program, fabric, endpoint, carriage)
         return AloneResult(alone=self, record=record, limit=self.limit(configuration))
 

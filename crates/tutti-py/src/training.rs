@@ -161,9 +161,22 @@ impl TrainingProgram {
             prefetch: prefetch.map(|passes| passes.0),
             pipeline: pipeline.transpose()?,
         };
-        plan.program().map(TrainingProgram).map_err(|error| match &error {
-            TrainingError::Program { source } => raised(source),
-            _ => raised(&error),
+        made(&plan)
+    }
+
+    /// One collective and nothing else.
+    #[staticmethod]
+    fn alone(asked: GivenTransfer) -> PyResult<TrainingProgram> {
+        let transfer = transfer(asked)?;
+        let name = "alone".to_owned();
+        made(&TrainingLoop {
+            layers: vec![Layer { name, after_weight_gradient: Some(transfer), ..Layer::default() }],
+            iterations: 1,
+            overlap: true,
+            bucket: None,
+            embedding: None,
+            prefetch: None,
+            pipeline: None,
         })
     }
 
@@ -182,6 +195,13 @@ impl TrainingProgram {
         };
         self.0.tasks().iter().map(row).collect()
     }
+}
+
+fn made(plan: &TrainingLoop) -> PyResult<TrainingProgram> {
+    plan.program().map(TrainingProgram).map_err(|error| match &error {
+        TrainingError::Program { source } => raised(source),
+        _ => raised(&error),
+    })
 }
 
 /// How collectives of a training run are carried, by name; sizes in bytes.
