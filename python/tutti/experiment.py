@@ -42,6 +42,7 @@ __all__ = [
     "lay_out",
     "measure",
     "plan",
+    "planning",
     "prove",
     "proved",
     "run_once",
@@ -169,14 +170,25 @@ class Tried(NamedTuple):
     unequal: list[LayoutError]
 
 
-def plan(experiment: Experiment) -> Plan:
+def planning(experiment: Experiment) -> int:
+    """How many parts `plan` has, for progress."""
+    is_searched = not experiment.algorithms and experiment.collective == "all_reduce"
+    searched = len(experiment.sizes) if is_searched else 0
+    return len(experiment.ranks) * (searched + 1)
+
+
+def plan(experiment: Experiment, *, done: Callable[[int], object] | None = None) -> Plan:
     """Lays out the schedules of an experiment.
+
+    Args:
+        experiment: What is asked.
+        done: Called after each part with 1; there are as many as `planning` says.
 
     Raises:
         ConfigError: An algorithm that was asked for by name fits none of the rank counts.
         LayoutError: No algorithm can do with the parts of every size.
     """
-    tried = try_plan(experiment)
+    tried = try_plan(experiment, done=done)
     if tried.misfits:
         raise next(iter(tried.misfits.values()))
     if tried.unequal and not tried.plan.cases:
@@ -184,8 +196,8 @@ def plan(experiment: Experiment) -> Plan:
     return tried.plan
 
 
-def try_plan(experiment: Experiment) -> Tried:
-    """Lays out the schedules of an experiment, as far as they fit."""
+def try_plan(experiment: Experiment, *, done: Callable[[int], object] | None = None) -> Tried:
+    """Lays out the schedules of an experiment, as far as they fit; see `plan`."""
     cases: list[Case] = []
     left_out: list[LeftOut] = []
     refusals: dict[str, AlgorithmError] = {}
@@ -194,7 +206,7 @@ def try_plan(experiment: Experiment) -> Tried:
     for ranks in experiment.ranks:
         known: set[str] = set()
         asked = experiment.algorithms
-        named = asked or _everything(experiment, ranks)
+        named = asked or _everything(experiment, ranks, done)
         for notation in named:
             try:
                 case = _case(experiment, notation, ranks)
@@ -213,16 +225,20 @@ def try_plan(experiment: Experiment) -> Tried:
                 left_out.append(LeftOut(case.schedule.name, ranks, reason))
             else:
                 cases.append(case)
+        if done is not None:
+            done(1)
     misfits = _misfits(experiment, fitting, refusals)
     return Tried(Plan(experiment, tuple(cases), tuple(left_out)), misfits, unequal)
 
 
-def _everything(experiment: Experiment, ranks: int) -> list[str]:
+def _everything(
+    experiment: Experiment, ranks: int, done: Callable[[int], object] | None
+) -> list[str]:
     """Every algorithm, and for an all_reduce what the search finds best at each size."""
     collective = experiment.collective
     routes = experiment.machine().routes
     named = candidates(collective, ranks, root=experiment.root, routes=routes)
-    return named + winners(experiment.machine(), collective, ranks, experiment.sizes)
+    return named + winners(experiment.machine(), collective, ranks, experiment.sizes, done=done)
 
 
 def _case(experiment: Experiment, notation: str, ranks: int) -> Case:
@@ -295,8 +311,12 @@ def _some(values: Sequence[int]) -> str:
     return f"{shown}, ..." if len(values) > 6 else shown
 
 
-def prove(plan: Plan) -> list[Case]:
+def prove(plan: Plan, *, done: Callable[[Case], object] | None = None) -> list[Case]:
     """Proves every schedule of a plan before anything is timed.
+
+    Args:
+        plan: What is to be proved.
+        done: Called after each.
 
     Returns:
         The schedules that are too large to be proved here.
@@ -304,7 +324,13 @@ def prove(plan: Plan) -> list[Case]:
     Raises:
         VerificationError: A schedule does not do what it is meant to do.
     """
-    return [case for case in plan.cases if not proved(case.schedule, case.messages)]
+    unproved = []
+    for case in plan.cases:
+        if not proved(case.schedule, case.messages):
+            unproved.append(case)
+        if done is not None:
+            done(case)
+    return unproved
 
 
 def proved(laid_out: Schedule, messages: int | None = None) -> bool:

@@ -92,9 +92,10 @@ THRESHOLDS: dict[str, type[pl.DataType]] = {
     "kind": pl.String,
     "time_from_ps": pl.Int64,
     "time_to_ps": pl.Int64,
+    "gap": pl.Float64,
 }
-"""The columns of thresholds: the first and the last size at which a schedule is the best, and what
-it takes there."""
+"""The columns of thresholds: the first and the last size at which a schedule is the best, what it
+takes there, and how much longer than what nothing can beat: 0 where it is proved to be the best."""
 
 _NOBODY = 2**32 - 1
 """What the core writes for the peer of a span that has none."""

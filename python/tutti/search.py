@@ -383,7 +383,9 @@ def thresholds(
         to = _furthest(platform, ask, found, last.bytes, unit)
         notation = found.schedule.name.split(":", 1)[1]
         time, _ = _searcher(platform, Size(bytes=to)).score(notation)
-        rows.append((at, to, found.schedule.name, found.frame["kind"][0], found.time_ps, time))
+        gap = max(found.gap, ask(size=Size(bytes=to)).gap)
+        name, kind = found.schedule.name, found.frame["kind"][0]
+        rows.append((at, to, name, kind, found.time_ps, time, gap))
         at = to + unit
         if done is not None:
             done(Size(bytes=to))
@@ -437,20 +439,29 @@ def _joined(searched: Iterator[tuple[int, Found]]) -> pl.DataFrame:
 
     from tutti.results import THRESHOLDS
 
-    rows: list[tuple[int, int, str, str, int, int]] = []
+    rows: list[tuple[int, int, str, str, int, int, float]] = []
     for size, found in searched:
         name, kind, time = found.schedule.name, found.frame["kind"][0], found.time_ps
         if rows and rows[-1][2] == name:
-            rows[-1] = (rows[-1][0], size, name, kind, rows[-1][4], time)
+            start, *_, begins, _, gap = rows[-1]
+            rows[-1] = (start, size, name, kind, begins, time, max(gap, found.gap))
         else:
-            rows.append((size, size, name, kind, time, time))
+            rows.append((size, size, name, kind, time, time, found.gap))
     return pl.DataFrame(rows, schema=THRESHOLDS, orient="row")
 
 
-def winners(platform: Platform, collective: str, ranks: int, sizes: Sequence[Size]) -> list[str]:
+def winners(
+    platform: Platform,
+    collective: str,
+    ranks: int,
+    sizes: Sequence[Size],
+    *,
+    done: Callable[[int], object] | None = None,
+) -> list[str]:
     """The notations that a quick search finds best at some sizes, each once: nothing is run for it.
 
-    On a topology these are the schedules with the best estimates. None but of an all_reduce.
+    On a topology these are the schedules with the best estimates. None but of an all_reduce. `done`
+    is called with 1 after each size.
     """
     if collective != "all_reduce" or not 2 <= ranks <= _MOST_RANKS:
         return []
@@ -463,4 +474,6 @@ def winners(platform: Platform, collective: str, ranks: int, sizes: Sequence[Siz
         else:
             every_order = core.orders(platform.routes.core, ranks, KINDS, keep=1)
             found |= {order[0]: None for order in every_order[:1]}
+        if done is not None:
+            done(1)
     return [f"{_NAME}:{notation}" for notation in found]

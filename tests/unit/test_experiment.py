@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tutti.config import resolve
+from tutti.config import Experiment, resolve
 from tutti.errors import ConfigError, LayoutError
-from tutti.experiment import Plan, Rows, measure, plan
+from tutti.experiment import Case, Plan, Rows, measure, plan, planning, prove
 from tutti.schedule import candidates
 
 
-def planned(**changes: Any) -> Plan:
+def asked(**changes: Any) -> Experiment:
     tables = {
         "platform": "cray_xc30",
         "collective": "all_reduce",
@@ -21,7 +21,11 @@ def planned(**changes: Any) -> Plan:
         "ranks": [4, 8],
         "sizes": ["8 B", "1 KiB"],
     }
-    return plan(resolve(tables | changes, source="e.toml", folder=Path()))
+    return resolve(tables | changes, source="e.toml", folder=Path())
+
+
+def planned(**changes: Any) -> Plan:
+    return plan(asked(**changes))
 
 
 def test_every_combination_is_measured_once() -> None:
@@ -35,6 +39,20 @@ def test_every_combination_is_measured_once() -> None:
     keys = frame.select("ranks", "size_bytes", "repetition")
     assert keys.n_unique() == 12
     assert keys.rows() == sorted(keys.rows())
+
+
+@pytest.mark.parametrize("collective", ["all_reduce", "all_gather"])
+@pytest.mark.parametrize("algorithms", ["all", ["ring"]])
+def test_a_plan_is_made_and_proved_in_as_many_parts_as_it_says(
+    collective: str, algorithms: str | list[str]
+) -> None:
+    experiment = asked(collective=collective, algorithms=algorithms, sizes=["32 B", "1 KiB"])
+    parts: list[int] = []
+    laid_out = plan(experiment, done=parts.append)
+    assert sum(parts) == planning(experiment)
+    proved: list[Case] = []
+    prove(laid_out, done=proved.append)
+    assert proved == list(laid_out.cases)
 
 
 def test_an_algorithm_that_fits_some_rank_counts_is_listed_for_the_others() -> None:

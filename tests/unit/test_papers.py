@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tutti import papers
-from tutti.cli import app
+from tutti.cli import app, paper
 from tutti.papers import Exhibit, ExhibitResult, Paper
 
 if TYPE_CHECKING:
@@ -51,3 +53,24 @@ def test_an_exhibit_that_is_not_there_is_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, options)
     assert result.exit_code == 2
     assert "has no table 2 here: expected one of figure 1, figure 2" in result.output
+
+
+def test_tables_that_are_too_wide_go_on_below_and_no_word_is_broken() -> None:
+    names = ["ranks", *(f"completion_of_schedule_{index}_ns" for index in range(11)), "note"]
+    cells = [4, *(1.25e6 + index for index in range(11)), "published | ours (+10 %)"]
+    frame = pl.DataFrame([cells], schema=names, orient="row")
+    shown = paper.tables(frame, "table 7", 80)
+    assert [table.title for table in shown] == ["table 7", "table 7, continued"]
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(*shown)
+    words = console.export_text().split(" ")
+    for word in (
+        "ranks",
+        "completion",
+        "schedule",
+        "published",
+        "1250010.0",
+        "(+10\N{NO-BREAK SPACE}%)",
+    ):
+        assert any(word == found.strip() for found in words), word
+    assert sum("ranks" in found for found in words) == 2, "rows can be told apart in each part"

@@ -16,7 +16,7 @@ from tutti.papers.recursive_multiplying.published import TABLE_1, TABLE_2, doubl
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import polars as pl
+    from rich.table import Table
 
 FIGURES = (3, 4, 17, 18, 19, 20, 21, 22, 23)
 
@@ -100,14 +100,26 @@ def test_table_2_has_every_row_and_says_which_were_seen(tmp_path: Path) -> None:
     changed = result.tables["sensitivity"]["parameter"].to_list()
     assert changed == [*(name for name in names for _ in range(2)), "(as fitted)"]
     for table in result.tables.values():
-        assert widest_line(table) <= 80
+        assert len(shown := paper.tables(table, "table", 80)) == 1
+        assert widest_line(shown) <= 80
+    shown = paper.tables(result.frame, "table 2", 80)
+    assert len(shown) == 1
+    assert widest_line(shown) <= 80
+    whole = " ".join(lines_of(shown)).split(" ")
+    headings = " ".join(result.frame.columns).replace("_", " ").split(" ")
+    assert set(headings) <= set(whole), "no word is broken"
 
 
-def widest_line(frame: pl.DataFrame) -> int:
-    """Columns that a frame takes on a terminal that has no end."""
+def lines_of(tables: list[Table]) -> list[str]:
+    """What tables look like on a terminal that has no end."""
     console = Console(width=1000, record=True, file=io.StringIO())
-    console.print(paper._table(frame, "table"))
-    return max(len(line.rstrip()) for line in console.export_text().splitlines())
+    console.print(*tables)
+    return [line.rstrip() for line in console.export_text().splitlines()]
+
+
+def widest_line(tables: list[Table]) -> int:
+    """Columns that tables take."""
+    return max(map(len, lines_of(tables)))
 
 
 def test_the_published_reductions_are_those_of_the_published_times() -> None:

@@ -156,6 +156,18 @@ def test_thresholds_on_a_topology_are_doublings() -> None:
     )
     assert heard[:3] == ["8 B", "16 B", "32 B"]
     assert frame["to_bytes"][-1] == 64 << 10
+    assert frame["gap"].to_list() == [0] * frame.height, "all schedules are run"
+
+
+def test_thresholds_say_how_far_they_are_from_what_nothing_can_beat() -> None:
+    slow = hosts(64, 64)
+    frame = tutti.thresholds(slow, ranks=4096, begin="8 B", end="16 B", kinds=["factored"])
+    gaps = [
+        tutti.search(slow, ranks=4096, size=size, kinds=["factored"], top=1).gap
+        for size in ("8 B", "16 B")
+    ]
+    assert max(frame["gap"]) == max(gaps)
+    assert max(gaps) > 0
 
 
 def test_a_comparison_of_everything_has_the_best_schedule() -> None:

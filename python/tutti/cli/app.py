@@ -35,14 +35,33 @@ expected and how to mend it; 3 a schedule that cannot be proved or a simulation 
 class _Verbs(TyperGroup):
     """Turns what a verb raises into one message and an exit code."""
 
+    def make_context(self, *arguments: Any, **extra: Any) -> Any:  # noqa: ANN401 - as its base has it
+        try:
+            return super().make_context(*arguments, **extra)
+        except typer.TyperException as error:
+            raise _told(error) from None
+
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as its base has it
         try:
             return super().invoke(ctx)
         except TuttiError as error:
             fail(error)
             raise typer.Exit(int(error.exit_code)) from None
+        except typer.TyperException as error:
+            raise _told(error) from None
         except KeyboardInterrupt:
             raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
+
+
+def _told(error: typer.TyperException) -> Exception:
+    """What ends the program: a mistake in how it was called has been told by then."""
+    from tutti.cli.usage import as_mistake
+
+    mistake = as_mistake(error)
+    if mistake is None:
+        return error
+    fail(mistake)
+    return typer.Exit(int(mistake.exit_code))
 
 
 app = typer.Typer(

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import err, out, remark
+from tutti.cli.console import out, remark
+from tutti.cli.progress import Progress
 from tutti.errors import ExitCode
 from tutti.units import Size
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tutti.experiment import Plan
+    from tutti.config import Experiment
+    from tutti.experiment import Case, Plan
     from tutti.report.comparison import Measured
 
 _DRAWN_RANKS = 64
@@ -59,7 +61,6 @@ def compare(
       tutti compare experiment.toml --platform loggp_cluster --out out/loggp
     """
     from tutti.cli.files import folder
-    from tutti.experiment import plan
 
     overrides = options.Overrides(
         begin=begin,
@@ -76,7 +77,7 @@ def compare(
     experiment = overrides.load(file)
     for text in experiment.machine().remarks:
         remark(text)
-    laid_out = plan(experiment)
+    laid_out = _planned(experiment)
     folder(experiment.output)
     _prove(laid_out)
     frame, interrupted = _measured(laid_out, threads)
@@ -90,11 +91,27 @@ def compare(
         _write_report(frame, laid_out)
 
 
+def _planned(experiment: Experiment) -> Plan:
+    from tutti.experiment import plan, planning
+
+    with Progress("laying out", work=planning(experiment)) as progress:
+        return plan(experiment, done=progress.advance)
+
+
 def _prove(plan: Plan) -> None:
     from tutti.experiment import prove
 
     started = time.monotonic()
-    unproved = prove(plan)
+    finished = 0
+    work = sum(case.work for case in plan.cases)
+    with Progress("proving", work=work, total=len(plan.cases)) as progress:
+
+        def done(case: Case) -> None:
+            nonlocal finished
+            finished += 1
+            progress.advance(case.work, finished)
+
+        unproved = prove(plan, done=done)
     took = time.monotonic() - started
     remark(f"{len(plan.cases) - len(unproved):,} schedules proved in {took:.1f} s")
     for case in unproved[:12]:
@@ -105,30 +122,20 @@ def _prove(plan: Plan) -> None:
 
 def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
     """The rows, in order, and whether Ctrl-C came before the last."""
-    from rich import progress
-
     from tutti.experiment import Rows, measure
 
     rows = Rows(plan)
-    remark(f"{len(plan.points):,} measurements")
-    console = err()
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(bar_width=None),
-        progress.TextColumn("{task.fields[rows]}"),
-        progress.TimeRemainingColumn(compact=True),
-    )
-    total = f"/{len(plan.points):,}"
-    shown = console.is_terminal
-    with progress.Progress(*columns, console=console, transient=True, disable=not shown) as bar:
-        task = bar.add_task("simulating", total=plan.work, rows=f"0{total}")
-
-        def done(work: int) -> None:
-            bar.update(task, advance=work, rows=f"{rows.count:,}{total}")
-
-        started = time.monotonic()
+    total = len(plan.points)
+    remark(f"{total:,} measurements")
+    started = time.monotonic()
+    with Progress("simulating", work=plan.work, total=total) as progress:
         try:
-            measure(plan, rows, done=done, threads=threads)
+            measure(
+                plan,
+                rows,
+                done=lambda work: progress.advance(work, rows.count),
+                threads=threads,
+            )
         except KeyboardInterrupt:
             return rows.frame(), True
     took = time.monotonic() - started
@@ -152,6 +159,11 @@ def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
     console.print(
         f"[bold]{experiment.collective}[/] on [bold]{experiment.platform.name}[/], "
         f"model {experiment.model}: fastest by rank count and size"
+    )
+    order = "largest lead first" if top else "by rank count"
+    console.print(
+        f"{order}; over several sizes, times are where the lead is largest",
+        style="dim",
     )
     console.print(ranked_table(found, plan, top))
     if 0 < top < len(found):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.cli import options
 from tutti.cli.console import out, remark
 from tutti.cli.noc_shown import loads_table, say_deadlock, say_saturation, show_run
 from tutti.cli.progress import Progress
@@ -32,14 +33,6 @@ _MOST_LOADS = 10_000
 NocFile = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="The file of the network (TOML).", show_default=False),
-]
-Changes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A key of the file, by its path, and what it is instead; may be repeated.",
-    ),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Folder for results, instead of the file's.")
@@ -84,7 +77,7 @@ def _listed(facts: list[tuple[str, str]]) -> Table:
 
 
 @app.command("run")
-def run_(file: NocFile, changes: Changes = None, to: Out = None) -> None:
+def run_(file: NocFile, changes: options.Changes = None, to: Out = None) -> None:
     """Run a network at one load: latency, throughput, links, buffers, and why flits stood.
 
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
@@ -124,7 +117,7 @@ def sweep_(
             help="In flits per node and cycle: a list 0.1,0.2,0.4 or a range FROM:TO:STEP.",
         ),
     ] = "0.05:0.5:0.05",
-    changes: Changes = None,
+    changes: options.Changes = None,
     search: Annotated[
         bool,
         typer.Option("--saturation/--no-saturation", help="Whether to search where it saturates."),

@@ -53,6 +53,14 @@ Algorithms = Annotated[
 ]
 Platform = Annotated[str | None, typer.Option("--platform", help="A platform's name or file.")]
 Model = Annotated[str | None, typer.Option("--model", help="One of the platform's models.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A key of the file, by its path, and what it is instead; may be repeated.",
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Folder for results, instead of the experiment's."),

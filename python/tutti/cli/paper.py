@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tutti.cli.console import out, remark
+from tutti.cli.progress import Progress
+from tutti.report.breakable import Breakable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     import polars as pl
     from rich.console import JustifyMethod
     from rich.table import Table
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 16
 """Rows of a table that are printed; the file has them all."""
+_BETWEEN = 2
+"""Blanks between two columns."""
 
 
 def paper(
@@ -42,7 +49,7 @@ def paper(
       tutti paper recursive-multiplying --figure 20 --figure 21
     """
     from tutti.cli.files import folder as made
-    from tutti.papers import find_paper, papers
+    from tutti.papers import find_paper, papers, watching
 
     if name is None:
         for known in papers().values():
@@ -53,7 +60,23 @@ def paper(
     folder = made(to / chosen.name)
     for label, exhibit in exhibits:
         remark(f"{label}: {exhibit.title}")
-        _report(label, exhibit.make(folder), folder)
+        with watching(_progress):
+            result = exhibit.make(folder)
+        _report(label, result, folder)
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """How far a part of an exhibit is."""
+    finished = 0
+    with Progress(what, work=total, total=total) as progress:
+
+        def done() -> None:
+            nonlocal finished
+            finished += 1
+            progress.advance(1, finished)
+
+        yield done
 
 
 def _list(paper: Paper) -> None:
@@ -86,40 +109,105 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
     result.frame.write_csv(folder / f"{stem}.csv")
     console = out()
     console.print(f"source: {result.source}", markup=False)
-    console.print(_table(result.frame, f"{label}: ours"))
+    _print(result.frame, f"{label}: ours")
     if result.published is not None:
         result.published.write_csv(folder / f"{stem}_published.csv")
-        console.print(_table(result.published, f"{label}: published beside ours"))
+        _print(result.published, f"{label}: published beside ours")
     for name, table in result.tables.items():
         table.write_csv(folder / f"{stem}_{name}.csv")
-        console.print(_table(table, f"{label}: {name}"))
+        _print(table, f"{label}: {name}")
     for line in result.notes:
         console.print(line, markup=False)
     for file in (*result.figures, folder / f"{stem}.csv"):
         console.print(f"wrote {file}", markup=False, soft_wrap=True)
 
 
-def _table(frame: pl.DataFrame, title: str) -> Table:
-    """The first rows of a frame; nothing in them is cut off."""
+def _print(frame: pl.DataFrame, title: str) -> None:
+    """The first rows of a frame."""
+    console = out()
+    for table in tables(frame, title, console.width):
+        console.print(table)
+        console.print()
+    if frame.height > _SHOWN:
+        console.print(f"and {frame.height - _SHOWN} more rows in the file\n")
+
+
+def tables(frame: pl.DataFrame, title: str, width: int) -> list[Table]:
+    """The first rows of a frame; where they are too wide, some columns stand below the others."""
+    columns = {name: _column(frame, name) for name in frame.columns}
+    return [
+        _table(frame.schema, {key: columns[key] for key in group}, name, width)
+        for number, group in enumerate(_groups(columns, width))
+        for name in [title if number == 0 else f"{title}, continued"]
+    ]
+
+
+def _column(frame: pl.DataFrame, name: str) -> list[Breakable]:
+    """Heading and cells."""
+    return [Breakable(name.replace("_", " ")), *map(_cell, frame[name].head(_SHOWN))]
+
+
+def _least(column: list[Breakable]) -> int:
+    """How wide a column is at least, with no word of it broken."""
+    return max(cell.least for cell in column)
+
+
+def _groups(columns: dict[str, list[Breakable]], width: int) -> list[list[str]]:
+    """The columns in groups that fit; every group begins with the first column."""
+    first, *others = columns
+    groups = [[first]]
+    for name in others:
+        together = [_least(columns[one]) for one in (*groups[-1], name)]
+        if len(groups[-1]) > 1 and _wide(together) > width:
+            groups.append([first])
+        groups[-1].append(name)
+    return groups
+
+
+def _wide(widths: Sequence[int]) -> int:
+    return sum(widths) + _BETWEEN * (len(widths) - 1)
+
+
+def _table(schema: pl.Schema, columns: dict[str, list[Breakable]], title: str, most: int) -> Table:
+    """Columns side by side; nothing in them is cut off."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(
-        title=title, title_justify="left", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False
+        title=title,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, _BETWEEN - 1, 0, 0),
     )
-    for name, dtype in frame.schema.items():
-        justify: JustifyMethod = "right" if dtype.is_numeric() else "left"
-        table.add_column(name.replace("_", " "), justify=justify, overflow="fold")
-    for row in frame.head(_SHOWN).iter_rows():
-        table.add_row(*(_cell(cell) for cell in row))
-    if frame.height > _SHOWN:
-        table.caption = f"and {frame.height - _SHOWN} more rows in the file"
+    for (name, column), width in zip(columns.items(), _widths(columns, most), strict=True):
+        justify: JustifyMethod = "right" if schema[name].is_numeric() else "left"
+        table.add_column(column[0], justify=justify, width=width)
+    for row in zip(*(column[1:] for column in columns.values()), strict=True):
+        table.add_row(*row)
     return table
 
 
-def _cell(cell: object) -> str:
+def _widths(columns: dict[str, list[Breakable]], width: int) -> list[int]:
+    """No word is broken; what is left over goes first to those columns that need little more."""
+    widths = {name: _least(column) for name, column in columns.items()}
+    most = {
+        name: max((cell.most for cell in column[1:]), default=0) for name, column in columns.items()
+    }
+    left = width - _wide(list(widths.values()))
+    for name in sorted(columns, key=lambda name: most[name] - widths[name]):
+        more = max(0, min(most[name] - widths[name], left))
+        widths[name] += more
+        left -= more
+    return list(widths.values())
+
+
+def _cell(cell: object) -> Breakable:
     """A cell as it is shown: what stands beside something else stands below it."""
-    return f"{cell:.4g}" if _long(cell) else str(cell).replace(" | ", "\n")
+    if _long(cell):
+        return Breakable(f"{cell:.4g}")
+    return Breakable(*str(cell).replace(" %", "\N{NO-BREAK SPACE}%").split(" | "))
 
 
 def _long(cell: object) -> bool:

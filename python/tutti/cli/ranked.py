@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tutti.experiment import Plan
+    from tutti.report.breakable import Breakable
     from tutti.report.comparison import Decision, Measured, Region
+
+_NAME_WIDTH = 30
+"""Of a schedule's name in the table."""
 
 
 def winners(frame: pl.DataFrame) -> list[Region]:
@@ -25,14 +29,15 @@ def winners(frame: pl.DataFrame) -> list[Region]:
 def ranked_table(found: list[Region], plan: Plan, top: int) -> Table:
     """The regions as a table, clearest win first; all of them, by rank count, when `top` is 0.
 
-    Times and lead are those at the size of the region where the lead is largest.
+    Times and lead are those at the size of the region where the lead is largest, which is named
+    below the sizes.
     """
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("ranks\n", justify="right", no_wrap=True)
-    table.add_column("sizes\n", no_wrap=True)
-    table.add_column("fastest\n[dim]runner-up[/]", overflow="fold", width=30)
+    table.add_column("sizes\n[dim]at[/]", no_wrap=True)
+    table.add_column("fastest\n[dim]runner-up[/]", width=_NAME_WIDTH)
     table.add_column("takes\n", justify="right", no_wrap=True)
     table.add_column("% of\nlimit", justify="right", no_wrap=True)
     table.add_column("longer\nby", justify="right", no_wrap=True)
@@ -47,6 +52,7 @@ def spread_table(found: list[Region], top: int) -> Table | None:
     """How far the repetitions lie apart, of winner and runner-up; None without repetitions."""
     from rich.table import Table
 
+    from tutti.report.breakable import Breakable
     from tutti.report.quantity import format_time
     from tutti.report.words import spread
 
@@ -59,12 +65,12 @@ def spread_table(found: list[Region], top: int) -> Table | None:
     table.title = f"over {max(one.repetitions for one in pairs):,} repetitions"
     table.add_column("ranks", justify="right")
     table.add_column("size")
-    table.add_column("schedule", overflow="fold")
+    table.add_column("schedule")
     for heading in ("least", "median", "quartiles"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in pairs:
         least, quartiles = spread(one)
-        cells = (f"{one.ranks:,}", str(Size(bytes=one.size_bytes)), one.schedule)
+        cells = (f"{one.ranks:,}", str(Size(bytes=one.size_bytes)), Breakable(one.schedule))
         table.add_row(*cells, least, format_time(one.time_ps), quartiles)
     return table
 
@@ -73,22 +79,32 @@ def _lead(region: Region) -> float:
     return region.clearest.margin or 0.0
 
 
-def _cells(region: Region, plan: Plan) -> tuple[str, ...]:
+def _sizes(region: Region) -> str:
+    """The sizes of a region, and which of them its times are of."""
+    smallest, largest, at = (
+        str(Size(bytes=size)) for size in (*region.sizes, region.clearest.winner.size_bytes)
+    )
+    return smallest if smallest == largest else f"{smallest}\nto {largest}\n[dim]at {at}[/]"
+
+
+def _cells(region: Region, plan: Plan) -> tuple[str | Breakable, ...]:
+    from tutti.report.breakable import Breakable, broken
     from tutti.report.quantity import format_limit, format_share, format_time
 
     decision = region.clearest
     first, second = decision.winner, decision.runner_up
-    smallest, largest = (str(Size(bytes=size)) for size in region.sizes)
-    names, times = first.schedule, format_time(first.time_ps)
-    reached = format_limit(first.of_limit)
+    names = [*broken(first.schedule, _NAME_WIDTH)]
+    below = "\n" * len(names)  # so that the runner-up's figures stand beside its name
+    styles = ("",) * len(names) + ("dim",)
+    times, reached = format_time(first.time_ps), format_limit(first.of_limit)
     if second is not None:
-        names += f"\n[dim]{second.schedule}[/]"
-        times += f"\n[dim]{format_time(second.time_ps)}[/]"
-        reached += f"\n[dim]{format_limit(second.of_limit)}[/]"
+        names.append(second.schedule)
+        times += f"{below}[dim]{format_time(second.time_ps)}[/]"
+        reached += f"{below}[dim]{format_limit(second.of_limit)}[/]"
     return (
         f"{region.ranks:,}",
-        smallest if smallest == largest else f"{smallest}\nto {largest}",
-        names,
+        _sizes(region),
+        Breakable(*names, styles=styles),
         times,
         reached,
         format_share(decision.margin) if decision.margin is not None else "",

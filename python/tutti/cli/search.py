@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import err, out, remark
+from tutti.cli.console import out, remark
+from tutti.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import polars as pl
     from rich.table import Table
@@ -128,7 +128,7 @@ def _rankings(
     frames = []
     size = experiment.sizes[0]
     for ranks in experiment.ranks:
-        with _progress(f"searching {ranks:,} ranks") as moved:
+        with Progress(f"searching {ranks:,} ranks") as progress:
             found = find(
                 experiment.machine(),
                 ranks=ranks,
@@ -138,7 +138,7 @@ def _rankings(
                 top=top,
                 exhaustive=exhaustive,
                 threads=threads,
-                done=moved,
+                done=progress.reach,
             )
         _show(experiment, found, top)
         columns = [pl.lit(ranks).alias("ranks"), pl.lit(size.bytes).alias("size_bytes")]
@@ -160,11 +160,12 @@ def ranking(frame: pl.DataFrame) -> Table:
     """Schedules by time, as a table."""
     from rich.table import Table
 
+    from tutti.report.breakable import Breakable
     from tutti.report.quantity import format_time
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("", justify="right", no_wrap=True)
-    table.add_column("schedule", overflow="fold", ratio=1)
+    table.add_column("schedule", ratio=1)
     table.add_column("kind", no_wrap=True)
     table.add_column("takes", justify="right", no_wrap=True)
     table.add_column("longer", justify="right", no_wrap=True)
@@ -172,7 +173,7 @@ def ranking(frame: pl.DataFrame) -> Table:
     for row in frame.iter_rows(named=True):
         table.add_row(
             str(row["place"]),
-            row["schedule"].split(":", 1)[1],
+            Breakable(row["schedule"].split(":", 1)[1]),
             row["kind"],
             format_time(row["time_ps"]),
             "" if row["place"] == 1 else _longer(row["above_best"]),
@@ -211,7 +212,7 @@ def _thresholds(experiment: Experiment, kinds: tuple[str, ...]) -> pl.DataFrame:
     frames = []
     first, last = experiment.sizes[0], experiment.sizes[-1]
     for ranks in experiment.ranks:
-        with _progress(f"searching {ranks:,} ranks") as moved:
+        with Progress(f"searching {ranks:,} ranks") as progress:
             frame = thresholds(
                 experiment.machine(),
                 ranks=ranks,
@@ -219,25 +220,34 @@ def _thresholds(experiment: Experiment, kinds: tuple[str, ...]) -> pl.DataFrame:
                 end=last,
                 datatype=experiment.datatype,
                 kinds=kinds,
-                done=_by_doublings(first, last, moved),
+                done=_by_doublings(first, last, progress),
             )
         out().print(
             f"[bold]{ranks:,}[/] ranks of [bold]{experiment.platform.name}[/], model "
             f"{experiment.model}: the best schedule by size"
         )
         out().print(_sizes(frame))
+        out().print(proof(frame), markup=False)
         frames.append(frame.select(pl.lit(ranks).alias("ranks"), pl.all()))
     return pl.concat(frames)
 
 
-def _by_doublings(
-    first: Size, last: Size, moved: Callable[[int, int], None]
-) -> Callable[[Size], None]:
+def proof(frame: pl.DataFrame) -> str:
+    """How sure the best schedules by size are, in words."""
+    from tutti.report.quantity import format_share
+
+    gap = max(frame["gap"])
+    if gap == 0:
+        return "proved at both ends of each range: no schedule is faster there"
+    return f"at both ends of each range at most {format_share(gap)} above what no schedule can beat"
+
+
+def _by_doublings(first: Size, last: Size, progress: Progress) -> Callable[[Size], None]:
     """Progress in doublings of the size."""
 
     def done(size: Size) -> None:
         doublings = math.log2(size.bytes / first.bytes), math.log2(last.bytes / first.bytes)
-        moved(round(100 * doublings[0]), max(1, round(100 * doublings[1])))
+        progress.reach(round(100 * doublings[0]), max(1, round(100 * doublings[1])))
 
     return done
 
@@ -245,13 +255,14 @@ def _by_doublings(
 def _sizes(frame: pl.DataFrame) -> Table:
     from rich.table import Table
 
+    from tutti.report.breakable import Breakable
     from tutti.report.quantity import format_time
     from tutti.units import Size
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("from", justify="right", no_wrap=True)
     table.add_column("to", justify="right", no_wrap=True)
-    table.add_column("schedule", overflow="fold", ratio=1)
+    table.add_column("schedule", ratio=1)
     table.add_column("kind", no_wrap=True)
     table.add_column("takes", justify="right", no_wrap=True)
     table.add_column("to", justify="right", no_wrap=True)
@@ -259,30 +270,9 @@ def _sizes(frame: pl.DataFrame) -> Table:
         table.add_row(
             str(Size(bytes=row["from_bytes"])),
             str(Size(bytes=row["to_bytes"])),
-            row["schedule"].split(":", 1)[1],
+            Breakable(row["schedule"].split(":", 1)[1]),
             row["kind"],
             format_time(row["time_from_ps"]),
             format_time(row["time_to_ps"]),
         )
     return table
-
-
-@contextmanager
-def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on the terminal; what is to be called with (finished, total)."""
-    from rich import progress
-
-    console = err()
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(bar_width=None),
-        progress.TimeRemainingColumn(compact=True),
-    )
-    shown = console.is_terminal
-    with progress.Progress(*columns, console=console, transient=True, disable=not shown) as bar:
-        task = bar.add_task(what, total=None)
-
-        def moved(finished: int, total: int) -> None:
-            bar.update(task, completed=finished, total=total)
-
-        yield moved

@@ -21,6 +21,7 @@ def swept_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
     import polars as pl
     from rich.table import Table
 
+    from tutti.report.breakable import Breakable
     from tutti.report.quantity import format_time
     from tutti.results import SWEPT
 
@@ -42,14 +43,13 @@ def swept_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
         table.add_column(_short(key, shown), overflow="fold")
     for name in ("ranks", "size"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("fastest", overflow="fold")
+    table.add_column("fastest")
     table.add_column("takes", justify="right", no_wrap=True)
     for row in rows.head(top).iter_rows(named=True):
         values = ["" if (v := row[f"{SWEPT}{key}"]) is None else str(v) for key in shown]
         size = str(Size(bytes=row["size_bytes"]))
-        table.add_row(
-            *values, f"{row['ranks']:,}", size, row["schedule"], format_time(row["time_ps"])
-        )
+        schedule, time = Breakable(row["schedule"]), format_time(row["time_ps"])
+        table.add_row(*map(Breakable, values), f"{row['ranks']:,}", size, schedule, time)
     if rows.height > top:
         table.caption = f"and {rows.height - top:,} more in results.parquet"
     return table

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.cli import options
 from tutti.cli.console import out, remark
 from tutti.cli.progress import Progress
 
@@ -68,6 +69,7 @@ def run_(
             metavar="FILE", help="The file of the training step (TOML).", show_default=False
         ),
     ],
+    changes: options.Changes = None,
     to: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder for results, instead of the file's."),
@@ -81,12 +83,13 @@ def run_(
     \b
     Examples:
       tutti train run examples/10_training_step/training.toml
+      tutti train run examples/10_training_step/training.toml --set batch=64
     """
     from tutti.cli.files import folder, written
     from tutti.config import load_training
     from tutti.training import frame, write_frame
 
-    read = load_training(file, output=to)
+    read = load_training(file, changes or (), output=to)
     folder(read.output)
     started = time.monotonic()
     runs: list[TrainingResult] = []

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti.config import paths
+from tutti.config.changes import with_changes
 from tutti.config.flits import check_lengths, router_of, technology_of
-from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.config.mistakes import mistake
 from tutti.config.noc_tables import MeasureTable, RawNoc, RouterTable
-from tutti.config.reader import MAX_SCHEDULE_BYTES, parse_toml, read_text, read_toml
+from tutti.config.reader import MAX_SCHEDULE_BYTES, read_text, read_toml
 from tutti.config.sourced import written
 from tutti.config.validate import validated
 from tutti.errors import TuttiError
@@ -58,9 +58,8 @@ def load_noc(path: Path, changes: Sequence[str] = (), *, output: Path | None = N
     Raises:
         ConfigError: The file or a change cannot be used.
     """
-    tables: dict[str, Any] = read_toml(path)
-    for change in changes:
-        tables = _changed(tables, change)
+    example = "router.vcs=8 or topology.routing=valiant"
+    tables = with_changes(read_toml(path), changes, RawNoc, example=example)
     if output is not None:
         tables = {**tables, "output": str(output)}
     source = f"{path} with --set" if changes else str(path)
@@ -108,41 +107,6 @@ def resolve_noc(
         check_lengths(topology, source=source, key="topology.links")
     _check(found)
     return found
-
-
-def _changed(tables: dict[str, Any], change: str) -> dict[str, Any]:
-    """The same tables with one value replaced, as ``router.vcs=8`` says."""
-    key, equals, text = change.partition("=")
-    path = paths.parse(key.strip())
-    if not equals or path is None:
-        raise mistake(
-            "is no change",
-            source="--set",
-            value=shown(change),
-            expected="KEY=VALUE, such as router.vcs=8 or topology.routing=valiant",
-        )
-    known = list(RawNoc.model_fields)
-    if path[0] not in known:
-        raise mistake(
-            f"there is no key `{path[0]}`",
-            source="--set",
-            expected=f"a path that starts with one of {', '.join(known)}",
-            hint=did_you_mean(str(path[0]), known),
-        )
-    try:
-        changed: dict[str, Any] = paths.with_value(tables, path, _value(text))
-    except paths.NoSuchPlaceError as error:
-        problem = f"leads nowhere: {paths.written(error.at)} {error.problem}"
-        raise mistake(problem, source="--set", key=key) from None
-    return changed
-
-
-def _value(text: str) -> object:
-    """A value as TOML has it; what is none is text."""
-    try:
-        return parse_toml(f"value = {text}", source="--set")["value"]
-    except TuttiError:
-        return text.strip()
 
 
 def _plan(table: MeasureTable) -> Plan:

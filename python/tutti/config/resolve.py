@@ -289,6 +289,8 @@ def _check_with_the_core(experiment: Experiment) -> None:
             source=experiment.source,
             key="ranks",
             expected=f"at most {routes.topology.ranks}, as {routes.topology.name} has",
+            hint="fewer ranks, a topology of more (`build` in the platform's `[topology]`), or "
+            "another platform: `tutti platforms`",
         )
     experiment.check_conditions(routes)
 

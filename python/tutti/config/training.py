@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tutti.config.changes import with_changes
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.reader import read_toml
 from tutti.config.training_tables import (
@@ -18,6 +19,8 @@ from tutti.config.validate import validated
 from tutti.errors import TuttiError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.endpoint import Configuration
     from tutti.training import Step
     from tutti.workload import Model
@@ -45,20 +48,25 @@ class Training:
     output: Path
 
 
-def load_training(path: Path, *, output: Path | None = None) -> Training:
+def load_training(
+    path: Path, changes: Sequence[str] = (), *, output: Path | None = None
+) -> Training:
     """Reads the file of a training step.
 
     Args:
         path: The file.
+        changes: Each ``KEY=VALUE``: a key path, and what it is instead.
         output: The folder for results, instead of the file's.
 
     Raises:
-        ConfigError: The file cannot be used.
+        ConfigError: The file or a change cannot be used.
     """
-    tables: dict[str, Any] = read_toml(path)
+    example = "batch=64 or torus.rings[0].nodes=8"
+    tables = with_changes(read_toml(path), changes, RawTraining, example=example)
     if output is not None:
         tables = {**tables, "output": str(output)}
-    return resolve_training(tables, source=str(path))
+    source = f"{path} with --set" if changes else str(path)
+    return resolve_training(tables, source=source)
 
 
 def resolve_training(tables: dict[str, Any], *, source: str) -> Training:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from tutti.config.kinds import of_another_kind
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.errors import ConfigError, TuttiError
 
@@ -29,7 +31,8 @@ def validated(model: type[M], tables: Mapping[str, Any], *, source: str) -> M:
     try:
         return model.model_validate(tables)
     except ValidationError as error:
-        raise _first(model, tables, error.errors(include_url=False), source) from None
+        other = of_another_kind(model, tables, source)
+        raise other or _first(model, tables, error.errors(include_url=False), source) from None
     except RecursionError:
         raise mistake("values are nested too deeply to be read", source=source) from None
 
@@ -78,10 +81,12 @@ def _explained(
     if kind == "extra_forbidden":
         known = _keys(owner)
         return f"unknown key `{key}`", _one_of(known), did_you_mean(key, known)
-    if kind in {"union_tag_not_found", "union_tag_invalid"}:
-        known = _kinds(error)
-        asked = str(context.get("tag", ""))
-        problem = f"there is no kind `{asked}`" if asked else "`kind` is missing"
+    if kind in {"union_tag_not_found", "union_tag_invalid", "literal_error"}:
+        is_literal = kind == "literal_error"
+        known = re.findall(r"'([^']*)'", context["expected"]) if is_literal else _kinds(error)
+        asked = str(error["input"] if is_literal else context.get("tag", ""))
+        what = key if is_literal else "kind"
+        problem = f"there is no {what} `{asked}`" if asked else f"`{what}` is missing"
         return problem, _one_of(known), did_you_mean(asked, known)
     if isinstance(context.get("error"), TuttiError):
         refusal = context["error"]

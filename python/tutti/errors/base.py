@@ -51,13 +51,26 @@ class TuttiError(Exception):
         self.problem = problem
         self.kind = kind
         entry = self.kinds.get(kind)
-        self.hint = hint if hint is not None else entry.hint if entry else ""
         self.fields: dict[str, Any] = fields or {}
+        if hint is None:
+            hint = " ".join(part for part in (self._meant, entry.hint if entry else "") if part)
+        self.hint = hint
 
     @property
     def anchor(self) -> str:
         """Where the reference explains it."""
         return f"docs/reference/errors.md#{type(self).__name__.lower()}-{self.kind}"
+
+    @property
+    def _meant(self) -> str:
+        """The name that is close to the one that is not known."""
+        name, known = self.fields.get("name"), self.fields.get("known")
+        if not isinstance(name, str) or not isinstance(known, str):
+            return ""
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, known.split(", "), n=1)
+        return f"did you mean `{close[0]}`?" if close else ""
 
     @property
     def pointer(self) -> str:

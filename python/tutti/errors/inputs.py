@@ -286,11 +286,12 @@ class TopologyError(TuttiError, ValueError):
             "links are one-directional; a cable is two of them, one each way",
         ),
         "unknown_family": Kind(
-            "No family of topologies has that name.", "`tutti.topology.families()` lists them"
+            "No family of topologies has that name.", "docs/concepts/topology.md lists them"
         ),
+        "unknown_routing": Kind("No rule of routing has that name."),
         "argument": Kind(
             "What follows the colon cannot be read or does not fit; `at` is the byte where.",
-            "`tutti.topology.families()` shows what may follow the colon",
+            "docs/concepts/topology.md shows what may follow the colon",
         ),
         "wrong_links": Kind(
             "As many link parameters as there are neither links nor link classes.",

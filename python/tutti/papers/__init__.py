@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tutti.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     import polars as pl
 
-__all__ = ["Exhibit", "ExhibitResult", "Paper", "find_paper", "papers"]
+    Watcher = Callable[[str, int], AbstractContextManager[Callable[[], object]]]
+
+__all__ = ["Exhibit", "ExhibitResult", "Paper", "find_paper", "papers", "watched", "watching"]
+
+_T = TypeVar("_T")
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +80,33 @@ class Paper:
     citation: str
     figures: Mapping[int, Exhibit] = field(default_factory=dict)
     tables: Mapping[int, Exhibit] = field(default_factory=dict)
+
+
+@contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Within it exhibits tell how far they are.
+
+    Args:
+        watcher: Given what is being done and of how many parts, a context of what is called after
+            each of them.
+    """
+    before = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(before)
+
+
+def watched(what: str, parts: Sequence[_T]) -> Iterator[_T]:
+    """The parts of something that takes long, one after the other; whoever watches is told."""
+    watcher = _watcher.get()
+    if watcher is None:
+        yield from parts
+        return
+    with watcher(what, len(parts)) as done:
+        for part in parts:
+            yield part
+            done()
 
 
 def papers() -> dict[str, Paper]:

@@ -7,13 +7,13 @@ gives the same bytes: charts have fixed ids, and nothing reads a clock.
 from __future__ import annotations
 
 import json
-import re
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import comparison as reading
 from . import figures, words
+from .breakable import MARKS
 from .facts import platform_facts, ps_per_byte
 from .palette import styles
 from .quantity import format_limit, format_rate, format_size, format_time
@@ -289,10 +289,7 @@ def _breakable(text: str) -> Markup:
     """The text with places at which a narrow column may break it: after a name's marks."""
     from markupsafe import Markup, escape
 
-    return Markup(_MARKS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped first
-
-
-_MARKS = re.compile(r"([_:,/])")
+    return Markup(MARKS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped first
 
 
 def _asset(name: str) -> str:

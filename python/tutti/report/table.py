@@ -8,6 +8,7 @@ from tutti.errors import ReportError
 
 from . import comparison as reading
 from . import words
+from .breakable import Breakable
 from .palette import styles
 from .quantity import format_limit, format_rate, format_size, format_time
 
@@ -48,7 +49,7 @@ def comparison_table(
         caption_justify="left",
     )
     table.add_column("#", justify="right")
-    table.add_column("schedule", overflow="fold")
+    table.add_column("schedule")
     repeated = any(one.repetitions > 1 for one in rows)
     spread = ("least", "quartiles") if repeated else ()
     first = ("median" if repeated else "time", *spread)
@@ -62,12 +63,12 @@ def comparison_table(
     return table
 
 
-def _cells(place: int, one: Measured, best_ps: int, *, spread: bool) -> tuple[str, ...]:
+def _cells(place: int, one: Measured, best_ps: int, *, spread: bool) -> tuple[str | Breakable, ...]:
     behind = "" if one.time_ps == best_ps or not best_ps else f"{one.time_ps / best_ps:.2f} x"
     messages = f"{one.messages:,}" if one.messages is not None else "-"
     return (
         str(place),
-        one.schedule,
+        Breakable(one.schedule),
         format_time(one.time_ps),
         *(words.spread(one) if spread else ()),
         behind,
@@ -84,7 +85,6 @@ def decision_table(frame: pl.DataFrame) -> Table:
         ReportError: when the frame has nothing to compare, or several cases.
     """
     from rich.table import Table
-    from rich.text import Text
 
     case = reading.only_case(frame)
     table = Table(
@@ -95,12 +95,13 @@ def decision_table(frame: pl.DataFrame) -> Table:
     )
     table.add_column("ranks", justify="right", no_wrap=True)
     table.add_column("sizes", no_wrap=True)
-    table.add_column("fastest", overflow="fold")
+    table.add_column("fastest")
     table.add_column("behind", justify="right")
     colours = styles(case.algorithms)
     last = ""
     for row in words.region_rows(case):
-        name = Text(row["schedules"], style=colours[row["winner"]].colour)
+        lines, colour = row["schedules"].splitlines(), colours[row["winner"]].colour
+        name = Breakable(*lines, styles=(colour,))
         if last and row["ranks"] != last:
             table.add_section()
         shown = "" if row["ranks"] == last else row["ranks"]

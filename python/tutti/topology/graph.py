@@ -105,7 +105,7 @@ class Topology:
             )
             raise TopologyError(message, kind="parameters")
         if links is None:
-            return cls(_core.Topology.build(notation, [_parameters(rate, latency, length)]))
+            return cls(_built(notation, [_parameters(rate, latency, length)]))
         known = {"rate", "latency", "length"}
         for number, link in enumerate(links):
             if unknown := sorted(set(link) - known):
@@ -118,7 +118,7 @@ class Topology:
                 message = f"link parameters {number} lack `{missing[0]}`"
                 raise TopologyError(message, kind="parameters")
         given = [_parameters(p["rate"], p["latency"], p.get("length")) for p in links]
-        return cls(_core.Topology.build(notation, given))
+        return cls(_built(notation, given))
 
     @classmethod
     def from_networkx(
@@ -235,7 +235,8 @@ class Topology:
         if rule not in RULES + CHOICES:
             known = ", ".join(RULES + CHOICES)
             message = f"there is no routing rule `{rule}`: expected one of {known}"
-            raise TopologyError(message, kind="argument")
+            fields = {"name": rule, "known": known}
+            raise TopologyError(message, kind="unknown_routing", fields=fields)
         if rule == "ecmp":
             return Routes(self, _core.Routes.ecmp(self._core, _seed(seed)), f"ecmp:{_seed(seed)}")
         if seed is not None:
@@ -434,6 +435,21 @@ def _seed(seed: int | None) -> int:
         message = f"{seed} is no seed: expected a whole number from 0 to 2^64 - 1"
         raise TopologyError(message, kind="argument")
     return seed
+
+
+def _built(notation: str, links: list[Any]) -> _core.Topology:
+    """A graph of the core; what does not fit a family is told what it takes."""
+    try:
+        return _core.Topology.build(notation, links)
+    except TopologyError as error:
+        known = {family.name: family for family in families()}
+        family = known.get(str(error.fields.get("family")))
+        if family is None:
+            raise
+        hint = f"{family.name}:{family.argument}, such as `{family.example}`"
+        raise TopologyError(
+            error.problem, kind=error.kind, hint=hint, fields=error.fields
+        ) from None
 
 
 def _parameters(

@@ -103,6 +103,69 @@ def test_a_missing_file(tmp_path: Path) -> None:
     refused(result, "there is no such file", "did you mean `experiment.toml`?")
 
 
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("trianing.toml", "did you mean `training.toml`?"),
+        ("training.tml", "did you mean `training.toml`?"),
+        ("noc.toml", ""),  # most of the name is the suffix, which all have
+        ("mesh.toml", ""),
+    ],
+)
+def test_only_a_file_with_a_name_that_is_close_is_meant(
+    asked: str, meant: str, tmp_path: Path
+) -> None:
+    for name in ("training.toml", "experiment.toml", "sweep.toml"):
+        (tmp_path / name).touch()
+    result = tutti("train", "run", asked, cwd=tmp_path)
+    refused(result, "there is no such file", meant)
+    assert ("did you mean" in result.stderr) == bool(meant)
+
+
+FILES = {
+    "experiment": (GOOD, "an experiment", "tutti run f.toml, or tutti compare f.toml"),
+    "noc": ("[topology]\n[router]\n[traffic]\n", "a network of routers", "tutti noc run f.toml"),
+    "training": (
+        'model = "gnmt"\nbatch = 8\n[torus]\n',
+        "a training step",
+        "tutti train run f.toml",
+    ),
+    "sweep": ('experiment = "e.toml"\n[sweep]\n', "a sweep", "tutti sweep f.toml"),
+    "platform": ('name = "m"\n[models]\n', "a platform", 'platform = "f.toml" in an experiment'),
+}
+VERBS = {
+    "experiment": ["compare"],
+    "noc": ["noc", "run"],
+    "training": ["train", "run"],
+    "sweep": ["sweep"],
+}
+
+
+IN_WORDS_OF_THEIR_OWN = {("experiment", "sweep"), ("sweep", "experiment")}
+MIXED_UP = [
+    (given, verb)
+    for given in FILES
+    for verb in VERBS
+    if given != verb and (given, verb) not in IN_WORDS_OF_THEIR_OWN
+]
+
+
+@pytest.mark.parametrize(("given", "verb"), MIXED_UP)
+def test_a_file_of_another_kind_is_recognised(given: str, verb: str, tmp_path: Path) -> None:
+    text, kind, hint = FILES[given]
+    (tmp_path / "f.toml").write_text(text)
+    result = tutti(*VERBS[verb], "f.toml", cwd=tmp_path)
+    refused(result, f"this looks like {kind}", f"hint: {hint}")
+
+
+def test_too_many_ranks_are_told_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(changed("platform", '"slingshot_dragonfly"'))
+    result = tutti("compare", "e.toml", "--ranks", "8,10000", cwd=tmp_path)
+    refused(
+        result, "at most 8192", "hint: fewer ranks, a topology of more (`build` in the platform's"
+    )
+
+
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_bytes(bytes(range(256)))
     refused(tutti("run", "e.toml", cwd=tmp_path), "not text", "UTF-8")
@@ -146,11 +209,33 @@ def test_an_output_folder_that_cannot_be(tmp_path: Path) -> None:
     refused(result, "taken", "--out")
 
 
-def test_usage_mistakes_have_the_same_code(tmp_path: Path) -> None:
-    for arguments in (["compare"], ["cmpare"], ["compare", "--tpo", "3", "e.toml"]):
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare"], ("tutti compare: FILE: is missing", "hint: `tutti compare -h` shows")),
+        (["cmpare"], ("tutti: no such command 'cmpare'", "hint: did you mean `compare`?")),
+        (["--vers"], ("tutti: no such option: --vers", "hint: did you mean `--version`?")),
+        (["compare", "--tpo", "3", "e.toml"], ("no such option: --tpo", "did you mean `--to")),
+        (["compare", "--top", "x", "e.toml"], ("tutti compare: --top", "expected: a number")),
+        (["compare", "e.toml", "--top"], ("option '--top' requires an argument",)),
+        (["run", "a", "b"], ("tutti run: got unexpected extra argument", "`tutti run -h`")),
+        (["noc", "rum"], ("tutti noc: no such command 'rum'", "did you mean `run`?")),
+        (["schema", "nosuch"], ("tutti schema: FILE", "given: nosuch", "one of experiment, noc")),
+        (["schema", "sweeep"], ("tutti schema: FILE", "did you mean `sweep`?")),
+        (["sweep", "--executor", "x", "s.toml"], ("--executor", "one of processes, dask, mpi")),
+    ],
+)
+def test_usage_mistakes_look_like_all_others(
+    arguments: list[str], said: tuple[str, ...], tmp_path: Path
+) -> None:
+    refused(tutti(*arguments, cwd=tmp_path), *said)
+
+
+def test_a_group_of_verbs_alone_shows_what_there_is(tmp_path: Path) -> None:
+    for arguments in ([], ["noc"]):
         result = tutti(*arguments, cwd=tmp_path)
-        assert result.returncode == 2
-        assert "Traceback" not in result.stderr
+        assert "Usage: tutti" in result.stdout + result.stderr
+        assert "error" not in result.stderr
 
 
 @pytest.mark.parametrize(

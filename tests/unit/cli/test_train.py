@@ -46,6 +46,31 @@ def test_run_tells_where_the_time_went(file: Path, tmp_path: Path) -> None:
     assert set(rows["npus"]) == {8}
 
 
+def test_keys_can_be_set_for_a_run(file: Path, tmp_path: Path) -> None:
+    arguments = ["train", "run", str(file), "--out", str(tmp_path / "out")]
+    arguments += ["--set", "batch=32", "--set", "torus.rings[0].nodes=2"]
+    arguments += ["--set", 'configurations=["ace"]']
+    result = RUNNER.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    rows = pl.read_parquet(tmp_path / "out" / "results.parquet")
+    assert rows.select("batch", "npus", "configuration").rows() == [(32, 4, "ace")]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("bach=8", "did you mean `batch`?"),
+        ("batch", "KEY=VALUE, such as batch=64"),
+        ("batch.size=8", "leads nowhere"),
+        ("batch=many", "step.toml with --set: batch"),
+    ],
+)
+def test_a_change_that_is_none_is_refused(file: Path, change: str, said: str) -> None:
+    result = RUNNER.invoke(app, ["train", "run", str(file), "--set", change])
+    assert result.exit_code == 2
+    assert said in result.output
+
+
 def test_list_names_every_model() -> None:
     from tutti.workload import models
 

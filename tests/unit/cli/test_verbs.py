@@ -57,6 +57,21 @@ def test_compare_writes_results_report_and_trace(here: Path) -> None:
     assert "1 stage, not 6" in said
 
 
+def test_compare_says_what_is_first_and_of_which_size_times_are(here: Path) -> None:
+    said = run("compare", "e.toml", "-b", "8", "-e", "64", "--ranks", "4")
+    frame = pl.read_parquet(here / "results" / "results.parquet")
+    times = {
+        size: part.sort("time_ps")["time_ps"].to_list()
+        for (size,), part in frame.group_by("size_bytes")
+    }
+    lead = {size: second / first for size, (first, second) in times.items()}
+    assert "largest lead first; over several sizes, times are where the lead is largest" in said
+    assert "to 64 B" in said
+    assert f"at {max(lead, key=lambda size: lead[size])} B" in said
+    assert "by rank count; over several sizes" in run("compare", "e.toml", "--top", "0")
+    assert all(len(line) <= 80 for line in said.splitlines())
+
+
 def test_compare_agrees_with_the_closed_form(here: Path) -> None:
     # 8 bytes in float64, a4 on 4 ranks: alpha_p + 3 (alpha_r + 8 beta) + 3 * 8 gamma in ps
     # = 1340000 + 3 * (340000 + 800) + 3 * 2760 = 2370680.
@@ -167,6 +182,16 @@ def test_search_says_from_which_size_on(here: Path) -> None:
     assert frame["to_bytes"][-1] == 1 << 20
     for name in frame["schedule"]:
         assert name.removeprefix("recursive_multiplying:") in said
+    assert frame["gap"].to_list() == [0] * frame.height
+    assert "proved at both ends of each range: no schedule is faster there" in said
+
+
+def test_search_breaks_names_of_schedules_after_commas(here: Path) -> None:
+    said = run("search", "e.toml", "--ranks", "1000000", "--size", "8")
+    names = pl.read_parquet(here / "results" / "search.parquet")["schedule"].to_list()
+    stages = {stage for name in names for stage in name.split(":")[1].split(",")}
+    shown = {part for word in said.split() for part in word.split(",")}
+    assert stages <= shown
 
 
 def test_search_looks_at_everything_if_told_to(here: Path) -> None:

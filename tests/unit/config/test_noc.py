@@ -150,6 +150,8 @@ def test_a_mistake_names_its_place(old: str, new: str, said: str | None) -> None
         ("ruter.vcs=3", "did you mean `router`?"),
         ("cycle.ps=3", "leads nowhere"),
         ("router.vcs=many", "router.vcs"),
+        ("topology.routing=dimension_oder", "did you mean `dimension_order`?"),
+        ("traffic.pattern=transpos", "did you mean `transpose`?"),
     ],
 )
 def test_a_change_that_is_none_is_refused(change: str, said: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import math
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers import Exhibit, ExhibitResult, watched
 from tutti.papers.recursive_multiplying.archer import (
     BLOCKS,
     CALIBRATED,
@@ -101,7 +101,7 @@ def _table_1(_folder: Path) -> ExhibitResult:
     import tutti
 
     rows = []
-    for peers in PEERS:
+    for peers in watched("multicasts", PEERS):
         broadcast = tutti.schedule("direct", collective="broadcast", ranks=peers + 1)
         frames = [
             tutti.compare(
@@ -145,7 +145,7 @@ def _table_2(_folder: Path) -> ExhibitResult:
     import polars as pl
 
     rows = []
-    for row in TABLE_2:
+    for row in watched("rows", TABLE_2):
         ours, theirs = _predicted(FITTED, row.ranks, BLOCKS), published(row)
         values: dict[str, object] = {
             "N": row.ranks,
@@ -201,12 +201,15 @@ def _sensitivity() -> pl.DataFrame:
     """What 10 % less or more of each parameter does to misfit and errors."""
     import polars as pl
 
-    rows: list[dict[str, str | float]] = []
-    for name, value in asdict(FITTED).items():
-        for label, factor in (("-10 %", 0.9), ("+10 %", 1.1)):
-            changed = replace(FITTED, **{name: value * factor})
-            rows.append({"parameter": name, "change": label} | _off(changed))
-    return pl.DataFrame([*rows, {"parameter": "(as fitted)", "change": ""} | _off(FITTED)])
+    machines = [
+        ({"parameter": name, "change": label}, replace(FITTED, **{name: value * factor}))
+        for name, value in asdict(FITTED).items()
+        for label, factor in (("-10 %", 0.9), ("+10 %", 1.1))
+    ]
+    machines.append(({"parameter": "(as fitted)", "change": ""}, FITTED))
+    return pl.DataFrame(
+        [label | _off(machine) for label, machine in watched("sensitivity", machines)]
+    )
 
 
 def _off(machine: Archer) -> dict[str, float]:
@@ -230,9 +233,9 @@ def _figure_9(folder: Path) -> ExhibitResult:
     frame = pl.DataFrame(
         [
             {"ranks": row.ranks}
-            | {f"{name}_published_us": published(row)[name] for name in NAMES}
+            | {f"{name}_paper_us": published(row)[name] for name in NAMES}
             | {f"{name}_us": _predicted(FITTED, row.ranks, BLOCKS)[name] for name in NAMES}
-            for row in TABLE_2
+            for row in watched("rows", TABLE_2)
         ]
     )
     titles = {
@@ -243,8 +246,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
     }
     lines = {titles[name]: (frame["ranks"], frame[f"{name}_us"]) for name in NAMES}
     dots = {
-        f"{titles[name]}, published": (frame["ranks"], frame[f"{name}_published_us"])
-        for name in NAMES
+        f"{titles[name]}, published": (frame["ranks"], frame[f"{name}_paper_us"]) for name in NAMES
     }
     drawn = plot_curves(folder / "figure_9.svg", lines, x="N", y="time (us)", points=dots)
     faster = sum(
@@ -327,7 +329,7 @@ def _figure_12(folder: Path) -> ExhibitResult:
     from tutti.report.plot import plot_curves
 
     rows = []
-    for row in TABLE_2:
+    for row in watched("rows", TABLE_2):
         ours, theirs = _predicted(FITTED, row.ranks, BLOCKS), published(row)
         values: dict[str, float] = {"ranks": row.ranks}
         for which in ("minimum", "median"):
@@ -402,7 +404,7 @@ def _scatter(folder: Path, number: int, which: str) -> ExhibitResult:
     from tutti.report.plot import plot_curves
 
     frames = []
-    for ranks in SCATTERED:
+    for ranks in watched("rank counts", SCATTERED):
         found = _measured(ranks, tuple(factored(ranks)), FEW_BLOCKS)
         names = [name.split(":")[1].split(" x ")[0] for name in found["schedule"]]
         frames.append(

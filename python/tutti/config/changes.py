@@ -1,0 +1,67 @@
+"""Keys of a file that the command line changes, each as `--set KEY=VALUE`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tutti.config import paths
+from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.config.reader import parse_toml
+from tutti.errors import TuttiError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic import BaseModel
+
+
+def with_changes(
+    tables: dict[str, Any], changes: Sequence[str], model: type[BaseModel], *, example: str
+) -> dict[str, Any]:
+    """The same tables with values replaced, as ``router.vcs=8`` says.
+
+    Args:
+        tables: Of the file.
+        changes: One after the other.
+        model: What the tables describe.
+        example: Changes that make sense, for messages.
+
+    Raises:
+        ConfigError: One is no change, or leads nowhere.
+    """
+    for change in changes:
+        tables = _changed(tables, change, list(model.model_fields), example)
+    return tables
+
+
+def _changed(tables: dict[str, Any], change: str, known: list[str], example: str) -> dict[str, Any]:
+    key, equals, text = change.partition("=")
+    path = paths.parse(key.strip())
+    if not equals or path is None:
+        raise mistake(
+            "is no change",
+            source="--set",
+            value=shown(change),
+            expected=f"KEY=VALUE, such as {example}",
+        )
+    if path[0] not in known:
+        raise mistake(
+            f"there is no key `{path[0]}`",
+            source="--set",
+            expected=f"a path that starts with one of {', '.join(known)}",
+            hint=did_you_mean(str(path[0]), known),
+        )
+    try:
+        changed: dict[str, Any] = paths.with_value(tables, path, _value(text))
+    except paths.NoSuchPlaceError as error:
+        problem = f"leads nowhere: {paths.written(error.at)} {error.problem}"
+        raise mistake(problem, source="--set", key=key) from None
+    return changed
+
+
+def _value(text: str) -> object:
+    """A value as TOML has it; what is none is text."""
+    try:
+        return parse_toml(f"value = {text}", source="--set")["value"]
+    except TuttiError:
+        return text.strip()

@@ -1,0 +1,70 @@
+"""The kinds of files, told apart by their keys: for whoever gives one to the wrong verb."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutti.config.mistakes import mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
+
+    from tutti.errors import ConfigError
+
+
+class _Kind(NamedTuple):
+    model: type[BaseModel]
+    what: str
+    verb: str
+
+
+def _kinds() -> tuple[_Kind, ...]:
+    from tutti.config.noc_tables import RawNoc
+    from tutti.config.platform import RawPlatform
+    from tutti.config.raw import RawExperiment
+    from tutti.config.sweep import RawSweep
+    from tutti.config.training_tables import RawTraining
+
+    return (
+        _Kind(RawExperiment, "an experiment", "tutti run {file}, or tutti compare {file}"),
+        _Kind(RawNoc, "a network of routers", "tutti noc run {file}"),
+        _Kind(RawSweep, "a sweep", "tutti sweep {file}"),
+        _Kind(RawTraining, "a training step", "tutti train run {file}"),
+        _Kind(RawPlatform, "a platform", 'platform = "{file}" in an experiment'),
+    )
+
+
+def of_another_kind(
+    asked: type[BaseModel], tables: Mapping[str, Any], source: str
+) -> ConfigError | None:
+    """What to say of a file of another kind than was asked for; None if it does not seem to be one.
+
+    It does when another kind has more of its keys, and needs one of them.
+    """
+    kinds = _kinds()
+    wanted = next((kind for kind in kinds if kind.model is asked), None)
+    if wanted is None:
+        return None
+    best = max(kinds, key=lambda kind: (_known(kind.model, tables), kind is wanted))
+    if best is wanted or not _required(best.model) & tables.keys():
+        return None
+    return mistake(
+        f"is not {wanted.what}: this looks like {best.what}",
+        source=source,
+        expected=f"{wanted.what}, with {_listed(sorted(_required(asked)))}",
+        hint=best.verb.format(file=source.split(" with ", 1)[0]),
+    )
+
+
+def _known(model: type[BaseModel], tables: Mapping[str, Any]) -> int:
+    return len(model.model_fields.keys() & tables.keys())
+
+
+def _required(model: type[BaseModel]) -> set[str]:
+    return {name for name, field in model.model_fields.items() if field.is_required()}
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
