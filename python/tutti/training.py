@@ -15,7 +15,7 @@ True
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from tutti import _core
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tutti.workload.model import Pass
     from tutti.workload.parallel import Divided, Division, LayerTransfers, Transfer
 
-__all__ = ["Step", "TrainingResult", "frame", "write_frame"]
+__all__ = ["Step", "TrainingResult", "frame", "watched", "write_frame"]
 
 Order = Literal["lifo", "fifo"]
 
@@ -252,6 +252,18 @@ class TrainingResult:
         _, overlap, exposed, _ = self.record.breakdown()
         communicating = overlap + exposed
         return self.sent / communicating * 1e12 if communicating else 0.0
+
+
+def watched(step: Step, configuration: Configuration, windows: int = 200) -> Step:
+    """The same step, watched in about so many windows while it computes; as it is if it is watched.
+
+    All configurations that are to be compared take the windows of one of them.
+    """
+    if step.window is not None:
+        return step
+    tasks = step.program(configuration).tasks
+    computing = sum(amount for kind, *_, amount in tasks if kind == "compute")
+    return replace(step, window=Time(ps=max(1, computing // windows)))
 
 
 def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:

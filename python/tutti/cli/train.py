@@ -77,28 +77,30 @@ def run_(
 ) -> None:
     """Run a training step with one configuration of endpoints after the other.
 
-    Writes results.parquet into the output folder: where the time of an NPU went, what it sent, and
-    what communication read from its memory.
+    Writes report.html into the output folder, and results.parquet: where the time of an NPU went,
+    what it sent, and what communication read from its memory; layers.parquet, servers.parquet and
+    windows.parquet tell the same layer by layer, by part of the endpoint, and over time.
 
     \b
     Examples:
       tutti train run examples/10_training_step/training.toml
       tutti train run examples/10_training_step/training.toml --set batch=64
     """
-    from tutti.cli.files import folder, written
+    from tutti.cli.files import folder
     from tutti.config import load_training
-    from tutti.training import frame, write_frame
+    from tutti.training import watched
 
     read = load_training(file, changes or (), output=to)
     folder(read.output)
     started = time.monotonic()
     runs: list[TrainingResult] = []
     total = len(read.configurations)
+    step = watched(read.step, read.configurations[0])
     with Progress("configurations", work=total, total=total) as progress:
         for configuration in read.configurations:
-            runs.append(read.step.run(configuration))
+            runs.append(step.run(configuration))
             progress.advance(1, len(runs))
-    model, step = read.step.model, read.step
+    model = step.model
     npus = " x ".join(str(ring.nodes) for ring in step.rings)
     out().print(
         f"{model.name}, {step.batch} {model.samples} on each NPU of {npus}, "
@@ -107,8 +109,27 @@ def run_(
     )
     out().print(results_table(runs))
     remark(f"{total} runs in {time.monotonic() - started:.1f} s")
-    path = written(write_frame, read.output / "results.parquet", frame(runs))
-    out().print(f"wrote {path}", markup=False, soft_wrap=True)
+    _write(runs, read.output, read.title)
+
+
+def _write(runs: Sequence[TrainingResult], folder: Path, title: str) -> None:
+    import polars as pl
+
+    from tutti.cli.files import written
+    from tutti.report import write_training_report
+    from tutti.training import frame, write_frame
+    from tutti.training_frames import layer_frame, server_frame, window_frame
+
+    frames = {
+        "results.parquet": frame(runs),
+        "layers.parquet": pl.concat(layer_frame(run) for run in runs),
+        "servers.parquet": pl.concat(server_frame(run) for run in runs),
+        "windows.parquet": pl.concat(window_frame(run) for run in runs),
+    }
+    files = [written(write_frame, folder / name, rows) for name, rows in frames.items()]
+    files.append(written(write_training_report, folder / "report.html", runs, title))
+    for file in files:
+        out().print(f"wrote {file}", markup=False, soft_wrap=True)
 
 
 def results_table(runs: Sequence[TrainingResult]) -> Table:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .swept import plot_swept as plot_swept
     from .table import comparison_table as comparison_table
     from .table import decision_table as decision_table
+    from .training_html import write_training_report as write_training_report
 
 _HOMES = {
     "comparison_table": "table",
@@ -34,6 +35,7 @@ _HOMES = {
     "write_noc_report": "noc_html",
     "write_report": "html",
     "write_trace": "perfetto",
+    "write_training_report": "training_html",
 }
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "write_noc_report",
     "write_report",
     "write_trace",
+    "write_training_report",
 ]
 
 

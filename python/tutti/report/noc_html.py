@@ -6,19 +6,17 @@ same input gives the same bytes.
 
 from __future__ import annotations
 
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from tutti._core import __version__
-
 from . import noc_energy, noc_figures, noc_words
-from .html import _asset, embedded
 from .noc_words import number
+from .page import write_page
 from .quantity import format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import plotly.graph_objects as go
 
@@ -147,34 +145,9 @@ def write_load_report(
     return _write(path, title=heading, answer=answer, facts=facts, sections=sections, charts=charts)
 
 
-def _write(
-    path: str | Path,
-    *,
-    title: str,
-    answer: Sequence[str],
-    facts: Sequence[tuple[str, str]],
-    sections: Sequence[dict[str, Any]],
-    charts: dict[str, go.Figure],
-) -> Path:
-    import jinja2
-    from plotly.offline import get_plotlyjs
-
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    page = environment.from_string(_asset("noc.html.j2")).render(
-        title=title,
-        version=__version__,
-        answer=answer,
-        facts=facts,
-        sections=sections,
-        conventions=CONVENTIONS,
-        figures=embedded(charts),
-        plotly=get_plotlyjs(),
-        css=_asset("report.css"),
-        script=_asset("report.js"),
-    )
-    target = Path(path)
-    target.write_text(page, encoding="utf-8", newline="\n")
-    return target
+def _write(path: str | Path, **shown: Any) -> Path:  # noqa: ANN401 - as write_page has them
+    kicker = "networks of routers, flit by flit"
+    return write_page(path, kicker=kicker, conventions=CONVENTIONS, **shown)
 
 
 def _sentence(text: str) -> str:

@@ -9,16 +9,17 @@
   }
 
   // What depends on the theme; the figures themselves hold only the colours of the data.
-  function themed() {
+  function themed(layout) {
     const axis = {
       gridcolor: colour("--grid"), linecolor: colour("--line"), zerolinecolor: colour("--line"),
       tickcolor: colour("--line"), automargin: true,
     };
+    const names = ["xaxis", "yaxis", ...Object.keys(layout).filter((name) => /^[xy]axis\d+$/.test(name))];
     return {
       font: { color: colour("--ink"), size: 13 },
       paper_bgcolor: colour("--paper"), plot_bgcolor: colour("--paper"),
       hoverlabel: { bgcolor: colour("--raised"), bordercolor: colour("--line"), font: { color: colour("--ink"), size: 13 } },
-      xaxis: axis, yaxis: axis,
+      ...Object.fromEntries(names.map((name) => [name, axis])),
     };
   }
 
@@ -33,7 +34,7 @@
 
   // Ticks at 1, 2 and 5 of each decade where few decades are shown, at 1 otherwise.
   function laidOut(figure) {
-    const layout = merged(figure.layout, themed());
+    const layout = merged(figure.layout, themed(figure.layout));
     if (figure.layout.yaxis.type !== "log") { return layout; }
     const shown = figure.data.filter((trace) => trace.visible !== false).flatMap((trace) => trace.y);
     const decades = Math.log10(Math.max(...shown) / Math.min(...shown));

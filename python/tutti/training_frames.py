@@ -1,0 +1,122 @@
+"""What a training step came to in detail, as frames: layer by layer, over time, and by server.
+
+All of it is of one NPU, which stands for every other; times are whole picoseconds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tutti.training import TrainingResult
+
+__all__ = ["NO_LAYER", "layer_frame", "server_frame", "window_frame"]
+
+NO_LAYER = "(none)"
+"""What `layer_frame` calls what belongs to no layer."""
+
+_PASSES = ("forward", "input_gradient", "weight_gradient")
+_COLUMNS = (*(f"{name}_ps" for name in _PASSES), "other_ps", "waited_ps", "carried_ps", "bytes")
+
+
+def layer_frame(run: TrainingResult) -> pl.DataFrame:
+    """A row for each layer that an NPU has, in their order, with sums over all iterations.
+
+    Columns: ``configuration``, ``layer``; ``forward_ps``, ``input_gradient_ps``,
+    ``weight_gradient_ps`` and ``other_ps`` (updates, embeddings), computing; ``waited_ps``, when
+    the NPU did not compute and the next thing to compute was of this layer; ``carried_ps``, from
+    the start of its collectives to their ends; ``bytes``, what was handed to them (gradients that
+    gather are handed over by the layer whose come last). The last row, `NO_LAYER`, is what belongs
+    to no layer: embedding tables, and the wait for what was still on its way when all was
+    computed. Computing and waiting make up the whole run.
+    """
+    import polars as pl
+
+    rows: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COLUMNS, 0))
+    divided = run.step.divided(run.configuration)
+    order = list(dict.fromkeys(layer.name for layer, _ in divided.layers))
+    done = 0
+    tasks = run.step.program(run.configuration).tasks
+    spans = {task: (start, end) for task, start, end in run.record.spans()}
+    for start, end, task in sorted((start, end, task) for task, (start, end) in spans.items()):
+        kind, name, during, _, amount = tasks[task]
+        row = rows[name if name in order else NO_LAYER]
+        if kind == "background":
+            continue
+        if kind == "compute":
+            row[f"{during}_ps" if during in _PASSES else "other_ps"] += end - start
+            row["waited_ps"] += start - done
+            done = end
+        else:
+            row["carried_ps"] += end - start
+            row["bytes"] += amount
+    rows[NO_LAYER]["waited_ps"] += run.record.end_ps - done
+    name = run.configuration.name
+    return pl.DataFrame(
+        [{"configuration": name, "layer": layer} | rows[layer] for layer in [*order, NO_LAYER]]
+    )
+
+
+def window_frame(run: TrainingResult) -> pl.DataFrame:
+    """A row for each window of the step, if it has windows.
+
+    Columns: ``configuration``; ``start_ps``; ``links``, the share of the time in which a link was
+    busy, on average over the links of an NPU; ``compute``, the same of its processor.
+    """
+    import polars as pl
+
+    schema = {
+        "configuration": pl.String,
+        "start_ps": pl.Int64,
+        "links": pl.Float64,
+        "compute": pl.Float64,
+    }
+    if run.step.window is None:
+        return pl.DataFrame(schema=schema)
+    width, end, npus = run.step.window.ps, run.record.end_ps, run.record.npus
+    links, computing = run.record.over_time()
+    count = npus * len(run.record.links())
+    rows = []
+    for index, start in enumerate(range(0, end, width)):
+        lasts = min(width, end - start)
+        busy, computed = (of[index] if index < len(of) else 0 for of in (links, computing))
+        shares = (busy / (lasts * count), computed / (lasts * npus))
+        rows.append((run.configuration.name, start, *shares))
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def server_frame(run: TrainingResult) -> pl.DataFrame:
+    """A row for each server of the endpoint, and for each link.
+
+    Columns: ``configuration``; ``server``; ``is_link``; ``busy_ps``; ``waited_ps``, how long pieces
+    waited for it, all together; ``bytes``; ``pieces``; ``utilisation``, the share of the time in
+    which there was something to communicate.
+    """
+    import polars as pl
+
+    active = run.record.active_ps()
+    found = [(row, False) for row in run.record.servers()]
+    found += [(row, True) for row in run.record.links()]
+    names = [ring.name for ring in run.step.rings]
+    rows = []
+    for (name, busy, waited, size, pieces), is_link in found:
+        shown = name
+        if is_link:
+            _, ring, way = name.split(" ")
+            shown = f"{names[int(ring)]} {way}"
+        rows.append(
+            {
+                "configuration": run.configuration.name,
+                "server": shown,
+                "is_link": is_link,
+                "busy_ps": busy,
+                "waited_ps": waited,
+                "bytes": size,
+                "pieces": pieces,
+                "utilisation": busy / active if active else 0.0,
+            }
+        )
+    return pl.DataFrame(rows)

@@ -1,0 +1,113 @@
+"""Opens the report of a training step in headless Chromium: bars, windows, endpoints, layers.
+
+Screenshots of every width and theme are kept in out/browser, to be looked at.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tutti.endpoint import Ring, configurations
+from tutti.report import write_training_report
+from tutti.training import Step, watched
+from tutti.units import Time, TimePerByte
+from tutti.workload import build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
+LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
+CHARTS = 3
+"""Where the time went, what is busy when, how busy each endpoint is."""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of GNMT on eight NPUs, with every configuration of the paper."""
+    rings = tuple(
+        Ring(name, nodes, TimePerByte.parse(rate), Time.parse(latency))
+        for name, nodes, rate, latency in (
+            ("local", 4, "200 GB/s", "72 ns"),
+            ("vertical", 2, "25 GB/s", "402 ns"),
+        )
+    )
+    every = configurations()
+    step = watched(Step(model=build("gnmt"), batch=32, rings=rings), every["ideal"])
+    path = tmp_path_factory.mktemp("training") / "report.html"
+    return write_training_report(path, [step.run(one) for one in every.values()])
+
+
+@pytest.fixture
+def page(opened: Any, report: Path) -> Iterator[Page]:
+    found = opened(report)
+    yield found.page
+    assert not found.complaints
+    found.page.context.close()
+
+
+@pytest.mark.parametrize(("width", "theme"), LOOKS)
+def test_it_opens_from_disk_without_a_complaint(
+    opened: Any, report: Path, width: int, theme: str
+) -> None:
+    found = opened(report, width, theme)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    found.page.screenshot(path=SCREENSHOTS / f"training_{width}_{theme}.png", full_page=True)
+    charts = found.page.locator(".chart")
+    assert charts.count() == CHARTS
+    for index in range(charts.count()):
+        assert charts.nth(index).locator("svg.main-svg").first.is_visible()
+    assert found.complaints == []
+    assert [url for url in found.requests if not url.startswith(("file:", "data:"))] == []
+    assert found.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    found.page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("selector", "said"),
+    [
+        ("#breakdown .trace:first-child .point:last-child path", ["no_overlap", "ms, ", " %"]),
+        ("#servers .trace:first-child .point:first-child path", ["no_overlap", "memory: busy "]),
+    ],
+)
+def test_pointing_at_a_bar_tells_more(
+    page: Page, point_at: Any, selector: str, said: list[str]
+) -> None:
+    tooltip = point_at(page, selector)
+    for words in said:
+        assert words in tooltip
+
+
+def test_every_configuration_is_drawn_over_time(page: Page) -> None:
+    titles = page.locator("#over_time text[class$='title']").all_text_contents()
+    assert {"no_overlap", "comm_opt", "comp_opt", "ace", "ideal"} <= set(titles)
+    assert page.locator("#over_time .scatterlayer .trace").count() == 10
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_row_has_the_grid_of_the_theme(opened: Any, report: Path, theme: str) -> None:
+    found = opened(report, 1280, theme)
+    colours = """(lines) => [...new Set(lines.map((line) => getComputedStyle(line).stroke))]"""
+    grid = found.page.locator("#over_time .xgrid, #over_time .ygrid").evaluate_all(colours)
+    assert len(grid) == 1, grid
+    found.page.context.close()
+
+
+def test_a_heading_sorts_the_layers(page: Page) -> None:
+    section = page.locator("section", has_text="Layer by layer")
+    waits = """(body) => [...body.rows].map((row) => Number(row.cells[5].dataset.value))"""
+    heading = section.locator("th", has_text="waited before it").locator("button")
+    heading.click()
+    once = section.locator("tbody").evaluate(waits)
+    heading.click()
+    twice = section.locator("tbody").evaluate(waits)
+    assert sorted((once == sorted(once), twice == sorted(twice))) == [False, True]
+    assert sorted(once) == sorted(twice)
+    assert max(once) > 0

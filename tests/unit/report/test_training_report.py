@@ -1,0 +1,186 @@
+"""Reports of training steps, and the frames that they are made of."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+
+from tutti.endpoint import Ring, configurations
+from tutti.errors import ReportError
+from tutti.report import write_training_report
+from tutti.training import Step, TrainingResult, watched
+from tutti.training_frames import NO_LAYER, layer_frame, server_frame, window_frame
+from tutti.units import Size, Time, TimePerByte
+from tutti.workload import Parallelism, build
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMPUTING = ("forward_ps", "input_gradient_ps", "weight_gradient_ps", "other_ps")
+
+
+def step(model: str = "dlrm_small", **changes: Any) -> Step:
+    rings = tuple(
+        Ring(name, nodes, TimePerByte.parse(rate), Time.parse(latency))
+        for name, nodes, rate, latency in (
+            ("local", 2, "200 GB/s", "72 ns"),
+            ("vertical", 2, "25 GB/s", "402 ns"),
+        )
+    )
+    return Step(model=build(model), batch=4, rings=rings, **changes)
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[TrainingResult]:
+    every = configurations()
+    asked = watched(step(), every["ideal"])
+    return [asked.run(configuration) for configuration in every.values()]
+
+
+@pytest.mark.parametrize("name", configurations())
+@pytest.mark.parametrize("bucket", [None, "1 MiB"])
+@pytest.mark.parametrize("model", ["dlrm_small", "gnmt"])
+def test_layers_compute_and_wait_for_all_of_the_time(
+    model: str, bucket: str | None, name: str
+) -> None:
+    changes = {"bucket": Size.parse(bucket)} if bucket else {}
+    run = step(model, **changes).run(configurations()[name])
+    layers = [layer.name for layer in run.step.model.layers]
+    assert layer_frame(run)["layer"].to_list() == [*layers, NO_LAYER]
+    adds_up(run)
+
+
+@pytest.mark.parametrize(
+    "parallelism",
+    [
+        Parallelism(tensor=2),
+        Parallelism(pipeline=2, micro_batches=2),
+        Parallelism(zero=3),
+        Parallelism(tensor=2, zero=1),
+    ],
+)
+def test_so_do_the_parts_of_a_model_that_is_divided(
+    parallelism: Parallelism, tmp_path: Path
+) -> None:
+    asked = step("gpt:layers=4,hidden=256", parallelism=parallelism)
+    run = asked.run(configurations()["ace"])
+    adds_up(run)
+    page = write_training_report(tmp_path / "r.html", [run]).read_text("utf-8")
+    name, value = next((key, one) for key, one in vars(parallelism).items() if one > 1)
+    assert f"{name} {value}" in page
+
+
+def adds_up(run: TrainingResult) -> None:
+    """Computing and waiting of all layers make up the run; nothing handed over is lost."""
+    found = layer_frame(run)
+    computed = sum(sum(found[column]) for column in COMPUTING)
+    assert computed == run.compute
+    assert computed + sum(found["waited_ps"]) == run.total.ps
+    tasks = run.step.program(run.configuration).tasks
+    handed = sum(task[4] for task in tasks if task[0] not in {"compute", "background"})
+    assert found["bytes"].sum() == handed
+
+
+def test_windows_hold_all_that_links_and_processor_did(runs: list[TrainingResult]) -> None:
+    for run in runs:
+        found = window_frame(run)
+        assert run.step.window is not None
+        width, end = run.step.window.ps, run.total.ps
+        assert found["start_ps"].to_list() == list(range(0, end, width))
+        lasts = [min(width, end - start) for start in found["start_ps"]]
+        computed = sum(a * b for a, b in zip(lasts, found["compute"], strict=True))
+        assert computed == pytest.approx(run.compute, rel=1e-9)
+        links = run.record.links()
+        busy = sum(a * b for a, b in zip(lasts, found["links"], strict=True)) * len(links)
+        assert busy == pytest.approx(sum(row[1] for row in links), rel=1e-9)
+        assert found["links"].max() <= 1  # type: ignore[operator]
+
+
+def test_a_step_that_is_not_watched_has_no_windows() -> None:
+    run = step().run(configurations()["ideal"])
+    assert window_frame(run).is_empty()
+    asked = step(window=Time.parse("5 us"))
+    assert watched(asked, run.configuration) is asked
+    once = watched(step(), run.configuration, windows=10).window
+    assert once is not None
+    assert run.compute // 10 == once.ps
+
+
+def test_servers_and_links_are_told_by_name(runs: list[TrainingResult]) -> None:
+    found = pl.concat(server_frame(run) for run in runs)
+    ace = found.filter(configuration="ace")
+    assert {"memory", "sram_read", "alu"} <= set(ace["server"])
+    links = ace.filter("is_link")["server"].to_list()
+    assert links == ["local +", "local -", "vertical +", "vertical -"]
+    read = ace.filter(server="memory")["bytes"].item()
+    assert read == next(run.read for run in runs if run.configuration.name == "ace")
+    assert found["utilisation"].is_between(0, 1).all()
+
+
+def charts(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)
+    assert found
+    parsed: dict[str, Any] = json.loads(found.group(1))
+    for name in parsed:
+        assert f'<div class="chart" id="{name}"></div>' in page
+    head = page.split("plotly.js v", maxsplit=1)[0]
+    assert not re.findall(r'(?:src|href)="(?!data:,)', head)
+    return parsed
+
+
+def test_bars_make_up_the_whole_run(runs: list[TrainingResult], tmp_path: Path) -> None:
+    page = write_training_report(tmp_path / "r.html", runs, "A <title>").read_text("utf-8")
+    assert "A &lt;title&gt;" in page
+    found = charts(page)
+    assert set(found) == {"breakdown", "over_time", "servers"}
+    bars = found["breakdown"]["data"]
+    names = bars[0]["y"]
+    assert names == [run.configuration.name for run in reversed(runs)]
+    whole = [sum(bar["x"][index] for bar in bars) for index in range(len(names))]
+    longest = max(run.total.ps for run in runs)
+    for ms, run in zip(whole, reversed(runs), strict=True):
+        assert ms / max(whole) == pytest.approx(run.total.ps / longest)
+    assert len(found["over_time"]["data"]) == 2 * len(runs)
+
+
+def test_what_endpoints_take_is_told(runs: list[TrainingResult], tmp_path: Path) -> None:
+    page = write_training_report(tmp_path / "r.html", runs).read_text("utf-8")
+    head = page.split("plotly.js v", maxsplit=1)[0]
+    for said in (
+        "What does communication cost a training step of dlrm_small?",
+        "With ideal, an endpoint that is never in the way, the 2 iterations take ",
+        ", the quickest of the others,",
+        "all 80, in turns",
+        "2 of 80",
+        "6 of 80",
+        "450 GB/s",
+        "772 GB/s",
+        NO_LAYER,
+    ):
+        assert said in head, said
+
+
+def test_the_same_runs_make_the_same_bytes(runs: list[TrainingResult], tmp_path: Path) -> None:
+    pages = [write_training_report(tmp_path / f"{name}.html", runs) for name in "ab"]
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_a_single_run_without_windows_can_be_shown(tmp_path: Path) -> None:
+    background = dataclasses.replace(configurations()["ace"], name="<mine>", background=True)
+    run = step(iterations=1).run(background)
+    page = write_training_report(tmp_path / "r.html", [run]).read_text("utf-8")
+    assert set(charts(page)) == {"breakdown", "servers"}
+    head = page.split("plotly.js v", maxsplit=1)[0]
+    assert "With &lt;mine&gt; the iteration takes " in head
+    assert "128 GB/s + 80 GB/s" in head
+    assert "1 of 80" in head
+
+
+def test_no_runs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="no run"):
+        write_training_report(tmp_path / "r.html", [])
