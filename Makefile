@@ -20,6 +20,7 @@ READY := $(VENV)/.stamp-ready
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
+	@echo "                and what does communication cost a training step?"
 	@echo "make test       every check and every test"
 	@echo "make bench      benchmarks, as a table"
 	@echo "make papers     every reproduced table and figure, beside the published values"
@@ -61,6 +62,7 @@ build: $(BUILT)
 
 demo: build
 	$(BIN)/tutti compare examples/01_which_all_reduce/experiment.toml --out $(OUT)/demo
+	$(BIN)/tutti train run examples/12_resnet50_on_64_npus/training.toml --out $(OUT)/demo/resnet50
 
 papers: build
 	$(BIN)/tutti paper recursive-multiplying --out $(OUT)/papers

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from tutti import _core
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from tutti.workload.model import Pass
     from tutti.workload.parallel import Divided, Division, LayerTransfers, Transfer
 
-__all__ = ["Step", "TrainingResult", "frame", "watched", "write_frame"]
+__all__ = ["Step", "TrainingResult", "alike", "frame", "watched", "write_frame"]
 
 Order = Literal["lifo", "fifo"]
 
@@ -53,7 +54,8 @@ class Step:
         rings: The torus, the ring inside a package first.
         npu: Every NPU.
         element: Bytes of an activation, a weight, a gradient (FP16: 2).
-        iterations: How many are simulated, one after the other.
+        iterations: How many are simulated, one after the other; `stable`: until the last two take
+            as long, to a thousandth, or there are 64.
         efficiency: The part of what links carry that is data.
         chunk: The most bytes of a collective that go through it as one.
         message: The most bytes that software handles, or a DMA moves, as one.
@@ -70,7 +72,7 @@ class Step:
     rings: tuple[Ring, ...]
     npu: Npu = field(default_factory=Npu)
     element: int = 2
-    iterations: int = 2
+    iterations: int | Literal["stable"] = 2
     efficiency: float = 0.94
     chunk: Size = field(default_factory=lambda: Size.parse("64 KiB"))
     message: Size = field(default_factory=lambda: Size.parse("8 KiB"))
@@ -89,6 +91,8 @@ class Step:
             TopologyError: The torus cannot be.
             WorkloadError: There is nothing to train.
         """
+        if self.iterations == "stable":
+            return self._until_stable(configuration)
         fabric = torus(self.rings, self.efficiency)
         endpoint = configuration.endpoint(
             self.npu,
@@ -108,6 +112,13 @@ class Step:
         record = _core.simulate_training(program, fabric, endpoint, carriage)
         return TrainingResult(step=self, configuration=configuration, record=record)
 
+    def _until_stable(self, configuration: Configuration) -> TrainingResult:
+        for count in (4, 8, 16, 32, 64):
+            result = replace(self, iterations=count).run(configuration)
+            if result.is_stable:
+                break
+        return result
+
     def program(self, configuration: Configuration) -> _core.TrainingProgram:
         """What every NPU does, with what the configuration leaves to compute.
 
@@ -118,7 +129,7 @@ class Step:
         times = _Times(self, part.samples, configuration.compute(self.npu))
         return _core.TrainingProgram(
             [self._layer(layer, transfers, times) for layer, transfers in part.layers],
-            iterations=self.iterations,
+            iterations=1 if self.iterations == "stable" else self.iterations,
             overlap=configuration.overlap,
             bucket=self.bucket.bytes if self.bucket else None,
             embedding=self._embedding(configuration),
@@ -216,6 +227,27 @@ class TrainingResult:
         return Time(ps=self.record.end_ps)
 
     @property
+    def iterations(self) -> int:
+        """How many were simulated."""
+        return len(self.record.iterations())
+
+    @property
+    def period(self) -> Time:
+        """The last iteration, from the end of the one before; the only one as a whole."""
+        return Time(ps=self._periods[-1])
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the last two iterations took as long, to a thousandth."""
+        last = self._periods[-2:]
+        return len(self._periods) > 2 and 1000 * abs(last[1] - last[0]) <= last[1]
+
+    @property
+    def _periods(self) -> list[int]:
+        ends = self.record.iterations()
+        return [end - begin for begin, end in pairwise([0, *ends])]
+
+    @property
     def compute(self) -> int:
         """Picoseconds in which the processor was busy."""
         compute, overlap, _, _ = self.record.breakdown()
@@ -266,6 +298,15 @@ def watched(step: Step, configuration: Configuration, windows: int = 200) -> Ste
     return replace(step, window=Time(ps=max(1, computing // windows)))
 
 
+def alike(runs: Sequence[TrainingResult]) -> list[TrainingResult]:
+    """The same runs, all with as many iterations as the longest of them."""
+    most = max(run.iterations for run in runs)
+    return [
+        run if run.iterations == most else replace(run.step, iterations=most).run(run.configuration)
+        for run in runs
+    ]
+
+
 def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
     """A row for each run: what was run, where the time went (ps), and bytes of an NPU."""
     import polars as pl
@@ -278,9 +319,10 @@ def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
                 "model": run.step.model.name,
                 "batch": run.step.batch,
                 "npus": math.prod(ring.nodes for ring in run.step.rings),
-                "iterations": run.step.iterations,
+                "iterations": run.iterations,
                 "configuration": run.configuration.name,
                 "total_ps": run.total.ps,
+                "period_ps": run.period.ps,
                 "compute_ps": compute,
                 "overlap_ps": overlap,
                 "exposed_ps": exposed,

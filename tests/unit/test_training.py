@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tutti.endpoint import AceSettings, Configuration, Npu, Ring, configurations, torus
 from tutti.errors import EndpointError, TopologyError, WorkloadError
-from tutti.training import Step, TrainingResult
+from tutti.training import Step, TrainingResult, alike
 from tutti.units import Size, Time, TimePerByte
 from tutti.workload.model import Model, Tables, linear
 
@@ -169,3 +169,17 @@ def test_what_communicates_does_not_compute() -> None:
     per_second, memory = configurations()["comp_opt"].compute(Npu())
     assert (per_second, memory) == (117 * 10**12, RATE("772 GB/s"))
     assert configurations()["no_overlap"].compute(Npu()) == (120 * 10**12, RATE("900 GB/s"))
+
+
+def test_iterations_go_on_until_the_period_is_stable() -> None:
+    run = small(iterations="stable").run(configurations()["ace"])
+    assert run.is_stable
+    assert run.iterations in (4, 8, 16, 32, 64)
+    ends = run.record.iterations()
+    assert run.period.ps == ends[-1] - ends[-2] == pytest.approx(ends[-2] - ends[-3], rel=1e-3)
+    assert not small(iterations=2).run(configurations()["ace"]).is_stable
+
+
+def test_runs_that_are_compared_have_as_many_iterations() -> None:
+    runs = [small(iterations=count).run(configurations()["ideal"]) for count in (2, 4)]
+    assert [run.iterations for run in alike(runs)] == [4, 4]

@@ -88,7 +88,7 @@ def run_(
     """
     from tutti.cli.files import folder
     from tutti.config import load_training
-    from tutti.training import watched
+    from tutti.training import alike, watched
 
     read = load_training(file, changes or (), output=to)
     folder(read.output)
@@ -100,11 +100,12 @@ def run_(
         for configuration in read.configurations:
             runs.append(step.run(configuration))
             progress.advance(1, len(runs))
+    runs = alike(runs)
     model = step.model
     npus = " x ".join(str(ring.nodes) for ring in step.rings)
     out().print(
         f"{model.name}, {step.batch} {model.samples} on each NPU of {npus}, "
-        f"{step.iterations} iterations",
+        f"{runs[0].iterations} iterations",
         style="bold",
     )
     out().print(results_table(runs))

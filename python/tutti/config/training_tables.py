@@ -232,6 +232,10 @@ _Configuration = Annotated[
 ]
 
 
+def _word_or_number(value: object) -> str:
+    return "word" if value == "stable" else "number"
+
+
 class RawTraining(Table):
     """A training step, and the configurations that it is run with."""
 
@@ -251,7 +255,14 @@ class RawTraining(Table):
         Literal["fp16", "bf16", "fp32"],
         Field(default="fp16", description="Of activations, weights and gradients."),
     ]
-    iterations: Annotated[Positive, Field(default=2, description="How many, one after the other.")]
+    iterations: Annotated[
+        Annotated[Literal["stable"], Tag("word")] | Annotated[Positive, Tag("number")],
+        Discriminator(_word_or_number),
+        Field(
+            default=2,
+            description="How many, one after the other; `stable`: until the last two take as long.",
+        ),
+    ]
     torus: Annotated[TorusTable, Field(description="The network.")]
     npu: Annotated[NpuTable, Field(default_factory=NpuTable, description="Every NPU.")]
     compute: Annotated[

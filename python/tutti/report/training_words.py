@@ -19,7 +19,7 @@ def answer(runs: Sequence[TrainingResult]) -> list[str]:
     """What communication costs with each configuration: the quickest first, an ideal one apart."""
     ideal = [run for run in runs if run.configuration.kind == "ideal"]
     built = sorted((run for run in runs if run not in ideal), key=lambda run: run.total.ps)
-    count = runs[0].step.iterations
+    count = runs[0].iterations
     what = "the iteration takes" if count == 1 else f"the {count} iterations take"
     said = [
         f"With {run.configuration.name}, an endpoint that is never in the way, "
@@ -57,7 +57,7 @@ def facts(runs: Sequence[TrainingResult]) -> list[tuple[str, str]]:
         *([("divided", divided)] if (divided := _divided(step.parallelism)) else []),
         ("torus", "; ".join(rings)),
         ("NPU", f"{_tflops(npu.arithmetic.per_second)}, {npu.sms} SMs, memory {_rate(npu.memory)}"),
-        ("iterations", str(step.iterations)),
+        ("iterations", str(runs[0].iterations)),
         ("chunks", f"{step.chunk}, {step.order}"),
         ("bytes an element", str(step.element)),
     ]

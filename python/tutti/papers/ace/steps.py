@@ -47,7 +47,7 @@ def all_steps() -> Runs:
 
 def iteration(run: TrainingResult) -> float:
     """Picoseconds of an iteration, the mean of all."""
-    return run.total.ps / run.step.iterations
+    return run.total.ps / run.iterations
 
 
 def period(run: TrainingResult) -> float:
@@ -67,7 +67,7 @@ def ceiling(runs: Mapping[Ask, TrainingResult], model: str, size: str) -> float:
     """No endpoint gains more over the best baseline: its time over that of computing alone."""
     best = min(iteration(runs[model, size, name]) for name in BASELINES)
     ideal = runs[model, size, "ideal"]
-    return best / (ideal.compute / ideal.step.iterations)
+    return best / (ideal.compute / ideal.iterations)
 
 
 def active_percent(run: TrainingResult) -> tuple[float, float]:
@@ -99,7 +99,7 @@ def _backward(run: TrainingResult) -> list[tuple[int, int]]:
             first["weight_gradient", iteration],
             first.get(("forward", iteration + 1), run.total.ps),
         )
-        for iteration in range(run.step.iterations)
+        for iteration in range(run.iterations)
     ]
 
 
@@ -246,7 +246,7 @@ def _row(ask: Ask, run: TrainingResult) -> dict[str, object]:
 
 
 def _parts(run: TrainingResult) -> dict[str, float]:
-    count = run.step.iterations * 1e9
+    count = run.iterations * 1e9
     return {"compute": run.compute / count, "exposed": (run.exposed + run.idle) / count}
 
 
