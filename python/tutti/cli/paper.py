@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import functools
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,14 +61,17 @@ def paper(
     folder = made(to / chosen.name)
     for label, exhibit in exhibits:
         remark(f"{label}: {exhibit.title}")
-        with watching(_progress):
-            result = exhibit.make(folder)
+        with ExitStack() as shown:
+            shown.enter_context(Progress(label))  # until the exhibit says more
+            with watching(functools.partial(_progress, shown)):
+                result = exhibit.make(folder)
         _report(label, result, folder)
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """How far a part of an exhibit is."""
+def _progress(before: ExitStack, what: str, total: int) -> Iterator[Callable[[], None]]:
+    """How far a part of an exhibit is; what was shown before ends."""
+    before.close()
     finished = 0
     with Progress(what, work=total, total=total) as progress:
 

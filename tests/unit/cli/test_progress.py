@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,7 +67,10 @@ def test_exhibits_say_how_far_they_are(lines: list[str]) -> None:
             until(lambda count=count: len(lines) > count)  # type: ignore[misc]
         return found
 
-    with papers.watching(paper._progress):
-        assert waited() == [4, 6, 8]
+    with ExitStack() as shown:
+        shown.enter_context(Progress("figure 9"))
+        until(lambda: any(line.startswith("figure 9: 0 s so far") for line in lines))
+        with papers.watching(functools.partial(paper._progress, shown)):
+            assert waited() == [4, 6, 8]
     assert any(line.startswith("rows: 1/3, about ") for line in lines)
     assert list(papers.watched("rows", (4, 6))) == [4, 6], "also where nobody watches"
