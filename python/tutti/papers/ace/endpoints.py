@@ -105,7 +105,7 @@ def _figure_5(folder: Path) -> ExhibitResult:
     curves = {size: _swept(size) for size in SHOWN}
     frame = pl.DataFrame(
         [
-            {"torus": size, "endpoint": kind, "memory_gbs": memory, "sent_gbs": round(rate, 1)}
+            {"torus": size, "endpoint": kind, "memory GB/s": memory, "sent GB/s": round(rate, 1)}
             for size, kinds in curves.items()
             for kind, points in kinds.items()
             for memory, rate in points
@@ -162,12 +162,12 @@ def _peaks(curves: dict[str, dict[str, list[tuple[float, float]]]]) -> pl.DataFr
                 "torus": size,
                 "sent_per_byte": sent,
                 "counted": run.sent / PAYLOAD.bytes,
-                "peak_gbs": round(peak, 1),
+                "peak GB/s": round(peak, 1),
                 "with_headers": round(0.94 * peak, 1),
-                "ideal_gbs": round(ideal, 1),
+                "ideal GB/s": round(ideal, 1),
                 "reads_per_byte": run.read / run.sent,
-                "ace_read_gbs": round(peak / sent, 1),
-                "baseline_read_gbs": round(1.5 * peak, 1),
+                "ace read GB/s": round(peak / sent, 1),
+                "NPU read GB/s": round(1.5 * peak, 1),
             }
         )
     return pl.DataFrame(rows)
@@ -188,7 +188,7 @@ def _readings(ideal: float) -> pl.DataFrame:
     return pl.DataFrame(
         [
             {"reading": READINGS[index][0]}
-            | {f"at_{memory}_gbs": round(_rate(runs[index, memory]), 1) for memory in memories}
+            | {f"at {memory} GB/s": round(_rate(runs[index, memory]), 1) for memory in memories}
             | {"of_ideal": round(_rate(runs[index, 128]) / ideal, 3)}
             for index in range(len(READINGS))
         ]
@@ -212,8 +212,8 @@ def _figure_6(folder: Path) -> ExhibitResult:
             {
                 "torus": size,
                 "sms": sms,
-                "sent_gbs": round(rate, 1),
-                "derived_gbs": round(min(0.94 * _peak(size)[1], sms * 80 / 1.5), 1),
+                "sent GB/s": round(rate, 1),
+                "derived GB/s": round(min(0.94 * _peak(size)[1], sms * 80 / 1.5), 1),
             }
             for (size, sms), rate in runs.items()
         ]

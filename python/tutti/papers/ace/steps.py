@@ -241,7 +241,7 @@ def _row(ask: Ask, run: TrainingResult) -> dict[str, object]:
         "iteration_ms": round(iteration(run) / 1e9, 3),
         "compute_ms": round(compute, 3),
         "exposed_ms": round(exposed, 3),
-        "sent_gbs": round(run.network_rate / 1e9, 1),
+        "sent GB/s": round(run.network_rate / 1e9, 1),
     }
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tutti.alone import Alone
 from tutti.endpoint import AceSettings, Configuration, Npu, Ring
+from tutti.papers import watched
 from tutti.training import Step
 from tutti.units import Size, Time, TimePerByte
 from tutti.workload import build
@@ -99,4 +100,4 @@ def at_once(work: Callable[[Asked], Found], asked: Iterable[Asked]) -> dict[Aske
     """Does independent work on all processors; the core lets Python go on meanwhile."""
     asked = list(asked)
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return dict(zip(asked, pool.map(work, asked), strict=True))
+        return dict(zip(watched("runs", asked), pool.map(work, asked), strict=True))
