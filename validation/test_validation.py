@@ -2,8 +2,8 @@
 
 A case is a folder: `case.toml` says where the numbers are from, what the model's parameters stand
 for, and how far a prediction may be off; `measured.csv` holds what the source says. Of these
-and of against_booksim.py and against_scalesim.py docs/validation.md is made: `python -m pytest
-validation --write` writes it anew.
+and of against_*.py docs/validation.md is made: `python -m pytest validation --write` writes it
+anew.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import against_astrasim
 import against_booksim
 import against_scalesim
 import pytest
@@ -106,7 +107,8 @@ def page() -> str:
     for case in CASES:
         measured = rows(case)
         parts += [f"## {case}", about(case)["summary"], facts(case, measured), table(measured)]
-    sections = [against_booksim.section(), against_scalesim.section()]
+    cases = (against_booksim, against_astrasim, against_scalesim)
+    sections = [case.section() for case in cases]
     return "\n\n".join([*parts, *sections]) + "\n"
 
 

@@ -614,12 +614,22 @@ class TrainingProgram:
     ) -> TrainingProgram: ...
     @staticmethod
     def alone(asked: tuple[str, int, int, int]) -> TrainingProgram: ...
+    @staticmethod
+    def of_tasks(
+        tasks: list[tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]],
+    ) -> TrainingProgram: ...
     @property
     def tasks(self) -> list[tuple[str, str, str, int, int]]: ...
 
 @final
 class Torus:
-    def __new__(cls, rings: list[tuple[int, TimePerByte, int]]) -> Torus: ...
+    def __new__(
+        cls,
+        rings: list[tuple[int, TimePerByte, int]],
+        *,
+        relays: list[TimePerByte | None] = ...,
+        nested: bool = False,
+    ) -> Torus: ...
     @property
     def npus(self) -> int: ...
     def phases(self, collective: str) -> list[tuple[str, int, int, int]]: ...
@@ -628,6 +638,8 @@ class Torus:
 class Endpoint:
     @staticmethod
     def ideal(settings: dict[str, Any]) -> Endpoint: ...
+    @staticmethod
+    def agent(settings: dict[str, Any]) -> Endpoint: ...
     @staticmethod
     def baseline(settings: dict[str, Any]) -> Endpoint: ...
     @staticmethod
@@ -640,7 +652,11 @@ class Endpoint:
     def rooms(self) -> list[int]: ...
 
 def simulate_training(
-    program: TrainingProgram, torus: Torus, endpoint: Endpoint, carriage: dict[str, Any]
+    program: TrainingProgram,
+    torus: Torus,
+    endpoint: Endpoint,
+    carriage: dict[str, Any],
+    each: list[TrainingProgram] = ...,
 ) -> TrainingRecord: ...
 def collective_limit(
     asked: tuple[str, int, int, int],

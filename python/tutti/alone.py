@@ -112,6 +112,7 @@ class Alone:
             "chunk": self.chunk.bytes,
             "message": self.message.bytes,
             "order": "lifo",
+            "parts": None,
             "every_npu": False,
             "window": 0,
         }

@@ -105,6 +105,7 @@ class Step:
             "chunk": self.chunk.bytes,
             "message": self.message.bytes,
             "order": self.order,
+            "parts": None,
             "every_npu": self.every_npu,
             "window": self.window.ps if self.window else 0,
         }

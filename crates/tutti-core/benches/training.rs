@@ -33,7 +33,7 @@ fn main() {
         for run in 1..=RUNS {
             let clock = Instant::now();
             let window = Time::ZERO;
-            let run_of = TrainingRun { program: &program, fabric: &fabric, window };
+            let run_of = TrainingRun { program: &program, each: &[], fabric: &fabric, window };
             let outcome = run_of.run().expect("the case is sound");
             let seconds = clock.elapsed().as_secs_f64();
             let pieces: u64 = outcome.npus[0].links.iter().map(|link| link.pieces).sum();
@@ -64,7 +64,7 @@ fn fabric(nodes: [u32; 3]) -> Fabric {
     let chunk = Bytes(64 << 10);
     let endpoint = ace(&torus, chunk);
     let (message, order, population) = (Bytes(8 << 10), Order::Lifo, Population::One);
-    Fabric { torus, endpoint, chunk, message, order, population }
+    Fabric { torus, endpoint, chunk, parts: None, message, order, population }
 }
 
 fn ace(torus: &Torus, chunk: Bytes) -> Endpoint {

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use tutti_core::endpoint::ace::{Ace, Division, Fsms, Handover};
+use tutti_core::endpoint::agent::Agent;
 use tutti_core::endpoint::baseline::Baseline;
 use tutti_core::endpoint::ideal::Ideal;
 use tutti_core::endpoint::{self, Admission, Chunks};
@@ -26,13 +27,23 @@ pub(crate) struct Torus(pub(crate) CoreTorus);
 
 #[pymethods]
 impl Torus {
+    /// `relays`: what a byte takes after the links of a ring; `nested`: how all-reduces go over them.
     #[new]
-    fn new(rings: Vec<GivenRing>) -> PyResult<Torus> {
+    #[pyo3(signature = (rings, *, relays=Vec::new(), nested=false))]
+    fn new(
+        rings: Vec<GivenRing>,
+        relays: Vec<Option<TimePerByte>>,
+        nested: bool,
+    ) -> PyResult<Torus> {
         let ring = |(nodes, per_byte, latency): GivenRing| {
             let latency = Time::from_ps(latency);
             Ring { nodes: nodes.0, per_byte: per_byte.0, latency }
         };
-        CoreTorus::new(rings.into_iter().map(ring).collect()).or_raise().map(Torus)
+        let mut torus = CoreTorus::new(rings.into_iter().map(ring).collect()).or_raise()?;
+        for (index, relay) in relays.into_iter().enumerate() {
+            torus = relay.map_or(torus.clone(), |relay| torus.relayed(index, relay.0));
+        }
+        Ok(Torus(if nested { torus.nested() } else { torus }))
     }
 
     /// How many NPUs it has.
@@ -63,6 +74,15 @@ impl Torus {
 pub(crate) struct GivenIdeal {
     packet: u64,
     cycle: u64,
+    chunks: (Number, Number),
+}
+
+/// The settings of a messaging agent, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenAgent {
+    delay: u64,
+    memory: TimePerByte,
     chunks: (Number, Number),
 }
 
@@ -132,6 +152,15 @@ impl Endpoint {
         let cycle = Time::from_ps(cycle);
         let ideal = Ideal { packet: Bytes(packet), cycle, chunks: chunks(bound) };
         ideal.endpoint().or_raise().map(Endpoint)
+    }
+
+    /// The messaging agent of ASTRA-sim.
+    #[staticmethod]
+    fn agent(settings: GivenAgent) -> PyResult<Endpoint> {
+        let GivenAgent { delay, memory, chunks: bound } = settings;
+        let delay = Time::from_ps(delay);
+        let agent = Agent { delay, memory: memory.0, chunks: chunks(bound) };
+        agent.endpoint().or_raise().map(Endpoint)
     }
 
     /// The NPU itself.

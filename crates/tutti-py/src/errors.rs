@@ -321,6 +321,8 @@ refusal! { TrainingRunError as "SimulationError" {
     NoPlan { collective } => "no_plan",
     TooManyChunks { bytes, chunk } => "too_many_chunks",
     EmptyChunk {} => "empty_chunk",
+    WrongPrograms { given, npus } => "wrong_programs",
+    OtherCollectives { npu, index, found, expected } => "other_collectives",
     Endpoint { source } => "endpoint",
     Stuck { npu, task, count } => "stuck",
     Stopped {} => "stopped",

@@ -8,8 +8,8 @@ use tutti_core::engine::training::{
 };
 use tutti_core::units::{Bytes, OpRate, Time};
 use tutti_core::workload::{
-    Dataflow, Embedding, Exchange, Gemm, Lane, Layer, Pipeline, Program, Rings, Roofline,
-    SystolicArray, TrainingError, TrainingLoop, Transfer, What, Work,
+    Dataflow, Embedding, Exchange, Gemm, Lane, Layer, Pass, Pipeline, Program, Rings, Roofline,
+    SystolicArray, Task, TaskId, TrainingError, TrainingLoop, Transfer, What, Work,
 };
 
 use crate::algorithm::collective_named;
@@ -122,6 +122,10 @@ type GivenPipeline = (Number, Number, GivenTransfer);
 /// A task: (kind, layer, pass, iteration, picoseconds, bytes or times).
 type TaskRow<'a> = (&'static str, &'a str, &'static str, u32, u64);
 
+/// A task: its name, picoseconds and whether in the background, or what is handed over, and the tasks it
+/// waits for.
+type GivenTask = (String, (u64, bool), Option<GivenTransfer>, Vec<u32>);
+
 /// What every NPU does.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct TrainingProgram(Program);
@@ -180,10 +184,30 @@ impl TrainingProgram {
         })
     }
 
+    /// Of tasks and what each of them waits for; names are those of the tasks.
+    #[staticmethod]
+    fn of_tasks(tasks: Vec<GivenTask>) -> PyResult<TrainingProgram> {
+        let mut names = Vec::with_capacity(tasks.len());
+        let mut made = Vec::with_capacity(tasks.len());
+        for (layer, (name, work, handed, after)) in (0..).zip(tasks) {
+            let what = match handed {
+                Some(given) => What::Collective(transfer(given)?),
+                None => {
+                    let lane = if work.1 { Lane::Background } else { Lane::Main };
+                    What::Compute { time: Time::from_ps(work.0), lane }
+                }
+            };
+            names.push(name);
+            let after = after.into_iter().map(TaskId).collect();
+            made.push((Task { what, layer, pass: Pass::Forward, iteration: 0 }, after));
+        }
+        Program::new(names, made).or_raise().map(TrainingProgram)
+    }
+
     /// Its tasks.
     #[getter]
     fn tasks(&self) -> Vec<TaskRow<'_>> {
-        let row = |task: &tutti_core::workload::Task| {
+        let row = |task: &Task| {
             let name = self.0.names().get(task.layer as usize).map_or("", String::as_str);
             let (kind, amount) = match task.what {
                 What::Compute { time, lane: Lane::Main } => ("compute", time.ps()),
@@ -210,6 +234,8 @@ fn made(plan: &TrainingLoop) -> PyResult<TrainingProgram> {
 pub(crate) struct GivenCarriage {
     chunk: u64,
     message: u64,
+    /// Into how many chunks a collective is cut, however large it is.
+    parts: Option<u32>,
     order: String,
     every_npu: bool,
     /// Picoseconds; 0 where nothing is watched over time.
@@ -223,6 +249,7 @@ impl GivenCarriage {
             torus: torus.0.clone(),
             endpoint: endpoint.0.clone(),
             chunk: Bytes(self.chunk),
+            parts: self.parts,
             message: Bytes(self.message),
             order: order(&self.order)?,
             population,
@@ -241,18 +268,21 @@ fn order(name: &str) -> PyResult<Order> {
     }
 }
 
-/// Runs a program on every NPU of a torus.
+/// Runs a program on every NPU of a torus; with `each`, what each NPU does instead.
 #[pyfunction]
+#[pyo3(signature = (program, torus, endpoint, carriage, each=Vec::new()))]
 pub(crate) fn simulate_training(
     py: Python<'_>,
     program: &TrainingProgram,
     torus: &Torus,
     endpoint: &Endpoint,
     carriage: GivenCarriage,
+    each: Vec<PyRef<'_, TrainingProgram>>,
 ) -> PyResult<TrainingRecord> {
+    let each: Vec<Program> = each.iter().map(|program| program.0.clone()).collect();
     let fabric = carriage.fabric(torus, endpoint)?;
     let window = Time::from_ps(carriage.window);
-    let run = TrainingRun { program: &program.0, fabric: &fabric, window };
+    let run = TrainingRun { program: &program.0, each: &each, fabric: &fabric, window };
     let outcome = watched(py, |stop| run.run_until(stop))?;
     outcome.map(TrainingRecord).map_err(run_raised)
 }

@@ -133,6 +133,52 @@ def _write(runs: Sequence[TrainingResult], folder: Path, title: str) -> None:
         out().print(f"wrote {file}", markup=False, soft_wrap=True)
 
 
+@app.command("from-astrasim")
+def from_astrasim(
+    workload: Annotated[
+        Path,
+        typer.Argument(
+            metavar="WORKLOAD",
+            help="The prefix of Chakra traces PREFIX.NPU.et, or a text file of layers.",
+            show_default=False,
+        ),
+    ],
+    network: Annotated[
+        Path, typer.Option("--network", "-n", help="The network (YAML).", show_default=False)
+    ],
+    system: Annotated[
+        Path, typer.Option("--system", "-s", help="The system (JSON).", show_default=False)
+    ],
+    groups: Annotated[
+        Path | None, typer.Option("--groups", help="Communicators and their ranks (JSON).")
+    ] = None,
+    aware: Annotated[
+        bool,
+        typer.Option(
+            "--congestion/--no-congestion",
+            help="Whether messages share links and wait in switches.",
+        ),
+    ] = True,
+) -> None:
+    """Run a workload of ASTRA-sim on its network and system, from its own files.
+
+    \b
+    Examples:
+      tutti train from-astrasim all_reduce --network Ring_8.yml --system Ring.json
+    """
+    from tutti.interop import astrasim
+
+    given = astrasim.load_network(network), astrasim.load_system(system)
+    found = astrasim.load_programs(workload, *given, groups)
+    run = astrasim.simulate(*given, found, aware=aware)
+    shape = " x ".join(f"{one.block} {one.npus}" for one in given[0].dimensions)
+    out().print(f"{run.npus} NPUs: {shape}", style="bold")
+    out().print(
+        f"{run.total.ps / 1000:,.3f} ns, of them {run.compute / 1000:,.3f} ns computing, "
+        f"{run.exposed / 1000:,.3f} ns exposed communication"
+    )
+
+
 def results_table(runs: Sequence[TrainingResult]) -> Table:
     """A row for each configuration; it fits 80 columns."""
     from rich.table import Table

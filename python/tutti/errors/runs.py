@@ -75,6 +75,11 @@ class SimulationError(TuttiError):
         ),
         "no_plan": Kind("A collective that has no plan on a torus of rings."),
         "too_many_chunks": Kind("More chunks than can be counted.", "make chunks larger"),
+        "wrong_programs": Kind("Programs of other NPUs than are simulated.", "one for each"),
+        "other_collectives": Kind(
+            "NPUs that do not hand over the same collectives in the same order.",
+            "they are matched by their number",
+        ),
         "empty_chunk": Kind("Chunks of no bytes.", "give them at least 1 B"),
         "endpoint": Kind("The endpoint cannot carry it."),
         "stuck": Kind("Tasks of a program wait for ever."),

@@ -86,5 +86,14 @@ class TraceError(TuttiError, ValueError):
         "no_bytes": Kind("A collective that moves nothing.", "is the size in another attribute?"),
         "same_number": Kind("Two nodes of a file have one number."),
         "missing_node": Kind("A node waits for one that is not there."),
+        "empty_trace": Kind("The trace of a rank does nothing."),
+        "other_ranks": Kind(
+            "Traces of other ranks than there are NPUs.", "one file for each NPU of the network"
+        ),
+        "unknown_group": Kind(
+            "A group of NPUs that there is not, or that stands on no whole rings.",
+            "groups are those of whole dimensions of the network",
+        ),
+        "not_carried": Kind("What a torus does not carry out."),
         "circle": Kind("Nodes wait for each other.", "drop one of the dependencies"),
     }

@@ -7,9 +7,11 @@
 //!
 //! - [`ideal`]: a message is handled in a cycle.
 //! - [`baseline`]: the NPU itself handles messages: SMs read operands from memory and write to the links.
+//! - [`agent`]: ASTRA-sim's, for its own files.
 //! - [`ace`]: the engine of Rashidi et al. 2021: a scratchpad, state machines and ALUs beside the links.
 
 pub mod ace;
+pub mod agent;
 pub mod baseline;
 pub mod ideal;
 mod server;

@@ -43,6 +43,8 @@ pub struct Fabric {
     pub endpoint: Endpoint,
     /// The most bytes of a collective that go as one chunk.
     pub chunk: Bytes,
+    /// Into how many chunks a collective is cut, however large it is; none: by their size.
+    pub parts: Option<u32>,
     /// The most bytes that are fetched or put back at a time.
     pub message: Bytes,
     /// Which collective goes first.
@@ -74,11 +76,8 @@ impl<'a> Running<'a> {
         transfers: &[Transfer],
         window: Time,
     ) -> Result<Running<'a>, TrainingRunError> {
-        let Fabric { torus, endpoint, chunk, message, population, .. } = fabric;
-        if *chunk == Bytes(0) || *message == Bytes(0) {
-            return Err(TrainingRunError::EmptyChunk);
-        }
-        let cuts = Cuts::new(torus, endpoint, transfers, *chunk)?;
+        let Fabric { torus, endpoint, population, .. } = fabric;
+        let cuts = Cuts::new(fabric, transfers)?;
         let mut npu = Npu::new(endpoint, torus, torus.classes());
         npu.chunks.resize(cuts.chunks(), super::npu::Chunk::default());
         npu.unfinished = cuts.cuts.iter().map(|cut| cut.chunks).collect();
@@ -389,6 +388,7 @@ impl<'a> Running<'a> {
         let link = &mut self.npus[npu as usize].links[2 * ring + usize::from(way)];
         let (start, left) = link.server.serve(now, bytes);
         let time = left + link.latency + self.fabric.endpoint.delay;
+        let time = time + self.fabric.torus.relay(ring, bytes);
         self.links.add(start, left);
         if self.fabric.endpoint.port.is_some() {
             let Piece { chunk, step, piece, hop } = at;

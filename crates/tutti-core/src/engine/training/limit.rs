@@ -40,10 +40,7 @@ impl Fabric {
     /// # Errors
     /// When it has no plan on the torus, or a chunk fits nowhere.
     pub fn limit(&self, transfer: Transfer) -> Result<Limit, TrainingRunError> {
-        if self.chunk == Bytes(0) || self.message == Bytes(0) {
-            return Err(TrainingRunError::EmptyChunk);
-        }
-        let cuts = Cuts::new(&self.torus, &self.endpoint, &[transfer], self.chunk)?;
+        let cuts = Cuts::new(self, &[transfer])?;
         let servers = vec![Time::ZERO; self.endpoint.servers.len()];
         let links = vec![Time::ZERO; 2 * self.torus.rings().len()];
         let mut sum = Sum { fabric: self, cuts: &cuts, awaited: servers.clone(), servers, links };
@@ -86,9 +83,10 @@ impl Fabric {
     }
 
     /// A piece goes over a link of `ring`.
-    fn link(&self, ring: usize, bytes: Bytes) -> Time {
-        let ring = self.torus.rings()[ring];
-        ring.per_byte.of(bytes) + ring.latency + self.endpoint.delay
+    fn link(&self, at: usize, bytes: Bytes) -> Time {
+        let ring = self.torus.rings()[at];
+        let left = ring.per_byte.of(bytes) + ring.latency + self.endpoint.delay;
+        left + self.torus.relay(at, bytes)
     }
 
     /// All steps of a ring.

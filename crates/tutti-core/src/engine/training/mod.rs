@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::endpoint::EndpointError;
 use crate::units::{Bytes, Time};
-use crate::workload::{Program, TaskId, Transfer, What};
+use crate::workload::{Program, Task, TaskId, Transfer, What};
 use fabric::Running;
 use processor::{Processor, Wish};
 
@@ -59,6 +59,15 @@ pub enum TrainingRunError {
         #[from]
         source: EndpointError,
     },
+    /// Programs of other NPUs than there are.
+    #[error("there are programs of {given} NPUs, but {npus} are simulated: expected one for each")]
+    WrongPrograms { given: usize, npus: usize },
+    /// NPUs that do not communicate the same.
+    #[error(
+        "NPU {npu} does not hand over what NPU 0 does: its collective {index} is {found}, and there it is \
+         {expected}"
+    )]
+    OtherCollectives { npu: usize, index: usize, found: String, expected: String },
     /// Tasks that are never free.
     #[error("the run cannot finish: {count} tasks of NPU {npu} wait for ever, the first is {task}")]
     Stuck { npu: u32, task: TaskId, count: usize },
@@ -72,6 +81,9 @@ pub enum TrainingRunError {
 pub struct TrainingRun<'a> {
     /// What every NPU does.
     pub program: &'a Program,
+    /// What each NPU does instead, where they differ: the same collectives in the same order, but other
+    /// work. Empty where all do the same.
+    pub each: &'a [Program],
     /// What carries its collectives.
     pub fabric: &'a Fabric,
     /// The length of the windows in which links and processors are watched; zero: not at all.
@@ -79,6 +91,10 @@ pub struct TrainingRun<'a> {
 }
 
 impl TrainingRun<'_> {
+    fn program_of(&self, npu: usize) -> &Program {
+        self.each.get(npu).unwrap_or(self.program)
+    }
+
     /// Runs to the end.
     ///
     /// # Errors
@@ -105,6 +121,58 @@ impl TrainingRun<'_> {
     }
 }
 
+/// The collectives of a program: the task of each, and the collective of each task.
+struct Handed {
+    tasks: Vec<TaskId>,
+    transfers: Vec<usize>,
+}
+
+impl Handed {
+    fn new(program: &Program) -> Handed {
+        let mut tasks = Vec::new();
+        let mut transfers = vec![usize::MAX; program.tasks().len()];
+        for (id, task) in (0..).zip(program.tasks()) {
+            if let What::Collective(_) = task.what {
+                transfers[TaskId(id).index()] = tasks.len();
+                tasks.push(TaskId(id));
+            }
+        }
+        Handed { tasks, transfers }
+    }
+}
+
+fn collectives(program: &Program) -> Vec<Transfer> {
+    let collective = |task: &Task| match task.what {
+        What::Collective(transfer) => Some(transfer),
+        _ => None,
+    };
+    program.tasks().iter().filter_map(collective).collect()
+}
+
+/// Every NPU must hand over the same collectives in the same order: they are matched by their number.
+fn check_programs(
+    each: &[Program],
+    expected: &[Transfer],
+    npus: usize,
+) -> Result<(), TrainingRunError> {
+    if !each.is_empty() && each.len() != npus {
+        return Err(TrainingRunError::WrongPrograms { given: each.len(), npus });
+    }
+    let told = |transfer: Option<&Transfer>| match transfer {
+        Some(transfer) => format!("{} of {}", transfer.exchange.name(), transfer.bytes),
+        None => "none".to_owned(),
+    };
+    for (npu, program) in each.iter().enumerate() {
+        let found = collectives(program);
+        let most = found.len().max(expected.len());
+        if let Some(index) = (0..most).find(|&index| found.get(index) != expected.get(index)) {
+            let (found, expected) = (told(found.get(index)), told(expected.get(index)));
+            return Err(TrainingRunError::OtherCollectives { npu, index, found, expected });
+        }
+    }
+    Ok(())
+}
+
 /// The state of a run.
 struct State<'a> {
     run: &'a TrainingRun<'a>,
@@ -112,9 +180,8 @@ struct State<'a> {
     processors: Vec<Processor>,
     /// When tasks of processors end.
     ends: BinaryHeap<Reverse<(Time, u32, TaskId)>>,
-    /// The task of each collective, and the collective of each task.
-    tasks: Vec<TaskId>,
-    transfers: Vec<usize>,
+    /// The collectives of each program.
+    handed: Vec<Handed>,
     computing: Windows,
     wishes: Vec<Wish>,
     done: Vec<(u32, usize)>,
@@ -123,25 +190,22 @@ struct State<'a> {
 
 impl<'a> State<'a> {
     fn new(run: &'a TrainingRun<'a>) -> Result<State<'a>, TrainingRunError> {
-        let mut tasks = Vec::new();
-        let mut collectives: Vec<Transfer> = Vec::new();
-        let mut transfers = vec![usize::MAX; run.program.tasks().len()];
-        for (id, task) in (0..).zip(run.program.tasks()) {
-            if let What::Collective(transfer) = task.what {
-                transfers[TaskId(id).index()] = tasks.len();
-                tasks.push(TaskId(id));
-                collectives.push(transfer);
-            }
-        }
+        let collectives = collectives(run.program);
         let fabric = Running::new(run.fabric, &collectives, run.window)?;
-        let processors = vec![Processor::new(run.program); fabric.npus().len()];
+        let npus = fabric.npus().len();
+        check_programs(run.each, &collectives, npus)?;
+        let processors = (0..npus).map(|npu| Processor::new(run.program_of(npu))).collect();
+        let handed = if run.each.is_empty() {
+            vec![Handed::new(run.program)]
+        } else {
+            run.each.iter().map(Handed::new).collect()
+        };
         Ok(State {
             run,
             fabric,
             processors,
             ends: BinaryHeap::new(),
-            tasks,
-            transfers,
+            handed,
             computing: Windows::new(run.window),
             wishes: Vec::new(),
             done: Vec::new(),
@@ -149,9 +213,13 @@ impl<'a> State<'a> {
         })
     }
 
+    fn handed(&self, npu: usize) -> &Handed {
+        self.handed.get(npu).unwrap_or(&self.handed[0])
+    }
+
     fn begin(&mut self) {
         for npu in 0..self.processors.len() {
-            self.processors[npu].begin(self.run.program, &mut self.wishes);
+            self.processors[npu].begin(self.run.program_of(npu), &mut self.wishes);
             self.grant(npu);
         }
     }
@@ -184,7 +252,8 @@ impl<'a> State<'a> {
             self.fabric.take_done(&mut done);
             let any = !done.is_empty();
             for (npu, transfer) in done.drain(..) {
-                self.end(npu, self.tasks[transfer], self.now);
+                let task = self.handed(npu as usize).tasks[transfer];
+                self.end(npu, task, self.now);
             }
             self.done = done;
             if !any {
@@ -195,8 +264,8 @@ impl<'a> State<'a> {
 
     fn end(&mut self, npu: u32, task: TaskId, now: Time) {
         self.now = now;
-        let processor = &mut self.processors[npu as usize];
-        processor.end(self.run.program, task, now, &mut self.wishes);
+        let program = self.run.program_of(npu as usize);
+        self.processors[npu as usize].end(program, task, now, &mut self.wishes);
         self.grant(npu as usize);
     }
 
@@ -212,7 +281,8 @@ impl<'a> State<'a> {
                 }
                 Wish::Rest(end, task) => self.ends.push(Reverse((end, id, task))),
                 Wish::Issue(task) => {
-                    self.fabric.issue(id, self.transfers[task.index()], self.now);
+                    let transfer = self.handed(npu).transfers[task.index()];
+                    self.fabric.issue(id, transfer, self.now);
                 }
             }
         }

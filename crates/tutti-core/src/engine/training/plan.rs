@@ -2,7 +2,8 @@
 //!
 //! **All-reduce** on an L x V x H torus is reduce-scatter over the first ring, all-reduce over each other
 //! ring with what is left of a chunk, and all-gather over the first (Rashidi et al. 2021, section V;
-//! ASTRA-sim's "localBWAware"). Reduce-scatter goes over the rings first to last, all-gather back.
+//! ASTRA-sim's "localBWAware" of 2020). Nested, it is reduce-scatter over each ring but the last with less and
+//! less, all-reduce over the last, and all-gather back (the same of ASTRA-sim 2). Reduce-scatter goes over the rings first to last, all-gather back.
 //! **All-to-all** is one phase: each piece goes first along the first ring, then the second, and so on,
 //! the shorter way round. A **shift** sends to the next NPU of the last ring.
 
@@ -66,6 +67,10 @@ impl Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torus {
     rings: Vec<Ring>,
+    /// What a byte takes on each ring after its link, at something that takes a whole piece before it
+    /// sends it on and serves all at once; none: nothing.
+    relays: Vec<Option<TimePerByte>>,
+    nested: bool,
 }
 
 /// Why there is no such torus.
@@ -102,8 +107,31 @@ impl Torus {
         match rings.iter().fold(1, count) {
             npus @ (0 | 1) => Err(TorusError::TooFew { npus }),
             npus if npus > 1 << 24 => Err(TorusError::TooMany { npus }),
-            _ => Ok(Torus { rings }),
+            _ => Ok(Torus { relays: vec![None; rings.len()], rings, nested: false }),
         }
+    }
+
+    /// The same with a switch between the NPUs of a ring: a piece arrives whole, and takes so long again for
+    /// each byte.
+    #[must_use]
+    pub fn relayed(mut self, ring: usize, per_byte: TimePerByte) -> Torus {
+        if let Some(relay) = self.relays.get_mut(ring) {
+            *relay = Some(per_byte);
+        }
+        self
+    }
+
+    /// The same with all-reduces that reduce-scatter over every ring but the last, and all-gather back.
+    #[must_use]
+    pub fn nested(self) -> Torus {
+        Torus { nested: true, ..self }
+    }
+
+    /// What `bytes` take on a ring after their link.
+    #[inline]
+    #[must_use]
+    pub fn relay(&self, ring: usize, bytes: Bytes) -> Time {
+        self.relays[ring].map_or(Time::ZERO, |per_byte| per_byte.of(bytes))
     }
 
     /// Its rings.
@@ -160,7 +188,7 @@ impl Torus {
         let cut = |(index, ring): (usize, &Ring)| {
             if rings.contains(index) { *ring } else { Ring { nodes: 1, ..*ring } }
         };
-        Torus { rings: self.rings.iter().enumerate().map(cut).collect() }
+        Torus { rings: self.rings.iter().enumerate().map(cut).collect(), ..self.clone() }
     }
 
     /// How many classes of phases there are: those of the all-reduce on all rings.
@@ -168,6 +196,7 @@ impl Torus {
     pub fn classes(&self) -> usize {
         match self.rings.iter().filter(|ring| ring.nodes > 1).count() {
             0 | 1 => 1,
+            live if self.nested => 2 * live - 1,
             live => live + 1,
         }
     }
@@ -187,6 +216,7 @@ impl Torus {
             return Some(vec![Phase { kind, ring, divide: 1, class: last, way: Some(0) }]);
         };
         match collective {
+            Collective::AllReduce if self.nested => Some(part.nest(&live, last)),
             Collective::AllReduce => Some(part.all_reduce(local, rest, last)),
             Collective::ReduceScatter => Some(part.scatter(&live)),
             Collective::AllGather => Some(part.gather(&live, last)),
@@ -258,6 +288,17 @@ impl Torus {
             phases.push(phase(PhaseKind::AllReduce, ring, part, class, None));
         }
         phases.push(phase(PhaseKind::AllGather, local, part, last, Some(1)));
+        phases
+    }
+
+    /// Reduce-scatter with less and less, all-reduce over the last ring, all-gather back.
+    fn nest(&self, live: &[usize], last: usize) -> Vec<Phase> {
+        let Some((&turn, before)) = live.split_last() else { return Vec::new() };
+        let mut phases = self.scatter(before);
+        let divide = before.iter().map(|&ring| u64::from(self.rings[ring].nodes)).product();
+        let (kind, class) = (PhaseKind::AllReduce, before.len());
+        phases.push(Phase { kind, ring: turn, divide, class, way: None });
+        phases.extend(self.gather(before, last));
         phases
     }
 

@@ -78,7 +78,7 @@ fn ace_that(torus: &Torus, memory: &str, handover: Handover) -> Endpoint {
 
 fn fabric(torus: Torus, endpoint: Endpoint, population: Population) -> Fabric {
     let (chunk, message) = (Bytes(64 << 10), Bytes(8 << 10));
-    Fabric { torus, endpoint, chunk, message, order: Order::Lifo, population }
+    Fabric { torus, endpoint, chunk, parts: None, message, order: Order::Lifo, population }
 }
 
 /// One collective by itself.
@@ -94,7 +94,7 @@ fn alone(collective: Collective, bytes: u64) -> Program {
 }
 
 fn run(fabric: &Fabric, program: &Program) -> TrainingOutcome {
-    TrainingRun { program, fabric, window: Time::ZERO }.run().unwrap()
+    TrainingRun { program, each: &[], fabric, window: Time::ZERO }.run().unwrap()
 }
 
 fn sent(npu: &NpuRecord) -> u64 {
@@ -207,6 +207,45 @@ fn small_loop(iterations: u32) -> TrainingLoop {
         iterations,
         ..TrainingLoop::default()
     }
+}
+
+/// Reduce-scatter on all rings but the last, all-reduce there, all-gather back.
+#[test]
+fn a_nested_all_reduce_goes_inwards_and_back() {
+    let torus = torus([4, 2, 8]).nested();
+    let phases = torus.phases(Collective::AllReduce, Rings::ALL).unwrap();
+    let told: Vec<_> = phases.iter().map(|p| (p.kind, p.ring, p.divide, p.class)).collect();
+    let expected = [
+        (PhaseKind::ReduceScatter, 0, 1, 0),
+        (PhaseKind::ReduceScatter, 1, 4, 1),
+        (PhaseKind::AllReduce, 2, 8, 2),
+        (PhaseKind::AllGather, 1, 4, 3),
+        (PhaseKind::AllGather, 0, 1, 4),
+    ];
+    for ((kind, ring, _, class), found) in expected.iter().zip(&told) {
+        assert_eq!((kind, ring, class), (&found.0, &found.1, &found.3));
+    }
+    assert_eq!(told.len(), torus.classes());
+    let outcome =
+        run(&fabric(torus, ideal(), Population::One), &alone(Collective::AllReduce, 1 << 16));
+    // 2 (3/4 + 1/8 + 7/64) of what is reduced.
+    assert_eq!(sent(&outcome.npus[0]), 2 * (48 + 8 + 7) * (1 << 10));
+}
+
+#[test]
+fn programs_of_other_npus_are_refused() {
+    let torus = torus([2, 1, 1]);
+    let fabric = fabric(torus, ideal(), Population::All);
+    let (program, other) = (alone(Collective::AllReduce, 8), alone(Collective::AllReduce, 16));
+    let refused = |each: &[Program]| {
+        TrainingRun { program: &program, each, fabric: &fabric, window: Time::ZERO }
+            .run()
+            .unwrap_err()
+    };
+    let error = refused(std::slice::from_ref(&program));
+    assert_eq!(error, TrainingRunError::WrongPrograms { given: 1, npus: 2 });
+    let error = refused(&[program.clone(), other]).to_string();
+    assert!(error.contains("NPU 1") && error.contains("16 B"), "{error}");
 }
 
 /// (micro-batches + stages - 1) times what a micro-batch takes both ways: Huang et al. 2019, section 2.
@@ -343,10 +382,14 @@ proptest! {
         ]),
         bytes in 1_u64..400_000,
         rings in 1_u8..8,
+        nested in any::<bool>(),
+        relayed in any::<bool>(),
     ) {
         let live = (0..3).any(|ring| Rings(rings).contains(ring) && nodes[ring] > 1);
         prop_assume!(live);
         let torus = torus(nodes);
+        let torus = if nested { torus.nested() } else { torus };
+        let torus = if relayed { torus.relayed(1, rate("25 GB/s")) } else { torus };
         let endpoint = any_endpoint(&torus, which);
         let one = fabric(torus.clone(), endpoint.clone(), Population::One);
         let all = fabric(torus, endpoint, Population::All);

@@ -1,7 +1,7 @@
 //! What is known of each collective of a program before the run: its chunks and their shapes.
 
-use super::TrainingRunError;
 use super::plan::{self, Phase, PhaseKind, Shape, Torus};
+use super::{Fabric, TrainingRunError};
 use crate::endpoint::{Admission, Endpoint, EndpointError};
 use crate::units::Bytes;
 use crate::workload::Transfer;
@@ -47,15 +47,16 @@ pub(super) struct Cuts {
 }
 
 impl Cuts {
-    /// Cuts `transfers` into chunks of at most `chunk` bytes.
-    pub(super) fn new(
-        torus: &Torus,
-        endpoint: &Endpoint,
-        transfers: &[Transfer],
-        chunk: Bytes,
-    ) -> Result<Cuts, TrainingRunError> {
+    /// Cuts `transfers` into chunks, by their size or their number.
+    pub(super) fn new(fabric: &Fabric, transfers: &[Transfer]) -> Result<Cuts, TrainingRunError> {
+        let Fabric { torus, endpoint, chunk, parts, message, .. } = fabric;
+        if *chunk == Bytes(0) || *message == Bytes(0) || *parts == Some(0) {
+            return Err(TrainingRunError::EmptyChunk);
+        }
         let (mut cuts, mut of) = (Vec::with_capacity(transfers.len()), Vec::new());
         for (index, transfer) in (0..).zip(transfers) {
+            let chunk = parts
+                .map_or(*chunk, |parts| Bytes(transfer.bytes.0.div_ceil(u64::from(parts)).max(1)));
             let cut = cut(torus, endpoint, *transfer, chunk, of.len())?;
             check_rooms(endpoint, &cut)?;
             of.resize(of.len() + cut.chunks as usize, index);

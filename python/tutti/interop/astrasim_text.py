@@ -1,0 +1,124 @@
+"""Text workloads of ASTRA-sim 1: a line for each layer, with times and collectives.
+
+The first line names the policy, the second says how many layers follow; a layer has twelve columns:
+name, dependency, and time, collective and bytes of the forward pass, the input gradient and the
+weight gradient, then the time of the update. Times are cycles of a nanosecond, as ASTRA-sim 1 reads
+them (its converter to Chakra takes the same numbers for microseconds). All NPUs take part in each
+collective, as after that conversion. With the policies of DLRM the first layer are the embedding
+tables, and the number that follows is that of the last layer that does not need them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tutti import _core
+from tutti.config.mistakes import mistake, shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["load_text"]
+
+_POLICIES = (
+    *("MICRO", "DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA"),
+    *("HYBRID_DLRM", "HYBRID_DLRM_ENHANCED"),
+)
+_COLLECTIVES = {
+    "NONE": "",
+    "ALLREDUCE": "all_reduce",
+    "ALLGATHER": "all_gather",
+    "REDUCESCATTER": "reduce_scatter",
+    "ALLTOALL": "all_to_all",
+}
+_COLUMNS = 12
+_MOST = 1 << 53
+
+_Transfer = tuple[str, int, int, int]
+
+
+def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> _core.TrainingProgram:
+    """The program of every NPU of a network with so many NPUs in each dimension.
+
+    Raises:
+        ConfigError: The file cannot be used: with its line.
+        WorkloadError: Its layers make no training loop.
+    """
+    source = str(path)
+    try:
+        lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise mistake(f"cannot be read: {reason}", source=source) from None
+    numbered = [(number, words) for number, words in enumerate(lines, start=1) if words]
+    if len(numbered) < 2:
+        raise mistake("has no layers", source=source, expected="a policy, a count, and layers")
+    (_, policy), (_, count), *rows = numbered
+    if policy[0] not in _POLICIES:
+        expected = ", ".join(_POLICIES)
+        problem = "is no policy"
+        value = shown(policy[0])
+        raise mistake(problem, source=source, key="line 1", value=value, expected=expected)
+    if count[0] != str(len(rows)):
+        problem = f"says {count[0]} layers, but {len(rows)} follow"
+        raise mistake(problem, source=source, key="line 2")
+    layers = [_layer(words, f"line {number}", source, len(sizes)) for number, words in rows]
+    embedding = None
+    if policy[0].startswith("HYBRID_DLRM"):
+        embedding = _embedding(layers.pop(0), policy, source)
+    return _core.TrainingProgram(layers, iterations=iterations, overlap=True, embedding=embedding)
+
+
+def _layer(words: list[str], key: str, source: str, dimensions: int) -> dict[str, Any]:
+    if len(words) != _COLUMNS:
+        problem = f"has {len(words)} columns"
+        raise mistake(problem, source=source, key=key, expected=f"{_COLUMNS} columns")
+    mask = (1 << dimensions) - 1
+
+    def transfer(at: int) -> _Transfer | None:
+        if words[at] not in _COLLECTIVES:
+            expected = ", ".join(_COLLECTIVES)
+            problem, value = "is no collective", shown(words[at])
+            raise mistake(problem, source=source, key=key, value=value, expected=expected)
+        size = _number(words[at + 1], key, source)
+        name = _COLLECTIVES[words[at]]
+        if name and not size:
+            raise mistake(f"{words[at]} of 0 B moves nothing", source=source, key=key)
+        return (name, mask, size, 0) if name else None
+
+    forward, backward = transfer(3), transfer(6)
+    return {
+        "name": words[0],
+        "forward": 1000 * _number(words[2], key, source),
+        "input_gradient": 1000 * _number(words[5], key, source),
+        "weight_gradient": 1000 * _number(words[8], key, source),
+        "update": 1000 * _number(words[11], key, source),
+        "before_forward": None,
+        "before_backward": None,
+        "after_forward": [forward] if forward else [],
+        "after_input_gradient": [backward] if backward else [],
+        "after_weight_gradient": transfer(9),
+    }
+
+
+def _number(text: str, key: str, source: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) >= _MOST:
+        problem = "is no whole number from 0 on"
+        raise mistake(problem, source=source, key=key, value=shown(text))
+    return int(text)
+
+
+def _embedding(layer: dict[str, Any], policy: list[str], source: str) -> dict[str, Any]:
+    bottom = next((int(word) for word in policy[1:] if word.isdecimal()), None)
+    exchanged = layer["after_forward"]
+    if bottom is None or not exchanged or exchanged[0][0] != "all_to_all":
+        problem = "a DLRM needs the number of its last bottom layer, and ALLTOALL in its first line"
+        raise mistake(problem, source=source, key="line 1")
+    return {
+        "bottom": bottom,
+        "lookup": layer["forward"],
+        "first_lookup": layer["forward"],
+        "update": layer["update"],
+        "bytes": exchanged[0][2],
+        "background": policy[0] == "HYBRID_DLRM_ENHANCED",
+    }

@@ -1,0 +1,202 @@
+"""Execution traces as programs: what each rank of a Chakra trace does, on the NPUs of a torus.
+
+Nodes that compute take the time that was recorded, or what their operations and bytes take
+(``num_ops``, ``tensor_size``) where none was; those of the CPU go beside those of the NPU. A
+collective is one among the NPUs of whole rings: all, those that ``involved_dim`` says, or those of
+the group that ``pg_name`` names. Ranks may compute differently, but hand over the same collectives
+in the same order. The size of an all_gather is that of a rank's part, as ASTRA-sim takes it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tutti import _core
+from tutti.errors import TraceError
+from tutti.workload.compute import roofline
+from tutti.workload.model import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tutti.interop.chakra import Node, Trace
+    from tutti.units import TimePerByte
+
+__all__ = ["Groups", "Timing", "programs"]
+
+Groups = dict[str, tuple[int, ...]]
+"""The ranks of each communicator, by its name."""
+
+_Task = tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]
+
+_PLANNED = {
+    "all_reduce": "all_reduce",
+    "all_gather": "all_gather",
+    "reduce_scatter": "reduce_scatter",
+    "reduce_scatter_block": "reduce_scatter",
+    "all_to_all": "all_to_all",
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long nodes take that have no time of their own.
+
+    Attributes:
+        per_second: Operations a second; 0: such nodes are refused.
+        memory: Of an NPU.
+    """
+
+    per_second: int = 0
+    memory: TimePerByte | None = None
+
+    def of(self, node: Node) -> int:
+        """Picoseconds of a node.
+
+        Raises:
+            TraceError: It says neither how long it took nor what it did.
+        """
+        if node.duration_us:
+            return node.duration_us * 1_000_000
+        flops, size = node.number("num_ops"), node.number("tensor_size")
+        if self.per_second and self.memory and (flops is not None or size is not None):
+            return roofline(Work(flops or 0, size or 0), (self.per_second, self.memory))
+        message = (
+            f"{node.place}: a {node.type} node that says neither how long it took nor its "
+            "operations and bytes"
+        )
+        raise TraceError(message, kind="missing_attribute")
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Makes the tasks of ranks on rings of so many NPUs."""
+
+    rings: tuple[int, ...]
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    timing: Timing = field(default_factory=Timing)
+
+    def tasks(self, trace: Trace, rank: int) -> list[_Task]:
+        numbers: dict[int, int] = {}
+        waits: dict[int, list[int]] = {}
+        found: list[_Task] = []
+        for node in trace.ordered():
+            after: list[int] = []
+            for before in (*node.data_deps, *node.ctrl_deps):
+                after += [numbers[before]] if before in numbers else waits[before]
+            after = sorted(set(after))
+            if node.type in ("METADATA", "INVALID"):
+                waits[node.id] = after
+                continue
+            numbers[node.id] = len(found)
+            found.append(self._task(node, rank, after))
+        if not found:
+            message = f"{trace.source}: the trace of rank {rank} does nothing"
+            raise TraceError(message, kind="empty_trace", fields={"rank": rank})
+        return found
+
+    def _task(self, node: Node, rank: int, after: list[int]) -> _Task:
+        name = node.name or f"node {node.id}"
+        if node.type == "COMM_COLL":
+            return name, (0, False), self._collective(node, rank), after
+        if node.type in ("COMM_SEND", "COMM_RECV"):
+            message = (
+                f"{node.place}: a {node.type} node: on a torus collectives alone are carried out"
+            )
+            raise TraceError(message, kind="not_carried")
+        return name, (self.timing.of(node), _on_cpu(node)), None, after
+
+    def _collective(self, node: Node, rank: int) -> tuple[str, int, int, int]:
+        name, size = node.collective
+        if name not in _PLANNED:
+            message = f"{node.place}: {name} is not carried out on a torus"
+            message += f": expected one of {', '.join(dict.fromkeys(_PLANNED.values()))}"
+            raise TraceError(message, kind="not_carried", fields={"collective": name})
+        mask = self._mask(node, rank)
+        members = math.prod(n for i, n in enumerate(self.rings) if mask >> i & 1)
+        if members < 2:
+            message = f"{node.place}: {name} among one NPU"
+            raise TraceError(message, kind="not_carried", fields={"collective": name})
+        size *= members if name == "all_gather" else 1
+        return _PLANNED[name], mask, size, 0
+
+    def _mask(self, node: Node, rank: int) -> int:
+        every = (1 << len(self.rings)) - 1
+        involved = node.attributes.get("involved_dim")
+        if involved is not None:
+            if involved.kind != "bool_list":
+                message = f"{node.place}: attribute `involved_dim` is a {involved.kind}: "
+                message += "expected a bool_list"
+                raise TraceError(message, kind="attribute_type")
+            return sum(1 << i for i, given in enumerate(involved.value) if given) & every
+        group = node.attributes.get("pg_name")
+        if group is None or not self.groups:
+            return every
+        return self._of_group(node, str(group.value), rank)
+
+    def _of_group(self, node: Node, name: str, rank: int) -> int:
+        ranks = self.groups.get(name)
+        if ranks is None or rank not in ranks:
+            known = ", ".join(self.groups)
+            what = f"no group is `{name}`: expected one of {known}"
+            if ranks is not None:
+                what = f"rank {rank} is not in group `{name}`"
+            raise TraceError(f"{node.place}: {what}", kind="unknown_group", fields={"group": name})
+        for mask in range(1, 1 << len(self.rings)):
+            if _together(self.rings, rank, mask) == set(ranks):
+                return mask
+        shape = " x ".join(map(str, self.rings))
+        message = f"{node.place}: group `{name}` does not stand on whole rings of {shape}"
+        raise TraceError(message, kind="unknown_group", fields={"group": name})
+
+
+def _on_cpu(node: Node) -> bool:
+    """`is_cpu_op`, a bool or a number; work is the NPU's where it does not say."""
+    given = node.attributes.get("is_cpu_op")
+    if given is not None and given.kind == "bool":
+        return bool(given.value)
+    return bool(node.number("is_cpu_op"))
+
+
+def _together(rings: Sequence[int], rank: int, mask: int) -> set[int]:
+    """The ranks that differ from `rank` on the rings of `mask` alone."""
+    found, stride = {rank}, 1
+    for index, nodes in enumerate(rings):
+        if mask >> index & 1:
+            at = rank // stride % nodes
+            found = {one + (i - at) * stride for one in found for i in range(nodes)}
+        stride *= nodes
+    return found
+
+
+def programs(
+    traces: Sequence[Trace],
+    rings: Sequence[int],
+    *,
+    groups: Mapping[str, tuple[int, ...]] | None = None,
+    timing: Timing | None = None,
+) -> list[_core.TrainingProgram]:
+    """The program of each rank, or one for all where they do the same.
+
+    Args:
+        traces: Of each rank.
+        rings: How many NPUs stand on each ring of the torus.
+        groups: The ranks of each communicator.
+        timing: For nodes that have no time of their own.
+
+    Raises:
+        TraceError: There are not as many ranks as NPUs, or a node cannot be carried out: with file,
+            rank and node.
+        WorkloadError: The tasks of a rank make no program.
+    """
+    npus = math.prod(rings)
+    if len(traces) != npus:
+        shape = " x ".join(map(str, rings))
+        message = f"{traces[0].source}: traces of {len(traces)} ranks, but {shape} are {npus} NPUs"
+        raise TraceError(message, kind="other_ranks", fields={"ranks": len(traces), "npus": npus})
+    reader = _Reader(tuple(rings), groups or {}, timing or Timing())
+    found = [reader.tasks(trace, rank) for rank, trace in enumerate(traces)]
+    alike = all(tasks == found[0] for tasks in found)
+    return [_core.TrainingProgram.of_tasks(tasks) for tasks in (found[:1] if alike else found)]

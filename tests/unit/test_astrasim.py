@@ -1,0 +1,266 @@
+"""ASTRA-sim's own files: what they mean here, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tutti.cli.app import app
+from tutti.config import ConfigError
+from tutti.errors import TraceError
+from tutti.interop import astrasim, chakra
+from tutti.interop.astrasim import Dimension, Network, System
+from tutti.interop.astrasim_text import load_text
+from tutti.interop.chakra import Attribute, Node, Trace
+from tutti.workload.trace import programs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NETWORK = """
+topology: [ Ring, FullyConnected, Switch ]
+npus_count: [ 4, 2, 8 ]
+bandwidth: [ 200.0, 100.0, 50 ]  # GB/s
+latency: [ 100.0, 500, 1000.0 ]  # ns
+"""
+SYSTEM: dict[str, Any] = {
+    "scheduling-policy": "FIFO",
+    "endpoint-delay": 20,
+    "active-chunks-per-dimension": 2,
+    "preferred-dataset-splits": 4,
+    "all-reduce-implementation": ["ring", "ring", "ring"],
+    "collective-optimization": "localBWAware",
+    "local-mem-bw": 1600,
+    "boost-mode": 0,
+}
+
+
+def collective(kind: int, size: int) -> Trace:
+    attributes = {"comm_type": Attribute("int64", kind), "comm_size": Attribute("uint64", size)}
+    return Trace(nodes=(Node(id=1, type="COMM_COLL", attributes=attributes),))
+
+
+def one(block: Any, npus: int, bandwidth: float = 50, latency: float = 500) -> Dimension:
+    return Dimension(block=block, npus=npus, bandwidth=bandwidth, latency=latency)
+
+
+def time(network: Network, system: System, kind: int, size: int, *, aware: bool) -> int:
+    found = programs([collective(kind, size)] * _product(network.sizes), network.sizes)
+    return astrasim.simulate(network, system, found, aware=aware).total.ps
+
+
+def _product(sizes: tuple[int, ...]) -> int:
+    product = 1
+    for size in sizes:
+        product *= size
+    return product
+
+
+def transfer(size: int, bandwidth: float) -> int:
+    """Picoseconds, rounded up: bandwidth in 2^30 B/s."""
+    return -(-size * 10**12 // round(bandwidth * 2**30))
+
+
+def test_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "n.yml").write_text(NETWORK, encoding="utf-8")
+    (tmp_path / "s.json").write_text(json.dumps(SYSTEM), encoding="utf-8")
+    network = astrasim.load_network(tmp_path / "n.yml")
+    assert network.sizes == (4, 2, 8)
+    assert network.dimensions[2] == one("Switch", 8, 50, 1000)
+    system = astrasim.load_system(tmp_path / "s.json")
+    assert (system.order, system.nested, system.delay) == ("fifo", True, 20)
+    assert (system.splits, system.active, system.memory, system.peak) == (4, 2, 1600, 0)
+
+
+@pytest.mark.parametrize("aware", [True, False])
+@pytest.mark.parametrize(("block", "hops"), [("Ring", 1), ("FullyConnected", 1), ("Switch", 2)])
+def test_an_all_reduce_takes_its_closed_form(block: str, hops: int, *, aware: bool) -> None:
+    """2 (N - 1) messages, each a hop and a delay, and N - 1 reductions, for each chunk."""
+    part = (1 << 20) // 4 // 8
+    sent, folded = transfer(part, 50), -(-3 * part * 1000 // 1600)
+    relayed = sent if aware and block == "Switch" else 0
+    message = sent + relayed + hops * 500_000 + 10_000
+    expected = 4 * (14 * message + 7 * folded)
+    system = System(splits=4, memory=1600)
+    network = Network(dimensions=(one(block, 8),))
+    assert time(network, system, 0, 1 << 20, aware=aware) == expected
+
+
+def test_a_hierarchy_goes_inwards_and_back() -> None:
+    """Reduce-scatter on each dimension but the last, all-reduce there, all-gather back."""
+    dimensions = (one("Ring", 4, 200, 100), one("FullyConnected", 2, 100), one("Switch", 8))
+    network = Network(dimensions=dimensions)
+    total, size = 0, 1 << 20
+    for steps, entry, rate, latency in (
+        (3, size, 200, 100),
+        (1, size // 4, 100, 500),
+        (14, size // 8, 50, 1000),
+        (1, size // 4, 100, 500),
+        (3, size, 200, 100),
+    ):
+        part = entry // {3: 4, 1: 2, 14: 8}[steps]
+        total += steps * (transfer(part, rate) + latency * 1000 + 10_000)
+    found = time(network, System(), 0, size, aware=False)
+    assert found == total
+
+
+def test_chunks_follow_one_another_through_a_hierarchy() -> None:
+    """While one chunk is on the second dimension the next is on the first."""
+    network = Network(dimensions=(one("Ring", 4), one("Ring", 4)))
+    whole = time(network, System(splits=1), 0, 64 << 20, aware=True)
+    cut = time(network, System(splits=8), 0, 64 << 20, aware=True)
+    assert 0.5 * whole < cut < 0.9 * whole
+
+
+def test_a_reduce_scatter_and_an_all_gather_are_an_all_reduce() -> None:
+    """The size of an all-gather is that of a part, as it is there."""
+    network, system = Network(dimensions=(one("Ring", 8),)), System(memory=1600)
+    parts = [
+        time(network, system, kind, size, aware=True) for kind, size in ((7, 1 << 20), (2, 1 << 17))
+    ]
+    assert sum(parts) == time(network, system, 0, 1 << 20, aware=True)
+
+
+def test_congestion_makes_chunks_wait() -> None:
+    network, system = Network(dimensions=(one("Ring", 8),)), System(splits=4, active=4)
+    aware, unaware = (time(network, system, 0, 64 << 20, aware=aware) for aware in (True, False))
+    assert aware > 1.9 * unaware
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("topology:", "topology-name:", ("topology-name", "unknown key")),
+        ("FullyConnected", "Mesh", ("topology[1]", "Mesh", "Ring or FullyConnected or Switch")),
+        ("[ 4, 2, 8 ]", "[ 4, 2 ]", ("npus_count", "has 2 values")),
+        ("[ 4, 2, 8 ]", "[ 4, 2, 0 ]", ("npus_count[2]", "above 0")),
+        ("[ 4, 2, 8 ]", "4", ("npus_count", "is no list")),
+        ("200.0", "fast", ("bandwidth[0]", "fast")),
+        ("latency: [ 100.0, 500, 1000.0 ]", "", ("latency", "is missing")),
+        ("[ 4,", "[ 4", ("is no YAML",)),
+    ],
+)
+def test_networks_that_are_none_are_refused(
+    tmp_path: Path, old: str, new: str, words: tuple[str, ...]
+) -> None:
+    path = tmp_path / "n.yml"
+    text = NETWORK.replace(old, new)
+    path.write_text(text + "}" if old == "[ 4," else text, encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        astrasim.load_network(path)
+    for word in ("n.yml", *words):
+        assert word in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"scheduling-policy": "EXPLICIT"}, ("scheduling-policy", "LIFO or FIFO")),
+        ({"all-gather-implementation": ["direct"]}, ("all-gather-implementation[0]", "direct")),
+        ({"preferred-dataset-splits": 0}, ("preferred-dataset-splits", "above 0")),
+        ({"collective-optimisation": "baseline"}, ("collective-optimisation", "unknown key")),
+        ({"model-shared-bus": 1}, ("model-shared-bus",)),
+    ],
+)
+def test_systems_that_are_none_are_refused(
+    tmp_path: Path, change: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(SYSTEM | change), encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        astrasim.load_system(path)
+    for word in ("s.json", *words):
+        assert word in str(refused.value)
+
+
+def test_all_data_over_all_dimensions_is_refused() -> None:
+    network = Network(dimensions=(one("Ring", 4), one("Ring", 4)))
+    with pytest.raises(TraceError, match="expected `localBWAware`"):
+        time(network, System(nested=False), 0, 1 << 20, aware=True)
+
+
+TEXT = """HYBRID_DATA_MODEL
+2
+fc1  -1  1200 ALLGATHER 1048576  1100 NONE 0        900 ALLREDUCE 4194304  10
+fc2  -1   800 NONE      0         750 ALLTOALL 65536 700 ALLREDUCE 2097152  10
+"""
+
+
+def test_a_text_workload_is_a_training_loop(tmp_path: Path) -> None:
+    path = tmp_path / "w.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    rows = [(kind, name, amount) for kind, name, _, _, amount in load_text(path, (8,)).tasks]
+    assert rows == [
+        ("compute", "fc1", 1_200_000),
+        ("all_gather", "fc1", 1_048_576),
+        ("compute", "fc2", 800_000),
+        ("compute", "fc2", 700_000),
+        ("all_reduce", "fc2", 2_097_152),
+        ("compute", "fc2", 750_000),
+        ("all_to_all", "fc2", 65_536),
+        ("compute", "fc1", 900_000),
+        ("all_reduce", "fc1", 4_194_304),
+        ("compute", "fc1", 1_100_000),
+    ]
+
+
+def test_a_dlrm_exchanges_its_embeddings(tmp_path: Path) -> None:
+    path = tmp_path / "w.txt"
+    lines = [
+        "HYBRID_DLRM DLRM_LAST_BOTTOM_LAYER: 1",
+        "3",
+        "Embedding -1 300 ALLTOALL 98304 0 NONE 0 0 NONE 0 5",
+        "bottom -1 10 NONE 0 10 NONE 0 10 ALLREDUCE 64 1",
+        "top -1 10 NONE 0 10 NONE 0 10 ALLREDUCE 64 1",
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    rows = load_text(path, (8,)).tasks
+    assert [row[4] for row in rows if row[0] == "all_to_all"] == [98304, 98304]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("HYBRID_DATA_MODEL", "PIPELINE", ("line 1", "PIPELINE")),
+        ("\n2\n", "\n3\n", ("line 2", "says 3 layers, but 2 follow")),
+        ("700 ALLREDUCE", "700 ALLREDUC", ("line 4", "ALLREDUC")),
+        ("2097152  10", "2097152", ("line 4", "11 columns")),
+        ("ALLTOALL 65536", "ALLTOALL 0", ("line 4", "0 B moves nothing")),
+        ("1200", "1.2", ("line 3", "1.2")),
+        ("HYBRID_DATA_MODEL", "HYBRID_DLRM", ("line 1", "last bottom layer")),
+    ],
+)
+def test_texts_that_are_none_are_refused(
+    tmp_path: Path, old: str, new: str, words: tuple[str, ...]
+) -> None:
+    path = tmp_path / "w.txt"
+    path.write_text(TEXT.replace(old, new), encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        load_text(path, (8,))
+    for word in ("w.txt", *words):
+        assert word in str(refused.value)
+
+
+def test_the_command_runs_its_files(tmp_path: Path) -> None:
+    network = "topology: [ Switch ]\nnpus_count: [ 2 ]\nbandwidth: [ 1 ]\nlatency: [ 5 ]\n"
+    (tmp_path / "n.yml").write_text(network, encoding="utf-8")
+    (tmp_path / "s.json").write_text(json.dumps(SYSTEM), encoding="utf-8")
+    for npu in range(2):
+        chakra.write(tmp_path / f"t.{npu}.et", collective(0, 1 << 30))
+    files = ["--network", str(tmp_path / "n.yml"), "--system", str(tmp_path / "s.json")]
+    asked = ["train", "from-astrasim", str(tmp_path / "t"), *files]
+    runner = CliRunner()
+    times = []
+    for more in ([], ["--no-congestion"]):
+        result = runner.invoke(app, [*asked, *more])
+        assert result.exit_code == 0, result.output
+        assert "2 NPUs: Switch 2" in result.stdout
+        times.append(float(result.stdout.split("\n")[1].split(" ns")[0].replace(",", "")))
+    assert times[0] > times[1]
+    (tmp_path / "t.0.et").unlink()
+    result = runner.invoke(app, asked)
+    assert result.exit_code == 2
+    assert "no file of rank 0" in result.output

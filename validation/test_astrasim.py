@@ -1,0 +1,39 @@
+"""Is it right? Collectives against ASTRA-sim's, from its own files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import against_astrasim
+import pytest
+from against_astrasim import Row
+
+from tutti.interop import astrasim, chakra
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("row", against_astrasim.rows(), ids=str)
+def test_times_are_within_the_tolerance(row: Row) -> None:
+    assert abs(row.off) <= against_astrasim.about()["tolerance"]["time"]
+
+
+@pytest.mark.parametrize("row", against_astrasim.rows(), ids=str)
+def test_what_it_cuts_off_is_the_whole_difference(row: Row) -> None:
+    assert row.to_the_nanosecond == row.ns
+
+
+def test_traces_are_read_from_files(tmp_path: Path) -> None:
+    """As its generator lays them down: one for each NPU."""
+    for npu in range(8):
+        chakra.write(tmp_path / f"all_reduce.{npu}.et", against_astrasim.trace(1 << 20))
+    folder = against_astrasim.FOLDER
+    given = (
+        astrasim.load_network(folder / "Ring_8.yml"),
+        astrasim.load_system(folder / "Ring_4chunks.json"),
+    )
+    prefix = tmp_path / "all_reduce"
+    run = astrasim.simulate(*given, astrasim.load_programs(prefix, *given))
+    assert run.npus == 8
+    assert run.total.ps == against_astrasim.predicted("Ring", 8, 1 << 20, "Ring_4chunks", "aware")
