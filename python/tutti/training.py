@@ -25,6 +25,7 @@ from tutti.units import Size, Time
 from tutti.workload.compute import Roofline, roofline
 from tutti.workload.model import PASSES
 from tutti.workload.parallel import Parallelism
+from tutti.workload.trace import Timing, programs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.endpoint import Configuration, Ring
+    from tutti.interop.chakra import Trace
     from tutti.units import TimePerByte
     from tutti.workload import Model, ModelLayer
     from tutti.workload.compute import Compute
@@ -65,6 +67,7 @@ class Step:
         compute: How long an NPU takes.
         every_npu: Whether every NPU is simulated instead of one that stands for all.
         window: The length of windows in which links and processors are watched; none: not at all.
+        traces: What each NPU does, in place of the model: one iteration as it was recorded.
     """
 
     model: Model
@@ -82,6 +85,7 @@ class Step:
     compute: Compute = field(default_factory=Roofline)
     every_npu: bool = False
     window: Time | None = None
+    traces: tuple[Trace, ...] = ()
 
     def run(self, configuration: Configuration) -> TrainingResult:
         """Simulates the step with one configuration of endpoints.
@@ -90,9 +94,11 @@ class Step:
             EndpointError: The endpoint cannot be, or its scratchpad holds no chunk.
             TopologyError: The torus cannot be.
             WorkloadError: There is nothing to train.
+            TraceError: A trace cannot be carried out on the torus.
         """
-        if self.iterations == "stable":
+        if self.iterations == "stable" and not self.traces:
             return self._until_stable(configuration)
+        found = self.programs(configuration)
         fabric = torus(self.rings, self.efficiency)
         endpoint = configuration.endpoint(
             self.npu,
@@ -106,11 +112,11 @@ class Step:
             "message": self.message.bytes,
             "order": self.order,
             "parts": None,
-            "every_npu": self.every_npu,
+            "every_npu": self.every_npu or len(found) > 1,
             "window": self.window.ps if self.window else 0,
         }
-        program = self.program(configuration)
-        record = _core.simulate_training(program, fabric, endpoint, carriage)
+        each = found if len(found) > 1 else []
+        record = _core.simulate_training(found[0], fabric, endpoint, carriage, each)
         return TrainingResult(step=self, configuration=configuration, record=record)
 
     def _until_stable(self, configuration: Configuration) -> TrainingResult:
@@ -119,6 +125,19 @@ class Step:
             if result.is_stable:
                 break
         return result
+
+    def programs(self, configuration: Configuration) -> list[_core.TrainingProgram]:
+        """What each NPU does, or one program for all where they do the same.
+
+        Raises:
+            TraceError: A trace cannot be carried out on the torus.
+            WorkloadError: The model cannot be divided so.
+        """
+        if not self.traces:
+            return [self.program(configuration)]
+        sizes = [ring.nodes for ring in self.rings]
+        timing = Timing(*configuration.compute(self.npu))
+        return programs(self.traces, sizes, timing=timing)
 
     def program(self, configuration: Configuration) -> _core.TrainingProgram:
         """What every NPU does, with what the configuration leaves to compute.

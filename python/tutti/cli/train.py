@@ -103,11 +103,10 @@ def run_(
     runs = alike(runs)
     model = step.model
     npus = " x ".join(str(ring.nodes) for ring in step.rings)
-    out().print(
-        f"{model.name}, {step.batch} {model.samples} on each NPU of {npus}, "
-        f"{runs[0].iterations} iterations",
-        style="bold",
-    )
+    what = f"{step.batch} {model.samples} on each NPU of {npus}, {runs[0].iterations} iterations"
+    if step.traces:
+        what = f"{len(step.traces)} traces on {npus}"
+    out().print(f"{model.name}, {what}", style="bold")
     out().print(results_table(runs))
     remark(f"{total} runs in {time.monotonic() - started:.1f} s")
     _write(runs, read.output, read.title)

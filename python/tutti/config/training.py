@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.endpoint import Configuration
+    from tutti.interop.chakra import Trace
     from tutti.training import Step
     from tutti.workload import Model
     from tutti.workload.compute import Compute
@@ -95,8 +96,9 @@ def _step(raw: RawTraining, source: str) -> Step:
         raise mistake(
             "has two rings of one name", source=source, key="torus.rings", value=", ".join(names)
         )
+    traces = _traces(raw, source)
     step = Step(
-        model=_model(raw, source),
+        model=_traced(raw, traces) if traces else _model(raw, source),
         batch=raw.batch,
         rings=tuple(Ring(**dict(ring)) for ring in raw.torus.rings),
         npu=Npu(**dict(raw.npu)),
@@ -109,9 +111,29 @@ def _step(raw: RawTraining, source: str) -> Step:
         bucket=raw.bucket,
         parallelism=Parallelism(**dict(raw.parallelism)),
         compute=_compute(raw, source),
+        traces=traces,
     )
     _check_division(step, source)
     return step
+
+
+def _traces(raw: RawTraining, source: str) -> tuple[Trace, ...]:
+    from tutti.interop.chakra import read_all
+
+    kind, _, prefix = raw.model.partition(":")
+    if kind != "chakra":
+        return ()
+    try:
+        return tuple(read_all(Path(source).parent / prefix))
+    except TuttiError as error:
+        raise mistake(error.problem, source=source, key="model", hint=error.hint) from None
+
+
+def _traced(raw: RawTraining, traces: tuple[Trace, ...]) -> Model:
+    """A model without layers: what is done stands in the traces."""
+    from tutti.workload import Model
+
+    return Model(name=raw.model, source=traces[0].source, layers=(), samples="traces")
 
 
 def _model(raw: RawTraining, source: str) -> Model:
@@ -146,6 +168,8 @@ def _compute(raw: RawTraining, source: str) -> Compute:
 
 def _check_division(step: Step, source: str) -> None:
     """What cannot be divided is told before anything runs."""
+    if step.traces:
+        return
     rings = [(ring.name, ring.nodes) for ring in step.rings]
     try:
         step.parallelism.divide(step.model, step.batch, step.element, rings, lambda *_: 1)

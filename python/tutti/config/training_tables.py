@@ -245,11 +245,15 @@ class RawTraining(Table):
         str,
         Field(
             description="As `name` or `name:argument`; `tutti train list` shows all. "
-            "`scalesim:FILE` reads a topology of SCALE-Sim."
+            "`scalesim:FILE` reads a topology of SCALE-Sim, `chakra:PREFIX` the traces "
+            "PREFIX.RANK.et, which say what each NPU does."
         ),
     ]
     batch: Annotated[
-        Positive, Field(description="Samples of each NPU, or of those that hold a model together.")
+        Positive,
+        Field(
+            default=1, description="Samples of each NPU, or of those that hold a model together."
+        ),
     ]
     precision: Annotated[
         Literal["fp16", "bf16", "fp32"],

@@ -86,3 +86,25 @@ def test_an_endpoint_that_cannot_be_is_one_message(file: Path) -> None:
     result = RUNNER.invoke(app, ["train", "run", str(file)])
     assert result.exit_code == 2
     assert "no SM" in result.output
+
+
+def test_traces_run_behind_endpoints(file: Path, tmp_path: Path) -> None:
+    from tutti.interop.chakra import Attribute, Node, Trace, write
+
+    size = {"comm_type": Attribute("int64", 0), "comm_size": Attribute("int64", 1 << 20)}
+    for rank in range(8):
+        work = Node(id=1, name="work", duration_us=100 + 10 * (rank == 3))
+        sent = Node(id=2, name="sum", type="COMM_COLL", data_deps=(1,), attributes=size)
+        write(tmp_path / f"t.{rank}.et", Trace(nodes=(work, sent)))
+    text = FILE.replace('"dlrm_small"', '"chakra:t"').replace("batch = 16\n", "")
+    file.write_text(text, encoding="utf-8")
+    result = RUNNER.invoke(app, ["train", "run", str(file), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "chakra:t, 8 traces on 4 x 2" in result.stdout
+    rows = pl.read_parquet(tmp_path / "out" / "results.parquet")
+    assert all(total > 110_000_000 for total in rows["total_ps"].to_list())
+    assert rows["compute_ps"].to_list() == [100_000_000] * 3
+    (tmp_path / "t.5.et").unlink()
+    result = RUNNER.invoke(app, ["train", "run", str(file)])
+    assert result.exit_code == 2
+    assert "no file of rank 5" in result.output
