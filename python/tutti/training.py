@@ -157,6 +157,12 @@ class Step:
             pipeline=self._pipeline(part),
         )
 
+    def names(self, configuration: Configuration) -> list[str]:
+        """The layers that an NPU has, in their order; of traces, the nodes of its first NPU."""
+        if self.traces:
+            return list(dict.fromkeys(row[1] for row in self.programs(configuration)[0].tasks))
+        return list(dict.fromkeys(layer.name for layer, _ in self.divided(configuration).layers))
+
     def divided(self, configuration: Configuration) -> Divided:
         """What one NPU does of the model, and what it communicates.
 
@@ -313,7 +319,7 @@ def watched(step: Step, configuration: Configuration, windows: int = 200) -> Ste
     """
     if step.window is not None:
         return step
-    tasks = step.program(configuration).tasks
+    tasks = step.programs(configuration)[0].tasks
     computing = sum(amount for kind, *_, amount in tasks if kind == "compute")
     return replace(step, window=Time(ps=max(1, computing // windows)))
 

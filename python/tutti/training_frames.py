@@ -36,15 +36,14 @@ def layer_frame(run: TrainingResult) -> pl.DataFrame:
     import polars as pl
 
     rows: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COLUMNS, 0))
-    divided = run.step.divided(run.configuration)
-    order = list(dict.fromkeys(layer.name for layer, _ in divided.layers))
+    order = run.step.names(run.configuration)
     done = 0
-    tasks = run.step.program(run.configuration).tasks
+    tasks = run.step.programs(run.configuration)[0].tasks
     spans = {task: (start, end) for task, start, end in run.record.spans()}
     for start, end, task in sorted((start, end, task) for task, (start, end) in spans.items()):
         kind, name, during, _, amount = tasks[task]
         row = rows[name if name in order else NO_LAYER]
-        if kind == "background":
+        if kind in ("background", "bubble"):
             continue
         if kind == "compute":
             row[f"{during}_ps" if during in _PASSES else "other_ps"] += end - start

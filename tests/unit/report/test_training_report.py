@@ -82,7 +82,7 @@ def adds_up(run: TrainingResult) -> None:
     assert computed == run.compute
     assert computed + sum(found["waited_ps"]) == run.total.ps
     tasks = run.step.program(run.configuration).tasks
-    handed = sum(task[4] for task in tasks if task[0] not in {"compute", "background"})
+    handed = sum(task[4] for task in tasks if task[0] not in {"compute", "background", "bubble"})
     assert found["bytes"].sum() == handed
 
 
