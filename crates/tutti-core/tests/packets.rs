@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use common::packets::{algorithms, link, packets, routes, simulation, through};
 use common::{MODELS, Shaken, model};
 use tutti_core::collective::Collective;
-use tutti_core::engine::{Conditions, Routed, TimelineProbe};
+use tutti_core::engine::{Conditions, EngineError, Routed, Silent, TimelineProbe, Waiting};
 use tutti_core::ids::RankId;
 use tutti_core::network::packet::{Choice, Ends, Fabric, LinkUse, Packets, Ways};
 use tutti_core::network::{BackgroundFlow, Model, PipeliningPostal};
@@ -452,4 +452,29 @@ fn messages_that_wait_at_their_source_leave_no_note_each() {
         let lines = if let Ways::Routed(_) = ways { 64 } else { 16 };
         assert!(many <= lines * 32 + 16, "{many}");
     }
+}
+
+/// A receiver that waits in vain for one of three says for whom, looked at or not.
+#[test]
+fn who_waits_in_vain_says_for_whom() {
+    let routes = routes("switch:4", &[link(100, 50)]);
+    let mut builder = Explicit::builder(Collective::Barrier, 4, 1);
+    let all = ChunkRange::new(0, 1);
+    for source in 0..2 {
+        builder.send(RankId(source), RankId(3), Slot::DATA, all);
+    }
+    for source in 0..3 {
+        builder.recv(RankId(3), RankId(source), Slot(source + 1), all);
+    }
+    let (schedule, model) = (builder.build().unwrap(), instant());
+    let run = simulation(&schedule, 1000, &model, Conditions::default());
+    let plain = packets(1000, 8000);
+    let fabric = || Fabric::new(Ways::Routed(&routes), plain, Ends::FREE);
+    let stop = AtomicBool::new(false);
+    let unwatched = run.run_through(&mut fabric(), &stop, &mut Silent).unwrap_err();
+    let mut probe = TimelineProbe::default();
+    let watched = run.run_through(&mut fabric(), &stop, &mut probe).unwrap_err();
+    let waiting = vec![Waiting { rank: RankId(3), step: 0, on: vec![RankId(2)] }];
+    assert_eq!(unwatched, EngineError::Deadlock { waiting, stuck: 1, ranks: 4 });
+    assert_eq!(watched, unwatched);
 }

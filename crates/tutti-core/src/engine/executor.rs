@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::awaited::Awaited;
 use super::dispatch::Dispatch;
 use super::mailbox::{Letters, Mailbox};
 use super::matching::Matching;
@@ -40,6 +41,7 @@ pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     probe: &'a mut P,
     ranks: Vec<Progress>,
     letters: Letters,
+    awaited: Awaited,
     dispatch: Dispatch<'a, M>,
     /// Whether messages are offered to the network, which asks for them again, rather than given to it.
     offers: bool,
@@ -85,6 +87,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             probe,
             ranks,
             letters: Letters::default(),
+            awaited: Awaited::default(),
             dispatch: Dispatch::new(simulation),
             offers,
             arrived: Vec::new(),
@@ -142,10 +145,43 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
     /// Puts a message into the mailbox of its receiver, who may wait for it.
     #[inline]
     fn hand_over(&mut self, source: RankId, destination: RankId, arrival: Time) {
+        if C::CONTENDED && self.awaited.take(destination, source) {
+            self.take_at_once(destination, arrival);
+            if self.awaited.missing(destination) == Some(0) {
+                self.ready.push_back(destination);
+            }
+            return;
+        }
         let receiver = &mut self.ranks[destination.index()];
         self.letters.put(&mut receiver.mailbox, source, arrival);
         if receiver.mailbox.count() == receiver.needs {
             self.ready.push_back(destination);
+        }
+    }
+
+    /// Takes a message that has just come, or was the next to come: at its end all that count are its time and the
+    /// rank's.
+    #[inline]
+    fn take_at_once(&mut self, rank: RankId, arrival: Time) {
+        let progress = &mut self.ranks[rank.index()];
+        let (model, clock) = (self.simulation.model, progress.clock);
+        progress.clock = model.receive(&mut progress.port, clock, arrival, Bytes(0));
+    }
+
+    /// Lets a rank wait by bits where messages come in order of time; what has come for its step is taken.
+    fn await_rest(&mut self, rank: RankId) {
+        let sources = self.step.recvs.iter().map(|recv| recv.peer);
+        let of = self.ranks.len();
+        if !self.offers || self.waits_for_sends || !self.awaited.begin(rank, of, sources) {
+            return;
+        }
+        let progress = &mut self.ranks[rank.index()];
+        progress.needs = 0;
+        let awaited = &mut self.awaited;
+        let is_awaited = |source| awaited.take(rank, source);
+        let arrivals = self.matching.pick(&mut self.letters, &mut progress.mailbox, is_awaited);
+        for arrival in arrivals {
+            self.take_at_once(rank, arrival);
         }
     }
 
@@ -254,15 +290,21 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             progress.held = true;
             return false;
         }
-        let missing = self.matching.run(&self.step.recvs, &mut self.letters, &mut progress.mailbox);
-        if missing > 0 {
-            progress.needs = progress.mailbox.count() + missing;
-            return false;
-        }
-        progress.needs = 0;
-        for index in 0..self.matching.matched.len() {
-            let (arrival, position) = self.matching.matched[index];
-            self.receive(rank, arrival, position);
+        if C::CONTENDED && self.awaited.missing(rank).is_some() {
+            self.awaited.end(rank);
+        } else {
+            let mailbox = &mut progress.mailbox;
+            let missing = self.matching.run(&self.step.recvs, &mut self.letters, mailbox);
+            if missing > 0 {
+                progress.needs = progress.mailbox.count() + missing;
+                self.await_rest(rank);
+                return false;
+            }
+            progress.needs = 0;
+            for index in 0..self.matching.matched.len() {
+                let (arrival, position) = self.matching.matched[index];
+                self.receive(rank, arrival, position);
+            }
         }
         self.wait_for_sends(rank);
         let now = self.ranks[rank.index()].clock;
@@ -411,7 +453,9 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let progress = &mut self.ranks[rank.index()];
         let mut on = Vec::new();
         for recv in &self.step.recvs {
-            if self.letters.take(&mut progress.mailbox, recv.peer).is_none() {
+            if self.awaited.missing(rank).is_some() {
+                on.extend(self.awaited.holds(rank, recv.peer).then_some(recv.peer));
+            } else if self.letters.take(&mut progress.mailbox, recv.peer).is_none() {
                 on.push(recv.peer);
             }
         }

@@ -45,6 +45,27 @@ impl Matching {
         }
     }
 
+    /// Takes the letters of which the sender is picked; when they came, in order of time.
+    pub(super) fn pick(
+        &mut self,
+        letters: &mut Letters,
+        mailbox: &mut Mailbox,
+        mut is_picked: impl FnMut(RankId) -> bool,
+    ) -> Vec<Time> {
+        self.letters.clear();
+        letters.take_all(mailbox, &mut self.letters);
+        let mut arrivals = Vec::new();
+        for &(source, arrival) in &self.letters {
+            if is_picked(source) {
+                arrivals.push(arrival);
+            } else {
+                letters.put(mailbox, source, arrival);
+            }
+        }
+        arrivals.sort_unstable();
+        arrivals
+    }
+
     fn run_several(
         &mut self,
         recvs: &[Message],

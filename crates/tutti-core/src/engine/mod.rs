@@ -11,6 +11,7 @@
 //! [`MessageModel::send`], puts the arrival in the receiver's mailbox, and when all that the receiver's
 //! step waits for is there, takes it in order of arrival through [`MessageModel::receive`].
 
+mod awaited;
 mod conditions;
 mod dispatch;
 mod error;
