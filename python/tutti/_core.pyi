@@ -554,6 +554,7 @@ class FlitNetwork:
         cycle_ps: int,
         flit: int,
         port_latency: int,
+        ports_ps: tuple[int, int],
         narrow_links: bool,
         grid: Sequence[int] | None = None,
     ) -> FlitNetwork: ...

@@ -218,7 +218,11 @@ fn both(case: &Case) -> (Vec<Delivery>, Vec<Delivery>) {
         length: None,
     };
     let cycle = Time::from_ps(1000);
-    let wiring = Arc::new(Wiring::of(Arc::new(topology), cycle, Bytes(16), port).unwrap());
+    let mut wiring = Wiring::of(Arc::new(topology), cycle, Bytes(16), port).unwrap();
+    if case.latency == 2 {
+        wiring.limit_ports(Time::from_ps(case.flit_time), Time::from_ps(1700));
+    }
+    let wiring = Arc::new(wiring);
     let routing: Arc<dyn Routing> = routing::parse(case.routing, &wiring).unwrap();
     let (mut one, mut other) = (listed(case, wiring.nodes()), listed(case, wiring.nodes()));
     let mut fast = Network::new(&wiring, &case.settings, Arc::clone(&routing)).unwrap();

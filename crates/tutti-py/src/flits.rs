@@ -70,10 +70,15 @@ impl Flits {
     /// What a byte takes to pass between an NPU and its links.
     pub(crate) fn ports(&self, model: &Model) -> Ports {
         let own = (0..self.wiring.nodes()).all(|node| !self.wiring.is_leaf(node));
-        let port = own.then(|| TimePerByte::new(self.wiring.cycle().ps(), self.packing.flit().0));
-        let port = port.flatten().unwrap_or(TimePerByte::ZERO);
+        let port = |channel: u32| {
+            let time = self.wiring.channels()[channel as usize].parameters.flit_time;
+            let time = time.max(self.wiring.cycle()).ps();
+            let port = own.then(|| TimePerByte::new(time, self.packing.flit().0));
+            port.flatten().unwrap_or(TimePerByte::ZERO)
+        };
         let takes = model.takes_per_byte().unwrap_or(TimePerByte::ZERO);
-        Ports { injection: port, ejection: port.max(takes) }
+        let (injection, ejection) = (port(self.wiring.injects(0)), port(self.wiring.ejects(0)));
+        Ports { injection, ejection: ejection.max(takes) }
     }
 
     /// An empty network.

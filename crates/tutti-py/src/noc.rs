@@ -175,9 +175,9 @@ type GivenThrottled = (String, String, u64, u64, u64, u64, usize);
 #[pymethods]
 impl FlitNetwork {
     #[new]
-    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, port_latency, narrow_links, grid=None))]
+    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, port_latency, ports_ps, narrow_links, grid=None))]
     #[pyo3(
-        text_signature = "(topology, routing, settings, *, cycle_ps, flit, port_latency, narrow_links, grid=None)"
+        text_signature = "(topology, routing, settings, *, cycle_ps, flit, port_latency, ports_ps, narrow_links, grid=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords, most of them")]
     fn new(
@@ -188,6 +188,7 @@ impl FlitNetwork {
         cycle_ps: u64,
         flit: u64,
         port_latency: Number,
+        ports_ps: (u64, u64),
         narrow_links: bool,
         grid: Option<Vec<u32>>,
     ) -> PyResult<FlitNetwork> {
@@ -206,10 +207,12 @@ impl FlitNetwork {
                 flit_time: cycle,
                 length: None,
             };
-            let wiring = Arc::new(Wiring::of(topology, cycle, Bytes(flit), port)?);
+            let mut wiring = Wiring::of(topology, cycle, Bytes(flit), port)?;
             if !narrow_links {
                 wiring.check_widths(Bytes(flit))?;
             }
+            wiring.limit_ports(Time::from_ps(ports_ps.0), Time::from_ps(ports_ps.1));
+            let wiring = Arc::new(wiring);
             let found = routing::parse(routing, &wiring)?;
             routing::check_vcs(routing, &*found, &settings.classes)?;
             // Whatever else cannot be is found out by building one.

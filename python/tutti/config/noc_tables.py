@@ -173,6 +173,24 @@ class RouterTable(Table):
             description="Cycles between an NPU and a router of its own, each way.",
         ),
     ]
+    injection: Annotated[
+        float,
+        Field(
+            default=1.0,
+            ge=1e-6,
+            le=1,
+            description="Flits per cycle that an NPU sends to a router of its own, at most 1.",
+        ),
+    ]
+    ejection: Annotated[
+        float,
+        Field(
+            default=1.0,
+            ge=1e-6,
+            le=1,
+            description="Flits per cycle that it takes from there, at most 1.",
+        ),
+    ]
     speculation: Annotated[
         Annotated[bool, Tag("value")] | Annotated[SpeculationTable, Tag("table")],
         Discriminator(kind_of),

@@ -18,6 +18,7 @@ Priority = Literal["none", "ordered", "age"]
 
 _MOST = (1 << 32) - 1
 _MOST_CYCLES = 1 << 40
+_LEAST_LIMIT = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,8 @@ class Router:
         traversal_delay: Cycles in the switch; none when switch and link are crossed in one cycle.
         credit_delay: Cycles until a credit that has arrived counts.
         port_latency: Cycles between an NPU and a router of its own, each way.
+        injection: Flits per cycle that an NPU sends to a router of its own, at most 1.
+        ejection: Flits per cycle that it takes from there, at most 1.
         speculation: Whether and how heads ask for VC and switch at once.
         vc_allocator: Who gets which VC.
         switch_allocator: Who gets the switch.
@@ -79,6 +82,8 @@ class Router:
     traversal_delay: int = 1
     credit_delay: int = 1
     port_latency: int = 1
+    injection: float = 1.0
+    ejection: float = 1.0
     speculation: Speculation | None = None
     vc_allocator: str = "separable_input_first"
     switch_allocator: str = "separable_input_first"
@@ -106,8 +111,17 @@ class Router:
         if not 1 <= self.port_latency <= 1 << 16:
             message = f"`port_latency` is {self.port_latency}: expected 1 to {1 << 16}"
             raise NocError(message, kind="out_of_range")
+        for name in ("injection", "ejection"):
+            limit = getattr(self, name)
+            if isinstance(limit, bool) or not _LEAST_LIMIT <= limit <= 1:
+                message = f"`{name}` is {limit!r}: expected {_LEAST_LIMIT} to 1 flit per cycle"
+                raise NocError(message, kind="out_of_range")
         if self.output_buffer is not None:
             _whole("output_buffer", self.output_buffer, _MOST)
+
+    def port_times(self, cycle_ps: int) -> tuple[int, int]:
+        """How long a flit takes into a router from its own NPU, and out of it, in ps."""
+        return round(cycle_ps / self.injection), round(cycle_ps / self.ejection)
 
     def core_settings(self, classes: list[tuple[int, int]], seed: int) -> _core._Settings:
         """As the core takes them."""

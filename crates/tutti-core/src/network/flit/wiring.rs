@@ -200,6 +200,16 @@ impl Wiring {
         Ok(wiring)
     }
 
+    /// Has the ports between nodes and routers of their own take so long for a flit, each way: what limits
+    /// how much a node injects and ejects. Links of the graph keep their rates.
+    pub fn limit_ports(&mut self, injection: Time, ejection: Time) {
+        for node in (0..self.nodes).filter(|&node| !self.is_leaf(node)).collect::<Vec<_>>() {
+            let (into, out) = (self.injects(node), self.ejects(node));
+            self.channels[into as usize].parameters.flit_time = injection;
+            self.channels[out as usize].parameters.flit_time = ejection;
+        }
+    }
+
     /// The length of a cycle.
     #[must_use]
     pub fn cycle(&self) -> Time {

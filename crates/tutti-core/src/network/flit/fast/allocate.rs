@@ -262,7 +262,7 @@ impl<const W: usize> Network<W> {
     /// Whether the channel of an output port can take a flit now.
     #[inline]
     pub(super) fn can_send(&self, port: usize) -> bool {
-        self.serial[port].free_at <= self.now * self.cycle
+        self.serial[port].free_at < (self.now + 1) * self.cycle
     }
 
     /// A flit leaves its buffer for the VC its packet has, `sooner` cycles before it would if this were

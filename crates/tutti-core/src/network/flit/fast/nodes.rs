@@ -167,7 +167,7 @@ impl<const W: usize> Network<W> {
     #[inline]
     fn inject_at<S: Source>(&mut self, node: usize, source: &mut S) {
         let port = self.nodes.first_port + node;
-        if self.slow && self.serial[port].free_at > self.now * self.cycle {
+        if self.slow && !self.can_send(port) {
             return;
         }
         let Some((class, vc)) = self.choose(node, port) else { return };

@@ -81,7 +81,7 @@ impl Node {
         rules: &Rules<'_>,
         packets: &mut BTreeMap<u64, Packet>,
     ) -> Option<(Flit, usize)> {
-        if self.output.free_at > rules.picoseconds {
+        if self.output.is_busy(rules.picoseconds) {
             return None;
         }
         let (class, vc) = self.choose(rules, packets)?;

@@ -59,6 +59,7 @@ pub(super) struct Output {
     pub(super) free_at: u64,
     /// How long the channel is busy with a flit, if that is longer than a cycle, else 0.
     slow_by: u64,
+    cycle: u64,
 }
 
 impl Output {
@@ -71,6 +72,7 @@ impl Output {
             queue: VecDeque::new(),
             free_at: 0,
             slow_by: if flit_time > wiring.cycle() { flit_time.ps() } else { 0 },
+            cycle: wiring.cycle().ps(),
         }
     }
 
@@ -100,6 +102,12 @@ impl Output {
             vc.tail_sent = true;
             vc.taken = settings.wait_for_tail_credit;
         }
+    }
+
+    /// Whether the channel is busy for all of the cycle that begins now. What is free within it takes a
+    /// flit, so that one of 1.5 cycles for a flit takes two in three cycles, not one in two.
+    pub(super) fn is_busy(&self, now: u64) -> bool {
+        self.free_at >= now + self.cycle
     }
 
     /// The channel is busy with a flit from `now` on, or from when it has sent the flits before it: if it

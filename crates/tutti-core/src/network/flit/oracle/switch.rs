@@ -317,7 +317,7 @@ impl Router {
     }
 
     fn is_busy(&self, port: u32, rules: &Rules<'_>) -> bool {
-        self.outputs[port as usize].free_at > rules.picoseconds
+        self.outputs[port as usize].is_busy(rules.picoseconds)
     }
 
     /// The first flit of a VC leaves its buffer. Whether it is its packet's last.

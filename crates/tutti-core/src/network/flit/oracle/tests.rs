@@ -191,13 +191,13 @@ fn credits_limit_what_a_vc_sends() {
     }
 }
 
-/// A flit takes two and a half cycles on a link, so one leaves in every third. In the last router, from
-/// where the channel is fast, only the head waits a cycle for its VC.
+/// A flit takes two and a half cycles on a link, so two leave in five. In the last router, from where the
+/// channel is fast, only the head waits a cycle for its VC.
 #[test]
 fn a_slow_channel_takes_a_flit_when_it_is_free() {
     let links = ChannelParameters { flit_time: Time::from_ps(2500), ..channel(1, 1) };
     let head = 2 + 4 * (3 + 1) + 3 + 1;
-    assert_eq!(alone(&Settings::new(2, 8), links, 5), (head, head + 12 - 1));
+    assert_eq!(alone(&Settings::new(2, 8), links, 5), (head, head + 10 - 1));
 }
 
 /// Two routers, two nodes at the first and one at the second.
