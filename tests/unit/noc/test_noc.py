@@ -65,36 +65,43 @@ def test_a_packet_alone_takes_what_the_pipeline_says(
 
 @pytest.mark.parametrize(
     ("limits", "longer"),
-    [({"injection": 0.5}, 0), ({"injection": 0.25}, 8), ({"injection": 0.1}, 38)]
-    + [({"ejection": 0.5}, 5), ({"ejection": 0.1}, 45)],
+    [
+        ({"injection": 0.5}, 0),
+        ({"injection": 0.25}, 8),
+        ({"injection": 0.1}, 38),
+        ({"ejection": 0.5}, 5),
+        ({"ejection": 0.1}, 45),
+    ],
 )
-def test_limits_of_ports_space_the_flits_of_a_packet(limits: dict[str, float], longer: int) -> None:
-    """The last of six flits passes the port 5 (1 / limit - 1) cycles later. Behind an injection port
-    it makes up for a cycle in each of 7 routers, in which the head alone waits for a VC.
+def test_limits_of_ports_space_the_flits_of_a_packet(limits: dict[str, Any], longer: int) -> None:
+    """The last of six flits passes the port 5 (1 / limit - 1) cycles later. Behind an injection
+    port it makes up for a cycle in each of 7 routers, in which the head alone waits for a VC.
     """
     trace = noc.Trace(text="cycle,source,destination,flits\n7,0,15,6\n")
     plan = noc.Plan(warmup=0, measure=100, batches=2, sample=0)
     took = [
-        noc.run(network(router=noc.Router(**given)), trace, plan).all.latency_extremes[1]
-        for given in ({}, limits)
+        noc.run(network(router=router), trace, plan).all.latency_extremes[1]
+        for router in (noc.Router(), noc.Router(**limits))
     ]
     assert took[1] - took[0] == longer
 
 
 @pytest.mark.parametrize("limit", ["injection", "ejection"])
 def test_limits_of_ports_hold_under_load(limit: str) -> None:
-    limited = network(router=noc.Router(**{limit: 0.3}))
+    given: dict[str, Any] = {limit: 0.3}
+    limited = network(router=noc.Router(**given))
     run = noc.run(limited, noc.Traffic(rate=0.6, pattern="neighbour"), SHORT)
     assert run.ending == "saturated"
     assert 0.299 < run.accepted.mean < 0.3005
     assert noc.run(network(), noc.Traffic(rate=0.6, pattern="neighbour"), SHORT).is_stable
-    concentrated = network("cmesh:2x2:4", router=noc.Router(**{limit: 0.3}))
+    concentrated = network("cmesh:2x2:4", router=noc.Router(**given))
     free = network("cmesh:2x2:4")
     runs = [noc.run(one, noc.Traffic(rate=0.2), SHORT).latency for one in (concentrated, free)]
     assert runs[0] == runs[1], "links of the graph keep their rates"
     for wrong in (0, 1.5, True):
+        given[limit] = wrong
         with pytest.raises(NocError, match=f"`{limit}` is "):
-            noc.Router(**{limit: wrong})  # type: ignore[arg-type]
+            noc.Router(**given)
 
 
 def test_flits_are_counted_where_they_pass() -> None:
