@@ -16,12 +16,13 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
-.PHONY: demo build test test-rust test-python browser bench papers validate check reference format lock clean help
+.PHONY: demo build test test-torch test-rust test-python browser bench papers validate check reference format lock clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
 	@echo "                and what does communication cost a training step?"
 	@echo "make test       every check and every test"
+	@echo "make test-torch tests of models of PyTorch, which it installs"
 	@echo "make bench      benchmarks, as a table"
 	@echo "make papers     every reproduced table and figure, beside the published values"
 	@echo "make validate   predictions against trusted sources"
@@ -94,6 +95,12 @@ test: check
 	$(MAKE) test-rust
 	$(MAKE) test-python
 	$(MAKE) validate
+
+# Models of PyTorch: apart from the other tests, since its wheel is large.
+test-torch: build
+	$(UV) venv --quiet --system-site-packages --allow-existing build/torch
+	$(UV) pip install --quiet --python build/torch/bin/python torch -r requirements.txt
+	PYTHONPATH=python build/torch/bin/python -m pytest -q tests/torch
 
 # Debian's Chromium, for the tests that open a report as a person would.
 browser:

@@ -20,6 +20,7 @@ from tutti.cli import (
     search,
     sweep,
     train,
+    workload,
 )
 from tutti.cli.console import fail
 from tutti.errors import ExitCode, TuttiError
@@ -104,6 +105,7 @@ app.command("sweep", short_help="An experiment many times over; resumed if kille
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(noc.app, name="noc")
 app.add_typer(train.app, name="train")
+app.add_typer(workload.app, name="workload")
 app.command("plot", short_help="Draw results of a comparison.")(plot.plot)
 app.command("paper", short_help="Make a paper's figures and tables again.")(paper.paper)
 app.command("platforms", short_help="The known machines and their sources.")(platforms.platforms)

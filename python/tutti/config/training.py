@@ -139,11 +139,14 @@ def _traced(raw: RawTraining, traces: tuple[Trace, ...]) -> Model:
 def _model(raw: RawTraining, source: str) -> Model:
     from tutti.interop.scalesim import read_topology
     from tutti.workload import build
+    from tutti.workload.files import read_model
 
     kind, _, file = raw.model.partition(":")
     try:
         if kind == "scalesim":
             return read_topology(Path(source).parent / file)
+        if kind == "file":
+            return read_model(Path(source).parent / file)
         return build(raw.model)
     except TuttiError as error:
         raise mistake(error.problem, source=source, key="model", hint=error.hint) from None

@@ -15,6 +15,14 @@ class WorkloadError(TuttiError, ValueError):
     kinds: ClassVar[dict[str, Kind]] = {
         "unknown_model": Kind("No model has that name.", "`tutti train list` shows all"),
         "model_argument": Kind("What follows a model's colon does not suit it."),
+        "model_file": Kind(
+            "A file of a model that cannot be used.", "`tutti workload from-torch` writes one"
+        ),
+        "torch_missing": Kind("PyTorch is not installed.", "pip install 'tutti[torch]'"),
+        "torch_model": Kind(
+            "A model of PyTorch that cannot be read.",
+            "does `torch.export.export` take it, with inputs of these shapes?",
+        ),
         "layer_size": Kind(
             "A layer of a size that there is not.", "shapes count elements: 1 or more"
         ),

@@ -1,0 +1,74 @@
+"""Models in files of their own, and what is said when PyTorch is missing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tutti.config import load_training
+from tutti.errors import ConfigError, WorkloadError
+from tutti.interop.torch import load_module
+from tutti.workload import build, models
+from tutti.workload.files import read_model, write_model
+
+EXAMPLE = Path(__file__).parents[2] / "examples/10_training_step/training.toml"
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in models()])
+def test_what_layers_ask_survives_a_file(name: str, tmp_path: Path) -> None:
+    """But for embedding tables and experts, which a file has no words for."""
+    model = build(name)
+    read = read_model(write_model(tmp_path / "m.json", model))
+    assert [layer.work("forward", 4, 2) for layer in read.layers] == [
+        layer.work("forward", 4, 2) for layer in model.layers
+    ]
+    assert read.parameters == model.parameters
+
+
+def test_a_training_file_names_a_model_file(tmp_path: Path) -> None:
+    write_model(tmp_path / "mine.json", build("vgg16"))
+    text = EXAMPLE.read_text().replace('model = "gnmt"', 'model = "file:mine.json"')
+    (tmp_path / "training.toml").write_text(text)
+    step = load_training(tmp_path / "training.toml").step
+    assert step.model.parameters == build("vgg16").parameters
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "the file: Invalid JSON"),
+        ('{"name": "m", "layers": []}', "layers: Tuple should have at least 1 item"),
+        (
+            '{"name": "m", "layers": [{"name": "a", "parameters": -1, "inputs": 1, "outputs": 1}]}',
+            "layers.0.parameters: Input should be greater than or equal to 0",
+        ),
+        (
+            '{"name": "m", "layers": [{"name": "a", "gemms": [{"m": 1, "n": 0, "k": 1}]}]}',
+            "layers.0.gemms.0.n: Input should be greater than or equal to 1",
+        ),
+    ],
+)
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "m.json").write_text(text)
+    with pytest.raises(WorkloadError, match=said):
+        read_model(tmp_path / "m.json")
+    (tmp_path / "training.toml").write_text(
+        EXAMPLE.read_text().replace('model = "gnmt"', 'model = "file:m.json"')
+    )
+    with pytest.raises(ConfigError, match=said):
+        load_training(tmp_path / "training.toml")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match=r"cannot read the model .*nowhere\.json"):
+        read_model(tmp_path / "nowhere.json")
+
+
+def test_without_torch_it_is_said_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(WorkloadError, match="torch is not installed"):
+        load_module("m:f", tmp_path)
