@@ -163,7 +163,9 @@ def from_astrasim(
 
     \b
     Examples:
-      tutti train from-astrasim all_reduce --network Ring_8.yml --system Ring.json
+      tutti train from-astrasim examples/13_astrasim/two_layers.txt \\
+        --network examples/13_astrasim/Ring_8.yml \\
+        --system examples/13_astrasim/Ring.json
     """
     from tutti.interop import astrasim
 

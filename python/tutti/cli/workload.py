@@ -50,7 +50,7 @@ def from_torch(
 
     \b
     Examples:
-      tutti workload from-torch torchvision.models:resnet50 --input 8,3,224,224
+      tutti workload from-torch net:Net --input 8,3,224,224  # exit code 2 without torch
     """
     from tutti.cli.files import written
     from tutti.errors import ConfigError
