@@ -22,7 +22,7 @@ from tutti.cli import (
     train,
     workload,
 )
-from tutti.cli.console import fail
+from tutti.cli.console import fail, remark
 from tutti.errors import ExitCode, TuttiError
 
 _HELP = """Collective communication: schedules that are proved, timed, drawn and run.
@@ -51,6 +51,7 @@ class _Verbs(TyperGroup):
         except typer.TyperException as error:
             raise _told(error) from None
         except KeyboardInterrupt:
+            remark("interrupted")
             raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
 
 

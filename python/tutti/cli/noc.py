@@ -94,11 +94,13 @@ def run_(file: NocFile, changes: options.Changes = None, to: Out = None) -> None
     from tutti.config import load_noc
     from tutti.noc import run
 
-    read = load_noc(file, changes or (), output=to)
-    remarks = _remarks(read)
+    with Progress("laying out"):
+        read = load_noc(file, changes or (), output=to)
+        remarks = _remarks(read)
     folder(read.output)
     started = time.monotonic()
-    result = run(read.network, read.traffic, read.plan)
+    with Progress("running"):
+        result = run(read.network, read.traffic, read.plan)
     show_run(result, read.technology)
     remark(f"{result.cycles:,} cycles in {time.monotonic() - started:.1f} s")
     _write_run(read, result, remarks)
@@ -133,7 +135,8 @@ def sweep_(
     """Run a network at several loads at once: latency against load, and where it saturates.
 
     Writes results.parquet and results.csv, latency.svg and report.html into the output folder.
-    The rate in the file is replaced; classes of traffic keep their proportions.
+    The rate in the file is replaced; classes of traffic keep their proportions. A sweep that
+    deadlocks at every load ends with exit code 3.
 
     \b
     Examples:
@@ -151,8 +154,9 @@ def sweep_(
                       expected="a number above 0, such as 0.01")  # fmt: skip
     first = f"{values[0]:g}"
     placeholder = ["traffic.rate=" + first] if _has_one_class(file, changes or ()) else []
-    read = load_noc(file, [*(changes or ()), *placeholder], output=to)
-    remarks = _remarks(read)
+    with Progress("laying out"):
+        read = load_noc(file, [*(changes or ()), *placeholder], output=to)
+        remarks = _remarks(read)
     folder(read.output)
     runs, interrupted = _swept(read, values, threads)
     found = None
@@ -167,6 +171,7 @@ def sweep_(
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
+    _end_by(runs)
 
 
 @app.command("from-booksim")
@@ -240,7 +245,8 @@ def from_booksim(
     remarks = [*found.remarks, *_remarks(read)]
     folder(read.output)
     if values is None:
-        result = run(read.network, read.traffic, read.plan)
+        with Progress("running"):
+            result = run(read.network, read.traffic, read.plan)
         show_run(result)
         _write_run(read, result, remarks)
         if not result.is_stable:
@@ -252,7 +258,15 @@ def from_booksim(
     say_deadlock(runs)
     _write_sweep(read, runs, None, remarks)
     if interrupted:
+        remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
+    _end_by(runs)
+
+
+def _end_by(runs: list[NocRun]) -> None:
+    """Ends as a run does of which nothing is measured, where that is so of every load."""
+    if all(run.ending == "deadlocked" for run in runs):
+        raise typer.Exit(int(ExitCode.FAILED))
 
 
 def load_values(text: str) -> list[float]:
@@ -328,8 +342,7 @@ def _swept(read: Noc, values: list[float], threads: int) -> tuple[list[NocRun], 
             sweep(read.network, read.traffic, values, read.plan, threads=threads, done=done)
         except KeyboardInterrupt:
             return sorted(runs, key=lambda run: run.load or 0), True
-    total = sum(run.cycles for run in runs)
-    remark(f"{len(runs):,} loads, {total:,} cycles in {time.monotonic() - started:.1f} s")
+    _say_how_long("", runs, started)
     return sorted(runs, key=lambda run: run.load or 0), False
 
 
@@ -344,13 +357,13 @@ def _searched(
     most = max(1.0, *(run.load or 0 for run in runs))
     # Each round narrows it down to a quarter by three runs.
     rounds = max(1, math.ceil(math.log(most / tolerance, 4)))
+    more: list[NocRun] = []
+    started = time.monotonic()
     with Progress("saturation", work=3 * rounds, total=3 * rounds) as progress:
-        count = 0
 
-        def done(_: NocRun) -> None:
-            nonlocal count
-            count += 1
-            progress.advance(1, count)
+        def done(run: NocRun) -> None:
+            more.append(run)
+            progress.advance(1, len(more))
 
         try:
             found = saturation(
@@ -365,7 +378,15 @@ def _searched(
             )
         except KeyboardInterrupt:
             return None, True
+    if more:
+        _say_how_long("saturation: ", more, started)
     return found, False
+
+
+def _say_how_long(name: str, runs: list[NocRun], started: float) -> None:
+    loads = "1 load" if len(runs) == 1 else f"{len(runs):,} loads"
+    total = sum(run.cycles for run in runs)
+    remark(f"{name}{loads}, {total:,} cycles in {time.monotonic() - started:.1f} s")
 
 
 def _remarks(read: Noc) -> list[str]:

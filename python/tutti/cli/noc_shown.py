@@ -99,7 +99,8 @@ def loads_table(runs: list[NocRun]) -> Table:
     for name in ("load", "accepted", "latency", "50 %", "99 %", "network", "routers"):
         table.add_column(name, justify="right", no_wrap=True)
     for run in runs:
-        cells = [words.number(run.load), words.estimate(run.accepted)]
+        moved = run.ending != "deadlocked"
+        cells = [words.number(run.load), words.estimate(run.accepted) if moved else "-"]
         if run.is_stable:
             cells += [
                 words.estimate(run.latency),
@@ -111,7 +112,12 @@ def loads_table(runs: list[NocRun]) -> Table:
         else:
             cells += [run.ending, "", "", "", ""]
         table.add_row(*cells)
-    table.caption = "latencies in cycles; ± half of the 95 % confidence interval"
+    table.caption = (
+        "load, accepted: flits per node and cycle; latency, 50 %, 99 %, network: cycles; "
+        "routers: passed on the way; ± half of the 95 % confidence interval"
+    )
+    if any(run.ending == "deadlocked" for run in runs):
+        table.caption += "; -: nothing was measured"
     return table
 
 

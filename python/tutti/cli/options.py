@@ -93,7 +93,8 @@ class Overrides:
         """
         from tutti.config import read_toml, resolve
 
-        tables = read_toml(path)
+        hint = _instead_of(path)
+        tables = read_toml(path, "an experiment file (TOML)", hint=hint)
         changed = self._tables(tables)
         tables.update(changed)
         if self.platform is not None and self.model is None:
@@ -141,6 +142,31 @@ class Overrides:
             factor = self.factor
             self.given.append("-f")
         return {"from": first, "to": last, "factor": factor}
+
+
+_CHAKRA = ".et"
+
+
+def _instead_of(path: Path) -> str:
+    """What a person may want who named a file that is not there, or is another kind.
+
+    Raises:
+        ConfigError: It is a trace, which no experiment is.
+    """
+    from tutti.config import platform_names
+    from tutti.config.mistakes import mistake
+
+    if path.suffix == _CHAKRA:
+        prefix = re.sub(r"\.[0-9]+$", "", path.stem)
+        raise mistake(
+            "this looks like a Chakra trace",
+            source=str(path),
+            expected="an experiment file (TOML)",
+            hint=f'`tutti train run` takes it: model = "chakra:{prefix}" in its file',
+        )
+    if str(path) in platform_names():
+        return f"a platform stands in the file, or instead of its own: --platform {path}"
+    return "`tutti schema experiment` says what stands in one"
 
 
 def _from_here(notation: str) -> str:

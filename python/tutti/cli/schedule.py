@@ -193,6 +193,7 @@ def find(notation: str, ranks: int | None, collective: str | None, root: int | N
     """
     from tutti.config import read_schedule
     from tutti.config.mistakes import mistake
+    from tutti.config.reader import missing
     from tutti.schedule import schedule
 
     if notation.endswith(_SUFFIX):
@@ -207,6 +208,8 @@ def find(notation: str, ranks: int | None, collective: str | None, root: int | N
             source=notation,
             expected=f"an algorithm, or a file that ends in {_SUFFIX}",
         )
+    if ":" not in notation and ("/" in notation or Path(notation).suffix):
+        raise missing(Path(notation), f"an algorithm, or a file that ends in {_SUFFIX}")
     if ranks is None:
         raise mistake(
             "an algorithm is laid out for a number of ranks",

@@ -28,8 +28,30 @@ def as_mistake(error: typer.TyperException) -> TuttiError | None:
         value, known = chosen[1], re.findall(r"'([^']*)'", chosen[2])
         problem, expected = "there is no such choice", f"one of {', '.join(known)}"
         hint = did_you_mean(value, known)
-    hint = hint or f"`{command} -h` shows what it takes"
+    hint = _elsewhere(error, command) or hint or f"`{command} -h` shows what it takes"
     return mistake(problem, source=command, key=key, value=value, expected=expected, hint=hint)
+
+
+_SAID_OTHERWISE = {
+    "--set": "options stand in for keys, `{command} -h` shows which; `tutti sweep` varies any key",
+    "--size": "-b and -e are the smallest and the largest: -b 8 -e 8 is one size",
+}
+"""What other verbs call what these have otherwise."""
+
+
+def _elsewhere(error: Any, command: str) -> str:  # noqa: ANN401 - typer's own, not public
+    """A hint at what another verb has, or this one by another name."""
+    if type(error).__name__ == "NoSuchOption":
+        options = {name for one in error.ctx.command.params for name in one.opts}
+        if error.option_name == "--set" or {"-b", "-e"} <= options:
+            return _SAID_OTHERWISE.get(error.option_name, "").format(command=command)
+    asked = re.match(r"No such command '([^']*)'", getattr(error, "message", "") or "")
+    if not asked:
+        return ""
+    verbs = getattr(error.ctx.command, "commands", {})
+    groups = [name for name, verb in verbs.items() if asked[1] in getattr(verb, "commands", {})]
+    found = [f"`{command} {name} {asked[1]}`" for name in groups]
+    return f"did you mean {' or '.join(found)}?" if found else ""
 
 
 def _name(parameter: Any) -> str:  # noqa: ANN401 - typer's own, which has no public type

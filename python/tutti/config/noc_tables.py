@@ -120,7 +120,9 @@ class NocTopology(Table):
             raise PydanticCustomError("topology", "expected either `build` or `file`")
         if (self.build is None) == bool(self.links):
             raise PydanticCustomError(
-                "topology", "expected `links` for a family, and none for a file, which has its own"
+                "topology",
+                "expected `links` for a family, and none for a file, which has its own",
+                {"key": "links"},
             )
         return self
 

@@ -37,13 +37,18 @@ SCHEDULE_SUFFIX = ".schedule"
 """What tells the name of a file with a schedule from that of an algorithm."""
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path, expected: str = "a TOML file", *, hint: str = "") -> dict[str, Any]:
     """Reads a TOML file into tables.
+
+    Args:
+        path: The file.
+        expected: What errors say it should be.
+        hint: What a person may do where there is no such file, nor one with a name that is close.
 
     Raises:
         ConfigError: The file is missing, no regular file, too large, not UTF-8 or not TOML.
     """
-    return parse_toml(read_text(path, MAX_BYTES, "a TOML file"), source=str(path))
+    return parse_toml(read_text(path, MAX_BYTES, expected, hint=hint), source=str(path))
 
 
 def read_schedule(path: Path) -> Schedule:
@@ -82,7 +87,7 @@ def parse_toml(text: str, *, source: str) -> dict[str, Any]:
         ) from None
 
 
-def read_text(path: Path, most: int, expected: str) -> str:
+def read_text(path: Path, most: int, expected: str, *, hint: str = "") -> str:
     """Reads a text file of at most so many bytes; `expected` says in errors what it should be.
 
     Raises:
@@ -95,7 +100,7 @@ def read_text(path: Path, most: int, expected: str) -> str:
         with path.open("rb") as file:
             data = file.read(most + 1)
     except FileNotFoundError:
-        raise mistake("there is no such file", source=source, hint=_near(path)) from None
+        raise missing(path, expected, hint=hint) from None
     except TuttiError:
         raise  # such as `is a folder`
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
@@ -114,6 +119,12 @@ def read_text(path: Path, most: int, expected: str) -> str:
             source=source,
             expected=f"{expected} in UTF-8",
         ) from None
+
+
+def missing(path: Path, expected: str, *, hint: str = "") -> ConfigError:
+    """The error that a file ends in which is not there; `hint` where no name is close."""
+    hint = _near(path) or hint
+    return mistake("there is no such file", source=str(path), expected=expected, hint=hint)
 
 
 def _refuse_unreadable(path: Path, status: os.stat_result, most: int, expected: str) -> None:

@@ -36,6 +36,8 @@ _MOST_POINTS = 100_000
 
 _LONGEST_LABEL = 100
 
+_HINT = "`tutti schema sweep` says what stands in one"
+
 _NOT_SWEPT = {"title": "it is not part of the question", "output": "a sweep has one output"}
 
 Values = Annotated[list[Any], Field(min_length=1)]
@@ -198,7 +200,7 @@ def load_sweep(path: Path, overrides: Mapping[str, Any] | None = None) -> Sweep:
     Raises:
         ConfigError: The file cannot be used.
     """
-    tables = read_toml(path) | dict(overrides or {})
+    tables = read_toml(path, "a sweep file (TOML)", hint=_HINT) | dict(overrides or {})
     return resolve_sweep(tables, source=str(path), folder=path.parent)
 
 

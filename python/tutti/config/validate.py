@@ -55,6 +55,10 @@ def _first(
     tagged = first["type"] == "union_tag_invalid" and isinstance(given, Mapping)
     if tagged and "kind" in given:  # not the whole table, but its kind
         loc, given = [*loc, "kind"], given["kind"]
+    key = first.get("ctx", {}).get("key")
+    if isinstance(key, str) and isinstance(given, Mapping):  # one of the table's keys
+        missing = key not in given
+        loc, given = [*loc, key], given.get(key)
     value = "" if missing or first["type"] == "extra_forbidden" else shown(given)
     return mistake(
         problem, source=source, key=_path(loc), value=value, expected=expected, hint=hint

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.noc import Noc, resolve_noc
 from tutti.config.reader import read_text
+from tutti.errors import ConfigError
 from tutti.interop.booksim import KEYS, MAX_BYTES, BookSimConfig, parse
 from tutti.interop.booksim_traffic import Given, call, traffic
 from tutti.topology import Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 
@@ -154,18 +155,25 @@ class FromBookSim:
     not_honoured: tuple[str, ...]
 
 
-def noc_of(config: BookSimConfig, *, source: str, folder: Path) -> FromBookSim:
+def noc_of(
+    config: BookSimConfig,
+    *,
+    source: str,
+    folder: Path,
+    changes: Mapping[str, str] | None = None,
+) -> FromBookSim:
     """What a configuration describes.
 
     Args:
         config: The configuration.
         source: What errors call it.
         folder: What the name of a network's file starts from.
+        changes: What errors call the places of keys that stand somewhere else, by key.
 
     Raises:
         ConfigError: It says what has no counterpart here, or what cannot be.
     """
-    given = Given(config, source, [])
+    given = Given(config, source, [], changes or {})
     _refuse_others(given)
     topology, file = _topology(given, folder)
     tables: dict[str, Any] = {
@@ -177,7 +185,10 @@ def noc_of(config: BookSimConfig, *, source: str, folder: Path) -> FromBookSim:
         "traffic": traffic(given, topology),
         "measure": _measure(given),
     }
-    noc = resolve_noc(tables, source=source, folder=folder, topology=file)
+    try:
+        noc = resolve_noc(tables, source=source, folder=folder, topology=file)
+    except ConfigError as error:
+        raise _in_its_words(error, given) from None
     unheard = sorted(config.given & _WITHOUT_MEANING)
     return FromBookSim(
         noc=noc, tables=tables, remarks=tuple(given.remarks), not_honoured=tuple(unheard)
@@ -196,10 +207,13 @@ def load(path: Path, changes: Sequence[str] = ()) -> FromBookSim:
     """
     text = read_text(path, MAX_BYTES, "a configuration file of BookSim")
     parse(text, source=str(path))
+    places: dict[str, str] = {}
     for change in changes:
-        parse(f"{change};", source=f"argument {shown(change)}")
+        place = f"argument {shown(change)}"
+        one = parse(f"{change};", source=place)
+        places |= dict.fromkeys((*one.given, *one.unknown), place)
     config = parse("\n".join([text, *(f"{change};" for change in changes)]), source=str(path))
-    return noc_of(config, source=str(path), folder=path.parent)
+    return noc_of(config, source=str(path), folder=path.parent, changes=places)
 
 
 def write(path: Path, found: FromBookSim) -> Path:
@@ -214,10 +228,48 @@ def write(path: Path, found: FromBookSim) -> Path:
     return path
 
 
+_ITS_KEYS = {
+    "router.vcs": "num_vcs",
+    "router.buffer": "vc_buf_size",
+    "router.vc_delay": "vc_alloc_delay",
+    "router.switch_delay": "sw_alloc_delay",
+    "router.routing_delay": "routing_delay",
+    "router.credit_delay": "credit_delay",
+    "router.input_speedup": "input_speedup",
+    "router.output_speedup": "output_speedup",
+    "router.internal_speedup": "internal_speedup",
+    "router.output_buffer": "output_buffer_size",
+    "topology.routing": "routing_function",
+    "traffic.rate": "injection_rate",
+    "traffic.packet": "packet_size",
+    "traffic.pattern": "traffic",
+    "traffic.process": "injection_process",
+    "measure.warmup": "warmup_periods",
+    "measure.measure": "sample_period",
+}
+"""Keys of BookSim that become keys of ours, by these."""
+
+
+def _in_its_words(error: ConfigError, given: Given) -> ConfigError:
+    """What is refused of our tables, told by the key of BookSim that it comes from."""
+    ours = str(error.fields.get("key", ""))
+    key = _ITS_KEYS.get(ours)
+    if key is None:
+        return error
+    problem = error.problem.removeprefix(f"{given.source}: {ours}: ").partition("\n")[0]
+    return mistake(
+        problem.replace(f"`{ours.rpartition('.')[2]}`", f"`{key}`"),
+        source=given.place(key),
+        key=key,
+        value=shown(getattr(given.config, key)),
+        hint=error.hint,
+    )
+
+
 def _refuse_others(given: Given) -> None:
     for key in given.config.unknown:
         hint = did_you_mean(key, KEYS)
-        raise mistake("is no key of BookSim", source=given.source, key=key, hint=hint)
+        raise mistake("is no key of BookSim", source=given.place(key), key=key, hint=hint)
     for key, known in _MUST_BE.items():
         if getattr(given.config, key) not in known:
             raise given.refused(key, " or ".join(f"`{value}`" for value in known))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.interop.booksim import BookSimConfig, split
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tutti.errors import ConfigError
 
 _PATTERNS = {
@@ -34,12 +37,18 @@ class Given(NamedTuple):
     config: BookSimConfig
     source: str
     remarks: list[str]
+    changes: Mapping[str, str] = MappingProxyType({})
+    """Where keys stand that are not in the file: arguments, by key."""
+
+    def place(self, key: str) -> str:
+        """Where a key stands: in an argument, or in the file."""
+        return self.changes.get(key, self.source)
 
     def refused(self, key: str, expected: str, *, problem: str = "", hint: str = "") -> ConfigError:
         """The error that a key ends in."""
         return mistake(
             problem or "has no counterpart here",
-            source=self.source,
+            source=self.place(key),
             key=key,
             value=shown(getattr(self.config, key)),
             expected=expected,

@@ -393,3 +393,25 @@ def test_a_kind_that_is_none_is_shown_alone(tmp_path: Path) -> None:
         changed("platform", '{ name = "m", models.a = { kind = "postel", alpha = "1 us" } }')
     )
     refused(tutti("compare", "e.toml", cwd=tmp_path), "models.a.kind:", 'given: "postel"\n')
+
+
+ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("compare", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti sweep` varies"),
+    ("run", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti run -h` shows"),
+    ("compare", "--size", "8", "e.toml"): ("no such option: --size", "-b 8 -e 8 is one size"),
+    ("compare", "cray_xc30"): ("there is no such file", "--platform cray_xc30"),
+    ("compare", "none"): ("expected: an experiment file", "tutti schema experiment"),
+    ("sweep", "none"): ("expected: a sweep file", "tutti schema sweep"),
+    ("noc", "from-booksim", "none"): ("expected: a configuration file of BookSim", "no such file"),
+    ("run", "step.0.et"): ("looks like a Chakra trace", 'model = "chakra:step" in its file'),
+    ("verify", "ring"): ("no such command 'verify'", "did you mean `tutti schedule verify`?"),
+    ("schedule", "verify", "x.schedul"): ("no such file", "did you mean `x.schedule`?"),
+    ("schedule", "verify", "none/ring"): ("no such file", "the folder none does not exist"),
+}
+
+
+@pytest.mark.parametrize("arguments", ELSEWHERE)
+def test_what_goes_otherwise_is_told_how(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(GOOD)
+    (tmp_path / "x.schedule").touch()
+    refused(tutti(*arguments, cwd=tmp_path), *ELSEWHERE[arguments])

@@ -279,3 +279,79 @@ def test_energy_is_told_where_a_technology_is_named(here: Path) -> None:
     (here / "bare.toml").write_text(bare)
     said = tutti("run", "bare.toml", cwd=here, code=2).stderr
     assert "the length of the link from npu0 to npu1 is not known" in " ".join(said.split())
+
+
+def test_a_sweep_that_deadlocks_everywhere_ends_with_3_as_a_run_does(here: Path) -> None:
+    loads = ["--loads", "0.9", "--no-saturation"]
+    done = tutti("sweep", "ring.toml", *loads, cwd=here, code=3)
+    row = next(line for line in done.stdout.splitlines() if "deadlocked" in line)
+    assert row.split() == ["0.9", "-", "deadlocked"]
+    said = " ".join(done.stdout.split())
+    assert "nothing was measured" in said
+    assert "network: cycles" in said
+    assert "1 load," in done.stderr
+
+
+def test_the_search_for_saturation_is_counted_too(here: Path) -> None:
+    done = tutti("sweep", "noc.toml", "--loads", "0.1", "--tolerance", "0.3", cwd=here)
+    assert re.search(r"^saturation: \d+ loads, [\d,]+ cycles in ", done.stderr, re.MULTILINE)
+
+
+def test_ctrl_c_in_a_run_is_told(here: Path) -> None:
+    process = subprocess.Popen(
+        [TUTTI, "noc", "run", "noc.toml", "--set", "measure.measure=1000000000"],
+        cwd=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not (here / "out" / "noc").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=500)
+    assert process.returncode == 130, said
+    assert "interrupted\n" in said
+    assert "Traceback" not in said
+
+
+def test_a_long_run_says_that_it_runs(here: Path) -> None:
+    slow = "import sys; from tutti.cli import progress; progress._SECONDS_BETWEEN_LINES = 0.01; "
+    slow += "from tutti.cli.app import main; sys.argv[0] = 'tutti'; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", slow, "noc", "run", "noc.toml", "--set", "measure.measure=60000"],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=500,
+    )
+    assert re.search(r"^running: \d+ s so far$", done.stderr, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("num_vc=8", ('argument "num_vc=8": num_vc: is no key', "did you mean `num_vcs`?")),
+        ("routing_function=foo", ('argument "routing_function=foo": routing_function: ',)),
+        ("num_vcs=0", ('argument "num_vcs=0": num_vcs: `num_vcs` is 0', "given: 0")),
+    ],
+)
+def test_what_the_command_line_says_is_not_blamed_on_the_file(
+    argument: str, said: tuple[str, ...], here: Path
+) -> None:
+    (here / "mesh.cfg").write_text("topology = mesh; k = 4; n = 2; routing_function = dor;")
+    done = tutti("from-booksim", "mesh.cfg", argument, cwd=here, code=2)
+    for words in said:
+        assert words in done.stderr
+    assert "mesh.cfg" not in done.stderr
+    (here / "own.cfg").write_text(f"topology = mesh; k = 4; routing_function = dor; {argument};")
+    assert "error: own.cfg: " in tutti("from-booksim", "own.cfg", cwd=here, code=2).stderr
+
+
+def test_a_family_without_links_is_shown_its_links_alone(here: Path) -> None:
+    done = tutti("run", "noc.toml", "--set", "topology.links=[]", cwd=here, code=2)
+    assert "topology.links: expected `links` for a family" in done.stderr
+    assert "given: []\n" in done.stderr
+    (here / "none.toml").write_text('topology.build = "mesh:4x4"\ntraffic.rate = 0.1\n')
+    assert "given: " not in tutti("run", "none.toml", cwd=here, code=2).stderr

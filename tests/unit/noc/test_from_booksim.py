@@ -184,7 +184,7 @@ def test_three_periods_are_measured_after_the_warm_up() -> None:
         ("sw_allocator = separable_input_first(lottery);", "sw_allocator"),
         ("internal_speedup = 1.5;", "internal_speedup"),
         ("buf_size = 30;", "buf_size"),
-        ("num_vcs = 0;", "router"),
+        ("num_vcs = 0;", "num_vcs"),
         ("buffer_policy = shared;", "buffer_policy"),
         ("router = chaos;", "router"),
         ("priority = hop_count;", "priority"),
