@@ -199,7 +199,7 @@ def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each f
     from types import NoneType, UnionType
     from typing import Literal, Union
 
-    from tutti.units import Length, Size, Time, TimePerByte
+    from tutti.units import Frequency, Length, OpRate, Size, Time, TimePerByte
 
     names = {
         str: "text",
@@ -210,6 +210,8 @@ def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each f
         Size: "size",
         Length: "length",
         TimePerByte: "time per byte or rate",
+        OpRate: "operations per second",
+        Frequency: "frequency",
         Any: "any value",
     }
     origin, arguments = get_origin(annotation), get_args(annotation)

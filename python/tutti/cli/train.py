@@ -54,10 +54,19 @@ def list_() -> None:
             entry.summary,
         )
     out().print(table)
+    out().print("\nread from files", style="bold")
+    for name, what in _READ:
+        out().print(f"  {name:18}{what}", markup=False)
     out().print("\nconfigurations of Rashidi et al. 2021", style="bold")
     out().print(f"  {', '.join(configurations())}", markup=False)
 
 
+_READ = (
+    ("scalesim:FILE", "layers from a topology of SCALE-Sim"),
+    ("chakra:PREFIX", "what each NPU does, from the traces PREFIX.RANK.et"),
+    ("[compute]", 'model = "measured", file = FILE: times of each layer'),
+    ("from-astrasim", "workloads of ASTRA-sim: `tutti train from-astrasim --help`"),
+)
 _NUMBERS = {"layers", "weights", "GFLOP forward"}
 
 
@@ -80,6 +89,10 @@ def run_(
     Writes report.html into the output folder, and results.parquet: where the time of an NPU went,
     what it sent, and what communication read from its memory; layers.parquet, servers.parquet and
     windows.parquet tell the same layer by layer, by part of the endpoint, and over time.
+
+    The file's `model` is one of `tutti train list`, or read from another tool's file:
+    `scalesim:FILE`, `chakra:PREFIX`. `[compute]` can read measured times. Workloads of ASTRA-sim
+    are run by `tutti train from-astrasim`.
 
     \b
     Examples:
@@ -108,6 +121,7 @@ def run_(
         what = f"{len(step.traces)} traces on {npus}"
     out().print(f"{model.name}, {what}", style="bold")
     out().print(results_table(runs))
+    _explain(runs)
     remark(f"{total} runs in {time.monotonic() - started:.1f} s")
     _write(runs, read.output, read.title)
 
@@ -184,18 +198,30 @@ def results_table(runs: Sequence[TrainingResult]) -> Table:
     """A row for each configuration; it fits 80 columns."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    from tutti.report.quantity import format_size, format_time
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("configuration", overflow="fold", max_width=20)
-    for name in ("time", "compute", "exposed", "hidden", "sent at", "read"):
-        table.add_column(name, justify="right")
+    for name in ("time", "compute", "exposed", "hidden", "idle", "sent at", "read"):
+        table.add_column(name, justify="right", no_wrap=True)
     for run in runs:
+        times = (run.total.ps, run.compute, run.exposed, run.overlap, run.idle)
         table.add_row(
             run.configuration.name,
-            f"{run.total.ps / 1e9:.3f} ms",
-            f"{run.compute / 1e9:.3f} ms",
-            f"{run.exposed / 1e9:.3f} ms",
-            f"{run.overlap / 1e9:.3f} ms",
+            *(format_time(ps) for ps in times),
             f"{run.network_rate / 1e9:.0f} GB/s",
-            f"{run.read / 1e6:,.0f} MB",
+            format_size(run.read),
         )
     return table
+
+
+def _explain(runs: Sequence[TrainingResult]) -> None:
+    """What the columns mean, and how long an iteration takes."""
+    from tutti.report.quantity import format_time
+
+    remark(
+        "time: all iterations together = compute + exposed + idle; exposed: communicating while "
+        "not computing; hidden: while computing"
+    )
+    each = ", ".join(f"{run.configuration.name} {format_time(run.period.ps)}" for run in runs)
+    remark(f"the last iteration alone: {each}")

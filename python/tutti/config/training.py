@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tutti.workload import Model
     from tutti.workload.compute import Compute
 
+_RELATIVE = "paths are relative to the file of the training step"
 _BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
 
 
@@ -126,7 +127,8 @@ def _traces(raw: RawTraining, source: str) -> tuple[Trace, ...]:
     try:
         return tuple(read_all(Path(source).parent / prefix))
     except TuttiError as error:
-        raise mistake(error.problem, source=source, key="model", hint=error.hint) from None
+        hint = error.hint or _RELATIVE
+        raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 
 def _traced(raw: RawTraining, traces: tuple[Trace, ...]) -> Model:
@@ -149,7 +151,8 @@ def _model(raw: RawTraining, source: str) -> Model:
             return read_model(Path(source).parent / file)
         return build(raw.model)
     except TuttiError as error:
-        raise mistake(error.problem, source=source, key="model", hint=error.hint) from None
+        hint = error.hint or (_RELATIVE if kind == "scalesim" else "")
+        raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 
 def _compute(raw: RawTraining, source: str) -> Compute:
@@ -164,8 +167,8 @@ def _compute(raw: RawTraining, source: str) -> Compute:
         try:
             return read_measured(Path(source).parent / given.file)
         except TuttiError as error:
-            key = "compute.file"
-            raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+            key, hint = "compute.file", error.hint or _RELATIVE
+            raise mistake(error.problem, source=source, key=key, hint=hint) from None
     return Roofline()
 
 

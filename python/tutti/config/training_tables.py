@@ -96,7 +96,7 @@ class MeasuredTable(Table):
     ]
 
 
-_Compute = Annotated[RooflineTable | SystolicTable | MeasuredTable, Discriminator("model")]
+ComputeTable = Annotated[RooflineTable | SystolicTable | MeasuredTable, Discriminator("model")]
 
 
 class NpuTable(Table):
@@ -270,7 +270,7 @@ class RawTraining(Table):
     torus: Annotated[TorusTable, Field(description="The network.")]
     npu: Annotated[NpuTable, Field(default_factory=NpuTable, description="Every NPU.")]
     compute: Annotated[
-        _Compute,
+        ComputeTable,
         Field(
             default_factory=lambda: RooflineTable(model="roofline"),
             description="How long an NPU computes.",

@@ -52,9 +52,10 @@ def _first(
         hint = f"{hint}; {also}" if hint else also
     missing = first["type"] in {"missing", "union_tag_not_found"}
     given = first["input"]
-    tagged = first["type"] == "union_tag_invalid" and isinstance(given, Mapping)
-    if tagged and "kind" in given:  # not the whole table, but its kind
-        loc, given = [*loc, "kind"], given["kind"]
+    if first["type"] == "union_tag_invalid" and isinstance(given, Mapping):
+        tag = _discriminator(first)
+        if tag in given:  # not the whole table, but its kind
+            loc, given = [*loc, tag], given[tag]
     key = first.get("ctx", {}).get("key")
     if isinstance(key, str) and isinstance(given, Mapping):  # one of the table's keys
         missing = key not in given
@@ -87,9 +88,9 @@ def _explained(
         return f"unknown key `{key}`", _one_of(known), did_you_mean(key, known)
     if kind in {"union_tag_not_found", "union_tag_invalid", "literal_error"}:
         is_literal = kind == "literal_error"
+        what = key if is_literal else _discriminator(error)
         known = re.findall(r"'([^']*)'", context["expected"]) if is_literal else _kinds(error)
         asked = str(error["input"] if is_literal else context.get("tag", ""))
-        what = key if is_literal else "kind"
         problem = f"there is no {what} `{asked}`" if asked else f"`{what}` is missing"
         return problem, _one_of(known), did_you_mean(asked, known)
     if isinstance(context.get("error"), TuttiError):
@@ -105,10 +106,18 @@ def _explained(
     return problem, _description(owner, key), hint
 
 
-def _kinds(error: ErrorDetails) -> list[str]:
-    from tutti.config import disturbance, platform
+def _discriminator(error: ErrorDetails) -> str:
+    """The key that says which of several tables is meant."""
+    return str(error.get("ctx", {}).get("discriminator", "'kind'")).strip("'")
 
-    if "models" in error["loc"]:
+
+def _kinds(error: ErrorDetails) -> list[str]:
+    from tutti.config import disturbance, platform, training_tables
+
+    tag = _discriminator(error)
+    if tag == "model":
+        members = get_args(get_args(training_tables.ComputeTable)[0])
+    elif "models" in error["loc"]:
         members = get_args(get_args(platform.Model)[0])
     elif "detours" in error["loc"]:
         union = disturbance.Noise.model_fields["detours"].annotation
@@ -116,7 +125,7 @@ def _kinds(error: ErrorDetails) -> list[str]:
     else:
         members = get_args(get_args(disturbance.Distribution)[0])
         members += (disturbance.PerRankTime,) if error["loc"] == ("arrival",) else ()
-    return [get_args(member.model_fields["kind"].annotation)[0] for member in members]
+    return [get_args(member.model_fields[tag].annotation)[0] for member in members]
 
 
 def _without_tags(loc: Sequence[int | str], tables: object) -> list[int | str]:

@@ -46,6 +46,29 @@ def test_run_tells_where_the_time_went(file: Path, tmp_path: Path) -> None:
     assert set(rows["npus"]) == {8}
 
 
+@pytest.mark.parametrize("rate", ["120 TFLOP/s", "1 MFLOP/s"])
+def test_times_of_any_length_and_idle_fit_a_terminal(file: Path, tmp_path: Path, rate: str) -> None:
+    from tutti.report.quantity import format_size, format_time
+
+    arguments = ["train", "run", str(file), "-o", str(tmp_path), "--set", f"npu.arithmetic={rate}"]
+    result = RUNNER.invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    head = next(line for line in lines if line.startswith("configuration"))
+    names = ["configuration", "time", "compute", "exposed", "hidden", "idle", "sent", "at", "read"]
+    assert head.split() == names
+    for row in pl.read_parquet(tmp_path / "results.parquet").iter_rows(named=True):
+        line = next(line for line in lines if line.startswith(row["configuration"]))
+        assert len(line) <= 80
+        for part in ("total_ps", "exposed_ps", "overlap_ps", "idle_ps"):
+            assert format_time(row[part]) in line
+        assert format_time(row["compute_ps"] + row["overlap_ps"]) in line
+        assert line.rstrip().endswith(format_size(row["read_bytes"]))
+        assert f"{row['configuration']} {format_time(row['period_ps'])}" in " ".join(
+            result.stderr.split()
+        )
+
+
 def test_keys_can_be_set_for_a_run(file: Path, tmp_path: Path) -> None:
     arguments = ["train", "run", str(file), "--out", str(tmp_path / "out")]
     arguments += ["--set", "batch=32", "--set", "torus.rings[0].nodes=2"]
@@ -63,6 +86,12 @@ def test_keys_can_be_set_for_a_run(file: Path, tmp_path: Path) -> None:
         ("batch", "KEY=VALUE, such as batch=64"),
         ("batch.size=8", "leads nowhere"),
         ("batch=many", "step.toml with --set: batch"),
+        ("compute.file=x", "compute: `model` is missing"),
+        ("compute.file=x", "expected: one of roofline, systolic, measured"),
+        ("compute.model=sistolic", "compute.model: there is no model `sistolic`"),
+        ("model=scalesim:none.csv", "paths are relative to the file of the training step"),
+        ("model=chakra:none", "paths are relative to the file of the training step"),
+        ('compute={ model = "measured", file = "none.csv" }', "paths are relative to the file"),
     ],
 )
 def test_a_change_that_is_none_is_refused(file: Path, change: str, said: str) -> None:
@@ -78,6 +107,8 @@ def test_list_names_every_model() -> None:
     assert result.exit_code == 0
     for entry in models():
         assert entry.name in result.stdout
+    for read in ("scalesim:FILE", "chakra:PREFIX", "measured", "from-astrasim"):
+        assert read in result.stdout
 
 
 def test_an_endpoint_that_cannot_be_is_one_message(file: Path) -> None:
