@@ -118,6 +118,15 @@ def _step(raw: RawTraining, source: str) -> Step:
     return step
 
 
+def _hint(error: TuttiError) -> str:
+    """The error's own hint, and for a file that is not there, where it is looked for."""
+    if error.hint == "is the path right?":
+        return f"is the path right? {_RELATIVE}"
+    if error.hint.startswith("files are "):
+        return f"{error.hint}; {_RELATIVE}"
+    return error.hint
+
+
 def _traces(raw: RawTraining, source: str) -> tuple[Trace, ...]:
     from tutti.interop.chakra import read_all
 
@@ -127,7 +136,7 @@ def _traces(raw: RawTraining, source: str) -> tuple[Trace, ...]:
     try:
         return tuple(read_all(Path(source).parent / prefix))
     except TuttiError as error:
-        hint = error.hint or _RELATIVE
+        hint = _hint(error)
         raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 
@@ -151,7 +160,7 @@ def _model(raw: RawTraining, source: str) -> Model:
             return read_model(Path(source).parent / file)
         return build(raw.model)
     except TuttiError as error:
-        hint = error.hint or (_RELATIVE if kind == "scalesim" else "")
+        hint = _hint(error) if kind == "scalesim" else error.hint
         raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 
@@ -167,7 +176,7 @@ def _compute(raw: RawTraining, source: str) -> Compute:
         try:
             return read_measured(Path(source).parent / given.file)
         except TuttiError as error:
-            key, hint = "compute.file", error.hint or _RELATIVE
+            key, hint = "compute.file", _hint(error)
             raise mistake(error.problem, source=source, key=key, hint=hint) from None
     return Roofline()
 
