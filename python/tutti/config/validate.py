@@ -108,7 +108,9 @@ def _explained(
 
 def _discriminator(error: ErrorDetails) -> str:
     """The key that says which of several tables is meant."""
-    return str(error.get("ctx", {}).get("discriminator", "'kind'")).strip("'")
+    named = str(error.get("ctx", {}).get("discriminator", "'kind'"))
+    # A function tells some tables apart; it has no key.
+    return named.strip("'") if named.startswith("'") else "kind"
 
 
 def _kinds(error: ErrorDetails) -> list[str]:
