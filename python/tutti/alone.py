@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.endpoint import Npu, torus
+from tutti.endpoint import Npu, carriage, torus
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:
@@ -108,15 +108,7 @@ class Alone:
             message=self.message,
             exchanges=self.collective == "all_to_all",
         )
-        carriage = {
-            "chunk": self.chunk.bytes,
-            "message": self.message.bytes,
-            "order": "lifo",
-            "parts": None,
-            "every_npu": False,
-            "window": 0,
-        }
-        return fabric, endpoint, carriage
+        return fabric, endpoint, carriage(self.chunk, self.message)
 
 
 @dataclass(frozen=True, kw_only=True)

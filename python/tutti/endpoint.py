@@ -16,7 +16,7 @@ from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AceSettings", "Configuration", "Npu", "Ring", "configurations", "torus"]
+__all__ = ["AceSettings", "Configuration", "Npu", "Ring", "carriage", "configurations", "torus"]
 
 Kind = Literal["ideal", "baseline", "ace"]
 Handover = Literal["ahead", "at_end"]
@@ -53,6 +53,21 @@ def torus(rings: Sequence[Ring], efficiency: float = 1.0) -> _core.Torus:
     return _core.Torus(
         [(ring.nodes, _scaled(ring.rate, efficiency).core, ring.latency.ps) for ring in rings]
     )
+
+
+def carriage(chunk: Size, message: Size, **otherwise: object) -> dict[str, object]:
+    """How the core carries collectives out: in chunks and messages, the newest first, one NPU that
+    stands for all and nothing watched over time, where `otherwise` does not say something else.
+    """
+    usual: dict[str, object] = {
+        "chunk": chunk.bytes,
+        "message": message.bytes,
+        "order": "lifo",
+        "parts": None,
+        "every_npu": False,
+        "window": 0,
+    }
+    return usual | otherwise
 
 
 @dataclass(frozen=True)

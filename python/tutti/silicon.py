@@ -58,7 +58,6 @@ class Process:
         gate: A NAND2, um2.
         gates_of_fsm: Of a state machine with its queue of contexts.
         wire_energy: A byte over a bus of a millimetre, pJ.
-        activity: The part of time in which a state machine's gates switch.
     """
 
     cell: Value = field(
@@ -140,7 +139,7 @@ def cost(
     made = process or Process()
     found = (
         _scratchpad(ace, made, bytes_per_second),
-        _alus(ace, npu, made, bytes_per_second),
+        _alus(ace, made, bytes_per_second),
         _machines(ace, npu, made),
         _buffers(ace, made, links, bytes_per_second),
         _buses(ace, made, bytes_per_second),
@@ -174,9 +173,8 @@ def _scratchpad(ace: AceSettings, made: Process, rate: float) -> Component:
     return Component("scratchpad", _bits(made, ace.sram.bytes), used.plus(leakage))
 
 
-def _alus(ace: AceSettings, npu: Npu, made: Process, rate: float) -> Component:
+def _alus(ace: AceSettings, made: Process, rate: float) -> Component:
     """Adders of FP32 that also add twice as many of FP16; half of what comes is reduced."""
-    del npu
     adders = ace.alus * ace.width // 4
     area = _times(made.adder_area.interval, adders * 1e-6)
     return Component("ALUs", area, _times(made.adder_energy.interval, rate / 2 / 2 * 1e-12))

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 from tutti import _core
-from tutti.endpoint import Npu, torus
+from tutti.endpoint import Npu, carriage, torus
 from tutti.units import Size, Time
 from tutti.workload.compute import Roofline, roofline
 from tutti.workload.model import PASSES
@@ -107,16 +107,15 @@ class Step:
             message=self.message,
             exchanges=self.model.tables is not None,
         )
-        carriage = {
-            "chunk": self.chunk.bytes,
-            "message": self.message.bytes,
-            "order": self.order,
-            "parts": None,
-            "every_npu": self.every_npu or len(found) > 1,
-            "window": self.window.ps if self.window else 0,
-        }
+        carried = carriage(
+            self.chunk,
+            self.message,
+            order=self.order,
+            every_npu=self.every_npu or len(found) > 1,
+            window=self.window.ps if self.window else 0,
+        )
         each = found if len(found) > 1 else []
-        record = _core.simulate_training(found[0], fabric, endpoint, carriage, each)
+        record = _core.simulate_training(found[0], fabric, endpoint, carried, each)
         return TrainingResult(step=self, configuration=configuration, record=record)
 
     def _until_stable(self, configuration: Configuration) -> TrainingResult:

@@ -13,6 +13,7 @@ Time('2.5 us')
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Frequency", "Length", "OpRate", "Size", "Time", "TimePerByte"]
 
 
-class _Quantity:
+class _Quantity(ABC):
     """What the quantities share: being read from text, and being a field of a pydantic model."""
 
     __slots__ = ()
@@ -36,13 +37,16 @@ class _Quantity:
     _examples: ClassVar[list[str]]
 
     @classmethod
+    @abstractmethod
     def parse(cls, text: str) -> Self:
         """Reads a number with its unit.
 
         Raises:
             UnitError: the text is no such quantity, or has no unit.
         """
-        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}('{self}')"
 
     @classmethod
     def of_any(cls, value: object) -> Self:
@@ -78,7 +82,7 @@ class _Quantity:
         return {"type": "string", "title": cls._name, "examples": cls._examples}
 
 
-@dataclass(frozen=True, order=True, slots=True, kw_only=True)
+@dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
 class Time(_Quantity):
     """A point or a span of time, in whole picoseconds."""
 
@@ -104,11 +108,8 @@ class Time(_Quantity):
     def __str__(self) -> str:
         return _core.format_time(self.ps)
 
-    def __repr__(self) -> str:
-        return f"Time('{self}')"
 
-
-@dataclass(frozen=True, order=True, slots=True, kw_only=True)
+@dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
 class Size(_Quantity):
     """An amount of data, in whole bytes."""
 
@@ -129,11 +130,8 @@ class Size(_Quantity):
     def __str__(self) -> str:
         return _core.format_size(self.bytes)
 
-    def __repr__(self) -> str:
-        return f"Size('{self}')"
 
-
-@dataclass(frozen=True, order=True, slots=True, kw_only=True)
+@dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
 class Length(_Quantity):
     """A length, such as a link's, in whole micrometres."""
 
@@ -154,11 +152,8 @@ class Length(_Quantity):
     def __str__(self) -> str:
         return _core.format_length(self.um)
 
-    def __repr__(self) -> str:
-        return f"Length('{self}')"
 
-
-@dataclass(frozen=True, order=True, slots=True, kw_only=True)
+@dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
 class OpRate(_Quantity):
     """How fast something computes, in whole operations per second."""
 
@@ -179,11 +174,8 @@ class OpRate(_Quantity):
     def __str__(self) -> str:
         return _core.format_op_rate(self.per_second)
 
-    def __repr__(self) -> str:
-        return f"OpRate('{self}')"
 
-
-@dataclass(frozen=True, order=True, slots=True, kw_only=True)
+@dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
 class Frequency(_Quantity):
     """Cycles of a clock, a whole number in a second."""
 
@@ -208,11 +200,8 @@ class Frequency(_Quantity):
     def __str__(self) -> str:
         return _core.format_frequency(self.hertz)
 
-    def __repr__(self) -> str:
-        return f"Frequency('{self}')"
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TimePerByte(_Quantity):
     """Time per byte, or the rate that is its inverse: beta, gamma and G are all of this kind."""
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
-torch = pytest.importorskip("torch", reason="`make test-torch` installs it")
-
-from torch import nn  # noqa: E402
-from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
-
-from tutti.errors import WorkloadError  # noqa: E402
-from tutti.interop.torch import from_torch, load_module  # noqa: E402
-from tutti.workload.files import read_model, write_model  # noqa: E402
+from tutti.errors import WorkloadError
+from tutti.interop.torch import from_torch, load_module
+from tutti.workload.files import read_model, write_model
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def alone(name: str, size: str = "4x4x4", payload: str = "8 MiB") -> Alone:
-    del name
-    return Alone(size=Size.parse(payload), rings=system.rings(size))
-
-
 @pytest.mark.parametrize(
     ("size", "sent", "peak"),
     [
@@ -69,7 +64,8 @@ def test_a_scratchpad_of_4_mib_and_16_machines_are_the_knee() -> None:
 
 
 def test_what_bounds_a_collective_is_named() -> None:
-    run = alone("comp_opt").run(configurations()["comp_opt"])
+    alone = Alone(size=Size.parse("8 MiB"), rings=system.rings("4x4x4"))
+    run = alone.run(configurations()["comp_opt"])
     limit = run.limit
     assert limit.time == limit.servers["memory"]
     assert limit.time <= run.time

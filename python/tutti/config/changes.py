@@ -6,13 +6,33 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.config import paths
 from tutti.config.mistakes import did_you_mean, mistake, shown
-from tutti.config.reader import parse_toml
+from tutti.config.reader import parse_toml, read_toml
 from tutti.errors import TuttiError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from pydantic import BaseModel
+
+
+def read_changed(
+    path: Path,
+    changes: Sequence[str],
+    model: type[BaseModel],
+    *,
+    example: str,
+    output: Path | None,
+) -> tuple[dict[str, Any], str]:
+    """The tables of a file with changes, its folder for results too, and how messages call it.
+
+    Raises:
+        ConfigError: The file or a change cannot be used.
+    """
+    tables = with_changes(read_toml(path), changes, model, example=example)
+    if output is not None:
+        tables = {**tables, "output": str(output)}
+    return tables, f"{path} with --set" if changes else str(path)
 
 
 def with_changes(

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti.config.changes import with_changes
+from tutti.config.changes import read_changed
 from tutti.config.flits import check_lengths, router_of, technology_of
 from tutti.config.mistakes import mistake
 from tutti.config.noc_tables import MeasureTable, RawNoc, RouterTable
-from tutti.config.reader import MAX_SCHEDULE_BYTES, read_text, read_toml
+from tutti.config.reader import MAX_SCHEDULE_BYTES, read_text
 from tutti.config.sourced import written
 from tutti.config.validate import validated
 from tutti.errors import TuttiError
@@ -59,10 +59,7 @@ def load_noc(path: Path, changes: Sequence[str] = (), *, output: Path | None = N
         ConfigError: The file or a change cannot be used.
     """
     example = "router.vcs=8 or topology.routing=valiant"
-    tables = with_changes(read_toml(path), changes, RawNoc, example=example)
-    if output is not None:
-        tables = {**tables, "output": str(output)}
-    source = f"{path} with --set" if changes else str(path)
+    tables, source = read_changed(path, changes, RawNoc, example=example, output=output)
     return resolve_noc(tables, source=source, folder=path.parent)
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti.config.changes import with_changes
+from tutti.config.changes import read_changed
 from tutti.config.mistakes import did_you_mean, mistake, shown
-from tutti.config.reader import read_toml
 from tutti.config.training_tables import (
     ConfigurationTable,
     MeasuredTable,
@@ -64,10 +63,7 @@ def load_training(
         ConfigError: The file or a change cannot be used.
     """
     example = "batch=64 or torus.rings[0].nodes=8"
-    tables = with_changes(read_toml(path), changes, RawTraining, example=example)
-    if output is not None:
-        tables = {**tables, "output": str(output)}
-    source = f"{path} with --set" if changes else str(path)
+    tables, source = read_changed(path, changes, RawTraining, example=example, output=output)
     return resolve_training(tables, source=source)
 
 
