@@ -105,7 +105,7 @@ class Step:
             fabric,
             chunk=self.chunk,
             message=self.message,
-            exchanges=self.model.tables is not None,
+            exchanges=any(kind == "all_to_all" for one in found for kind, *_ in one.tasks),
         )
         carried = carriage(
             self.chunk,
