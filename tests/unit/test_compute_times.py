@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,11 +12,22 @@ import pytest
 from tutti.errors import WorkloadError
 from tutti.interop.scalesim import read_topology
 from tutti.units import Frequency, Time, TimePerByte
-from tutti.workload import Measured, Systolic, read_measured
+from tutti.workload import (
+    Chiplet,
+    Measured,
+    Roofline,
+    Systolic,
+    build,
+    read_measured,
+    recorded,
+    recorded_models,
+    timed,
+)
 from tutti.workload.model import PASSES, Gemm, linear, lstm
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tutti.workload.compute import Share
+    from tutti.workload.model import ModelLayer
 
 LEFT = (10**12, TimePerByte.parse("1 GB/s"))
 ARRAY = Systolic(rows=32, columns=32, dataflow="weight_stationary", clock=Frequency.parse("1 GHz"))
@@ -44,6 +58,136 @@ def test_an_array_that_is_none_is_refused() -> None:
     none = Systolic(rows=0, columns=4, dataflow="weight_stationary", clock=ARRAY.clock)
     with pytest.raises(WorkloadError, match="0 x 4"):
         none.cycles(Gemm(m=1, n=1, k=1))
+
+
+TABLE = Path(__file__).parents[2] / "validation/scalesim/resnet50.csv"
+ELEMENT = Chiplet().array
+"""A processing element of ARIES's chiplets: 32 x 32, output stationary."""
+
+
+def on_one_element(layers: tuple[ModelLayer, ...], samples: int = 1) -> tuple[int, ...]:
+    """Cycles of the three passes; the first layer's input gradient, which nobody needs, too."""
+    layers = tuple(replace(layer, first=False) for layer in layers)
+    return tuple(
+        sum(ELEMENT.time(layer, which, samples, 4, LEFT) for layer in layers) // 1000
+        for which in PASSES
+    )
+
+
+def split_in_three(layer: ModelLayer) -> ModelLayer:
+    """Queries, keys and values as products of their own, scores and sums left out."""
+    gemms: list[Gemm] = []
+    for gemm in layer.gemms:
+        third = gemm.n // 3 if gemm.n == 3 * gemm.k else 0
+        gemms += [replace(gemm, n=third)] * 3 if third else [gemm] * gemm.weights
+    return replace(layer, gemms=tuple(gemms))
+
+
+def test_models_on_one_element_of_32_x_32() -> None:
+    """Forward, input gradient, weight gradient: folds x (terms + 62), summed apart from this."""
+    vgg16 = build("vgg16")
+    assert (vgg16.parameters, vgg16.macs) == (138_344_128, 15_470_264_320)
+    assert on_one_element(vgg16.layers) == (19_981_472, 24_215_040, 23_505_732)
+    transformer = build("transformer")
+    assert transformer.parameters == 62_984_192
+    alone = tuple(split_in_three(layer) for layer in transformer.layers)
+    assert on_one_element(alone) == (8_685_272, 8_400_768, 11_688_800)
+    small = build("dlrm_small")
+    assert on_one_element(small.layers, 128) == (224_568, 230_000, 300_960)
+
+
+def test_resnet50_unpadded_on_one_element_of_32_x_32() -> None:
+    """SCALE-Sim's table, a last pixel that a stride leaves over making no output: 3.41 GMAC."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows = [[int(cell) for cell in row[1:8]] for row in list(csv.reader(file))[1:]]
+    layers = tuple(
+        convolved((height - size) // stride + 1, filters, channels * size * size)
+        for height, _, size, _, channels, filters, stride in rows
+    )
+    assert sum(layer.macs for layer in layers) == 3_409_810_112
+    assert on_one_element(layers) == (4_395_616, 4_946_624, 4_886_742)
+
+
+def convolved(side: int, filters: int, terms: int) -> ModelLayer:
+    return linear("l", terms, filters, tokens=side * side)
+
+
+@pytest.mark.parametrize("share", ["samples", "folds"])
+def test_elements_share_samples_or_folds(share: Share) -> None:
+    """5 x 100 by 100 x 40 for each of 33 samples, on 16 elements."""
+    layer, chiplet = linear("l", 100, 40, tokens=5), Chiplet(share=share)
+    took = chiplet.time(layer, "forward", 33, 4, LEFT)
+    # 3 samples at most, 15 rows: 1 x 2 folds. Or 165 rows: 6 x 2 folds, one for each element.
+    assert took == 1000 * {"samples": 2 * 162, "folds": 162}[share]
+    weights = chiplet.time(layer, "weight_gradient", 33, 4, LEFT)
+    # 100 x 40: 4 x 2 folds of 3 samples' rows, or one for each of 8 elements of all rows.
+    assert weights == 1000 * {"samples": 8 * (15 + 62), "folds": 165 + 62}[share]
+
+
+def test_a_chiplet_of_one_element_is_that_element() -> None:
+    for share in ("samples", "folds"):
+        one = Chiplet(elements=1, share=share)
+        for layer in build("resnet50").layers:
+            for which in PASSES:
+                alone = ELEMENT.time(layer, which, 3, 4, LEFT)
+                assert one.time(layer, which, 3, 4, LEFT) == alone
+
+
+@pytest.mark.parametrize("share", ["samples", "folds"])
+def test_a_chiplet_of_no_elements_is_refused(share: Share) -> None:
+    with pytest.raises(WorkloadError, match="0 arrays compute nothing"):
+        Chiplet(elements=0, share=share).time(linear("l", 1, 1), "forward", 1, 4, LEFT)
+
+
+def test_layers_of_a_model_are_timed() -> None:
+    layers = timed(build("vgg16"), Chiplet(share="folds"), 1)
+    assert [layer.name for layer in layers[-2:]] == ["fc7", "fc8"]
+    # 128 folds on 16 elements, 8 each of 4096 + 62 cycles; 4 B for each of 16.8 M weights.
+    assert layers[-2].forward.ps == 8 * 4158 * 1000
+    assert layers[-2].gradients.bytes == 4 * 4096 * 4096
+    assert layers[0].input_gradient.ps == 0
+    assert sum(layer.gradients.bytes for layer in layers) == 4 * 138_344_128
+    assert layers[1].compute.ps == sum(
+        Chiplet(share="folds").time(build("vgg16").layers[1], which, 1, 4, LEFT) for which in PASSES
+    )
+
+
+def test_timing_needs_samples_and_something_to_compute_with() -> None:
+    model = build("dlrm_small")
+    with pytest.raises(WorkloadError, match="0 samples are no batch"):
+        timed(model, Chiplet(), 0)
+    with pytest.raises(WorkloadError, match="a roofline needs"):
+        timed(model, Roofline(), 1)
+    assert timed(model, Roofline(), 1, left=LEFT)[0].forward.ps > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "layers", "cycles", "size"),
+    [
+        ("resnet50", 54, (380_038, 377_463, 337_813), 102_011_648),
+        ("dlrm_small", 8, (19_020, 19_014, 13_644), 3_191_808),
+        ("transformer", 57, (199_371_180, 186_727_713, 162_843_649), 2_434_351_104),
+    ],
+)
+def test_astrasims_cycles(name: str, layers: int, cycles: tuple[int, ...], size: int) -> None:
+    """Sums of the columns of its files."""
+    found = recorded(name)
+    assert len({layer.name for layer in found}) == len(found) == layers
+    sums = tuple(sum(getattr(layer, which).ps for layer in found) // 1000 for which in PASSES)
+    assert sums == cycles
+    assert sum(layer.gradients.bytes for layer in found) == size
+
+
+def test_astrasims_layers_are_those_of_our_models() -> None:
+    assert recorded_models() == ("resnet50", "dlrm_small", "transformer")
+    for name, element in (("resnet50", 4), ("dlrm_small", 2)):
+        theirs = {layer.name: layer.gradients.bytes for layer in recorded(name)}
+        theirs.pop("embedding", None)
+        assert theirs == {layer.name: layer.parameters * element for layer in build(name).layers}
+    slow = recorded("dlrm_small", clock="500 MHz")[1]
+    assert slow.forward.ps == 2 * 1_280_000
+    with pytest.raises(WorkloadError, match=r"no cycles of `vgg16`.*resnet50, dlrm_small"):
+        recorded("vgg16")
 
 
 TIMES = """layer,forward,input_gradient,weight_gradient

@@ -297,6 +297,7 @@ refusal! { TrainingError as "WorkloadError" {
 
 refusal! { SystolicError as "WorkloadError" {
     Empty { rows, columns } => "empty_array",
+    NoArrays {} => "no_arrays",
 }}
 
 refusal! { EndpointError as "EndpointError" {

@@ -1,5 +1,7 @@
 //! Training: programs, and runs of them.
 
+use std::num::NonZeroU64;
+
 use pyo3::prelude::*;
 use tutti_core::endpoint::ServerUse;
 use tutti_core::engine::training::{
@@ -9,7 +11,7 @@ use tutti_core::engine::training::{
 use tutti_core::units::{Bytes, OpRate, Time};
 use tutti_core::workload::{
     Dataflow, Embedding, Exchange, Gemm, Lane, Layer, Pass, Pipeline, Program, Rings, Roofline,
-    SystolicArray, Task, TaskId, TrainingError, TrainingLoop, Transfer, What, Work,
+    SystolicArray, SystolicError, Task, TaskId, TrainingError, TrainingLoop, Transfer, What, Work,
 };
 
 use crate::algorithm::collective_named;
@@ -34,12 +36,13 @@ pub(crate) fn roofline_time(
     (roofline.time(work).ps(), bound)
 }
 
-/// Cycles of an m x k by k x n product on a systolic array.
+/// Cycles of an m x k by k x n product on systolic arrays that deal its folds out among them.
 #[pyfunction]
 pub(crate) fn systolic_cycles(
     array: (u64, u64),
     gemm: (u64, u64, u64),
     dataflow: &str,
+    arrays: u64,
 ) -> PyResult<u64> {
     let dataflow = match dataflow {
         "output_stationary" => Dataflow::OutputStationary,
@@ -53,7 +56,8 @@ pub(crate) fn systolic_cycles(
     };
     let (m, n, k) = gemm;
     let array = SystolicArray::new(array.0, array.1).or_raise()?;
-    Ok(array.cycles(Gemm { m, n, k }, dataflow))
+    let arrays = NonZeroU64::new(arrays).ok_or(SystolicError::NoArrays).or_raise()?;
+    Ok(array.shared_cycles(Gemm { m, n, k }, dataflow, arrays))
 }
 
 /// A collective of a pass: its name, rings (a bit each), bytes, and level.

@@ -161,13 +161,16 @@ def _model(raw: RawTraining, source: str) -> Model:
 
 
 def _compute(raw: RawTraining, source: str) -> Compute:
-    from tutti.workload import Roofline, Systolic, read_measured
+    from tutti.workload import Chiplet, Roofline, Systolic, read_measured
 
     given = raw.compute
     if isinstance(given, SystolicTable):
         clock = given.clock or raw.npu.clock
         shape = {"rows": given.rows, "columns": given.columns}
-        return Systolic(**shape, dataflow=given.dataflow, clock=clock)
+        array = Systolic(**shape, dataflow=given.dataflow, clock=clock)
+        if given.elements == 1:
+            return array
+        return Chiplet(array=array, elements=given.elements, share=given.share)
     if isinstance(given, MeasuredTable):
         try:
             return read_measured(Path(source).parent / given.file)

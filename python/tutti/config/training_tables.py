@@ -81,6 +81,16 @@ class SystolicTable(Table):
     clock: Annotated[
         Frequency | None, Field(default=None, description="Its clock; the NPU's if left out.")
     ]
+    elements: Annotated[
+        Positive, Field(default=1, description="How many such arrays an NPU, or a chiplet, has.")
+    ]
+    share: Annotated[
+        Literal["samples", "folds"],
+        Field(
+            default="samples",
+            description="What they share: whole samples, or the folds of each product.",
+        ),
+    ]
 
 
 class MeasuredTable(Table):

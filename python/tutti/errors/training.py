@@ -48,6 +48,13 @@ class WorkloadError(TuttiError, ValueError):
             "A collective that moves nothing.", "give it at least 1 B, or leave it out"
         ),
         "empty_array": Kind("A systolic array without processing elements."),
+        "no_arrays": Kind("No systolic array at all, among those that share a product."),
+        "negative_time": Kind("A collective that ends before it begins."),
+        "no_samples": Kind("Layers are timed over no samples."),
+        "nothing_left": Kind(
+            "A roofline has nothing to compute with.",
+            "give `left`, as `configuration.compute(npu)` says it",
+        ),
         "unknown_dataflow": Kind("No dataflow has that name."),
         "unknown_order": Kind("Collectives have no such order.", "`lifo` or `fifo`"),
         "no_such_npu": Kind("An NPU that was not simulated.", "one stands for all, number 0"),

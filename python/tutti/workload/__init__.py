@@ -9,12 +9,14 @@
 
 from __future__ import annotations
 
-from tutti.workload.compute import Measured, Roofline, Systolic, read_measured
+from tutti.workload.compute import Chiplet, Measured, Roofline, Systolic, read_measured
 from tutti.workload.model import Gemm, Model, ModelLayer, Tables, Work
 from tutti.workload.parallel import LayerTransfers, Parallelism
 from tutti.workload.registry import ModelEntry, build, models
+from tutti.workload.timed import TimedLayer, recorded, recorded_models, timed
 
 __all__ = [
+    "Chiplet",
     "Gemm",
     "LayerTransfers",
     "Measured",
@@ -25,8 +27,12 @@ __all__ = [
     "Roofline",
     "Systolic",
     "Tables",
+    "TimedLayer",
     "Work",
     "build",
     "models",
     "read_measured",
+    "recorded",
+    "recorded_models",
+    "timed",
 ]

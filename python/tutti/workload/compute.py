@@ -6,12 +6,16 @@
 >>> array = Systolic(rows=32, columns=32, dataflow="weight_stationary", clock=clock)
 >>> array.cycles(Gemm(m=3136, n=64, k=64))
 12920
+>>> from tutti.workload.models import resnet50
+>>> layer = resnet50.build(None).layers[0]
+>>> [Chiplet(share=share).time(layer, "forward", 16, 4, ()) for share in ("samples", "folds")]
+[163856000, 163856000]
 """
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tutti import _core
@@ -26,7 +30,19 @@ if TYPE_CHECKING:
     from tutti.units import TimePerByte
     from tutti.workload.model import ModelLayer, Pass, Work
 
-__all__ = ["Compute", "Dataflow", "Measured", "Roofline", "Systolic", "read_measured", "roofline"]
+__all__ = [
+    "Chiplet",
+    "Compute",
+    "Dataflow",
+    "Measured",
+    "Roofline",
+    "Share",
+    "Systolic",
+    "read_measured",
+    "roofline",
+]
+
+Share = Literal["folds", "samples"]
 
 Dataflow = Literal["output_stationary", "weight_stationary", "input_stationary"]
 
@@ -80,21 +96,24 @@ class Systolic:
         columns: Processing elements across.
         dataflow: What stays in the array.
         clock: Its clock.
+        arrays: How many such arrays deal the folds of each product out among them.
     """
 
     rows: int
     columns: int
     dataflow: Dataflow
     clock: Frequency
+    arrays: int = 1
 
     def cycles(self, gemm: Gemm) -> int:
         """Cycles of a product.
 
         Raises:
-            WorkloadError: The array is empty, or no dataflow has that name.
+            WorkloadError: The array is empty, there is none, or no dataflow has that name.
         """
         shape = (gemm.m, gemm.n, gemm.k)
-        return _core.systolic_cycles((self.rows, self.columns), shape, self.dataflow)
+        array = (self.rows, self.columns)
+        return _core.systolic_cycles(array, shape, self.dataflow, self.arrays)
 
     def time(
         self,
@@ -121,6 +140,51 @@ class Systolic:
         shapes = {"forward": (m, n, k), "input_gradient": (m, k, n), "weight_gradient": (k, n, m)}
         m, n, k = shapes[which]
         return steps * self.cycles(Gemm(m=m, n=n, k=k))
+
+
+def _element() -> Systolic:
+    """A processing element of table II of Yin et al. 2023."""
+    clock = Frequency.parse("1 GHz")
+    return Systolic(rows=32, columns=32, dataflow="output_stationary", clock=clock)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chiplet:
+    """Processing elements that share the samples of a chiplet, each of them a systolic array.
+
+    What they hand each other is not counted: operands that several need, and weight gradients of
+    their own samples, which are folded before they leave the chiplet.
+
+    Attributes:
+        array: A processing element (that of Yin et al. 2023, table II: 32 x 32, output stationary,
+            1 GHz).
+        elements: How many there are (16).
+        share: What they share. `samples`: each takes whole samples, and all wait for the one with
+            the most. `folds`: all work on each product, and each takes whole folds of it, the
+            pieces as large as the array that it runs in.
+    """
+
+    array: Systolic = field(default_factory=_element)
+    elements: int = 16
+    share: Share = "samples"
+
+    def time(
+        self,
+        layer: ModelLayer,
+        which: Pass,
+        samples: int,
+        element: int,
+        left: tuple[int, TimePerByte],
+    ) -> int:
+        """Picoseconds of all samples of the chiplet, whatever is left: arrays are not divided.
+
+        Raises:
+            WorkloadError: There are no elements, or they are empty.
+        """
+        if self.share == "folds" or self.elements < 1:
+            array = replace(self.array, arrays=self.elements)
+            return array.time(layer, which, samples, element, left)
+        return self.array.time(layer, which, -(-samples // self.elements), element, left)
 
 
 @dataclass(frozen=True)

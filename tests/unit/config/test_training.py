@@ -9,7 +9,7 @@ import pytest
 
 from tutti.config import ConfigError, load_training, resolve_training
 from tutti.units import Size, TimePerByte
-from tutti.workload import Parallelism, Systolic
+from tutti.workload import Chiplet, Parallelism, Systolic
 
 EXAMPLE = Path(__file__).parents[3] / "examples/10_training_step/training.toml"
 
@@ -50,9 +50,14 @@ def test_files_are_found_beside_the_file(tmp_path: Path) -> None:
 def test_an_array_has_the_clock_of_the_npu() -> None:
     compute = {"model": "systolic", "rows": 128, "columns": 128}
     read = resolve_training(tables(compute=compute), source="x")
-    assert isinstance(read.step.compute, Systolic)
-    assert read.step.compute.clock == read.step.npu.clock
-    assert read.step.compute.dataflow == "weight_stationary"
+    systolic = read.step.compute
+    assert isinstance(systolic, Systolic)
+    assert systolic.clock == read.step.npu.clock
+    assert systolic.dataflow == "weight_stationary"
+    read = resolve_training(
+        tables(compute=compute | {"elements": 16, "share": "folds"}), source="x"
+    )
+    assert read.step.compute == Chiplet(array=systolic, elements=16, share="folds")
 
 
 def test_parallelism_takes_rings() -> None:

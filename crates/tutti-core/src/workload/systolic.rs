@@ -5,6 +5,8 @@
 //! of the array besides. Folds follow one another (Samajdar et al. 2020, section III; the cycle counts
 //! are those of its public simulator, version 2).
 
+use std::num::NonZeroU64;
+
 /// What stays in the array while the rest streams past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dataflow {
@@ -49,6 +51,9 @@ pub enum SystolicError {
     /// No processing element.
     #[error("an array of {rows} x {columns} computes nothing: expected at least 1 x 1")]
     Empty { rows: u64, columns: u64 },
+    /// No array.
+    #[error("0 arrays compute nothing: expected at least 1")]
+    NoArrays,
 }
 
 impl SystolicArray {
@@ -66,9 +71,16 @@ impl SystolicArray {
     /// Cycles that a product takes.
     #[must_use]
     pub fn cycles(&self, gemm: Gemm, dataflow: Dataflow) -> u64 {
+        self.shared_cycles(gemm, dataflow, NonZeroU64::MIN)
+    }
+
+    /// Cycles that a product takes when so many arrays like this one deal its folds out among them: those of
+    /// the array with the most. What folds add to the same outputs is added up at no cost.
+    #[must_use]
+    pub fn shared_cycles(&self, gemm: Gemm, dataflow: Dataflow, arrays: NonZeroU64) -> u64 {
         let (down, across, stream, load) = self.mapping(gemm, dataflow);
         let folds = down.div_ceil(self.rows) * across.div_ceil(self.columns);
-        folds * (load + stream + self.rows + self.columns - 2)
+        folds.div_ceil(arrays.get()) * (load + stream + self.rows + self.columns - 2)
     }
 
     /// What runs down the rows, across the columns and through the array, and the cycles to load what
@@ -106,6 +118,17 @@ mod tests {
         let array = SystolicArray::new(1, 1).unwrap();
         let gemm = Gemm { m: 3, n: 5, k: 7 };
         assert_eq!(array.cycles(gemm, Dataflow::OutputStationary), gemm.macs());
+    }
+
+    #[test]
+    fn arrays_deal_out_whole_folds() {
+        let array = SystolicArray::new(32, 32).unwrap();
+        let among = |arrays| {
+            let arrays = NonZeroU64::new(arrays).unwrap();
+            array.shared_cycles(CONV1, Dataflow::OutputStationary, arrays)
+        };
+        // 744 folds: 46 or 47 for each of 16, one each for 744, and more arrays have nothing to do.
+        assert_eq!([1, 16, 744, 1000].map(among), [744 * 209, 47 * 209, 209, 209]);
     }
 
     #[test]

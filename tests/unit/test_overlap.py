@@ -1,0 +1,227 @@
+"""All-reduces beside the backward pass: by hand, tick by tick, and by the training engine."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tutti import _core
+from tutti.errors import WorkloadError
+from tutti.overlap import Order, Overlap, Overlapped, Waits
+from tutti.units import Size, Time, TimePerByte
+from tutti.workload import Chiplet, TimedLayer, build, recorded, timed
+
+if TYPE_CHECKING:
+    Task = tuple[str, tuple[int, bool], tuple[str, int, int, int] | None, list[int]]
+
+
+def layer(name: str, forward: int, back: int, weights: int, size: int) -> TimedLayer:
+    """Times in picoseconds, gradients in bytes."""
+    return TimedLayer(
+        name=name,
+        forward=Time(ps=forward),
+        input_gradient=Time(ps=back),
+        weight_gradient=Time(ps=weights),
+        gradients=Size(bytes=size),
+    )
+
+
+def a_ps_for_a_byte(size: Size) -> Time:
+    return Time(ps=size.bytes)
+
+
+def three(first: int, second: int, third: int) -> tuple[TimedLayer, ...]:
+    """Computing 36: back to 8, 13, 20, 24 and 30, then 6 forward; gradients ready at 30, 20, 8."""
+    return (
+        layer("one", 1, 0, 6, first),
+        layer("two", 2, 4, 7, second),
+        layer("three", 3, 5, 8, third),
+    )
+
+
+def spans(run: Overlapped) -> list[tuple[int, int, int]]:
+    return [(row.ready.ps, row.begin.ps, row.end.ps) for row in run.layers]
+
+
+def test_an_iteration_by_hand() -> None:
+    run = Overlap(three(10, 3, 15)).run(a_ps_for_a_byte)
+    # The third goes at 8, the second waits for it from 20 to 23, the first goes when it is ready.
+    assert spans(run) == [(30, 30, 40), (20, 23, 26), (8, 8, 23)]
+    assert (run.compute.ps, run.communication.ps) == (36, 28)
+    assert (run.iteration.ps, run.exposed.ps) == (46, 10)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "waits", "order", "iteration", "waited"),
+    [
+        # 8..68, 68..71, 71..72; forward from 72 on.
+        ((1, 3, 60), "all", "fifo", 78, [42, 0, 0]),
+        # The first layer waits for itself, the last in the queue: nothing gained.
+        ((1, 3, 60), "own", "fifo", 78, [42, 0, 0]),
+        # Without gradients of its own it goes at 30; the second waits from 31 to 71.
+        ((0, 3, 60), "all", "fifo", 77, [41, 0, 0]),
+        ((0, 3, 60), "own", "fifo", 76, [0, 40, 0]),
+        # Newest first: 8..68, then the first to 69, the second to 72; forward 69..70, 72..74.
+        ((1, 3, 60), "all", "lifo", 78, [42, 0, 0]),
+        ((1, 3, 60), "own", "lifo", 77, [39, 2, 0]),
+    ],
+)
+def test_the_next_forward_pass_waits(
+    sizes: tuple[int, int, int], waits: Waits, order: Order, iteration: int, waited: list[int]
+) -> None:
+    run = Overlap(three(*sizes), waits=waits, order=order).run(a_ps_for_a_byte)
+    assert run.iteration.ps == iteration
+    assert [row.waited.ps for row in run.layers] == waited
+    assert run.exposed.ps == sum(waited)
+
+
+TIMES = st.integers(0, 30)
+LAYERS = st.lists(st.builds(layer, st.just("l"), TIMES, TIMES, TIMES, TIMES), min_size=1)
+WAITS = st.sampled_from(["all", "own"])
+ORDERS = st.sampled_from(["fifo", "lifo"])
+
+
+def tick_by_tick(layers: list[TimedLayer], waits: Waits, order: Order) -> int:
+    """The obvious twin: one picosecond after the other, a processor and a network."""
+    passes = [(kind, i) for i in reversed(range(len(layers))) for kind in ("weight", "input")]
+    passes += [("forward", i) for i in range(len(layers))]
+    takes = {"weight": "weight_gradient", "input": "input_gradient", "forward": "forward"}
+    missing = {i for i, one in enumerate(layers) if one.gradients.bytes}
+    queue: list[int] = []
+    computing = carried = now = 0
+    at = -1
+    while passes or missing:
+        moved = True
+        while moved:  # all that takes no more time
+            moved = False
+            if at >= 0 and carried == 0:
+                missing.discard(at)
+                at, moved = -1, True
+            if passes and computing == 0:
+                kind, i = passes[0]
+                if kind != "started":
+                    needs = (
+                        (missing if waits == "all" else missing & {i}) if kind == "forward" else ()
+                    )
+                    if not needs:
+                        computing = getattr(layers[i], takes[kind]).ps
+                        passes[0] = ("started", i)
+                        passes.insert(1, ("done_" + kind, i))
+                        moved = True
+                else:
+                    passes.pop(0)
+                    done, i = passes.pop(0)
+                    if done == "done_weight" and layers[i].gradients.bytes:
+                        queue.append(i)
+                    moved = True
+            if not moved and at < 0 and queue:
+                at = queue.pop(0 if order == "fifo" else -1)
+                carried, moved = layers[at].gradients.bytes, True
+        if not passes and not missing:
+            break
+        now += 1
+        computing, carried = max(0, computing - 1), max(0, carried - 1)
+    return now
+
+
+@given(LAYERS, WAITS, ORDERS)
+def test_tick_by_tick_is_the_same(layers: list[TimedLayer], waits: Waits, order: Order) -> None:
+    run = Overlap(layers, waits=waits, order=order).run(a_ps_for_a_byte)
+    ended = max([run.iteration.ps, *(row.end.ps for row in run.layers)])
+    assert ended == tick_by_tick(layers, waits, order)
+
+
+@given(LAYERS)
+def test_the_training_engine_says_the_same(layers: list[TimedLayer]) -> None:
+    """All-reduces as tasks of its second lane, one after the other."""
+    tasks: list[Task] = []
+    previous: list[int] = []
+    carried: list[int] = []
+    for one in reversed(layers):
+        tasks.append(("weight", (one.weight_gradient.ps, False), None, previous))
+        ready = len(tasks) - 1
+        if one.gradients.bytes:
+            tasks.append(("all_reduce", (one.gradients.bytes, True), None, [ready, *carried[-1:]]))
+            carried.append(len(tasks) - 1)
+        tasks.append(("input", (one.input_gradient.ps, False), None, [ready]))
+        previous = [len(tasks) - 1]
+    for one in layers:
+        tasks.append(("forward", (one.forward.ps, False), None, [*previous, *carried[-1:]]))
+        previous = [len(tasks) - 1]
+    rate = TimePerByte.parse("1 GB/s").core
+    record = _core.simulate_training(
+        _core.TrainingProgram.of_tasks(tasks),
+        _core.Torus([(2, rate, 1)]),
+        _core.Endpoint.ideal({"packet": 1 << 30, "cycle": 0, "chunks": (64, 16)}),
+        {
+            "chunk": 1 << 30,
+            "message": 1 << 30,
+            "parts": None,
+            "order": "fifo",
+            "every_npu": False,
+            "window": 0,
+        },
+    )
+    assert record.end_ps == Overlap(layers).run(a_ps_for_a_byte).iteration.ps
+
+
+@given(LAYERS, WAITS, ORDERS, st.integers(0, 5))
+def test_bounds_and_order(
+    layers: list[TimedLayer], waits: Waits, order: Order, factor: int
+) -> None:
+    overlap = Overlap(layers, waits=waits, order=order)
+    run = overlap.run(lambda size: Time(ps=size.bytes * factor))
+    assert run.iteration >= run.compute
+    if waits == "all":
+        assert run.iteration >= max(run.compute, run.communication)
+    assert run.exposed.ps == sum(row.waited.ps for row in run.layers)
+    if factor == 0:
+        assert run.iteration == run.compute
+    slower = overlap.run(lambda size: Time(ps=size.bytes * (factor + 1)))
+    assert order == "lifo" or slower.iteration >= run.iteration
+    rows = sorted((row for row in run.layers), key=lambda row: row.begin)
+    busy = [row for row in rows if row.layer.gradients.bytes]
+    assert all(one.end <= other.begin for one, other in pairwise(busy))
+
+
+def test_all_reduces_are_asked_once_for_each_size() -> None:
+    asked: list[int] = []
+
+    def all_reduce(size: Size) -> Time:
+        asked.append(size.bytes)
+        return Time(ps=1)
+
+    Overlap((*three(8, 8, 0), layer("four", 1, 1, 1, 4))).run(all_reduce)
+    assert asked == [4, 8]
+
+
+def test_layers_are_told_as_a_frame() -> None:
+    frame = Overlap(three(10, 3, 15)).run(a_ps_for_a_byte).frame
+    assert frame["layer"].to_list() == ["one", "two", "three"]
+    assert frame["end_ps"].to_list() == [40, 26, 23]
+    assert frame["waited_ps"].sum() == 10
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(WorkloadError, match="no layers"):
+        Overlap(()).run(a_ps_for_a_byte)
+    with pytest.raises(WorkloadError, match="all-reduce of 10 B takes -1 ps"):
+        Overlap(three(10, 10, 10)).run(lambda _: Time(ps=-1))
+
+
+def test_a_ring_of_16_chiplets_beside_each_way_of_computing() -> None:
+    """Ring time to computing: 0.20 where 16 samples share a chiplet, 3.2 where one has it all."""
+    ring = TimePerByte.parse("68 GB/s")
+    model = build("resnet50")
+
+    def ratio(layers: tuple[TimedLayer, ...]) -> float:
+        run = Overlap(layers).run(lambda size: Time(ps=ring.of(size).ps * 30 // 16))
+        return run.communication.ps / run.compute.ps
+
+    assert ratio(recorded("resnet50")) == pytest.approx(2.6, abs=0.05)
+    assert ratio(timed(model, Chiplet(), 16)) == pytest.approx(0.17, abs=0.01)
+    assert ratio(timed(model, Chiplet(share="folds"), 1)) == pytest.approx(2.6, abs=0.1)
