@@ -34,7 +34,8 @@ class Run:
         messages: how many were sent.
         message_bytes: bytes in all of them.
         closed_form_ps: completion time by the algorithm's closed form; None where it has none.
-        bound: what no schedule can be faster than on this platform, and its parts.
+        bound: what no schedule can be faster than on this platform, and its parts; nothing for
+            one phase of a schedule.
     """
 
     def __init__(

@@ -135,6 +135,26 @@ class Schedule:
         """
         return self._core.verify()
 
+    @property
+    def phases(self) -> int:
+        """How many phases it has, between which the network may be set up anew; mostly one."""
+        return self._core.phases
+
+    def phase(self, index: int) -> Schedule:
+        """One of its phases by itself, counted from 0.
+
+        It can be simulated and drawn. Where there are others it is only a part of its collective,
+        which cannot be verified alone and has no lower bound.
+
+        >>> rings = schedule("mirrored_ring:4x4", ranks=16)
+        >>> [rings.phase(i).steps(0) for i in range(rings.phases)]
+        [3, 6, 3]
+
+        Raises:
+            ScheduleError: there is no such phase.
+        """
+        return Schedule(self._core.phase(index))
+
     def repeated(self, count: int) -> Schedule:
         """The same so many times in a row, as benchmarks run it.
 

@@ -202,6 +202,16 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("hierarchical_leader", "all_reduce"): lambda n: whole(2 * (n - 1), n),
 }
 
+# The same of what stands on a grid, which few rank counts fit.
+ON_GRIDS: dict[tuple[str, str, int], tuple[int, int]] = {
+    ("ring:4x4", "all_reduce", 16): (2 * 16 * 15, 2 * 16 * 15),
+    ("ring:3x4,bidirectional", "all_gather", 12): (2 * 12 * 11, 12 * 11),
+    ("mirrored_ring", "all_reduce", 64): (64 * 18, 2 * 64 * 63),
+    ("mirrored_ring", "all_gather", 64): (64 * 9, 64 * 63),
+    ("mirrored_ring:8x8:4x2,2x4", "all_reduce", 64): (64 * 28, 2 * 64 * 63),
+    ("mirrored_ring:bidirectional", "reduce_scatter", 16): (16 * 12, 16 * 15),
+}
+
 EVERY = (True, True, True)
 ORDERED = (True, True, False)
 SAME = (True, False, False)
@@ -276,6 +286,15 @@ def test_messages_and_bytes_are_those_of_the_page(notation: str, collective: str
         size = n * 2520 * 16
         run = tutti.simulate(schedule, MACHINE, size=tutti.Size(bytes=size), datatype="int8")
         assert (run.messages, run.message_bytes) == (messages, shards * size // n), f"{n} ranks"
+
+
+@pytest.mark.parametrize(("notation", "collective", "ranks"), ON_GRIDS)
+def test_messages_and_bytes_on_grids(notation: str, collective: str, ranks: int) -> None:
+    schedule = tutti.schedule(notation, collective=collective, ranks=ranks)
+    messages, shards = ON_GRIDS[notation, collective, ranks]
+    size = tutti.Size(bytes=ranks * 64)
+    run = tutti.simulate(schedule, MACHINE, size=size, datatype="int8")
+    assert (run.messages, run.message_bytes) == (messages, shards * 64)
 
 
 @pytest.mark.parametrize(("notation", "collective"), CLASSES)

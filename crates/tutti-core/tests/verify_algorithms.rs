@@ -49,6 +49,11 @@ const ARGUMENTS: &[&str] = &[
     "recursive_doubling",
     "nccl",
     "nccl,3",
+    "4x4,bidirectional",
+    "4x2,bidirectional",
+    "2x2",
+    "8x4:2x2,4x2",
+    "4x4:2x2,2x2,bidirectional",
 ];
 
 fn collectives(ranks: u32) -> impl Iterator<Item = Collective> {

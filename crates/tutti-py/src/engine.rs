@@ -113,8 +113,12 @@ impl Case {
         Ok(path.and_then(time).map(Time::ps))
     }
 
-    /// What no schedule of the collective can be faster than, on this model and through this graph.
+    /// What no schedule of the collective can be faster than, on this model and through this graph. One phase
+    /// alone can be as fast as it likes, and its graph need not connect all ranks.
     fn bound(&self, py: Python<'_>) -> LowerBound {
+        if self.schedule.inner.is_part() {
+            return LowerBound::NONE;
+        }
         let shape = self.schedule.inner.shape();
         let (collective, ranks) = (shape.collective, shape.ranks);
         let asked = Asked { collective, ranks, size: self.layout.size(), element: self.element };
@@ -150,6 +154,11 @@ pub(crate) struct LowerBound {
     links_ps: u64,
     /// Until the folds are done.
     folding_ps: u64,
+}
+
+impl LowerBound {
+    const NONE: LowerBound =
+        LowerBound { latency_ps: 0, bandwidth_ps: 0, links_ps: 0, folding_ps: 0 };
 }
 
 #[pymethods]

@@ -369,6 +369,7 @@ refusal! { TopologyError as "TopologyError" {
 
 refusal! { VerifyError as "VerificationError" {
     Shape { problem } => "shape",
+    Part { name } => "part",
     TooLarge { what, most } => "too_large",
     PeerOutside { at, op, peer, last } => "peer_outside",
     OwnPeer { at, op } => "own_peer",

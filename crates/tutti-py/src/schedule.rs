@@ -103,6 +103,20 @@ impl Schedule {
         heeding_signals(py, move || schedule::verify(&*schedule))?.or_raise().map(Verification)
     }
 
+    /// How many phases it has, between which the network may be set up anew.
+    #[getter]
+    fn phases(&self) -> u32 {
+        self.inner.phases()
+    }
+
+    /// One of its phases by itself.
+    fn phase(&self, index: Number) -> PyResult<Schedule> {
+        match schedule::OnlyPhase::new(Arc::clone(&self.inner), index.0) {
+            Ok(part) => Ok(Schedule { inner: Arc::new(part), algorithm: None }),
+            Err(error) => Err(refuse("ScheduleError", "no_such_phase", &error.to_string())),
+        }
+    }
+
     /// The same `count` times in a row.
     fn repeated(&self, count: Number) -> PyResult<Schedule> {
         match schedule::Repeated::new(Arc::clone(&self.inner), count.0) {

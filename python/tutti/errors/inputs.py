@@ -90,6 +90,7 @@ class ScheduleError(TuttiError, ValueError):
             "A count or an index that is negative or beyond what is counted.", "count from 0"
         ),
         "no_such_step": Kind("The rank has fewer steps.", "steps count from 0"),
+        "no_such_phase": Kind("The schedule has fewer phases.", "phases count from 0"),
         "no_ranks": Kind("A schedule for no ranks.", "give at least one rank"),
         "too_many_ranks": Kind("More ranks than ids can count.", "ask for fewer ranks"),
         "no_chunks": Kind("A payload divided into no chunks.", "give at least one chunk"),

@@ -17,6 +17,7 @@ class VerificationError(TuttiError):
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
     kinds: ClassVar[dict[str, Kind]] = {
         "shape": Kind("The schedule's shape contradicts itself."),
+        "part": Kind("One phase of a schedule by itself.", "verify the whole schedule"),
         "too_large": Kind("More than the verifier can hold.", "verify it on fewer ranks"),
         "peer_outside": Kind("An op names a peer that is no rank.", "ranks count from 0"),
         "own_peer": Kind("A rank sends to itself or receives from itself.", "use a copy"),

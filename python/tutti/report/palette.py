@@ -50,6 +50,7 @@ _COLOURS = (
     "#882255",
     "#DDAA33",
     "#332288",
+    "#CC3311",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -90,6 +91,7 @@ _KNOWN = (
     "multi_tree",
     "forest",
     "hierarchical_local",
+    "mirrored_ring",
 )
 
 KIND_COLOURS: dict[str, str] = {

@@ -16,8 +16,10 @@ mod double_binary_tree;
 mod elimination;
 mod exchange;
 mod forest;
+mod grid;
 mod hierarchical;
 mod knomial;
+mod mirrored_ring;
 mod multi_ring;
 mod multi_tree;
 mod on_graph;
@@ -112,6 +114,7 @@ pub const REGISTRY: &[Entry] = &[
     hierarchical::LEADER,
     hierarchical::LOCAL,
     knomial::ENTRY,
+    mirrored_ring::ENTRY,
     multi_ring::ENTRY,
     multi_tree::ENTRY,
     pairwise::ENTRY,

@@ -4,16 +4,22 @@
 //! is 1/n of the payload, so every link carries 2 (n - 1) / n of it, the least any all_reduce can do on
 //! a ring. With `bidirectional` every shard has two halves, one of which goes the other way round: as many
 //! steps, with two messages of half the size each, which pays where a link and a port carry both
-//! directions at once. An all_to_all hands every part on until it is there, see [`exchange`]. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
-//! workstations", J. Parallel Distrib. Comput. 69 (2009).
+//! directions at once. With a grid the ring goes along a cycle through it, from neighbour to neighbour, see
+//! [`around`]. An all_to_all hands every part on until it is there, see [`exchange`]. Source: Patarasuk and
+//! Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel Distrib. Comput.
+//! 69 (2009).
 
+mod around;
 mod exchange;
 
 use std::sync::Arc;
 
+use around::Around;
 use exchange::Exchange;
 
+use super::grid::{self, Cycle, Grid};
 use super::rings::{Rings, Walk};
+use super::sizes::{Misfit, misfit};
 use super::{AlgorithmError, Entry, Request, Stage};
 use crate::collective::Collective;
 use crate::ids::RankId;
@@ -23,10 +29,11 @@ pub(super) const ENTRY: Entry = Entry {
     name: "ring",
     summary: "shards travel round a ring of neighbours; least bytes, most steps",
     source: "Patarasuk and Yuan 2009",
-    argument: "`bidirectional`: half of the payload the other way round; nothing for one direction",
+    argument: "a grid, columns first, for a cycle through its neighbours, as in `4x4`; `bidirectional`: half of \
+               the payload the other way round; or both, as in `4x4,bidirectional`",
     collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
     ranks: "any",
-    claims: |request| request.ranks >= 2 && bidirectional(request).is_ok(),
+    claims: |request| request.ranks >= 2 && read(request).is_ok(),
     build,
     critical_path,
 };
@@ -42,18 +49,42 @@ struct Ring {
     first: u32,
 }
 
-/// Whether both directions are asked for.
-fn bidirectional(request: &Request) -> Result<bool, AlgorithmError> {
-    match request.argument {
-        None => Ok(false),
-        Some("bidirectional") => Ok(true),
-        Some(argument) => Err(AlgorithmError::Argument {
-            name: ENTRY.name,
-            argument: argument.to_owned(),
-            at: 0,
-            problem: "expected `bidirectional`".to_owned(),
-        }),
+/// Where the ring goes.
+#[derive(Clone, Copy)]
+struct Form {
+    both: bool,
+    around: Option<(Grid, Cycle)>,
+}
+
+fn read(request: &Request) -> Result<Form, AlgorithmError> {
+    let Some(argument) = request.argument else {
+        return Ok(Form { both: false, around: None });
+    };
+    let (grid, both) = grid::bidirectional(argument);
+    let around = match grid {
+        "" if both => Ok(None),
+        grid if grid.contains('x') => around_grid(request, grid).map(Some),
+        _ => misfit(
+            0,
+            "expected `bidirectional`, a grid as in `4x4`, or both as in `4x4,bidirectional`"
+                .to_owned(),
+        ),
+    };
+    let around = around.map_err(|misfit| grid::refuse(ENTRY.name, argument, misfit))?;
+    Ok(Form { both, around })
+}
+
+fn around_grid(request: &Request, text: &str) -> Result<(Grid, Cycle), Misfit> {
+    let grid = Grid::read(text)?;
+    grid.fits(request.ranks)?;
+    if request.collective == Collective::AllToAll {
+        let problem = "an all_to_all goes round in the order of the ranks: expected no grid";
+        return misfit(0, problem.to_owned());
     }
+    let problem =
+        || format!("{grid} has no cycle through all its ranks: one of its sides has to be even");
+    let cycle = Cycle::of(grid).ok_or_else(|| Misfit { at: 0, problem: problem() })?;
+    Ok((grid, cycle))
 }
 
 fn both_ways(request: &Request) -> Rings {
@@ -67,13 +98,21 @@ fn exchange(request: &Request, both: bool) -> Exchange {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let both = bidirectional(request)?;
+    let Form { both, around } = read(request)?;
     if request.collective == Collective::AllToAll {
         return Ok(Arc::new(exchange(request, both)));
     }
-    if both {
-        return Ok(Arc::new(both_ways(request)));
-    }
+    let ring: Arc<dyn Schedule> =
+        if both { Arc::new(both_ways(request)) } else { Arc::new(one_way(request)) };
+    Ok(match (around, request.argument) {
+        (Some((grid, cycle)), Some(argument)) => {
+            Arc::new(Around::new(format!("{}:{argument}", ENTRY.name), ring, grid, cycle))
+        }
+        _ => ring,
+    })
+}
+
+fn one_way(request: &Request) -> Ring {
     let n = request.ranks;
     let (reducing, first) = match request.collective {
         Collective::AllGather => (0, 0),
@@ -87,11 +126,11 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
         slots: if reducing > 0 { 2 } else { 1 },
         result: Slot::DATA,
     };
-    Ok(Arc::new(Ring { shape, reducing, first }))
+    Ring { shape, reducing, first }
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    let both = bidirectional(request).ok()?;
+    let Form { both, .. } = read(request).ok()?;
     let n = request.ranks;
     if request.collective == Collective::AllToAll {
         return hand_on(&exchange(request, both), n);
@@ -234,6 +273,8 @@ mod tests {
     #[test]
     fn other_arguments_are_refused() {
         let error = crate::algorithm::build("ring:both", Collective::AllReduce, 4).err().unwrap();
-        assert_eq!(error.to_string(), "`both` does not fit ring: expected `bidirectional`");
+        let expected = "`both` does not fit ring: expected `bidirectional`, a grid as in `4x4`, or both as in \
+                        `4x4,bidirectional`";
+        assert_eq!(error.to_string(), expected);
     }
 }

@@ -33,6 +33,9 @@ pub enum ComposeError {
     /// A part that cannot be divided as the schedule wants it.
     #[error("{name} divides its payload into {chunks} chunks: it does not fit a part of {part}")]
     Chunks { name: String, chunks: u32, part: u32 },
+    /// A phase that a schedule does not have.
+    #[error("{name} has no phase {phase}: its phases are 0 to {}", phases.saturating_sub(1))]
+    NoSuchPhase { name: String, phase: u32, phases: u32 },
 }
 
 /// One schedule after another, on the same ranks and chunks; see [`Sequence::new`].
@@ -84,16 +87,16 @@ impl Sequence {
     }
 
     /// The phase that a rank's step belongs to, and which of its steps it is.
-    fn locate(&self, rank: RankId, mut step: u32) -> Option<(&Phase, u32)> {
-        let (last, before) = self.phases.split_last()?;
-        for phase in before {
+    fn locate(&self, rank: RankId, mut step: u32) -> (usize, u32) {
+        let last = self.phases.len() - 1;
+        for (at, phase) in self.phases[..last].iter().enumerate() {
             let steps = phase.schedule.steps(rank);
             if step < steps {
-                return Some((phase, step));
+                return (at, step);
             }
             step -= steps;
         }
-        Some((last, step))
+        (last, step)
     }
 }
 
@@ -107,9 +110,8 @@ impl Schedule for Sequence {
     }
 
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
-        if let Some((phase, step)) = self.locate(rank, step) {
-            phase.schedule.step(rank, step, out);
-        }
+        let (at, step) = self.locate(rank, step);
+        self.phases[at].schedule.step(rank, step, out);
     }
 
     fn moves_chunks(&self) -> bool {
@@ -117,10 +119,19 @@ impl Schedule for Sequence {
         self.shape.moves_chunks() || phases.iter().any(|phase| phase.schedule.moves_chunks())
     }
 
+    fn phases(&self) -> u32 {
+        self.phases.iter().map(|phase| phase.schedule.phases()).sum()
+    }
+
+    fn phase(&self, rank: RankId, step: u32) -> u32 {
+        let (at, step) = self.locate(rank, step);
+        let before: u32 = self.phases[..at].iter().map(|phase| phase.schedule.phases()).sum();
+        before + self.phases[at].schedule.phase(rank, step)
+    }
+
     fn step_name(&self, rank: RankId, step: u32) -> String {
-        let Some((Phase { name, schedule }, step)) = self.locate(rank, step) else {
-            return String::new();
-        };
+        let (at, step) = self.locate(rank, step);
+        let Phase { name, schedule } = &self.phases[at];
         let inner = schedule.step_name(rank, step);
         if name.is_empty() { inner } else { format!("{name}: {inner}") }
     }
@@ -274,6 +285,14 @@ impl Schedule for Embedded {
 
     fn moves_chunks(&self) -> bool {
         self.inner.moves_chunks()
+    }
+
+    fn phases(&self) -> u32 {
+        self.inner.phases()
+    }
+
+    fn phase(&self, rank: RankId, step: u32) -> u32 {
+        self.member(rank).map_or(0, |member| self.inner.phase(member, step))
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {

@@ -15,6 +15,7 @@ mod compose;
 mod execute;
 mod explicit;
 pub mod notation;
+mod part;
 mod progress;
 mod repeated;
 mod step;
@@ -25,6 +26,7 @@ pub use chunks::{ChunkRange, Layout, LayoutError};
 pub use compose::{ComposeError, Digit, Embedded, Phase, Place, Sequence};
 pub use execute::{ExecuteError, execute};
 pub use explicit::{Builder, Explicit, ExplicitError};
+pub use part::OnlyPhase;
 pub use progress::{At, Wait};
 pub use repeated::Repeated;
 pub use step::{Local, Message, Op, OperandRange, Slot, Step};
@@ -78,6 +80,23 @@ pub trait Schedule: Send + Sync {
     /// fit where another was.
     fn moves_chunks(&self) -> bool {
         self.shape().moves_chunks()
+    }
+
+    /// How many phases it has. Between two of them the network may be set up anew, where it can be: each sends
+    /// among pairs of ranks of its own. A rank does not wait for others at the end of a phase.
+    fn phases(&self) -> u32 {
+        1
+    }
+
+    /// The phase that a step of a rank belongs to: below [`Schedule::phases`], and never less than that of the
+    /// rank's step before.
+    fn phase(&self, _rank: RankId, _step: u32) -> u32 {
+        0
+    }
+
+    /// Whether it is only a part of what its collective asks for, so that it cannot be proved alone.
+    fn is_part(&self) -> bool {
+        false
     }
 
     /// A short name for the step, for drawings and traces.

@@ -11,6 +11,11 @@ pub enum VerifyError {
     /// The shape contradicts itself.
     #[error("the schedule's shape makes no sense: {problem}")]
     Shape { problem: String },
+    /// One phase of a schedule by itself.
+    #[error(
+        "{name} is only a part of its collective and cannot be proved alone: verify the whole schedule"
+    )]
+    Part { name: String },
     /// More than this verifier can hold.
     #[error("the schedule is too large to verify: {what}, at most {most}")]
     TooLarge { what: String, most: u64 },

@@ -99,6 +99,7 @@ const EXPLAINED: u64 = 1 << 21;
 /// # Errors
 /// The first fault that was found.
 pub fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
+    whole(schedule)?;
     let fast = verify_fast(schedule);
     let Err(error) = fast else { return fast };
     let shape = schedule.shape();
@@ -116,7 +117,16 @@ pub fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
 /// # Errors
 /// The first fault that was found.
 pub fn verify_exactly(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
+    whole(schedule)?;
     exact::verify(schedule)
+}
+
+/// A part might by chance do what the collective asks of the whole: that would be no proof of either.
+fn whole(schedule: &dyn Schedule) -> Result<(), VerifyError> {
+    if schedule.is_part() {
+        return Err(VerifyError::Part { name: schedule.shape().name.clone() });
+    }
+    Ok(())
 }
 
 fn verify_fast(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
