@@ -275,6 +275,24 @@ impl TimePerByte {
         self.ps as f64 / self.bytes as f64
     }
 
+    /// What a byte takes over two links side by side: their rates add up. Exact unless the fraction has more
+    /// than 64 bits.
+    #[must_use]
+    pub fn beside(self, other: TimePerByte) -> TimePerByte {
+        let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        let (here, there) = (product(self.bytes, other.ps), product(other.bytes, self.ps));
+        let both = product(self.ps, other.ps);
+        let (ps, bytes) = match here.checked_add(there) {
+            Some(bytes) => (both, bytes),
+            None => (both / 2, here / 2 + there / 2),
+        };
+        let common = gcd(ps, bytes).max(1);
+        let (ps, bytes) = (ps / common, bytes / common);
+        let excess = 64 - ps.max(bytes).leading_zeros().min(64);
+        let narrow = |value: u128| u64::try_from(value >> excess).unwrap_or(u64::MAX);
+        TimePerByte::new(narrow(ps), narrow(bytes).max(1)).unwrap_or(self)
+    }
+
     /// Whether `self` takes longer per byte than `other`.
     #[must_use]
     pub fn slower_than(self, other: TimePerByte) -> bool {

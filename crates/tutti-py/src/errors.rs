@@ -21,6 +21,7 @@ use tutti_core::schedule::text::TextError;
 use tutti_core::schedule::{
     At, ChunkRange, ExplicitError, Fold, LayoutError, Slot, VerifyError, Wait,
 };
+use tutti_core::topology::bypass::BypassError;
 use tutti_core::topology::{Components, TopologyError};
 use tutti_core::units::{Bytes, Time, UnitError};
 use tutti_core::workload::{ProgramError, SystolicError, TaskId, TrainingError};
@@ -334,6 +335,7 @@ refusal! { EngineError as "SimulationError" {
     Standstill { since, messages, circle } => "standstill" of "DeadlockError",
     Unreceived { count, sender, receiver } => "unreceived",
     NoSuchRank { sender, step, receiver, ranks } => "no_such_rank",
+    NoWay { sender, step, receiver } => "no_way",
     NothingMoved {} => "nothing_moved",
     WrongLayout { layout, schedule } => "wrong_layout",
     Stopped {} => "stopped",
@@ -364,7 +366,27 @@ refusal! { TopologyError as "TopologyError" {
     ForeignLink { at, destination, link, leaves } => "foreign_link",
     RoutingLoop { source_rank, destination, vertices } => "routing_loop",
     WrongEnd { source_rank, destination, end } => "wrong_end",
+    WrongStart { source_rank, destination, start } => "wrong_start",
+    NoLink { source_rank, destination, at, next } => "no_link",
+    NoWay { from, to } => "no_way",
     DoublePath { source_rank, destination } => "double_path",
+}}
+
+refusal! { BypassError as "BypassError" {
+    WrongSide { side, most } => "wrong_side",
+    TooManyWires { wires, most } => "too_many_wires",
+    UnknownMuxes { name, known } => "unknown_muxes",
+    Malformed { found, expected } => "malformed",
+    OtherMesh { given, mesh } => "other_mesh",
+    NoSuchNode { node, side, last } => "no_such_node",
+    SameNode { node } => "same_node",
+    NoNeighbours { from, to } => "no_neighbours",
+    Aslant { from, to } => "aslant",
+    NoSuchWire { from, to, wire, wires } => "no_such_wire",
+    SegmentTaken { from, to, line, wire, segment, other_from, other_to } => "segment_taken",
+    WrongPort { from, to, node, end, port, muxes, known } => "wrong_port",
+    PortTaken { link, node, end, port, other } => "port_taken",
+    NoPort { link, node, end, muxes, known, others } => "no_port",
 }}
 
 refusal! { VerifyError as "VerificationError" {
@@ -398,6 +420,7 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         UnitError::KINDS,
         LayoutError::KINDS,
         TopologyError::KINDS,
+        BypassError::KINDS,
         ExplicitError::KINDS,
         TextError::KINDS,
         AlgorithmError::KINDS,
@@ -443,9 +466,25 @@ pub(crate) fn raised_by_flits(error: &FlitError) -> PyErr {
 
 /// An exception of `tutti.errors`.
 pub(crate) fn raised<E: Refusal>(error: &E) -> PyErr {
+    raised_with(error, |_| Ok(()))
+}
+
+/// The same about a byte of a text, which a mark will point at.
+pub(crate) fn raised_at<E: Refusal>(error: &E, text: &str, at: usize) -> PyErr {
+    raised_with(error, |fields| {
+        fields.set_item("argument", text)?;
+        fields.set_item("at", at)
+    })
+}
+
+fn raised_with<E: Refusal>(
+    error: &E,
+    more: impl FnOnce(&Bound<'_, PyDict>) -> PyResult<()>,
+) -> PyErr {
     Python::attach(|py| {
         let fields = PyDict::new(py);
         error.fields(&fields)?;
+        more(&fields)?;
         let (class, kind) = error.kind();
         exception(py, class, kind, &error.to_string(), &fields)
     })

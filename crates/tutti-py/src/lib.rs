@@ -4,6 +4,7 @@
 //! class. Everything appears flat in the one module `tutti._core`, whose stub is `_core.pyi`.
 
 mod algorithm;
+mod bypass;
 mod endpoint;
 mod energy;
 mod engine;
@@ -28,6 +29,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::algorithm::{Algorithm, Stage, algorithms, build_schedule, critical_path};
+    #[pymodule_export]
+    use crate::bypass::{BypassConfiguration, BypassMesh};
     #[pymodule_export]
     use crate::endpoint::{Endpoint, Torus};
     #[pymodule_export]

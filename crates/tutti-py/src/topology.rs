@@ -370,6 +370,17 @@ impl Routes {
         routes.or_raise().map(Routes::of)
     }
 
+    /// By ways for some pairs, each the ranks from its source to its destination; the shortest paths for
+    /// the others. Packets share the links between two ranks.
+    #[staticmethod]
+    fn by_ways(topology: &Topology, ways: Vec<(u32, u32, Vec<u32>)>) -> PyResult<Routes> {
+        let ways = ways.into_iter().map(|(from, to, passed)| {
+            (RankId(from), RankId(to), passed.into_iter().map(RankId).collect())
+        });
+        let routes = topology::Routes::ways(Arc::clone(&topology.inner), ways);
+        routes.or_raise().map(Routes::of)
+    }
+
     fn __repr__(&self) -> String {
         let choice = self.choice().map(|choice| format!("{choice} instead of "));
         format!("{}{:?}", choice.unwrap_or_default(), self.inner)

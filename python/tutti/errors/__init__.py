@@ -15,6 +15,7 @@ from tutti.errors.base import (
 )
 from tutti.errors.inputs import (
     AlgorithmError,
+    BypassError,
     ConfigError,
     EnergyError,
     LayoutError,
@@ -39,6 +40,7 @@ from tutti.errors.training import EndpointError, TraceError, WorkloadError
 
 __all__ = [
     "AlgorithmError",
+    "BypassError",
     "CacheError",
     "ConfigError",
     "DeadlockError",

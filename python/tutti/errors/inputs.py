@@ -317,7 +317,66 @@ class TopologyError(TuttiError, ValueError):
         "foreign_link": Kind("A next link that starts at another vertex.", "name a link from here"),
         "routing_loop": Kind("Messages that would never arrive.", "follow the vertices named"),
         "wrong_end": Kind("A path that does not end at its destination.", "complete it"),
+        "wrong_start": Kind("A way that does not begin at its source.", "begin it there"),
+        "no_link": Kind(
+            "A way from one NPU to another that no link joins.",
+            "add the link to the configuration, or go over others",
+        ),
+        "no_way": Kind(
+            "Two ranks that no live links lead between.",
+            "add a link, or let the schedule go over ranks that are joined",
+        ),
         "double_path": Kind("Two paths for one pair of ranks.", "remove one"),
+    }
+
+
+class BypassError(TuttiError, ValueError):
+    """A network of bypass wires that cannot be, or a configuration that does not fit it."""
+
+    kinds: ClassVar[dict[str, Kind]] = {
+        "wrong_side": Kind("A mesh that is too small or too large.", "give k of k x k nodes"),
+        "too_many_wires": Kind("More wires than can be counted.", "ask for fewer"),
+        "unknown_muxes": Kind(
+            "There are no such muxes.", "docs/concepts/bypass.md says what each can take"
+        ),
+        "malformed": Kind(
+            "A part of the notation cannot be read; `at` is the byte where.",
+            "links have commas between, such as `mesh,0=>3@0/west/east`",
+        ),
+        "other_mesh": Kind(
+            "A configuration of another mesh.", "configure the mesh that it was made for"
+        ),
+        "other_topology": Kind(
+            "A graph that was not made of this configuration.",
+            "use the graph that `Configuration.topology` returns",
+        ),
+        "no_such_node": Kind("A node beyond the last.", "node row * k + column, both from 0"),
+        "same_node": Kind("A link from a node to itself.", "remove it"),
+        "no_neighbours": Kind(
+            "A mesh link between nodes that are not side by side.",
+            "`-` and `>` are mesh links, `=` and `=>` bypass pieces",
+        ),
+        "aslant": Kind(
+            "A piece between nodes of different rows and columns.",
+            "a wire lies along one row or column: use two pieces, or one and mesh links",
+        ),
+        "no_such_wire": Kind("A wire that the line does not have.", "more `wires`, or another one"),
+        "segment_taken": Kind(
+            "Two pieces that overlap on a wire.",
+            "pieces of one wire and direction share no segment: shorten one, or give the mesh "
+            "more `wires`",
+        ),
+        "wrong_port": Kind(
+            "A port that the muxes do not let a piece take.",
+            "leave the ports out, or other `muxes`",
+        ),
+        "port_taken": Kind(
+            "Two links at one port.", "a port has one link at a time: leave one of them out"
+        ),
+        "no_port": Kind(
+            "A router with more links than ports that can take them.",
+            "leave out a mesh link whose port the piece may take",
+        ),
     }
 
 

@@ -69,6 +69,11 @@ class SimulationError(TuttiError):
         "no_such_rank": Kind(
             "A message goes to a rank that does not exist.", "verify() names the schedule's mistake"
         ),
+        "no_way": Kind(
+            "A message between ranks of which no live links lead from one to the other.",
+            "the configuration lacks a link: add it, fill idle ports with mesh links, or let the "
+            "schedule go over ranks that are joined",
+        ),
         "nothing_moved": Kind("The schedule sends no message.", "is it the schedule you meant?"),
         "wrong_layout": Kind(
             "The payload is divided into other chunks than the schedule's.",

@@ -79,6 +79,16 @@ pub trait Disturbance: Send + Sync {
 pub trait Distance: Send + Sync {
     /// The time by which a message of `bytes` arrives later than the model says.
     fn extra(&self, source: RankId, destination: RankId, bytes: Bytes) -> Time;
+
+    /// Whether some ranks are out of reach of others.
+    fn lacks_ways(&self) -> bool {
+        false
+    }
+
+    /// Whether there is a way from one rank to another; where there is none, nobody asks for it.
+    fn reaches(&self, _from: RankId, _to: RankId) -> bool {
+        true
+    }
 }
 
 /// Ranks as they are: noise on them and on the wire, and each with its own speed.
@@ -191,6 +201,14 @@ impl Distance for Routed<'_> {
     fn extra(&self, source: RankId, destination: RankId, bytes: Bytes) -> Time {
         let way = self.routes.pair(source, destination);
         way.latency + (way.bottleneck.of(bytes) - self.included.of(bytes))
+    }
+
+    fn lacks_ways(&self) -> bool {
+        self.routes.lack_ways()
+    }
+
+    fn reaches(&self, from: RankId, to: RankId) -> bool {
+        self.routes.reach(from, to)
     }
 }
 

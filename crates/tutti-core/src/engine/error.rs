@@ -42,6 +42,12 @@ pub enum EngineError {
     /// A message to a rank that does not exist.
     #[error("{sender} in step {step} sends to {receiver}, but there are only {ranks} ranks")]
     NoSuchRank { sender: RankId, step: u32, receiver: RankId, ranks: u32 },
+    /// A message between ranks of which the graph does not lead from one to the other.
+    #[error(
+        "{sender} in step {step} sends to {receiver}, but there is no way from {sender} to \
+         {receiver}: no live links lead there"
+    )]
+    NoWay { sender: RankId, step: u32, receiver: RankId },
     /// No message was sent at all.
     #[error("the schedule sends no message: there is nothing to simulate")]
     NothingMoved,

@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::ids::RankId;
 use crate::network::{Carrier, MessageModel, Uncontended};
-use crate::schedule::{Layout, Schedule};
+use crate::schedule::{Layout, Message, Schedule, Step};
 use executor::Executor;
 
 /// A schedule, a payload, a network model and the conditions they meet: all that a run depends on.
@@ -55,8 +55,8 @@ impl<M: MessageModel> Simulation<'_, M> {
     /// Runs to the end.
     ///
     /// # Errors
-    /// When ranks wait for messages that never come, messages are left over, nothing moved at all, or
-    /// time ran out of its range.
+    /// When there is no way for a message, ranks wait for messages that never come, messages are left
+    /// over, nothing moved at all, or time ran out of its range.
     pub fn run(&self) -> Result<Outcome, EngineError> {
         self.run_with(&mut Silent)
     }
@@ -102,6 +102,7 @@ impl<M: MessageModel> Simulation<'_, M> {
         probe: &mut P,
     ) -> Result<Outcome, EngineError> {
         self.check_layout()?;
+        self.check_ways(carrier)?;
         let stopped = || stop.load(Ordering::Relaxed);
         let mut executor = Executor::new(self, carrier, probe);
         for rank in (0..self.schedule.shape().ranks).map(RankId) {
@@ -122,6 +123,32 @@ impl<M: MessageModel> Simulation<'_, M> {
             }
         }
         if stopped() { Err(EngineError::Stopped) } else { executor.finish() }
+    }
+
+    /// Refuses messages for which there is no way, before any is sent.
+    fn check_ways<C: Carrier>(&self, carrier: &C) -> Result<(), EngineError> {
+        let distance = self.conditions.distance.filter(|distance| distance.lacks_ways());
+        if distance.is_none() && !carrier.lacks_ways() {
+            return Ok(());
+        }
+        let reaches = |sender, receiver| {
+            carrier.reaches(sender, receiver)
+                && distance.is_none_or(|d| d.reaches(sender, receiver))
+        };
+        let ranks = self.schedule.shape().ranks;
+        let mut content = Step::new();
+        for sender in (0..ranks).map(RankId) {
+            for step in 0..self.schedule.steps(sender) {
+                content.clear();
+                self.schedule.step(sender, step, &mut content);
+                let lost =
+                    |message: &&Message| message.peer.0 < ranks && !reaches(sender, message.peer);
+                if let Some(message) = content.sends.iter().find(lost) {
+                    return Err(EngineError::NoWay { sender, step, receiver: message.peer });
+                }
+            }
+        }
+        Ok(())
     }
 
     fn check_layout(&self) -> Result<(), EngineError> {

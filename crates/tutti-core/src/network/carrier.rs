@@ -79,6 +79,16 @@ pub trait Carrier {
         self.next_arrival()
     }
 
+    /// Whether some ranks are out of reach of others.
+    fn lacks_ways(&self) -> bool {
+        false
+    }
+
+    /// Whether there is a way from one rank to another; nothing is handed over where there is none.
+    fn reaches(&self, _from: RankId, _to: RankId) -> bool {
+        true
+    }
+
     /// Why nothing arrives any more although messages are under way, if that is so.
     fn standstill(&self) -> Option<Standstill> {
         None

@@ -103,12 +103,16 @@ impl Builder {
     ///
     /// # Errors
     /// When there is no NPU, too much of anything, a name twice, a link that is impossible (to itself,
-    /// to no vertex, without time per byte), or an NPU that cannot reach another.
+    /// to no vertex, without time per byte), or an NPU that cannot reach another, unless its family
+    /// may lack ways.
     pub fn build(self) -> Result<Topology, TopologyError> {
         self.check_counts()?;
         self.check_names()?;
         self.check_links()?;
         let topology = self.seal();
+        if topology.family().is_some_and(Family::may_lack_ways) {
+            return Ok(topology);
+        }
         if let Some((from, to)) = components::unreachable_pair(&topology) {
             return Err(TopologyError::Disconnected {
                 from: topology.vertex_name(from).to_owned(),

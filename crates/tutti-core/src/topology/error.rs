@@ -92,6 +92,17 @@ pub enum TopologyError {
     /// A path that does not end where it should.
     #[error("the path from {source_rank} to {destination} ends at {end}")]
     WrongEnd { source_rank: RankId, destination: RankId, end: String },
+    /// A way that does not begin where it should.
+    #[error("the way from {source_rank} to {destination} begins at {start}; expected its source")]
+    WrongStart { source_rank: RankId, destination: RankId, start: String },
+    /// A way over a link that is not there.
+    #[error(
+        "the way from {source_rank} to {destination} goes from {at} to {next}, but no link does"
+    )]
+    NoLink { source_rank: RankId, destination: RankId, at: String, next: String },
+    /// Two NPUs of a graph that need not be connected.
+    #[error("there is no way from {from} to {to}: no live links lead there")]
+    NoWay { from: String, to: String },
     /// Two paths for one pair of ranks.
     #[error("there are two paths from {source_rank} to {destination}: expected one")]
     DoublePath { source_rank: RankId, destination: RankId },

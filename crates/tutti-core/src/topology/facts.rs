@@ -20,7 +20,7 @@ pub struct Facts {
     pub npu_degree: (u64, u64),
     /// The most links that leave a switch or router; 0 without any.
     pub radix: u64,
-    /// The most hops on a shortest path between two NPUs.
+    /// The most hops on a shortest path between two NPUs that have one.
     pub diameter: u32,
     /// The fewest links, counted in one direction, that join two halves of the NPUs; `None` where the
     /// family has no closed form.
@@ -48,7 +48,7 @@ impl Topology {
         }
     }
 
-    /// The most hops on a shortest path between two NPUs.
+    /// The most hops on a shortest path between two NPUs that have one.
     #[must_use]
     pub fn diameter(&self) -> u32 {
         let known = self.family().and_then(super::Family::diameter);
@@ -85,7 +85,8 @@ fn farthest(topology: &Topology, sources: impl IntoIterator<Item = VertexId>) ->
                 }
             }
         }
-        let farthest = hops[..topology.npus() as usize].iter().copied().max();
+        let reached = hops[..topology.npus() as usize].iter().filter(|&&hops| hops < u32::MAX);
+        let farthest = reached.copied().max();
         diameter = diameter.max(farthest.unwrap_or(0));
     }
     diameter

@@ -8,6 +8,7 @@
 
 mod anchors;
 mod builder;
+pub mod bypass;
 mod components;
 mod distances;
 mod error;

@@ -14,7 +14,7 @@ use super::rooms::Rooms;
 use super::slab::Slab;
 use super::stirred::Stirred;
 use super::waiting::{Input, Neighbour, Queues};
-use super::ways::{Place, Traveller, Ways};
+use super::ways::{Place, Traveller, Ways, along};
 use super::{Ends, NONE, Packets};
 use crate::ids::{RankId, VertexId};
 use crate::network::{BackgroundFlow, Carried, Carrier, Cursor, Supply, Ticket};
@@ -197,7 +197,7 @@ impl<'a> Fabric<'a> {
         };
         let place = Place { at: VertexId(at), hops, links: &self.links, now: self.events.now() };
         match self.ways {
-            Ways::Routed(routes) => routes.next_link(source, destination, place.at, hops).0,
+            Ways::Routed(routes) => along(routes, pair, &place),
             Ways::Chosen { .. } => {
                 let serial = || self.messages[self.under_way[id].message].serial;
                 self.ways.next(&mut self.chosen[id as usize], &place, serial)
@@ -210,6 +210,9 @@ impl<'a> Fabric<'a> {
     #[inline]
     fn foresee(&mut self, id: u32, packet: &Packet, input: Input) -> u32 {
         let Ways::Routed(routes) = self.ways else { return NONE };
+        if routes.share_bundles() {
+            return NONE;
+        }
         // Behind a port the source counts as well.
         let source = if input.class == 1 || routes.tell_sources_apart() {
             self.messages[packet.message].source
@@ -401,6 +404,14 @@ impl Carrier for Fabric<'_> {
     fn prefers_offers(&self) -> Option<TimePerByte> {
         let offers = self.background.is_empty() && source::enter_in_order(&self.ways, &self.links);
         offers.then_some(self.included)
+    }
+
+    fn lacks_ways(&self) -> bool {
+        self.ways.lack_ways()
+    }
+
+    fn reaches(&self, from: RankId, to: RankId) -> bool {
+        self.ways.reach(from, to)
     }
 
     fn offer(&mut self, at: &Cursor, message: Carried) {

@@ -4,7 +4,7 @@ use super::NONE;
 use super::links::Links;
 use crate::ids::{LinkId, RankId, VertexId};
 use crate::network::noise::{random_bits, scale, split_words};
-use crate::topology::{Distances, Routes, Topology};
+use crate::topology::{Distances, Family, Routes, Topology, UNREACHABLE};
 use crate::units::Time;
 
 /// A packet's own random numbers come from its message and its place there; of the draws for other
@@ -49,7 +49,8 @@ impl Choice {
 /// The ways through a graph.
 #[derive(Clone, Copy, Debug)]
 pub enum Ways<'a> {
-    /// Every pair of ranks has one.
+    /// Every pair of ranks has one; of links side by side, where it shares them, a packet takes the one with
+    /// the shortest wait.
     Routed(&'a Routes),
     /// Every packet chooses.
     Chosen {
@@ -105,6 +106,35 @@ impl<'a> Ways<'a> {
         }
     }
 
+    /// Whether packets choose among links where they are.
+    #[inline]
+    pub(super) fn choose(&self) -> bool {
+        match self {
+            Ways::Routed(routes) => routes.share_bundles(),
+            Ways::Chosen { .. } => true,
+        }
+    }
+
+    /// Whether some ranks are out of reach of others.
+    pub(super) fn lack_ways(&self) -> bool {
+        match self {
+            Ways::Routed(routes) => routes.lack_ways(),
+            Ways::Chosen { distances, .. } => {
+                distances.topology().family().is_some_and(Family::may_lack_ways)
+            }
+        }
+    }
+
+    /// Whether there is a way from one rank to another.
+    pub(super) fn reach(&self, from: RankId, to: RankId) -> bool {
+        match self {
+            Ways::Routed(routes) => routes.reach(from, to),
+            Ways::Chosen { distances, .. } => {
+                distances.hops(VertexId(from.0), VertexId(to.0)) != UNREACHABLE
+            }
+        }
+    }
+
     /// The link over which a packet goes on; `serial` is the number of its message.
     #[inline]
     pub(super) fn next(
@@ -114,10 +144,7 @@ impl<'a> Ways<'a> {
         serial: impl FnOnce() -> u64,
     ) -> u32 {
         match *self {
-            Ways::Routed(routes) => {
-                let Place { at, hops, .. } = *place;
-                routes.next_link(packet.source, packet.destination, at, hops).0
-            }
+            Ways::Routed(routes) => along(routes, (packet.source, packet.destination), place),
             Ways::Chosen { distances, choice, seed } => {
                 let choosing = Choosing { distances, links: place.links, now: place.now };
                 if packet.via == UNDECIDED && distances.topology().links_out(place.at).len() > 1 {
@@ -128,6 +155,18 @@ impl<'a> Ways<'a> {
             }
         }
     }
+}
+
+/// The next link of a pair's route; of a bundle the one with the shortest wait, of equals the first.
+#[inline]
+pub(super) fn along(routes: &Routes, pair: (RankId, RankId), place: &Place<'_>) -> u32 {
+    let Place { at, hops, links, now } = *place;
+    let link = routes.next_link(pair.0, pair.1, at, hops);
+    if !routes.share_bundles() {
+        return link.0;
+    }
+    let waits = routes.bundle(link).map(|link| (links[link.0].wait(now), link));
+    waits.min().map_or(link.0, |(_, link)| link.0)
 }
 
 /// A look at the network as it is now.

@@ -5,6 +5,7 @@
 //! [`LinkParameters`] for all, or one for each of [`Family::link_classes`].
 
 mod butterfly;
+mod bypass;
 mod cmesh;
 mod concentrated;
 mod dimensions;
@@ -118,6 +119,17 @@ pub trait Family: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether some members may be out of reach of others.
+    fn may_lack_ways(&self) -> bool {
+        false
+    }
+
+    /// Whether routes take all links between the same two vertices as one bundle: each packet crosses the
+    /// one with the shortest wait.
+    fn shares_bundles(&self) -> bool {
+        false
+    }
+
     /// NPUs such that every distance between two NPUs is one from them, by symmetry. All NPUs where
     /// there is no symmetry to use.
     fn representatives(&self) -> Option<Vec<VertexId>> {
@@ -152,6 +164,7 @@ pub const REGISTRY: &[Entry] = &[
     cmesh::ENTRY,
     flattened_butterfly::ENTRY,
     butterfly::ENTRY,
+    bypass::ENTRY,
     rail_optimized::ENTRY,
     hierarchical::ENTRY,
     edges::ENTRY,

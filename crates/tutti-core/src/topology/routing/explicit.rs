@@ -87,7 +87,7 @@ fn looping(
     TopologyError::RoutingLoop { source_rank: source, destination, vertices }
 }
 
-fn check_rank(topology: &Topology, rank: RankId) -> Result<(), TopologyError> {
+pub(super) fn check_rank(topology: &Topology, rank: RankId) -> Result<(), TopologyError> {
     if rank.0 < topology.npus() {
         return Ok(());
     }
@@ -163,7 +163,7 @@ impl Paths {
 }
 
 /// Whether a path leads from one rank to another without visiting a vertex twice.
-fn check_path(
+pub(super) fn check_path(
     topology: &Topology,
     from: RankId,
     to: RankId,

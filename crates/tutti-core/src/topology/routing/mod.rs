@@ -6,11 +6,13 @@
 //! kept for anchors only, and an NPU with a single neighbour adds its own link at either end. D-mod-K
 //! and ECMP keep nothing: each path is walked when it is asked for.
 
+mod bundles;
 mod d_mod_k;
 mod dimension_order;
 mod ecmp;
 mod ends;
 mod explicit;
+mod given;
 mod ports;
 mod shortest_path;
 mod wires;
@@ -21,12 +23,15 @@ pub use explicit::Hop;
 pub use wires::Wire;
 
 use super::anchors::Anchors;
+use super::components;
 use super::error::TopologyError;
-use super::graph::Topology;
+use super::graph::{LinkParameters, Topology};
 use crate::ids::{LinkId, RankId, VertexId};
+use bundles::Bundles;
 use ecmp::Ecmp;
 use ends::Ends;
 use explicit::Paths;
+use given::Given;
 use ports::Ports;
 use wires::WireRow;
 
@@ -46,6 +51,10 @@ pub struct Routes {
     /// By the place of an anchor; none where paths are walked.
     rows: Box<[OnceLock<Ports>]>,
     wires: Box<[OnceLock<WireRow>]>,
+    /// Links between the same two vertices, where routes share them.
+    bundles: Option<Bundles>,
+    /// Whether some ranks are out of reach of others.
+    lack_ways: bool,
 }
 
 enum Rule {
@@ -57,6 +66,8 @@ enum Rule {
     /// All rows are there from the beginning.
     NextHops,
     Paths(Paths),
+    /// Ways for some pairs, the shortest paths for the others.
+    Given(Given),
 }
 
 impl Routes {
@@ -142,9 +153,32 @@ impl Routes {
         Ok(Routes::new(topology, Rule::Paths(paths)))
     }
 
+    /// Routes by ways that are written down for some pairs of ranks, each the NPUs from its source to its
+    /// destination; the shortest paths for the others. Links between the same two NPUs form a bundle, which
+    /// is shared.
+    ///
+    /// # Errors
+    /// When a way does not fit the topology or its ends, visits an NPU twice, or a pair has two.
+    pub fn ways(
+        topology: Arc<Topology>,
+        ways: impl IntoIterator<Item = (RankId, RankId, Vec<RankId>)>,
+    ) -> Result<Routes, TopologyError> {
+        let given = Given::new(&topology, ways)?;
+        Ok(Routes::new(topology, Rule::Given(given)))
+    }
+
     fn new(topology: Arc<Topology>, rule: Rule) -> Routes {
+        let family = topology.family();
+        let partial = family.is_some_and(super::Family::may_lack_ways);
+        let bundled = match rule {
+            Rule::Given(_) => true,
+            Rule::ShortestPath => family.is_some_and(super::Family::shares_bundles),
+            _ => false,
+        };
         let on_npus = || topology.family().and_then(super::Family::grid).is_some();
         let anchors = match rule {
+            // An anchor has one link to its vertex, whichever others there are.
+            _ if bundled => Anchors::identity(&topology),
             Rule::ShortestPath | Rule::Minimal => Anchors::new(&topology),
             Rule::DimensionOrder if !on_npus() => Anchors::new(&topology),
             // A table may say anything about any vertex, and the dimensions of a grid are of NPUs.
@@ -156,6 +190,8 @@ impl Routes {
         };
         Routes {
             ends: Ends::new(&topology, &anchors),
+            bundles: bundled.then(|| Bundles::in_graph(&topology)),
+            lack_ways: partial && components::unreachable_pair(&topology).is_some(),
             topology,
             rule,
             anchors,
@@ -170,19 +206,74 @@ impl Routes {
         &self.topology
     }
 
-    /// The links from one rank to another, in order; none from a rank to itself.
+    /// The links from one rank to another, in order, of a bundle the first; none from a rank to itself.
     ///
     /// # Errors
-    /// When one of them is not a rank of the topology.
+    /// When one of them is not a rank of the topology, or there is no way.
     pub fn path(&self, from: RankId, to: RankId) -> Result<Vec<LinkId>, TopologyError> {
-        self.vertex(from)?;
-        self.vertex(to)?;
+        self.check(from, to)?;
+        if let Some(way) = self.given(from, to) {
+            return Ok(way.to_vec());
+        }
         Ok(match &self.rule {
             _ if from == to => Vec::new(),
             Rule::Paths(paths) => paths.path(from, to).to_vec(),
             Rule::DModK | Rule::Ecmp(_) => self.walk(from, to).collect(),
             _ => self.by_row(from, to),
         })
+    }
+
+    /// The way of a pair that was written down.
+    #[inline]
+    fn given(&self, from: RankId, to: RankId) -> Option<&[LinkId]> {
+        let Rule::Given(given) = &self.rule else { return None };
+        given.way(from, to)
+    }
+
+    /// Whether some ranks are out of reach of others.
+    #[must_use]
+    pub fn lack_ways(&self) -> bool {
+        self.lack_ways
+    }
+
+    /// Whether there is a way from one rank to another.
+    ///
+    /// # Panics
+    /// When one of them is not a rank of the topology.
+    #[must_use]
+    pub fn reach(&self, from: RankId, to: RankId) -> bool {
+        if !self.lack_ways || from == to || self.given(from, to).is_some() {
+            return true;
+        }
+        match &self.rule {
+            Rule::Ecmp(ecmp) => ecmp.next(VertexId(from.0), from, to).is_some(),
+            Rule::ShortestPath | Rule::Given(_) => {
+                let source = VertexId(from.0);
+                self.next_by_row(from, to, source).is_some_and(|link| link != LinkId(NONE))
+            }
+            // Their tables have an entry for every pair.
+            _ => true,
+        }
+    }
+
+    /// Whether packets choose among the links of a bundle.
+    #[inline]
+    pub(crate) fn share_bundles(&self) -> bool {
+        self.bundles.is_some()
+    }
+
+    /// The links between the same two vertices as this one, itself included, where routes share them.
+    #[inline]
+    pub(crate) fn bundle(&self, link: LinkId) -> impl ExactSizeIterator<Item = LinkId> + use<> {
+        let alone = link.0..link.0 + 1;
+        self.bundles.as_ref().map_or(alone, |bundles| bundles.of(link)).map(LinkId)
+    }
+
+    /// What a link is like, or the bundle that it stands for.
+    #[inline]
+    fn parameters(&self, link: LinkId) -> LinkParameters {
+        let alone = || self.topology.parameters(link);
+        self.bundles.as_ref().map_or_else(alone, |bundles| bundles.parameters(link))
     }
 
     /// From anchor to anchor by a row, and the links at the ends.
@@ -204,7 +295,7 @@ impl Routes {
 
     /// Whether messages to one rank may take different links at the same vertex.
     pub(crate) fn tell_sources_apart(&self) -> bool {
-        matches!(self.rule, Rule::Paths(_) | Rule::Ecmp(_))
+        matches!(self.rule, Rule::Paths(_) | Rule::Ecmp(_) | Rule::Given(_))
     }
 
     /// The link that a message from one rank to another takes at `at`, having crossed `hops` links.
@@ -217,6 +308,10 @@ impl Routes {
         let link = match &self.rule {
             Rule::Paths(paths) => Some(paths.path(from, to)[hops]),
             Rule::DModK | Rule::Ecmp(_) => self.chosen(from, to, at),
+            Rule::Given(given) => match given.way(from, to) {
+                Some(way) => way.get(hops).copied(),
+                None => self.next_by_row(from, to, at),
+            },
             _ => self.next_by_row(from, to, at),
         };
         link.unwrap_or(LinkId(NONE))
@@ -270,6 +365,9 @@ impl Routes {
         if from == to {
             return Wire::NOWHERE;
         }
+        if let Some(way) = self.given(from, to) {
+            return self.wire(Wire::NOWHERE, way.iter().copied());
+        }
         let destination = self.anchors.of(VertexId(to.0));
         let Some(slot) = self.wires.get(self.anchors.place(destination)) else {
             return self.wire(Wire::NOWHERE, self.walk(from, to));
@@ -286,16 +384,15 @@ impl Routes {
     /// A wire with further links.
     #[inline]
     fn wire(&self, wire: Wire, links: impl Iterator<Item = LinkId>) -> Wire {
-        links.fold(wire, |wire, link| wire.and(self.topology.parameters(link)))
+        links.fold(wire, |wire, link| wire.and(self.parameters(link)))
     }
 
     /// As [`Routes::pair`], for ranks that nobody has checked.
     ///
     /// # Errors
-    /// When one of them is not a rank of the topology.
+    /// When one of them is not a rank of the topology, or there is no way.
     pub fn try_pair(&self, from: RankId, to: RankId) -> Result<Wire, TopologyError> {
-        self.vertex(from)?;
-        self.vertex(to)?;
+        self.check(from, to)?;
         Ok(self.pair(from, to))
     }
 
@@ -305,7 +402,8 @@ impl Routes {
         // an explicit table says of other vertices may well be a loop.
         let npus = self.topology.npus() as usize;
         let sources = if self.ends.are_none() { npus } else { self.anchors.all().len() };
-        let from_row = |row| WireRow::from_row(&self.topology, &self.anchors, sources, to, row);
+        let parameters = |link| (self.topology.link_to(link), self.parameters(link));
+        let from_row = |row| WireRow::from_row(parameters, &self.anchors, sources, to, row);
         match (&self.rule, self.rows[self.anchors.place(to)].get()) {
             (Rule::Paths(paths), _) => WireRow::from_paths(&self.topology, RankId(to.0), paths),
             (_, Some(row)) => from_row(&row.row(&self.topology, &self.anchors)),
@@ -322,11 +420,22 @@ impl Routes {
     #[cold]
     fn row(&self, to: VertexId) -> Row {
         match &self.rule {
-            Rule::ShortestPath => shortest_path::row(&self.topology, &self.anchors, to),
+            Rule::ShortestPath | Rule::Given(_) => {
+                shortest_path::row(&self.topology, &self.anchors, to)
+            }
             Rule::DimensionOrder => dimension_order::row(&self.topology, &self.anchors, to),
             Rule::Minimal => shortest_path::minimal_row(&self.topology, &self.anchors, to),
             Rule::DModK | Rule::Ecmp(_) | Rule::NextHops | Rule::Paths(_) => Row::default(),
         }
+    }
+
+    fn check(&self, from: RankId, to: RankId) -> Result<(), TopologyError> {
+        let (from_vertex, to_vertex) = (self.vertex(from)?, self.vertex(to)?);
+        if self.reach(from, to) {
+            return Ok(());
+        }
+        let name = |vertex| self.topology.vertex_name(vertex).to_owned();
+        Err(TopologyError::NoWay { from: name(from_vertex), to: name(to_vertex) })
     }
 
     fn vertex(&self, rank: RankId) -> Result<VertexId, TopologyError> {
@@ -340,6 +449,9 @@ impl std::fmt::Debug for Routes {
         let rule = match &self.rule {
             Rule::Ecmp(ecmp) => {
                 return write!(f, "Routes(ECMP with seed {} on {:?})", ecmp.seed, self.topology);
+            }
+            Rule::Given(given) => {
+                return write!(f, "Routes({given}else shortest path on {:?})", self.topology);
             }
             Rule::DModK => "D-mod-K",
             Rule::ShortestPath => "shortest path",

@@ -47,10 +47,11 @@ impl WireRow {
         self.wires[self.class[place] as usize]
     }
 
-    /// Follows the next links of a row, every vertex once, from the first `sources` anchors. One without
+    /// Follows the next links of a row, every vertex once, from the first `sources` anchors; `link` says where
+    /// one leads and what it is like. One without
     /// a way, which no message passes, gets a wire that nobody asks for.
     pub(super) fn from_row(
-        topology: &Topology,
+        link: impl Fn(LinkId) -> (VertexId, LinkParameters),
         anchors: &Anchors,
         sources: usize,
         destination: VertexId,
@@ -68,12 +69,12 @@ impl WireRow {
                 if row[at] == NONE {
                     break Wire::NOWHERE;
                 }
-                let link = LinkId(row[at]);
-                walked.push((at, link));
-                at = anchors.place(topology.link_to(link));
+                let (to, parameters) = link(LinkId(row[at]));
+                walked.push((at, parameters));
+                at = anchors.place(to);
             };
-            while let Some((place, link)) = walked.pop() {
-                wire = wire.and(topology.parameters(link));
+            while let Some((place, parameters)) = walked.pop() {
+                wire = wire.and(parameters);
                 known[place] = Some(wire);
             }
             wire

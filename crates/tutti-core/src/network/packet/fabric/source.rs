@@ -38,9 +38,7 @@ pub(super) fn lines(ways: &Ways<'_>, links: &Links) -> Lines {
 pub(super) fn enter_in_order(ways: &Ways<'_>, links: &Links) -> bool {
     let topology = ways.topology();
     let one_way = |npu| topology.links_out(VertexId(npu)).len() == 1;
-    matches!(ways, Ways::Routed(_))
-        || links.injection(0).is_some()
-        || (0..topology.npus()).all(one_way)
+    !ways.choose() || links.injection(0).is_some() || (0..topology.npus()).all(one_way)
 }
 
 /// Over which link or port they do.

@@ -1,0 +1,104 @@
+//! Who has which segment: the wires of all lines, cut into pieces.
+
+use super::asked::Asked;
+use super::error::BypassError;
+use super::mesh::{BypassMesh, Port};
+
+/// Nobody.
+const FREE: u32 = u32::MAX;
+
+/// The segments of all bypass wires, with the link that each is part of.
+pub(super) struct Segments {
+    mesh: BypassMesh,
+    /// By direction, line, wire and segment: a number of an asked link.
+    of: Vec<u32>,
+}
+
+/// Where a piece lies.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    direction: Port,
+    line: u32,
+    /// The first segment and the one after the last; segment s lies between places s and s + 1 of the line.
+    first: u32,
+    end: u32,
+}
+
+impl Span {
+    /// Of a link that was checked.
+    pub(super) fn of(mesh: &BypassMesh, asked: &Asked, direction: Port) -> Span {
+        let (from, to) = (mesh.place(asked.source), mesh.place(asked.destination));
+        let (line, a, b) =
+            if direction.is_horizontal() { (from.1, from.0, to.0) } else { (from.0, from.1, to.1) };
+        Span { direction, line, first: a.min(b), end: a.max(b) }
+    }
+}
+
+impl Segments {
+    pub(super) fn none_taken(mesh: BypassMesh) -> Segments {
+        let all = usize::try_from(mesh.total_bypass_segments()).unwrap_or(usize::MAX);
+        Segments { mesh, of: vec![FREE; all] }
+    }
+
+    fn place(&self, span: Span, wire: u32, segment: u32) -> usize {
+        let lines = span.direction.index() * self.mesh.side() as usize + span.line as usize;
+        let wires = lines * self.mesh.wires() as usize + wire as usize;
+        wires * (self.mesh.side() as usize - 1) + segment as usize
+    }
+
+    /// The first segment of a span on a wire that somebody has, and who.
+    fn taken(&self, span: Span, wire: u32) -> Option<(u32, u32)> {
+        let owner = |segment| (segment, self.of[self.place(span, wire, segment)]);
+        (span.first..span.end).map(owner).find(|&(_, owner)| owner != FREE)
+    }
+
+    /// Gives a span to link `number` of `asked`, on the lowest free wire unless one is given; the wire.
+    pub(super) fn take(
+        &mut self,
+        asked: &[Asked],
+        number: usize,
+        span: Span,
+        wire: Option<u32>,
+    ) -> Result<u32, BypassError> {
+        let free = match wire {
+            Some(wire) => self.taken(span, wire).is_none().then_some(wire),
+            None => (0..self.mesh.wires()).find(|&wire| self.taken(span, wire).is_none()),
+        };
+        let Some(free) = free else {
+            return Err(self.refused(asked, number, span, wire));
+        };
+        for segment in span.first..span.end {
+            let place = self.place(span, free, segment);
+            self.of[place] = u32::try_from(number).unwrap_or(FREE);
+        }
+        Ok(free)
+    }
+
+    fn refused(
+        &self,
+        asked: &[Asked],
+        number: usize,
+        span: Span,
+        wire: Option<u32>,
+    ) -> BypassError {
+        let (from, to) = (asked[number].source, asked[number].destination);
+        // All wires are taken where none is given: the last one stands for them.
+        let last = self.mesh.wires().checked_sub(1);
+        let at = wire.or(last).and_then(|wire| Some((wire, self.taken(span, wire)?)));
+        let Some((wire, (segment, other))) = at else {
+            let (wire, wires) = (wire.unwrap_or(0), self.mesh.wires());
+            return BypassError::NoSuchWire { from, to, wire, wires };
+        };
+        let other = asked[other as usize];
+        let kind = if span.direction.is_horizontal() { "row" } else { "column" };
+        BypassError::SegmentTaken {
+            from,
+            to,
+            line: format!("{kind} {} going {}", span.line, span.direction),
+            wire,
+            segment,
+            other_from: other.source,
+            other_to: other.destination,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Networks of bypass wires, and configurations of them.
+
+use pyo3::prelude::*;
+use tutti_core::topology::bypass::{self, Configuration, Muxes};
+
+use crate::errors::{OrRaise, raised_at};
+use crate::schedule::Number;
+
+/// A k x k mesh with bypass wires along its rows and columns.
+#[pyclass(frozen, eq, hash, module = "tutti._core")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct BypassMesh(bypass::BypassMesh);
+
+#[pymethods]
+impl BypassMesh {
+    #[new]
+    #[pyo3(signature = (side, wires, muxes))]
+    fn new(side: Number, wires: Number, muxes: &str) -> PyResult<BypassMesh> {
+        let muxes = Muxes::from_name(muxes).or_raise()?;
+        bypass::BypassMesh::new(side.0, wires.0, muxes).or_raise().map(BypassMesh)
+    }
+
+    /// The nodes of a row, and of a column.
+    #[getter]
+    fn side(&self) -> u32 {
+        self.0.side()
+    }
+
+    /// The bypass wires of a line in each direction.
+    #[getter]
+    fn wires(&self) -> u32 {
+        self.0.wires()
+    }
+
+    /// What its ports can take.
+    #[getter]
+    fn muxes(&self) -> &'static str {
+        self.0.muxes().name()
+    }
+
+    /// What stands before the links in the notation of the family.
+    #[getter]
+    fn notation(&self) -> String {
+        self.0.notation()
+    }
+
+    /// Mesh links, and segments of all bypass wires.
+    fn total_segments(&self) -> (u64, u64) {
+        (self.0.total_mesh_links(), self.0.total_bypass_segments())
+    }
+
+    /// Reads the links of a configuration.
+    fn configure(&self, text: &str) -> PyResult<BypassConfiguration> {
+        let read = Configuration::parse(self.0, text);
+        read.map(BypassConfiguration).map_err(|located| raised_at(&located.error, text, located.at))
+    }
+}
+
+/// A live link: where from, where to, the wire of a bypass piece, and the ports.
+type Link = (u32, u32, Option<u32>, &'static str, &'static str);
+
+/// The live links of a mesh.
+#[pyclass(frozen, eq, module = "tutti._core")]
+#[derive(PartialEq, Eq)]
+pub(crate) struct BypassConfiguration(Configuration);
+
+#[pymethods]
+impl BypassConfiguration {
+    /// The mesh that is configured.
+    #[getter]
+    fn mesh(&self) -> BypassMesh {
+        BypassMesh(*self.0.mesh())
+    }
+
+    /// The text that is read as this configuration.
+    #[getter]
+    fn notation(&self) -> String {
+        self.0.notation()
+    }
+
+    /// Every live link: the mesh's first.
+    fn links(&self) -> Vec<Link> {
+        let link = |link: &bypass::Link| {
+            (link.source, link.destination, link.wire, link.output.name(), link.input.name())
+        };
+        self.0.links().iter().map(link).collect()
+    }
+
+    /// Mesh links, and segments of bypass wires, that are live.
+    fn used_segments(&self) -> (u64, u64) {
+        (self.0.used_mesh_links(), self.0.used_bypass_segments())
+    }
+
+    /// The ports that no link has: node, side, and whether it is the output.
+    fn idle_ports(&self) -> Vec<(u32, &'static str, bool)> {
+        let idle = self.0.idle_ports();
+        idle.into_iter().map(|(node, port, output)| (node, port.name(), output)).collect()
+    }
+
+    /// The same with every mesh link live whose ports are idle at both ends.
+    fn filled(&self) -> BypassConfiguration {
+        BypassConfiguration(self.0.filled())
+    }
+}

@@ -1,0 +1,137 @@
+"""Meshes with bypass wires and their configurations: what is live, what is refused, and how."""
+
+from __future__ import annotations
+
+import pytest
+
+import tutti
+from tutti.bypass import BypassMesh, Link
+from tutti.errors import BypassError, SimulationError, TopologyError
+
+RINGS = "mesh,0=3,0=12,1=13,2=14,3=15,4=7,8=11,12=15"
+"""The paper's hierarchical rings, both ways, on 4x4."""
+
+ENDS = tutti.PipeliningPostal(alpha_p="1 ns", alpha_r="0 ns")
+
+
+def test_a_configuration_says_what_is_live() -> None:
+    mesh = BypassMesh(side=4, wires=1, muxes="any")
+    network = mesh.configure("mesh,0=>3")
+    assert (network.used_segments, network.total_segments) == (51, 96)
+    assert (network.used_mesh_links, network.used_bypass_segments) == (48, 3)
+    piece = network.links[-1]
+    assert piece == Link(0, 3, bypass=True, wire=0, output="west", input="east")
+    assert (piece.name, network.span(piece)) == ("0=>3", 3)
+    assert network.notation == "mesh,0=>3"
+    assert network == mesh.configure(["mesh", "0=>3@0/west/east"])
+    assert repr(network) == "<Configuration of 4x4: mesh,0=>3>"
+    assert network.mesh == mesh == BypassMesh()
+    assert hash(network) == hash(mesh.configure("mesh,0=>3"))
+
+
+def test_the_rings_of_the_paper_take_all_segments_and_ports() -> None:
+    rings = BypassMesh().configure(RINGS)
+    assert (rings.used_segments, rings.total_segments) == (96, 96)
+    assert rings.idle_ports() == ()
+    for node in range(16):
+        assert sum(link.source == node for link in rings.links) == 4
+        assert sum(link.destination == node for link in rings.links) == 4
+
+
+def test_idle_ports_are_filled() -> None:
+    empty = BypassMesh().configure("")
+    assert len(empty.idle_ports()) == 16 * 8
+    assert empty.filled().notation == "mesh"
+    one = BypassMesh().configure("1=>3").filled()
+    assert "1>2" not in one.notation.split(",")
+    assert one.used_mesh_links == 46
+
+
+@pytest.mark.parametrize(
+    ("links", "kind", "problem"),
+    [
+        ("mesh,0=>3,1=>2", "segment_taken", "segment 1 of row 0 going east, wire 0"),
+        ("0>1,0=>3/east/west", "port_taken", "output port east of node 0, which 0>1 has"),
+        ("mesh,5=>7", "no_port", "5=>7 finds no free output port at node 5"),
+        ("0=>5", "aslant", "node 0 and node 5"),
+        ("0-2", "no_neighbours", "node 0 and node 2"),
+        ("0=>16", "no_such_node", "node 16 does not exist on 4x4"),
+        ("0=>3@7", "no_such_wire", "wire 7"),
+        ("0=>0", "same_node", "node 0"),
+        ("0~1", "malformed", "found `0~1`"),
+        ("bypass:8x8:mesh", "other_mesh", "a configuration of 8x8"),
+    ],
+)
+def test_what_cannot_be_is_refused(links: str, kind: str, problem: str) -> None:
+    with pytest.raises(BypassError) as refused:
+        BypassMesh().configure(links)
+    assert refused.value.kind == kind
+    assert problem in refused.value.problem
+    assert refused.value.hint
+
+
+def test_a_mistake_is_pointed_at() -> None:
+    with pytest.raises(BypassError) as refused:
+        BypassMesh().configure("mesh,0=>3,1=>2")
+    lines = str(refused.value).splitlines()
+    assert lines[1:3] == ["    mesh,0=>3,1=>2", "              ^"]
+    assert (refused.value.segment, refused.value.wire) == (1, 0)
+    with pytest.raises(BypassError, match="there are no muxes `all`"):
+        BypassMesh(muxes="all")  # type: ignore[arg-type]
+    with pytest.raises(BypassError, match="expected 2x2 to 256x256"):
+        BypassMesh(side=1)
+
+
+def test_the_graph_is_that_of_the_live_links() -> None:
+    network = BypassMesh().configure("mesh,0=>3")
+    flat = network.topology(rate="68 GB/s", latency="12 ns", length="5 mm")
+    assert (flat.ranks, len(flat.links)) == (16, 49)
+    assert flat.name == "bypass:4x4:mesh,0=>3"
+    long = network.topology(rate="68 GB/s", latency="10 ns", length="5 mm", per_span=True)
+    assert long.name == "bypass:4x4,distance:mesh,0=>3"
+    piece = next(link for link in long.links if (link.source, link.target) == ("npu0", "npu3"))
+    assert (str(piece.latency), str(piece.length)) == ("30 ns", "15 mm")
+    assert str(flat.routes().pair(0, 3).latency) == "12 ns"
+    assert tutti.topology.link_classes(long.name) == ["mesh", "bypass"]
+
+
+def test_ways_go_where_they_are_told() -> None:
+    network = BypassMesh().configure("mesh,0=>1/north/north")
+    topology = network.topology(rate="68 GB/s", latency="12 ns")
+    routes = network.routes(topology, {(0, 5): [0, 4, 5], (2, 1): [2, 6, 5, 1]})
+    passed = [link.target for link in routes.path(2, 1)]
+    assert passed == ["npu6", "npu5", "npu1"]
+    assert routes.pair(2, 1).hops == 3
+    assert [link.target for link in routes.path(0, 5)] == ["npu4", "npu5"]
+    assert routes.pair(1, 2).hops == 1
+    # Two links side by side have their rates together.
+    assert str(routes.pair(0, 1).bottleneck) == "136 GB/s"
+    assert routes.fingerprint != network.routes(topology).fingerprint
+    for ways, problem in [
+        ({(0, 5): [0, 5]}, "goes from npu0 to npu5, but no link does"),
+        ({(0, 5): [0, 1]}, "ends at npu1"),
+        ({(0, 5): [1, 5]}, "begins at npu1"),
+        ({(0, 5): [0, 1, 0, 4, 5]}, "round in a loop"),
+        ({(0, 16): [0, 16]}, "rank 16"),
+    ]:
+        with pytest.raises(TopologyError, match=problem):
+            network.routes(topology, ways)
+    with pytest.raises(BypassError, match="no graph of this configuration"):
+        BypassMesh().configure("mesh").routes(topology)
+
+
+def test_ranks_without_a_way_are_refused_before_anything_runs() -> None:
+    network = BypassMesh(side=2).configure("0>1,1>3,3>2")
+    topology = network.topology(rate="68 GB/s", latency="12 ns")
+    routes = network.routes(topology)
+    assert topology.facts.diameter == 3
+    with pytest.raises(TopologyError, match="no way from npu2 to npu0"):
+        routes.pair(2, 0)
+    ring = tutti.schedule("ring", collective="all_gather", ranks=4)
+    for more in ({}, {"packets": tutti.Packets()}):
+        platform = tutti.Platform(name="t", model=ENDS, routes=routes, **more)
+        with pytest.raises(
+            SimulationError, match="there is no way from rank 2 to rank 3"
+        ) as refused:
+            tutti.simulate(ring, platform, size="64 KiB")
+        assert refused.value.kind == "no_way"
