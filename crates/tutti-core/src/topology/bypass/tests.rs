@@ -92,7 +92,7 @@ fn links_make_way_at_their_ports() {
     let outputs: BTreeSet<Port> = two.links().iter().map(|link| link.output).collect();
     assert_eq!(outputs, BTreeSet::from([Port::East, Port::South]));
     let (at, text) = refused(sign, "5>6,5=>13,5=>7");
-    assert_eq!(at, 10);
+    assert_eq!(at, 4);
     assert_eq!(
         text,
         "5=>13 finds no free output port at node 5: with muxes=sign it could take south, east, \
