@@ -136,7 +136,7 @@ _LAZY = {
 }
 """Where the names live whose modules take long to load."""
 
-_MODULES = {"energy", "noc", "papers", "platforms", "report", "topology"}
+_MODULES = {"energy", "noc", "package", "papers", "platforms", "report", "topology"}
 """Subpackages that need no import of their own."""
 
 

@@ -458,7 +458,10 @@ def _sum(intervals: Iterable[Interval]) -> Interval:
 
 
 def _both(one: Mapping[str, Interval], other: Mapping[str, Interval]) -> dict[str, Interval]:
-    return {name: interval.plus(other[name]) for name, interval in one.items()}
+    """Of each component that either has."""
+    nothing = Interval(0.0, 0.0, 0.0)
+    names = {**one, **other}
+    return {name: one.get(name, nothing).plus(other.get(name, nothing)) for name in names}
 
 
 def _table(*headings: str) -> Table:

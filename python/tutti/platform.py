@@ -23,6 +23,7 @@ from tutti import _core
 from tutti.energy import Technology  # noqa: TC001 - pydantic looks at it
 from tutti.errors import ConfigError
 from tutti.noc.settings import Router
+from tutti.package import Package  # noqa: TC001 - pydantic looks at it
 from tutti.parameters import Parameters
 from tutti.topology import Routes  # noqa: TC001 - pydantic looks at it
 from tutti.units import Size, Time, TimePerByte
@@ -158,6 +159,7 @@ class Packets(Parameters):
         injection: the rate of the port through which all of an NPU's messages leave it; without it,
             the NPU's links alone limit them.
         ejection: the rate of the port through which all messages reach an NPU.
+        package: the routers behind the links, for energy and area; it changes no time.
     """
 
     size: Size = Size(bytes=4096)
@@ -165,6 +167,7 @@ class Packets(Parameters):
     header: Size = Size(bytes=0)
     injection: TimePerByte | None = None
     ejection: TimePerByte | None = None
+    package: Package | None = None
 
     @property
     def core(self) -> _core.Packets:

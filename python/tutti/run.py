@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tutti.energy import AreaReport, EnergyReport, Technology
     from tutti.noc import Events
     from tutti.noc.events import Powered
+    from tutti.package import Package
     from tutti.platform import Platform
     from tutti.schedule import Schedule
     from tutti.units import Size
@@ -132,24 +133,43 @@ class Run:
     def energy(self, technology: Technology | None = None) -> EnergyReport:
         """What the routers and links cost: by events, and by leakage until the last rank's end.
 
+        Where packets queue for links it is told by the bytes that these carried
+        (`tutti.package`).
+
         Args:
-            technology: what they are; that of the platform's flits if it is left out.
+            technology: what they are; that of the platform's flits or package if it is left out.
 
         Raises:
-            EnergyError: no technology is named, no flits pass routers, or a link has no length.
+            EnergyError: no technology is named, neither flits nor packets pass routers, or a link
+                has no length.
         """
+        if self.platform.packets is not None:
+            return self._package(technology).energy_of(self)
         return self._powered.energy(self._technology(technology))
 
     def area(self, technology: Technology | None = None) -> AreaReport:
         """What the routers and links take up.
 
         Args:
-            technology: what they are; that of the platform's flits if it is left out.
+            technology: what they are; that of the platform's flits or package if it is left out.
 
         Raises:
-            EnergyError: no technology is named, no flits pass routers, or a link has no length.
+            EnergyError: no technology is named, neither flits nor packets pass routers, or a link
+                has no length.
         """
+        if self.platform.packets is not None and self.platform.routes is not None:
+            return self._package(technology).area_of(self.platform.routes.topology)
         return self._powered.area(self._technology(technology))
+
+    def _package(self, technology: Technology | None) -> Package:
+        from tutti.package import Package
+
+        known = self.platform.packets.package if self.platform.packets else None
+        if known is None and technology is None:
+            message = "nothing says what routers and links of the package cost"
+            raise EnergyError(message, kind="no_technology")
+        known = known or Package()
+        return known.model_copy(update={"technology": technology}) if technology else known
 
     def _technology(self, given: Technology | None) -> Technology:
         known = given or (self.platform.flits.technology if self.platform.flits else None)

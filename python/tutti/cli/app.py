@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from tutti.cli import (
     compare,
+    energy,
     noc,
     paper,
     platforms,
@@ -107,6 +108,7 @@ app.add_typer(schedule.app, name="schedule")
 app.add_typer(noc.app, name="noc")
 app.add_typer(train.app, name="train")
 app.add_typer(workload.app, name="workload")
+app.add_typer(energy.app, name="energy")
 app.command("plot", short_help="Draw results of a comparison.")(plot.plot)
 app.command("paper", short_help="Make a paper's figures and tables again.")(paper.paper)
 app.command("platforms", short_help="The known machines and their sources.")(platforms.platforms)

@@ -1,13 +1,72 @@
-"""Energy and area in the terminal."""
+"""Energy and area in the terminal: what a run cost, and `tutti energy`, what technologies say."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from tutti.cli.console import out
+import typer
+
+from tutti.cli.console import out, remark
 
 if TYPE_CHECKING:
     from tutti.energy import AreaReport, EnergyReport
+
+app = typer.Typer(
+    help="Energy and area: technologies of routers and links, and networks of packages.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the technologies of routers and links; docs/reference/energy.md has their constants.
+
+    \b
+    Examples:
+      tutti energy list
+    """
+    from rich.table import Table
+
+    from tutti.energy import technologies
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("of", "technology", "summary"):
+        table.add_column(name)
+    for entry in technologies():
+        table.add_row(entry.part, entry.name, entry.summary)
+    out().print(table)
+
+
+@app.command("package")
+def package_(
+    side: Annotated[int, typer.Option("--side", help="Chiplets along a side.", min=2, max=64)] = 4,
+    router: Annotated[str, typer.Option(help="The technology of the routers.")] = "aries_45nm",
+    link: Annotated[str, typer.Option(help="The technology of links.")] = "muchisim_interposer",
+) -> None:
+    """Show what a bit costs on networks of k x k chiplets, and what their routers take up.
+
+    Mesh, torus, flattened butterfly with as many pins, and a mesh with bypass wires; beside them
+    what Yin et al. 2023 publish of their routers. A run with `[topology.packets.package]` in its
+    platform tells what its traffic cost.
+
+    \b
+    Examples:
+      tutti energy package --side 8
+      tutti energy package --link simba_package
+    """
+    from tutti.energy import Technology
+    from tutti.package import area_table, cost_table
+
+    technology = Technology(router=router, link=link)
+    out().print(cost_table(side, technology))
+    out().print()
+    out().print(area_table(side, technology))
+    remark(
+        "links go over so many chiplets of 5 mm; simple laws: the published router, scaled; muxes: "
+        "those of bypass wires, from cells, or as published; power is that of a router"
+    )
 
 
 def show_energy(energy: EnergyReport, area: AreaReport, window_ps: int) -> None:

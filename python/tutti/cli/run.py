@@ -56,9 +56,9 @@ def run(
     """Run one schedule and show where its time goes: a summary of the ranks, and a timeline.
 
     Writes ranks.parquet, timeline.parquet, messages.parquet, a Perfetto trace and, up to 64
-    ranks, timeline.svg into the output folder; links.parquet too, where messages meet, and
-    channels.parquet and energy.parquet where flits pass routers. The file holds one rank
-    count, size and algorithm, or the options pick them.
+    ranks, timeline.svg into the output folder; links.parquet too, where messages meet,
+    channels.parquet where flits pass routers, and energy.parquet where the platform says what
+    these cost. The file holds one rank count, size and algorithm, or the options pick them.
 
     \b
     Examples:
@@ -143,8 +143,18 @@ def _show(experiment: Experiment, result: Run, proof: str) -> None:
         console.print(_busiest(result.links))
     if result.platform.flits is not None:
         _show_routers(result)
+    if _has_package(result):
+        from tutti.cli.energy import show_energy
+
+        show_energy(result.energy(), result.area(), result.completion_ps)
     for line in gantt(result.timeline, ranks, width=min(console.width, 100) - 8):
         console.print(line, markup=False, overflow="crop", no_wrap=True)
+
+
+def _has_package(result: Run) -> bool:
+    """Whether packets pass routers whose energy is to be told."""
+    packets = result.platform.packets
+    return packets is not None and packets.package is not None
 
 
 def _show_routers(result: Run) -> None:
@@ -293,6 +303,8 @@ def _write(folder: Path, result: Run) -> None:
         frames["channels.parquet"] = result.channels
         if result.platform.flits.technology is not None:
             frames["energy.parquet"] = result.energy().frame
+    if _has_package(result):
+        frames["energy.parquet"] = result.energy().frame
     files = []
     for name, frame in frames.items():
         frame.write_parquet(folder / name)

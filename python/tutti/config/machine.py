@@ -28,6 +28,7 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
         ConfigError: The model's numbers make no sense together, or there is no such topology.
     """
     from tutti.config.flits import check_lengths
+    from tutti.config.package import check_package
     from tutti.platform import Platform
 
     chosen = platform.models[model]
@@ -51,11 +52,14 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     if flits is not None and flits.technology is not None and routes is not None:
         links = f"platform {platform.name}: topology.links"
         check_lengths(routes.topology, source=source, key=links)
+    if packets is not None and packets.package is not None and routes is not None:
+        place = f"platform {platform.name}: topology.packets.package"
+        check_package(packets.package, routes.topology, source=source, key=place)
     made = Platform(name=name, model=carried, routes=routes, packets=packets, flits=flits)
     try:
         return made.checked()
     except TuttiError as error:
-        path = f"{key}.{place}" if (place := _PLACES.get(error.kind)) else key
+        path = f"{key}.{_PLACES[error.kind]}" if error.kind in _PLACES else key
         raise mistake(error.problem, source=source, key=path, hint=error.hint) from None
 
 
@@ -93,16 +97,20 @@ def _kinds() -> dict[str, type[NetworkModel]]:
 
 
 def _packets(platform: RawPlatform, source: str) -> Packets | None:
+    from tutti.config.package import package_of
     from tutti.platform import Packets
 
     table = platform.topology.packets if platform.topology else None
     if table is None:
         return None
+    key = f"platform {platform.name}: topology.packets"
+    given = {name: written(value) for name, value in table if value is not None}
+    if table.package is not None:
+        given["package"] = package_of(table.package, source=source, key=f"{key}.package")
     try:
-        packets = Packets(**{name: written(value) for name, value in table if value is not None})
+        packets = Packets(**given)
         packets.core  # noqa: B018 - the core checks sizes together
     except TuttiError as error:
-        key = f"platform {platform.name}: topology.packets"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
     return packets
 

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from tutti.config.flits import FlitsTable  # noqa: TC001 - pydantic looks at it
+from tutti.config.package import PackageTable  # noqa: TC001 - pydantic looks at it
 from tutti.config.sourced import (
     CountParameter,
     PerByteParameter,
@@ -130,7 +131,7 @@ class Links(Table):
     latency: Annotated[TimeParameter, Field(description="From end to end of the link.")]
     length: Annotated[
         Length | None,
-        Field(default=None, description="For the energy of wires under flits; may be left out."),
+        Field(default=None, description="For the energy of wires; may be left out."),
     ]
 
 
@@ -159,6 +160,10 @@ class PacketsTable(Table):
     ejection: Annotated[
         PerByteParameter | None,
         Field(default=None, description="Rate of the port through which all reaches an NPU."),
+    ]
+    package: Annotated[
+        PackageTable | None,
+        Field(default=None, description="The routers; without it, energy is not told."),
     ]
 
 

@@ -233,6 +233,15 @@ class EnergyError(TuttiError, ValueError):
             "Events of routers are asked for where no flits pass any.",
             "give the platform `[topology.flits]`",
         ),
+        "no_packets": Kind(
+            "Bytes over links are asked for where no packets queue for them.",
+            "give the platform `[topology.packets]`",
+        ),
+        "off_grid": Kind(
+            "A link between vertices that are no chiplets of a square grid.",
+            "leave the pitch out, and give the topology's links their `length`",
+        ),
+        "mixed_ends": Kind("Some NPUs are routers, and some hang on one."),
         "no_technology": Kind(
             "An energy is asked for where nothing says what events cost.",
             'such as Technology(router="dsent_45nm", link="dsent_45nm")',

@@ -1,0 +1,440 @@
+"""Networks of a package: what it costs to carry traffic between chiplets, and what routers take up.
+
+A packet network counts bytes over links; with what its NPUs sent, that says what each router did.
+Energies are those of :mod:`tutti.energy`, counted by the bit (``docs/models/energy.md``).
+
+>>> mesh = packages(4)["mesh"]
+>>> mesh.ports, mesh.width, str(mesh.pitch)
+(5, 128, '5 mm')
+>>> print(f"{mesh.area(64).total_um2.nominal / 1e6:.2f} mm2")
+8.34 mm2
+>>> packages(8)["flattened_butterfly"].width  # as many pins as four links of 128 bits have
+37
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import ConfigDict, Field, Strict, field_serializer
+
+from tutti.energy import (
+    AreaReport,
+    EnergyReport,
+    Events,
+    Interval,
+    Network,
+    Number,
+    Router,
+    Technology,
+    area,
+    costs,
+    energy,
+)
+from tutti.errors import EnergyError
+from tutti.parameters import Parameters
+from tutti.units import Length, Time
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tutti.run import Run
+    from tutti.topology import Topology
+
+__all__ = [
+    "Package",
+    "Traffic",
+    "area_table",
+    "cost_table",
+    "packages",
+    "scaled_um2",
+    "technologies",
+]
+
+Muxes = Literal["own", "sign", "any"]
+
+_SIDES = 4
+"""Ports of a router besides the local one, on a grid."""
+
+_MUX_UM2 = 1.33 * 1.4
+_LATCH_UM2 = 1.9 * 1.4
+CELLS = (
+    "NanGate 45 nm open cell library: MUX2_X1 takes 1.33 x 1.4 um, DLH_X1 1.9 x 1.4 um; how the "
+    "muxes are made of them is inferred"
+)
+
+PUBLISHED_UM2 = {
+    "crossbar": 17806.0,
+    "switch_allocator": 4589.0,
+    "vc_allocator": 9066.0,
+    "buffers": 98740.0,
+    "bypass": 0.3e6 / 64,
+}
+"""A router of ARIES (Yin et al., ICCAD 2023, section V-D), 45 nm: 64 of them take 8.33 mm2, and
+what bypass wires add to them 0.3 mm2, or 3.6 %."""
+
+
+def scaled_um2(ports: int, width: int) -> float:
+    """The published router with other ports and bits, as simple laws have it.
+
+    Its crossbar grows with the square of ports and of bits, allocators with that of ports, buffers
+    with both; its own links are taken to have 128 bits (inferred).
+    """
+    p, w = ports / 5, width / 128
+    allocators = PUBLISHED_UM2["switch_allocator"] + PUBLISHED_UM2["vc_allocator"]
+    return (
+        PUBLISHED_UM2["crossbar"] * (p * w) ** 2
+        + allocators * p**2
+        + PUBLISHED_UM2["buffers"] * p * w
+    )
+
+
+def _usual() -> Technology:
+    return Technology(router="aries_45nm", link="muchisim_interposer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """What a network carried.
+
+    Attributes:
+        link_bytes: Over each link of a topology, headers included.
+        sent_bytes: What all NPUs put into the network, headers included.
+        time: How long that took.
+        circuit_bytes: How much of what was sent reached its NPU by a circuit, where a package has
+            circuits; none: all of it.
+    """
+
+    link_bytes: tuple[int, ...]
+    sent_bytes: int
+    time: Time
+    circuit_bytes: int | None = None
+
+    @classmethod
+    def of(cls, run: Run) -> Traffic:
+        """What a run carried, from the first rank's entry to the last rank's end.
+
+        Raises:
+            EnergyError: Its messages are not cut into packets.
+        """
+        packets = run.platform.packets
+        if packets is None:
+            message = "bytes over links are counted where packets queue for them"
+            raise EnergyError(message, kind="no_packets")
+        sent = run.message_bytes
+        if header := packets.header.bytes:
+            sizes = run.messages_frame["bytes"].to_list()
+            sent += header * sum(max(1, -(-size // packets.size.bytes)) for size in sizes)
+        counted = tuple(run.links["bytes"].to_list())
+        return cls(link_bytes=counted, sent_bytes=sent, time=Time(ps=run.completion_ps))
+
+
+class Package(Parameters):
+    """Equal routers, one on each chiplet, and the links between them.
+
+    Attributes:
+        ports: Inputs of a router, and as many outputs, the local one included.
+        width: Bits of a link, of buffers and crossbar; energies are counted by the bit.
+        vcs: Virtual channels of an input.
+        vc_flits: Flits that each of them has room for, a flit as wide as a link.
+        pitch: From chiplet to chiplet of a square grid whose nodes count row by row: a link is as
+            long as it goes. None: links have the lengths of their topology.
+        circuit: Whether what arrives for the local port goes there by a circuit, without being
+            buffered.
+        muxes: What the ports' muxes can take where there are bypass wires: those of their `own`
+            axis, of the `sign` of their side, or `any`; none: there are no such wires.
+        wires: Bypass wires in each direction of a row or column.
+        cycle: The time of a clock cycle.
+        technology: What routers and links cost.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    ports: Number = 5
+    width: Number = 128
+    vcs: Number = 4
+    vc_flits: Number = 32
+    pitch: Length | None = Length(um=5000)
+    circuit: Annotated[bool, Strict()] = False
+    muxes: Muxes | None = None
+    wires: Annotated[int, Strict(), Field(ge=1, lt=64)] = 1
+    cycle: Time = Time(ps=1000)
+    technology: Technology = Field(default_factory=_usual)
+
+    @field_serializer("technology")
+    def _technology_by_name(self, technology: Technology) -> str:
+        return repr(technology)
+
+    @property
+    def router(self) -> Router:
+        """What each router is."""
+        return Router(
+            ports=self.ports,
+            vcs=self.vcs,
+            buffer_flits=self.vcs * self.vc_flits,
+            flit_bits=self.width,
+        )
+
+    def check(self, topology: Topology) -> None:
+        """Whether energy and area can be told on this topology.
+
+        Raises:
+            EnergyError: A router lacks something, a link has no length, or lies off the grid; or
+                some NPUs are routers and some hang on one.
+        """
+        self.router.core  # noqa: B018 - the core checks it
+        self._lengths(topology)
+        _routers(topology)
+
+    def energy(self, topology: Topology, traffic: Traffic) -> EnergyReport:
+        """What traffic on links of this package cost.
+
+        Each bit pays for the links that it crosses, and for each router on its way, that of its
+        source and that of its destination included: crossbar and allocation, and a buffer, but for
+        the last router where a circuit leads to the local port. Clocks and leakage of all routers
+        go on for the whole time.
+
+        Args:
+            topology: Whose links they are.
+            traffic: What they carried.
+
+        Raises:
+            EnergyError: A link has no length, or lies off the grid; the traffic is that of another
+                topology; or some NPUs are routers and some hang on one.
+        """
+        given, expected = len(traffic.link_bytes), len(topology.links)
+        if given != expected:
+            message = f"traffic of {given} links on a topology of {expected}"
+            raise EnergyError(message, kind="wrong_links")
+        lengths = self._lengths(topology)
+        routers, passed = _passed(topology, traffic)
+        direct = 0
+        if self.circuit:
+            known = traffic.circuit_bytes
+            direct = traffic.sent_bytes if known is None else known
+        each = costs(self.router, self.technology, lengths=[Length(um=um) for um in set(lengths)])
+        links = Interval(0.0, 0.0, 0.0)
+        for um, size in zip(lengths, traffic.link_bytes, strict=True):
+            links = links.plus(self._joules(each[f"link of {Length(um=um)}"], size))
+        buffered = each["buffer_write"].plus(each["buffer_read"])
+        dynamic = {
+            "buffers": self._joules(buffered, passed - direct),
+            "crossbar": self._joules(each["crossbar_to_1"], passed),
+            "switch_allocator": self._joules(each["switch_allocation"], passed),
+            "links": links,
+        }
+        idle = self.idle(routers, traffic.time)
+        return EnergyReport(
+            {name: dynamic.get(name, cost) for name, cost in idle.dynamic_by_component.items()},
+            idle.leakage_by_component,
+        )
+
+    def energy_of(self, run: Run) -> EnergyReport:
+        """What a run of packets cost.
+
+        Raises:
+            EnergyError: Its messages are not cut into packets, a link has no length, or lies off
+                the grid.
+        """
+        traffic = Traffic.of(run)
+        routes = run.platform.routes
+        assert routes is not None  # noqa: S101 - packets have routes: the platform checks it
+        return self.energy(routes.topology, traffic)
+
+    def area_of(self, topology: Topology) -> AreaReport:
+        """What the routers of a topology take up.
+
+        Raises:
+            EnergyError: A router lacks something, or some NPUs are routers and some hang on one.
+        """
+        return self.area(len(_routers(topology)))
+
+    def area(self, routers: int) -> AreaReport:
+        """What so many routers take up, and the muxes of bypass wires.
+
+        Raises:
+            EnergyError: A router lacks something.
+        """
+        network = Network(router=self.router, routers=routers, links=(), cycle=self.cycle)
+        found = dict(area(network, self.technology).um2_by_component)
+        muxes = self.mux_um2 * routers
+        return AreaReport({**found, "muxes": Interval(muxes, muxes, muxes)})
+
+    @property
+    def mux_um2(self) -> float:
+        """What bypass wires add to a router: muxes of two inputs, and latches that hold what they
+        select (`CELLS`); 0 where there are none.
+
+        An input chooses among its mesh link and the bypass wires that it can take, a wire among the
+        outputs that can drive it, or goes on.
+        """
+        if self.muxes is None:
+            return 0.0
+        reached = _SIDES if self.muxes == "any" else _SIDES // 2
+        wires = _SIDES * self.wires
+        taken, drivers = reached * self.wires, reached
+        muxes = self.width * (_SIDES * taken + wires * (drivers - 1))
+        selects = _SIDES * _select_bits(1 + taken) + wires * _select_bits(1 + drivers)
+        return muxes * _MUX_UM2 + selects * _LATCH_UM2
+
+    def _joules(self, per_flit: Interval, size: int) -> Interval:
+        """So many bytes, by what a flit costs in picojoules."""
+        flits = 8 * size / self.width
+        return Interval(*(pj * 1e-12 * flits for pj in per_flit))
+
+    def idle(self, routers: int, time: Time) -> EnergyReport:
+        """What so many routers cost in a time in which nothing passes them: clocks and leakage.
+
+        Raises:
+            EnergyError: A router lacks something.
+        """
+        network = Network(router=self.router, routers=routers, links=(), cycle=self.cycle)
+        return energy(network, Events(cycles=-(-time.ps // self.cycle.ps)), self.technology)
+
+    def _lengths(self, topology: Topology) -> list[int]:
+        if self.pitch is not None:
+            return [span * self.pitch.um for span in _spans(topology)]
+        for link in topology.links:
+            if link.length is None:
+                message = f"the length of the link from {link.source} to {link.target} is not known"
+                raise EnergyError(message, kind="no_length")
+        return [link.length.um for link in topology.links if link.length is not None]
+
+
+def packages(side: int, technology: Technology | None = None) -> dict[str, Package]:
+    """The packages of k x k chiplets that Yin et al. 2023 compare, by the name of their network.
+
+    Mesh, torus and bypass mesh have routers of 5 ports; the flattened butterfly one port for each
+    router of its row and column, its links so narrow that a router has as many pins as the others.
+
+    Args:
+        side: Chiplets along a side.
+        technology: Of all of them.
+    """
+    usual = {"technology": technology or _usual()}
+    ports = max(2 * (side - 1), 1)
+    width = max(1, round(128 * _SIDES / ports))
+    return {
+        "mesh": Package(**usual),
+        "torus": Package(**usual),
+        "flattened_butterfly": Package(ports=ports + 1, width=width, **usual),
+        "bypass": Package(circuit=True, muxes="any", **usual),
+    }
+
+
+def technologies() -> dict[str, Technology]:
+    """The usual technology of a package, and others for how much depends on it."""
+    return {
+        "usual": _usual(),
+        "simba links": Technology(router="aries_45nm", link="simba_package"),
+        "grs links": Technology(router="aries_45nm", link="grs_package"),
+        "flip-flop buffers": Technology(router="dsent_45nm", link="muchisim_interposer"),
+    }
+
+
+def area_table(side: int, technology: Technology | None = None) -> Table:
+    """Routers of k x k chiplets and what they take up, beside what is published."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("network", no_wrap=True)
+    for name in ("ports", "bits"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("router", "simple laws", "muxes", f"all {side * side}"):
+        table.add_column(f"{name}\nmm2", justify="right", no_wrap=True)
+
+    def row(name: str, package: Package, router: float, muxes: float) -> None:
+        scaled = scaled_um2(package.ports, package.width)
+        cells = (f"{um2 / 1e6:.4f}" for um2 in (router, scaled, muxes))
+        total = side * side * (router + muxes) / 1e6
+        sizes = str(package.ports), str(package.width)
+        table.add_row(name, *sizes, *cells, f"{total:.2f}")
+
+    for name, package in packages(side, technology).items():
+        muxes = package.mux_um2
+        row(name.replace("_", " "), package, package.area(1).total_um2.nominal - muxes, muxes)
+    bypass = PUBLISHED_UM2["bypass"]
+    row("bypass, published", Package(), sum(PUBLISHED_UM2.values()) - bypass, bypass)
+    return table
+
+
+def cost_table(side: int, technology: Technology | None = None) -> Table:
+    """What a bit costs on each network of k x k chiplets, and its routers while they wait."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("network", no_wrap=True)
+    lengths = sorted({1, side - 1} - {0})
+    links = [f"link of {span}" for span in lengths]
+    for name in ("router", "by circuit", *links):
+        table.add_column(f"{name}\npJ/bit", justify="right", no_wrap=True)
+    for name in ("leakage", "clock"):
+        table.add_column(f"{name}\nmW", justify="right", no_wrap=True)
+    for name, package in packages(side, technology).items():
+        pitch = package.pitch.um if package.pitch else 0
+        given = [Length(um=span * pitch) for span in lengths]
+        each = costs(package.router, package.technology, lengths=given)
+        buffered = each["buffer_write"].nominal + each["buffer_read"].nominal
+        moved = each["crossbar_to_1"].nominal + each["switch_allocation"].nominal
+        bit = [buffered + moved, moved] + [each[f"link of {length}"].nominal for length in given]
+        cells = [f"{pj / package.width:.3f}" for pj in bit]
+        cells[1] = cells[1] if package.circuit else "-"
+        second = package.idle(1, Time(ps=10**12))
+        leaks, clock = second.leakage.nominal, second.dynamic.nominal
+        powers = f"{1000 * leaks:.1f}", f"{1000 * clock:.1f}"
+        table.add_row(name.replace("_", " "), *cells, *powers)
+    return table
+
+
+def _select_bits(choices: int) -> int:
+    return (choices - 1).bit_length()
+
+
+def _spans(topology: Topology) -> list[int]:
+    """Chiplets from end to end of each link, along rows and columns of a square grid."""
+    side = math.isqrt(topology.ranks)
+    ranks = {vertex.name: vertex.rank for vertex in topology.vertices}
+    spans = []
+    for link in topology.links:
+        source, target = ranks[link.source], ranks[link.target]
+        if source is None or target is None or side * side != topology.ranks:
+            ends = f"{link.source} to {link.target}"
+            message = f"the link from {ends} lies on no square grid of chiplets"
+            raise EnergyError(message, kind="off_grid")
+        spans.append(abs(source // side - target // side) + abs(source % side - target % side))
+    return spans
+
+
+def _passed(topology: Topology, traffic: Traffic) -> tuple[int, int]:
+    """How many routers there are, and bytes through all of them together."""
+    routers = _routers(topology)
+    arrived = sum(
+        size
+        for link, size in zip(topology.links, traffic.link_bytes, strict=True)
+        if link.target in routers
+    )
+    hang = topology.vertices[0].name not in routers
+    return len(routers), arrived + (0 if hang else traffic.sent_bytes)
+
+
+def _routers(topology: Topology) -> set[str]:
+    """The names of vertices that route: all but NPUs that hang on one by a link each way."""
+    kinds = {vertex.name: vertex.kind for vertex in topology.vertices}
+    out: dict[str, list[str]] = {name: [] for name in kinds}
+    into: dict[str, list[str]] = {name: [] for name in kinds}
+    for link in topology.links:
+        out[link.source].append(link.target)
+        into[link.target].append(link.source)
+
+    def hangs(name: str) -> bool:
+        ends = out[name]
+        return len(ends) == 1 and into[name] == ends and kinds[ends[0]] != "npu"
+
+    npus = [name for name, kind in kinds.items() if kind == "npu"]
+    hanging = {name for name in npus if hangs(name)}
+    if hanging and len(hanging) < len(npus):
+        message = f"NPU {min(hanging)} hangs on a router, and others are routers themselves"
+        raise EnergyError(message, kind="mixed_ends")
+    return set(kinds) - hanging
