@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tutti.cli import options
+from tutti.cli import options, overlap
 from tutti.cli.console import out, remark
 from tutti.cli.progress import Progress
 
@@ -66,6 +66,7 @@ _READ = (
     ("chakra:PREFIX", "what each NPU does, from the traces PREFIX.RANK.et"),
     ("[compute]", 'model = "measured", file = FILE: times of each layer'),
     ("from-astrasim", "workloads of ASTRA-sim: `tutti train from-astrasim --help`"),
+    ("astrasim:NAME", "cycles that ASTRA-sim records: `tutti train overlap --help`"),
 )
 _NUMBERS = {"layers", "weights", "GFLOP forward"}
 
@@ -192,6 +193,9 @@ def from_astrasim(
         f"{run.total.ps / 1000:,.3f} ns, of them {run.compute / 1000:,.3f} ns computing, "
         f"{run.exposed / 1000:,.3f} ns exposed communication"
     )
+
+
+app.command("overlap")(overlap.overlap)
 
 
 def results_table(runs: Sequence[TrainingResult]) -> Table:

@@ -1,0 +1,181 @@
+"""`tutti train overlap`: what training steps hide of the all-reduces of a platform."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tutti.cli import options
+from tutti.cli.console import out, remark
+from tutti.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
+    from tutti.config import Experiment
+    from tutti.overlap import Overlap, Overlapped
+    from tutti.schedule import Schedule
+    from tutti.units import Size, Time
+    from tutti.workload import Model, TimedLayer
+
+RECORDED = "astrasim"
+"""What comes before the colon in the name of a workload whose cycles are recorded."""
+
+
+def overlap(
+    file: options.ExperimentFile,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            metavar="NAME[:ARG]",
+            help="A model of `tutti train list`, `scalesim:FILE`, `file:FILE`, or `astrasim:NAME`.",
+        ),
+    ] = "resnet50",
+    batch: Annotated[
+        int, typer.Option("--batch", min=1, help="Samples of each rank, a chiplet.")
+    ] = 16,
+    share: Annotated[
+        Literal["samples", "folds"],
+        typer.Option(help="What a chiplet's 16 processing elements share of them."),
+    ] = "samples",
+    waits: Annotated[
+        Literal["all", "own"],
+        typer.Option(help="Whose gradients the next forward pass of a layer waits for."),
+    ] = "all",
+    order: Annotated[
+        Literal["fifo", "lifo"], typer.Option(help="Which all-reduce goes first, of those waiting.")
+    ] = "fifo",
+    algorithm: options.Algorithms = None,
+    ranks: options.Ranks = None,
+    platform: options.Platform = None,
+    to: options.Out = None,
+) -> None:
+    """Show what of a platform's all-reduces a training step hides, by algorithm.
+
+    The file is an experiment of an all_reduce on one number of ranks; its sizes do not count. Each
+    layer's gradients are all-reduced by themselves, one after the other, beside computing on
+    chiplets of 16 systolic arrays, 32 x 32 at 1 GHz. `astrasim:NAME` takes the cycles that
+    ASTRA-sim records of resnet50, dlrm_small or transformer. Writes layers.parquet.
+
+    \b
+    Examples:
+      tutti train overlap experiment.toml --ranks 8 --algorithm ring
+      tutti train overlap experiment.toml --ranks 8 --model astrasim:dlrm_small --algorithm ring
+      tutti train overlap experiment.toml --ranks 8 --batch 1 --share folds --algorithm ring
+    """
+    from tutti.cli.files import folder
+    from tutti.overlap import Overlap
+
+    overrides = options.Overrides(algorithms=algorithm, ranks=ranks, platform=platform, out=to)
+    experiment = overrides.load(file)
+    _check(experiment)
+    layers = _layers(model, batch, share)
+    runs = _runs(experiment, Overlap(layers, waits=waits, order=order))
+    size = sum(layer.gradients.bytes for layer in layers)
+    samples = "1 sample" if batch == 1 else f"{batch} samples"
+    how = "" if model.startswith(f"{RECORDED}:") else f", {samples} on each by {share}"
+    head = f"{model} on {experiment.ranks[0]} chiplets{how}: {size / 1e6:,.1f} MB of gradients"
+    out().print(head, style="bold", markup=False)
+    out().print(_table(runs))
+    remark("exposed: what an iteration takes beyond computing; of it: exposed / iteration")
+    _write(folder(experiment.output), runs)
+
+
+def _check(experiment: Experiment) -> None:
+    """Refuses what is no all_reduce of one number of ranks by named algorithms."""
+    from tutti.config.mistakes import mistake
+
+    source = experiment.source
+    if experiment.collective != "all_reduce":
+        value = experiment.collective
+        problem = "is not how gradients are added up"
+        raise mistake(problem, source=source, key="collective", value=value, expected="all_reduce")
+    if len(experiment.ranks) != 1:
+        problem = f"has {len(experiment.ranks)} values, and a training step takes one"
+        hint = f"pick one: --ranks {experiment.ranks[0]}"
+        raise mistake(problem, source=source, key="ranks", hint=hint)
+    if not experiment.algorithms:
+        hint = "name some: --algorithm ring --algorithm multi_tree"
+        raise mistake("names no algorithm", source=source, key="algorithms", hint=hint)
+
+
+def _layers(
+    notation: str, batch: int, share: Literal["samples", "folds"]
+) -> tuple[TimedLayer, ...]:
+    from tutti.workload import Chiplet, recorded, timed
+
+    kind, _, name = notation.partition(":")
+    if kind == RECORDED:
+        return recorded(name)
+    return timed(_model(notation), Chiplet(share=share), batch)
+
+
+def _model(notation: str) -> Model:
+    from tutti.interop.scalesim import read_topology
+    from tutti.workload import build
+    from tutti.workload.files import read_model
+
+    kind, _, file = notation.partition(":")
+    if kind == "scalesim":
+        return read_topology(Path(file))
+    if kind == "file":
+        return read_model(Path(file))
+    return build(notation)
+
+
+def _runs(experiment: Experiment, step: Overlap) -> dict[str, Overlapped]:
+    from tutti.experiment import lay_out, run_once
+    from tutti.units import Time
+
+    named = experiment.algorithms or ()
+    found = {}
+    sizes = len({layer.gradients for layer in step.layers if layer.gradients.bytes})
+    done = 0
+    with Progress("all-reduces", work=sizes * len(named), total=sizes * len(named)) as progress:
+        for notation in named:
+            laid_out = lay_out(experiment, notation, experiment.ranks[0])
+
+            def all_reduce(size: Size, laid_out: Schedule = laid_out) -> Time:
+                nonlocal done
+                done += 1
+                took = run_once(experiment, laid_out, size).completion_ps
+                progress.advance(1, done)
+                return Time(ps=took)
+
+            found[notation] = step.run(all_reduce)
+    return found
+
+
+def _table(runs: Mapping[str, Overlapped]) -> Table:
+    """A row for each algorithm, in their order."""
+    from rich.table import Table
+
+    from tutti.report.quantity import format_time
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("algorithm", overflow="fold")
+    for name in ("iteration", "compute", "all-reduces", "exposed", "of it"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, run in runs.items():
+        times = (run.iteration, run.compute, run.communication, run.exposed)
+        share = f"{run.exposed.ps / run.iteration.ps:.0%}" if run.iteration.ps else "-"
+        table.add_row(name, *(format_time(time.ps) for time in times), share)
+    return table
+
+
+def _write(folder: Path, runs: Mapping[str, Overlapped]) -> None:
+    import polars as pl
+
+    from tutti.cli.files import written
+    from tutti.training import write_frame
+
+    frame = pl.concat(
+        run.frame.select(pl.lit(name).alias("algorithm"), pl.all()) for name, run in runs.items()
+    )
+    path = written(write_frame, folder / "layers.parquet", frame)
+    out().print(f"wrote {path}", markup=False, soft_wrap=True)
