@@ -179,6 +179,7 @@ COUNTS: dict[tuple[str, str], Callable[[int], tuple[int, int]]] = {
     ("double_binary_tree", "all_reduce"): lambda n: (4 * (n - 1), 2 * n * (n - 1)),
     ("double_binary_tree:3", "all_reduce"): lambda n: (12 * (n - 1), 2 * n * (n - 1)),
     ("double_binary_tree:nccl", "all_reduce"): lambda n: (4 * (n - 1), 2 * n * (n - 1)),
+    ("double_binary_tree:nccl,phased,2", "all_reduce"): lambda n: (8 * (n - 1), 2 * n * (n - 1)),
     ("binomial", "broadcast"): lambda n: whole(n - 1, n),
     ("binomial", "all_reduce"): lambda n: whole(2 * (n - 1), n),
     ("binomial", "scatter"): lambda n: crossings(n, 2),
@@ -210,6 +211,12 @@ ON_GRIDS: dict[tuple[str, str, int], tuple[int, int]] = {
     ("mirrored_ring", "all_gather", 64): (64 * 9, 64 * 63),
     ("mirrored_ring:8x8:4x2,2x4", "all_reduce", 64): (64 * 28, 2 * 64 * 63),
     ("mirrored_ring:bidirectional", "reduce_scatter", 16): (16 * 12, 16 * 15),
+    # In the groups 2 x 4 messages of a rank; between them 2 (N/4 - 1) N.
+    ("concentrated_multi_tree", "all_reduce", 16): (8 * 16 + 2 * 3 * 16, 2 * 16 * 15),
+    ("concentrated_multi_tree", "all_reduce", 64): (8 * 64 + 2 * 15 * 64, 2 * 64 * 63),
+    # As from any tree over all: each rank but the root gives all it has and gets all.
+    ("concentrated_multi_tree:4x4,accumulators=1", "all_reduce", 16): (72, 2 * 16 * 15),
+    ("concentrated_multi_tree:4x4,accumulators=2", "all_reduce", 16): (96 + 2 * 24, 2 * 16 * 15),
 }
 
 EVERY = (True, True, True)
@@ -232,6 +239,7 @@ CLASSES: dict[tuple[str, str], Callable[[int], tuple[bool, bool, bool]]] = {
     ("dissemination", "all_reduce"): lambda n: EVERY if n == 2 else NONE,
     ("dissemination:3", "all_reduce"): lambda n: EVERY if n <= 4 else NONE,
     ("double_binary_tree:nccl", "all_reduce"): lambda n: (True, n % 2 == 0, n == 2),
+    ("double_binary_tree:phased", "all_reduce"): lambda n: (True, n % 2 == 0, n == 2),
     ("elimination", "all_reduce"): lambda n: (True, True, n <= 3),
     ("elimination:3-2_overlapping", "all_reduce"): lambda n: (True, True, n <= 3),
     ("direct", "all_reduce"): lambda _: EVERY,

@@ -15,6 +15,9 @@ use tutti_core::units::{Bytes, Time, TimePerByte};
 
 const RANKS: &[u32] = &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 15, 16, 17, 24, 27, 31, 32, 48, 64];
 
+/// Algorithms without a closed form; the engine is held against its slow twin for them all the same.
+const WITHOUT: &[&str] = &["concentrated_multi_tree"];
+
 /// Notations beside each algorithm's own default; those that do not fit a rank count are passed over.
 const NOTATIONS: &[&str] = &[
     "bruck:2",
@@ -29,6 +32,7 @@ const NOTATIONS: &[&str] = &[
     "dissemination:3",
     "scatter_all_gather:recursive_doubling",
     "double_binary_tree:2",
+    "double_binary_tree:nccl,phased,3",
     "ring:bidirectional",
     "ring:4x4",
     "ring:3x4,bidirectional",
@@ -136,7 +140,7 @@ fn the_engine_takes_exactly_the_closed_form() {
     let count = wrong.len();
     wrong.truncate(40);
     assert!(wrong.is_empty(), "{count} differ:\n{}", wrong.join("\n"));
-    for entry in REGISTRY {
+    for entry in REGISTRY.iter().filter(|entry| !WITHOUT.contains(&entry.name)) {
         for (name, _) in MODELS {
             let cases = checked.get(&(entry.name, *name)).copied().unwrap_or(0);
             assert!(cases >= 4, "{} on {name} was checked {cases} times", entry.name);

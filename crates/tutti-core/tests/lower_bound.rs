@@ -21,7 +21,14 @@ use tutti_core::units::{Bytes, Time, TimePerByte};
 
 const RANKS: &[u32] = &[2, 3, 4, 5, 7, 8, 12, 16, 27, 32];
 /// Arguments beside the default.
-const NOTATIONS: &[&str] = &["knomial:4", "double_binary_tree:8", "recursive_multiplying:ratio=1"];
+const NOTATIONS: &[&str] = &[
+    "knomial:4",
+    "double_binary_tree:8",
+    "recursive_multiplying:ratio=1",
+    "mirrored_ring:bidirectional",
+    "ring:4x4,bidirectional",
+    "concentrated_multi_tree:4x4,accumulators=1",
+];
 
 fn costs() -> LocalCosts {
     let per_byte = |text| TimePerByte::parse(text).unwrap();

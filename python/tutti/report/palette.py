@@ -51,6 +51,7 @@ _COLOURS = (
     "#DDAA33",
     "#332288",
     "#CC3311",
+    "#AA4466",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -92,6 +93,7 @@ _KNOWN = (
     "forest",
     "hierarchical_local",
     "mirrored_ring",
+    "concentrated_multi_tree",
 )
 
 KIND_COLOURS: dict[str, str] = {

@@ -12,9 +12,16 @@
 //! place 0 is the root with a single child, the root of the others. That is a level more unless N is a power
 //! of two, and for odd N rank 0 is inner in both.
 //!
+//! With `phased` the broadcast begins when all reductions are over, in a phase of its own: the network may be set
+//! up for the edges towards the roots first, and turned round in between.
+//!
 //! Each message has its beat, in which both of its ranks take part: with R the root's level, chunk c goes
-//! up to a parent of level l in beat l - 1 + c and down from it in beat 2 R - l + c. A step is a beat in
-//! which a rank has something to do, in either tree, so nothing needs to be buffered.
+//! up to a parent of level l in beat l - 1 + c and down from it in beat 2 R - l + c, C - 1 beats later where it is
+//! phased. A step is a beat in which a rank has something to do, in either tree, so nothing needs to be
+//! buffered.
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -27,7 +34,8 @@ pub(super) const ENTRY: Entry = Entry {
     name: "double_binary_tree",
     summary: "two binary trees with half of the payload each; inner in one, leaf in the other",
     source: "Sanders, Speck and Traeff 2009; NCCL",
-    argument: "C, into how many chunks a tree's half is cut; 1 without; `nccl` or `nccl,C` for NCCL's trees",
+    argument: "[nccl,] [phased,] [C]: NCCL's trees; the broadcast after all reductions, as a phase; into how many chunks \
+               a tree's half is cut, 1 without",
     collectives: &["all_reduce"],
     ranks: "any",
     claims: |request| request.ranks >= 2 && form(request).is_ok(),
@@ -47,23 +55,28 @@ struct Form {
     pieces: u32,
     /// Below one more rank, as NCCL does it.
     nccl: bool,
+    /// Nothing goes down before everything has come up.
+    phased: bool,
 }
 
 fn form(request: &Request) -> Result<Form, AlgorithmError> {
     let Some(argument) = request.argument else {
-        return Ok(Form { pieces: 1, nccl: false });
+        return Ok(Form { pieces: 1, nccl: false, phased: false });
     };
-    let (nccl, pieces) = match argument.trim().strip_prefix("nccl") {
-        None => (false, Some(argument)),
-        Some("") => (true, None),
-        Some(rest) => (true, Some(rest.strip_prefix(',').unwrap_or(argument))),
+    let mut words = argument.split(',').map(str::trim).peekable();
+    let nccl = words.next_if_eq(&"nccl").is_some();
+    let phased = words.next_if_eq(&"phased").is_some();
+    let pieces = match (words.next(), words.next()) {
+        (None, _) => Ok(1),
+        (Some(pieces), None) => pieces.parse::<u32>().map_err(drop),
+        _ => Err(()),
     };
-    let problem = match pieces.map_or(Ok(1), |pieces| pieces.trim().parse::<u32>()) {
-        Ok(pieces @ 1..=MOST) => return Ok(Form { pieces, nccl }),
+    let problem = match pieces {
+        Ok(pieces @ 1..=MOST) => return Ok(Form { pieces, nccl, phased }),
         Ok(_) => "a tree's half is cut into 1 to 1048576 chunks",
-        Err(_) => {
+        Err(()) => {
             "expected the chunks of a tree, a whole number of at least 1, as in \
-             `double_binary_tree:4`, or `nccl`, alone or before them, as in `nccl,4`"
+             `double_binary_tree:4`, or before them `nccl`, `phased` or both, as in `nccl,phased,4`"
         }
     };
     Err(AlgorithmError::Argument {
@@ -86,7 +99,7 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
 /// Two ranks are root of one tree and leaf of the other, and do the same at the same time. With more,
 /// who is last in a beat depends on the network.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    let Form { pieces, .. } = form(request).ok()?;
+    let Form { pieces, phased, .. } = form(request).ok()?;
     let stage = |messages, reductions| Stage {
         messages,
         receives: messages,
@@ -94,8 +107,10 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
         reductions,
         of: 2 * pieces,
     };
-    let between = std::iter::repeat_n(stage(2, 1), pieces as usize - 1);
-    let all = std::iter::once(stage(1, 1)).chain(between).chain(std::iter::once(stage(1, 0)));
+    let times = |stage, count: u32| std::iter::repeat_n(stage, count as usize);
+    let (alone, both) = if phased { (pieces, 0) } else { (1, pieces - 1) };
+    let all =
+        times(stage(1, 1), alone).chain(times(stage(2, 1), both)).chain(times(stage(1, 0), alone));
     (request.ranks == 2).then(|| all.collect())
 }
 
@@ -107,6 +122,7 @@ struct DoubleTree {
     before: u32,
     /// The root's level.
     top: u32,
+    phased: bool,
 }
 
 /// Where a rank stands in a tree: places count from 1, or from 0 with a root in front.
@@ -118,12 +134,12 @@ struct Node {
 }
 
 impl DoubleTree {
-    fn new(name: String, ranks: u32, Form { pieces, nccl }: Form) -> DoubleTree {
+    fn new(name: String, ranks: u32, Form { pieces, nccl, phased }: Form) -> DoubleTree {
         let collective = Collective::AllReduce;
         let (chunks, result) = (2 * pieces, Slot::DATA);
         let shape = Shape { name, collective, ranks, chunks, slots: 3, result };
         let before = u32::from(nccl);
-        DoubleTree { shape, pieces, before, top: (ranks - before).ilog2() + before }
+        DoubleTree { shape, pieces, before, top: (ranks - before).ilog2() + before, phased }
     }
 
     fn place(&self, tree: u32, rank: u32) -> u32 {
@@ -176,7 +192,8 @@ impl DoubleTree {
         let inner = (node.level > 0).then_some(node.level);
         let parent = node.parent.map(|place| self.level(place));
         let up = |level: u32| level - 1;
-        let down = |level: u32| 2 * self.top - level;
+        let down =
+            |level: u32| 2 * self.top - level + if self.phased { self.pieces - 1 } else { 0 };
         [inner.map(up), parent.map(up), parent.map(down), inner.map(down)]
     }
 
@@ -255,105 +272,17 @@ impl Schedule for DoubleTree {
         self.act(1, rank, beat, out);
     }
 
+    fn phases(&self) -> u32 {
+        1 + u32::from(self.phased)
+    }
+
+    /// The first chunk goes down from a root in the beat after that in which the last one came up.
+    fn phase(&self, rank: RankId, step: u32) -> u32 {
+        let down = self.top + self.pieces - 1;
+        u32::from(self.phased && self.beat(rank, step) >= down)
+    }
+
     fn step_name(&self, rank: RankId, step: u32) -> String {
         format!("beat {}", self.beat(rank, step))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::algorithm::check;
-
-    const FORMS: [Form; 2] = [Form { pieces: 1, nccl: false }, Form { pieces: 1, nccl: true }];
-
-    fn trees(ranks: u32, form: Form) -> DoubleTree {
-        DoubleTree::new(String::new(), ranks, form)
-    }
-
-    #[test]
-    fn it_does_what_it_claims_at_every_rank_count_and_needs_no_buffers() {
-        for ranks in 2..=128 {
-            for argument in ["", ":5", ":nccl", ":nccl,5"] {
-                let notation = &format!("double_binary_tree{argument}");
-                let proof = check::performs(notation, Collective::AllReduce, ranks);
-                assert!(proof.rendezvous_safe(), "{notation}, {ranks} ranks");
-                assert!(proof.reproducibility.same_on_all_ranks);
-                assert!(proof.reproducibility.rank_order || ranks % 2 == 1);
-            }
-        }
-    }
-
-    #[test]
-    fn who_is_inner_in_one_tree_is_a_leaf_in_the_other() {
-        for ranks in 2..=300 {
-            for (form, trees) in FORMS.map(|form| (form, trees(ranks, form))) {
-                let inner = |rank| [0, 1].map(|tree| trees.node(tree, rank).level > 0);
-                let found: Vec<_> = (0..ranks).filter(|&rank| inner(rank) == [true; 2]).collect();
-                let both = form.nccl && !ranks.is_multiple_of(2);
-                assert_eq!(found, if both { vec![0] } else { vec![] }, "{ranks} ranks");
-            }
-        }
-    }
-
-    /// Each place has one parent, which knows it as a child, and a level above its own; one has none.
-    #[test]
-    fn both_are_trees() {
-        for (ranks, form) in (2..=300).flat_map(|ranks| FORMS.map(|form| (ranks, form))) {
-            let trees = trees(ranks, form);
-            for tree in [0, 1] {
-                let mut roots = 0;
-                for rank in 0..ranks {
-                    let place = trees.place(tree, rank);
-                    assert_eq!(trees.rank(tree, place), RankId(rank));
-                    let node = trees.node(tree, rank);
-                    let Some(parent) = node.parent else {
-                        roots += 1;
-                        assert_eq!(node.level, trees.top);
-                        continue;
-                    };
-                    let above = trees.node(tree, trees.rank(tree, parent).0);
-                    assert!(above.children.contains(&Some(place)) && above.level > node.level);
-                }
-                assert_eq!(roots, 1);
-            }
-        }
-    }
-
-    /// The drawings in NCCL's `src/graph/trees.cc`, as the parent of each rank.
-    #[test]
-    fn nccl_s_trees_are_nccl_s() {
-        let parents = |ranks, tree| -> Vec<Option<u32>> {
-            let trees = trees(ranks, FORMS[1]);
-            let parent = |rank| trees.node(tree, rank).parent.map(|at| trees.rank(tree, at).0);
-            (0..ranks).map(parent).collect()
-        };
-        let drawn = |text: &str| -> Vec<Option<u32>> {
-            text.split(' ').map(|parent| parent.parse().ok()).collect()
-        };
-        assert_eq!(parents(14, 0), drawn("- 2 4 2 8 6 4 6 0 10 12 10 8 12"));
-        assert_eq!(parents(12, 0), drawn("- 2 4 2 8 6 4 6 0 10 8 10"));
-        assert_eq!(parents(12, 1), drawn("1 3 1 11 5 7 5 3 9 7 9 -"));
-        assert_eq!(parents(13, 1), drawn("9 - 3 5 3 9 7 5 7 1 11 0 11"));
-    }
-
-    #[test]
-    fn two_ranks_have_a_closed_form() {
-        for argument in ["", ":2", ":7", ":nccl", ":nccl,3"] {
-            let notation = &format!("double_binary_tree{argument}");
-            assert!(check::critical_path_is_exact(notation, Collective::AllReduce, 2));
-            assert!(!check::critical_path_is_exact(notation, Collective::AllReduce, 3));
-        }
-    }
-
-    #[test]
-    fn what_is_no_number_of_chunks_is_refused() {
-        for (argument, at) in
-            [("0", 0), (" x", 1), ("", 0), ("1048577", 0), ("nccl,", 0), ("nccl4", 0)]
-        {
-            let notation = format!("double_binary_tree:{argument}");
-            let error = crate::algorithm::build(&notation, Collective::AllReduce, 8).err().unwrap();
-            assert!(matches!(error, AlgorithmError::Argument { at: found, .. } if found == at));
-        }
     }
 }

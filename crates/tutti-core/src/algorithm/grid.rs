@@ -15,12 +15,13 @@ pub(super) struct Grid {
 impl Grid {
     /// Reads `8x4`: columns, then rows.
     pub(super) fn read(text: &str) -> Result<Grid, Misfit> {
+        let expected = "expected columns and rows, as in `8x4`";
+        if !text.contains('x') {
+            return misfit(0, format!("`{text}` is no grid: {expected}"));
+        }
         match sizes::read(text, "grid")?[..] {
             [columns, rows] => Ok(Grid { columns, rows }),
-            _ => misfit(
-                0,
-                format!("`{text}` has too many sizes: expected columns and rows, as in `8x4`"),
-            ),
+            _ => misfit(0, format!("`{text}` has too many sizes: {expected}")),
         }
     }
 
@@ -142,6 +143,7 @@ mod tests {
     fn what_is_no_grid_is_refused() {
         let problem = |text: &str| Grid::read(text).unwrap_err();
         assert!(problem("2x2x2").problem.contains("too many sizes"));
+        assert_eq!(problem("4").problem, "`4` is no grid: expected columns and rows, as in `8x4`");
         assert_eq!(problem("4x1").at, 2);
         assert_eq!(bidirectional("8x8:2x2, bidirectional"), ("8x8:2x2", true));
         assert_eq!(bidirectional("bidirectional"), ("", true));

@@ -9,6 +9,7 @@ mod bruck;
 #[cfg(test)]
 mod check;
 mod choice;
+mod concentrated_multi_tree;
 mod direct;
 mod dissemination;
 mod divide;
@@ -105,6 +106,7 @@ pub const REGISTRY: &[Entry] = &[
     binomial::ENTRY,
     hierarchical::DECOMPOSED,
     bruck::ENTRY,
+    concentrated_multi_tree::ENTRY,
     direct::ENTRY,
     dissemination::ENTRY,
     double_binary_tree::ENTRY,

@@ -69,14 +69,24 @@ fn lay_out(
     routes: &Routes,
     ports: u32,
 ) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let grown = |backwards| grow(&Wiring::of(routes, request.ranks, backwards), ports);
-    let timetable = match request.collective {
+    let timetable = timetable(request.collective, request.ranks, routes, ports);
+    let schedule = timetable.lay_out(&on_graph::title(ENTRY.name, request), request.collective);
+    Ok(Arc::new(schedule.expect("the ranks and chunks of a timetable are those of its request")))
+}
+
+/// All messages of the trees of a graph, with chunk i that of tree i.
+pub(super) fn timetable(
+    collective: Collective,
+    ranks: u32,
+    routes: &Routes,
+    ports: u32,
+) -> Timetable {
+    let grown = |backwards| grow(&Wiring::of(routes, ranks, backwards), ports);
+    match collective {
         Collective::AllGather => grown(false),
         Collective::ReduceScatter => grown(true).reversed(),
         _ => grown(true).reversed().then(grown(false)),
-    };
-    let schedule = timetable.lay_out(&on_graph::title(ENTRY.name, request), request.collective);
-    Ok(Arc::new(schedule.expect("the ranks and chunks of a timetable are those of its request")))
+    }
 }
 
 /// On fully connected ranks everything happens at once: one chunk to each other rank.

@@ -202,9 +202,9 @@ fn what_does_not_fit_is_refused() {
         ("6x6", 36, 0, "6x6 is no square with a power of two as its side"),
         ("9x4:3x3,3x2", 36, 4, "the blocks make up 9x6: expected blocks whose product is 9x4"),
         ("9x9:3x3,3x3", 81, 0, "a block of 3x3 has no ring through all its ranks"),
-        ("8x8:2x2,2y2", 64, 8, "`2y2` is no size of a grid"),
+        ("8x8:2x2,2y2", 64, 8, "`2y2` is no grid"),
         ("8x8:2x2,4x1", 64, 10, "a grid has at least 2 ranks"),
-        ("8x8:2x2,4x4,both", 64, 12, "`both` is no size of a grid"),
+        ("8x8:2x2,4x4,both", 64, 12, "`both` is no grid"),
         ("", 16, 0, "expected a grid, as in `8x8`, or `bidirectional`"),
     ] {
         let error = build(&format!("mirrored_ring:{argument}"), Collective::AllReduce, ranks).err();

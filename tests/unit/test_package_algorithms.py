@@ -1,0 +1,137 @@
+"""All-reduce on a package of chiplets: links of 68 GB/s and 12 ns, messages that meet as packets.
+
+The ratios of rings are those of a model of alpha = 12 ns a step and beta = 1/68 ns a byte, worked
+out by hand for the latency- and bandwidth-optimised rings of ARIES (Yin et al., ICCAD 2023).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+import tutti
+
+ALPHA_NS, BYTES_PER_NS = 12, 68
+ENDS = tutti.PipeliningPostal(alpha_p="1 ps", alpha_r="0 ns")
+"""Next to nothing beside the links: a model has to have some cost."""
+
+
+@cache
+def package(notation: str, links: int = 1) -> tutti.Platform:
+    """A network of such links, each as fast as several side by side."""
+    rate = f"{links * BYTES_PER_NS} GB/s"
+    topology = tutti.Topology.build(notation, rate=rate, latency=f"{ALPHA_NS} ns")
+    packets = tutti.Packets(size=tutti.Size(bytes=1 << 20), buffer=tutti.Size(bytes=1 << 20))
+    return tutti.Platform(name=notation, model=ENDS, routes=topology.routes(), packets=packets)
+
+
+def takes(algorithm: str, size: int, *, ranks: int, links: int = 1) -> float:
+    """Nanoseconds of an all_reduce where every two ranks have a link of their own."""
+    machine = package(f"fully_connected:{ranks}", links)
+    run = tutti.simulate(
+        tutti.schedule(algorithm, ranks=ranks), machine, size=tutti.Size(bytes=size)
+    )
+    return run.completion_ps / 1000
+
+
+def closed(steps: list[tuple[int, int]], size: int, *, links: int = 1) -> float:
+    """Nanoseconds of so many steps, each of so many parts of the payload, there and back."""
+    step = sum(count * (ALPHA_NS + size / part / links / BYTES_PER_NS) for count, part in steps)
+    return 2 * step
+
+
+RINGS = {
+    "ring:4x4": (16, [(15, 16)]),
+    "mirrored_ring:4x4": (16, [(3, 4), (3, 16)]),
+    "ring:8x8": (64, [(63, 64)]),
+    "mirrored_ring:8x8": (64, [(3, 4), (3, 16), (3, 64)]),
+    "mirrored_ring:8x8:4x2,2x4": (64, [(7, 8), (7, 64)]),
+}
+"""Ranks, and of each level how many steps a reduce_scatter takes and what part goes in each."""
+
+
+@pytest.mark.parametrize("algorithm", RINGS)
+@pytest.mark.parametrize("links", [1, 2])
+def test_rings_take_their_steps(algorithm: str, links: int) -> None:
+    """Half of each part either way round is as fast as links of twice the rate."""
+    ranks, steps = RINGS[algorithm]
+    both = f"{algorithm},bidirectional"
+    for pieces in (1, 16, 100):
+        size = 2 * ranks * BYTES_PER_NS * 4 * pieces
+        expected = closed(steps, size, links=links)
+        overhead = 0.001 * 2 * sum(count for count, _ in steps)
+        assert takes(algorithm, size, ranks=ranks, links=links) == pytest.approx(
+            expected + overhead, abs=1e-6
+        )
+        if links == 2:
+            found = takes(both, size, ranks=ranks)
+            assert found == pytest.approx(expected + overhead, abs=1e-6)
+
+
+TABLE = {
+    ("ring:4x4", 2): (1.04, 1.39, 1.72, 1.99),
+    ("mirrored_ring:4x4", 1): (2.25, 1.36, 1.11, 1.00),
+    ("mirrored_ring:4x4", 2): (2.46, 2.19, 2.07, 2.00),
+    ("ring:8x8", 2): (1.01, 1.14, 1.39, 1.95),
+    ("mirrored_ring:8x8", 1): (6.28, 2.88, 1.61, 1.02),
+}
+"""How many times faster than a plain ring at 1 KiB, 16 KiB, 64 KiB and 2 MiB."""
+
+
+@pytest.mark.parametrize(("algorithm", "links"), TABLE)
+def test_gains_over_a_ring(algorithm: str, links: int) -> None:
+    ranks, _ = RINGS[algorithm]
+    sizes = (1 << 10, 16 << 10, 64 << 10, 2 << 20)
+    for size, expected in zip(sizes, TABLE[algorithm, links], strict=True):
+        ring = takes("ring", size, ranks=ranks)
+        gain = ring / takes(algorithm, size, ranks=ranks, links=links)
+        assert gain == pytest.approx(expected, rel=0.02), size
+
+
+def test_a_ring_round_a_grid_is_the_same_on_a_mesh_and_a_torus() -> None:
+    ring = tutti.schedule("ring:4x4", ranks=16)
+    runs = [
+        tutti.simulate(ring, package(f"{kind}:4x4"), size="64 KiB") for kind in ("mesh", "torus")
+    ]
+    assert runs[0].completion_ps == runs[1].completion_ps
+    assert runs[0].completion_ps == pytest.approx(1000 * closed([(15, 16)], 64 << 10), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("notation", "ranks", "steps", "full"),
+    [
+        ("mesh:4x4", 16, 8, False),
+        ("mesh:8x8", 64, 32, False),
+        ("torus:4x4", 16, 5, True),
+        ("torus:8x8", 64, 17, True),
+    ],
+)
+def test_multi_tree_needs_no_lock_step(notation: str, ranks: int, steps: int, full: bool) -> None:
+    """Where packets queue it takes no longer than if all ranks began each step together.
+
+    On a torus it takes as long, on a mesh less: who has nothing to wait for in a step goes on.
+    """
+    machine = package(notation)
+    trees = tutti.schedule("multi_tree", ranks=ranks, topology=machine.routes)
+    for chunk in (68, 6800, 680_000):
+        run = tutti.simulate(trees, machine, size=tutti.Size(bytes=ranks * chunk))
+        in_step = closed([(steps, ranks)], ranks * chunk) * 1000
+        assert run.completion_ps <= 1.0001 * in_step
+        assert run.completion_ps >= (1 if full else 0.8) * in_step
+
+
+@pytest.mark.parametrize("accumulators", [1, 2, 4])
+@pytest.mark.parametrize(("side", "between"), [(4, 2), (8, 8)])
+def test_concentrated_trees_take_their_steps(side: int, accumulators: int, between: int) -> None:
+    """Two steps in the groups, of what the page says, and those of MultiTree between them.
+
+    Each step is over a link of its own, but in those between groups ranks send to both sides.
+    """
+    ranks = side * side
+    local = {1: [2, 2], 2: [4, 4], 4: [4, 8]}[accumulators]
+    steps = [(1, part) for part in local] + [(between, accumulators * ranks // 4)]
+    size = 16 * ranks * BYTES_PER_NS
+    algorithm = f"concentrated_multi_tree:{side}x{side},accumulators={accumulators}"
+    found = takes(algorithm, size, ranks=ranks)
+    assert 0.8 * closed(steps, size) <= found <= 1.001 * closed(steps, size)
