@@ -11,25 +11,26 @@ their work, which they call deterministic time and which is about a second for a
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from tutti.bypass.relaxed import limits, relaxed_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tutti.bypass.flows import Flow
     from tutti.bypass.space import Hop, Space
 
-Flow = tuple[int, int]
 Way = tuple[int, ...]
+"""The nodes of a way, ends included."""
 
 _ROUNDS = ((2, 0), (2, 2), (3, 2), (4, 2), (4, 4))
 """Hops and segments of detour that ways of a round have at most."""
-_MOST_WAYS = 60_000
+_MOST_WAYS = 20_000
 """In one round: more take long to search, and have found nothing better."""
-_MOST_SHARES = 400_000
-"""Unknowns of a relaxation: more take minutes."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def choose(space: Space, flows: Sequence[Flow], *, limit: float = 20.0) -> Chose
         left -= took
         best = found if found.dedicated > best.dedicated else best
         if best.dedicated < best.bound and not relaxed:
-            bound, relaxed = min(bound, _relax(space, wanted, limit)), True
+            bound, relaxed = min(bound, relaxed_bound(space, wanted, limit)), True
             best = Chosen(best.ways, best.links, bound)
         if best.dedicated >= best.bound:
             break
@@ -116,18 +117,20 @@ def _pack(
     """The best choice among these ways, and the deterministic time that took."""
     from ortools.sat.python import cp_model
 
-    model = cp_model.CpModel()
+    model: Any = cp_model.CpModel()
     taken: dict[Hop, list[Any]] = defaultdict(list)
-    links, of_flow = [], defaultdict(list)
+    links: list[Any] = []
+    of_flow: dict[Flow, list[Any]] = defaultdict(list)
     for flow, way in ways:
         count = wanted[flow]
         chosen = model.new_bool_var("")
-        link = chosen if count == 1 else model.new_int_var(0, count, "")
+        link = chosen
         if count > 1:
+            link = model.new_int_var(0, count, "")
             model.add(link <= count * chosen)
         links.append(link)
         of_flow[flow].append(chosen)
-        for hop in zip(way, way[1:], strict=False):
+        for hop in pairwise(way):
             taken[hop].append(link)
         if flow in best.ways:
             model.add_hint(link, best.links[flow] if way == best.ways[flow] else 0)
@@ -154,29 +157,10 @@ def _pack(
 
 def _fit(model: Any, space: Space, taken: dict[Hop, list[Any]]) -> None:  # noqa: ANN401
     """What `Taken.fits` counts, as constraints."""
-    for hops, most in _limits(space):
+    for hops, most in limits(space):
         users = [link for hop in hops for link in taken.get(hop, ())]
         if len(users) > 1 or (users and most < 1):
             model.add(sum(users) <= most)
-
-
-def _limits(space: Space) -> Iterator[tuple[list[Hop], int]]:
-    """Hops of which there is room for so many together."""
-    long, every, out, into = (defaultdict(list) for _ in range(4))
-    for hop, stretch in space.hops.items():
-        group = space.group(stretch.line)
-        out[hop[0], group].append(hop)
-        into[hop[1], group].append(hop)
-        for segment in range(stretch.first, stretch.end):
-            every[stretch.line, segment].append(hop)
-            if stretch.span > 1:
-                long[stretch.line, segment].append(hop)
-    for hops in (*out.values(), *into.values()):
-        yield hops, space.ports
-    for hops in every.values():
-        yield hops, space.wires + 1
-    for hops in long.values():
-        yield hops, space.wires
 
 
 def _solved(model: Any, unknowns: list[Any], limit: float) -> tuple[list[int] | None, float]:  # noqa: ANN401
@@ -192,41 +176,3 @@ def _solved(model: Any, unknowns: list[Any], limit: float) -> tuple[list[int] | 
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         return None, took
     return [solver.value(unknown) for unknown in unknowns], took
-
-
-def _relax(space: Space, wanted: Counter[Flow], limit: float) -> int:
-    """A bound over all ways, whatever their length: flows as fractions, all to one end together."""
-    from ortools.linear_solver import pywraplp
-
-    turned = len({source for source, _ in wanted}) < len({end for _, end in wanted})
-    ends = sorted({flow[0] if turned else flow[1] for flow in wanted})
-    bound = sum(wanted.values())
-    if len(ends) * len(space.hops) > _MOST_SHARES:
-        return bound
-    solver = pywraplp.Solver.CreateSolver("GLOP")
-    asked = {flow: solver.NumVar(0, count, "") for flow, count in wanted.items()}
-    shares: dict[Hop, list[Any]] = {hop: [] for hop in space.hops}
-    for end in ends:
-        net = [solver.Constraint(0, 0) for _ in range(space.nodes)]
-        for hop in space.hops:
-            if hop[1 if turned else 0] != end:
-                share = solver.NumVar(0, solver.infinity(), "")
-                shares[hop].append(share)
-                net[hop[0]].SetCoefficient(share, -1 if turned else 1)
-                net[hop[1]].SetCoefficient(share, 1 if turned else -1)
-        for node in range(space.nodes):
-            flow = (end, node) if turned else (node, end)
-            if flow in asked:
-                net[node].SetCoefficient(asked[flow], -1)
-        net[end].SetBounds(-solver.infinity(), solver.infinity())
-    for hops, most in _limits(space):
-        row = solver.Constraint(-solver.infinity(), most)
-        for share in (share for hop in hops for share in shares[hop]):
-            row.SetCoefficient(share, 1)
-    for flow in asked.values():
-        solver.Objective().SetCoefficient(flow, 1)
-    solver.Objective().SetMaximization()
-    solver.SetSolverSpecificParametersAsString(f"max_deterministic_time: {max(limit, 1.0)}")
-    if solver.Solve() != pywraplp.Solver.OPTIMAL:
-        return bound
-    return min(bound, math.floor(solver.Objective().Value() + 1e-6))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tutti.bypass.exact import Chosen, most, ways_between
@@ -20,7 +21,8 @@ from tutti.bypass.space import Taken
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tutti.bypass.exact import Flow, Way
+    from tutti.bypass.exact import Way
+    from tutti.bypass.flows import Flow
     from tutti.bypass.space import Space
 
 _HOPS, _DETOUR = 3, 2
@@ -58,7 +60,7 @@ def place_in_order(space: Space, wanted: Counter[Flow], order: Iterable[Flow]) -
 
 def hops_of(way: Sequence[int]) -> list[Flow]:
     """The hops that a way consists of."""
-    return list(zip(way, way[1:], strict=False))
+    return list(pairwise(way))
 
 
 @cache

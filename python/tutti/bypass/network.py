@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tutti.units import Length, Time, TimePerByte
 
 Port = Literal["east", "west", "south", "north"]
-Muxes = Literal["own", "sign", "any"]
+Muxes = Literal["own", "axis", "sign", "any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,9 @@ class BypassMesh:
     Node row * k + column, row 0 on top. Along each row and column lie ``wires`` bypass wires for
     each direction, of k - 1 segments each. A router has an output and an input port on each of its
     four sides, also at the rim; each takes its own mesh link or, as ``muxes`` says, a piece:
-    ``own`` one along the port's axis, ``sign`` one that travels with the sign of its mesh link,
-    along either axis, ``any`` any.
+    ``own`` one along the port's axis that travels as its mesh link does, ``axis`` one along the
+    port's axis, ``sign`` one that travels with the sign of its mesh link, along either axis,
+    ``any`` any.
     """
 
     __slots__ = ("_core",)
@@ -72,7 +73,7 @@ class BypassMesh:
     @classmethod
     def of_core(cls, core: _core.BypassMesh) -> BypassMesh:
         """The mesh that the core knows."""
-        return cls(core.side, core.wires, core.muxes)  # type: ignore[arg-type] # the core has these three
+        return cls(core.side, core.wires, core.muxes)  # type: ignore[arg-type] # the core has these
 
     @property
     def side(self) -> int:
@@ -91,8 +92,8 @@ class BypassMesh:
 
     @property
     def muxes(self) -> Muxes:
-        """What a port can take: ``own``, ``sign`` or ``any``."""
-        return self._core.muxes  # type: ignore[return-value] # the core has these three
+        """What a port can take: ``own``, ``axis``, ``sign`` or ``any``."""
+        return self._core.muxes  # type: ignore[return-value] # the core has these
 
     @property
     def notation(self) -> str:

@@ -17,21 +17,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Muxes = Literal["own", "axis", "sign", "any"]
-"""Which bypass pieces a port takes instead of its own mesh link.
-
-``own``: of its own axis and its own direction of travel. ``axis``: of its own axis, travelling
-either way. ``sign``: of either axis that travels towards higher numbers as its mesh link does, or
-towards lower ones. ``any``: every one.
-"""
-
-MUXES: tuple[Muxes, ...] = ("own", "axis", "sign", "any")
+    from tutti.bypass.network import Muxes
 
 Hop = tuple[int, int]
 """Source and destination: nodes of one row or column."""
@@ -59,8 +51,8 @@ class Stretch(NamedTuple):
         return self.end - self.first
 
 
-PORTS: dict[str, int] = {"own": 1, "axis": 2, "sign": 2, "any": 4}
-"""Of a group of ports: all that one kind of mux tells apart."""
+PORTS: dict[Muxes, int] = {"own": 1, "axis": 2, "sign": 2, "any": 4}
+"""How many ports a group has: those that one kind of mux lets a piece choose among."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +86,7 @@ class Space:
     def leaving(self) -> dict[int, list[int]]:
         """Where hops lead from each node, nearest first."""
         near: dict[int, list[int]] = {node: [] for node in range(self.nodes)}
-        for (source, destination), stretch in sorted(
-            self.hops.items(), key=lambda item: (item[1].span, item[0])
-        ):
-            del stretch
+        for source, destination in sorted(self.hops, key=lambda hop: (self.hops[hop].span, hop)):
             near[source].append(destination)
         return near
 
@@ -131,12 +120,6 @@ def _stretch(axis: Literal["x", "y"], number: int, at: int, to: int) -> Stretch:
 
 def _from_to(first: int, last: int) -> range:
     return range(first, last + 1) if last >= first else range(first, last - 1, -1)
-
-
-@cache
-def space(side: int, wires: int, muxes: Muxes) -> Space:
-    """The space of these measures; laid out once."""
-    return Space(side, wires, muxes)
 
 
 class Taken:
@@ -200,7 +183,3 @@ class Taken:
             self._all[stretch.line, segment] += one
             if stretch.span > 1:
                 self._long[stretch.line, segment] += one
-
-    def copy(self) -> Taken:
-        """The same, to be changed on its own."""
-        return Taken(self.space, self.hops.elements())

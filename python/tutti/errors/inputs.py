@@ -386,6 +386,8 @@ class BypassError(TuttiError, ValueError):
             "A router with more links than ports that can take them.",
             "leave out a mesh link whose port the piece may take",
         ),
+        "flow": Kind("A flow that no network could carry.", "flows are (source, destination)"),
+        "method": Kind("There is no such method of mapping.", "`auto` chooses one"),
     }
 
 

@@ -81,8 +81,10 @@ impl fmt::Display for Port {
 /// Which pieces of bypass wires the mux at a port can take; its own mesh link it always can.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Muxes {
-    /// Those along its own axis, whichever way they travel.
+    /// Those along its own axis that travel as its own mesh link does.
     Own,
+    /// Those along its own axis, whichever way they travel.
+    Axis,
     /// Those of either axis that travel with the sign of its own mesh link.
     Sign,
     /// Any.
@@ -91,13 +93,14 @@ pub enum Muxes {
 
 impl Muxes {
     /// Every kind there is.
-    pub const ALL: [Muxes; 3] = [Muxes::Own, Muxes::Sign, Muxes::Any];
+    pub const ALL: [Muxes; 4] = [Muxes::Own, Muxes::Axis, Muxes::Sign, Muxes::Any];
 
     /// As written in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Muxes::Own => "own",
+            Muxes::Axis => "axis",
             Muxes::Sign => "sign",
             Muxes::Any => "any",
         }
@@ -119,7 +122,8 @@ impl Muxes {
     #[must_use]
     pub fn outputs(self, direction: Port) -> Vec<Port> {
         match self {
-            Muxes::Own => vec![direction, direction.opposite()],
+            Muxes::Own => vec![direction],
+            Muxes::Axis => vec![direction, direction.opposite()],
             Muxes::Sign => vec![direction, direction.turned()],
             Muxes::Any => {
                 let turned = direction.turned();

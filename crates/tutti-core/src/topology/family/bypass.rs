@@ -18,7 +18,7 @@ const NAME: &str = "bypass";
 pub(super) const ENTRY: Entry = Entry {
     name: NAME,
     summary: "a mesh whose links are chosen, with pieces of bypass wires along its rows and columns",
-    argument: "KxK[,wires=WIRES][,muxes=own|sign|any][,distance]:mesh|A-B|A>B|A=B|A=>B[@WIRE][/OUT/IN][,...]",
+    argument: "KxK[,wires=WIRES][,muxes=own|axis|sign|any][,distance]:mesh|A-B|A>B|A=B|A=>B[@WIRE][/OUT/IN][,...]",
     example: "bypass:4x4:mesh,0=>3",
     parse,
 };

@@ -1,0 +1,273 @@
+"""Flows onto bypass meshes: the trees and rings of ARIES, and what holds for any flows.
+
+Numbers of flows with links of their own are those that a model in CP-SAT of whole routes found
+independently, before this was written (Yin, Ghazizadeh, Louri and Zheng, ICCAD 2023, give none).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tutti
+from tutti.bypass import BypassMesh, Mapping, Muxes, flows_of, map_flows
+from tutti.errors import BypassError, UnitError
+
+Flow = tuple[int, int]
+
+
+def edges(nodes: int) -> list[Flow]:
+    """Child and parent of NCCL's two trees, from `trees.cc`."""
+    first = []
+    for child in range(1, nodes):
+        bit = child & -child
+        parent = (child ^ bit) | (2 * bit)
+        first.append((child, parent if parent < nodes else child ^ bit))
+    return first + [(nodes - 1 - child, nodes - 1 - parent) for child, parent in first]
+
+
+def reduce(nodes: int) -> list[Flow]:
+    return edges(nodes)
+
+
+def broadcast(nodes: int) -> list[Flow]:
+    return [(parent, child) for child, parent in edges(nodes)]
+
+
+def check(mapping: Mapping) -> None:
+    """The core takes the configuration, and every way is what the mapping says it is."""
+    network, links = mapping.configuration, mapping.links
+    found = Counter((link.source, link.destination) for link in network.links)
+    assert found == links
+    assert network.mesh == mapping.mesh
+    check_slowly(mapping)
+    asked = Counter(mapping.flows)
+    placed = Counter(mapping.dedicated) + Counter(mapping.shared) + Counter(mapping.unplaced)
+    assert placed == asked
+    assert len(mapping.dedicated) <= mapping.bound <= len(mapping.flows)
+    own: Counter[Flow] = Counter()
+    for flow, count in Counter(mapping.dedicated).items():
+        for hop in pairwise(mapping.ways[flow]):
+            own[hop] += count
+    for (source, destination), way in mapping.ways.items():
+        assert (way[0], way[-1]) == (source, destination)
+        assert len(set(way)) == len(way)
+        assert all(hop in links for hop in pairwise(way))
+    # What is dedicated has that many links, unless it is lent, others do not count on them.
+    assert all(links[hop] >= count for hop, count in own.items())
+    for flow in set(mapping.dedicated) - set(mapping.lent) - set(mapping.shared):
+        for hop in pairwise(mapping.ways[flow]):
+            assert mapping.loads[hop] <= links[hop]
+    graph = nx.DiGraph(list(links))
+    graph.add_nodes_from(range(mapping.mesh.nodes))
+    for flow in mapping.unplaced:
+        assert not nx.has_path(graph, *flow)
+
+
+def check_slowly(mapping: Mapping) -> None:
+    """By hand: no segment twice on a wire, no port twice, and only ports that the muxes allow."""
+    side = mapping.mesh.side
+    segments: set[tuple[object, ...]] = set()
+    ports: set[tuple[object, ...]] = set()
+    for link in mapping.configuration.links:
+        (row, column), (to_row, to_column) = (
+            divmod(link.source, side),
+            divmod(link.destination, side),
+        )
+        assert (row == to_row) != (column == to_column)
+        across = row == to_row
+        at, to = (column, to_column) if across else (row, to_row)
+        travel = ("east" if to > at else "west") if across else ("south" if to > at else "north")
+        for segment in range(min(at, to), max(at, to)):
+            place = (travel, row if across else column, segment, link.wire)
+            assert place not in segments
+            segments.add(place)
+        opposite = {"east": "west", "west": "east", "south": "north", "north": "south"}
+        assert link.bypass or (abs(at - to) == 1 and link.output == travel)
+        for node, port, end, own in (
+            (link.source, link.output, "output", travel),
+            (link.destination, link.input, "input", opposite[travel]),
+        ):
+            assert (node, port, end) not in ports
+            ports.add((node, port, end))
+            assert port in _allowed(mapping.mesh.muxes, own)
+
+
+def _allowed(muxes: Muxes, port: str) -> set[str]:
+    axis = {"east", "west"} if port in {"east", "west"} else {"north", "south"}
+    sign = {"east", "south"} if port in {"east", "south"} else {"west", "north"}
+    return {"own": {port}, "axis": axis, "sign": sign, "any": {"east", "west", "north", "south"}}[
+        muxes
+    ]
+
+
+@pytest.mark.parametrize("flows", [reduce(16), broadcast(16)], ids=["reduce", "broadcast"])
+@pytest.mark.parametrize(
+    ("muxes", "expected"), [("any", 30), ("sign", 30), ("axis", 30), ("own", 22)]
+)
+def test_a_phase_of_the_trees_on_16_nodes(flows: list[Flow], muxes: Muxes, expected: int) -> None:
+    mapping = map_flows(BypassMesh(4, muxes=muxes), flows)
+    check(mapping)
+    assert (len(mapping.dedicated), mapping.bound, mapping.optimal) == (expected, expected, True)
+    assert len(mapping.shared) == 30 - expected
+    assert not mapping.unplaced
+
+
+@pytest.mark.parametrize(
+    ("muxes", "wires", "expected"),
+    [("any", 1, 44), ("any", 2, 52), ("sign", 1, 44), ("sign", 2, 44), ("own", 1, 32)],
+)
+def test_both_phases_of_the_trees_at_once(muxes: Muxes, wires: int, expected: int) -> None:
+    flows = reduce(16) + broadcast(16)
+    mapping = map_flows(BypassMesh(4, wires, muxes), flows)
+    check(mapping)
+    assert (len(mapping.dedicated), mapping.optimal) == (expected, True)
+
+
+@pytest.mark.parametrize("flows", [reduce(64), broadcast(64)], ids=["reduce", "broadcast"])
+def test_a_phase_of_the_trees_on_64_nodes(flows: list[Flow]) -> None:
+    mapping = map_flows(BypassMesh(8), flows)
+    check(mapping)
+    assert (len(mapping.dedicated), mapping.optimal) == (126, True)
+
+
+@pytest.mark.parametrize(("muxes", "expected"), [("own", 94), ("sign", 124), ("any", 126)])
+def test_a_short_look_finds_as_many(muxes: Muxes, expected: int) -> None:
+    """For 94 and 124 no way of up to 4 hops helps, which a search takes half a minute to tell."""
+    mapping = map_flows(BypassMesh(8, muxes=muxes), reduce(64), method="greedy")
+    check(mapping)
+    assert len(mapping.dedicated) == expected
+
+
+def test_hops_are_what_the_paper_s_equation_1_says() -> None:
+    """Edges of level h span N / 2^h nodes: along rows or columns, so one hop instead of the span.
+
+    But for those that leave row and column at once, which have two: 4 of 30, and 8 of 126.
+    """
+    for side, turning in ((4, 4), (8, 8)):
+        flows = reduce(side * side)
+        mapping = map_flows(BypassMesh(side, 2), flows)
+        assert mapping.hops == len(flows) + turning
+        hops = {flow: len(mapping.ways[flow]) - 1 for flow in flows}
+        spans = {
+            a: abs(a[0] // side - a[1] // side) + abs(a[0] % side - a[1] % side) for a in flows
+        }
+        saved: dict[int, set[int]] = {}
+        for flow in flows:
+            if hops[flow] == 1:
+                far = abs(flow[0] - flow[1])
+                saved.setdefault(far, set()).add(spans[flow] - hops[flow])
+        expected = {4: {8: {1}, 4: {0}, 2: {1}, 1: {0}},
+                    8: {32: {3}, 16: {1}, 8: {0}, 4: {3}, 2: {1}, 1: {0}}}  # fmt: skip
+        assert saved == expected[side]
+
+
+def test_rings_of_mirror_images_take_everything() -> None:
+    """Of the paper's section IV-B: both levels, both directions."""
+    ring = [0, 1, 5, 4]
+    first = [(a, b) for corner in (0, 2, 8, 10) for a, b in
+             ((corner + x, corner + y) for x, y in zip(ring, ring[1:] + ring[:1], strict=True))]  # fmt: skip
+    groups = ([1, 2, 14, 13], [0, 3, 15, 12], [5, 6, 10, 9], [4, 7, 11, 8])
+    second = [(a, b) for g in groups for a, b in zip(g, g[1:] + g[:1], strict=True)]
+    flows = [flow for a, b in first + second for flow in ((a, b), (b, a))]
+    mapping = map_flows(BypassMesh(4), flows)
+    check(mapping)
+    network = mapping.configuration
+    assert len(mapping.dedicated) == 64
+    assert (network.used_segments, network.total_segments) == (96, 96)
+    assert network.idle_ports() == ()
+
+
+def test_a_pair_that_is_asked_for_twice_gets_links_side_by_side() -> None:
+    ring = [0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4]
+    flows = 2 * list(zip(ring, ring[1:] + ring[:1], strict=True))
+    for method in ("exact", "greedy"):
+        mapping = map_flows(BypassMesh(4), flows, method=method, fill=False)  # type: ignore[arg-type]
+        check(mapping)
+        assert (len(mapping.dedicated), mapping.optimal) == (32, True)
+        assert set(mapping.links.values()) == {2}
+        assert mapping.hops == 32
+
+
+def test_what_is_left_doubles_what_is_there() -> None:
+    flows = [(0, 1), (1, 2)]
+    bare = map_flows(BypassMesh(4), flows, fill=False)
+    assert bare.configuration.notation == "0>1,1>2"
+    full = map_flows(BypassMesh(4), flows)
+    check(full)
+    assert full.links[0, 1] == full.links[1, 2] == 2
+    assert sum(full.links.values()) > 40  # and mesh links everywhere
+
+
+def test_what_finds_no_links_of_its_own_shares_others() -> None:
+    """Five flows leave node 5, which has four ports."""
+    flows = [(5, 4), (5, 6), (5, 1), (5, 9), (5, 10)]
+    mapping = map_flows(BypassMesh(4), flows)
+    check(mapping)
+    assert (len(mapping.dedicated), len(mapping.shared), mapping.bound) == (4, 1, 4)
+    assert mapping.lent
+    routes = mapping.routes(mapping.configuration.topology(rate="68 GB/s", latency="12 ns"))
+    assert all(routes.pair(*flow).hops == len(way) - 1 for flow, way in mapping.ways.items())
+
+
+def test_larger_meshes_are_mapped_at_a_short_look() -> None:
+    mapping = map_flows(BypassMesh(16), reduce(256))
+    check(mapping)
+    assert mapping.method == "greedy"
+    assert (len(mapping.dedicated), len(mapping.unplaced)) == (446, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    side=st.integers(2, 5),
+    wires=st.integers(0, 3),
+    muxes=st.sampled_from(["own", "axis", "sign", "any"]),
+    method=st.sampled_from(["exact", "greedy"]),
+    fill=st.booleans(),
+    data=st.data(),
+)
+def test_any_flows(
+    side: int, wires: int, muxes: Muxes, method: str, *, fill: bool, data: st.DataObject
+) -> None:
+    node = st.integers(0, side * side - 1)
+    pair = st.tuples(node, node).filter(lambda pair: pair[0] != pair[1])
+    flows = data.draw(st.lists(pair, max_size=40))
+    mesh = BypassMesh(side, wires, muxes)
+    mapping = map_flows(mesh, flows, method=method, time_limit="2 s", fill=fill)  # type: ignore[arg-type]
+    check(mapping)
+    assert mapping == map_flows(mesh, flows, method=method, time_limit="2 s", fill=fill)  # type: ignore[arg-type]
+
+
+def test_a_search_is_no_worse_than_a_short_look() -> None:
+    for side, muxes in ((3, "sign"), (4, "axis"), (4, "any")):
+        mesh = BypassMesh(side, muxes=muxes)  # type: ignore[arg-type]
+        flows = reduce(side * side) + broadcast(side * side)
+        searched, looked = (map_flows(mesh, flows, method=m) for m in ("exact", "greedy"))  # type: ignore[arg-type]
+        assert len(searched.dedicated) >= len(looked.dedicated)
+
+
+def test_the_flows_of_a_schedule() -> None:
+    trees = tutti.schedule("double_binary_tree:nccl", collective="all_reduce", ranks=16)
+    assert flows_of(trees) == sorted(set(reduce(16) + broadcast(16)))
+    ring = tutti.schedule("ring", collective="all_reduce", ranks=4)
+    assert flows_of(ring) == [(0, 1), (1, 2), (2, 3), (3, 0)]
+
+
+def test_what_cannot_be_is_named() -> None:
+    mesh = BypassMesh(4)
+    with pytest.raises(BypassError, match="flow 3 -> 16: there is no node 16"):
+        map_flows(mesh, [(3, 16)])
+    with pytest.raises(BypassError, match="flow 3 -> 3: nobody sends to itself"):
+        map_flows(mesh, [(3, 3)])
+    with pytest.raises(
+        BypassError, match=r"there is no method `gredy`[\s\S]*did you mean `greedy`"
+    ):
+        map_flows(mesh, [(0, 1)], method="gredy")  # type: ignore[arg-type]
+    with pytest.raises(UnitError):
+        map_flows(mesh, [(0, 1)], time_limit="20")
+    assert map_flows(mesh, []).dedicated == ()
