@@ -159,7 +159,7 @@ def _fit(model: Any, space: Space, taken: dict[Hop, list[Any]]) -> None:  # noqa
     """What `Taken.fits` counts, as constraints."""
     for hops, most in limits(space):
         users = [link for hop in hops for link in taken.get(hop, ())]
-        if len(users) > 1 or (users and most < 1):
+        if users:
             model.add(sum(users) <= most)
 
 

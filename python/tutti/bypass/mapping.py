@@ -7,7 +7,7 @@ the others get what is left (`rest`).
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -125,10 +125,11 @@ def map_flows(
     if method == "auto":
         method = "exact" if mesh.side <= _MOST_SIDE else "greedy"
     limit = Time.of_any(time_limit).ps / 1e12
+    chosen = greedy.place(space, flows)
     if method == "exact":
-        chosen = exact.choose(space, flows, limit=limit)
-    else:
-        chosen = greedy.place(space, flows)
+        found = exact.choose(space, flows, limit=limit)
+        is_better = found.dedicated >= chosen.dedicated
+        chosen = found if is_better else replace(chosen, bound=found.bound)
     return completed(mesh, flows, chosen, method, fill=fill)
 
 

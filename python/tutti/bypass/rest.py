@@ -33,11 +33,14 @@ class Live:
         self.flows = flows
         self.own: Counter[Hop] = Counter()
         """How many links from one node to another dedicated flows have to themselves."""
+        self.shared: Counter[Hop] = Counter()
+        """How many other flows go from one node to another."""
+        asked = Counter(flows)
         for flow, way in chosen.ways.items():
             for hop in hops_of(way):
                 self.own[hop] += chosen.links[flow]
-        self.shared: Counter[Hop] = Counter()
-        """How many other flows go from one node to another."""
+                if chosen.links[flow] < asked[flow]:
+                    self.shared[hop] += asked[flow] - chosen.links[flow]
         self.taken = Taken(space, self.own.elements())
         rest = [flow for flow in dict.fromkeys(flows) if flow not in chosen.ways]
         self._demand = Counter(hop for flow in rest for hop in hops_of(space.xy(*flow)))
@@ -47,7 +50,8 @@ class Live:
             cheapest = self._cheapest(flow)
             if cheapest is not None:
                 self.ways[flow] = cheapest
-                self.shared.update(hops_of(cheapest))
+                for hop in hops_of(cheapest):
+                    self.shared[hop] += asked[flow]
         for hop in list(self.taken.hops):
             if not self.own[hop] and not self.shared[hop]:
                 self.taken.give(hop)

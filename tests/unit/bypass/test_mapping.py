@@ -169,12 +169,10 @@ def test_hops_are_what_the_paper_s_equation_1_says() -> None:
 
 def test_rings_of_mirror_images_take_everything() -> None:
     """Of the paper's section IV-B: both levels, both directions."""
-    ring = [0, 1, 5, 4]
-    first = [(a, b) for corner in (0, 2, 8, 10) for a, b in
-             ((corner + x, corner + y) for x, y in zip(ring, ring[1:] + ring[:1], strict=True))]  # fmt: skip
-    groups = ([1, 2, 14, 13], [0, 3, 15, 12], [5, 6, 10, 9], [4, 7, 11, 8])
-    second = [(a, b) for g in groups for a, b in zip(g, g[1:] + g[:1], strict=True)]
-    flows = [flow for a, b in first + second for flow in ((a, b), (b, a))]
+    rings = [[corner + place for place in (0, 1, 5, 4)] for corner in (0, 2, 8, 10)]
+    rings += [[1, 2, 14, 13], [0, 3, 15, 12], [5, 6, 10, 9], [4, 7, 11, 8]]
+    around = [edge for ring in rings for edge in zip(ring, ring[1:] + ring[:1], strict=True)]
+    flows = [flow for a, b in around for flow in ((a, b), (b, a))]
     mapping = map_flows(BypassMesh(4), flows)
     check(mapping)
     network = mapping.configuration
