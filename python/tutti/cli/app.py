@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from tutti.cli import (
+    bypass,
     compare,
     energy,
     noc,
@@ -106,6 +107,7 @@ app.command("run", short_help="Run one schedule, with its timeline.")(run.run)
 app.command("sweep", short_help="An experiment many times over; resumed if killed.")(sweep.sweep)
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(noc.app, name="noc")
+app.add_typer(bypass.app, name="bypass")
 app.add_typer(train.app, name="train")
 app.add_typer(workload.app, name="workload")
 app.add_typer(energy.app, name="energy")

@@ -141,7 +141,14 @@ def _kept(built: _Built) -> Routes:
 
 
 def _made(table: TopologyTable) -> Routes:
-    return _topology(table).routes(table.routing, seed=table.routing_seed)
+    topology = _topology(table)
+    if table.ways:
+        from tutti import _core
+        from tutti.topology import Routes
+
+        ways = sorted((way[0], way[-1], way) for way in table.ways)
+        return Routes(topology, _core.Routes.by_ways(topology.core, ways))
+    return topology.routes(table.routing, seed=table.routing_seed)
 
 
 def _topology(table: TopologyTable) -> Topology:

@@ -212,6 +212,14 @@ class TopologyTable(Table):
             description="For `ecmp`: what its draws depend on besides the pair; 0 if left out.",
         ),
     ]
+    ways: Annotated[
+        list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2)]],
+        Field(
+            default_factory=list,
+            description="Where all vertices are NPUs: ways from one rank to another, each as the "
+            "ranks on it, ends included. Other pairs take the shortest path.",
+        ),
+    ]
     packets: Annotated[
         PacketsTable | None,
         Field(default=None, description="How messages meet: in queues for links."),
@@ -231,6 +239,12 @@ class TopologyTable(Table):
             )
         if self.packets is not None and self.flits is not None:
             raise PydanticCustomError("topology", "expected either `packets` or `flits`")
+        if self.ways and self.routing != "shortest_path":
+            raise PydanticCustomError(
+                "topology",
+                "routing is `{routing}`, which decides every way: expected no `ways`",
+                {"routing": self.routing},
+            )
         met = self.packets or self.flits
         if met is None and self.routing in CHOICES:
             raise PydanticCustomError(

@@ -185,7 +185,7 @@ def test_a_pair_that_is_asked_for_twice_gets_links_side_by_side() -> None:
     ring = [0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4]
     flows = 2 * list(zip(ring, ring[1:] + ring[:1], strict=True))
     for method in ("exact", "greedy"):
-        mapping = map_flows(BypassMesh(4), flows, method=method, fill=False)  # type: ignore[arg-type]
+        mapping = map_flows(BypassMesh(4), flows, method=method, fill=False)
         check(mapping)
         assert (len(mapping.dedicated), mapping.optimal) == (32, True)
         assert set(mapping.links.values()) == {2}
@@ -245,7 +245,7 @@ def test_a_search_is_no_worse_than_a_short_look() -> None:
     for side, muxes in ((3, "sign"), (4, "axis"), (4, "any")):
         mesh = BypassMesh(side, muxes=muxes)  # type: ignore[arg-type]
         flows = reduce(side * side) + broadcast(side * side)
-        searched, looked = (map_flows(mesh, flows, method=m) for m in ("exact", "greedy"))  # type: ignore[arg-type]
+        searched, looked = (map_flows(mesh, flows, method=m) for m in ("exact", "greedy"))
         assert len(searched.dedicated) >= len(looked.dedicated)
 
 

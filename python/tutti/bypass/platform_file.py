@@ -1,0 +1,56 @@
+"""A mapping as a platform file, which `tutti run` and `tutti compare` take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.units import Time, TimePerByte
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tutti.bypass.mapping import Mapping
+
+
+def platform_text(mapping: Mapping, *, rate: str, latency: str) -> str:
+    """The file: ends that cost nothing, links in whose queues packets meet, and every way.
+
+    Raises:
+        UnitError: a value without a unit.
+    """
+    TimePerByte.of_any(rate), Time.of_any(latency)
+    network = mapping.configuration
+    links = f'{{ rate = "{rate}", latency = "{latency}" }}'
+    ways = [f"    [{', '.join(map(str, way))}]," for _, way in sorted(mapping.ways.items())]
+    lines = [
+        f'name = "bypass-{mapping.mesh.side}x{mapping.mesh.side}"',
+        f'summary = "a configuration of bypass links for {len(mapping.flows)} flows"',
+        "",
+        "[models.free_ends]",
+        'kind = "pipelining_postal"',
+        'alpha_p = "0 ns"',
+        'alpha_r = "0 ns"',
+        'beta = "0 ns/B"',
+        "",
+        "[topology]",
+        f'build = "bypass:{mapping.mesh.notation}:{network.notation}"',
+        f"links = [{links}, {links}]",
+        "ways = [",
+        *ways,
+        "]",
+        "",
+        "[topology.packets]",
+        'size = "256 B"',
+        'buffer = "8 KiB"',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write_platform(path: Path, mapping: Mapping, *, rate: str, latency: str) -> Path:
+    """Writes it.
+
+    Raises:
+        UnitError: a value without a unit.
+    """
+    path.write_text(platform_text(mapping, rate=rate, latency=latency), encoding="utf-8")
+    return path

@@ -1,0 +1,236 @@
+"""`tutti bypass`: which bypass links to make live for an algorithm, and drawings of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli.console import out, remark
+from tutti.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tutti.bypass import BypassMesh, Flow, Mapping
+    from tutti.schedule import Schedule
+
+app = typer.Typer(
+    help="Package networks whose links are chosen: the links that an algorithm needs.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Algorithm = Annotated[
+    str,
+    typer.Argument(metavar="ALGORITHM", help="An algorithm as NAME[:ARG].", show_default=False),
+]
+Size = Annotated[str, typer.Option("--size", metavar="KxK", help="The mesh.")]
+Wires = Annotated[
+    int, typer.Option("--wires", min=0, help="Bypass wires of each line, in each direction.")
+]
+Muxes = Annotated[
+    str, typer.Option("--muxes", help="What a port can take: own, axis, sign or any.")
+]
+Collective = Annotated[str, typer.Option("--collective", "-c", help="What it is to perform.")]
+Phase = Annotated[
+    int | None,
+    typer.Option("--phase", min=0, help="Only this phase of its schedule, counted from 0."),
+]
+Rate = Annotated[str, typer.Option("--rate", help="Of every link.")]
+Latency = Annotated[str, typer.Option("--latency", help="Of every link.")]
+Write = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a platform (TOML).")
+]
+Draw = Annotated[
+    Path | None, typer.Option("--draw", metavar="FILE", help="Draw it (.svg, .png or .pdf).")
+]
+
+
+@app.command("map")
+def map_(
+    algorithm: Algorithm,
+    size: Size = "4x4",
+    wires: Wires = 1,
+    muxes: Muxes = "any",
+    collective: Collective = "all_reduce",
+    phase: Phase = None,
+    copies: Annotated[
+        int, typer.Option("--copies", min=1, max=4, help="Links side by side for each flow.")
+    ] = 1,
+    method: Annotated[str, typer.Option("--method", help="exact, greedy or auto.")] = "auto",
+    limit: Annotated[
+        str, typer.Option("--limit", help="How long to search, by the solver's own clock.")
+    ] = "20 s",
+    fill: Annotated[
+        bool, typer.Option("--fill/--no-fill", help="Whether idle wires and ports are used, too.")
+    ] = True,
+    rate: Rate = "68 GB/s",
+    latency: Latency = "12 ns",
+    to: Write = None,
+    draw: Draw = None,
+) -> None:
+    """Find the configuration in which the most flows of an algorithm have links of their own.
+
+    Tells which flows do, which share, and which find no way at all. The platform that --out writes
+    is for `tutti run FILE --platform PLATFORM`.
+
+    \b
+    Examples:
+      tutti bypass map double_binary_tree:nccl --size 4x4
+      tutti bypass map mirrored_ring:4x4,bidirectional --draw out/rings.svg
+      tutti bypass map ring:8x8 --size 8x8 --copies 2 --out out/ring.toml
+      tutti bypass map double_binary_tree:nccl --muxes own --method greedy
+    """
+    from tutti.bypass import flows_of, map_flows
+
+    mesh = mesh_of(size, wires, muxes)
+    schedule = schedule_of(algorithm, collective, mesh, phase)
+    with Progress("mapping"):
+        flows = flows_of(schedule) * copies
+        mapping = map_flows(mesh, flows, method, limit, fill=fill)  # type: ignore[arg-type] # it refuses others
+    show(mapping, _title(algorithm, collective, phase))
+    if mapping.unplaced:
+        remark("a platform of this configuration cannot run the algorithm: flows have no way")
+    write(mapping, rate, latency, to, draw)
+
+
+@app.command("draw")
+def draw_(
+    notation: Annotated[
+        str,
+        typer.Argument(
+            metavar="NOTATION",
+            help="A configuration, such as 4x4:mesh,0=>3.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The drawing (.svg, .png or .pdf).")
+    ] = Path("out/bypass.svg"),
+) -> None:
+    """Draw a configuration of bypass links, which is also read through.
+
+    \b
+    Examples:
+      tutti bypass draw 4x4:mesh,0=3,12=15
+      tutti bypass draw '4x4,wires=2,muxes=axis:0-1,0=>3@1' -o out/two.svg
+    """
+    from tutti.topology import Topology
+
+    family = "bypass:" + notation.removeprefix("bypass:")
+    _draw(Topology.build(family, links=2 * [{"rate": "68 GB/s", "latency": "12 ns"}]), to)
+
+
+def _draw(topology: object, to: Path) -> None:
+    from tutti.cli.files import written
+    from tutti.report.topology_graph import draw_topology
+
+    written(draw_topology, to, topology)
+    out().print(f"wrote {to}", markup=False, soft_wrap=True)
+
+
+def mesh_of(size: str, wires: int, muxes: str) -> BypassMesh:
+    """The mesh that options describe.
+
+    Raises:
+        ConfigError: the size is none.
+        BypassError: there is no such mesh.
+    """
+    from tutti.bypass import BypassMesh
+    from tutti.config.mistakes import mistake, shown
+
+    found = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", size)
+    if not found or found[1] != found[2]:
+        raise mistake(
+            "is no size of a mesh",
+            source="--size",
+            value=shown(size),
+            expected="as many rows as columns, such as 4x4",
+        )
+    return BypassMesh(int(found[1]), wires, muxes)  # type: ignore[arg-type] # it refuses others
+
+
+def schedule_of(algorithm: str, collective: str, mesh: BypassMesh, phase: int | None) -> Schedule:
+    """The algorithm laid out for a rank on each node, or one phase of it.
+
+    Raises:
+        AlgorithmError: there is none, or it does not perform this on so many ranks.
+        ScheduleError: there is no such phase.
+    """
+    from tutti.schedule import schedule
+
+    laid_out = schedule(algorithm, collective=collective, ranks=mesh.nodes)
+    return laid_out if phase is None else laid_out.phase(phase)
+
+
+def _title(algorithm: str, collective: str, phase: int | None) -> str:
+    return f"{collective} by {algorithm}{'' if phase is None else f', phase {phase}'}"
+
+
+def show(mapping: Mapping, title: str) -> None:
+    """What was placed and what could not be, as a table."""
+    from tutti.report.quantity import plural
+
+    network, console = mapping.configuration, out()
+    console.print(f"{title}: {plural(len(mapping.flows), 'flow')} on {mapping.mesh.notation}")
+    console.print(_table(mapping))
+    console.print(verdict(mapping), markup=False)
+    console.print(
+        f"{plural(len(network.links), 'live link')}, {network.used_segments:,} of "
+        f"{network.total_segments:,} segments; at most {mapping.most_loaded:.3g} flows to a link, "
+        f"{mapping.hops:,} hops",
+        markup=False,
+    )
+
+
+def verdict(mapping: Mapping) -> str:
+    """How good the number of dedicated flows is, in words."""
+    if mapping.optimal:
+        return "proved: no configuration has links of their own for more flows"
+    how = "found by search" if mapping.method == "exact" else "found at a short look"
+    return f"{how}; no configuration has links of their own for more than {mapping.bound:,} flows"
+
+
+_MOST_NAMED = 40
+"""Flows of a row; the notation and Python have all."""
+
+
+def _table(mapping: Mapping) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), expand=True)
+    table.add_column("flows", no_wrap=True)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("which", ratio=1)
+    rows = {
+        "dedicated": mapping.dedicated,
+        "  lent": mapping.lent,
+        "shared": mapping.shared,
+        "unplaced": mapping.unplaced,
+    }
+    for name, flows in rows.items():
+        if flows or not name.startswith(" "):
+            table.add_row(name, f"{len(flows):,}", _named(flows))
+    return table
+
+
+def _named(flows: tuple[Flow, ...]) -> str:
+    named = [f"{source}>{destination}" for source, destination in flows[:_MOST_NAMED]]
+    more = len(flows) - len(named)
+    return " ".join(named) + (f" and {more:,} more" if more else "")
+
+
+def write(mapping: Mapping, rate: str, latency: str, to: Path | None, draw: Path | None) -> None:
+    """Writes the platform and the drawing, where they are asked for."""
+    from tutti.bypass.platform_file import write_platform
+    from tutti.cli.files import written
+
+    if to is not None:
+        written(write_platform, to, mapping, rate=rate, latency=latency)
+        out().print(f"wrote {to}", markup=False, soft_wrap=True)
+    if draw is not None:
+        _draw(mapping.configuration.topology(rate=rate, latency=latency), draw)
