@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def platform_text(mapping: Mapping, *, rate: str, latency: str) -> str:
-    """The file: ends that cost nothing, links in whose queues packets meet, and every way.
+    """The file: ends that cost next to nothing, links in whose queues packets meet, and every way.
 
     Raises:
         UnitError: a value without a unit.
@@ -26,9 +26,9 @@ def platform_text(mapping: Mapping, *, rate: str, latency: str) -> str:
         f'name = "bypass-{mapping.mesh.side}x{mapping.mesh.side}"',
         f'summary = "a configuration of bypass links for {len(mapping.flows)} flows"',
         "",
-        "[models.free_ends]",
+        "[models.ends]",
         'kind = "pipelining_postal"',
-        'alpha_p = "0 ns"',
+        'alpha_p = "1 ns"',
         'alpha_r = "0 ns"',
         'beta = "0 ns/B"',
         "",

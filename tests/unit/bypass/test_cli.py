@@ -1,0 +1,82 @@
+"""`tutti bypass` from the command line: what it shows, writes and refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.timeout(600)
+"""A busy machine takes long to start as many programs."""
+
+TUTTI = Path(sys.executable).with_name("tutti")
+
+EXPERIMENT = """
+collective = "all_reduce"
+algorithms = ["double_binary_tree:nccl"]
+ranks = 16
+sizes = ["64 KiB"]
+output = "out"
+platform = "dbt.toml"
+"""
+
+
+def tutti(*arguments: str, cwd: Path, code: int = 0) -> str:
+    done = subprocess.run(
+        [TUTTI, *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"COLUMNS": "80", "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_mapping_is_told_drawn_and_run(tmp_path: Path) -> None:
+    said = tutti(
+        "bypass", "map", "double_binary_tree:nccl", "--out", "dbt.toml", "--draw", "dbt.svg",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert "52 flows on 4x4" in said
+    assert "dedicated  44" in said
+    assert "proved: no configuration" in said
+    assert max(map(len, said.splitlines())) <= 80
+    assert (tmp_path / "dbt.svg").stat().st_size > 1000
+    (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    said = tutti("run", "experiment.toml", "--size", "64KiB", cwd=tmp_path)
+    assert "on 16 ranks of bypass-4x4" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["map", "ring", "--size", "4x5"], 'expected: as many rows as columns, such as 4x4'),
+        (["map", "ring", "--muxes", "none"], "there are no muxes `none`"),
+        (["map", "rnig"], "did you mean `ring`"),
+        (["map", "ring", "--method", "gredy"], "did you mean `greedy`"),
+        (["map", "ring", "--limit", "20"], "20"),
+        (["map", "ring", "--phase", "7"], "phase"),
+        (["draw", "4x4:0=>5"], "node 0 and node 5 lie in no common row or column"),
+        (["draw", "4x4:mesh", "-o", "picture.gif"], "picture.gif"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_told(arguments: list[str], expected: str, tmp_path: Path) -> None:
+    said = tutti("bypass", *arguments, cwd=tmp_path, code=2)
+    assert expected in said
+    assert "Traceback" not in said
+
+
+def test_ways_of_a_platform_are_checked(tmp_path: Path) -> None:
+    tutti("bypass", "map", "double_binary_tree:nccl", "--out", "dbt.toml", cwd=tmp_path)
+    (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    file = tmp_path / "dbt.toml"
+    text = file.read_text()
+    run = ("run", "experiment.toml", "--size", "64KiB")
+    file.write_text(text.replace("ways = [", "ways = [\n    [0, 15],"))
+    assert "0" in tutti(*run, cwd=tmp_path, code=2)
+    file.write_text(text.replace("ways = [", 'routing = "dimension_order"\nways = ['))
+    assert "expected no `ways`" in tutti(*run, cwd=tmp_path, code=2)
