@@ -11,6 +11,7 @@ from functools import cache
 import pytest
 
 import tutti
+from tutti.bypass import BypassMesh, Configuration
 
 ALPHA_NS, BYTES_PER_NS = 12, 68
 ENDS = tutti.PipeliningPostal(alpha_p="1 ps", alpha_r="0 ns")
@@ -67,6 +68,49 @@ def test_rings_take_their_steps(algorithm: str, links: int) -> None:
         if links == 2:
             found = takes(both, size, ranks=ranks)
             assert found == pytest.approx(expected + overhead, abs=1e-6)
+
+
+def pairs(schedule: tutti.Schedule) -> set[tuple[int, int]]:
+    """Who sends to whom."""
+    steps = ((rank, step) for rank in range(schedule.ranks) for step in range(schedule.steps(rank)))
+    ops = ((rank, op) for rank, step in steps for op in schedule.ops(rank, step))
+    return {(rank, op.peer) for rank, op in ops if op.kind == "send" and op.peer is not None}
+
+
+def wired(configuration: Configuration, packet: int) -> tutti.Platform:
+    topology = configuration.topology(rate=f"{BYTES_PER_NS} GB/s", latency=f"{ALPHA_NS} ns")
+    packets = tutti.Packets(size=tutti.Size(bytes=packet), buffer=tutti.Size(bytes=1 << 20))
+    routes = configuration.routes(topology, ways={})
+    return tutti.Platform(name="wired", model=ENDS, routes=routes, packets=packets)
+
+
+@pytest.mark.parametrize("pieces", [4, 64])
+def test_a_ring_on_two_links_side_by_side(pieces: int) -> None:
+    """Bandwidth first: every edge has its mesh link and the piece of wire beside it."""
+    ring = tutti.schedule("ring:4x4", ranks=16)
+    doubled = ",".join(f"{a}>{b},{a}=>{b}" for a, b in sorted(pairs(ring)))
+    size = 16 * 2 * BYTES_PER_NS * pieces
+    machine = wired(BypassMesh(side=4).configure(doubled), size // 32)
+    run = tutti.simulate(ring, machine, size=tutti.Size(bytes=size))
+    expected = closed([(15, 16)], size, links=2) * 1000
+    assert run.completion_ps == pytest.approx(expected, abs=30)
+
+
+@pytest.mark.parametrize("pieces", [4, 64])
+def test_mirrored_rings_both_ways_fill_every_wire(pieces: int) -> None:
+    """Latency and bandwidth: short edges on mesh links, long ones on wires, none shared."""
+    rings = tutti.schedule("mirrored_ring:4x4,bidirectional", ranks=16)
+    edges = sorted(pairs(rings))
+    # 3 apart in a row, 12 in a column: from one rim to the other.
+    far = [pair for pair in edges if abs(pair[0] - pair[1]) in (3, 12)]
+    assert (len(far), len(edges)) == (16, 64)
+    links = [f"{a}=>{b}" if (a, b) in far else f"{a}>{b}" for a, b in edges]
+    configuration = BypassMesh(side=4).configure(",".join(links))
+    assert configuration.used_segments == configuration.total_segments
+    size = 16 * 2 * BYTES_PER_NS * pieces
+    run = tutti.simulate(rings, wired(configuration, 1 << 20), size=tutti.Size(bytes=size))
+    expected = closed([(3, 4), (3, 16)], size, links=2) * 1000
+    assert run.completion_ps == pytest.approx(expected, abs=12)
 
 
 TABLE = {
