@@ -14,6 +14,7 @@ to choose for what a schedule sends is found, too:
 from __future__ import annotations
 
 from tutti.bypass.flows import Flow, flows_of, shares_of
+from tutti.bypass.improve import Improved, improve
 from tutti.bypass.mapping import Mapping, Method, map_flows
 from tutti.bypass.network import BypassMesh, Configuration, IdlePort, Link, Muxes, Port
 
@@ -22,12 +23,14 @@ __all__ = [
     "Configuration",
     "Flow",
     "IdlePort",
+    "Improved",
     "Link",
     "Mapping",
     "Method",
     "Muxes",
     "Port",
     "flows_of",
+    "improve",
     "map_flows",
     "shares_of",
 ]

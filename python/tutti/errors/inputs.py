@@ -388,6 +388,7 @@ class BypassError(TuttiError, ValueError):
         ),
         "flow": Kind("A flow that no network could carry.", "flows are (source, destination)"),
         "method": Kind("There is no such method of mapping.", "`auto` chooses one"),
+        "no_way": Kind("A flow has no way in any configuration that was tried.", "more `wires`"),
     }
 
 

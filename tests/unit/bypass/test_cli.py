@@ -51,6 +51,13 @@ def test_a_mapping_is_told_drawn_and_run(tmp_path: Path) -> None:
     assert "on 16 ranks of bypass-4x4" in said
 
 
+def test_a_search_finds_what_takes_less_time_and_finds_it_again(tmp_path: Path) -> None:
+    arguments = ("bypass", "search", "double_binary_tree:nccl", "--trials", "30", "--seed", "1")
+    said = tutti(*arguments, cwd=tmp_path)
+    assert "30 configurations" in " ".join(said.split())
+    assert said == tutti(*arguments, cwd=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
