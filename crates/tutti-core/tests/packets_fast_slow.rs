@@ -59,13 +59,16 @@ const PACES: [Pace; 4] = [Pace::Uneven, Pace::InStep, Pace::AtOnce, Pace::OnGrid
 /// A topology and the number of its levels.
 type Notation = (&'static str, u64);
 
-const NOTATIONS: [Notation; 6] = [
+const NOTATIONS: [Notation; 8] = [
     ("torus:3x3", 1),
     ("switch:7", 1),
     ("ring:6", 1),
     ("mesh:3x2", 1),
     ("hierarchical:switch:3/ring:3", 2),
     ("hierarchical:ring:3/rail:switch:3", 2),
+    // Links side by side, of two kinds and of one.
+    ("bypass:3x3:mesh,0=>1,8=>7,6=0", 2),
+    ("bypass:2x2,wires=3:0=1,0=1,0=2,0=2,1=3,2=3,2=>3", 2),
 ];
 
 /// What a run depends on; the seed chooses the schedule and the model as well.

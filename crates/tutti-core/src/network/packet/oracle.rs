@@ -37,7 +37,8 @@ struct Packet {
     payload: u64,
     head: Time,
     tail: Time,
-    /// What is still before it, as indices of `Obvious::links`, and what lies behind it.
+    /// What is still before it, as indices of `Obvious::links`, of links side by side the first; and what lies
+    /// behind it.
     ahead: VecDeque<usize>,
     behind: Vec<usize>,
 }
@@ -144,9 +145,26 @@ impl<'a> Obvious<'a> {
         Packet { message, before, payload, head, tail, ahead, behind }
     }
 
+    /// Of the links side by side with one, where packets share them: that with the shortest wait, then the
+    /// first.
+    fn choose(&self, link: usize) -> usize {
+        let topology = self.routes.topology();
+        let Some(id) = topology.links().nth(link) else { return link };
+        let wait = |link: &usize| {
+            let Link { free, rate, turn, aside, .. } = &self.links[*link];
+            let queues = turn.iter().chain(aside.values().flatten());
+            let packets = queues.flat_map(|queue| &queue.packets);
+            let bytes: u64 = packets.map(|packet| self.on_wire(packet)).sum();
+            (*free - self.now) + rate.of(Bytes(bytes))
+        };
+        let beside = self.routes.bundle(id).map(LinkId::index);
+        beside.min_by_key(wait).unwrap_or(link)
+    }
+
     /// Puts a packet into the queue of its input, last or first.
-    fn queue(&mut self, packet: Packet, first: bool) {
+    fn queue(&mut self, mut packet: Packet, first: bool) {
         let input: Input = (packet.behind.last().copied(), packet.behind.len());
+        packet.ahead[0] = self.choose(packet.ahead[0]);
         let link = &mut self.links[packet.ahead[0]];
         let aside = link.aside.values_mut().flatten();
         let queue = link.turn.iter_mut().chain(aside).find(|queue| queue.input == input);
