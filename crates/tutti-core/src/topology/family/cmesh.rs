@@ -33,7 +33,7 @@ struct ConcentratedMesh {
 }
 
 fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
-    let (routers, words) = Concentrated::parse(NAME, argument, &["express"])?;
+    let (routers, words) = Concentrated::parse(NAME, argument, &["express"], false)?;
     let express = words.iter().find(|&&word| word == "express");
     if let Some(word) = express
         && !matches!(routers.sizes[..], [x, y] if x % 2 == 0 && y % 2 == 0)

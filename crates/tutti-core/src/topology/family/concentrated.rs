@@ -3,7 +3,8 @@
 //! The NPUs of a router are a number, `4`, or a block, `2x2`. With a number, NPUs count router by
 //! router. With a block they lie on a grid of their own, as the tiles of a chip do, and count along its
 //! rows: router (x, y) of a grid of k x k has the NPUs b x + i, b y + j of one of b k x b k. In both the
-//! first dimension is the fastest.
+//! first dimension is the fastest. Where a family allows it the part may be left out: the routers are the
+//! NPUs then.
 
 use super::keyed::crossed;
 use super::{TopologyError, count, wrong};
@@ -25,18 +26,43 @@ pub(super) struct Concentrated {
 enum Npus {
     Count(u32),
     Block(Vec<u32>),
+    /// The routers themselves.
+    Routers,
 }
 
 impl Concentrated {
-    /// Reads `4x4:2x2,distance`; the other words that stand behind a comma are returned.
+    /// Reads `4x4:2x2,distance`, and where `alone` says so `4x4,distance`; the other words that stand behind
+    /// a comma are returned.
     pub(super) fn parse<'a>(
         family: &'static str,
         argument: &'a str,
         words: &[&str],
+        alone: bool,
     ) -> Result<(Concentrated, Vec<&'a str>), TopologyError> {
         let mut parts = argument.split(',');
         let shape = parts.next().unwrap_or("");
+        let mut made = Concentrated::shape(family, argument, shape, alone)?;
+        let found = made.words(family, argument, parts, words)?;
+        if made.size() < 2 {
+            let problem = "one NPU has nobody to be linked to; expected at least 2".to_owned();
+            return Err(wrong(family, argument, shape, problem));
+        }
+        Ok((made, found))
+    }
+
+    /// Reads what stands before the words.
+    fn shape(
+        family: &'static str,
+        argument: &str,
+        shape: &str,
+        alone: bool,
+    ) -> Result<Concentrated, TopologyError> {
+        let is_sizes = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'x');
         let Some((routers, npus)) = shape.split_once(':') else {
+            if alone && !shape.trim().is_empty() && is_sizes(shape.trim()) {
+                let sizes = numbers(family, argument, shape)?;
+                return Ok(Concentrated { sizes, npus: Npus::Routers, by_distance: false });
+            }
             let problem = format!(
                 "found `{}`; expected the routers along each dimension, a colon and the NPUs on \
                  each router, such as `4x4:2x2`",
@@ -59,13 +85,7 @@ impl Concentrated {
                 return Err(wrong(family, argument, npus, problem));
             }
         };
-        let mut made = Concentrated { sizes, npus, by_distance: false };
-        let found = made.words(family, argument, parts, words)?;
-        if made.size() < 2 {
-            let problem = "one NPU has nobody to be linked to; expected at least 2".to_owned();
-            return Err(wrong(family, argument, shape, problem));
-        }
-        Ok((made, found))
+        Ok(Concentrated { sizes, npus, by_distance: false })
     }
 
     fn words<'a>(
@@ -96,10 +116,11 @@ impl Concentrated {
     /// `4x4:2x2`, the words and `distance`.
     pub(super) fn notation(&self, family: &str, words: &[(bool, &str)]) -> String {
         let npus = match &self.npus {
-            Npus::Count(npus) => npus.to_string(),
-            Npus::Block(sizes) => crossed(sizes),
+            Npus::Count(npus) => format!(":{npus}"),
+            Npus::Block(sizes) => format!(":{}", crossed(sizes)),
+            Npus::Routers => String::new(),
         };
-        let mut text = format!("{family}:{}:{npus}", crossed(&self.sizes));
+        let mut text = format!("{family}:{}{npus}", crossed(&self.sizes));
         for (given, word) in words.iter().chain(&[(self.by_distance, "distance")]) {
             if *given {
                 text.push_str(&format!(",{word}"));
@@ -110,8 +131,17 @@ impl Concentrated {
 
     /// The NPUs along each dimension, where they lie on a grid of their own.
     pub(super) fn member_sizes(&self) -> Option<Vec<u32>> {
-        let Npus::Block(block) = &self.npus else { return None };
+        let block = match &self.npus {
+            Npus::Count(_) => return None,
+            Npus::Block(block) => block,
+            Npus::Routers => return Some(self.sizes.clone()),
+        };
         self.sizes.iter().zip(block).map(|(&size, &npus)| size.checked_mul(npus)).collect()
+    }
+
+    /// Whether the routers are the NPUs.
+    pub(super) fn are_npus(&self) -> bool {
+        self.npus == Npus::Routers
     }
 
     /// How many routers there are; saturates, for the caller to refuse.
@@ -124,6 +154,7 @@ impl Concentrated {
         match &self.npus {
             Npus::Count(npus) => u64::from(*npus),
             Npus::Block(sizes) => product(sizes),
+            Npus::Routers => 1,
         }
     }
 
@@ -132,13 +163,14 @@ impl Concentrated {
         self.routers().saturating_mul(self.npus_per_router())
     }
 
-    /// `terminal`, then a class for each dimension.
+    /// `terminal`, where there are such links, then a class for each dimension.
     pub(super) fn link_classes(&self) -> Vec<String> {
         let dimensions = (0..self.sizes.len()).map(|dimension| format!("dimension {dimension}"));
-        std::iter::once("terminal".to_owned()).chain(dimensions).collect()
+        let terminal = (!self.are_npus()).then(|| "terminal".to_owned());
+        terminal.into_iter().chain(dimensions).collect()
     }
 
-    /// Makes the routers and cables each to its NPUs.
+    /// Makes the routers and cables each to its NPUs, unless the NPUs are the routers.
     pub(super) fn join_npus(
         &self,
         builder: &mut Builder,
@@ -146,6 +178,9 @@ impl Concentrated {
         link: LinkParameters,
         prefix: &str,
     ) -> Vec<VertexId> {
+        if self.are_npus() {
+            return members.to_vec();
+        }
         let named = (0..self.routers()).map(|number| format!("{prefix}router{number}"));
         let routers: Vec<VertexId> = named.map(|name| builder.router(name)).collect();
         for (number, &npu) in (0..).zip(members) {
@@ -164,6 +199,7 @@ impl Concentrated {
         let block = match &self.npus {
             Npus::Count(npus) => return (npu / u64::from(*npus), 1),
             Npus::Block(block) => block,
+            Npus::Routers => return (npu, 0),
         };
         let (mut rest, mut stride, mut router, mut positions) = (npu, 1, 0, 1);
         for (&size, &inside) in self.sizes.iter().zip(block) {
@@ -184,6 +220,7 @@ impl Concentrated {
         let block = match &self.npus {
             Npus::Count(npus) => return router * u64::from(*npus),
             Npus::Block(block) => block,
+            Npus::Routers => return router,
         };
         let (mut rest, mut stride, mut npu) = (router, 1, 0);
         for (&size, &inside) in self.sizes.iter().zip(block) {
@@ -203,7 +240,7 @@ impl Concentrated {
         link: LinkParameters,
     ) -> LinkParameters {
         let inside = match &self.npus {
-            Npus::Count(_) => 1,
+            Npus::Count(_) | Npus::Routers => 1,
             Npus::Block(block) => u64::from(block[dimension]),
         };
         self.spanning(link, inside.saturating_mul(further as u64))

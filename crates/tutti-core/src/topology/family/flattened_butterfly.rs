@@ -1,4 +1,5 @@
-//! Flattened butterfly: routers on a grid, every two of a row joined directly, several NPUs on each.
+//! Flattened butterfly: routers on a grid, every two of a row joined directly, several NPUs on each. Without
+//! a part that says how many, the routers are the NPUs, and there are no terminal links.
 //!
 //! After Kim, Balfour and Dally, "Flattened butterfly topology for on-chip networks", MICRO 2007. Each
 //! router of a row of k has k - 1 links along it, where a mesh has 2. `equal_pins` gives a router the
@@ -24,7 +25,7 @@ const NAME: &str = "flattened_butterfly";
 pub(super) const ENTRY: Entry = Entry {
     name: NAME,
     summary: "routers on a grid, a cable between every two of each row, several NPUs on each",
-    argument: "SIZE[xSIZE...]:NPUS|BLOCKxBLOCK[x...][,equal_pins][,distance]",
+    argument: "SIZE[xSIZE...][:NPUS|BLOCKxBLOCK[x...]][,equal_pins][,distance]",
     example: "flattened_butterfly:4x4:2x2",
     parse,
 };
@@ -37,7 +38,7 @@ struct FlattenedButterfly {
 }
 
 fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
-    let (routers, words) = Concentrated::parse(NAME, argument, &["equal_pins"])?;
+    let (routers, words) = Concentrated::parse(NAME, argument, &["equal_pins"], true)?;
     let sizes = routers.sizes.clone();
     let rows = Rows { cables: vec![1; sizes.len()], sizes };
     Ok(Box::new(FlattenedButterfly { routers, rows, equal_pins: words.contains(&"equal_pins") }))
@@ -75,11 +76,12 @@ impl Family for FlattenedButterfly {
     }
 
     fn added_vertices(&self) -> u64 {
-        self.routers.routers()
+        if self.routers.are_npus() { 0 } else { self.routers.routers() }
     }
 
     fn link_count(&self) -> u64 {
-        self.size().saturating_add(self.rows.cable_count()).saturating_mul(2)
+        let terminal = if self.routers.are_npus() { 0 } else { self.size() };
+        terminal.saturating_add(self.rows.cable_count()).saturating_mul(2)
     }
 
     fn link_classes(&self) -> Vec<String> {
@@ -95,17 +97,22 @@ impl Family for FlattenedButterfly {
     ) -> Option<VertexId> {
         let routers = self.routers.join_npus(builder, members, links[0], prefix);
         self.rows.join(builder, &routers, |dimension, further| {
-            let link = self.along(dimension, links[1 + dimension]);
+            let terminal = usize::from(!self.routers.are_npus());
+            let link = self.along(dimension, links[terminal + dimension]);
             self.routers.along(dimension, further, link)
         });
         None
     }
 
     fn diameter(&self) -> Option<u32> {
-        Some(2 + self.rows.diameter())
+        let terminal = if self.routers.are_npus() { 0 } else { 2 };
+        Some(terminal + self.rows.diameter())
     }
 
     fn bisection(&self) -> Option<u64> {
+        if self.routers.are_npus() {
+            return self.rows.bisection_of_switches();
+        }
         self.rows.bisection(self.routers.npus_per_router())
     }
 
@@ -129,7 +136,8 @@ impl Family for FlattenedButterfly {
 
 impl Dimensions for FlattenedButterfly {
     fn next_in_order(&self, at: VertexId, destination: VertexId) -> Option<VertexId> {
-        among_routers(self.size(), at, destination, |at, to| self.rows.next_towards(at, to))
+        let npus = if self.routers.are_npus() { 0 } else { self.size() };
+        among_routers(npus, at, destination, |at, to| self.rows.next_towards(at, to))
     }
 }
 

@@ -71,10 +71,23 @@ impl Rows {
 
     /// The bisection of NPUs, `npus` on each switch, where every dimension has the same number of
     /// cables. One half of the NPUs stands with x of the
-    /// switches, and NPUs whose switch stands on the other side cost a link each. Of all sets of x
-    /// switches, the first x in lexicographic order, the longest dimension fastest, have the fewest
-    /// links to the others (Lindsey, "Assignment of numbers to vertices", Amer. Math. Monthly 71, 1964).
+    /// switches, and NPUs whose switch stands on the other side cost a link each.
     pub(super) fn bisection(&self, npus: u64) -> Option<u64> {
+        let half = self.switches() * npus / 2;
+        let cuts = (0..).zip(self.cuts()?);
+        cuts.map(|(switches, cut)| cut + half.abs_diff(switches * npus)).min()
+    }
+
+    /// The bisection of the switches themselves, where every dimension has the same number of cables.
+    pub(super) fn bisection_of_switches(&self) -> Option<u64> {
+        self.cuts()?.nth(usize::try_from(self.switches() / 2).ok()?)
+    }
+
+    /// The fewest links from x switches to the others, for x from none to all, where every dimension has the
+    /// same number of cables. Of all sets of x switches, the first x in lexicographic order, the longest
+    /// dimension fastest, have the fewest links to the others (Lindsey, "Assignment of numbers to
+    /// vertices", Amer. Math. Monthly 71, 1964).
+    fn cuts(&self) -> Option<impl Iterator<Item = u64>> {
         let mut sizes: Vec<(u32, u32)> =
             self.sizes.iter().copied().zip(self.cables.iter().copied()).collect();
         sizes.retain(|&(size, _)| size > 1);
@@ -84,9 +97,7 @@ impl Rows {
         }
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         let neighbours: u64 = sizes.iter().map(|&(size, _)| u64::from(size) - 1).sum();
-        let half = self.switches() * npus / 2;
-        let (mut cut, mut least) = (0, half);
-        for first in 0..self.switches() {
+        let after = (0..self.switches()).scan(0, move |cut, first| {
             // The next switch is joined to those before it that are lower in one of its digits.
             let mut rest = first;
             let mut lower = 0;
@@ -94,11 +105,10 @@ impl Rows {
                 lower += rest % u64::from(size);
                 rest /= u64::from(size);
             }
-            cut = cut + neighbours - 2 * lower;
-            let misplaced = half.abs_diff((first + 1) * npus);
-            least = least.min(cut * u64::from(cables) + misplaced);
-        }
-        Some(least)
+            *cut = *cut + neighbours - 2 * lower;
+            Some(*cut * u64::from(cables))
+        });
+        Some(std::iter::once(0).chain(after))
     }
 
     /// `,k=1x3`, where a row has more than one cable between two switches.

@@ -39,6 +39,28 @@ fn the_network_of_the_paper() {
 }
 
 #[test]
+fn without_terminals_the_routers_are_the_npus() {
+    let facts = uniform("flattened_butterfly:4x4").facts();
+    assert_eq!((facts.npus, facts.routers, facts.npu_degree, facts.diameter), (16, 0, (6, 6), 2));
+    // Every row of four is cut into two and two: four links each.
+    assert_eq!((facts.links, facts.bisection_links), (16 * 6, Some(4 * 4)));
+    // The pins of a mesh: 68 GB/s x 4 / (2 (k - 1)), 45.3 GB/s on 4x4 and 19.4 on 8x8.
+    let link = LinkParameters::new(TimePerByte::parse("68 GB/s").unwrap(), Time::from_ps(12_000));
+    for (notation, others) in
+        [("flattened_butterfly:4x4,equal_pins", 3), ("flattened_butterfly:8x8,equal_pins", 7)]
+    {
+        let topology = build(notation, &[link]).unwrap();
+        let expected = TimePerByte::new(others * 1000, 2 * 68).unwrap();
+        assert!(topology.links().all(|link| topology.parameters(link).rate == expected));
+    }
+    let far = build("flattened_butterfly:4x4,distance", &[link]).unwrap();
+    let shortest = Routes::shortest_path(Arc::new(far));
+    assert_eq!(shortest.pair(RankId(0), RankId(3)).latency.ps(), 36_000);
+    let classes = parse("flattened_butterfly:4x4").unwrap().link_classes();
+    assert_eq!(classes, ["dimension 0", "dimension 1"]);
+}
+
+#[test]
 fn a_link_is_as_long_as_the_way_it_leads() {
     let link = LinkParameters { length: Some(Length::from_um(250)), ..parameters(100) };
     let topology = build("flattened_butterfly:4x4:2x3,distance", &[link]).unwrap();
@@ -103,7 +125,7 @@ fn a_rate_beyond_64_bits_is_as_near_as_it_can_be() {
 #[test]
 fn dimension_order_is_as_short_as_the_shortest_path() {
     for notation in
-        ["flattened_butterfly:4x3x2:2", "hyperx:s=3x4,t=2,k=2x1", "flattened_butterfly:2x2:2x2"]
+        ["flattened_butterfly:4x3x2:2", "hyperx:s=3x4,t=2,k=2x1", "flattened_butterfly:4x3x2"]
     {
         let topology = Arc::new(uniform(notation));
         let shortest = Routes::shortest_path(Arc::clone(&topology));
@@ -115,7 +137,9 @@ fn dimension_order_is_as_short_as_the_shortest_path() {
             let strides: Vec<u32> = routers
                 .iter()
                 .map(|&link| (topology.link_from(link).0, topology.link_to(link).0))
-                .filter(|&(from, to)| from.min(to) >= npus)
+                .filter(|&(from, to)| {
+                    from.min(to) >= npus || topology.vertex_count() == npus as usize
+                })
                 .map(|(from, to)| from.abs_diff(to))
                 .collect();
             assert!(strides.is_sorted(), "{notation}: {a} {b} {strides:?}");
