@@ -591,7 +591,7 @@ class FlitNetwork:
         cycle_ps: int,
         flit: int,
         port_latency: int,
-        ports_ps: tuple[int, int],
+        ports: tuple[int, int, int],
         narrow_links: bool,
         grid: Sequence[int] | None = None,
     ) -> FlitNetwork: ...

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 import tutti
+import tutti.noc
 from tutti.bypass import BypassMesh, Link
-from tutti.errors import BypassError, SimulationError, TopologyError
+from tutti.errors import BypassError, NocError, SimulationError, TopologyError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RINGS = "mesh,0=3,0=12,1=13,2=14,3=15,4=7,8=11,12=15"
 """The paper's hierarchical rings, both ways, on 4x4."""
@@ -128,10 +134,60 @@ def test_ranks_without_a_way_are_refused_before_anything_runs() -> None:
     with pytest.raises(TopologyError, match="no way from npu2 to npu0"):
         routes.pair(2, 0)
     ring = tutti.schedule("ring", collective="all_gather", ranks=4)
-    for more in ({}, {"packets": tutti.Packets()}):
-        platform = tutti.Platform(name="t", model=ENDS, routes=routes, **more)
+    for packets in (None, tutti.Packets()):
+        platform = tutti.Platform(name="t", model=ENDS, routes=routes, packets=packets)
         with pytest.raises(
             SimulationError, match="there is no way from rank 2 to rank 3"
         ) as refused:
             tutti.simulate(ring, platform, size="64 KiB")
         assert refused.value.kind == "no_way"
+
+
+def test_a_drawing_shows_all_of_it(tmp_path: Path) -> None:
+    network = (
+        BypassMesh(wires=2).configure("0-1,0=>3,1=>13,9=>11,9=>10@1,14=>6/east/north").filled()
+    )
+    drawn = network.draw(tmp_path / "network.svg", ways={(0, 13): [0, 1, 13]})
+    text = drawn.read_text(encoding="utf-8")
+    for word in ["mesh link", "piece of wire 0", "piece of wire 1", "idle port", "way 0 to 13"]:
+        assert word in text
+    again = network.draw(tmp_path / "again.svg", ways={(0, 13): [0, 1, 13]})
+    assert again.read_bytes() == drawn.read_bytes()
+    for mesh, name, ways, problem in [
+        (BypassMesh(side=17), "a.svg", {}, "17 nodes in a row"),
+        (BypassMesh(), "a.txt", {}, "expected an ending"),
+        (BypassMesh(), "a.svg", {(0, 5): [0, 5]}, "goes from 0 to 5"),
+    ]:
+        with pytest.raises(BypassError, match=problem):
+            mesh.configure("mesh").draw(tmp_path / name, ways=ways)
+
+
+@pytest.mark.parametrize("meets", ["packets", "flits"])
+def test_a_schedule_runs_over_its_ways(meets: str) -> None:
+    network = BypassMesh().configure(RINGS)
+    topology = network.topology(rate="68 GB/s", latency="10 ns")
+    routes = network.routes(topology, {(0, 3): [0, 3], (1, 3): [1, 0, 3]})
+    schedule = tutti.schedule("mirrored_ring:4x4,bidirectional", ranks=16)
+    router = tutti.noc.Router(vcs=4, buffer=32, injection=4, ejection=4)
+    flits = tutti.Flits(flit="68 B", router=router, deadlock="ignore")
+    platform = (
+        tutti.Platform(name="t", model=ENDS, routes=routes, packets=tutti.Packets())
+        if meets == "packets"
+        else tutti.Platform(name="t", model=ENDS, routes=routes, flits=flits)
+    )
+    run = tutti.simulate(schedule, platform, size="64 KiB")
+    # In rings of 4 and then of their mirror images, 2 x 3 x (16 KiB + 4 KiB) out of each NPU.
+    assert run.links["bytes"].sum() >= 16 * 2 * 3 * (1 << 14) * 5 // 4
+
+
+def test_traffic_refuses_what_only_schedules_can_use() -> None:
+    network = BypassMesh().configure("mesh").topology(rate="16 GB/s", latency="1 ns")
+    wide = tutti.noc.Network(
+        topology=network, routing="shortest_path", router=tutti.noc.Router(injection=2)
+    )
+    with pytest.raises(NocError, match="2 of them inject for each NPU"):
+        tutti.noc.run(wide, tutti.noc.Traffic(rate=0.1))
+    partial = BypassMesh(side=2).configure("0>1,1>3,3>2").topology(rate="16 GB/s", latency="1 ns")
+    lost = tutti.noc.Network(topology=partial, routing="shortest_path")
+    with pytest.raises(NocError, match="no path leads from router 1 to node 0"):
+        tutti.noc.run(lost, tutti.noc.Traffic(rate=0.1))

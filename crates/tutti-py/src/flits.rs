@@ -73,7 +73,8 @@ impl Flits {
         let port = |channel: u32| {
             let time = self.wiring.channels()[channel as usize].parameters.flit_time;
             let time = time.max(self.wiring.cycle()).ps();
-            let port = own.then(|| TimePerByte::new(time, self.packing.flit().0));
+            let bytes = self.packing.flit().0 * u64::from(self.wiring.ports());
+            let port = own.then(|| TimePerByte::new(time, bytes));
             port.flatten().unwrap_or(TimePerByte::ZERO)
         };
         let takes = model.takes_per_byte().unwrap_or(TimePerByte::ZERO);

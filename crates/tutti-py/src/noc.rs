@@ -175,9 +175,9 @@ type GivenThrottled = (String, String, u64, u64, u64, u64, usize);
 #[pymethods]
 impl FlitNetwork {
     #[new]
-    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, port_latency, ports_ps, narrow_links, grid=None))]
+    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, port_latency, ports, narrow_links, grid=None))]
     #[pyo3(
-        text_signature = "(topology, routing, settings, *, cycle_ps, flit, port_latency, ports_ps, narrow_links, grid=None)"
+        text_signature = "(topology, routing, settings, *, cycle_ps, flit, port_latency, ports, narrow_links, grid=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords, most of them")]
     fn new(
@@ -188,7 +188,7 @@ impl FlitNetwork {
         cycle_ps: u64,
         flit: u64,
         port_latency: Number,
-        ports_ps: (u64, u64),
+        ports: (Number, u64, u64),
         narrow_links: bool,
         grid: Option<Vec<u32>>,
     ) -> PyResult<FlitNetwork> {
@@ -207,11 +207,11 @@ impl FlitNetwork {
                 flit_time: cycle,
                 length: None,
             };
-            let mut wiring = Wiring::of(topology, cycle, Bytes(flit), port)?;
+            let mut wiring = Wiring::with_ports(topology, cycle, Bytes(flit), port, ports.0.0)?;
             if !narrow_links {
                 wiring.check_widths(Bytes(flit))?;
             }
-            wiring.limit_ports(Time::from_ps(ports_ps.0), Time::from_ps(ports_ps.1));
+            wiring.limit_ports(Time::from_ps(ports.1), Time::from_ps(ports.2));
             let wiring = Arc::new(wiring);
             let found = routing::parse(routing, &wiring)?;
             routing::check_vcs(routing, &*found, &settings.classes)?;
@@ -255,7 +255,9 @@ impl FlitNetwork {
     fn node_names(&self) -> Vec<&str> {
         let topology = self.wiring.topology().map(|topology| &**topology);
         let names = topology.map(|graph| graph.vertices().map(|vertex| graph.vertex_name(vertex)));
-        names.into_iter().flatten().take(self.wiring.nodes() as usize).collect()
+        let names: Vec<&str> = names.into_iter().flatten().collect();
+        let name = |node| names.get(self.wiring.npu(node) as usize).copied();
+        (0..self.wiring.nodes()).filter_map(name).collect()
     }
 
     /// The names of the vertices that routers stand at, in order.

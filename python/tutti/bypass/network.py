@@ -12,6 +12,7 @@ from tutti.topology import Routes, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from tutti.units import Length, Time, TimePerByte
 
@@ -247,7 +248,35 @@ class Configuration:
             message = f"{topology.name} is no graph of this configuration of {self.mesh.notation}"
             raise BypassError(message, kind="other_topology")
         given = [(source, target, list(way)) for (source, target), way in (ways or {}).items()]
-        return Routes(topology, _core.Routes.by_ways(topology.core, sorted(given)))
+        # Flits know their routing by name.
+        named = ";".join(">".join(map(str, way)) for _, _, way in sorted(given))
+        rule = f"ways:{named}" if named else "shortest_path"
+        return Routes(topology, _core.Routes.by_ways(topology.core, sorted(given)), rule)
+
+    def draw(
+        self,
+        path: str | Path,
+        *,
+        ways: Mapping[tuple[int, int], Sequence[int]] | None = None,
+        title: str | None = None,
+    ) -> Path:
+        """Draws the mesh, its live links with their ports, and ways in colour.
+
+        Args:
+            path: where to; ``.svg``, ``.png`` or ``.pdf``.
+            ways: to show, as for `routes`.
+            title: above the drawing.
+
+        Returns:
+            The path written.
+
+        Raises:
+            BypassError: the ending is unknown, the mesh too large to be drawn, or a way goes where
+                no link is live.
+        """
+        from tutti.report.bypass_graph import draw_configuration
+
+        return draw_configuration(path, self, ways or {}, title)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Configuration) and self._core == other._core

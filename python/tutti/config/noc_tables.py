@@ -180,8 +180,9 @@ class RouterTable(Table):
         Field(
             default=1.0,
             ge=1e-6,
-            le=1,
-            description="Flits per cycle that an NPU sends to a router of its own, at most 1.",
+            le=64,
+            description="Flits per cycle that an NPU sends to a router of its own; more than 1 "
+            "over as many ports, for schedules only.",
         ),
     ]
     ejection: Annotated[
@@ -189,8 +190,9 @@ class RouterTable(Table):
         Field(
             default=1.0,
             ge=1e-6,
-            le=1,
-            description="Flits per cycle that it takes from there, at most 1.",
+            le=64,
+            description="Flits per cycle that it takes from there; more than 1 over as many "
+            "ports, for schedules only.",
         ),
     ]
     speculation: Annotated[

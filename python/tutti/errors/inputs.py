@@ -389,6 +389,10 @@ class BypassError(TuttiError, ValueError):
         "flow": Kind("A flow that no network could carry.", "flows are (source, destination)"),
         "method": Kind("There is no such method of mapping.", "`auto` chooses one"),
         "no_way": Kind("A flow has no way in any configuration that was tried.", "more `wires`"),
+        "too_large_to_draw": Kind(
+            "A mesh with more nodes than a drawing can show.", "draw a smaller one"
+        ),
+        "unknown_ending": Kind("A drawing is written as something else.", "use .svg, .png or .pdf"),
     }
 
 

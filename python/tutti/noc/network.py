@@ -135,7 +135,7 @@ class Network:
             cycle_ps=self.cycle_ps,
             flit=Size.of_any(self.flit).bytes,
             port_latency=self.router.port_latency,
-            ports_ps=self.router.port_times(self.cycle_ps),
+            ports=self.router.ports(self.cycle_ps),
             narrow_links=self.narrow_links == "serialize",
             grid=None if self.grid is None else list(self.grid),
         )

@@ -6,6 +6,7 @@ node and cycle. Numbers are checked against each other when a network is made of
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +20,7 @@ Priority = Literal["none", "ordered", "age"]
 _MOST = (1 << 32) - 1
 _MOST_CYCLES = 1 << 40
 _LEAST_LIMIT = 1e-6
+_MOST_PORTS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +55,10 @@ class Router:
         traversal_delay: Cycles in the switch; none when switch and link are crossed in one cycle.
         credit_delay: Cycles until a credit that has arrived counts.
         port_latency: Cycles between an NPU and a router of its own, each way.
-        injection: Flits per cycle that an NPU sends to a router of its own, at most 1.
-        ejection: Flits per cycle that it takes from there, at most 1.
+        injection: Flits per cycle that an NPU sends to a router of its own. With more than 1 here
+            or in `ejection` it has as many ports there, for different messages where there are
+            some; that is for schedules, not for traffic.
+        ejection: Flits per cycle that it takes from there.
         speculation: Whether and how heads ask for VC and switch at once.
         vc_allocator: Who gets which VC.
         switch_allocator: Who gets the switch.
@@ -113,15 +117,18 @@ class Router:
             raise NocError(message, kind="out_of_range")
         for name in ("injection", "ejection"):
             limit = getattr(self, name)
-            if isinstance(limit, bool) or not _LEAST_LIMIT <= limit <= 1:
-                message = f"`{name}` is {limit!r}: expected {_LEAST_LIMIT} to 1 flit per cycle"
+            if isinstance(limit, bool) or not _LEAST_LIMIT <= limit <= _MOST_PORTS:
+                expected = f"{_LEAST_LIMIT} to {_MOST_PORTS} flits per cycle"
+                message = f"`{name}` is {limit!r}: expected {expected}"
                 raise NocError(message, kind="out_of_range")
         if self.output_buffer is not None:
             _whole("output_buffer", self.output_buffer, _MOST)
 
-    def port_times(self, cycle_ps: int) -> tuple[int, int]:
-        """How long a flit takes into a router from its own NPU, and out of it, in ps."""
-        return round(cycle_ps / self.injection), round(cycle_ps / self.ejection)
+    def ports(self, cycle_ps: int) -> tuple[int, int, int]:
+        """Ports between an NPU and its router; a flit's time into one, and out of one, in ps."""
+        ports = math.ceil(max(self.injection, self.ejection))
+        into, out = cycle_ps * ports / self.injection, cycle_ps * ports / self.ejection
+        return ports, round(into), round(out)
 
     def core_settings(self, classes: list[tuple[int, int]], seed: int) -> _core._Settings:
         """As the core takes them."""

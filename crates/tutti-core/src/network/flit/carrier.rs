@@ -1,8 +1,10 @@
 //! Messages of schedules over a flit network.
 //!
 //! A message is cut into packets, these into flits; a flit of each packet, its head, may be there for the
-//! route alone. A node injects its messages one after the other, in the order in which they were sent; a
-//! packet from the first whole cycle on in which the model says that its first byte leaves. A message has
+//! route alone. A node injects its messages one after the other, in the order in which they were sent. Where an
+//! NPU is several nodes, each of them takes the next packet of the message that the fewest others are at, of
+//! equals the one sent first; and packets that come are dealt out to them in turn. A
+//! packet is injected from the first whole cycle on in which the model says that its first byte leaves. A message has
 //! arrived when the last flit of it has, and never before the model says.
 //!
 //! **The ends** are those of [packets](crate::network::packet): what a model charges a sender per byte is the
@@ -15,8 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::packet::{Delivery, Order, Source};
 use super::{FlitError, Network, Settings, Wiring, deadlock};
+use crate::ids::{RankId, VertexId};
 use crate::network::packet::Ends;
 use crate::network::{Carried, Carrier, Standstill, Ticket};
+use crate::topology::{Distances, Family, Topology, UNREACHABLE};
 use crate::units::{Bytes, Time};
 
 /// How messages are cut.
@@ -80,6 +84,9 @@ impl Packing {
 /// one may be on its way to the next router, or its credit back.
 const PATIENCE: u64 = 10_000;
 
+/// In place of a message.
+const NOTHING: u64 = u64::MAX;
+
 /// Cycles between looks at whether to go on.
 const LOOK: u32 = 1024;
 
@@ -87,6 +94,8 @@ const LOOK: u32 = 1024;
 pub struct FlitCarrier<'a> {
     network: Network,
     wiring: Arc<Wiring>,
+    /// Of a graph in which some are out of reach of others.
+    gaps: Option<Distances>,
     messages: Messages,
     patience: u64,
     stop: Option<&'a AtomicBool>,
@@ -118,13 +127,20 @@ struct Messages {
     ends: Ends,
     /// By number, which is the tag of its packets.
     all: BTreeMap<u64, Message>,
-    /// Per node, the messages that it has still to inject.
+    /// Nodes of each NPU.
+    ports: u32,
+    /// Per NPU, the messages that it has still to inject.
     queues: Vec<VecDeque<u64>>,
+    /// Per node, the packet that it injects next, and the message that it is or was of.
+    cut: Vec<Option<Order>>,
+    serves: Vec<u64>,
+    /// Per NPU, the packets that were cut for it.
+    dealt: Vec<u32>,
     /// Nodes that have been asked in vain.
     asked: Vec<bool>,
     stirred: Vec<(u32, u8)>,
     next: u64,
-    /// Per node, when the port through which it takes messages is free.
+    /// Per NPU, when the port through which it takes messages is free.
     free: Vec<Time>,
     /// Those that are there, not yet told: in order of time.
     done: VecDeque<(Ticket, Time)>,
@@ -142,21 +158,28 @@ impl<'a> FlitCarrier<'a> {
         ends: Ends,
     ) -> FlitCarrier<'a> {
         let nodes = wiring.nodes() as usize;
+        let npus = nodes / wiring.ports() as usize;
         let messages = Messages {
             packing,
             cycle: wiring.cycle().ps(),
             ends,
             all: BTreeMap::new(),
-            queues: vec![VecDeque::new(); nodes],
+            ports: wiring.ports(),
+            queues: vec![VecDeque::new(); npus],
+            cut: vec![None; nodes],
+            serves: vec![NOTHING; nodes],
+            dealt: vec![0; npus],
             asked: vec![true; nodes],
             stirred: Vec::new(),
             next: 0,
-            free: vec![Time::ZERO; nodes],
+            free: vec![Time::ZERO; npus],
             done: VecDeque::new(),
             vc_grants: 0,
         };
         let patience = PATIENCE + longest_wait(&wiring, settings);
-        FlitCarrier { network, wiring, messages, patience, stop: None, standstill: None }
+        let gaps = wiring.topology().filter(|graph| lacks_ways(graph)).map(Arc::clone);
+        let gaps = gaps.map(Distances::fewest_hops);
+        FlitCarrier { network, wiring, gaps, messages, patience, stop: None, standstill: None }
     }
 
     /// Ends early when somebody sets `stop`: then nothing arrives any more.
@@ -196,6 +219,10 @@ impl<'a> FlitCarrier<'a> {
             circle: circle.iter().map(ToString::to_string).collect(),
         });
     }
+}
+
+fn lacks_ways(graph: &Topology) -> bool {
+    graph.family().is_some_and(Family::may_lack_ways)
 }
 
 /// Cycles that may pass between two moves of a packet that nobody is in the way of.
@@ -258,6 +285,15 @@ impl Carrier for FlitCarrier<'_> {
         self.messages.done.pop_front()
     }
 
+    fn lacks_ways(&self) -> bool {
+        self.gaps.is_some()
+    }
+
+    fn reaches(&self, from: RankId, to: RankId) -> bool {
+        let hops = |gaps: &Distances| gaps.hops(VertexId(from.0), VertexId(to.0));
+        self.gaps.as_ref().is_none_or(|gaps| hops(gaps) != UNREACHABLE)
+    }
+
     fn standstill(&self) -> Option<Standstill> {
         self.standstill.clone()
     }
@@ -278,13 +314,51 @@ impl Messages {
         self.done.front().map(|&(_, time)| self.cycle_of(time))
     }
 
-    fn put(&mut self, node: u32, message: Message) {
+    fn put(&mut self, npu: u32, message: Message) {
         self.all.insert(self.next, message);
-        self.queues[node as usize].push_back(self.next);
-        if std::mem::take(&mut self.asked[node as usize]) {
-            self.stirred.push((node, 0));
+        self.queues[npu as usize].push_back(self.next);
+        for node in npu * self.ports..(npu + 1) * self.ports {
+            if std::mem::take(&mut self.asked[node as usize]) {
+                self.stirred.push((node, 0));
+            }
         }
         self.next += 1;
+    }
+
+    /// The message that a node of an NPU turns to: the first of those that the fewest nodes are at.
+    fn choose(&self, npu: u32) -> Option<u64> {
+        let queue = &self.queues[npu as usize];
+        if self.ports == 1 {
+            return queue.front().copied();
+        }
+        let nodes = (npu * self.ports) as usize..((npu + 1) * self.ports) as usize;
+        let busy =
+            |number: &&u64| self.serves[nodes.clone()].iter().filter(|n| n == number).count();
+        queue.iter().min_by_key(busy).copied()
+    }
+
+    /// Cuts the next packet of a message.
+    fn cut(&mut self, npu: u32, number: u64) -> Order {
+        let mut message = self.all[&number];
+        let room = u64::from(self.packing.packet - self.packing.header);
+        let carried = message.uncut.min(room);
+        let created = message.start;
+        message.uncut -= carried;
+        message.missing += 1;
+        if message.uncut == 0 {
+            self.queues[npu as usize].retain(|&other| other != number);
+        } else {
+            let cut = self.packing.flits(message.bytes) - message.uncut;
+            let cut = self.carried(&message, cut);
+            let next = message.head + self.ends.hands_over.of(cut);
+            message.start = message.start.max(self.cycle_of(next));
+        }
+        self.all.insert(number, message);
+        let dealt = &mut self.dealt[message.destination as usize];
+        let destination = message.destination * self.ports + *dealt % self.ports;
+        *dealt = dealt.wrapping_add(1);
+        let flits = u32::try_from(carried).unwrap_or(u32::MAX) + self.packing.header;
+        Order { created, destination, flits, class: 0, priority: 0, tag: number }
     }
 
     fn is_there(&mut self, ticket: Ticket, time: Time) {
@@ -306,7 +380,7 @@ impl Messages {
         let tail = self.time_of(delivery.arrived).max(handed_over + way);
         let Some(takes) = self.ends.takes else { return tail };
         let head = self.time_of(delivery.head_arrived);
-        let free = &mut self.free[delivery.destination as usize];
+        let free = &mut self.free[(delivery.destination / self.ports) as usize];
         *free = (head.max(*free) + takes.of(bytes)).max(tail);
         *free
     }
@@ -314,30 +388,20 @@ impl Messages {
 
 impl Source for Messages {
     fn next_at(&mut self, node: u32, _: u8) -> Option<u64> {
-        let first = self.queues[node as usize].front();
-        self.asked[node as usize] = first.is_none();
-        first.map(|number| self.all[number].start)
+        let (place, npu) = (node as usize, node / self.ports);
+        self.serves[place] = NOTHING;
+        let chosen = self.choose(npu);
+        self.asked[place] = chosen.is_none();
+        let number = chosen?;
+        let order = self.cut(npu, number);
+        self.serves[place] = number;
+        self.cut[place] = Some(order);
+        Some(order.created)
     }
 
     fn take(&mut self, node: u32, class: u8) -> Order {
-        let number = *self.queues[node as usize].front().expect("next_at told of a message");
-        let mut message = self.all[&number];
-        let room = u64::from(self.packing.packet - self.packing.header);
-        let carried = message.uncut.min(room);
-        let (created, destination) = (message.start, message.destination);
-        message.uncut -= carried;
-        message.missing += 1;
-        if message.uncut == 0 {
-            self.queues[node as usize].pop_front();
-        } else {
-            let cut = self.packing.flits(message.bytes) - message.uncut;
-            let cut = self.carried(&message, cut);
-            let next = message.head + self.ends.hands_over.of(cut);
-            message.start = message.start.max(self.cycle_of(next));
-        }
-        self.all.insert(number, message);
-        let flits = u32::try_from(carried).unwrap_or(u32::MAX) + self.packing.header;
-        Order { created, destination, flits, class, priority: 0, tag: number }
+        let order = self.cut[node as usize].take().expect("next_at told of a message");
+        Order { class, ..order }
     }
 
     fn delivered(&mut self, delivery: &Delivery) {

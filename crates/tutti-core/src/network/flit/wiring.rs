@@ -1,7 +1,8 @@
 //! What is wired to what: routers, the channels between their ports, and where nodes hang.
 //!
-//! A *node* injects and ejects; node n is NPU n. A *channel* carries a flit from an output port to an
-//! input port, and credits back. Ports of a router are numbered from zero, outputs and inputs apart.
+//! A *node* injects and ejects; node n is NPU n unless NPUs are several. A *channel* carries a flit from an output port to an
+//! input port, and credits back. Ports of a router are numbered from zero, outputs and inputs apart. An NPU may
+//! be several nodes of its router, so that it injects and ejects as many flits in a cycle.
 
 use std::sync::Arc;
 
@@ -53,6 +54,8 @@ pub struct Channel {
 pub struct Wiring {
     cycle: Time,
     nodes: u32,
+    /// Nodes of each NPU.
+    ports: u32,
     channels: Vec<Channel>,
     /// Per router, the channel of each output port.
     outputs: Vec<Vec<u32>>,
@@ -85,6 +88,7 @@ impl Wiring {
         Wiring {
             cycle,
             nodes,
+            ports: 1,
             channels: Vec::new(),
             outputs: vec![Vec::new(); routers as usize],
             inputs: vec![Vec::new(); routers as usize],
@@ -172,11 +176,27 @@ impl Wiring {
         flit: Bytes,
         port: ChannelParameters,
     ) -> Result<Wiring, FlitError> {
+        Wiring::with_ports(topology, cycle, flit, port, 1)
+    }
+
+    /// The same where each NPU is so many nodes of its router: p x `ports` to those before (p + 1) x `ports` of NPU p.
+    ///
+    /// # Errors
+    /// As [`Wiring::of`], and when there are several and an NPU has no router of its own.
+    pub fn with_ports(
+        topology: Arc<Topology>,
+        cycle: Time,
+        flit: Bytes,
+        port: ChannelParameters,
+        ports: u32,
+    ) -> Result<Wiring, FlitError> {
         if cycle == Time::ZERO {
             return Err(FlitError::NoCycle);
         }
         let graph = Graph::of(topology);
-        let mut wiring = Wiring::new(count(graph.vertices.len()), graph.topology.npus(), cycle);
+        let nodes = graph.topology.npus().saturating_mul(ports);
+        let mut wiring = Wiring::new(count(graph.vertices.len()), nodes, cycle);
+        wiring.ports = ports;
         for link in graph.topology.links() {
             let link = graph.topology.link(link);
             let (from, to) = (graph.routers[link.from.index()], graph.routers[link.to.index()]);
@@ -187,8 +207,17 @@ impl Wiring {
         for node in 0..graph.topology.npus() {
             let router = graph.routers[node as usize];
             if router != NONE {
-                wiring.attach(node, router, port, port);
+                for own in node * ports..(node + 1) * ports {
+                    wiring.attach(own, router, port, port);
+                }
                 continue;
+            }
+            if ports > 1 {
+                let name = graph.topology.vertex_name(VertexId(node));
+                let problem = format!(
+                    "{name} hangs on a router by one link each way, which limits it; expected at most 1"
+                );
+                return Err(FlitError::Clash { what: "flits per cycle of an NPU", problem });
             }
             let (out, back) = leaf_links(&graph.topology, VertexId(node));
             let there = parameters(&out.parameters, cycle, flit)?;
@@ -220,6 +249,18 @@ impl Wiring {
     #[must_use]
     pub fn nodes(&self) -> u32 {
         self.nodes
+    }
+
+    /// How many nodes each NPU is.
+    #[must_use]
+    pub fn ports(&self) -> u32 {
+        self.ports
+    }
+
+    /// The NPU that a node is of.
+    #[must_use]
+    pub fn npu(&self, node: u32) -> u32 {
+        node / self.ports
     }
 
     /// How many routers there are.
@@ -291,7 +332,7 @@ impl Wiring {
     pub fn name(&self, end: End) -> String {
         let (vertex, plain) = match end {
             End::Router { router, .. } => (self.vertex(router), format!("router {router}")),
-            End::Node(node) => (Some(VertexId(node)), format!("node {node}")),
+            End::Node(node) => (Some(VertexId(self.npu(node))), format!("node {node}")),
         };
         let graph = self.topology().zip(vertex);
         graph.map_or(plain, |(graph, vertex)| graph.vertex_name(vertex).to_owned())
@@ -334,7 +375,7 @@ impl Wiring {
     /// Whether a node hangs on a router by links of the graph, rather than having one of its own.
     #[must_use]
     pub fn is_leaf(&self, node: u32) -> bool {
-        self.graph.as_ref().is_some_and(|graph| graph.routers[node as usize] == NONE)
+        self.graph.as_ref().is_some_and(|graph| graph.routers[self.npu(node) as usize] == NONE)
     }
 }
 

@@ -1,13 +1,16 @@
 //! From an empty network to a measurement.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::generator::Generator;
 use super::tally::Tally;
 use super::{Ending, Load, Measured, Measurement, Plan, Series, Stalls};
+use crate::ids::VertexId;
 use crate::network::flit::settings::Settings;
 use crate::network::flit::traffic::Trace;
 use crate::network::flit::{FlitError, Network, Wiring};
+use crate::topology::{Distances, Family, UNREACHABLE};
 
 /// Runs synthetic traffic, a load for each class of the settings.
 ///
@@ -36,6 +39,7 @@ pub fn measure_until(
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
     check(plan)?;
+    check_nodes(wiring)?;
     if loads.len() != settings.classes.len() {
         let problem = format!("{} loads for {} classes", loads.len(), settings.classes.len());
         return Err(FlitError::Clash { what: "loads", problem });
@@ -79,6 +83,7 @@ pub fn replay_until(
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
     check(plan)?;
+    check_nodes(wiring)?;
     let classes = settings.classes.len();
     if trace.classes() as usize > classes {
         let problem =
@@ -91,6 +96,26 @@ pub fn replay_until(
     let (nodes, vcs) = (u64::from(wiring.nodes()), settings.vcs as usize);
     let generator = Generator::recorded(trace, wiring.nodes(), classes, *plan);
     Run { network, generator, plan: *plan, nodes, vcs, quiet: 0, stop }.go()
+}
+
+/// Refuses NPUs of several nodes, which patterns do not know, and nodes that some packet would never reach.
+fn check_nodes(wiring: &Wiring) -> Result<(), FlitError> {
+    if wiring.ports() > 1 {
+        let problem = format!("{} of them inject for each NPU; expected one", wiring.ports());
+        return Err(FlitError::Clash { what: "nodes", problem });
+    }
+    let Some(graph) = wiring.topology() else { return Ok(()) };
+    if !graph.family().is_some_and(Family::may_lack_ways) {
+        return Ok(());
+    }
+    let distances = Distances::fewest_hops(Arc::clone(graph));
+    let pairs = (0..graph.npus()).flat_map(|from| (0..graph.npus()).map(move |to| (from, to)));
+    let lost =
+        |&(from, to): &(u32, u32)| distances.hops(VertexId(from), VertexId(to)) == UNREACHABLE;
+    match pairs.into_iter().find(lost) {
+        Some((from, node)) => Err(FlitError::Unreachable { from, node }),
+        None => Ok(()),
+    }
 }
 
 fn check(plan: &Plan) -> Result<(), FlitError> {

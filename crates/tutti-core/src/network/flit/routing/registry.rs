@@ -6,6 +6,7 @@ use super::{
     Compass, DimensionOrder, Fixed, Flow, GridLegs, GroupLegs, Legs, Minimal, MinimalAdaptive,
     NearestAncestor, O1Turn, Routing, RowLegs, SourceRouted, Through, TorusOrder, TwoPhases,
 };
+use crate::ids::RankId;
 use crate::network::flit::{FlitError, VcRange, Wiring};
 use crate::topology::{Dragonfly, Family, Routes, Topology, TopologyError};
 
@@ -90,6 +91,13 @@ pub const REGISTRY: &[Entry] = &[
         argument: "FLOW[;FLOW...][;*=ROUTING]",
         summary: "flows with their output ports, as `0-5=1.1.3`; other pairs by another routing",
         build: source_routed,
+    },
+    Entry {
+        name: "ways",
+        argument: "NODE>NODE[>...][;...]",
+        summary: "ways as the nodes that they pass, as `0>4>5`, over any of the links side by side; a shortest \
+                  path for other pairs",
+        build: ways,
     },
     Entry {
         name: "ecmp",
@@ -317,6 +325,21 @@ fn flow(text: &str) -> Option<Flow> {
         destination: number(destination)?,
         ports: ports.split('.').map(number).collect::<Option<_>>()?,
     })
+}
+
+fn ways(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let mut given = Vec::new();
+    for part in call.argument.unwrap_or("").split(';') {
+        let nodes = part.split('>').map(|node| node.trim().parse().ok().map(RankId));
+        let nodes: Option<Vec<RankId>> = nodes.collect();
+        let Some(nodes) = nodes.filter(|nodes| nodes.len() > 1) else {
+            let text = part.trim().to_owned();
+            let expected = "NODE>NODE..., such as `0>4>5`, with `;` between ways".to_owned();
+            return Err(FlitError::RoutingArgument { text, expected });
+        };
+        given.push((nodes[0], nodes[nodes.len() - 1], nodes));
+    }
+    call.along(|graph| Routes::ways(graph, given))
 }
 
 fn ecmp(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {

@@ -1,0 +1,289 @@
+"""Drawings of meshes with bypass wires: what is live, at which ports, and ways in colour."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tutti.errors import BypassError
+
+from .palette import styles
+from .plot import FORMATS, figure_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from tutti.bypass import Configuration, Link, Port
+
+MOST_DRAWN = 16
+"""Nodes of a row that a drawing shows at most."""
+
+_HALF = 0.25
+"""Half of a node's side; nodes are 1 apart."""
+_SHIFT = 0.09
+"""How far the ports of a side are from its middle."""
+_STUB = {True: 0.035, False: 0.065}
+"""How far what leaves, and what arrives, keeps from the node where it turns."""
+_LANE = 0.1
+"""How far the first bypass wire is from the nodes, and (a part of it) wires from each other."""
+_FREE = "#C3C8CF"
+_MESH = "#56616E"
+_NODE = "#FFFFFF"
+
+Point = tuple[float, float]
+
+_OUTWARDS: dict[Port, Point] = {
+    "east": (1, 0),
+    "west": (-1, 0),
+    "south": (0, -1),
+    "north": (0, 1),
+}
+
+
+class _Run(NamedTuple):
+    """A way of travel along a line."""
+
+    horizontal: bool
+    sign: int
+    """1 to the right or up, -1 to the left or down."""
+
+
+def draw_configuration(
+    path: str | Path,
+    configuration: Configuration,
+    ways: Mapping[tuple[int, int], Sequence[int]] | None = None,
+    title: str | None = None,
+) -> Path:
+    """Draws a configuration.
+
+    Args:
+        path: where to; `.svg`, `.png` or `.pdf`.
+        configuration: of a mesh of at most `MOST_DRAWN` nodes in a row.
+        ways: (source, destination) and the nodes of each way to show in colour.
+        title: above the drawing; the mesh and what is used of it unless given.
+
+    Returns:
+        The path written.
+
+    Raises:
+        BypassError: the mesh is too large to be drawn, the ending is none of these, or a way goes
+            where no link is live.
+    """
+    side = configuration.mesh.side
+    if side > MOST_DRAWN:
+        message = f"{side} nodes in a row: a drawing shows at most {MOST_DRAWN}"
+        raise BypassError(message, kind="too_large_to_draw")
+    if Path(path).suffix.lower() not in FORMATS:
+        message = f"cannot draw to `{path}`: expected an ending in {', '.join(FORMATS)}"
+        raise BypassError(message, kind="unknown_ending")
+    coloured = _links_of_ways(configuration, ways or {})
+    used = f"{configuration.used_segments} of {configuration.total_segments} segments"
+    # Tens of nodes stay legible in a page's width.
+    size = min(1.6 + 1.25 * side, 14.0)
+    with figure_at(path, (size + 1.6, size)) as figure:
+        axes = figure.add_subplot()
+        axes.set_axis_off()
+        axes.set_aspect("equal")
+        axes.set_title(title or f"bypass:{configuration.mesh.notation}, {used}", loc="left")
+        _wires(axes, configuration)
+        _ways(axes, configuration, coloured)
+        _links(axes, configuration)
+        _nodes(axes, configuration)
+        axes.autoscale_view()
+        figure.legend(loc="outside right upper")
+    return Path(path)
+
+
+def _links_of_ways(
+    configuration: Configuration, ways: Mapping[tuple[int, int], Sequence[int]]
+) -> dict[str, list[Link]]:
+    """The first live link between each two nodes of a way, by its name."""
+    live: dict[tuple[int, int], Link] = {}
+    for link in configuration.links:
+        live.setdefault((link.source, link.destination), link)
+    found = {}
+    for (source, destination), way in sorted(ways.items()):
+        steps = list(pairwise(way))
+        for step in steps:
+            if step not in live:
+                message = (
+                    f"the way from node {source} to node {destination} goes from {step[0]} to "
+                    f"{step[1]}, where no link is live"
+                )
+                raise BypassError(message, kind="other_topology")
+        found[f"{source} to {destination}"] = [live[step] for step in steps]
+    return found
+
+
+def _place(configuration: Configuration, node: int) -> Point:
+    row, column = configuration.mesh.place(node)
+    return float(column), float(-row)
+
+
+def _port(configuration: Configuration, node: int, port: Port, *, output: bool) -> Point:
+    """Where a port is: what travels to the right keeps to the upper side of its line, and so on
+    round, so that mesh links are straight.
+    """
+    x, y = _place(configuration, node)
+    away_x, away_y = _OUTWARDS[port]
+    shift = _SHIFT * (away_x + away_y) * (1 if output else -1)
+    return (
+        x + away_x * _HALF + (shift if away_y else 0.0),
+        y + away_y * _HALF + (shift if away_x else 0.0),
+    )
+
+
+def _run(configuration: Configuration, link: Link) -> _Run:
+    (x, y), (to_x, to_y) = (_place(configuration, node) for node in (link.source, link.destination))
+    if y == to_y:
+        return _Run(horizontal=True, sign=1 if to_x > x else -1)
+    return _Run(horizontal=False, sign=1 if to_y > y else -1)
+
+
+def _lane(across: float, run: _Run, wire: int) -> float:
+    """Where a wire lies beside its line: to the right above, upwards on the right."""
+    return across + run.sign * (_HALF + _LANE + 0.6 * _LANE * wire)
+
+
+def _turned(point: Point, run: _Run) -> Point:
+    """Along and across instead of x and y, or back."""
+    return point if run.horizontal else (point[1], point[0])
+
+
+def _points(configuration: Configuration, link: Link) -> list[Point]:
+    """The course of a link from port to port."""
+    start = _port(configuration, link.source, link.output, output=True)
+    end = _port(configuration, link.destination, link.input, output=False)
+    if link.wire is None:
+        return [start, end]
+    run = _run(configuration, link)
+    across = _turned(_place(configuration, link.source), run)[1]
+    lane = _lane(across, run, link.wire)
+
+    def tap(node: int, port: Port, at: Point, *, output: bool) -> list[Point]:
+        """From a port to the wire."""
+        (along, beside), (away, up) = _turned(at, run), _turned(_OUTWARDS[port], run)
+        room = _STUB[output]
+        if away:
+            stub = along + away * room
+            course = [(along, beside), (stub, beside), (stub, lane)]
+        elif up == run.sign:
+            course = [(along, beside), (along, lane)]
+        else:
+            # The port is on the far side: round the node, to where the piece goes, or comes from.
+            middle = _turned(_place(configuration, node), run)[0]
+            corner = middle + run.sign * (1 if output else -1) * (_HALF + room)
+            stub = beside + up * room
+            course = [(along, beside), (along, stub), (corner, stub), (corner, lane)]
+        return [_turned(point, run) for point in course]
+
+    out = tap(link.source, link.output, start, output=True)
+    into = tap(link.destination, link.input, end, output=False)
+    return out + into[::-1]
+
+
+def _wires(axes: Axes, configuration: Configuration) -> None:
+    """Every bypass wire from end to end, with its switches."""
+    mesh = configuration.mesh
+    label: str | None = "bypass wire, not live"
+    for run in (_Run(horizontal, sign) for horizontal in (True, False) for sign in (1, -1)):
+        for line in range(mesh.side):
+            for wire in range(mesh.wires):
+                lane = _lane(float(line if not run.horizontal else -line), run, wire)
+                places = [float(place) for place in range(mesh.side)]
+                along = places if run.horizontal else [-place for place in places]
+                xs, ys = zip(*(_turned((place, lane), run) for place in along), strict=True)
+                axes.plot(
+                    xs,
+                    ys,
+                    color=_FREE,
+                    lw=0.7,
+                    ls=":",
+                    marker="|" if run.horizontal else "_",
+                    ms=3,
+                    zorder=1,
+                    label=label,
+                )
+                label = None
+
+
+def _ways(axes: Axes, configuration: Configuration, ways: dict[str, list[Link]]) -> None:
+    """Broad lines below the links that ways go over."""
+    for name, style in styles(ways).items():
+        label: str | None = f"way {name}"
+        for link in ways[name]:
+            xs, ys = zip(*_points(configuration, link), strict=True)
+            axes.plot(xs, ys, color=style.colour, lw=6, alpha=0.45, zorder=2, label=label)
+            label = None
+
+
+def _links(axes: Axes, configuration: Configuration) -> None:
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path as Course
+
+    wires = sorted({link.wire for link in configuration.links if link.wire is not None})
+    named = {wire: f"piece of wire {wire}" for wire in wires}
+    colours = {
+        wire: style.colour
+        for wire, style in zip(wires, styles(named.values()).values(), strict=True)
+    }
+    shown = set()
+    for link in configuration.links:
+        colour = _MESH if link.wire is None else colours[link.wire]
+        points = _points(configuration, link)
+        width = 1.0 if link.wire is None else 1.3
+        axes.add_patch(
+            FancyArrowPatch(
+                path=Course(points),
+                arrowstyle="-|>",
+                mutation_scale=7,
+                lw=width,
+                color=colour,
+                shrinkA=0,
+                shrinkB=0,
+                zorder=3,
+                joinstyle="round",
+            )
+        )
+        name = "mesh link" if link.wire is None else named[link.wire]
+        if name not in shown:
+            shown.add(name)
+            axes.plot([], [], color=colour, lw=width, label=name)
+
+
+def _nodes(axes: Axes, configuration: Configuration) -> None:
+    from matplotlib.patches import Rectangle
+
+    mesh = configuration.mesh
+    idle = {(port.node, port.port, port.end == "output") for port in configuration.idle_ports()}
+    labels = {"port that a link leaves by", "port that a link arrives at", "idle port"}
+    for node in range(mesh.nodes):
+        x, y = _place(configuration, node)
+        corner = (x - _HALF, y - _HALF)
+        axes.add_patch(
+            Rectangle(corner, 2 * _HALF, 2 * _HALF, fc=_NODE, ec=_MESH, lw=1.0, zorder=4)
+        )
+        axes.text(x, y, str(node), ha="center", va="center", fontsize=9, zorder=6)
+        for port in _OUTWARDS:
+            for output in (True, False):
+                at = _port(configuration, node, port, output=output)
+                name = "port that a link leaves by" if output else "port that a link arrives at"
+                face, edge = (_MESH if output else _NODE), _MESH
+                if (node, port, output) in idle:
+                    name, face, edge = "idle port", _FREE, _FREE
+                label = name if name in labels else None
+                labels.discard(name)
+                axes.plot(
+                    *at,
+                    marker="s",
+                    ms=4,
+                    mfc=face,
+                    mec=edge,
+                    mew=0.8,
+                    ls="",
+                    zorder=5,
+                    label=label,
+                )
