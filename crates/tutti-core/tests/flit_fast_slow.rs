@@ -94,6 +94,11 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
     ),
     (&["fully_connected:5"], &["shortest_path", "ecmp:5"]),
     (&["mesh:3x2"], &["source_routed:0-5=0.1.1.2;0-5=1.1.2.2;5-0=1.1.0.2;4-1=0.3;*=o1_turn"]),
+    // Links side by side, and nodes that have more of them than others.
+    (
+        &["bypass:3x3:mesh,0=>1,8=>7,6=0", "bypass:3x3,wires=2:mesh,0=2,2=8,0=>1@1"],
+        &["shortest_path", "ways:0>1>2>5>8;8>7>6;1>0>3"],
+    ),
 ];
 
 /// Number of VCs, buffers, classes, and what is asked of VCs before they are given.

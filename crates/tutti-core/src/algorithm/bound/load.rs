@@ -21,13 +21,15 @@ pub fn most_loaded(schedule: &dyn Schedule, routes: &Routes) -> Result<TimePerBy
             schedule.step(rank, index, &mut step);
             for message in &step.sends {
                 for link in routes.path(rank, message.peer)? {
-                    chunks[link.index()] += u64::from(message.chunks.len());
+                    // Of links side by side that are shared, the first stands for all.
+                    let first = routes.bundle(link).next().unwrap_or(link);
+                    chunks[first.index()] += u64::from(message.chunks.len());
                 }
             }
         }
     }
     let busy = (0..).zip(chunks).map(|(link, chunks)| {
-        let (ps, bytes) = topology.parameters(LinkId(link)).rate.fraction();
+        let (ps, bytes) = routes.parameters(LinkId(link)).rate.fraction();
         fraction(u128::from(ps) * u128::from(chunks), u128::from(bytes) * u128::from(shape.chunks))
     });
     Ok(busy.max().unwrap_or(TimePerByte::ZERO))

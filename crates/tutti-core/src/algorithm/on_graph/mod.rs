@@ -85,7 +85,7 @@ pub(super) fn routes(
     Ok(Routes::shortest_path(Arc::new(built)))
 }
 
-/// Whether there are enough NPUs, and few enough ranks.
+/// Whether there are enough NPUs, few enough ranks, and a way between any two.
 pub(super) fn check_ranks(
     name: &'static str,
     ranks: u32,
@@ -96,6 +96,8 @@ pub(super) fn check_ranks(
         format!("at most the {npus} NPUs of {}", routes.topology().name())
     } else if ranks > MOST_RANKS {
         format!("at most {MOST_RANKS}")
+    } else if routes.lack_ways() {
+        format!("ways between all of them, which {} lacks", routes.topology().name())
     } else {
         return Ok(());
     };

@@ -271,7 +271,7 @@ impl Routes {
 
     /// What a link is like, or the bundle that it stands for.
     #[inline]
-    fn parameters(&self, link: LinkId) -> LinkParameters {
+    pub(crate) fn parameters(&self, link: LinkId) -> LinkParameters {
         let alone = || self.topology.parameters(link);
         self.bundles.as_ref().map_or_else(alone, |bundles| bundles.parameters(link))
     }
