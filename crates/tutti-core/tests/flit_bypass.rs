@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use common::model;
-use tutti_core::algorithm::build;
+use tutti_core::algorithm::{self, build};
 use tutti_core::collective::Collective;
 use tutti_core::engine::{
     Conditions, EngineError, LocalCosts, Outcome, Routed, Silent, Simulation,
@@ -181,5 +181,24 @@ fn ways_are_followed_and_can_deadlock() {
     ] {
         let error = routing::parse(text, &wiring).unwrap_err().to_string();
         assert!(error.contains(problem), "{text}: {error}");
+    }
+}
+
+#[test]
+fn algorithms_for_a_graph_need_ways_between_all() {
+    for algorithm in ["multi_tree", "forest"] {
+        let on = |links: &str| {
+            let notation = format!("{algorithm}:bypass:2x2:{links}");
+            build(&notation, Collective::AllReduce, 4)
+        };
+        assert!(on("mesh,0=>1").is_ok());
+        let refused = on("0>1,1>3,3>2").err().map(|error| error.to_string());
+        let says = "bypass:2x2:0>1,1>3,3>2 lacks ways between some ranks";
+        assert!(refused.as_ref().is_some_and(|text| text.contains(says)), "{refused:?}");
+        let partial = Routes::shortest_path(graph("bypass:2x2:0>1,1>3,3>2", 12));
+        let built = algorithm::build_on(algorithm, Collective::AllReduce, 4, &partial);
+        let refused = built.err().map(|error| error.to_string());
+        let says = "ways between all of them, which bypass:2x2:0>1,1>3,3>2 lacks";
+        assert!(refused.as_ref().is_some_and(|text| text.contains(says)), "{refused:?}");
     }
 }

@@ -82,7 +82,13 @@ pub(super) fn routes(
     let alike = TimePerByte::new(1, 1).unwrap_or(TimePerByte::ZERO);
     let link = LinkParameters::new(alike, Time::ZERO);
     let built = topology::build(notation, &[link]).map_err(|error| refused(error.to_string()))?;
-    Ok(Routes::shortest_path(Arc::new(built)))
+    let routes = Routes::shortest_path(Arc::new(built));
+    if routes.lack_ways() {
+        let problem =
+            format!("{notation} lacks ways between some ranks; expected one between any two");
+        return Err(refused(problem));
+    }
+    Ok(routes)
 }
 
 /// Whether there are enough NPUs, few enough ranks, and a way between any two.
