@@ -68,6 +68,7 @@ demo: build
 papers: build
 	$(BIN)/tutti paper recursive-multiplying --out $(OUT)/papers
 	$(BIN)/tutti paper ace --out $(OUT)/papers
+	$(BIN)/tutti paper aries --out $(OUT)/papers
 
 bench: build
 	$(BIN)/python benchmarks/run.py

@@ -17,6 +17,7 @@ from tutti.bypass.flows import Flow, flows_of, shares_of
 from tutti.bypass.improve import Improved, improve
 from tutti.bypass.mapping import Mapping, Method, map_flows
 from tutti.bypass.network import BypassMesh, Configuration, IdlePort, Link, Muxes, Port
+from tutti.bypass.plans import Plan, plan
 
 __all__ = [
     "BypassMesh",
@@ -28,9 +29,11 @@ __all__ = [
     "Mapping",
     "Method",
     "Muxes",
+    "Plan",
     "Port",
     "flows_of",
     "improve",
     "map_flows",
+    "plan",
     "shares_of",
 ]

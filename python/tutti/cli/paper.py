@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from tutti.papers import Exhibit, ExhibitResult, Paper
 
-_SHOWN = 16
-"""Rows of a table that are printed; the file has them all."""
+_SHOWN, _COMPARED = 16, 32
+"""Rows that are printed of what was found, and of what is compared; the files have them all."""
 _BETWEEN = 2
 """Blanks between two columns."""
 
@@ -116,28 +116,28 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
     _print(result.frame, f"{label}: ours")
     if result.published is not None:
         result.published.write_csv(folder / f"{stem}_published.csv")
-        _print(result.published, f"{label}: published beside ours")
+        _print(result.published, f"{label}: published beside ours", _COMPARED)
     for name, table in result.tables.items():
         table.write_csv(folder / f"{stem}_{name}.csv")
-        _print(table, f"{label}: {name}")
+        _print(table, f"{label}: {name}", _COMPARED)
     for line in result.notes:
         console.print(line, markup=False)
     for file in (*result.figures, folder / f"{stem}.csv"):
         console.print(f"wrote {file}", markup=False, soft_wrap=True)
 
 
-def _print(frame: pl.DataFrame, title: str) -> None:
+def _print(frame: pl.DataFrame, title: str, shown: int = _SHOWN) -> None:
     """The first rows of a frame."""
     console = out()
-    for table in tables(frame, title, console.width):
+    for table in tables(frame.head(shown), title, console.width):
         console.print(table)
         console.print()
-    if frame.height > _SHOWN:
-        console.print(f"and {frame.height - _SHOWN} more rows in the file\n")
+    if frame.height > shown:
+        console.print(f"and {frame.height - shown} more rows in the file\n")
 
 
 def tables(frame: pl.DataFrame, title: str, width: int) -> list[Table]:
-    """The first rows of a frame; where they are too wide, some columns stand below the others."""
+    """A frame; where it is too wide, some columns stand below the others."""
     columns = {name: _column(frame, name) for name in frame.columns}
     return [
         _table(frame.schema, {key: columns[key] for key in group}, name, width)
@@ -148,7 +148,7 @@ def tables(frame: pl.DataFrame, title: str, width: int) -> list[Table]:
 
 def _column(frame: pl.DataFrame, name: str) -> list[Breakable]:
     """Heading and cells."""
-    return [Breakable(name.replace("_", " ")), *map(_cell, frame[name].head(_SHOWN))]
+    return [Breakable(name.replace("_", " ")), *map(_cell, frame[name])]
 
 
 def _least(column: list[Breakable]) -> int:

@@ -8,7 +8,9 @@ the values found beside the values published.
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tutti.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -25,9 +27,19 @@ if TYPE_CHECKING:
 
     Watcher = Callable[[str, int], AbstractContextManager[Callable[[], object]]]
 
-__all__ = ["Exhibit", "ExhibitResult", "Paper", "find_paper", "papers", "watched", "watching"]
+__all__ = [
+    "Exhibit",
+    "ExhibitResult",
+    "Paper",
+    "at_once",
+    "find_paper",
+    "papers",
+    "watched",
+    "watching",
+]
 
 _T = TypeVar("_T")
+_Found = TypeVar("_Found")
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
@@ -107,6 +119,22 @@ def watched(what: str, parts: Sequence[_T]) -> Iterator[_T]:
         for part in parts:
             yield part
             done()
+
+
+def at_once(
+    work: Callable[[_T], _Found], asked: Iterable[_T], what: str | None = "runs"
+) -> dict[_T, _Found]:
+    """Does independent work on all processors; the core lets Python go on meanwhile.
+
+    Args:
+        work: What is done with each.
+        asked: On what.
+        what: What whoever watches is told of; nothing is told without.
+    """
+    asked = list(asked)
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        parts = watched(what, asked) if what else asked
+        return dict(zip(parts, pool.map(work, asked), strict=True))
 
 
 def papers() -> dict[str, Paper]:

@@ -120,6 +120,8 @@ def plot_curves(
     x: str,
     y: str,
     points: Mapping[str, tuple[Iterable[float], Iterable[float]]] | None = None,
+    *,
+    doubling: bool = False,
 ) -> Path:
     """Draws curves of a formula or of measurements.
 
@@ -129,6 +131,7 @@ def plot_curves(
         x: what the horizontal axis is, with its unit.
         y: what the vertical axis is, with its unit.
         points: drawn as dots instead of lines.
+        doubling: whether a step along x doubles it, as sizes do.
 
     Returns:
         The path written.
@@ -144,6 +147,8 @@ def plot_curves(
         axes.set_xlabel(x)
         axes.set_ylabel(y)
         axes.set_ylim(bottom=0)
+        if doubling:
+            axes.set_xscale("log", base=2)
         axes.grid(visible=True)
         figure.legend(loc="outside right upper")
     return Path(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti.endpoint import Configuration
-from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers import Exhibit, ExhibitResult, at_once
 from tutti.papers.ace.published import MEMORY, SURE, Published, beside
 from tutti.papers.ace.system import (
     BETWEEN,
@@ -14,7 +14,6 @@ from tutti.papers.ace.system import (
     SIZES,
     ace,
     alone,
-    at_once,
     baseline,
 )
 from tutti.units import Size

@@ -6,10 +6,10 @@ from itertools import product
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
-from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers import Exhibit, ExhibitResult, at_once
 from tutti.papers.ace.published import ACTIVE, SURE, beside
 from tutti.papers.ace.steps import LARGEST, active_percent, all_steps
-from tutti.papers.ace.system import BATCH, BETWEEN, SAMPLE, ace, alone, at_once, step
+from tutti.papers.ace.system import BATCH, BETWEEN, SAMPLE, ace, alone, step
 from tutti.units import Size
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from tutti.endpoint import configurations
-from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers import Exhibit, ExhibitResult, at_once
 from tutti.papers.ace.published import BACKGROUND, SPEEDUPS, SURE, UTILISATION, beside
-from tutti.papers.ace.system import BATCH, SAMPLE, SIZES, at_once, step
+from tutti.papers.ace.system import BATCH, SAMPLE, SIZES, step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from tutti.alone import Alone
 from tutti.endpoint import AceSettings, Configuration, Npu, Ring
-from tutti.papers import watched
 from tutti.training import Step
 from tutti.units import Size, Time, TimePerByte
 from tutti.workload import build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from tutti.alone import AloneResult
     from tutti.training import TrainingResult
 
@@ -90,14 +85,3 @@ def step(
         window=Time.parse("20 us"),
     )
     return asked.run(configuration)
-
-
-Asked = TypeVar("Asked")
-Found = TypeVar("Found")
-
-
-def at_once(work: Callable[[Asked], Found], asked: Iterable[Asked]) -> dict[Asked, Found]:
-    """Does independent work on all processors; the core lets Python go on meanwhile."""
-    asked = list(asked)
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return dict(zip(watched("runs", asked), pool.map(work, asked), strict=True))

@@ -1,0 +1,148 @@
+"""A schedule on a bypass mesh: configured once for all of it, or anew for each of its phases.
+
+>>> from tutti.bypass import BypassMesh
+>>> from tutti.schedule import schedule
+>>> trees = schedule("double_binary_tree:nccl,phased", ranks=16)
+>>> planned = plan(trees, BypassMesh(side=4), switched=True)
+>>> [len(mapping.dedicated) for mapping in planned.mappings]
+[30, 30]
+>>> str(planned.run("64 KiB", rate="68 GB/s", latency="12 ns", switch="100 ns").time)
+'4.075113 us'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutti.bypass.flows import flows_of
+from tutti.bypass.mapping import map_flows
+from tutti.phases import simulate_phases
+from tutti.platform import Packets, Platform, Postal
+from tutti.units import Size, Time
+
+if TYPE_CHECKING:
+    from tutti.bypass.mapping import Mapping, Method
+    from tutti.bypass.network import BypassMesh
+    from tutti.phases import PhasedRun
+    from tutti.schedule import Schedule
+    from tutti.topology import Routes
+    from tutti.units import Length, TimePerByte
+
+__all__ = ["Plan", "chunk_packets", "chunk_platform", "plan"]
+
+_PACKETS_OF_CHUNK = 32
+"""Into so many packets a chunk is cut: ways of several hops are pipelined by packets."""
+_FLIT, _VC = 68, 2176
+"""Bytes of a flit, the least of a packet, and of the 32 flits of a VC (Yin et al. 2023)."""
+
+
+def chunk_packets(size: Size, schedule: Schedule) -> Packets:
+    """Packets that suit the chunks of a schedule: fine enough for pipelines, and not too many."""
+    chunk = max(1, size.bytes // schedule.chunks)
+    packet = max(_FLIT, -(-chunk // _PACKETS_OF_CHUNK))
+    return Packets(size=Size(bytes=packet), buffer=Size(bytes=4 * max(packet, _VC)))
+
+
+def chunk_platform(routes: Routes, packets: Packets) -> Platform:
+    """Chiplets whose messages take what links take: endpoints cost a picosecond, for nothing."""
+    return Platform(name="chiplets", model=Postal(alpha="1 ps"), routes=routes, packets=packets)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a schedule's messages go.
+
+    Attributes:
+        schedule: What is performed.
+        mappings: One for all of it, or one for each of its phases.
+    """
+
+    schedule: Schedule
+    mappings: tuple[Mapping, ...]
+
+    def routes(
+        self,
+        rate: str | TimePerByte,
+        latency: str | Time,
+        *,
+        length: str | Length | None = None,
+        per_span: bool = False,
+    ) -> tuple[Routes, ...]:
+        """The ways of each mapping; equal mappings have the same.
+
+        Args:
+            rate: of every link.
+            latency: of every link.
+            length: of a mesh link.
+            per_span: whether a piece takes as many times the latency as it spans nodes.
+        """
+        made: dict[int, Routes] = {}
+        for mapping in self.mappings:
+            if id(mapping) not in made:
+                graph = mapping.configuration.topology(
+                    rate, latency, length=length, per_span=per_span
+                )
+                made[id(mapping)] = mapping.routes(graph)
+        return tuple(made[id(mapping)] for mapping in self.mappings)
+
+    def run(
+        self,
+        size: str | Size,
+        *,
+        rate: str | TimePerByte,
+        latency: str | Time,
+        switch: str | Time = "0 ns",
+        datatype: str = "float32",
+    ) -> PhasedRun:
+        """Simulates it packet by packet.
+
+        Args:
+            size: the payload.
+            rate: of every link.
+            latency: of every link.
+            switch: what it takes to configure the mesh for the next phase.
+            datatype: of the elements.
+
+        Raises:
+            TuttiError: as :func:`tutti.simulate`.
+        """
+        size = Size.of_any(size)
+        packets = chunk_packets(size, self.schedule)
+        machines: dict[int, Platform] = {}
+        for routes in (ways := self.routes(rate, latency)):
+            machines.setdefault(id(routes), chunk_platform(routes, packets))
+        platforms = [machines[id(routes)] for routes in ways]
+        given = Time.of_any(switch)
+        return simulate_phases(self.schedule, platforms, size=size, datatype=datatype, switch=given)
+
+
+def plan(
+    schedule: Schedule,
+    mesh: BypassMesh,
+    *,
+    switched: bool = False,
+    copies: int = 1,
+    method: Method = "auto",
+    time_limit: str | Time = "20 s",
+) -> Plan:
+    """Maps a schedule.
+
+    Args:
+        schedule: what is performed; rank r is node r.
+        mesh: where.
+        switched: whether the mesh is configured anew for each phase.
+        copies: how many links side by side each pair asks for.
+        method: as :func:`tutti.bypass.map_flows` takes it.
+        time_limit: for each search, in the solver's own count of its work.
+
+    Raises:
+        BypassError: the schedule has other ranks than the mesh has nodes, or no such method.
+    """
+    phases = range(schedule.phases) if switched else (None,)
+    asked = [tuple(flows_of(schedule, phase=phase)) * copies for phase in phases]
+    found = {
+        flows: map_flows(mesh, flows, method=method, time_limit=time_limit)
+        for flows in dict.fromkeys(asked)
+    }
+    return Plan(schedule, tuple(found[flows] for flows in asked))

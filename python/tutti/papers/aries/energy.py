@@ -1,0 +1,159 @@
+"""Figure 11: energy of the network in an iteration."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from tutti.package import Package, packages, technologies
+from tutti.papers import Exhibit, ExhibitResult, watched
+from tutti.papers.aries.applications import APPLICATIONS
+from tutti.papers.aries.iterations import iterations
+from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, compared
+from tutti.papers.aries.system import ALGORITHMS, BEST, SIDES
+from tutti.units import Time
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from tutti.energy import Technology
+    from tutti.papers.aries.iterations import Key, Step
+    from tutti.phases import PhasedRun
+
+
+PARTS = ("carried", "leaked")
+"""For events and clocks, and for the time that it took."""
+
+
+def _package(network: str, side: int, technology: Technology) -> Package:
+    """What the routers and links of a network are."""
+    every = packages(side, technology)
+    if network == "adapt_noc":
+        return every["bypass"].model_copy(update={"muxes": "own", "circuit": False})
+    return every["bypass" if network in ("aries", BEST) else network]
+
+
+def _carried(run: PhasedRun, package: Package) -> tuple[float, float]:
+    """Joules while an all-reduce is under way: of events and clocks, and leakage."""
+    reports = [package.energy_of(one) for one in run.runs]
+    return (
+        sum(report.dynamic.nominal for report in reports),
+        sum(report.leakage.nominal for report in reports),
+    )
+
+
+def _joules(steps: dict[Key, Step], technology: Technology) -> dict[Key, tuple[float, float]]:
+    """Of each iteration: for what was carried, and for the time that it took (leakage)."""
+    known: dict[tuple[str, int, int], tuple[float, float]] = {}
+    found = {}
+    for key, step in steps.items():
+        network, _, side, _ = key
+        package = _package(network, side, technology)
+        dynamic = leakage = 0.0
+        for name, count in Counter(map(id, step.runs)).items():
+            run = next(run for run in step.runs if id(run) == name)
+            if (network, side, name) not in known:
+                known[network, side, name] = _carried(run, package)
+            of_one = known[network, side, name]
+            dynamic, leakage = dynamic + count * of_one[0], leakage + count * of_one[1]
+        busy = sum(one.completion_ps for run in step.runs for one in run.runs)
+        idle = package.idle(side * side, Time(ps=step.overlapped.iteration.ps - busy))
+        found[key] = dynamic + idle.dynamic.nominal, leakage + idle.leakage.nominal
+    return found
+
+
+def _saved(joules: dict[Key, tuple[float, float]], network: str, side: int) -> float:
+    """Per cent, mean over applications and algorithms."""
+    return 100 * mean(
+        1
+        - sum(joules["aries", algorithm, side, name]) / sum(joules[network, algorithm, side, name])
+        for algorithm, name in product(ALGORITHMS, APPLICATIONS)
+    )
+
+
+def _figure_11(folder: Path) -> ExhibitResult:
+    """Energy of iterations, and how much of it is saved."""
+    import polars as pl
+
+    from tutti.report.bars import plot_stacked_bars
+
+    steps = iterations()
+    every = {
+        name: _joules(steps, technology)
+        for name, technology in watched("technologies", list(technologies().items()))
+    }
+    usual = every["usual"]
+    rows = [
+        (f"{network} {side}x{side}, saved %", published, _saved(usual, network, side))
+        for side, values in ENERGY_SAVED.items()
+        for network, published in zip(NETWORKS, values, strict=True)
+    ]
+    figures = tuple(
+        plot_stacked_bars(
+            folder / f"figure_11_{side}x{side}.svg",
+            {
+                f"{algorithm} {network}": dict(
+                    zip(
+                        ("carried", "leaked"),
+                        _normalised(usual, network, algorithm, side),
+                        strict=True,
+                    )
+                )
+                for algorithm, network in product(ALGORITHMS, (*NETWORKS, "aries"))
+            },
+            y="energy over that of the mesh",
+        )
+        for side in SIDES
+    )
+    return ExhibitResult(
+        frame=pl.DataFrame([_row(key, one) for key, one in usual.items()]),
+        published=compared(rows),
+        source="section V-C; means over four applications and three algorithms",
+        figures=figures,
+        notes=("leaked goes with the time of an iteration, carried with bytes, hops and routers.",),
+        tables={"technologies": _technologies(every)},
+    )
+
+
+def _normalised(
+    joules: dict[Key, tuple[float, float]], network: str, algorithm: str, side: int
+) -> tuple[float, float]:
+    """Both parts over the energy of the mesh, mean over applications."""
+    parts = [
+        [part / sum(joules["mesh", *which]) for part in joules[network, *which]]
+        for which in ((algorithm, side, name) for name in APPLICATIONS)
+    ]
+    return mean(part[0] for part in parts), mean(part[1] for part in parts)
+
+
+def _row(key: Key, joules: tuple[float, float]) -> dict[str, object]:
+    network, algorithm, side, name = key
+    return {
+        "application": name,
+        "algorithm": algorithm,
+        "side": side,
+        "network": network,
+        "carried_mJ": round(1000 * joules[0], 3),
+        "leaked_mJ": round(1000 * joules[1], 3),
+    }
+
+
+def _technologies(every: dict[str, dict[Key, tuple[float, float]]]) -> pl.DataFrame:
+    """What is saved with other routers and links."""
+    import polars as pl
+
+    return pl.DataFrame(
+        [
+            {"over": f"{network} {side}x{side}"}
+            | {name: round(_saved(joules, network, side), 1) for name, joules in every.items()}
+            for side, network in product(SIDES, NETWORKS)
+        ]
+    )
+
+
+FIGURES = {11: Exhibit(title="energy of the network in an iteration", make=_figure_11)}
+"""The figure of this module, by number."""

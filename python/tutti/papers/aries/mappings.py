@@ -1,0 +1,189 @@
+"""Figures 6, 7 and 8: what is mapped onto the links, and what finds none of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import tutti
+from tutti.bypass import BypassMesh, flows_of
+from tutti.papers import Exhibit, ExhibitResult, watched
+from tutti.papers.aries.system import SIDES, Readings, mapped, variants
+from tutti.units import Size
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from tutti.bypass import Flow, Muxes
+
+DERIVED = "counted from the text, or found by another exact solver; the drawings are not known"
+
+
+def _row(what: str, mesh: BypassMesh, flows: tuple[Flow, ...], expected: str) -> dict[str, Any]:
+    mapping = mapped(mesh, flows)
+    configuration = mapping.configuration
+    return {
+        "what": what,
+        "muxes": mesh.muxes,
+        "wires": mesh.wires,
+        "flows": len(flows),
+        "dedicated": len(mapping.dedicated),
+        "expected": expected,
+        "segments": f"{configuration.used_segments}/{configuration.total_segments}",
+        "proved": "yes" if mapping.optimal else f"at most {mapping.bound}",
+    }
+
+
+def _ring(notation: str, side: int, copies: int = 1) -> tuple[Flow, ...]:
+    return tuple(flows_of(tutti.schedule(notation, ranks=side * side))) * copies
+
+
+RINGS = (
+    ("ring, twice", 4, "ring:4x4", 2, "32"),
+    ("LT", 4, "mirrored_ring:4x4", 1, "32"),
+    ("LT, both ways round", 4, "mirrored_ring:4x4,bidirectional", 1, "64"),
+    ("ring, twice", 8, "ring:8x8", 2, "128"),
+    ("LT, 3 levels", 8, "mirrored_ring:8x8", 1, "-"),
+)
+"""What figure 6 shows, and how many flows should find links of their own."""
+
+STEPS = (
+    ("ring:4x4", 16, 15),
+    ("mirrored_ring:4x4", 16, 6),
+    ("ring:8x8", 64, 63),
+    ("mirrored_ring:8x8:4x2,2x4", 64, 14),
+    ("mirrored_ring:8x8", 64, 9),
+)
+"""Steps of the reducing half: N - 1, and L (N^(1/L) - 1) (section IV-A)."""
+
+
+def _figure_6(folder: Path) -> ExhibitResult:
+    """Rings."""
+    import polars as pl
+
+    rows = []
+    for what, side, notation, copies, expected in RINGS:
+        flows = _ring(notation, side, copies)
+        rows.append(_row(f"{what}, {side}x{side}", BypassMesh(side=side), flows, expected))
+    both = mapped(BypassMesh(side=4), _ring(RINGS[2][2], 4))
+    steps = [
+        {
+            "schedule": notation,
+            "expected": expected,
+            "ours": tutti.schedule(notation, ranks=ranks).steps(0) // 2,
+        }
+        for notation, ranks, expected in STEPS
+    ]
+    return ExhibitResult(
+        frame=pl.DataFrame(rows),
+        source=DERIVED,
+        figures=(both.configuration.draw(folder / "figure_6.svg"),),
+        tables={"steps": pl.DataFrame(steps)},
+    )
+
+
+TREES: tuple[tuple[str, int, Muxes, int, tuple[int, ...], str], ...] = (
+    ("reducing", 4, "any", 1, (0,), "30"),
+    ("reducing", 4, "sign", 1, (0,), "30"),
+    ("reducing", 4, "own", 1, (0,), "22"),
+    ("broadcasting", 4, "any", 1, (1,), "30"),
+    ("broadcasting", 4, "own", 1, (1,), "22"),
+    ("both at once", 4, "any", 1, (0, 1), "44"),
+    ("both at once", 4, "any", 2, (0, 1), "52"),
+    ("reducing", 8, "any", 1, (0,), "126"),
+    ("reducing", 8, "own", 1, (0,), "94"),
+    ("broadcasting", 8, "any", 1, (1,), "126"),
+    ("both at once", 8, "any", 1, (0, 1), "184 or more"),
+)
+"""Phases of the double binary tree, and how many flows an exact solver gave links of their own."""
+
+
+def _figure_7(folder: Path) -> ExhibitResult:
+    """Double binary trees."""
+    import polars as pl
+
+    rows = []
+    for what, side, muxes, wires, phases, expected in watched("mappings", TREES):
+        schedule = tutti.schedule("double_binary_tree:nccl,phased", ranks=side * side)
+        flows = tuple(flow for phase in phases for flow in flows_of(schedule, phase=phase))
+        mesh = BypassMesh(side=side, wires=wires, muxes=muxes)
+        rows.append(_row(f"{what}, {side}x{side}", mesh, flows, expected))
+    schedule = tutti.schedule("double_binary_tree:nccl,phased", ranks=16)
+    reducing = mapped(BypassMesh(side=4), tuple(flows_of(schedule, phase=0)))
+    return ExhibitResult(
+        frame=pl.DataFrame(rows),
+        source=DERIVED,
+        figures=(reducing.configuration.draw(folder / "figure_7.svg"),),
+        tables={"equation_1": _equation_1()},
+    )
+
+
+def _equation_1() -> pl.DataFrame:
+    """Hops that a level of the trees saves: published, and those of its edges less one."""
+    import polars as pl
+
+    rows = []
+    for side in SIDES:
+        ranks = side * side
+        schedule = tutti.schedule("double_binary_tree:nccl,phased", ranks=ranks)
+        for height in range(1, ranks.bit_length()):
+            span = ranks >> height
+            published = (side >> height if 1 << height <= side else span) - 1
+            apart = [
+                abs(a // side - b // side) + abs(a % side - b % side)
+                for a, b in flows_of(schedule, phase=0)
+                if abs(a - b) == span
+            ]
+            rows.append(
+                {
+                    "network": f"{side}x{side}",
+                    "level": height,
+                    "published": published,
+                    "least": min(apart) - 1,
+                    "mean": round(sum(apart) / len(apart) - 1, 2),
+                    "edges": len(apart),
+                    "of them further": sum(hops > min(apart) for hops in apart),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+SIZE_OF_FIGURE_8 = Size.parse("64 MiB")
+"""So large that steps do not count."""
+
+
+def _figure_8(folder: Path) -> ExhibitResult:
+    """MultiTree, and what concentration makes of it."""
+    import polars as pl
+
+    del folder
+    rows = []
+    cases = [(side, network, 4) for side in SIDES for network in ("mesh", "torus")]
+    cases += [(side, "aries", count) for side in SIDES for count in (1, 2, 4)]
+    for side, network, accumulators in watched("networks", cases):
+        readings = Readings(accumulators=accumulators)
+        for way in variants(network, "multi_tree", side, readings):
+            half = way.run(SIZE_OF_FIGURE_8).completion_ps / 2e12
+            rows.append(
+                {
+                    "network": f"{network} {side}x{side}",
+                    "accumulators": accumulators if network == "aries" else None,
+                    "way": way.name,
+                    "half_over_G_beta": round(half * 68e9 / SIZE_OF_FIGURE_8.bytes, 3),
+                    "bound": round((side * side - 1) / (4 * side * side), 3),
+                }
+            )
+    return ExhibitResult(
+        frame=pl.DataFrame(rows),
+        source="section IV-B: concentration keeps about the bandwidth, and halves the height",
+        notes=("bound: (N - 1) / N of the payload into each chiplet over its four ports",),
+    )
+
+
+FIGURES = {
+    6: Exhibit(title="rings on bypass links", make=_figure_6),
+    7: Exhibit(title="double binary trees on bypass links", make=_figure_7),
+    8: Exhibit(title="MultiTree, concentrated", make=_figure_8),
+}
+"""The figures of this module, by number."""

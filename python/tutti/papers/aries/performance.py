@@ -1,0 +1,143 @@
+"""Figure 10: iterations of four applications with each algorithm on each network."""
+
+from __future__ import annotations
+
+from itertools import product
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers.aries.applications import APPLICATIONS
+from tutti.papers.aries.iterations import iterations, speedups
+from tutti.papers.aries.published import NETWORKS, SPEEDUPS, TRANSFORMER_COMMUNICATION
+from tutti.papers.aries.sensitivity import sensitivity
+from tutti.papers.aries.system import ALGORITHMS, BEST, SIDES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from tutti.overlap import Overlapped
+    from tutti.papers.aries.iterations import Key
+
+
+def _figure_10(folder: Path) -> ExhibitResult:
+    """Iterations with each algorithm on each network."""
+    import polars as pl
+
+    steps = iterations()
+    gains, best = speedups(steps), speedups(steps, BEST)
+    found = {key: step.overlapped for key, step in steps.items()}
+    rows = []
+    for (algorithm, side), published in SPEEDUPS.items():
+        for network, value in zip(NETWORKS, published, strict=True):
+            whole, communication = gains[algorithm, side, network]
+            rows.append(
+                {
+                    "algorithm": algorithm,
+                    "side": side,
+                    "over": network,
+                    "published": value,
+                    "ours": round(whole, 2),
+                    "ratio": round(whole / value, 2),
+                    "communication": round(communication, 2),
+                    "best": round(best[algorithm, side, network][0], 2),
+                }
+            )
+    return ExhibitResult(
+        frame=pl.DataFrame([_iteration_row(key, one) for key, one in found.items()]),
+        published=pl.DataFrame(rows),
+        source="section V-B; geometric means over four applications, whose values are not known",
+        figures=tuple(_drawn(folder, found, *part) for part in product(ALGORITHMS, SIDES)),
+        tables={
+            "transformer": _transformer(found),
+            "applications": _applications(found),
+            **sensitivity(steps),
+        },
+        notes=(
+            "ours: whole iterations; communication: all-reduces alone, one after the other.",
+            "best: with whatever the wires can be configured to, beyond what the paper describes.",
+            "an iteration is never shorter than its computing, which no network changes.",
+        ),
+    )
+
+
+def _iteration_row(key: Key, one: Overlapped) -> dict[str, object]:
+    network, algorithm, side, name = key
+    return {
+        "application": name,
+        "algorithm": algorithm,
+        "side": side,
+        "network": network,
+        "iteration_us": round(one.iteration.ps / 1e6, 1),
+        "compute_us": round(one.compute.ps / 1e6, 1),
+        "communication_us": round(one.communication.ps / 1e6, 1),
+        "exposed_us": round(one.exposed.ps / 1e6, 1),
+    }
+
+
+def _drawn(folder: Path, found: dict[Key, Overlapped], algorithm: str, side: int) -> Path:
+    """Iterations over that of ARIES."""
+    from tutti.report.bars import plot_stacked_bars
+
+    bars = {
+        f"{name} {network}": {
+            part: took.ps / found["aries", algorithm, side, name].iteration.ps
+            for part, took in (("compute", one.compute), ("exposed communication", one.exposed))
+        }
+        for name in APPLICATIONS
+        for network in (*NETWORKS, "aries")
+        for one in (found[network, algorithm, side, name],)
+    }
+    path = folder / f"figure_10_{algorithm}_{side}x{side}.svg"
+    return plot_stacked_bars(path, bars, y="iteration over that with ARIES")
+
+
+def _transformer(found: dict[Key, Overlapped]) -> pl.DataFrame:
+    """By how much its communication is shorter, mean over networks and sizes."""
+    import polars as pl
+
+    rows = []
+    for algorithm, published in TRANSFORMER_COMMUNICATION.items():
+        shorter = [
+            1
+            - found["aries", algorithm, side, "transformer"].communication.ps
+            / found[network, algorithm, side, "transformer"].communication.ps
+            for side, network in product(SIDES, NETWORKS)
+        ]
+        rows.append(
+            {
+                "algorithm": algorithm,
+                "published_%": published,
+                "ours_%": round(100 * mean(shorter), 1),
+                "least_%": round(100 * min(shorter), 1),
+                "most_%": round(100 * max(shorter), 1),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def _applications(found: dict[Key, Overlapped]) -> pl.DataFrame:
+    """Communication over computing with the ring on a mesh, which decides what can be gained."""
+    import polars as pl
+
+    rows = []
+    for name, side in product(APPLICATIONS, SIDES):
+        mesh, aries = (found[network, "ring", side, name] for network in ("mesh", "aries"))
+        rows.append(
+            {
+                "application": name,
+                "side": side,
+                "compute_us": round(mesh.compute.ps / 1e6, 1),
+                "ring_on_mesh_us": round(mesh.communication.ps / 1e6, 1),
+                "over_compute": round(mesh.communication.ps / mesh.compute.ps, 2),
+                "speedup": round(mesh.iteration.ps / aries.iteration.ps, 2),
+                "at_most": round(mesh.iteration.ps / mesh.compute.ps, 2),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+FIGURES = {10: Exhibit(title="iterations of four applications", make=_figure_10)}
+"""The figure of this module, by number."""

@@ -1,0 +1,73 @@
+"""What the paper says, and how it was read.
+
+The text could be read, the figures not: values per application and per size are not known. Each
+value that is compared stands in the text, in the section named.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CITATION = (
+    "L. Yin, A. Ghazizadeh, A. Louri, H. Zheng, ARIES: Accelerating Distributed Training in "
+    "Chiplet-based Systems via Flexible Interconnects, ICCAD 2023"
+)
+
+NETWORKS = ("mesh", "torus", "flattened_butterfly", "adapt_noc")
+"""What ARIES is compared with."""
+
+SPEEDUPS: dict[tuple[str, int], tuple[float, float, float, float]] = {
+    ("ring", 4): (2.10, 2.10, 1.52, 1.48),
+    ("ring", 8): (2.09, 2.09, 1.46, 1.42),
+    ("double_binary_tree", 4): (1.35, 1.35, 1.65, 1.17),
+    ("double_binary_tree", 8): (2.80, 2.43, 3.92, 1.67),
+    ("multi_tree", 4): (2.55, 1.44, 1.03, 1.25),
+    ("multi_tree", 8): (2.21, 1.28, 1.08, 1.23),
+}
+"""Execution time over that of ARIES, by algorithm and side; networks as above (section V-B)."""
+
+ENERGY_SAVED: dict[int, tuple[float, float, float, float]] = {
+    4: (30.5, 28.9, 21.2, 17.5),
+    8: (38.8, 33.8, 29.2, 20.7),
+}
+"""Per cent of the network's energy, mean over applications and algorithms (section V-C)."""
+
+TRANSFORMER_COMMUNICATION = {"ring": 33.7, "double_binary_tree": 51.9, "multi_tree": 19.5}
+"""Per cent by which communication is shorter, mean over networks (section V-B)."""
+
+AREA_OF_ROUTER = {
+    "crossbar": 17806.0,
+    "switch allocator": 4589.0,
+    "VC allocator": 9066.0,
+    "buffers": 98740.0,
+}
+"""um2 at 45 nm (section V-D)."""
+AREA_OF_NETWORK = 8.3
+"""mm2 of all routers, 8x8 (section V-D)."""
+AREA_MORE = 0.3
+"""mm2 more in ARIES (section V-D)."""
+
+
+def compared(rows: list[tuple[str, float, float]]) -> pl.DataFrame:
+    """Published values, ours and their ratio.
+
+    Args:
+        rows: quantity, published, ours.
+    """
+    import polars as pl
+
+    return pl.DataFrame(
+        [
+            {
+                "quantity": quantity,
+                "published": published,
+                "ours": round(ours, 3),
+                "ratio": round(ours / published, 3),
+            }
+            for quantity, published, ours in rows
+        ],
+        schema_overrides={"published": pl.Float64, "ours": pl.Float64, "ratio": pl.Float64},
+    )

@@ -1,0 +1,183 @@
+"""Table I: links, chunks and steps of each algorithm; Table II: what every run is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt, log
+from typing import TYPE_CHECKING
+
+import tutti
+from tutti import simulate
+from tutti.bypass import BypassMesh
+from tutti.papers import Exhibit, ExhibitResult
+from tutti.papers.aries.system import DEFAULT, PITCH, RATE, SIDES
+from tutti.platform import PipeliningPostal, Platform
+from tutti.units import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tutti.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of Table I, in the number N of chiplets.
+
+    Attributes:
+        name: Of the algorithm, as the paper calls it.
+        links: The most links in use.
+        chunk: The part of the gradients that a message carries.
+        latency: Steps until everything is reduced.
+        reducing: The reducing half of ours, for a side; its links, chunks and steps are counted.
+        note: Where the two mean different things.
+    """
+
+    name: str
+    links: Callable[[int], int]
+    chunk: Callable[[int], float]
+    latency: Callable[[int], float]
+    reducing: Callable[[int], Schedule]
+    note: str = ""
+
+
+def _reduce_scatter(notation: str) -> Callable[[int], Schedule]:
+    return lambda side: tutti.schedule(
+        notation.format(f"{side}x{side}"), collective="reduce_scatter", ranks=side * side
+    )
+
+
+def _trees(side: int) -> Schedule:
+    return tutti.schedule("double_binary_tree:nccl,phased", ranks=side * side).phase(0)
+
+
+def _groups(side: int) -> Schedule:
+    return tutti.schedule(f"concentrated_multi_tree:{side}x{side}", ranks=side * side)
+
+
+LINES = (
+    Line(
+        "Ring",
+        lambda n: n,
+        lambda n: 1 / n,
+        lambda n: n - 1,
+        _reduce_scatter("ring:{}"),
+    ),
+    Line(
+        "2D Ring",
+        lambda n: 2 * n,
+        lambda n: 1 / n,
+        lambda n: 2 * (isqrt(n) - 1),
+        _reduce_scatter("multi_ring:{}:all_dimensions"),
+        "chunks: half of the payload goes along rows first, half along columns",
+    ),
+    Line(
+        "Binary Tree",
+        lambda n: 2 * (n - 1),
+        lambda _: 1 / 2,
+        lambda n: isqrt(n) - 1,
+        _trees,
+        "latency: published is a network's diameter; the trees are log2 N deep",
+    ),
+    Line(
+        "Multi-Tree",
+        lambda n: 4 * (n - 1),
+        lambda _: 1 / 4,
+        lambda n: isqrt(n) - 1,
+        _reduce_scatter("multi_tree:torus:{}"),
+        "published are 4 trees; MultiTree has N, on all 4 N links of the torus",
+    ),
+    Line(
+        "ARIES",
+        lambda n: 8 * (isqrt(n) - 1) * isqrt(n),
+        lambda n: 1 / n,
+        lambda n: min(log(n / 4, 4), round(log(n, 4)) * (isqrt(n) - 1)),
+        _groups,
+        "links: of the mesh and segments of wires; steps: in groups and between; rings: figure 6",
+    ),
+)
+
+
+def _counted(schedule: Schedule) -> tuple[int, float, int]:
+    """Pairs that send, the least part of the payload in a message, and steps in a row."""
+    every = (
+        (rank, op)
+        for rank in range(schedule.ranks)
+        for step in range(schedule.steps(rank))
+        for op in schedule.ops(rank, step)
+        if op.kind == "send" and op.chunks
+    )
+    sends = [(rank, op.peer, op.chunks or (0, 0)) for rank, op in every]
+    least = min(end - first for *_, (first, end) in sends) / schedule.chunks
+    machine = Platform(name="steps", model=PipeliningPostal(alpha_p="1 us", alpha_r="0 us"))
+    run = simulate(schedule, machine, size=Size(bytes=schedule.chunks), datatype="int8")
+    pairs = {(rank, peer) for rank, peer, _ in sends}
+    return len(pairs), least, run.completion_ps // 10**6
+
+
+def _table_1(folder: Path) -> ExhibitResult:
+    """The published formulas in numbers, and ours counted."""
+    import polars as pl
+
+    del folder
+    rows = []
+    for line in LINES:
+        for side in SIDES:
+            ranks = side * side
+            links, chunk, steps = _counted(line.reducing(side))
+            if line.name == "ARIES":
+                links, steps = BypassMesh(side=side).total_segments, steps // 2
+            rows.append(
+                {
+                    "algorithm": line.name,
+                    "N": ranks,
+                    "links": line.links(ranks),
+                    "links_counted": links,
+                    "G_over": round(1 / line.chunk(ranks)),
+                    "G_over_counted": round(1 / chunk),
+                    "latency": round(line.latency(ranks), 2),
+                    "steps_counted": steps,
+                }
+            )
+    return ExhibitResult(
+        frame=pl.DataFrame(rows),
+        source="Table I, its formulas with numbers put in; counted: in the reducing half of ours",
+        notes=tuple(f"{line.name}: {line.note}" for line in LINES if line.note),
+    )
+
+
+def _table_2(folder: Path) -> ExhibitResult:
+    """Stated parameters, and the readings of what is not stated."""
+    import polars as pl
+
+    del folder
+    rows = [
+        ("data width", "32 bits", "Table II"),
+        ("PEs of a chiplet", "16", "Table II"),
+        ("multipliers of a PE", "32 x 32, output stationary", "Table II; dataflow inferred"),
+        ("clock", "1 GHz", "Table II"),
+        ("link", RATE, "section V"),
+        ("hop", f"{DEFAULT.hop}: 10 ns and two router cycles", "section V; their sum inferred"),
+        ("VCs, flits of each", "4, 32", "section V"),
+        ("flit", "68 B: what a link carries in a cycle", "inferred"),
+        ("long wires", "as quick as short ones", "inferred"),
+        ("bypass wires of a line, each way", str(DEFAULT.wires), "Table I; section III-B says two"),
+        ("muxes", f"{DEFAULT.muxes} wire at a port", "inferred from figure 6(c)"),
+        ("configured anew between phases", f"yes, in {DEFAULT.switch}", "inferred"),
+        ("flattened butterfly", DEFAULT.butterfly, "inferred from figure 10(c)"),
+        ("chunks of half a double tree", str(DEFAULT.chunks), "inferred"),
+        ("accumulators of a group", str(DEFAULT.accumulators), "inferred; literally 2"),
+        ("pitch of chiplets", PITCH, "inferred"),
+    ]
+    return ExhibitResult(
+        frame=pl.DataFrame(rows, schema=["parameter", "value", "source"], orient="row"),
+        source="Table II and section V; what is inferred is looked at in figure 10's sensitivities",
+    )
+
+
+TABLES = {
+    1: Exhibit(title="links, chunks and steps of the algorithms", make=_table_1),
+    2: Exhibit(title="the machine, and how the paper was read", make=_table_2),
+}
+"""The tables of this module, by number."""

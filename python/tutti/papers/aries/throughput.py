@@ -1,0 +1,158 @@
+"""Figure 9: bytes a second that an all-reduce comes to, over sizes."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tutti.papers import Exhibit, ExhibitResult, at_once
+from tutti.papers.aries.system import ALGORITHMS, SIDES, Readings, variants
+from tutti.units import Size
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from tutti.papers.aries.system import Variant
+
+SIZES = tuple(Size(bytes=1024 << power) for power in range(12))
+"""1 KiB to 2 MiB (section V-A)."""
+SHOWN = ("mesh", "torus", "aries")
+"""What the figure compares."""
+DBT, MT = "double_binary_tree", "multi_tree"
+LABELS = {"ring": "ring", DBT: "DBT", MT: "MT"}
+
+ALPHA_BETA = {
+    (4, "bandwidth"): ((1.04, 1024), (1.39, 16384), (1.72, 65536), (1.99, 2097152)),
+    (4, "latency"): ((2.25, 1024), (1.36, 16384), (1.11, 65536), (1.00, 2097152)),
+    (4, "latency and bandwidth"): ((2.46, 1024), (2.19, 16384), (2.07, 65536), (2.00, 2097152)),
+    (8, "bandwidth"): ((1.01, 1024), (1.14, 16384), (1.39, 65536), (1.95, 2097152)),
+    (8, "latency"): ((6.28, 1024), (2.88, 16384), (1.61, 65536), (1.02, 2097152)),
+}
+"""How many times as fast as the ring a step of 12 ns and 68 GB/s says, every step one hop (D)."""
+
+
+def _curves(side: int, algorithm: str) -> dict[str, list[tuple[Size, float]]]:
+    """GB/s over sizes, by network and variant."""
+    asked: list[tuple[str, Variant]] = []
+    for network in SHOWN:
+        ways = variants(network, algorithm, side, Readings(both_ways=True))
+        asked += [(f"{network}, {way.name}" if len(ways) > 1 else network, way) for way in ways]
+    points = [(index, size) for index in range(len(asked)) for size in SIZES]
+    runs = at_once(lambda point: asked[point[0]][1].run(point[1]).algbw / 1e9, points)
+    curves: dict[str, list[tuple[Size, float]]] = {}
+    for (index, size), rate in runs.items():
+        curves.setdefault(asked[index][0], []).append((size, rate))
+    return curves
+
+
+def _figure_9(folder: Path) -> ExhibitResult:
+    """Six parts: three algorithms on two sizes."""
+    import polars as pl
+
+    from tutti.report.plot import plot_curves
+
+    found = {part: _curves(*part) for part in product(SIDES, ALGORITHMS)}
+    rows = [
+        {
+            "side": side,
+            "algorithm": algorithm,
+            "way": way,
+            "size": size.bytes,
+            "GB/s": rate,
+        }
+        for (side, algorithm), curves in found.items()
+        for way, points in curves.items()
+        for size, rate in points
+    ]
+    figures = tuple(
+        plot_curves(
+            folder / f"figure_9_{LABELS[algorithm]}_{side}x{side}.svg",
+            {way: ([s.bytes for s, _ in p], [r for _, r in p]) for way, p in curves.items()},
+            x="size (B)",
+            y="throughput (GB/s)",
+            doubling=True,
+        )
+        for (side, algorithm), curves in found.items()
+    )
+    return ExhibitResult(
+        frame=pl.DataFrame(rows),
+        source="the figure's values are not known; section V-A says in words what it shows",
+        figures=figures,
+        tables={"alpha_beta": _alpha_beta(found), "words": _words(found)},
+    )
+
+
+def _alpha_beta(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
+    """Ours beside what steps of one hop each would come to."""
+    import polars as pl
+
+    rows = []
+    for (side, way), expected in ALPHA_BETA.items():
+        curves = found[side, "ring"]
+        ring, ours = dict(curves["mesh"]), dict(curves[f"aries, {way}"])
+        for ratio, size in expected:
+            faster = ours[Size(bytes=size)] / ring[Size(bytes=size)]
+            rows.append(
+                {
+                    "network": f"{side}x{side}",
+                    "way": way,
+                    "size": size,
+                    "one_hop_a_step": ratio,
+                    "ours": round(faster, 2),
+                    "ratio": round(faster / ratio, 3),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
+    """What section V-A says of the figure, and whether it holds here."""
+    import polars as pl
+
+    def at(side: int, algorithm: str, way: str, size: int) -> float:
+        return dict(found[side, algorithm][way])[Size(bytes=size)]
+
+    def best(side: int, algorithm: str, size: int) -> float:
+        ways = (way for way in found[side, algorithm] if way.startswith("aries"))
+        return max(at(side, algorithm, way, size) for way in ways)
+
+    def gain(side: int, algorithm: str, over: str, size: int) -> float:
+        return best(side, algorithm, size) / at(side, algorithm, over, size)
+
+    small, large = SIZES[0].bytes, SIZES[-1].bytes
+    rows = []
+    for side in SIDES:
+        latency, bandwidth = (
+            [at(side, "ring", f"aries, {way}", size) for size in (small, large)]
+            for way in ("latency", "bandwidth")
+        )
+        name = f"{side}x{side}"
+        rows += [
+            (f"ring {name}: LT over BW at 1 KiB", "above 1", latency[0] / bandwidth[0]),
+            (f"ring {name}: BW over LT at 2 MiB", "above 1", bandwidth[1] / latency[1]),
+            (
+                f"DBT {name}: over mesh at 1 KiB",
+                "about 1",
+                gain(side, DBT, "mesh", small),
+            ),
+            (
+                f"DBT {name}: over mesh at 2 MiB",
+                "more",
+                gain(side, DBT, "mesh", large),
+            ),
+            (f"MT {name}: over mesh at 2 MiB", "above 1", gain(side, MT, "mesh", large)),
+            (
+                f"MT {name}: over torus at 2 MiB",
+                "above 1",
+                gain(side, MT, "torus", large),
+            ),
+        ]
+    return pl.DataFrame(
+        [{"claim": claim, "published": said, "ours": round(ours, 2)} for claim, said, ours in rows]
+    )
+
+
+FIGURES = {9: Exhibit(title="throughput over sizes", make=_figure_9)}
+"""The figure of this module, by number."""

@@ -1,0 +1,43 @@
+"""Schedules on bypass meshes: configured once, and for each phase."""
+
+from __future__ import annotations
+
+import pytest
+
+from tutti.bypass import BypassMesh
+from tutti.bypass.plans import chunk_packets, plan
+from tutti.schedule import schedule
+from tutti.units import Size
+
+LINKS = {"rate": "68 GB/s", "latency": "12 ns"}
+
+
+def test_phases_are_mapped_each_by_itself() -> None:
+    trees = schedule("double_binary_tree:nccl,phased,4", ranks=16)
+    once = plan(trees, BypassMesh())
+    switched = plan(trees, BypassMesh(), switched=True)
+    assert [len(mapping.dedicated) for mapping in once.mappings] == [44]
+    assert [len(mapping.dedicated) for mapping in switched.mappings] == [30, 30]
+    ran = switched.run("2 MiB", switch="100 ns", **LINKS)
+    assert (len(ran.runs), ran.switches) == (2, 1)
+    assert ran.time < once.run("2 MiB", **LINKS).time
+
+
+def test_a_schedule_of_one_phase_is_not_switched() -> None:
+    ring = schedule("ring:4x4", ranks=16)
+    assert len(plan(ring, BypassMesh(), switched=True).mappings) == 1
+
+
+@pytest.mark.parametrize("payload", ["16 KiB", "2 MiB"])
+def test_two_links_side_by_side_halve_what_bytes_take(payload: str) -> None:
+    """Each of 30 steps: 12 ns, and half a sixteenth of the payload on each of two links."""
+    size = Size.parse(payload)
+    ran = plan(schedule("ring:4x4", ranks=16), BypassMesh(), copies=2).run(payload, **LINKS)
+    expected = 30 * (12e-9 + size.bytes / 16 / 2 / 68e9)
+    assert ran.completion_ps / 1e12 == pytest.approx(expected, rel=0.02)
+
+
+def test_packets_suit_chunks() -> None:
+    ring = schedule("ring:4x4", ranks=16)
+    assert chunk_packets(Size.parse("1 KiB"), ring).size.bytes == 68
+    assert chunk_packets(Size.parse("16 MiB"), ring).size.bytes == 1024 * 1024 // 32

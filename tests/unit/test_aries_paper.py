@@ -1,0 +1,99 @@
+"""The exhibits of ARIES: what must hold exactly, and what every network must obey."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tutti.papers import find_paper
+from tutti.papers.aries import throughput
+from tutti.papers.aries.iterations import iterations, speedups
+from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, SPEEDUPS
+from tutti.papers.aries.system import ALGORITHMS, Readings, fastest, variants
+from tutti.units import Size
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVERY = (*NETWORKS, "aries")
+BETA = 1 / 68e9
+
+
+def test_table_1_is_exact(tmp_path: Path) -> None:
+    frame = find_paper("aries").tables[1].make(tmp_path).frame
+    rows = {(row["algorithm"], row["N"]): row for row in frame.iter_rows(named=True)}
+    for ranks, side in ((16, 4), (64, 8)):
+        for name, links, steps in (
+            ("Ring", ranks, ranks - 1),
+            ("2D Ring", 2 * ranks, 2 * (side - 1)),
+            ("Binary Tree", 2 * (ranks - 1), ranks.bit_length() - 1),
+            ("ARIES", 8 * (side - 1) * side, 4 if side == 4 else 9),
+        ):
+            row = rows[name, ranks]
+            assert row["links"] == row["links_counted"] == links, (name, ranks)
+            assert row["steps_counted"] == steps, (name, ranks)
+        assert rows["Ring", ranks]["latency"] == ranks - 1
+        assert rows["Ring", ranks]["G_over_counted"] == ranks
+        assert rows["Binary Tree", ranks]["G_over_counted"] == 2
+        assert rows["Multi-Tree", ranks]["links_counted"] == 4 * ranks
+
+
+@pytest.mark.parametrize(("side", "steps"), [(4, 15), (8, 63)])
+def test_a_ring_on_a_mesh_takes_its_closed_form(side: int, steps: int) -> None:
+    """Each step: 12 ns, and its chunk's bytes on a link."""
+    (way,) = variants("mesh", "ring", side)
+    for size in ("16 KiB", "2 MiB"):
+        payload = Size.parse(size)
+        expected = 2 * steps * (12e-9 + payload.bytes / side**2 * BETA)
+        assert way.run(payload).completion_ps / 1e12 == pytest.approx(expected, rel=0.002)
+
+
+def test_no_network_of_four_ports_beats_its_ports() -> None:
+    """(N - 1) / N of the payload into each chiplet, twice, over four links of 68 GB/s."""
+    payload = Size.parse("64 MiB")
+    cases = [(network, algorithm, 4) for network, algorithm in product(EVERY, ALGORITHMS)]
+    least = 2 * 15 / 16 * payload.bytes * BETA / 4
+    for case, run in fastest(cases, [payload]).items():
+        assert run.completion_ps / 1e12 >= least * 0.999, case
+
+
+def test_one_hop_a_step_is_what_the_ring_takes_with_twice_the_links() -> None:
+    ways = {way.name: way for way in variants("aries", "ring", 4, Readings(both_ways=True))}
+    ring = variants("mesh", "ring", 4)[0]
+    for (side, name), expected in throughput.ALPHA_BETA.items():
+        for ratio, size in expected:
+            if side == 4 and size >= 16384:
+                payload = Size(bytes=size)
+                faster = ring.run(payload).completion_ps / ways[name].run(payload).completion_ps
+                assert faster == pytest.approx(ratio, rel=0.02), (name, size)
+
+
+def test_iterations_obey_what_bounds_them() -> None:
+    found = iterations(networks=("mesh", "aries"), algorithms=("ring",))
+    for step in found.values():
+        overlapped = step.overlapped
+        assert overlapped.iteration >= overlapped.compute
+        assert overlapped.iteration >= overlapped.communication
+    for whole, communication in speedups(found).values():
+        assert 1 <= whole <= communication
+
+
+def test_what_is_published_is_complete() -> None:
+    assert len(SPEEDUPS) * len(NETWORKS) == 24
+    assert sum(map(len, ENERGY_SAVED.values())) == 8
+
+
+def test_readings_change_what_they_name() -> None:
+    """More bypass wires, fewer chunks, another hop: each changes the time of what it touches."""
+    size = Size.parse("64 KiB")
+
+    def took(algorithm: str, readings: Readings) -> int:
+        case = ("aries", algorithm, 4)
+        return fastest([case], [size], readings)[case, size].completion_ps
+
+    assert took("ring", Readings(hop="10 ns")) < took("ring", Readings())
+    assert took("double_binary_tree", Readings(chunks=1)) > took("double_binary_tree", Readings())
+    counts = [took("multi_tree", Readings(accumulators=count)) for count in (1, 2, 4)]
+    assert all(more >= fewer for more, fewer in pairwise(counts))

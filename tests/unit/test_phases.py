@@ -1,0 +1,55 @@
+"""Phases of a schedule, each on a machine of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+import tutti
+from tutti.errors import ConfigError
+from tutti.phases import simulate_phases
+from tutti.platform import Packets
+from tutti.units import Size, Time
+
+
+def machine(notation: str, latency: str = "12 ns") -> tutti.Platform:
+    topology = tutti.Topology.build(notation, rate="68 GB/s", latency=latency)
+    return tutti.Platform(
+        name="chiplets",
+        model=tutti.Postal(alpha="1 ps"),
+        routes=topology.routes(),
+        packets=Packets(size=Size(bytes=1024)),
+    )
+
+
+def trees() -> tutti.Schedule:
+    return tutti.schedule("double_binary_tree:nccl,phased", ranks=16)
+
+
+def test_one_machine_serves_all_phases() -> None:
+    mesh = machine("mesh:4x4")
+    whole = tutti.simulate(trees(), mesh, size="64 KiB")
+    assert simulate_phases(trees(), [mesh], size="64 KiB").completion_ps == whole.completion_ps
+
+
+def test_a_switch_is_paid_for_when_the_machine_changes() -> None:
+    near, far = machine("fully_connected:16"), machine("fully_connected:16", "24 ns")
+    switch = Time.parse("100 ns")
+    alike = simulate_phases(trees(), [near, near], size="64 KiB", switch=switch)
+    switched = simulate_phases(trees(), [near, far], size="64 KiB", switch=switch)
+    assert (alike.switches, switched.switches) == (0, 1)
+    # Four levels, each 12 ns further, in one of the two phases.
+    more = switched.completion_ps - alike.completion_ps
+    assert more == switch.ps + 4 * 12_000
+    assert switched.algbw == pytest.approx(65536 / switched.completion_ps * 1e12)
+
+
+def test_phases_take_at_least_as_long_one_after_the_other() -> None:
+    mesh = machine("mesh:4x4")
+    parts = simulate_phases(trees(), [mesh, mesh], size="1 MiB")
+    assert parts.completion_ps >= simulate_phases(trees(), [mesh], size="1 MiB").completion_ps
+
+
+def test_there_is_a_machine_for_each_phase() -> None:
+    mesh = machine("mesh:4x4")
+    with pytest.raises(ConfigError, match="has 2 phases, and there are 3 machines"):
+        simulate_phases(trees(), [mesh, mesh, mesh], size="1 KiB")
