@@ -9,7 +9,8 @@ import pytest
 
 from tutti.papers import find_paper
 from tutti.papers.aries import throughput
-from tutti.papers.aries.iterations import iterations, speedups
+from tutti.papers.aries.applications import BATCHES
+from tutti.papers.aries.iterations import interpolated, speedups
 from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, SPEEDUPS
 from tutti.papers.aries.system import ALGORITHMS, Readings, fastest, variants
 from tutti.units import Size
@@ -71,7 +72,7 @@ def test_one_hop_a_step_is_what_the_ring_takes_with_twice_the_links() -> None:
 
 
 def test_iterations_obey_what_bounds_them() -> None:
-    found = iterations(networks=("mesh", "aries"), algorithms=("ring",))
+    found = interpolated(Readings(), BATCHES[0], ("mesh", "aries"), ("ring",))
     for step in found.values():
         overlapped = step.overlapped
         assert overlapped.iteration >= overlapped.compute

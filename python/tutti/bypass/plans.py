@@ -40,7 +40,9 @@ _FLIT, _VC = 68, 2176
 def chunk_packets(size: Size, schedule: Schedule) -> Packets:
     """Packets that suit the chunks of a schedule: fine enough for pipelines, and not too many."""
     chunk = max(1, size.bytes // schedule.chunks)
-    packet = max(_FLIT, -(-chunk // _PACKETS_OF_CHUNK))
+    # An even number, so that two links side by side carry as many each.
+    pairs = min(_PACKETS_OF_CHUNK, chunk // _FLIT) // 2
+    packet = max(1, -(-chunk // max(1, 2 * pairs)))
     return Packets(size=Size(bytes=packet), buffer=Size(bytes=4 * max(packet, _VC)))
 
 

@@ -39,5 +39,6 @@ def test_two_links_side_by_side_halve_what_bytes_take(payload: str) -> None:
 
 def test_packets_suit_chunks() -> None:
     ring = schedule("ring:4x4", ranks=16)
-    assert chunk_packets(Size.parse("1 KiB"), ring).size.bytes == 68
+    assert chunk_packets(Size.parse("1 KiB"), ring).size.bytes == 64
+    assert chunk_packets(Size.parse("16 KiB"), ring).size.bytes == -(-1024 // 14)
     assert chunk_packets(Size.parse("16 MiB"), ring).size.bytes == 1024 * 1024 // 32
