@@ -78,9 +78,7 @@ def run(
             cells = str(ran.time), format_rate(ran.algbw), gain
             table.add_row(str(Bytes.of_any(text)), name, *cells)
     out().print(table)
-    remark(
-        "speedup: over the mesh alone; packets are a 32nd of a chunk, or a flit of 68 B and little more"
-    )
+    remark("speedup: over the mesh alone; packets are a 32nd of a chunk, or about a flit of 68 B")
 
 
 def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, Plan]:
