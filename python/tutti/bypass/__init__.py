@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from tutti.bypass.flows import Flow, flows_of, shares_of
 from tutti.bypass.improve import Improved, improve
-from tutti.bypass.mapping import Mapping, Method, map_flows
+from tutti.bypass.mapping import Mapping, Method, map_flows, spread_flows
 from tutti.bypass.network import BypassMesh, Configuration, IdlePort, Link, Muxes, Port
 from tutti.bypass.plans import Plan, plan
 
@@ -36,4 +36,5 @@ __all__ = [
     "map_flows",
     "plan",
     "shares_of",
+    "spread_flows",
 ]

@@ -133,6 +133,19 @@ def map_flows(
     return completed(mesh, flows, chosen, method, fill=fill)
 
 
+def spread_flows(mesh: BypassMesh, flows: Sequence[Flow]) -> Mapping:
+    """The mesh with wires beside the links in greatest demand; no flow has links to itself.
+
+    Where many flows share, ports that dedicated flows hold are missed more than their links help.
+
+    Raises:
+        BypassError: a flow cannot be.
+    """
+    _check(mesh, flows, "greedy")
+    nobody = exact.Chosen({}, {}, len(flows))
+    return completed(mesh, flows, nobody, "greedy", fill=True)
+
+
 def completed(
     mesh: BypassMesh, flows: Sequence[Flow], chosen: Chosen, method: Method, *, fill: bool
 ) -> Mapping:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti.bypass.flows import flows_of
-from tutti.bypass.mapping import map_flows
+from tutti.bypass.mapping import map_flows, spread_flows
 from tutti.phases import simulate_phases
 from tutti.platform import Packets, Platform, Postal
 from tutti.units import Size, Time
@@ -128,7 +128,7 @@ def plan(
     method: Method = "auto",
     time_limit: str | Time = "20 s",
 ) -> Plan:
-    """Maps a schedule.
+    """Maps a schedule: most flows on links of their own, or spread where fewer then meet on one.
 
     Args:
         schedule: what is performed; rank r is node r.
@@ -144,7 +144,17 @@ def plan(
     phases = range(schedule.phases) if switched else (None,)
     asked = [tuple(flows_of(schedule, phase=phase)) * copies for phase in phases]
     found = {
-        flows: map_flows(mesh, flows, method=method, time_limit=time_limit)
+        flows: _less_loaded(map_flows(mesh, flows, method=method, time_limit=time_limit))
         for flows in dict.fromkeys(asked)
     }
     return Plan(schedule, tuple(found[flows] for flows in asked))
+
+
+def _less_loaded(mapping: Mapping) -> Mapping:
+    """This, or all flows spread over the mesh, where fewer then meet on a link."""
+    if not mapping.shared and not mapping.unplaced:
+        return mapping
+    spread = spread_flows(mapping.mesh, mapping.flows)
+    if mapping.unplaced and not spread.unplaced:
+        return spread
+    return min(mapping, spread, key=lambda one: (one.most_loaded, one.hops))

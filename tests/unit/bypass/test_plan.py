@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tutti.bypass import BypassMesh
+from tutti.bypass import BypassMesh, flows_of, map_flows
 from tutti.bypass.plans import chunk_packets, plan
 from tutti.schedule import schedule
 from tutti.units import Size
@@ -35,6 +35,16 @@ def test_two_links_side_by_side_halve_what_bytes_take(payload: str) -> None:
     ran = plan(schedule("ring:4x4", ranks=16), BypassMesh(), copies=2).run(payload, **LINKS)
     expected = 30 * (12e-9 + size.bytes / 16 / 2 / 68e9)
     assert ran.completion_ps / 1e12 == pytest.approx(expected, rel=0.02)
+
+
+def test_flows_are_spread_where_too_many_would_share_what_dedicated_ones_leave() -> None:
+    """On 16x16 the greedy policy leaves 15 flows to one link; spread, two meet."""
+    trees = schedule("double_binary_tree:nccl,phased", ranks=256)
+    mesh = BypassMesh(side=16)
+    (first, _) = plan(trees, mesh, switched=True).mappings
+    greedy = map_flows(mesh, flows_of(trees, phase=0))
+    assert (first.most_loaded, greedy.most_loaded) == (2.0, 15.0)
+    assert not first.dedicated
 
 
 def test_packets_suit_chunks() -> None:
