@@ -14,7 +14,7 @@ from tutti.cli.progress import Progress
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tutti.bypass import BypassMesh, Flow, Mapping
+    from tutti.bypass import BypassMesh, Configuration, Flow, Mapping
     from tutti.schedule import Schedule
 
 app = typer.Typer(
@@ -178,14 +178,20 @@ def draw_(
     from tutti.topology import Topology
 
     family = "bypass:" + notation.removeprefix("bypass:")
-    _draw(Topology.build(family, links=2 * [{"rate": "68 GB/s", "latency": "12 ns"}]), to)
+    Topology.build(
+        family, links=2 * [{"rate": "68 GB/s", "latency": "12 ns"}]
+    )  # says what is wrong
+    head, _, links = family.removeprefix("bypass:").partition(":")
+    size, *words = (word.strip() for word in head.split(","))
+    given = dict(word.split("=", 1) for word in words if "=" in word)
+    mesh = mesh_of(size, int(given.get("wires", 1)), given.get("muxes", "any"))
+    _draw(mesh.configure(links), to)
 
 
-def _draw(topology: object, to: Path) -> None:
+def _draw(configuration: Configuration, to: Path, title: str | None = None) -> None:
     from tutti.cli.files import written
-    from tutti.report.topology_graph import draw_topology
 
-    written(draw_topology, to, topology)
+    written(lambda path: configuration.draw(path, title=title), to)
     out().print(f"wrote {to}", markup=False, soft_wrap=True)
 
 
@@ -289,4 +295,4 @@ def write(mapping: Mapping, rate: str, latency: str, to: Path | None, draw: Path
         written(write_platform, to, mapping, rate=rate, latency=latency)
         out().print(f"wrote {to}", markup=False, soft_wrap=True)
     if draw is not None:
-        _draw(mapping.configuration.topology(rate=rate, latency=latency), draw)
+        _draw(mapping.configuration, draw, f"bypass:{mapping.mesh.notation}")

@@ -41,10 +41,10 @@ def _ring(notation: str, side: int, copies: int = 1) -> tuple[Flow, ...]:
 
 RINGS = (
     ("ring, twice", 4, "ring:4x4", 2, "32"),
-    ("LT", 4, "mirrored_ring:4x4", 1, "32"),
-    ("LT, both ways round", 4, "mirrored_ring:4x4,bidirectional", 1, "64"),
+    ("mirrored rings", 4, "mirrored_ring:4x4", 1, "32"),
+    ("mirrored rings, both ways", 4, "mirrored_ring:4x4,bidirectional", 1, "64"),
     ("ring, twice", 8, "ring:8x8", 2, "128"),
-    ("LT, 3 levels", 8, "mirrored_ring:8x8", 1, "-"),
+    ("mirrored rings, 3 levels", 8, "mirrored_ring:8x8", 1, "-"),
 )
 """What figure 6 shows, and how many flows should find links of their own."""
 
@@ -168,16 +168,19 @@ def _figure_8(folder: Path) -> ExhibitResult:
             rows.append(
                 {
                     "network": f"{network} {side}x{side}",
-                    "accumulators": accumulators if network == "aries" else None,
+                    "accumulators": str(accumulators) if network == "aries" else "-",
                     "way": way.name,
-                    "half_over_G_beta": round(half * 68e9 / SIZE_OF_FIGURE_8.bytes, 3),
+                    "half / G beta": round(half * 68e9 / SIZE_OF_FIGURE_8.bytes, 3),
                     "bound": round((side * side - 1) / (4 * side * side), 3),
                 }
             )
     return ExhibitResult(
         frame=pl.DataFrame(rows),
         source="section IV-B: concentration keeps about the bandwidth, and halves the height",
-        notes=("bound: (N - 1) / N of the payload into each chiplet over its four ports",),
+        notes=(
+            "bound: (N - 1) / N of the payload into each chiplet over its four ports.",
+            "configured once, groups and trees between them share links: more trees, more meet.",
+        ),
     )
 
 
