@@ -196,11 +196,27 @@ _PLACES = {
 """Where a mistake that the core finds stands in the file, by its kind."""
 
 
+def _check_ports(found: Noc) -> None:
+    """Traffic knows NPUs of one port; those of several are for schedules."""
+    router = found.network.router
+    for name in ("injection", "ejection"):
+        if getattr(router, name) > 1:
+            raise mistake(
+                "in traffic, an NPU has one port",
+                source=found.source,
+                key=f"router.{name}",
+                value=f"{getattr(router, name):g}",
+                expected="at most 1 flit per cycle",
+                hint="schedules on a platform with flits may have more",
+            )
+
+
 def _check(found: Noc) -> None:
     """Lets the core refuse what makes no sense together."""
     from tutti.errors import NocError, TrafficError
     from tutti.noc.runs import check
 
+    _check_ports(found)
     try:
         check(found.network, found.traffic, found.plan)
     except TuttiError as error:
