@@ -21,9 +21,13 @@ from tutti.cli.console import out, remark
 from tutti.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tutti.bypass import BypassMesh
     from tutti.bypass.plans import Plan
+    from tutti.phases import PhasedRun
     from tutti.schedule import Schedule
+    from tutti.units import Size as Bytes
 
 
 def run(
@@ -55,37 +59,56 @@ def run(
       tutti bypass run double_binary_tree:nccl,phased,4 --payload 64KiB --payload 2MiB
       tutti bypass run ring:4x4 --copies 2
     """
-    from rich.table import Table
-
-    from tutti.bypass.plans import chunk_packets, chunk_platform
-    from tutti.phases import simulate_phases
-    from tutti.report.quantity import format_rate
-    from tutti.topology import Topology
     from tutti.units import Size as Bytes
 
     mesh = mesh_of(size, wires, muxes)
     schedule = schedule_of(algorithm, collective, mesh, None)
+    links = {"rate": rate, "latency": latency}
     with Progress("mapping"):
         plans = _plans(schedule, mesh, copies)
-        plain = Topology.build(f"mesh:{size}", rate=rate, latency=latency)
-        alone = plain.routes("dimension_order")
+    rows = [
+        (str(nbytes), name, ran)
+        for nbytes in map(Bytes.of_any, payload or ["16 KiB", "1 MiB"])
+        for name, ran in {
+            _ALONE: _on_mesh(schedule, mesh.side, nbytes, links),
+            **{name: plan.run(nbytes, switch=switch, **links) for name, plan in plans.items()},
+        }.items()
+    ]
+    out().print(_table(rows))
+    remark("speedup: over the mesh in dimension order; a packet is a 32nd of a chunk, or a flit")
+
+
+_ALONE = "mesh alone"
+
+
+def _on_mesh(schedule: Schedule, side: int, nbytes: Bytes, links: dict[str, str]) -> PhasedRun:
+    """All phases on a mesh without wires, in dimension order."""
+    from tutti.bypass.plans import chunk_packets, chunk_platform
+    from tutti.phases import simulate_phases
+    from tutti.topology import Topology
+
+    mesh = Topology.build(f"mesh:{side}x{side}", rate=links["rate"], latency=links["latency"])
+    packets = chunk_packets(nbytes, schedule)
+    machine = chunk_platform(mesh.routes("dimension_order"), packets)
+    return simulate_phases(schedule, [machine], size=nbytes)
+
+
+def _table(rows: list[tuple[str, str, PhasedRun]]) -> Table:
+    """Each payload on the mesh alone and with wires: payload, links, run."""
+    from rich.table import Table
+
+    from tutti.report.quantity import format_rate
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("payload", "links"):
         table.add_column(name, no_wrap=True)
     for name in ("time", "algbw", "speedup"):
         table.add_column(name, justify="right", no_wrap=True)
-    for text in payload or ["16 KiB", "1 MiB"]:
-        nbytes = Bytes.of_any(text)
-        packets = chunk_packets(nbytes, schedule)
-        machine = chunk_platform(alone, packets)
-        runs = {"mesh alone": simulate_phases(schedule, [machine], size=nbytes)}
-        for name, plan in plans.items():
-            runs[name] = plan.run(nbytes, rate=rate, latency=latency, switch=switch)
-        for name, ran in runs.items():
-            gain = f"{runs['mesh alone'].completion_ps / ran.completion_ps:.2f}"
-            table.add_row(str(nbytes), name, str(ran.time), format_rate(ran.algbw), gain)
-    out().print(table)
-    remark("speedup: over the mesh in dimension order; a packet is a 32nd of a chunk, or a flit")
+    alone = {payload: ran for payload, name, ran in rows if name == _ALONE}
+    for payload, name, ran in rows:
+        gain = f"{alone[payload].completion_ps / ran.completion_ps:.2f}"
+        table.add_row(payload, name, str(ran.time), format_rate(ran.algbw), gain)
+    return table
 
 
 def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, Plan]:

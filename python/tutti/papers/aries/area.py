@@ -18,7 +18,36 @@ def _figure_5(folder: Path) -> ExhibitResult:
     import polars as pl
 
     del folder
-    rows = []
+    mesh, bypass = packages(8)["mesh"], packages(8)["bypass"]
+    parts = mesh.area(1).um2_by_component
+    named = {name.lower().replace(" ", "_"): value for name, value in AREA_OF_ROUTER.items()}
+    found = [
+        (f"{name}, um2", value, parts[name].nominal)
+        for name, value in named.items()
+        if name in parts
+    ]
+    more = 64 * bypass.mux_um2 / 1e6
+    return ExhibitResult(
+        frame=pl.DataFrame(_routers()),
+        published=compared(
+            [
+                *found,
+                ("64 routers, mm2", AREA_OF_NETWORK, mesh.area(64).total_um2.nominal / 1e6),
+                ("64 routers by the sum of their parts, mm2", AREA_OF_NETWORK, _sum_of_parts()),
+                ("more for bypass wires, mm2", AREA_MORE, more),
+            ]
+        ),
+        source="section V-D, at 45 nm",
+        notes=(
+            "components of the router are the paper's own, put in; muxes are counted from cells.",
+            "scaled: crossbar by ports^2 bits^2, allocators by ports^2, buffers by ports and bits.",
+        ),
+    )
+
+
+def _routers() -> list[dict[str, object]]:
+    """A row for each network and size."""
+    rows: list[dict[str, object]] = []
     for side in SIDES:
         for name, package in packages(side).items():
             muxes = package.mux_um2
@@ -34,31 +63,7 @@ def _figure_5(folder: Path) -> ExhibitResult:
                     "all mm2": round(side * side * (router + muxes) / 1e6, 2),
                 }
             )
-    mesh, bypass = packages(8)["mesh"], packages(8)["bypass"]
-    parts = mesh.area(1).um2_by_component
-    named = {name.lower().replace(" ", "_"): value for name, value in AREA_OF_ROUTER.items()}
-    found = [
-        (f"{name}, um2", value, parts[name].nominal)
-        for name, value in named.items()
-        if name in parts
-    ]
-    more = 64 * bypass.mux_um2 / 1e6
-    return ExhibitResult(
-        frame=pl.DataFrame(rows),
-        published=compared(
-            [
-                *found,
-                ("64 routers, mm2", AREA_OF_NETWORK, mesh.area(64).total_um2.nominal / 1e6),
-                ("64 routers by the sum of their parts, mm2", AREA_OF_NETWORK, _sum_of_parts()),
-                ("more for bypass wires, mm2", AREA_MORE, more),
-            ]
-        ),
-        source="section V-D, at 45 nm",
-        notes=(
-            "components of the router are the paper's own, put in; muxes are counted from cells.",
-            "scaled: crossbar by ports^2 bits^2, allocators by ports^2, buffers by ports and bits.",
-        ),
-    )
+    return rows
 
 
 def _sum_of_parts() -> float:

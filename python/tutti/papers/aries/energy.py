@@ -79,8 +79,6 @@ def _figure_11(folder: Path) -> ExhibitResult:
     """Energy of iterations, and how much of it is saved."""
     import polars as pl
 
-    from tutti.report.bars import plot_stacked_bars
-
     steps = iterations()
     every = {
         name: _joules(steps, technology)
@@ -92,23 +90,7 @@ def _figure_11(folder: Path) -> ExhibitResult:
         for side, values in ENERGY_SAVED.items()
         for network, published in zip(NETWORKS, values, strict=True)
     ]
-    figures = tuple(
-        plot_stacked_bars(
-            folder / f"figure_11_{side}x{side}.svg",
-            {
-                f"{algorithm} {network}": dict(
-                    zip(
-                        ("carried", "leaked"),
-                        _normalised(usual, network, algorithm, side),
-                        strict=True,
-                    )
-                )
-                for algorithm, network in product(ALGORITHMS, (*NETWORKS, "aries"))
-            },
-            y="energy over that of the mesh",
-        )
-        for side in SIDES
-    )
+    figures = tuple(_drawn(folder, usual, side) for side in SIDES)
     return ExhibitResult(
         frame=pl.DataFrame([_row(key, one) for key, one in usual.items()]),
         published=compared(rows),
@@ -117,6 +99,20 @@ def _figure_11(folder: Path) -> ExhibitResult:
         notes=("leaked goes with the time of an iteration, carried with bytes, hops and routers.",),
         tables={"technologies": _technologies(every)},
     )
+
+
+def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int) -> Path:
+    """Both parts of each network's energy over that of the mesh."""
+    from tutti.report.bars import plot_stacked_bars
+
+    bars = {
+        f"{algorithm} {network}": dict(
+            zip(PARTS, _normalised(joules, network, algorithm, side), strict=True)
+        )
+        for algorithm, network in product(ALGORITHMS, (*NETWORKS, "aries"))
+    }
+    path = folder / f"figure_11_{side}x{side}.svg"
+    return plot_stacked_bars(path, bars, y="energy over that of the mesh")
 
 
 def _normalised(
