@@ -22,6 +22,9 @@ from tutti.platform import Packets, Platform, Postal
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.bypass.flows import Flow
     from tutti.bypass.mapping import Mapping, Method
     from tutti.bypass.network import BypassMesh
     from tutti.phases import PhasedRun
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from tutti.topology import Routes
     from tutti.units import Length, TimePerByte
 
-__all__ = ["Plan", "chunk_packets", "chunk_platform", "plan"]
+__all__ = ["Plan", "asked_flows", "chunk_packets", "plan", "run_on"]
 
 _PACKETS_OF_CHUNK = 32
 """Into so many packets a chunk is cut: ways of several hops are pipelined by packets."""
@@ -46,9 +49,42 @@ def chunk_packets(size: Size, schedule: Schedule) -> Packets:
     return Packets(size=Size(bytes=packet), buffer=Size(bytes=4 * max(packet, _VC)))
 
 
-def chunk_platform(routes: Routes, packets: Packets) -> Platform:
-    """Chiplets whose messages take what links take: endpoints cost a picosecond, for nothing."""
-    return Platform(name="chiplets", model=Postal(alpha="1 ps"), routes=routes, packets=packets)
+def run_on(
+    schedule: Schedule,
+    routes: Sequence[Routes],
+    size: str | Size,
+    *,
+    switch: str | Time = "0 ns",
+    datatype: str = "float32",
+) -> PhasedRun:
+    """Runs a schedule between chiplets: messages take what links take.
+
+    Args:
+        schedule: what to run.
+        routes: for all of it, or for each of its phases; the same ones again are not switched.
+        size: the payload.
+        switch: what a change to other routes takes.
+        datatype: of the elements.
+
+    Raises:
+        TuttiError: as :func:`tutti.simulate`.
+    """
+    size = Size.of_any(size)
+    packets = chunk_packets(size, schedule)
+    # Endpoints cost a picosecond, for nothing.
+    machines = {
+        id(ways): Platform(
+            name="chiplets", model=Postal(alpha="1 ps"), routes=ways, packets=packets
+        )
+        for ways in routes
+    }
+    return simulate_phases(
+        schedule,
+        [machines[id(ways)] for ways in routes],
+        size=size,
+        datatype=datatype,
+        switch=Time.of_any(switch),
+    )
 
 
 @dataclass(frozen=True)
@@ -109,14 +145,8 @@ class Plan:
         Raises:
             TuttiError: as :func:`tutti.simulate`.
         """
-        size = Size.of_any(size)
-        packets = chunk_packets(size, self.schedule)
-        machines: dict[int, Platform] = {}
-        for routes in (ways := self.routes(rate, latency)):
-            machines.setdefault(id(routes), chunk_platform(routes, packets))
-        platforms = [machines[id(routes)] for routes in ways]
-        given = Time.of_any(switch)
-        return simulate_phases(self.schedule, platforms, size=size, datatype=datatype, switch=given)
+        routes = self.routes(rate, latency)
+        return run_on(self.schedule, routes, size, switch=switch, datatype=datatype)
 
 
 def plan(
@@ -141,13 +171,20 @@ def plan(
     Raises:
         BypassError: the schedule has other ranks than the mesh has nodes, or no such method.
     """
-    phases = range(schedule.phases) if switched else (None,)
-    asked = [tuple(flows_of(schedule, phase=phase)) * copies for phase in phases]
+    asked = asked_flows(schedule, switched=switched, copies=copies)
     found = {
         flows: _less_loaded(map_flows(mesh, flows, method=method, time_limit=time_limit))
         for flows in dict.fromkeys(asked)
     }
     return Plan(schedule, tuple(found[flows] for flows in asked))
+
+
+def asked_flows(
+    schedule: Schedule, *, switched: bool = False, copies: int = 1
+) -> list[tuple[Flow, ...]]:
+    """What each configuration is for: all of a schedule, or, switched, each of its phases."""
+    phases = range(schedule.phases) if switched else (None,)
+    return [tuple(flows_of(schedule, phase=phase)) * copies for phase in phases]
 
 
 def _less_loaded(mapping: Mapping) -> Mapping:

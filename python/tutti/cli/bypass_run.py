@@ -83,14 +83,11 @@ _ALONE = "mesh alone"
 
 def _on_mesh(schedule: Schedule, side: int, nbytes: Bytes, links: dict[str, str]) -> PhasedRun:
     """All phases on a mesh without wires, in dimension order."""
-    from tutti.bypass.plans import chunk_packets, chunk_platform
-    from tutti.phases import simulate_phases
+    from tutti.bypass.plans import run_on
     from tutti.topology import Topology
 
     mesh = Topology.build(f"mesh:{side}x{side}", rate=links["rate"], latency=links["latency"])
-    packets = chunk_packets(nbytes, schedule)
-    machine = chunk_platform(mesh.routes("dimension_order"), packets)
-    return simulate_phases(schedule, [machine], size=nbytes)
+    return run_on(schedule, [mesh.routes("dimension_order")], nbytes)
 
 
 def _table(rows: list[tuple[str, str, PhasedRun]]) -> Table:

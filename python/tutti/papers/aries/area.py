@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutti.package import PUBLISHED_UM2, packages, scaled_um2
 from tutti.papers import Exhibit, ExhibitResult
-from tutti.papers.aries.published import AREA_MORE, AREA_OF_NETWORK, AREA_OF_ROUTER, compared
+from tutti.papers.aries.published import AREA_MORE, AREA_OF_NETWORK, compared
 from tutti.papers.aries.system import SIDES
 
 if TYPE_CHECKING:
@@ -20,10 +20,9 @@ def _figure_5(folder: Path) -> ExhibitResult:
     del folder
     mesh, bypass = packages(8)["mesh"], packages(8)["bypass"]
     parts = mesh.area(1).um2_by_component
-    named = {name.lower().replace(" ", "_"): value for name, value in AREA_OF_ROUTER.items()}
     found = [
         (f"{name}, um2", value, parts[name].nominal)
-        for name, value in named.items()
+        for name, value in PUBLISHED_UM2.items()
         if name in parts
     ]
     more = 64 * bypass.mux_um2 / 1e6

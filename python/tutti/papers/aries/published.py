@@ -38,13 +38,6 @@ ENERGY_SAVED: dict[int, tuple[float, float, float, float]] = {
 TRANSFORMER_COMMUNICATION = {"ring": 33.7, "double_binary_tree": 51.9, "multi_tree": 19.5}
 """Per cent by which communication is shorter, mean over networks (section V-B)."""
 
-AREA_OF_ROUTER = {
-    "crossbar": 17806.0,
-    "switch allocator": 4589.0,
-    "VC allocator": 9066.0,
-    "buffers": 98740.0,
-}
-"""um2 at 45 nm (section V-D)."""
 AREA_OF_NETWORK = 8.3
 """mm2 of all routers, 8x8 (section V-D)."""
 AREA_MORE = 0.3

@@ -11,10 +11,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 import tutti
-from tutti.bypass import BypassMesh, flows_of, map_flows
-from tutti.bypass.plans import Plan, chunk_packets, chunk_platform
+from tutti.bypass import BypassMesh, map_flows
+from tutti.bypass.plans import Plan, asked_flows, run_on
 from tutti.papers import at_once
-from tutti.phases import simulate_phases
 from tutti.topology import Topology
 from tutti.units import Time
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from tutti.bypass import Flow, Mapping, Muxes
     from tutti.phases import PhasedRun
-    from tutti.platform import Platform
     from tutti.schedule import Schedule
     from tutti.topology import Routes
     from tutti.units import Size
@@ -95,14 +93,7 @@ class Variant:
 
     def run(self, size: Size) -> PhasedRun:
         """Simulates it packet by packet."""
-        packets = chunk_packets(size, self.schedule)
-        machines: dict[int, Platform] = {}
-        for routes in self.routes:
-            machines.setdefault(id(routes), chunk_platform(routes, packets))
-        platforms = [machines[id(routes)] for routes in self.routes]
-        return simulate_phases(
-            self.schedule, platforms, size=size, datatype="int8", switch=self.switch
-        )
+        return run_on(self.schedule, self.routes, size, switch=self.switch, datatype="int8")
 
 
 @cache
@@ -276,8 +267,7 @@ def _mapped(
 
     None where some pair finds no way at all.
     """
-    phases = range(schedule.phases) if switched else (None,)
-    asked = [tuple(flows_of(schedule, phase=phase)) * copies for phase in phases]
+    asked = asked_flows(schedule, switched=switched, copies=copies)
     planned = Plan(schedule, tuple(mapped(mesh, flows) for flows in asked))
     if not any(mapping.unplaced for mapping in planned.mappings):
         routes = planned.routes(RATE, readings.hop, length=PITCH, per_span=readings.per_span)
