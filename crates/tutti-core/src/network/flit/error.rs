@@ -69,6 +69,15 @@ pub enum FlitError {
     /// A node that no path leads to.
     #[error("no path leads from router {from} to node {node}")]
     Unreachable { from: u32, node: u32 },
+    /// A multicast or a reduction among nobody.
+    #[error("{what} of node {node} has no members: expected a node other than itself")]
+    NoMembers { what: &'static str, node: u32 },
+    /// A member that is not there.
+    #[error("there is no node {node} among {nodes} (0 to {}): {what} names it", nodes - 1)]
+    NoSuchNode { what: &'static str, node: u32, nodes: u32 },
+    /// A packet that its class does not take.
+    #[error("a packet of class {class}: {problem}")]
+    BadPacket { class: u8, problem: String },
     /// Someone asked for it.
     #[error("the run was stopped")]
     Stopped,

@@ -27,6 +27,7 @@ pub mod oracle;
 mod packet;
 pub mod routing;
 mod settings;
+pub mod smart;
 pub mod traffic;
 mod wiring;
 

@@ -1,0 +1,189 @@
+//! What a fabric carries: packets to one node, to many, and answers that are combined on the way.
+
+/// A set of nodes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NodeSet {
+    words: Vec<u64>,
+}
+
+impl NodeSet {
+    /// Nobody.
+    #[must_use]
+    pub fn new() -> NodeSet {
+        NodeSet::default()
+    }
+
+    /// All of so many nodes but one.
+    #[must_use]
+    pub fn all_but(nodes: u32, node: u32) -> NodeSet {
+        (0..nodes).filter(|&other| other != node).collect()
+    }
+
+    /// Adds a node; whether it was new.
+    pub fn insert(&mut self, node: u32) -> bool {
+        let (word, bit) = (node as usize / 64, 1 << (node % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        new
+    }
+
+    /// Takes a node out; whether it was in.
+    pub fn remove(&mut self, node: u32) -> bool {
+        let was = self.contains(node);
+        if was {
+            self.words[node as usize / 64] &= !(1 << (node % 64));
+        }
+        was
+    }
+
+    /// Whether a node is in it.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, node: u32) -> bool {
+        self.words.get(node as usize / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Whether nobody is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    /// The nodes, the lowest first.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.words).flat_map(|(index, &word)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| 64 * index + bit)
+        })
+    }
+}
+
+impl FromIterator<u32> for NodeSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(nodes: I) -> NodeSet {
+        let mut set = NodeSet::new();
+        nodes.into_iter().for_each(|node| _ = set.insert(node));
+        set
+    }
+}
+
+/// Names a reduction that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct FlowId(pub u32);
+
+/// How the values of answers become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Combine {
+    /// They are counted; what they carry is not looked at. The one that needs no reducer.
+    #[default]
+    Count,
+    /// Their sum, modulo 2^64.
+    Sum,
+    /// Bitwise or.
+    Or,
+    /// The least.
+    Min,
+    /// The largest.
+    Max,
+}
+
+impl Combine {
+    /// Two values as one.
+    #[must_use]
+    pub fn of(self, one: u64, other: u64) -> u64 {
+        match self {
+            Combine::Count => 0,
+            Combine::Sum => one.wrapping_add(other),
+            Combine::Or => one | other,
+            Combine::Min => one.min(other),
+            Combine::Max => one.max(other),
+        }
+    }
+}
+
+/// A reduction: each member sends one answer ([`Cast::Answer`]) to the destination.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// The cycle from which its latency counts.
+    pub created: u64,
+    /// Who gets the answers.
+    pub destination: u32,
+    /// Who answers; the destination is not among them.
+    pub members: NodeSet,
+    /// The message class of the answers.
+    pub class: u8,
+    /// How values become one.
+    pub combine: Combine,
+    /// Whether its table entry is kept after the last answer has arrived until [`super::Fabric::release`], as
+    /// when the root of the broadcast is not the destination.
+    pub held: bool,
+    /// Handed back with what arrives.
+    pub tag: u64,
+}
+
+/// Where a packet goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cast {
+    /// To one node; to its own node too, which takes a turn at the ejection port.
+    One(u32),
+    /// To each of these.
+    Many(NodeSet),
+    /// To the destination of a flow, as the sender's answer with a value.
+    Answer(FlowId, u64),
+}
+
+/// A packet to be sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// The cycle from which its latency counts: the current one, or an earlier one.
+    pub created: u64,
+    /// The node that sends it.
+    pub source: u32,
+    /// Where it goes.
+    pub cast: Cast,
+    /// Its message class.
+    pub class: u8,
+    /// Its length; one for multicasts and answers.
+    pub flits: u32,
+    /// Handed back when it arrives.
+    pub tag: u64,
+}
+
+/// A packet that has arrived at a node, or answers of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Arrival {
+    /// The cycle in which its last flit won the ejection port, and [`super::Settings::eject_cost`].
+    pub arrived: u64,
+    /// The node it has come to.
+    pub node: u32,
+    /// The node that sent it; of answers combined on the way, one of those that did.
+    pub source: u32,
+    /// The cycle from which its latency counts: of its message, or of its flow.
+    pub created: u64,
+    /// Its message class.
+    pub class: u8,
+    /// As in its message, or in its flow.
+    pub tag: u64,
+    /// Of answers, how many these are, and their value.
+    pub answers: Option<Answers>,
+}
+
+/// Answers of a flow that have arrived together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Answers {
+    /// Whose.
+    pub flow: FlowId,
+    /// How many were combined into this one.
+    pub count: u32,
+    /// What became of their values.
+    pub value: u64,
+    /// Whether these are the last of their flow; then the flow is over.
+    pub last: bool,
+}

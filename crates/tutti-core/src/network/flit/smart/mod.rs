@@ -1,0 +1,18 @@
+//! Meshes whose flits make several hops in a cycle, and in which routers fork and combine: SMART-FanOut
+//! and SMART-FanIn, and the meshes they are compared with.
+//!
+//! T. Krishna and L.-S. Peh, "Single-Cycle Collective Communication Over A Shared Network Fabric", NOCS
+//! 2014. What happens in a cycle, and who goes first, is written down in `docs/models/smart.md`.
+
+mod connected;
+mod counts;
+mod fabric;
+mod flows;
+mod message;
+mod settings;
+
+pub use connected::FullyConnected;
+pub use counts::Counts;
+pub use fabric::Fabric;
+pub use message::{Answers, Arrival, Cast, Combine, Flow, FlowId, Message, NodeSet};
+pub use settings::{Class, FanIn, FanOut, Fault, Priority, REDUCER_HOPS, Settings, Tree};
