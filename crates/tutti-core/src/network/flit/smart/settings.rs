@@ -114,10 +114,6 @@ pub struct Settings {
     /// Whether what passes can be combined with an operand (OR, MIN, MAX, sums other than counts); then
     /// [`Settings::hops_per_cycle`] is at most [`REDUCER_HOPS`].
     pub reducer: bool,
-    /// Whether, in [`FanOut::Complete`], copies that wait at an edge for their turn have a way into the
-    /// switch besides that of their input port, which another tree's path occupies in the same cycle. The
-    /// paper's contention-free trees need it.
-    pub turn_ports: bool,
     /// Cycles without any move after which packets under way are called deadlocked.
     pub patience: u64,
     /// What is broken on purpose, in tests.
@@ -147,7 +143,6 @@ impl Settings {
             eject_cost: 0,
             art_entries: 64,
             reducer: false,
-            turn_ports: true,
             patience: 10_000,
             fault: None,
         }
