@@ -69,6 +69,9 @@ pub enum FlitError {
     /// A node that no path leads to.
     #[error("no path leads from router {from} to node {node}")]
     Unreachable { from: u32, node: u32 },
+    /// No design of a mesh has that name.
+    #[error("there is no design `{name}`: expected one of {known}")]
+    UnknownDesign { name: String, known: String },
     /// A multicast or a reduction among nobody.
     #[error("{what} of node {node} has no members: expected a node other than itself")]
     NoMembers { what: &'static str, node: u32 },

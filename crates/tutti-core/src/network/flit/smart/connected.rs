@@ -72,7 +72,9 @@ impl Fabric for FullyConnected {
         self.flows.open(flow, self.settings.classes.len())
     }
 
-    fn release(&mut self, _: FlowId) {}
+    fn release(&mut self, flow: FlowId) {
+        self.flows.release(flow);
+    }
 
     fn send(&mut self, message: Message) -> Result<(), FlitError> {
         self.flows.check(&message, &self.settings)?;

@@ -33,6 +33,8 @@ pub struct Counts {
     pub table_reads: u64,
     /// Answers that were dropped or merged into another.
     pub merged: u64,
+    /// Answers that can be combined, written into a buffer.
+    pub answers_buffered: u64,
     /// Entries of tables of reductions in use, summed over routers and cycles.
     pub table_entries: u64,
     /// Distinct flows with an answer buffered, summed over routers and cycles.

@@ -23,7 +23,8 @@ pub trait Fabric {
     /// When the flow names nodes that are not there, or nobody, or a class that is not.
     fn open(&mut self, flow: Flow) -> Result<FlowId, FlitError>;
 
-    /// Frees the table entry of a flow that was [`Flow::held`], once its last answer has arrived.
+    /// Frees the table entry of a flow that was [`Flow::held`], once its last answer has arrived; such a flow is
+    /// to be released once.
     fn release(&mut self, flow: FlowId);
 
     /// Queues a packet at its source.

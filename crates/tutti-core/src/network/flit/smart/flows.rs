@@ -45,20 +45,48 @@ impl Flows {
         &self.open[id.0 as usize].as_ref().expect("a flow that is not over").flow
     }
 
-    /// Counts answers that have arrived; whether they were the last, and so the flow is over.
+    /// Counts answers that have arrived; whether they were the last, and so the flow is over. A flow that is
+    /// held keeps its id.
     pub(super) fn arrived(&mut self, id: FlowId, count: u32) -> bool {
         let open = self.open[id.0 as usize].as_mut().expect("a flow that is not over");
         open.missing = open.missing.checked_sub(count).expect("no more answers than members");
         let over = open.missing == 0;
-        if over {
-            self.open[id.0 as usize] = None;
-            self.free.push(id.0);
+        if over && !open.flow.held {
+            self.close(id);
         }
         over
     }
 
+    /// A flow is held no longer; whether it is over.
+    pub(super) fn release(&mut self, id: FlowId) -> bool {
+        let open = self.open[id.0 as usize].as_mut().expect("a flow that is held");
+        open.flow.held = false;
+        let over = open.missing == 0;
+        if over {
+            self.close(id);
+        }
+        over
+    }
+
+    /// Answers that were sent and have not arrived, of some of the flows.
+    #[cfg(debug_assertions)]
+    pub(super) fn under_way(&self, counts: impl Fn(FlowId) -> bool) -> u64 {
+        let flows = (0..).zip(&self.open).filter(|&(id, _)| counts(FlowId(id)));
+        let sent = flows.flat_map(|(_, open)| open).map(|open| open.missing - open.silent.len());
+        sent.map(u64::from).sum()
+    }
+
+    fn close(&mut self, id: FlowId) {
+        self.open[id.0 as usize] = None;
+        self.free.push(id.0);
+    }
+
     /// Looks at what is to be sent; notes who has answered.
-    pub(super) fn check(&mut self, message: &Message, settings: &Settings) -> Result<(), FlitError> {
+    pub(super) fn check(
+        &mut self,
+        message: &Message,
+        settings: &Settings,
+    ) -> Result<(), FlitError> {
         self.node("a packet", message.source)?;
         class_is(message.class, settings.classes.len())?;
         let class = &settings.classes[usize::from(message.class)];

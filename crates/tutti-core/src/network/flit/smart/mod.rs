@@ -6,13 +6,19 @@
 
 mod connected;
 mod counts;
+mod designs;
 mod fabric;
 mod flows;
+mod mesh;
 mod message;
+mod record;
 mod settings;
 
 pub use connected::FullyConnected;
 pub use counts::Counts;
+pub use designs::{Design, DesignKind, design, designs};
 pub use fabric::Fabric;
+pub use mesh::Mesh;
 pub use message::{Answers, Arrival, Cast, Combine, Flow, FlowId, Message, NodeSet};
+pub use record::{Event, EventKind, Stop};
 pub use settings::{Class, FanIn, FanOut, Fault, Priority, REDUCER_HOPS, Settings, Tree};

@@ -1,0 +1,201 @@
+//! Answers that become one on their way: tables of directions, and answers that meet.
+
+use super::super::message::{Combine, Flow, FlowId};
+use super::super::settings::{FanIn, Fault, Settings};
+use super::geometry::{Geometry, LOCAL};
+use super::state::Place;
+
+/// No answer is buffered.
+const NONE: Place = Place { input: u32::MAX, vc: 0 };
+
+/// What routers know of the flows under way.
+#[derive(Clone, Debug)]
+pub(super) struct Tables {
+    fan_in: FanIn,
+    fault: Option<Fault>,
+    nodes: usize,
+    entries: u32,
+    used: u32,
+    /// By flow.
+    tables: Vec<Table>,
+    /// Routers that wait for answers, of all flows.
+    pub(super) waiting: u64,
+    /// Buffered answers that can be combined.
+    pub(super) buffered: u64,
+}
+
+/// One flow at all routers.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    combine: Combine,
+    /// Whether its answers are combined.
+    combines: bool,
+    destination: u32,
+    /// Directions that answers are still to come from.
+    directions: Vec<u8>,
+    /// What was dropped, for the one that goes on: how many, and their value.
+    dropped: Vec<Option<(u32, u64)>>,
+    /// Where an answer is buffered.
+    at: Vec<Place>,
+}
+
+/// What becomes of an answer that comes to a router.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// It is buffered, and stands for so many with this value.
+    Kept(u32, u64),
+    /// The router waits for more.
+    Dropped,
+    /// It joins the one that is buffered there.
+    Joins(Place),
+}
+
+impl Tables {
+    pub(super) fn new(settings: &Settings) -> Tables {
+        Tables {
+            fan_in: settings.fan_in,
+            fault: settings.fault,
+            nodes: settings.nodes() as usize,
+            entries: settings.art_entries,
+            used: 0,
+            tables: Vec::new(),
+            waiting: 0,
+            buffered: 0,
+        }
+    }
+
+    /// Begins a flow; whether its answers are combined.
+    pub(super) fn open(&mut self, id: FlowId, flow: &Flow, geometry: &Geometry) -> bool {
+        let complete = self.fan_in == FanIn::Complete;
+        let combines = match self.fan_in {
+            FanIn::Unicasts => false,
+            FanIn::Greedy => true,
+            FanIn::Complete => self.used < self.entries,
+        };
+        let slot = id.0 as usize;
+        if self.tables.len() <= slot {
+            self.tables.resize(slot + 1, Table::default());
+        }
+        let table = &mut self.tables[slot];
+        (table.combine, table.combines) = (flow.combine, combines);
+        table.destination = flow.destination;
+        if combines {
+            table.at.clear();
+            table.at.resize(self.nodes, NONE);
+            table.dropped.clear();
+            table.dropped.resize(self.nodes, None);
+        }
+        if combines && complete {
+            self.used += 1;
+            table.directions.clear();
+            table.directions.resize(self.nodes, 0);
+            expect_answers(&mut table.directions, flow, geometry, self.fault);
+            self.waiting += table.directions.iter().filter(|&&count| count > 0).count() as u64;
+        }
+        combines
+    }
+
+    /// All answers of a flow have arrived, and it is not held.
+    pub(super) fn close(&mut self, id: FlowId) {
+        let table = &mut self.tables[id.0 as usize];
+        if table.combines && self.fan_in == FanIn::Complete {
+            self.used -= 1;
+            debug_assert!(table.directions.iter().all(|&count| count == 0), "a table is not empty");
+        }
+        debug_assert!(table.dropped.iter().all(Option::is_none), "an answer was left behind");
+        debug_assert!(!table.combines || table.at.iter().all(|&at| at == NONE), "one is buffered");
+    }
+
+    pub(super) fn combines(&self, id: FlowId) -> bool {
+        self.tables[id.0 as usize].combines
+    }
+
+    /// Whether a router waits for no other answer than the one that would pass.
+    #[inline]
+    pub(super) fn lets_pass(&self, id: FlowId, router: u32) -> bool {
+        self.fan_in != FanIn::Complete
+            || self.tables[id.0 as usize].directions[router as usize] == 1
+    }
+
+    /// An answer comes to a router and stops there.
+    pub(super) fn comes(&mut self, id: FlowId, router: u32, count: u32, value: u64) -> Fate {
+        let router = router as usize;
+        let table = &mut self.tables[id.0 as usize];
+        if self.fan_in == FanIn::Greedy {
+            let at = table.at[router];
+            return if at == NONE { Fate::Kept(count, value) } else { Fate::Joins(at) };
+        }
+        let directions = &mut table.directions[router];
+        assert!(*directions > 0, "an answer of flow {} that router {router} did not expect", id.0);
+        *directions -= 1;
+        let dropped = &mut table.dropped[router];
+        let all = match dropped.take() {
+            Some((more, other)) => (more + count, table.combine.of(value, other)),
+            None => (count, value),
+        };
+        if *directions > 0 {
+            *dropped = Some(all);
+            return Fate::Dropped;
+        }
+        self.waiting -= 1;
+        Fate::Kept(all.0, all.1)
+    }
+
+    /// What an answer that could come to a router would need a VC for.
+    pub(super) fn would_be_kept(&self, id: FlowId, router: u32) -> bool {
+        let table = &self.tables[id.0 as usize];
+        match self.fan_in {
+            FanIn::Complete => table.directions[router as usize] == 1,
+            _ => table.at[router as usize] == NONE,
+        }
+    }
+
+    /// An answer is in a VC.
+    pub(super) fn is_at(&mut self, id: FlowId, router: u32, place: Place) {
+        self.tables[id.0 as usize].at[router as usize] = place;
+        self.buffered += 1;
+    }
+
+    /// An answer has left its VC.
+    pub(super) fn leaves(&mut self, id: FlowId, router: u32) {
+        self.tables[id.0 as usize].at[router as usize] = NONE;
+        self.buffered -= 1;
+    }
+
+    /// The answer that is buffered at a router.
+    #[inline]
+    pub(super) fn buffered_at(&self, id: FlowId, router: u32) -> Option<Place> {
+        let at = self.tables[id.0 as usize].at[router as usize];
+        (at != NONE).then_some(at)
+    }
+
+    /// What two answers are together.
+    pub(super) fn joined(&self, id: FlowId, one: (u32, u64), other: (u32, u64)) -> (u32, u64) {
+        (one.0 + other.0, self.tables[id.0 as usize].combine.of(one.1, other.1))
+    }
+
+    /// Answers that were dropped and whose flows wait for others.
+    #[cfg(debug_assertions)]
+    pub(super) fn dropped(&self) -> u64 {
+        let all = self.tables.iter().flat_map(|table| table.dropped.iter().flatten());
+        all.map(|&(count, _)| u64::from(count)).sum()
+    }
+}
+
+/// Counts the directions that answers come from at each router (section IV-A.1).
+fn expect_answers(directions: &mut [u8], flow: &Flow, geometry: &Geometry, fault: Option<Fault>) {
+    let mut sends = vec![false; directions.len()];
+    for member in flow.members.iter() {
+        directions[member as usize] += 1;
+        let mut router = member;
+        while !sends[router as usize] && router != flow.destination {
+            sends[router as usize] = true;
+            let (output, _) = geometry.towards(router, flow.destination);
+            debug_assert!(output != LOCAL, "only the destination is at the destination");
+            router = geometry.neighbour(router, output);
+            if fault != Some(Fault::WrongDirections) {
+                directions[router as usize] += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What must hold in every cycle, checked in debug builds.
+
+use super::super::message::FlowId;
+use super::Mesh;
+use super::geometry::{Geometry, LOCAL, NOWHERE, opposite, port_of, router_of};
+use super::state::{Kind, Place, index};
+
+/// Which inputs and outputs of the switches are in use, by crossing cycle.
+#[derive(Clone, Debug)]
+pub(super) struct Audit {
+    /// By cycle modulo its length and router: bits of inputs and of outputs.
+    used: Vec<Vec<(u8, u8)>>,
+}
+
+impl Audit {
+    pub(super) fn new(nodes: usize, cycles: usize) -> Audit {
+        Audit { used: vec![vec![(0, 0); nodes]; cycles] }
+    }
+
+    fn uses(&mut self, router: u32, inputs: u8, outputs: u8, crossing: u64) {
+        let length = self.used.len() as u64;
+        let used = &mut self.used[index(crossing % length)][router as usize];
+        assert!(
+            used.0 & inputs == 0 && used.1 & outputs == 0,
+            "router {router} is crossed twice in cycle {crossing}: inputs {:05b} and {inputs:05b}, outputs \
+             {:05b} and {outputs:05b}",
+            used.0,
+            used.1
+        );
+        used.0 |= inputs;
+        used.1 |= outputs;
+    }
+
+    /// A flit is read from an input and goes to outputs.
+    pub(super) fn reads(&mut self, input: u32, outputs: u8, crossing: u64) {
+        self.uses(router_of(input), 1 << (port_of(input)), outputs, crossing);
+    }
+
+    /// A flit passes a router.
+    pub(super) fn passes(&mut self, router: u32, output: usize, crossing: u64) {
+        self.uses(router, 1 << opposite(output), 1 << output, crossing);
+    }
+
+    /// A flit goes along a whole line of preset routers. What waits at an edge has an input of its own.
+    pub(super) fn sends_line(&mut self, geometry: &Geometry, input: u32, output: usize, now: u64) {
+        let mut router = router_of(input);
+        self.uses(router, 0, 1 << output, now);
+        for hop in 1.. {
+            router = geometry.neighbour(router, output);
+            if geometry.neighbour(router, output) == NOWHERE {
+                break;
+            }
+            self.passes(router, output, now + geometry.shift(hop + 1));
+        }
+    }
+
+    /// Forgets a cycle that is over.
+    fn ends(&mut self, now: u64) {
+        let length = self.used.len() as u64;
+        self.used[index(now % length)].fill((0, 0));
+    }
+}
+
+impl Mesh {
+    /// Looks at all that must hold at the end of a cycle.
+    pub(super) fn check_invariants(&mut self) {
+        self.audit.ends(self.now);
+        let (mut answers, mut holders) = (self.tables.dropped(), self.waiting);
+        for input in 0..self.vcs.taken.len() {
+            let ready = self.vcs.ready[input];
+            assert!(ready & !self.vcs.taken[input] == 0, "a VC of input {input} was not given");
+            let input = u32::try_from(input).expect("inputs are counted in 32 bits");
+            for vc in 0..self.vcs.per_port {
+                let vc = self.vcs.at(Place { input, vc });
+                if vc.packet == super::state::NOBODY {
+                    continue;
+                }
+                holders += 1;
+                let is_answer = matches!(self.packets.get(vc.packet).kind, Kind::Answer(_));
+                if is_answer && vc.come > vc.left {
+                    answers += u64::from(vc.count);
+                }
+                let local = port_of(input) == LOCAL;
+                assert!(local || self.on_mesh(input), "a VC of a port that is not there");
+            }
+        }
+        let flying = self.landings.iter().flatten();
+        answers += flying.map(|landing| self.answers_of(landing.place, landing.count)).sum::<u64>();
+        for queue in &self.queues {
+            let is_answer = |&&slot: &&u32| matches!(self.packets.get(slot).kind, Kind::Answer(_));
+            answers += queue.iter().filter(is_answer).count() as u64;
+        }
+        assert_eq!(answers, self.flows.under_way(|id: FlowId| self.tables.combines(id)));
+        assert_eq!(holders, self.packets.holders(), "a packet is held by nobody, or by two");
+    }
+
+    fn on_mesh(&self, input: u32) -> bool {
+        let port = port_of(input);
+        self.geometry.neighbour(router_of(input), port) != NOWHERE
+    }
+
+    fn answers_of(&self, place: Place, count: u32) -> u64 {
+        let slot = self.vcs.at(place).packet;
+        let is_answer = matches!(self.packets.get(slot).kind, Kind::Answer(_));
+        if is_answer { u64::from(count) } else { 0 }
+    }
+}

@@ -1,0 +1,194 @@
+//! NICs: queues of packets, and a flit per cycle into the router.
+
+use super::super::message::{Cast, Message, NodeSet};
+use super::super::record::EventKind;
+use super::super::settings::Tree;
+use super::Mesh;
+use super::answers::Fate;
+use super::geometry::{Geometry, LOCAL, input_of, router_of};
+use super::state::{Kind, Packet, Place};
+
+impl Mesh {
+    /// Puts a packet into its NIC's queue.
+    pub(super) fn enqueue(&mut self, message: &Message) {
+        let node = message.source;
+        let mut packet = Packet {
+            serial: 0,
+            created: message.created,
+            tag: message.tag,
+            source: node,
+            destination: node,
+            kind: Kind::One,
+            class: message.class,
+            corner: 0,
+            flits: message.flits,
+            injected: 0,
+            value: 0,
+            members: NodeSet::new(),
+            holders: 1,
+        };
+        match &message.cast {
+            &Cast::One(to) => packet.destination = to,
+            Cast::Many(members) => {
+                packet.kind = Kind::Many;
+                packet.members = members.clone();
+                packet.corner = self.geometry.corner_of(node);
+                if self.geometry.tree == Some(Tree::Private) {
+                    packet.destination = self.geometry.corner_node(packet.corner);
+                }
+            }
+            &Cast::Answer(id, value) => {
+                let combines = self.tables.combines(id);
+                let flow = self.flows.get(id);
+                packet.kind = if combines { Kind::Answer(id) } else { Kind::Single(id) };
+                (packet.destination, packet.created) = (flow.destination, flow.created);
+                (packet.tag, packet.value) = (flow.tag, value);
+            }
+        }
+        let class = usize::from(packet.class);
+        let slot = self.packets.add(packet);
+        self.queues[node as usize * self.settings.classes.len() + class].push_back(slot);
+        self.queued[node as usize / 64] |= 1 << (node % 64);
+        self.waiting += 1;
+    }
+
+    /// Lets every NIC inject a flit.
+    pub(super) fn inject(&mut self) {
+        if self.waiting == 0 {
+            return;
+        }
+        for word in 0..self.queued.len() {
+            let mut bits = self.queued[word];
+            while bits != 0 {
+                let node = 64 * word + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                if !self.inject_at(node) {
+                    self.queued[word] &= !(1 << (node % 64));
+                }
+            }
+        }
+    }
+
+    /// Injects a flit at a node, if one can be; whether anything was queued there.
+    fn inject_at(&mut self, node: usize) -> bool {
+        let classes = self.settings.classes.len();
+        let mut queued = false;
+        for turn in 0..classes {
+            let class = (usize::from(self.turns[node]) + turn) % classes;
+            let Some(&packet) = self.queues[node * classes + class].front() else { continue };
+            queued = true;
+            let router = u32::try_from(node).expect("nodes are counted in 32 bits");
+            if self.inject_flit(router, packet) {
+                let next = (class + 1) % classes;
+                self.turns[node] = u8::try_from(next).expect("at most 16 classes");
+                break;
+            }
+        }
+        queued
+    }
+
+    /// Injects the next flit of the packet at the front of its queue, if it can be.
+    fn inject_flit(&mut self, router: u32, slot: u32) -> bool {
+        let input = input_of(router, LOCAL);
+        let packet = self.packets.get(slot);
+        let (kind, class, number) = (packet.kind, packet.class, packet.injected);
+        let pool = (class, 0);
+        let is_combined = match kind {
+            Kind::Answer(flow) => !self.tables.would_be_kept(flow, router),
+            _ => false,
+        };
+        let own = if number > 0 { self.vcs.of_packet(input, pool, slot) } else { None };
+        if own.is_none() && !is_combined && !self.vcs.has_room(input, pool) {
+            return false;
+        }
+        self.counts.injected += 1;
+        self.moved = self.now;
+        self.note(router, slot, EventKind::Injected);
+        let (mut count, mut value) = (1, self.packets.get(slot).value);
+        let fate = match kind {
+            Kind::Answer(flow) => self.tables.comes(flow, router, count, value),
+            _ => Fate::Kept(count, value),
+        };
+        match fate {
+            Fate::Kept(all, combined) => (count, value) = (all, combined),
+            gone => {
+                self.combine(router, slot, gone, count, value);
+                self.dequeue(router, slot);
+                return true;
+            }
+        }
+        let place = own.unwrap_or_else(|| self.give(input, pool, slot));
+        self.vcs.at_mut(place).due += 1;
+        let mask = self.first_mask(router, slot);
+        self.fill(place, mask, count, value);
+        let packet = self.packets.get_mut(slot);
+        packet.injected += 1;
+        if packet.injected == packet.flits {
+            self.dequeue(router, slot);
+        }
+        true
+    }
+
+    fn dequeue(&mut self, router: u32, slot: u32) {
+        let class = usize::from(self.packets.get(slot).class);
+        self.queues[router as usize * self.settings.classes.len() + class].pop_front();
+        self.waiting -= 1;
+        self.packets.let_go(slot);
+    }
+
+    /// The outputs of a packet at its source, or of a multicast on its way to its corner anywhere.
+    pub(super) fn first_mask(&self, router: u32, slot: u32) -> u8 {
+        let packet = self.packets.get(slot);
+        if packet.kind == Kind::Many {
+            if self.geometry.tree == Some(Tree::Shared) {
+                return self.geometry.shared_root(router);
+            }
+            if packet.destination == router {
+                let (straight, turn) = Geometry::straight_and_turn(packet.corner);
+                let nic = u8::from(packet.members.contains(router)) << LOCAL;
+                return 1 << straight | 1 << turn | nic;
+            }
+        }
+        1 << self.geometry.towards(router, packet.destination).0
+    }
+
+    /// Gives a packet a VC.
+    pub(super) fn give(&mut self, input: u32, pool: (u8, u8), slot: u32) -> Place {
+        self.packets.get_mut(slot).holders += 1;
+        self.vcs.give(input, pool, slot)
+    }
+
+    /// Puts a flit into a VC.
+    pub(super) fn fill(&mut self, place: Place, mask: u8, count: u32, value: u64) {
+        let now = self.now;
+        self.counts.buffer_writes += 1;
+        let vc = self.vcs.at_mut(place);
+        if vc.come == vc.left {
+            vc.since = now;
+        }
+        vc.come += 1;
+        (vc.mask, vc.count, vc.value) = (mask, count, value);
+        let slot = vc.packet;
+        if let Kind::Answer(flow) = self.packets.get(slot).kind {
+            self.tables.is_at(flow, router_of(place.input), place);
+            self.counts.answers_buffered += 1;
+        }
+        self.vcs.set_ready(place);
+    }
+
+    /// An answer that is not kept becomes part of another.
+    pub(super) fn combine(&mut self, router: u32, slot: u32, fate: Fate, count: u32, value: u64) {
+        self.counts.merged += 1;
+        self.counts.table_reads += 1;
+        let Fate::Joins(place) = fate else {
+            self.note(router, slot, EventKind::Dropped);
+            return;
+        };
+        self.note(router, slot, EventKind::Merged);
+        let vc = *self.vcs.at(place);
+        let Kind::Answer(flow) = self.packets.get(slot).kind else { return };
+        let both = self.tables.joined(flow, (vc.count, vc.value), (count, value));
+        let vc = self.vcs.at_mut(place);
+        (vc.count, vc.value) = both;
+    }
+}

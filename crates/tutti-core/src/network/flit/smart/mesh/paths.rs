@@ -1,0 +1,409 @@
+//! Paths of several hops (SA-G): who passes where, and what of it crosses.
+
+use super::super::message::{Arrival, FlowId};
+use super::super::record::{EventKind, Stop};
+use super::super::settings::{FanIn, Fault, Priority, Tree};
+use super::Mesh;
+use super::allocate::Grant;
+use super::geometry::{EAST, LOCAL, NORTH, TO_NIC, input_of, opposite, port_of, router_of};
+use super::land::Landing;
+use super::state::{Kind, Place, low_bit};
+
+/// No request.
+const NONE: u32 = u32::MAX;
+
+/// A request for a path along one output.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    /// Of this cycle's grants.
+    grant: u32,
+    router: u32,
+    hops: u32,
+    slot: u32,
+    /// Class and stage that it has at the routers along the path.
+    pool: (u8, u8),
+    /// Whether copies are retained on the way.
+    copies: bool,
+    /// Of an answer that is combined.
+    flow: Option<FlowId>,
+}
+
+/// What a cycle's arbitration works on.
+#[derive(Clone, Debug)]
+pub(super) struct Scratch {
+    /// By direction, in the order of routers.
+    requests: [Vec<Request>; 4],
+    /// By router and output: the request that has it, with [`Priority::Bypass`].
+    has: Vec<[u32; 4]>,
+}
+
+impl Scratch {
+    pub(super) fn new(nodes: usize) -> Scratch {
+        Scratch { requests: std::array::from_fn(|_| Vec::new()), has: vec![[NONE; 4]; nodes] }
+    }
+}
+
+impl Mesh {
+    /// Lets granted flits go: to the NIC, and as far along their paths as they get.
+    pub(super) fn cross(&mut self, arrivals: &mut Vec<Arrival>) {
+        if self.grants.is_empty() {
+            return;
+        }
+        let mut scratch = std::mem::take(&mut self.paths.requests);
+        self.ask(&mut scratch);
+        if self.settings.priority == Priority::Bypass && self.settings.hops_per_cycle > 1 {
+            self.reserve(&scratch);
+            self.take_from_local(&scratch);
+        }
+        for index in 0..self.grants.len() {
+            self.read_out(index, arrivals);
+        }
+        for (output, requests) in scratch.iter_mut().enumerate() {
+            for (number, request) in (0..).zip(requests.drain(..)) {
+                if self.grants[request.grant as usize].outputs >> output & 1 == 1 {
+                    self.walk(&request, output, number);
+                }
+            }
+        }
+        self.paths.requests = scratch;
+        for index in 0..self.grants.len() {
+            self.depart(index);
+        }
+    }
+
+    /// Makes a request for each mesh output that was granted.
+    fn ask(&mut self, requests: &mut [Vec<Request>; 4]) {
+        for (index, &Grant { place, outputs }) in (0..).zip(&self.grants) {
+            let router = router_of(place.input);
+            let vc = self.vcs.at(place);
+            let packet = self.packets.get(vc.packet);
+            let (slot, stage) = (vc.packet, vc.stage);
+            let mut bits = outputs & (TO_NIC - 1);
+            while bits != 0 {
+                let output = bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let on_tree = packet.kind == Kind::Many
+                    && (self.geometry.tree == Some(Tree::Shared)
+                        || stage > 0
+                        || router == packet.destination);
+                let edge = self.geometry.to_edge(router, output);
+                let reach = self.settings.hops_per_cycle;
+                let rest = if on_tree {
+                    edge
+                } else {
+                    self.geometry.towards(router, packet.destination).1
+                };
+                let flow = match packet.kind {
+                    Kind::Answer(flow) => Some(flow),
+                    _ => None,
+                };
+                let pool = (packet.class, self.next_stage(slot, router, stage, output));
+                let hops = rest.min(reach);
+                let (heard, copies) = (u64::from(edge.min(reach)), on_tree);
+                let request = Request { grant: index, router, hops, slot, pool, copies, flow };
+                requests[output].push(request);
+                if reach > 1 {
+                    count_request(&mut self.counts, heard, flow.is_some());
+                }
+            }
+        }
+    }
+
+    /// Finds who has each output: the one from farthest away.
+    fn reserve(&mut self, requests: &[Vec<Request>; 4]) {
+        let mut has = std::mem::take(&mut self.paths.has);
+        has.fill([NONE; 4]);
+        for (output, requests) in requests.iter().enumerate() {
+            let mut one = |number: usize, request: &Request| {
+                let mut router = request.router;
+                for hop in 0..request.hops {
+                    let free = has[router as usize][output] == NONE;
+                    if free && (hop == 0 || self.obstacle(request, router, output).is_none()) {
+                        has[router as usize][output] = u32::try_from(number).expect("few requests");
+                    }
+                    router = self.geometry.neighbour(router, output);
+                }
+            };
+            // Those from farther away first: against the direction of travel.
+            if output == EAST || output == NORTH {
+                requests.iter().enumerate().for_each(|(number, request)| one(number, request));
+            } else {
+                requests
+                    .iter()
+                    .enumerate()
+                    .rev()
+                    .for_each(|(number, request)| one(number, request));
+            }
+        }
+        self.paths.has = has;
+    }
+
+    /// Takes from grants what others from farther away have.
+    fn take_from_local(&mut self, requests: &[Vec<Request>; 4]) {
+        for (output, requests) in requests.iter().enumerate() {
+            for (number, request) in (0..).zip(requests) {
+                if self.paths.has[request.router as usize][output] != number {
+                    self.grants[request.grant as usize].outputs &= !(1 << output);
+                }
+            }
+        }
+        for index in 0..self.grants.len() {
+            let input = self.grants[index].place.input;
+            let (router, port) = (router_of(input), port_of(input));
+            if port != LOCAL && self.is_passed(router, opposite(port), requests) {
+                self.grants[index].outputs = 0;
+            }
+        }
+    }
+
+    /// Whether a flit that comes by has a router's output.
+    fn is_passed(&self, router: u32, output: usize, requests: &[Vec<Request>; 4]) -> bool {
+        let has = self.paths.has[router as usize][output];
+        has != NONE && requests[output][has as usize].router != router
+    }
+
+    /// What keeps a flit from passing a router, whoever else is there.
+    fn obstacle(&self, request: &Request, router: u32, output: usize) -> Option<Stop> {
+        let (kept_in, kept_out) = self.geometry.kept(router, self.crossing());
+        if kept_in >> opposite(output) & 1 == 1 || kept_out >> output & 1 == 1 {
+            return Some(Stop::Preset);
+        }
+        if request.flow.is_some_and(|flow| !self.tables.lets_pass(flow, router)) {
+            return Some(Stop::Answers);
+        }
+        if let Some(place) = self.own_vc(request, router, output) {
+            let vc = self.vcs.at(place);
+            if vc.due > vc.left {
+                return Some(Stop::Order);
+            }
+        }
+        let next = self.geometry.neighbour(router, output);
+        let takes = self.takes(next, opposite(output), request.pool, request.slot);
+        (!takes).then_some(Stop::NoRoom)
+    }
+
+    /// The VC that a packet of several flits has at a router on its path.
+    fn own_vc(&self, request: &Request, router: u32, output: usize) -> Option<Place> {
+        if self.packets.get(request.slot).flits == 1 {
+            return None;
+        }
+        self.vcs.of_packet(arrives_at(router, output), request.pool, request.slot)
+    }
+
+    /// What stops a flit at a router that is not the last of its path.
+    fn stop(&self, request: &Request, number: u32, router: u32, output: usize) -> Option<Stop> {
+        let (inputs, outputs) = self.granted[router as usize];
+        if self.settings.priority == Priority::Local
+            && (outputs >> output & 1 == 1 || inputs >> opposite(output) & 1 == 1)
+        {
+            return Some(Stop::Local);
+        }
+        let obstacle = self.obstacle(request, router, output);
+        if obstacle.is_some() || self.settings.priority == Priority::Local {
+            return obstacle;
+        }
+        (self.paths.has[router as usize][output] != number).then_some(Stop::Farther)
+    }
+
+    /// Reads a granted flit out of its buffer, and gives it to the NIC if that is granted.
+    fn read_out(&mut self, index: usize, arrivals: &mut Vec<Arrival>) {
+        let Grant { place, outputs } = self.grants[index];
+        if outputs == 0 {
+            return;
+        }
+        self.moved = self.now;
+        self.counts.buffer_reads += 1;
+        self.counts.crossings[outputs.count_ones() as usize - 1] += 1;
+        let router = router_of(place.input);
+        let slot = self.vcs.at(place).packet;
+        self.note(router, slot, EventKind::Granted { outputs });
+        #[cfg(debug_assertions)]
+        self.audit.reads(place.input, outputs, self.crossing());
+        if outputs & TO_NIC != 0 {
+            self.eject(place, arrivals);
+        }
+    }
+
+    /// Sends a flit along its path, as far as it gets.
+    fn walk(&mut self, request: &Request, output: usize, number: u32) {
+        let place = self.grants[request.grant as usize].place;
+        let vc = *self.vcs.at(place);
+        let mut sum = (vc.count, vc.value);
+        let hops = u8::try_from(request.hops).expect("at most 63 hops");
+        let direction = low_bit(1 << output);
+        if self.settings.hops_per_cycle > 1 {
+            let kind = EventKind::Requested { output: direction, hops };
+            self.note(request.router, request.slot, kind);
+        }
+        let mut router = request.router;
+        for hop in 1..=request.hops {
+            router = self.geometry.neighbour(router, output);
+            self.counts.link_hops += 1;
+            let why = if hop == request.hops {
+                Some(Stop::End)
+            } else {
+                self.stop(request, number, router, output)
+            };
+            let Some(why) = why else {
+                self.pass(request, router, output, &mut sum);
+                continue;
+            };
+            let stopped = EventKind::Stopped { input: low_bit(1 << opposite(output)), why };
+            self.note(router, request.slot, stopped);
+            let crossing = self.crossing();
+            let hops = u8::try_from(hop).expect("at most 63 hops");
+            let crossed = EventKind::Crossed { output: direction, hops, crossing };
+            self.note(request.router, request.slot, crossed);
+            self.put_down(request, router, output, true, sum);
+            self.note_idle(request, number, router, output, hop);
+            return;
+        }
+    }
+
+    /// Notes outputs that stay reserved for a flit that did not come so far.
+    fn note_idle(&mut self, request: &Request, number: u32, from: u32, output: usize, hop: u32) {
+        if self.record.is_none() || self.settings.priority == Priority::Local {
+            return;
+        }
+        let mut router = from;
+        for _ in hop..request.hops {
+            if self.paths.has[router as usize][output] == number {
+                let kind = EventKind::Idle { output: low_bit(1 << output) };
+                self.note(router, request.slot, kind);
+            }
+            router = self.geometry.neighbour(router, output);
+        }
+    }
+
+    /// A flit passes a router: a copy of it may stay, and it may take others along.
+    fn pass(&mut self, request: &Request, router: u32, output: usize, sum: &mut (u32, u64)) {
+        self.counts.crossings[0] += 1;
+        self.counts.bypasses += 1;
+        #[cfg(debug_assertions)]
+        self.audit.passes(router, output, self.crossing());
+        if self.packets.get(request.slot).flits > 1 {
+            self.keep_way(request, router, output);
+        }
+        if request.copies {
+            self.put_down(request, router, output, false, *sum);
+            let kind = EventKind::Retained { input: low_bit(1 << opposite(output)) };
+            self.note(router, request.slot, kind);
+        }
+        let Some(flow) = request.flow else { return };
+        self.counts.table_reads += 1;
+        if self.settings.fan_in == FanIn::Complete {
+            match self.tables.comes(flow, router, sum.0, sum.1) {
+                super::answers::Fate::Kept(count, value) => *sum = (count, value),
+                fate => unreachable!("an answer passed that was {fate:?}"),
+            }
+            return;
+        }
+        if self.settings.priority == Priority::Local {
+            return;
+        }
+        if let Some(place) = self.tables.buffered_at(flow, router) {
+            let vc = *self.vcs.at(place);
+            if self.settings.fault != Some(Fault::LostMerge) {
+                *sum = self.tables.joined(flow, *sum, (vc.count, vc.value));
+            }
+            self.counts.merged += 1;
+            self.note(router, vc.packet, EventKind::Merged);
+            self.tables.leaves(flow, router);
+            self.leave(place);
+        }
+    }
+
+    /// A packet of several flits has a VC wherever it passes, until its last flit has passed: another that
+    /// stops there would otherwise wait for room while the packet holds what is needed to make some.
+    fn keep_way(&mut self, request: &Request, router: u32, output: usize) {
+        let own = self.own_vc(request, router, output);
+        let place = own
+            .unwrap_or_else(|| self.give(arrives_at(router, output), request.pool, request.slot));
+        let vc = self.vcs.at_mut(place);
+        (vc.due, vc.come, vc.left) = (vc.due + 1, vc.come + 1, vc.left + 1);
+        if vc.left == self.packets.get(request.slot).flits {
+            self.leave(place);
+        }
+    }
+
+    /// Puts a flit, or a copy of it, into a VC of a router that it comes to.
+    fn put_down(
+        &mut self,
+        request: &Request,
+        router: u32,
+        output: usize,
+        stops: bool,
+        (count, value): (u32, u64),
+    ) {
+        let own = self.own_vc(request, router, output);
+        let mask = self.mask_at(request.slot, router, output, request.copies, stops);
+        let place = own
+            .unwrap_or_else(|| self.give(arrives_at(router, output), request.pool, request.slot));
+        self.vcs.at_mut(place).due += 1;
+        self.schedule(self.crossing(), Landing { place, mask, count, value });
+    }
+
+    /// The outputs that a flit has where it has come along a direction.
+    pub(super) fn mask_at(
+        &self,
+        slot: u32,
+        router: u32,
+        direction: usize,
+        on_tree: bool,
+        stops: bool,
+    ) -> u8 {
+        if !on_tree {
+            return self.first_mask(router, slot);
+        }
+        let packet = self.packets.get(slot);
+        let on = if self.geometry.tree == Some(Tree::Shared) {
+            self.geometry.shared_copy(router, direction, stops)
+        } else {
+            self.geometry.private_copy(router, packet.corner, direction, stops)
+        };
+        let nic = if packet.members.contains(router) { TO_NIC } else { 0 };
+        on | nic
+    }
+
+    /// Clears what a flit was granted; its VC is vacated when nothing is left.
+    fn depart(&mut self, index: usize) {
+        let Grant { place, outputs } = self.grants[index];
+        if outputs == 0 {
+            return;
+        }
+        let vc = self.vcs.at_mut(place);
+        let packet = self.packets.get(vc.packet);
+        if packet.flits > 1 {
+            vc.left += 1;
+            let (left, come) = (vc.left, vc.come);
+            if left == packet.flits {
+                self.leave(place);
+            } else if left == come {
+                self.vcs.set_bare(place);
+            }
+            return;
+        }
+        vc.mask &= !outputs;
+        if vc.mask == 0 {
+            if let (Kind::Answer(flow), 0) = (packet.kind, outputs & TO_NIC) {
+                self.tables.leaves(flow, router_of(place.input));
+            }
+            self.leave(place);
+        }
+    }
+}
+
+/// The input at which a flit comes to a router along a direction.
+fn arrives_at(router: u32, direction: usize) -> u32 {
+    input_of(router, opposite(direction))
+}
+
+fn count_request(counts: &mut super::Counts, heard: u64, is_answer: bool) {
+    let (requests, hops) = if is_answer {
+        (&mut counts.answer_requests, &mut counts.answer_request_hops)
+    } else {
+        (&mut counts.requests, &mut counts.request_hops)
+    };
+    *requests += 1;
+    *hops += heard;
+}

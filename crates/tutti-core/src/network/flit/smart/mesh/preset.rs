@@ -1,0 +1,108 @@
+//! Paths that are preset in broadcast slots: all of an edge, then all rows and columns (SFO_Complete).
+
+use super::super::record::{EventKind, Stop};
+use super::Mesh;
+use super::geometry::{Geometry, NOWHERE, PORTS, input_of, opposite};
+use super::land::Landing;
+use super::state::{Kind, Place, low_bit};
+
+impl Mesh {
+    /// Sends multicasts that a slot of this cycle is for.
+    pub(super) fn send_preset(&mut self) {
+        let Some(phase) = self.geometry.phase(self.now) else { return };
+        if phase >= self.geometry.preset_cycles || self.packets.alive == 0 {
+            return;
+        }
+        for corner in 0..4 {
+            let node = self.geometry.corner_node(corner);
+            let (straight, turn) = Geometry::straight_and_turn(corner);
+            if phase == 0 {
+                self.send_line(node, corner, straight, 1);
+                continue;
+            }
+            let mut router = node;
+            for hops in 0.. {
+                if self.geometry.shift(hops) + 1 == phase {
+                    self.send_line(router, corner, turn, 2);
+                }
+                router = self.geometry.neighbour(router, straight);
+                if router == NOWHERE {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Sends the multicast that came first to a router along a whole line, if there is room everywhere.
+    fn send_line(&mut self, router: u32, corner: u8, direction: usize, stage: u8) {
+        let Some(place) = self.came_first(router, corner, direction) else { return };
+        let slot = self.vcs.at(place).packet;
+        let pool = (self.packets.get(slot).class, stage);
+        let port = low_bit(1 << opposite(direction));
+        let hops = self.geometry.to_edge(router, direction);
+        let mut next = router;
+        for _ in 0..hops {
+            next = self.geometry.neighbour(next, direction);
+            if !self.vcs.has_room(input_of(next, opposite(direction)), pool) {
+                return;
+            }
+        }
+        self.count_line(router, slot, direction, hops, place);
+        let mut next = router;
+        for hop in 1..=hops {
+            next = self.geometry.neighbour(next, direction);
+            let mask = self.mask_at(slot, next, direction, true, false);
+            let input = input_of(next, opposite(direction));
+            let place = self.give(input, pool, slot);
+            self.vcs.at_mut(place).due += 1;
+            let landing = Landing { place, mask, count: 1, value: 0 };
+            self.schedule(self.now + self.geometry.shift(hop), landing);
+            let end = hop == hops;
+            let stopped = EventKind::Stopped { input: port, why: Stop::End };
+            self.note(next, slot, if end { stopped } else { EventKind::Retained { input: port } });
+        }
+        let vc = self.vcs.at_mut(place);
+        vc.mask &= !(1 << direction);
+        if vc.mask == 0 {
+            self.leave(place);
+        }
+    }
+
+    fn count_line(&mut self, router: u32, slot: u32, direction: usize, hops: u32, place: Place) {
+        self.moved = self.now;
+        self.counts.buffer_reads += 1;
+        self.counts.crossings[0] += u64::from(hops);
+        self.counts.bypasses += u64::from(hops - 1);
+        self.counts.link_hops += u64::from(hops);
+        let output = low_bit(1 << direction);
+        self.note(router, slot, EventKind::Granted { outputs: 1 << output });
+        let hops = u8::try_from(hops).expect("at most 63 hops");
+        self.note(router, slot, EventKind::Crossed { output, hops, crossing: self.now });
+        #[cfg(debug_assertions)]
+        self.audit.sends_line(&self.geometry, place.input, direction, self.now);
+    }
+
+    /// The multicast of a corner's tree that came first and still has to go along a direction.
+    fn came_first(&self, router: u32, corner: u8, direction: usize) -> Option<Place> {
+        let mut first: Option<(u64, Place)> = None;
+        for port in 0..PORTS {
+            let input = input_of(router, port);
+            let mut bits = self.vcs.ready[input as usize];
+            while bits != 0 {
+                let place = Place { input, vc: low_bit(bits) };
+                bits &= bits - 1;
+                let vc = self.vcs.at(place);
+                let packet = self.packets.get(vc.packet);
+                let goes = packet.kind == Kind::Many
+                    && packet.corner == corner
+                    && vc.stage < 2
+                    && (vc.stage > 0 || packet.destination == router)
+                    && vc.mask >> direction & 1 == 1;
+                if goes && first.is_none_or(|(since, _)| vc.since < since) {
+                    first = Some((vc.since, place));
+                }
+            }
+        }
+        first.map(|(_, place)| place)
+    }
+}
