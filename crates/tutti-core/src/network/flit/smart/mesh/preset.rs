@@ -47,7 +47,9 @@ impl Mesh {
                 return;
             }
         }
-        self.count_line(router, slot, direction, hops, place);
+        self.count_line(router, slot, direction, hops);
+        #[cfg(debug_assertions)]
+        self.audit.sends_line(&self.geometry, place.input, direction, self.now);
         let mut next = router;
         for hop in 1..=hops {
             next = self.geometry.neighbour(next, direction);
@@ -68,7 +70,7 @@ impl Mesh {
         }
     }
 
-    fn count_line(&mut self, router: u32, slot: u32, direction: usize, hops: u32, place: Place) {
+    fn count_line(&mut self, router: u32, slot: u32, direction: usize, hops: u32) {
         self.moved = self.now;
         self.counts.buffer_reads += 1;
         self.counts.crossings[0] += u64::from(hops);
@@ -78,8 +80,6 @@ impl Mesh {
         self.note(router, slot, EventKind::Granted { outputs: 1 << output });
         let hops = u8::try_from(hops).expect("at most 63 hops");
         self.note(router, slot, EventKind::Crossed { output, hops, crossing: self.now });
-        #[cfg(debug_assertions)]
-        self.audit.sends_line(&self.geometry, place.input, direction, self.now);
     }
 
     /// The multicast of a corner's tree that came first and still has to go along a direction.
