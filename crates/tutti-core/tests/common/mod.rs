@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 pub mod packets;
+pub mod smart;
 
 use tutti_core::engine::Disturbance;
 use tutti_core::ids::RankId;

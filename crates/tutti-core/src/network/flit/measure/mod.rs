@@ -10,6 +10,7 @@ mod run;
 mod tally;
 
 pub use run::{measure, measure_until, replay, replay_until};
+pub use tally::half_width;
 
 use super::traffic::{PacketSize, Pattern, Process};
 

@@ -158,8 +158,10 @@ impl Batches {
     }
 }
 
-/// The half width of the 95 % confidence interval of a mean.
-fn half_width(values: &[f64]) -> f64 {
+/// The half width of the 95 % confidence interval of the mean of independent values; not a number if there
+/// are fewer than two.
+#[must_use]
+pub fn half_width(values: &[f64]) -> f64 {
     let count = real(values.len() as u64);
     let mean = values.iter().sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();

@@ -33,6 +33,11 @@ pub trait Fabric {
     /// When it names nodes that are not there, or nobody, or does not fit its class.
     fn send(&mut self, message: Message) -> Result<(), FlitError>;
 
+    /// Packets that the NIC of a node has not begun to inject; 0 where it never keeps any.
+    fn queued(&self, _node: u32) -> usize {
+        0
+    }
+
     /// Runs a cycle. What arrives in it is pushed, ordered by node.
     fn step(&mut self, arrivals: &mut Vec<Arrival>);
 

@@ -4,16 +4,20 @@
 //! T. Krishna and L.-S. Peh, "Single-Cycle Collective Communication Over A Shared Network Fabric", NOCS
 //! 2014. What happens in a cycle, and who goes first, is written down in `docs/models/smart.md`.
 
+mod carrier;
 mod connected;
 mod counts;
 mod designs;
 mod fabric;
 mod flows;
+pub mod measure;
 mod mesh;
 mod message;
+pub mod oracle;
 mod record;
 mod settings;
 
+pub use carrier::{Cutting, FabricCarrier};
 pub use connected::FullyConnected;
 pub use counts::Counts;
 pub use designs::{Design, DesignKind, design, designs};

@@ -5,7 +5,7 @@ use crate::network::noise::{random_bits, scale, split_words, unit};
 /// What a draw is for; the numbers are part of what a seed means and stay as they are. They keep off those
 /// of the disturbances of a run that has the same seed.
 #[derive(Clone, Copy)]
-pub(super) enum Stream {
+pub(in crate::network::flit) enum Stream {
     Destination = 0x7000_0000,
     /// Whether a destination is near; which one then, is drawn apart from it.
     Near = 0x7000_0001,
@@ -13,11 +13,15 @@ pub(super) enum Stream {
     Arrival = 0x7000_0003,
     Phase = 0x7000_0004,
     Permutation = 0x7000_0005,
+    /// To whom a multicast goes.
+    Members = 0x7000_0006,
+    /// Who gets the answers of a reduction.
+    Root = 0x7000_0007,
 }
 
 /// 64 random bits for the draw of that number at that node.
 #[inline]
-pub(super) fn bits(seed: u64, stream: Stream, node: u32, number: u64) -> u64 {
+pub(in crate::network::flit) fn bits(seed: u64, stream: Stream, node: u32, number: u64) -> u64 {
     let [low, high] = split_words(number);
     random_bits(seed, [node, low, high, stream as u32])
 }
@@ -31,7 +35,7 @@ pub(super) fn share(seed: u64, stream: Stream, node: u32, number: u64) -> f64 {
 /// Any of 0 to `range` - 1, each as likely.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "below the range")]
-pub(super) fn below(bits: u64, range: u32) -> u32 {
+pub(in crate::network::flit) fn below(bits: u64, range: u32) -> u32 {
     scale(bits, u128::from(range)) as u32
 }
 

@@ -19,6 +19,7 @@ mod tests;
 mod trace;
 
 pub use arrivals::Arrivals;
+pub(in crate::network::flit) use draw::{Stream, below, bits};
 pub use error::TrafficError;
 pub use pattern::{Entry, Pattern, REGISTRY};
 pub use process::Process;

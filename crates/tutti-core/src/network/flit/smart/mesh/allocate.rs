@@ -45,7 +45,7 @@ impl Mesh {
             if ready != 0 && kept_in >> port & 1 == 0 {
                 *nominee = self.nominate(number, port, ready, usable);
                 asked |= nominee.1;
-                self.counts.input_arbitrations += 1;
+                self.counts.input_arbitrations += u64::from(nominee.1 != 0);
             }
         }
         if asked != 0 {

@@ -54,6 +54,12 @@ impl Audit {
         }
     }
 
+    /// Forgets cycles that are passed over: what won the last ejection ports crosses in them.
+    pub(super) fn passes_over(&mut self, from: u64, to: u64) {
+        let length = self.used.len() as u64;
+        (from..to.min(from + length)).for_each(|cycle| self.ends(cycle));
+    }
+
     /// Forgets a cycle that is over.
     fn ends(&mut self, now: u64) {
         let length = self.used.len() as u64;
@@ -86,6 +92,9 @@ impl Mesh {
         }
         let flying = self.landings.iter().flatten();
         answers += flying.map(|landing| self.answers_of(landing.place, landing.count)).sum::<u64>();
+        let late = self.late.iter().filter_map(|arrival| arrival.answers);
+        let late = late.filter(|answers| self.tables.combines(answers.flow));
+        answers += late.map(|answers| u64::from(answers.count)).sum::<u64>();
         for queue in &self.queues {
             let is_answer = |&&slot: &&u32| matches!(self.packets.get(slot).kind, Kind::Answer(_));
             answers += queue.iter().filter(is_answer).count() as u64;

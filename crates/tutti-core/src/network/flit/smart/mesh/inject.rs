@@ -105,6 +105,7 @@ impl Mesh {
         self.moved = self.now;
         self.note(router, slot, EventKind::Injected);
         let (mut count, mut value) = (1, self.packets.get(slot).value);
+        self.counts.table_reads += u64::from(matches!(kind, Kind::Answer(_)));
         let fate = match kind {
             Kind::Answer(flow) => self.tables.comes(flow, router, count, value),
             _ => Fate::Kept(count, value),
@@ -179,7 +180,6 @@ impl Mesh {
     /// An answer that is not kept becomes part of another.
     pub(super) fn combine(&mut self, router: u32, slot: u32, fate: Fate, count: u32, value: u64) {
         self.counts.merged += 1;
-        self.counts.table_reads += 1;
         let Fate::Joins(place) = fate else {
             self.note(router, slot, EventKind::Dropped);
             return;

@@ -39,20 +39,28 @@ impl Mesh {
         if mask == 0 {
             self.counts.buffer_writes += 1;
             self.note(router, slot, EventKind::Dropped);
-            self.leave(place);
+            self.forgo(place);
             return;
         }
         if let Kind::Answer(flow) = self.packets.get(slot).kind {
+            self.counts.table_reads += 1;
             match self.tables.comes(flow, router, count, value) {
                 Fate::Kept(all, combined) => (count, value) = (all, combined),
                 gone => {
                     self.combine(router, slot, gone, count, value);
-                    self.leave(place);
+                    self.forgo(place);
                     return;
                 }
             }
         }
         self.fill(place, mask, count, value);
+    }
+
+    /// What came for a VC is not kept, and its packet held by one less.
+    fn forgo(&mut self, place: Place) {
+        let slot = self.vcs.at(place).packet;
+        self.vcs.forgo(place, self.now);
+        self.packets.let_go(slot);
     }
 
     /// A VC is vacated, and its packet held by one less.

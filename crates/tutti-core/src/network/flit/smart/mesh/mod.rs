@@ -165,20 +165,28 @@ impl Mesh {
                 if packet.kind == state::Kind::Answer(flow) {
                     self.tables.leaves(flow, router);
                 }
-                let held = self.flows.get(flow).held;
-                let last = self.flows.arrived(flow, count);
-                if last && !held {
-                    self.tables.close(flow);
-                }
-                arrival.answers = Some(Answers { flow, count, value, last });
+                arrival.answers = Some(Answers { flow, count, value, last: false });
             }
         }
         self.note(router, vc.packet, EventKind::Arrived);
         if self.settings.eject_cost == 0 {
-            arrivals.push(arrival);
+            arrivals.push(self.arrived(arrival));
         } else {
             self.late.push_back(arrival);
         }
+    }
+
+    /// Counts the answers that arrive, and ends their flow if they are its last: not before, lest its id or
+    /// its entry be another's when they do.
+    fn arrived(&mut self, mut arrival: Arrival) -> Arrival {
+        if let Some(answers) = &mut arrival.answers {
+            let held = self.flows.get(answers.flow).held;
+            answers.last = self.flows.arrived(answers.flow, answers.count);
+            if answers.last && !held {
+                self.tables.close(answers.flow);
+            }
+        }
+        arrival
     }
 
     fn count_cycles(&mut self, cycles: u64) {
@@ -231,6 +239,19 @@ impl Fabric for Mesh {
         Ok(())
     }
 
+    fn queued(&self, node: u32) -> usize {
+        if self.queued[node as usize / 64] >> (node % 64) & 1 == 0 {
+            return 0;
+        }
+        let classes = self.settings.classes.len();
+        let queues = &self.queues[node as usize * classes..][..classes];
+        let waits = |queue: &VecDeque<u32>| {
+            let begun = queue.front().is_some_and(|&slot| self.packets.get(slot).injected > 0);
+            queue.len() - usize::from(begun)
+        };
+        queues.iter().map(waits).sum()
+    }
+
     fn step(&mut self, arrivals: &mut Vec<Arrival>) {
         self.inject();
         self.allocate();
@@ -239,7 +260,8 @@ impl Fabric for Mesh {
         self.land();
         self.vcs.release(self.now);
         while self.late.front().is_some_and(|arrival| arrival.arrived <= self.now) {
-            arrivals.extend(self.late.pop_front());
+            let arrival = self.late.pop_front().expect("there is one in front");
+            arrivals.push(self.arrived(arrival));
         }
         self.count_cycles(1);
         #[cfg(debug_assertions)]
@@ -257,6 +279,8 @@ impl Fabric for Mesh {
         for now in self.now..cycle.min(self.now + self.vcs.horizon()) {
             self.vcs.release(now);
         }
+        #[cfg(debug_assertions)]
+        self.audit.passes_over(self.now, cycle);
         (self.now, self.moved) = (cycle, cycle);
     }
 

@@ -291,8 +291,10 @@ impl Mesh {
         }
         let Some(flow) = request.flow else { return };
         self.counts.table_reads += 1;
+        let loses = self.settings.fault == Some(Fault::LostMerge);
         if self.settings.fan_in == FanIn::Complete {
             match self.tables.comes(flow, router, sum.0, sum.1) {
+                super::answers::Fate::Kept(_, _) if loses => {}
                 super::answers::Fate::Kept(count, value) => *sum = (count, value),
                 fate => unreachable!("an answer passed that was {fate:?}"),
             }
@@ -303,7 +305,7 @@ impl Mesh {
         }
         if let Some(place) = self.tables.buffered_at(flow, router) {
             let vc = *self.vcs.at(place);
-            if self.settings.fault != Some(Fault::LostMerge) {
+            if !loses {
                 *sum = self.tables.joined(flow, *sum, (vc.count, vc.value));
             }
             self.counts.merged += 1;

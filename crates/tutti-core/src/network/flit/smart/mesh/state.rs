@@ -191,7 +191,7 @@ impl Vcs {
         self.ready[place.input as usize] &= !(1 << place.vc);
     }
 
-    /// A packet's last flit has left its VC, or what came was not kept.
+    /// A packet's last flit has left its VC, or passed it.
     pub(super) fn vacate(&mut self, place: Place, now: u64) {
         self.set_bare(place);
         self.at_mut(place).packet = NOBODY;
@@ -199,6 +199,13 @@ impl Vcs {
         let wait = if local { 0 } else { self.credit_delay };
         let length = self.releases.len() as u64;
         self.releases[index((now + wait) % length)].push(place);
+    }
+
+    /// What came for a VC was not kept: nothing ever was in it.
+    pub(super) fn forgo(&mut self, place: Place, now: u64) {
+        self.at_mut(place).packet = NOBODY;
+        let length = self.releases.len() as u64;
+        self.releases[index(now % length)].push(place);
     }
 
     /// Ends a cycle: VCs that were taken up to it are free.

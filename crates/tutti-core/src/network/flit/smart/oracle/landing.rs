@@ -1,0 +1,45 @@
+//! Flits come to routers.
+
+use super::Mesh;
+use super::grid::Port;
+use super::parts::{Flit, Landing, Rule};
+
+impl Mesh {
+    /// What crosses in this cycle comes to where it stops, and copies of it to where they are retained.
+    pub(super) fn land(&mut self) {
+        let now = self.now;
+        let (mut due, later): (Vec<Landing>, Vec<Landing>) =
+            self.landings.drain(..).partition(|landing| landing.at == now);
+        self.landings = later;
+        due.sort_by_key(|landing| (landing.router, landing.input));
+        for Landing { router, input, stops, flit, .. } in due {
+            self.come(router, input, stops, flit);
+        }
+    }
+
+    /// A flit comes to a router by an input, where a VC is kept for it.
+    pub(super) fn come(&mut self, router: u32, input: Port, stops: bool, mut flit: Flit) {
+        self.moved = self.now;
+        flit.came = self.now;
+        flit.mask = self.grid.mask(&flit, router, input, stops).into_iter().collect();
+        let combines = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)).is_some();
+        self.counts.table_reads += u64::from(combines);
+        self.counts.buffer_writes += u64::from(flit.mask.is_empty());
+        let gone = flit.mask.is_empty()
+            || match (flit.combines(Rule::Merge), flit.combines(Rule::Table)) {
+                (Some(flow), _) => self.merge_into_buffered(router, flow, &flit),
+                (_, Some(flow)) => self.drop_or_take_over(router, flow, &mut flit),
+                _ => false,
+            };
+        if gone {
+            // What is dropped as it is injected was given no VC.
+            if input != Port::Local {
+                self.input_mut(router, input).forgo(flit.packet);
+            }
+        } else {
+            self.counts.buffer_writes += 1;
+            self.counts.answers_buffered += u64::from(combines);
+            self.input_mut(router, input).put(flit);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Switch allocation within routers (SA-L).
+
+use std::collections::BTreeMap;
+
+use super::Mesh;
+use super::grid::Port;
+use super::parts::{Cargo, Flit};
+
+/// What routers have granted in a cycle.
+#[derive(Default, Debug)]
+pub(super) struct Grants {
+    /// The VC that an input of a router has nominated.
+    pub(super) nominees: BTreeMap<(u32, Port), usize>,
+    /// The input whose nominee was granted an output of a router.
+    pub(super) inputs: BTreeMap<(u32, Port), Port>,
+}
+
+impl Grants {
+    /// Whether the nominee of an input was granted anything.
+    pub(super) fn uses(&self, router: u32, input: Port) -> bool {
+        Port::ALL.iter().any(|&output| self.inputs.get(&(router, output)) == Some(&input))
+    }
+}
+
+impl Mesh {
+    /// Inputs nominate VCs, outputs take inputs.
+    pub(super) fn allocate(&mut self) -> Grants {
+        let mut grants = Grants::default();
+        for router in 0..self.grid.nodes() {
+            self.nominate(router, &mut grants);
+            self.grant(router, &mut grants);
+            self.advance(router, &grants);
+        }
+        grants
+    }
+
+    fn nominate(&mut self, router: u32, grants: &mut Grants) {
+        for port in Port::ALL {
+            let input = self.input(router, port);
+            let vcs = input.vcs.len();
+            let mut order = (0..vcs).map(|step| (input.pointer + step) % vcs);
+            let asks = |&vc: &usize| !self.open_to(router, port, vc).is_empty();
+            if let Some(vc) = order.find(asks) {
+                grants.nominees.insert((router, port), vc);
+                self.counts.input_arbitrations += 1;
+            }
+        }
+    }
+
+    fn grant(&mut self, router: u32, grants: &mut Grants) {
+        for output in Port::ALL {
+            let pointer = self.routers[router as usize].pointers[output as usize];
+            let mut order = (0..5).map(|step| Port::ALL[(pointer + step) % 5]);
+            let asks = |&input: &Port| {
+                let nominee = grants.nominees.get(&(router, input));
+                nominee.is_some_and(|&vc| self.open_to(router, input, vc).contains(&output))
+            };
+            if let Some(input) = order.find(asks) {
+                grants.inputs.insert((router, output), input);
+                self.counts.output_arbitrations += 1;
+            }
+        }
+    }
+
+    fn advance(&mut self, router: u32, grants: &Grants) {
+        for port in Port::ALL {
+            if let Some(&input) = grants.inputs.get(&(router, port)) {
+                self.routers[router as usize].pointers[port as usize] = (input as usize + 1) % 5;
+            }
+            if grants.uses(router, port) {
+                let vc = grants.nominees[&(router, port)];
+                let input = self.input_mut(router, port);
+                input.pointer = (vc + 1) % input.vcs.len();
+            }
+        }
+    }
+
+    /// The outputs that are open to the first flit of a VC.
+    fn open_to(&self, router: u32, input: Port, vc: usize) -> Vec<Port> {
+        let Some(flit) = self.input(router, input).vcs[vc].flits.front() else { return Vec::new() };
+        let crossing = self.crossing();
+        if self.keeps_input(router, input, crossing) {
+            return Vec::new();
+        }
+        let is_open = |&output: &Port| {
+            !self.keeps_output(router, output, crossing)
+                && match output {
+                    Port::Local => !self.blocks_ejection(crossing),
+                    _ => {
+                        self.may_ask(router, flit) && {
+                            let stage = self.grid.stage_after(flit, router, output);
+                            self.has_room(router, output, flit, stage)
+                        }
+                    }
+                }
+        };
+        flit.mask.iter().copied().filter(is_open).collect()
+    }
+
+    /// Whether a flit goes to other routers by asking for it, and not along preset paths only.
+    fn may_ask(&self, router: u32, flit: &Flit) -> bool {
+        let multicast = matches!(flit.cargo, Cargo::Multicast { .. });
+        !(multicast && self.interval().is_some()) || self.grid.is_to_corner(flit, router)
+    }
+}
