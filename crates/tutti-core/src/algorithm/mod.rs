@@ -19,6 +19,7 @@ mod exchange;
 mod forest;
 mod grid;
 mod hierarchical;
+mod in_network;
 mod knomial;
 mod mirrored_ring;
 mod multi_ring;
@@ -115,6 +116,7 @@ pub const REGISTRY: &[Entry] = &[
     hierarchical::SHARDED,
     hierarchical::LEADER,
     hierarchical::LOCAL,
+    in_network::ENTRY,
     knomial::ENTRY,
     mirrored_ring::ENTRY,
     multi_ring::ENTRY,

@@ -1,21 +1,21 @@
 //! Which ranks can go on, and what they do when they can. Knows no network but through its model.
 
+mod ended;
+
 use std::collections::VecDeque;
 
 use super::awaited::Awaited;
+use super::combining::Combining;
 use super::dispatch::Dispatch;
 use super::mailbox::{Letters, Mailbox};
 use super::matching::Matching;
-use super::record::{Activity, Outcome, Span};
+use super::record::{Activity, Span};
 use super::transit::Parcel;
-use super::{EngineError, Probe, Simulation, Waiting};
+use super::{EngineError, Probe, Simulation};
 use crate::ids::RankId;
-use crate::network::{Carried, Carrier, Cursor, MessageModel, Port, Standstill};
-use crate::schedule::{Local, Message, Step};
+use crate::network::{Carried, Carrier, Cursor, MessageModel, Port, Ticket};
+use crate::schedule::{Local, Mark, Message, Run, Step};
 use crate::units::{Bytes, Time};
-
-/// Stuck ranks that an error lists by name.
-const LISTED: usize = 16;
 
 /// Where a rank stands.
 #[derive(Clone, Copy)]
@@ -34,6 +34,25 @@ struct Progress {
     needs: u32,
 }
 
+impl Progress {
+    /// Of all ranks before their first step.
+    fn of_all<M: MessageModel>(simulation: &Simulation<'_, M>) -> Vec<Progress> {
+        (0..simulation.schedule.shape().ranks)
+            .map(|rank| Progress {
+                clock: simulation.conditions.start(RankId(rank)),
+                port: Port::default(),
+                sent: Time::ZERO,
+                in_flight: 0,
+                held: false,
+                step: 0,
+                steps: simulation.schedule.steps(RankId(rank)),
+                mailbox: Mailbox::EMPTY,
+                needs: 0,
+            })
+            .collect()
+    }
+}
+
 /// The state of a run.
 pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     simulation: &'a Simulation<'a, M>,
@@ -45,6 +64,10 @@ pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     dispatch: Dispatch<'a, M>,
     /// Whether messages are offered to the network, which asks for them again, rather than given to it.
     offers: bool,
+    /// Where the network combines.
+    combining: Combining,
+    /// Messages of a multicast that the network forks.
+    forked: Vec<(Ticket, Carried)>,
     /// Messages that have just arrived.
     arrived: Vec<Parcel>,
     ready: VecDeque<RankId>,
@@ -68,28 +91,23 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let offers = !P::LOOKS
             && !simulation.conditions.delay_messages()
             && carrier.prefers_offers().is_some_and(|rate| simulation.model.keeps_order(rate));
-        let ranks = (0..simulation.schedule.shape().ranks)
-            .map(|rank| Progress {
-                clock: simulation.conditions.start(RankId(rank)),
-                port: Port::default(),
-                sent: Time::ZERO,
-                in_flight: 0,
-                held: false,
-                step: 0,
-                steps: simulation.schedule.steps(RankId(rank)),
-                mailbox: Mailbox::EMPTY,
-                needs: 0,
-            })
-            .collect();
+        let mut combining = Combining::default();
+        if C::IN_NETWORK && carrier.combines() {
+            let (found, combines) = Combining::of(simulation);
+            carrier.expect(combines);
+            combining = found;
+        }
         Executor {
             simulation,
             carrier,
             probe,
-            ranks,
+            ranks: Progress::of_all(simulation),
             letters: Letters::default(),
             awaited: Awaited::default(),
             dispatch: Dispatch::new(simulation),
             offers,
+            combining,
+            forked: Vec::new(),
             arrived: Vec::new(),
             ready: VecDeque::new(),
             step: Step::new(),
@@ -220,16 +238,65 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let ready = conditions.done(rank, before, conditions.before_step(rank, step));
         let mut clock = ready;
         port.begin_step();
+        if C::IN_NETWORK {
+            self.carrier.begin_step(rank);
+        }
         if P::LOOKS {
             self.look(rank, step, Activity::Noise, (before, ready), None, Bytes(0));
         }
-        for index in 0..self.step.sends.len() {
-            clock = self.send(rank, step, index, clock, &mut port);
+        let mut index = 0;
+        while index < self.step.sends.len() {
+            if let Some(run) = self.forked_from(index) {
+                clock = self.fork(rank, step, run, clock, &mut port);
+                index = run.end as usize;
+            } else {
+                clock = self.send(rank, step, index, clock, &mut port);
+                index += 1;
+            }
         }
         clock = self.detour(rank, (ready, clock));
         let progress = &mut self.ranks[rank.index()];
         progress.clock = clock;
         progress.port = port;
+    }
+
+    /// The multicast that begins with a send of the step at hand, where the network forks it.
+    #[inline]
+    fn forked_from(&self, index: usize) -> Option<Run> {
+        if !C::IN_NETWORK || !self.carrier.forks() {
+            return None;
+        }
+        self.step.marks().iter().find_map(|mark| match *mark {
+            Mark::Multicast(run) if run.start as usize == index => Some(run),
+            _ => None,
+        })
+    }
+
+    /// Sends a multicast as one message; when the rank can go on.
+    fn fork(&mut self, rank: RankId, step: u32, run: Run, now: Time, port: &mut Port) -> Time {
+        let Simulation { layout, model, conditions, .. } = self.simulation;
+        let Message { peer: first, chunks, .. } = self.step.sends[run.start as usize];
+        let bytes = layout.bytes(chunks);
+        let sent = model.send(port, now, bytes);
+        let arrival = sent.arrival + conditions.late((rank, step, run.start), first, bytes);
+        self.forked.clear();
+        for index in run.start..run.end {
+            let peer = self.step.sends[index as usize].peer;
+            self.messages += 1;
+            self.bytes += u128::from(bytes.0);
+            if peer.index() >= self.ranks.len() {
+                self.note_astray(rank, step, peer);
+                continue;
+            }
+            if P::LOOKS {
+                self.look(rank, step, Activity::Send, (now, sent.free), Some(peer), bytes);
+            }
+            self.ranks[rank.index()].in_flight += u32::from(self.waits_for_sends);
+            let ticket = self.dispatch.transit.send((rank, peer), bytes, now);
+            self.forked.push((ticket, Carried { source: rank, destination: peer, bytes, arrival }));
+        }
+        self.carrier.fork(&self.forked);
+        sent.free
     }
 
     /// Sends the `index`-th message of the step at hand; when the rank can go on.
@@ -279,7 +346,16 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         }
         let pair = (message.source, message.destination);
         let ticket = self.dispatch.transit.send(pair, message.bytes, at.ready);
-        self.carrier.carry(ticket, message);
+        let combine = if C::IN_NETWORK && self.carrier.combines() {
+            let contributes = self.step.contributions().any(|send| send == at.index);
+            contributes.then(|| self.combining.next(pair.0, pair.1)).flatten()
+        } else {
+            None
+        };
+        match combine {
+            Some(combine) => self.carrier.contribute(combine, ticket, message),
+            None => self.carrier.carry(ticket, message),
+        }
     }
 
     /// Takes the step's messages if all are there; otherwise notes how many letters it takes to look again.
@@ -345,7 +421,15 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let (now, step) = (progress.clock, progress.step);
         // Where messages meet, their bytes have passed the receiver's port among those of others.
         let passing = if C::CONTENDED { Bytes(0) } else { bytes };
-        let held = model.receive(&mut progress.port, now, arrival, passing);
+        // What the network has combined comes as one message, whichever is the first.
+        let combined = |(run, _): &(Run, u32)| run.start < position && position < run.end;
+        let rest =
+            C::IN_NETWORK && self.carrier.combines() && self.step.combines().any(|c| combined(&c));
+        let held = if rest {
+            arrival.max(now)
+        } else {
+            model.receive(&mut progress.port, now, arrival, passing)
+        };
         progress.clock = held;
         if P::LOOKS {
             let here = arrival.max(now);
@@ -358,8 +442,12 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
     /// The step's local ops in order.
     fn end_step(&mut self, rank: RankId) {
         let step = self.ranks[rank.index()].step;
+        // What the network combines it has folded too; folds of combines come first.
+        let in_network = C::IN_NETWORK && self.carrier.combines();
+        let folded = if in_network { self.step.combines().count() } else { 0 };
         for index in 0..self.step.locals.len() {
             let (activity, nominal, bytes) = self.local(self.step.locals[index]);
+            let nominal = if index < folded { Time::ZERO } else { nominal };
             let asleep = activity == Activity::Sleep;
             let conditions = &self.simulation.conditions;
             let now = self.ranks[rank.index()].clock;
@@ -404,72 +492,5 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         bytes: Bytes,
     ) {
         self.probe.span(Span { rank, step, activity, start, end, peer, bytes });
-    }
-
-    /// The outcome, or why there is none.
-    pub(super) fn finish(mut self) -> Result<Outcome, EngineError> {
-        if let Some(error) = self.astray {
-            return Err(error);
-        }
-        if let Some(Standstill { since, messages, circle }) = self.carrier.standstill() {
-            return Err(EngineError::Standstill { since, messages, circle });
-        }
-        self.check_all_done()?;
-        self.check_all_received()?;
-        if self.messages == 0 {
-            return Err(EngineError::NothingMoved);
-        }
-        let finish: Vec<Time> = self.ranks.iter().map(|progress| progress.clock).collect();
-        if let Some((rank, _)) = (0..).zip(&finish).find(|(_, time)| **time == Time::MAX) {
-            return Err(EngineError::TimeOverflow { rank: RankId(rank) });
-        }
-        let ranks = 0..self.simulation.schedule.shape().ranks;
-        let start = ranks.map(|rank| self.simulation.conditions.start(RankId(rank))).collect();
-        Ok(Outcome { start, finish, messages: self.messages, bytes: self.bytes })
-    }
-
-    #[cold]
-    fn note_astray(&mut self, sender: RankId, step: u32, receiver: RankId) {
-        let ranks = self.simulation.schedule.shape().ranks;
-        self.astray.get_or_insert(EngineError::NoSuchRank { sender, step, receiver, ranks });
-    }
-
-    fn check_all_done(&mut self) -> Result<(), EngineError> {
-        let stuck: Vec<RankId> = (0..)
-            .zip(&self.ranks)
-            .filter(|(_, progress)| progress.step < progress.steps)
-            .map(|(rank, _)| RankId(rank))
-            .collect();
-        if stuck.is_empty() {
-            return Ok(());
-        }
-        let waiting = stuck.iter().take(LISTED).map(|&rank| self.what_is_missing(rank)).collect();
-        let ranks = self.simulation.schedule.shape().ranks;
-        Err(EngineError::Deadlock { waiting, stuck: stuck.len(), ranks })
-    }
-
-    fn what_is_missing(&mut self, rank: RankId) -> Waiting {
-        self.load_step(rank);
-        let progress = &mut self.ranks[rank.index()];
-        let mut on = Vec::new();
-        for recv in &self.step.recvs {
-            if self.awaited.missing(rank).is_some() {
-                on.extend(self.awaited.holds(rank, recv.peer).then_some(recv.peer));
-            } else if self.letters.take(&mut progress.mailbox, recv.peer).is_none() {
-                on.push(recv.peer);
-            }
-        }
-        Waiting { rank, step: progress.step, on }
-    }
-
-    fn check_all_received(&self) -> Result<(), EngineError> {
-        let count = self.ranks.iter().map(|progress| u64::from(progress.mailbox.count())).sum();
-        let first = (0..).zip(&self.ranks).find_map(|(rank, progress)| {
-            Some((RankId(rank), self.letters.first(progress.mailbox)?))
-        });
-        match first {
-            None => Ok(()),
-            Some((receiver, sender)) => Err(EngineError::Unreceived { count, sender, receiver }),
-        }
     }
 }

@@ -12,6 +12,7 @@
 //! step waits for is there, takes it in order of arrival through [`MessageModel::receive`].
 
 mod awaited;
+mod combining;
 mod conditions;
 mod dispatch;
 mod error;

@@ -48,6 +48,17 @@ pub trait Supply {
     fn tell(&mut self, from: &Cursor, each: &mut dyn FnMut(&Cursor, Carried) -> ControlFlow<()>);
 }
 
+/// A combine that there will be: the same part of the payload from several ranks, folded as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Combined {
+    /// Who gets it.
+    pub destination: RankId,
+    /// Who contributes.
+    pub members: Vec<RankId>,
+    /// The size of each contribution, and of what becomes of them.
+    pub bytes: Bytes,
+}
+
 /// Carries messages that meet each other on the way, in order of time.
 ///
 /// Whoever drives it hands messages over as ranks send them and asks for the next arrival; what a rank
@@ -56,6 +67,9 @@ pub trait Carrier {
     /// Whether messages can meet. Where they cannot, nothing here is called and the engine runs in
     /// causal order.
     const CONTENDED: bool;
+
+    /// Whether there are networks of its kind that fork or combine messages on the way.
+    const IN_NETWORK: bool = false;
 
     /// Takes a message.
     fn carry(&mut self, ticket: Ticket, message: Carried);
@@ -77,6 +91,34 @@ pub trait Carrier {
     /// As [`Carrier::next_arrival`]; what was offered and forgotten is asked for again.
     fn next_arrival_of(&mut self, _: &mut dyn Supply) -> Option<(Ticket, Time)> {
         self.next_arrival()
+    }
+
+    /// Hears that a rank begins a step: what it sends from now on comes after what it sent before.
+    fn begin_step(&mut self, _rank: RankId) {}
+
+    /// Whether it forks messages to several ranks; then these come by [`Carrier::fork`].
+    fn forks(&self) -> bool {
+        false
+    }
+
+    /// Takes a message to several ranks, for each its own ticket.
+    fn fork(&mut self, messages: &[(Ticket, Carried)]) {
+        for &(ticket, message) in messages {
+            self.carry(ticket, message);
+        }
+    }
+
+    /// Whether it combines messages to one rank, and folds them; then these come by [`Carrier::contribute`].
+    fn combines(&self) -> bool {
+        false
+    }
+
+    /// Hears of all combines that there will be, before anything is sent.
+    fn expect(&mut self, _combines: Vec<Combined>) {}
+
+    /// Takes a contribution to a combine, by its place among those that are expected.
+    fn contribute(&mut self, _combine: usize, ticket: Ticket, message: Carried) {
+        self.carry(ticket, message);
     }
 
     /// Whether some ranks are out of reach of others.

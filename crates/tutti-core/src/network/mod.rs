@@ -26,7 +26,7 @@ mod registry;
 mod tests;
 
 pub use background::{BackgroundFlow, LinkLoad};
-pub use carrier::{Carried, Carrier, Cursor, Standstill, Supply, Ticket, Uncontended};
+pub use carrier::{Carried, Carrier, Combined, Cursor, Standstill, Supply, Ticket, Uncontended};
 pub use logfp::LogfP;
 pub use loggp::LogGP;
 pub use logp::LogP;

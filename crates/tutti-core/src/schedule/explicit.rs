@@ -206,6 +206,55 @@ impl Builder {
         self.push(rank, "receive", fits, |step| step.recv(peer, slot, chunks))
     }
 
+    /// `rank` sends `chunks` of `slot` to each of `peers`, as one message where the network can fork it.
+    pub fn multicast(
+        &mut self,
+        rank: RankId,
+        peers: &[RankId],
+        slot: Slot,
+        chunks: ChunkRange,
+    ) -> &mut Builder {
+        self.check(rank, &Op::Multicast { peers: peers.to_vec(), slot, chunks });
+        let fits = |step: &Step| step.recvs.is_empty() && step.locals.is_empty();
+        self.push(rank, "multicast", fits, |step| {
+            step.multicast(peers.iter().copied(), slot, chunks);
+        })
+    }
+
+    /// `rank` sends `chunks` of `slot` to `peer`, which combines them with those of others.
+    pub fn contribute(
+        &mut self,
+        rank: RankId,
+        peer: RankId,
+        slot: Slot,
+        chunks: ChunkRange,
+    ) -> &mut Builder {
+        self.check(rank, &Op::Contribute(Message { peer, slot, chunks }));
+        let fits = |step: &Step| step.recvs.is_empty() && step.locals.is_empty();
+        self.push(rank, "contribute", fits, |step| step.contribute(peer, slot, chunks))
+    }
+
+    /// `rank` receives `chunks` into the operands that come from others, as one message where the network can
+    /// combine them, and folds all operands, left to right, into `into`.
+    pub fn combine(
+        &mut self,
+        rank: RankId,
+        into: Slot,
+        operands: &[(Slot, Option<RankId>)],
+        chunks: ChunkRange,
+    ) -> &mut Builder {
+        self.check(rank, &Op::Combine { into, operands: operands.to_vec(), chunks });
+        let fits = |step: &Step| {
+            let mut touched = step.sends.iter().chain(&step.recvs);
+            let received = |slot| operands.iter().any(|&(own, from)| own == slot && from.is_some());
+            step.locals.is_empty()
+                && !touched.any(|other| received(other.slot) && other.chunks.overlaps(chunks))
+        };
+        self.push(rank, "combine", fits, |step| {
+            step.combine(into, operands.iter().copied(), chunks);
+        })
+    }
+
     /// `rank` folds `operands`, left to right, into `into`.
     pub fn reduce(
         &mut self,
@@ -247,7 +296,14 @@ impl Builder {
     pub fn op(&mut self, rank: RankId, op: &Op) -> &mut Builder {
         match *op {
             Op::Send(message) => self.send(rank, message.peer, message.slot, message.chunks),
+            Op::Multicast { ref peers, slot, chunks } => self.multicast(rank, peers, slot, chunks),
+            Op::Contribute(message) => {
+                self.contribute(rank, message.peer, message.slot, message.chunks)
+            }
             Op::Recv(message) => self.recv(rank, message.peer, message.slot, message.chunks),
+            Op::Combine { into, ref operands, chunks } => {
+                self.combine(rank, into, operands, chunks)
+            }
             Op::Reduce { into, ref operands, chunks } => self.reduce(rank, into, operands, chunks),
             Op::Copy { from, into, chunks, to } => self.copy(rank, from, chunks, into, to),
             Op::Compute { duration } => self.compute(rank, duration),
@@ -346,7 +402,17 @@ impl Builder {
     fn check(&mut self, rank: RankId, op: &Op) {
         match op {
             Op::Send(message) => self.slot(message.slot).chunks(rank, "send", message.chunks),
+            Op::Multicast { slot, chunks, .. } => {
+                self.slot(*slot).chunks(rank, "multicast", *chunks);
+            }
+            Op::Contribute(message) => {
+                self.slot(message.slot).chunks(rank, "contribute", message.chunks);
+            }
             Op::Recv(message) => self.slot(message.slot).chunks(rank, "receive", message.chunks),
+            Op::Combine { into, operands, chunks } => {
+                operands.iter().for_each(|&(slot, _)| _ = self.slot(slot));
+                self.slot(*into).chunks(rank, "combine", *chunks);
+            }
             Op::Reduce { into, operands, chunks } => {
                 operands.iter().for_each(|&slot| _ = self.slot(slot));
                 self.slot(*into).chunks(rank, "reduce", *chunks);

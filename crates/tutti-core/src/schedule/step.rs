@@ -1,6 +1,6 @@
 //! One step of one rank, and the closed set of ops it is made of.
 
-use super::ChunkRange;
+use super::{ChunkRange, Mark};
 use crate::ids::RankId;
 use crate::units::Time;
 
@@ -81,6 +81,9 @@ pub struct Step {
     /// Done last, in order.
     pub locals: Vec<Local>,
     operands: Vec<Slot>,
+    pub(super) marks: Vec<Mark>,
+    /// Memory of one combine, empty in between.
+    pub(super) combined: Vec<Slot>,
 }
 
 impl Step {
@@ -97,6 +100,7 @@ impl Step {
         self.recvs.clear();
         self.locals.clear();
         self.operands.clear();
+        self.marks.clear();
     }
 
     /// Sends `chunks` of `slot` to `peer`.
@@ -185,11 +189,21 @@ impl Step {
         }
     }
 
-    /// The ops in program order, each with its operands written out.
+    /// The ops in program order, each with its operands written out. A combine stands among the receives.
     pub fn ops(&self) -> impl Iterator<Item = Op> + '_ {
-        let sends = self.sends.iter().map(|&message| Op::Send(message));
-        let recvs = self.recvs.iter().map(|&message| Op::Recv(message));
-        let locals = self.locals.iter().map(|&local| match local {
+        let messages = |of: &[Message], op: &dyn Fn(u32) -> Op| {
+            let (mut all, mut next) = (Vec::new(), 0);
+            while (next as usize) < of.len() {
+                let one = op(next);
+                next += Step::width(&one);
+                all.push(one);
+            }
+            all
+        };
+        let sends = messages(&self.sends, &|place| self.send_op(place));
+        let recvs = messages(&self.recvs, &|place| self.recv_op(place));
+        let folds = self.combines().count();
+        let locals = self.locals[folds..].iter().map(|&local| match local {
             Local::Reduce { into, operands, chunks } => {
                 Op::Reduce { into, operands: self.operands(operands).to_vec(), chunks }
             }
@@ -197,7 +211,7 @@ impl Step {
             Local::Compute { duration } => Op::Compute { duration },
             Local::Sleep { duration } => Op::Sleep { duration },
         });
-        sends.chain(recvs).chain(locals)
+        sends.into_iter().chain(recvs).chain(locals)
     }
 
     #[inline]
@@ -212,8 +226,15 @@ impl Step {
 pub enum Op {
     /// Hands a message to the network.
     Send(Message),
+    /// Hands a message for several ranks to the network.
+    Multicast { peers: Vec<RankId>, slot: Slot, chunks: ChunkRange },
+    /// Hands a message to the network that the receiver combines with those of others.
+    Contribute(Message),
     /// Takes a message from the network.
     Recv(Message),
+    /// Takes messages of several ranks and folds them, and what else is among the operands, in order, into a slot;
+    /// operands come with the rank that they are received from.
+    Combine { into: Slot, operands: Vec<(Slot, Option<RankId>)>, chunks: ChunkRange },
     /// Folds the operands, in order, into a slot.
     Reduce { into: Slot, operands: Vec<Slot>, chunks: ChunkRange },
     /// Copies chunks between slots or positions.

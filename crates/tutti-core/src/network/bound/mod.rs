@@ -29,6 +29,10 @@
 //! an NPU injects or ejects passes are links as well ([`Ports`]), and stand in for what a model charges a receiver
 //! per byte: it takes messages of no bytes.
 //!
+//! **In the network.** Where it forks and combines ([`in_network`]) a message is one at its sender and one at its
+//! receiver, however many ranks it goes to or comes from: what is left is the time of one message at its ends, and what
+//! every rank has to send and hear at least, once.
+//!
 //! **Folding.** N contributions to an element take N - 1 folds, wherever they are done: (N - 1) S gamma in all,
 //! at least an Nth of it on some rank. Where sending keeps the processor busy (postal, pipelining postal)
 //! the average rank does both, one after the other. A result is a fold after a message at least.
@@ -211,6 +215,41 @@ pub fn bound(asked: &Asked, model: &Model, folding: Folding, way: Way) -> Bound 
         links: way.links.of(asked.divided()) - head,
         folding: folds(asked, &ends, needs, folding, held),
     }
+}
+
+/// The lower bound of a collective where the network forks and combines messages on the way.
+///
+/// A message is then one at its sender however many ranks it goes to, and one at its receiver however many it
+/// comes from, and folds may be the network's. What is left: one message takes what it takes at its ends, what a rank
+/// knows and others have to hear leaves it once, and what a rank has to hear comes once.
+#[must_use]
+pub fn in_network(asked: &Asked, model: &Model, ports: Ports) -> Bound {
+    let none = Time::ZERO;
+    let nothing = Bound { latency: none, bandwidth: none, links: none, folding: none };
+    if asked.ranks < 2 {
+        return nothing;
+    }
+    let ends = Ends { model, element: asked.element.max(1) };
+    let smallest = Bytes(if asked.size.0 == 0 { 0 } else { ends.smallest(asked.collective) });
+    let size = asked.divided().0;
+    let (shard, all) = (size / u64::from(asked.ranks), asked.size.0);
+    let (sends, receives) = match asked.collective {
+        Collective::AllReduce | Collective::Broadcast { .. } | Collective::Reduce { .. } => {
+            (all, all)
+        }
+        Collective::ReduceScatter => (size - shard, shard),
+        Collective::AllGather => (shard, size - shard),
+        Collective::AllToAll => {
+            let others = u128::from(asked.ranks) - 1;
+            let bytes = share(u128::from(all) * others, asked.ranks);
+            (bytes, bytes)
+        }
+        Collective::Gather { .. } => (shard, size - shard),
+        Collective::Scatter { .. } => (size - shard, shard),
+        Collective::Barrier => (0, 0),
+    };
+    let through = ports.injection.of(Bytes(sends)).max(ports.ejection.of(Bytes(receives)));
+    Bound { latency: ends.held(smallest), bandwidth: through, ..nothing }
 }
 
 /// Bytes that must move whatever the schedule.

@@ -18,7 +18,9 @@
 //!
 //! The header comes first; rooted collectives have a line `root R`. Ranks come in ascending order; those
 //! without steps may be left out. Within a step sends come first, then receives, then local ops
-//! (`copy s1[0..2] to data[4]`, `compute 1.5 us`, `sleep 3 ns`). `data` is slot 0, `s1` slot 1. Blank lines
+//! (`copy s1[0..2] to data[4]`, `compute 1.5 us`, `sleep 3 ns`). What the network may fork or combine is written as one
+//! op: `multicast data[0] to 1 2 3` among the sends, `contribute data[0] to 0` too, and where these arrive
+//! `combine data[0] = data + s1 from 1 + s2 from 2` among the receives. `data` is slot 0, `s1` slot 1. Blank lines
 //! and lines that start with `#` mean nothing.
 
 use std::fmt::Write;
@@ -85,6 +87,21 @@ impl std::fmt::Display for Op {
         match self {
             Op::Send(Message { peer, slot, chunks }) => {
                 write!(f, "send {slot}[{chunks}] to {}", peer.0)
+            }
+            Op::Multicast { peers, slot, chunks } => {
+                write!(f, "multicast {slot}[{chunks}] to")?;
+                peers.iter().try_for_each(|peer| write!(f, " {}", peer.0))
+            }
+            Op::Contribute(Message { peer, slot, chunks }) => {
+                write!(f, "contribute {slot}[{chunks}] to {}", peer.0)
+            }
+            Op::Combine { into, operands, chunks } => {
+                write!(f, "combine {into}[{chunks}] =")?;
+                for (index, (slot, from)) in operands.iter().enumerate() {
+                    write!(f, "{} {slot}", if index == 0 { "" } else { " +" })?;
+                    from.map_or(Ok(()), |from| write!(f, " from {}", from.0))?;
+                }
+                Ok(())
             }
             Op::Recv(Message { peer, slot, chunks }) => {
                 write!(f, "recv {slot}[{chunks}] from {}", peer.0)

@@ -269,9 +269,10 @@ impl<'a> Body<'a> {
         let Some((_, step)) = &mut self.step else {
             return Err(TextError::OutsideStep { line: line.number, text: line.text.to_owned() });
         };
+        let works = step.locals.len() > step.combines().count();
         let late = match line.keyword() {
-            "send" => !step.recvs.is_empty() || !step.locals.is_empty(),
-            "recv" => !step.locals.is_empty(),
+            "send" | "multicast" | "contribute" => !step.recvs.is_empty() || works,
+            "recv" | "combine" => works,
             _ => false,
         };
         if late {
@@ -279,15 +280,21 @@ impl<'a> Body<'a> {
         }
         match line.keyword() {
             "send" => step.sends.push(line.message("to", "`send slot[chunks] to rank`")?),
+            "multicast" => multicast(line, step)?,
+            "contribute" => {
+                let Message { peer, slot, chunks } =
+                    line.message("to", "`contribute slot[chunks] to rank`")?;
+                step.contribute(peer, slot, chunks);
+            }
+            "combine" => combine(line, step)?,
             "recv" => step.recvs.push(line.message("from", "`recv slot[chunks] from rank`")?),
             "reduce" => reduce(line, step)?,
             "copy" => copy(line, step)?,
             "compute" => step.compute(line.duration()?),
             "sleep" => step.sleep(line.duration()?),
             _ => {
-                return Err(
-                    line.malformed("send, recv, reduce, copy, compute, sleep, step or rank")
-                );
+                let known = "send, multicast, contribute, recv, combine, reduce, copy, compute, sleep, step or rank";
+                return Err(line.malformed(known));
             }
         }
         Ok(())
@@ -305,6 +312,39 @@ fn reduce(line: Line, step: &mut Step) -> Result<(), TextError> {
         operands.split('+').map(|slot| line.slot(slot.trim())).collect::<Result<_, _>>()?
     };
     step.reduce(into, slots, chunks);
+    Ok(())
+}
+
+fn multicast(line: Line, step: &mut Step) -> Result<(), TextError> {
+    let expected = "`multicast slot[chunks] to rank rank ...`";
+    let (place, peers) = line.rest().split_once(" to").ok_or_else(|| line.malformed(expected))?;
+    let (slot, chunks) = line.place(place.trim(), expected)?;
+    let peer = |text: &str| line.number(text, expected).map(RankId);
+    let peers: Vec<RankId> = peers.split_whitespace().map(peer).collect::<Result<_, _>>()?;
+    if peers.is_empty() {
+        return Err(line.malformed(expected));
+    }
+    step.multicast(peers, slot, chunks);
+    Ok(())
+}
+
+fn combine(line: Line, step: &mut Step) -> Result<(), TextError> {
+    let expected = "`combine slot[chunks] = slot + slot from rank + ...`, one `from` at least";
+    let (place, operands) = line.rest().split_once('=').ok_or_else(|| line.malformed(expected))?;
+    let (into, chunks) = line.place(place.trim(), expected)?;
+    let operand = |text: &str| match text.split_once(" from ") {
+        None => Ok((line.slot(text.trim())?, None)),
+        Some((slot, from)) => {
+            let from = line.number(from.trim(), expected)?;
+            Ok((line.slot(slot.trim())?, Some(RankId(from))))
+        }
+    };
+    let operands: Vec<(Slot, Option<RankId>)> =
+        operands.split('+').map(operand).collect::<Result<_, TextError>>()?;
+    if operands.iter().all(|(_, from)| from.is_none()) {
+        return Err(line.malformed(expected));
+    }
+    step.combine(into, operands, chunks);
     Ok(())
 }
 

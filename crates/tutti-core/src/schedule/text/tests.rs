@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{TextError, read, to_string};
 use crate::collective::Collective;
 use crate::ids::RankId;
-use crate::schedule::{ChunkRange, Explicit, Message, Op, Schedule, Slot};
+use crate::schedule::{ChunkRange, Explicit, Message, Op, Schedule, Slot, Step};
 use crate::units::Time;
 
 const PAIR: &str = "tutti schedule 1\nname pair\ncollective all_reduce\nranks 2\nchunks 4\n\
@@ -56,6 +56,41 @@ fn mistakes_are_reported_with_their_line() {
     assert!(matches!(read(&late), Err(TextError::OpOrder { line: 12, .. })));
 }
 
+const ROOT: &str = "tutti schedule 1\nname root\ncollective all_reduce\nranks 3\nchunks 1\nslots 3\n\
+    result data\n\nrank 0\nstep\n  combine data[0] = data + s1 from 1 + s2 from 2\n  sleep 3 ns\nstep\n  \
+    multicast data[0] to 1 2\n\nrank 1\nstep\n  contribute data[0] to 0\nstep\n  recv data[0] from 0\n\
+    \nrank 2\nstep\n  contribute data[0] to 0\nstep\n  recv data[0] from 0\n";
+
+#[test]
+fn what_the_network_may_do_is_one_op() {
+    let schedule = read(ROOT).unwrap();
+    assert_eq!(to_string(&schedule), ROOT);
+    let mut step = Step::new();
+    schedule.step(RankId(0), 0, &mut step);
+    assert_eq!((step.recvs.len(), step.locals.len(), step.marks().len()), (2, 2, 1));
+    for (from, to, error) in [
+        ("combine data[0] = data + s1 from 1 + s2 from 2", "combine data[0] = data", "line 11: "),
+        (
+            " from 2",
+            " from two",
+            "line 11: `combine data[0] = data + s1 from 1 + s2 from two` cannot",
+        ),
+        (
+            "to 1 2",
+            "to",
+            "line 14: `multicast data[0] to` cannot be read: expected `multicast slot",
+        ),
+        (
+            "sleep 3 ns",
+            "sleep 3 ns\n  combine data[0] = s1 from 1",
+            "line 13: `combine data[0] = s1",
+        ),
+    ] {
+        let found = read(&ROOT.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(found.starts_with(error), "`{found}` should be `{error}...`");
+    }
+}
+
 fn any_range() -> impl Strategy<Value = ChunkRange> {
     (0..40_u32, 0..5_u32).prop_map(|(start, len)| ChunkRange::new(start, start + len))
 }
@@ -73,6 +108,16 @@ fn any_op() -> impl Strategy<Value = Op> {
     prop_oneof![
         message().prop_map(Op::Send),
         message().prop_map(Op::Recv),
+        message().prop_map(Op::Contribute),
+        (proptest::collection::vec((0..9_u32).prop_map(RankId), 1..4), slot(), any_range())
+            .prop_map(|(peers, slot, chunks)| Op::Multicast { peers, slot, chunks }),
+        (slot(), proptest::collection::vec((slot(), 0..9_u32), 1..5), any_range()).prop_map(
+            |(into, operands, chunks)| {
+                let from = |peer| (peer < 6).then_some(RankId(peer));
+                let operands = operands.into_iter().map(|(slot, peer)| (slot, from(peer)));
+                Op::Combine { into, operands: operands.collect(), chunks }
+            }
+        ),
         (slot(), proptest::collection::vec(slot(), 0..4), any_range())
             .prop_map(|(into, operands, chunks)| Op::Reduce { into, operands, chunks }),
         (slot(), slot(), any_range(), 0..50_u32).prop_map(|(from, into, chunks, to)| Op::Copy {

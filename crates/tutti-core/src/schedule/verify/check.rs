@@ -29,6 +29,8 @@ pub(in crate::schedule) struct Checker {
     ranks: u32,
     chunks: u32,
     slots: u32,
+    /// Marks of the steps so far.
+    marks: u64,
     /// Receives of the step, by place.
     sorted: Vec<Message>,
 }
@@ -39,11 +41,17 @@ const FEW: usize = 64;
 impl Checker {
     pub(in crate::schedule) fn new(shape: &Shape) -> Checker {
         let Shape { ranks, chunks, slots, .. } = *shape;
-        Checker { ranks, chunks, slots, sorted: Vec::new() }
+        Checker { ranks, chunks, slots, marks: 0, sorted: Vec::new() }
+    }
+
+    /// Marks of the steps that have been checked.
+    pub(super) fn marks(&self) -> u64 {
+        self.marks
     }
 
     #[inline]
     pub(in crate::schedule) fn check(&mut self, at: At, step: &Step) -> Result<(), VerifyError> {
+        self.marks += step.marks().len() as u64;
         for message in &step.sends {
             self.message(at, "send", message)?;
         }

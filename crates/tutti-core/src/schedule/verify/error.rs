@@ -69,6 +69,26 @@ pub enum VerifyError {
          ({} of them)", sent.len(), expected.len()
     )]
     LengthMismatch { from: At, to: At, sent: ChunkRange, expected: ChunkRange },
+    /// A multicast to a rank, or a combine from one, twice.
+    #[error("{at}: {op} names {peer} twice, whose part in it is one message")]
+    NamedTwice { at: At, op: &'static str, peer: RankId },
+    /// A contribution that its receiver takes by itself.
+    #[error(
+        "{from} contributes to a combine at {to}, which takes the message with a recv: make it a send, or the \
+         recv a part of a combine"
+    )]
+    NotCombined { from: At, to: RankId },
+    /// A combine of what was sent by itself.
+    #[error(
+        "{at}: combine takes a message of {from}, which sends it by itself: make the send contribute"
+    )]
+    NotContributed { at: At, from: RankId },
+    /// A contribution of other chunks than the others'.
+    #[error(
+        "{from} contributes chunks {sent} to the combine at {to}, which is of chunks {expected}: all members \
+         of a combine send the same"
+    )]
+    UnlikeCombine { from: At, to: At, sent: ChunkRange, expected: ChunkRange },
     /// A receive without a message.
     #[error("{} waits for a message from {} that is never sent{}", wait.at, wait.from, others(waits))]
     NeverSent { wait: Wait, waits: Vec<Wait> },

@@ -29,6 +29,8 @@ pub(super) fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyErro
         buffering,
         in_flight: 0,
         waiting: 0,
+        multicasts: checker.marks(),
+        combines: 0,
         reproducibility,
     })
 }

@@ -53,6 +53,8 @@ pub(super) fn verify(
         buffering: traffic.buffering,
         in_flight: traffic.in_flight,
         waiting: traffic.waiting,
+        multicasts: fast.checker.marks(),
+        combines: 0,
         reproducibility: fast.algebra.class(),
     })
 }

@@ -4,12 +4,14 @@
 //! step before it goes on, messages between two ranks are matched in order, and a step whose outcome would
 //! depend on who comes first is refused, so all orders lead to the same contents. For the same reason
 //! **a verified schedule gives the same bits from run to run**, always: folds are in the order that the
-//! schedule gives, never in the order of arrival.
+//! schedule gives, never in the order of arrival. (A network that combines on the way folds as messages meet:
+//! there this holds of operations that associate.)
 //!
 //! What is checked:
 //! - every position of the result holds the right contributions, each exactly once (for a barrier: at least
 //!   once), and nothing is read that nothing has written;
 //! - every message meets a receive of as many chunks, nothing is left over, nobody waits forever;
+//! - what a network may fork or combine is so marked at all ranks that have a part in it;
 //! - no step depends on the order in which its messages arrive (see [`VerifyError`]);
 //! - how many messages per pair of ranks must be buffered so that it does not deadlock, at best none
 //!   (rendezvous): then it is safe on any network;
@@ -26,6 +28,7 @@ mod error;
 mod exact;
 mod fast;
 mod fingerprint;
+mod marks;
 mod slots;
 mod stuck;
 mod tokens;
@@ -57,7 +60,12 @@ pub struct Verification {
     pub in_flight: u32,
     /// The most messages at one rank that were sent before they were expected, in that order.
     pub waiting: u32,
-    /// Which results have the same bits.
+    /// Messages to several ranks that a network may fork.
+    pub multicasts: u64,
+    /// Folds that a network may do on the way: then in the order in which messages meet, so what is said of bits
+    /// holds of operations that associate.
+    pub combines: u64,
+    /// Which results have the same bits, where ranks fold.
     pub reproducibility: Reproducibility,
 }
 
@@ -101,7 +109,7 @@ const EXPLAINED: u64 = 1 << 21;
 pub fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
     whole(schedule)?;
     let fast = verify_fast(schedule);
-    let Err(error) = fast else { return fast };
+    let Err(error) = fast else { return with_marks(schedule, fast) };
     let shape = schedule.shape();
     let ranks = u64::from(shape.ranks);
     let size = ranks.checked_mul(ranks).and_then(|size| size.checked_mul(u64::from(shape.chunks)));
@@ -118,7 +126,20 @@ pub fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
 /// The first fault that was found.
 pub fn verify_exactly(schedule: &dyn Schedule) -> Result<Verification, VerifyError> {
     whole(schedule)?;
-    exact::verify(schedule)
+    with_marks(schedule, exact::verify(schedule))
+}
+
+/// Looks at marks where all else is right; until then they are all counted as multicasts.
+fn with_marks(
+    schedule: &dyn Schedule,
+    proved: Result<Verification, VerifyError>,
+) -> Result<Verification, VerifyError> {
+    let proved = proved?;
+    if proved.multicasts == 0 {
+        return Ok(proved);
+    }
+    let marks::InNetwork { multicasts, combines } = marks::check(schedule)?;
+    Ok(Verification { multicasts, combines, ..proved })
 }
 
 /// A part might by chance do what the collective asks of the whole: that would be no proof of either.
