@@ -2,12 +2,13 @@
 
 use pyo3::prelude::*;
 use tutti_core::energy::{
-    self, Component, Constant, Costs, Events, Interval, Links, Network, Parameter, Part, Router,
-    registry,
+    self, Component, Constant, Costs, Events, Interval, Links, MeshComponent, MeshHardware,
+    Network, Parameter, Part, Router, mesh_technology, registry,
 };
+use tutti_core::network::flit::smart::{Class, Counts, FanIn, FanOut, Settings, Tree};
 use tutti_core::units::{Length, Time};
 
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, raised_by_flits, refuse};
 
 /// Lower bound, value, upper bound.
 type Bounds = (f64, f64, f64);
@@ -212,5 +213,135 @@ impl EnergyEvents {
             sum.link_flits,
             sum.signal_bit_um,
         ))
+    }
+}
+
+/// What a mesh of several hops per cycle is, as far as energy depends on it.
+#[pyclass(frozen, eq, module = "tutti._core")]
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct EnergyMesh {
+    settings: Settings,
+    hardware: MeshHardware,
+}
+
+/// The same from Python, by name; classes as VCs, their depth, and whether multicasts travel there.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenHardware {
+    columns: u32,
+    rows: u32,
+    hpc_max: u32,
+    fan_out: String,
+    fan_in: String,
+    split_vcs: bool,
+    art_entries: u32,
+    classes: Vec<(u32, u32, bool)>,
+    flit_bits: u32,
+    tile_um: u64,
+    cycle_ps: u64,
+}
+
+impl GivenHardware {
+    fn settings(&self) -> PyResult<Settings> {
+        let class = |&(vcs, depth, multicasts): &(u32, u32, bool)| Class { vcs, depth, multicasts };
+        let interval = self.fan_out.strip_prefix("complete:").map(str::parse);
+        let fan_out = match (self.fan_out.as_str(), interval) {
+            ("unicasts", _) => FanOut::Unicasts,
+            ("greedy:svt", _) => FanOut::Greedy(Tree::Shared),
+            ("greedy:pvt", _) => FanOut::Greedy(Tree::Private),
+            (_, Some(Ok(interval))) => FanOut::Complete { interval },
+            (other, _) => return Err(refuse("EnergyError", "mesh", &unknown("fan_out", other))),
+        };
+        let fan_in = match self.fan_in.as_str() {
+            "unicasts" => FanIn::Unicasts,
+            "greedy" => FanIn::Greedy,
+            "complete" => FanIn::Complete,
+            other => return Err(refuse("EnergyError", "mesh", &unknown("fan_in", other))),
+        };
+        let settings = Settings {
+            hops_per_cycle: self.hpc_max,
+            fan_out,
+            fan_in,
+            split_vcs: self.split_vcs,
+            art_entries: self.art_entries,
+            classes: self.classes.iter().map(class).collect(),
+            ..Settings::new(self.columns, self.rows)
+        };
+        settings.check().map_err(|error| raised_by_flits(&error))?;
+        Ok(settings)
+    }
+}
+
+fn unknown(key: &str, text: &str) -> String {
+    format!("there is no {key} `{text}`: expected one of a SmartMesh")
+}
+
+/// Counts of such a mesh, by name; others are left alone.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenCounts {
+    buffer_writes: u64,
+    buffer_reads: u64,
+    crossings: [u64; 5],
+    link_hops: u64,
+    input_arbitrations: u64,
+    output_arbitrations: u64,
+    request_hops: u64,
+    answer_request_hops: u64,
+    table_reads: u64,
+    cycles: u64,
+}
+
+impl From<GivenCounts> for Counts {
+    fn from(given: GivenCounts) -> Counts {
+        Counts {
+            buffer_writes: given.buffer_writes,
+            buffer_reads: given.buffer_reads,
+            crossings: given.crossings,
+            link_hops: given.link_hops,
+            input_arbitrations: given.input_arbitrations,
+            output_arbitrations: given.output_arbitrations,
+            request_hops: given.request_hops,
+            answer_request_hops: given.answer_request_hops,
+            table_reads: given.table_reads,
+            cycles: given.cycles,
+            ..Counts::default()
+        }
+    }
+}
+
+#[pymethods]
+impl EnergyMesh {
+    #[new]
+    fn new(given: GivenHardware) -> PyResult<EnergyMesh> {
+        let settings = given.settings()?;
+        let tile = Length::from_um(given.tile_um);
+        let cycle = Time::from_ps(given.cycle_ps);
+        let hardware = MeshHardware::new(&settings, given.flit_bits, tile, cycle).or_raise()?;
+        Ok(EnergyMesh { settings, hardware })
+    }
+
+    /// The names of the technologies that fit it, of routers and of links.
+    fn technology(&self) -> (&'static str, &'static str) {
+        mesh_technology(&self.settings)
+    }
+
+    /// Bits of a request for a path, and of an answer's.
+    fn request_bits(&self) -> (u32, u32) {
+        self.hardware.request_bits()
+    }
+
+    /// Of each component its name, and what its events and its leakage cost, in joules.
+    fn energy(
+        &self,
+        counts: GivenCounts,
+        technology: &Technology,
+    ) -> Vec<(&'static str, Bounds, Bounds)> {
+        let report = energy::mesh_energy(&self.hardware, &counts.into(), &technology.0);
+        let row = |component: MeshComponent| {
+            let (dynamic, leakage) = (report.dynamic(component), report.leakage(component));
+            (component.name(), bounds(dynamic), bounds(leakage))
+        };
+        MeshComponent::ALL.map(row).to_vec()
     }
 }

@@ -66,7 +66,25 @@ impl<'a> Costs<'a> {
     /// A flit is given an output: one decision at its input, one at the output.
     #[must_use]
     pub fn switch_allocation_pj(&self) -> Interval {
-        self.decision(self.vcs) + self.decision(self.ports)
+        self.input_arbitration_pj() + self.output_arbitration_pj()
+    }
+
+    /// An input chooses one of its VCs.
+    #[must_use]
+    pub fn input_arbitration_pj(&self) -> Interval {
+        self.decision(self.vcs)
+    }
+
+    /// An output chooses one of the inputs.
+    #[must_use]
+    pub fn output_arbitration_pj(&self) -> Interval {
+        self.decision(self.ports)
+    }
+
+    /// A look into the table of reductions.
+    #[must_use]
+    pub fn table_read_pj(&self) -> Interval {
+        self.of(Parameter::TableRead)
     }
 
     /// A packet is given a VC downstream.

@@ -3,7 +3,7 @@
 //! [`Events`] say what happened in a window, [`Network`] on which routers and links, [`Technology`] what
 //! each costs: every constant with its unit in its name, its source and its bounds. [`energy`] puts them
 //! together, dynamic and leakage apart, component by component; [`area`] needs no events. Nothing here
-//! knows who counted. Scaling laws: [`Costs`]. Energies are real numbers, summed in one fixed order.
+//! knows who counted, but [`mesh_energy`], which is for the counts of meshes of several hops per cycle. Scaling laws: [`Costs`]. Energies are real numbers, summed in one fixed order.
 
 mod area;
 mod costs;
@@ -11,6 +11,7 @@ mod error;
 mod events;
 mod interval;
 mod link;
+mod mesh;
 mod network;
 mod parameter;
 mod registry;
@@ -25,6 +26,7 @@ pub use costs::Costs;
 pub use error::EnergyError;
 pub use events::Events;
 pub use interval::Interval;
+pub use mesh::{MeshComponent, MeshHardware, MeshReport, mesh_energy, mesh_technology};
 pub use network::{Links, Network, Router};
 pub use parameter::{Constant, Parameter, Part};
 pub use registry::{Entry, LINKS, ROUTERS, find, registry};

@@ -84,6 +84,7 @@ parameters! {
     ArbiterArea: Router, "arbiter_area_um2_per_pair", "area of an arbiter, for each ordered pair of its inputs";
     ClockArea: Router, "clock_area_um2", "area of the clock tree, whatever the router's size";
     ClockAreaSize: Router, "clock_area_um2_per_bit_port", "area of the clock tree, for each bit of each port";
+    TableRead: Router, "table_read_pj", "a look into a table of reductions, or an operand added on passing";
     Crossing: Link, "crossing_pj_per_bit", "a bit over a link, whatever its length: transceivers, bumps";
     Wire: Link, "wire_pj_per_bit_mm", "a bit over a wire, beyond the length that the crossing includes";
     Included: Link, "included_mm", "length of wire that the crossing includes";

@@ -34,6 +34,7 @@ fn round() -> Technology {
         (Parameter::ArbiterArea, 2.0),
         (Parameter::ClockArea, 7.0),
         (Parameter::ClockAreaSize, 0.1),
+        (Parameter::TableRead, 0.75),
         (Parameter::Crossing, 0.5),
         (Parameter::Wire, 0.25),
         (Parameter::Included, 1.0),

@@ -44,5 +44,6 @@ fn constants() -> Vec<(Parameter, Constant)> {
         (ArbiterArea, fitted(1.918, SOURCE)),
         (ClockArea, fitted(9.948, SOURCE)),
         (ClockAreaSize, fitted(0.005334, SOURCE)),
+        (TableRead, super::table()),
     ]
 }

@@ -44,5 +44,6 @@ fn constants() -> Vec<(Parameter, Constant)> {
         (ArbiterArea, fitted(4.397, SOURCE)),
         (ClockArea, fitted(22.8, SOURCE)),
         (ClockAreaSize, fitted(0.01222, SOURCE)),
+        (TableRead, super::table()),
     ]
 }

@@ -44,5 +44,6 @@ pub(super) fn constants() -> Vec<(Parameter, Constant)> {
         (ArbiterArea, fitted(7.995, SOURCE)),
         (ClockArea, fitted(38.63, SOURCE)),
         (ClockAreaSize, fitted(0.02784, SOURCE)),
+        (TableRead, super::table()),
     ]
 }

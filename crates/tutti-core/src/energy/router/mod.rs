@@ -41,6 +41,13 @@ const fn vc_allocator() -> Constant {
     Constant::inferred(9066.0 / 4589.0, SOURCE).within(0.5, 2.0)
 }
 
+/// A table of reductions, 64 entries of 3 bits, is read.
+const fn table() -> Constant {
+    const SOURCE: &str = "Krishna and Peh, NOCS 2014, section IV-A.8, take tables of 192 bits to cost nothing; a \
+        small register file's read is below 0.1 pJ in 45 nm, which is the upper bound of what is taken here";
+    Constant::inferred(0.1, SOURCE).within(0.0, 1.0)
+}
+
 /// A technology with some constants replaced.
 fn replaced(
     mut constants: Vec<(Parameter, Constant)>,
