@@ -2,10 +2,11 @@
 //!
 //! Data flows one way, and the modules stand in that order; nothing uses a module to its right:
 //!
-//! `units, ids -> topology -> collective -> schedule -> algorithm -> workload -> network -> endpoint -> energy -> engine -> search -> results`
+//! `units, ids -> topology -> collective -> schedule -> algorithm -> workload -> network -> endpoint -> coherence -> energy -> engine -> search -> results`
 #![deny(unsafe_code)]
 
 pub mod algorithm;
+pub mod coherence;
 pub mod collective;
 pub mod endpoint;
 pub mod energy;

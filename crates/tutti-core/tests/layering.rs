@@ -15,6 +15,7 @@ const ORDER: &[&str] = &[
     "workload",
     "network",
     "endpoint",
+    "coherence",
     "energy",
     "engine",
     "search",

@@ -24,6 +24,7 @@ const RANKS: &[u32] = &[2, 3, 4, 5, 7, 8, 12, 16, 27, 32];
 const NOTATIONS: &[&str] = &[
     "knomial:4",
     "double_binary_tree:8",
+    "in_network:0+1,segments=2",
     "recursive_multiplying:ratio=1",
     "mirrored_ring:bidirectional",
     "ring:4x4,bidirectional",

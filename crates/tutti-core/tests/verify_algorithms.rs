@@ -48,6 +48,8 @@ const ARGUMENTS: &[&str] = &[
     "dissemination",
     "recursive_doubling",
     "nccl",
+    "0+1,segments=3",
+    "all,segments=2",
     "nccl,3",
     "4x4,bidirectional",
     "4x2,bidirectional",

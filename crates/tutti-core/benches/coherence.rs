@@ -1,0 +1,69 @@
+//! How fast chips with coherent caches run: `cargo bench -p tutti-core --bench coherence [-- PART OF A NAME ...]`.
+//!
+//! A line per run of a kernel on 64 cores: kernel, protocol and design, run, simulated cycles, simulated cycles per second,
+//! million instructions per second, milliseconds, with tabs between. Nothing here passes or fails.
+#![expect(clippy::print_stdout, reason = "its output is data")]
+#![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
+#![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use tutti_core::coherence::program::Scale;
+use tutti_core::coherence::program::kernel::REGISTRY;
+use tutti_core::coherence::{Protocol, System, SystemRun, SystemSettings};
+use tutti_core::network::flit::smart::{FanIn, Priority, Settings, design};
+
+const SIDE: u32 = 8;
+const RUNS: u32 = 2;
+
+/// Designs, what answers are to them, and who goes first.
+const DESIGNS: &[(&str, FanIn, Priority)] = &[
+    ("baseline_collective", FanIn::Greedy, Priority::Local),
+    ("sfo_greedy", FanIn::Complete, Priority::Local),
+    ("sfo_greedy_pvt", FanIn::Complete, Priority::Local),
+    ("fully_connected", FanIn::Unicasts, Priority::Local),
+];
+
+fn main() {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    for kernel in REGISTRY {
+        for protocol in [Protocol::Ht, Protocol::Tc] {
+            for &(name, fan_in, priority) in DESIGNS {
+                let name = format!("{}, {} on {name}", kernel.name(), protocol.name());
+                if !wanted.iter().all(|part| name.contains(part)) {
+                    continue;
+                }
+                for run in 1..=RUNS {
+                    let (seconds, outcome) = timed(*kernel, protocol, &name, fan_in, priority);
+                    let rate = outcome.total_cycles as f64 / seconds;
+                    let instructions = outcome.instructions as f64 / seconds / 1e6;
+                    let (cycles, milliseconds) = (outcome.total_cycles, 1e3 * seconds);
+                    println!(
+                        "{name}\t{run}\t{cycles}\t{rate:.0}\t{instructions:.2}\t{milliseconds:.0}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// How long a kernel takes, and what it was like.
+fn timed(
+    kernel: &dyn tutti_core::coherence::program::Kernel,
+    protocol: Protocol,
+    name: &str,
+    fan_in: FanIn,
+    priority: Priority,
+) -> (f64, SystemRun) {
+    let system = SystemSettings::new(SIDE, SIDE, protocol);
+    let design = design(name.rsplit(' ').next().expect("names end with a design")).expect("known");
+    let mesh = Settings { fan_in, priority, ..design.settings(SIDE, SIDE) };
+    let fabric = design.build(&system.fit(mesh)).expect("a design that can be");
+    let program = kernel.program(SIDE * SIDE, Scale::Small, 1).expect("work for so many cores");
+    let system = System::new(&system, program, fabric).expect("what fits");
+    let start = Instant::now();
+    let run = system.run(&AtomicBool::new(false)).expect("a program that ends");
+    (start.elapsed().as_secs_f64(), run)
+}

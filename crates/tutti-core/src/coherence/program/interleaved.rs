@@ -1,0 +1,201 @@
+//! A run that only computes: threads take turns over one memory, in an order that a seed draws.
+
+use super::random::Random;
+use super::{Access, InterleaveError, Program, Thread, WORD_BYTES};
+
+/// What the threads did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// The memory in the end.
+    pub memory: Vec<u64>,
+    /// Instructions of all threads: an access is one, a cycle of work is one. A spin is one, however long.
+    pub instructions: u64,
+    /// Those between the region's beginning and its end.
+    pub region: u64,
+    /// Loads and spins.
+    pub loads: u64,
+    /// Stores.
+    pub stores: u64,
+    /// Atomic accesses.
+    pub atomics: u64,
+    /// Of whoever began the region and ended it: how often.
+    pub marks: [u64; 2],
+}
+
+/// Runs a program to its end and checks what came out, one access after the other. The seed draws who is
+/// next, and for how many accesses; a thread that spins is not asked again until the word has changed.
+///
+/// # Errors
+/// When threads wait forever, leave the memory, take more than `limit` accesses, or compute something
+/// else than they should.
+pub fn interleave(program: Program, seed: u64, limit: u64) -> Result<Tally, InterleaveError> {
+    let mut run = Run::new(program.threads, program.memory, seed);
+    for access in 0.. {
+        if access == limit {
+            return Err(InterleaveError::Endless { accesses: limit });
+        }
+        if !run.turn()? {
+            break;
+        }
+    }
+    run.finish()?;
+    match (program.check)(&run.tally.memory) {
+        Ok(()) => Ok(run.tally),
+        Err(problem) => Err(InterleaveError::Wrong { problem }),
+    }
+}
+
+struct Run {
+    threads: Vec<Thread>,
+    answers: Vec<u64>,
+    /// Those that can go on.
+    ready: Vec<usize>,
+    /// Those that spin: thread, address, value.
+    spinning: Vec<(usize, u64, u64)>,
+    random: Random,
+    /// Place in `ready` of whose turn it is, and how many accesses are left of it.
+    turn: (usize, usize),
+    /// The most accesses of a turn.
+    longest: usize,
+    inside: bool,
+    tally: Tally,
+}
+
+impl Run {
+    fn new(threads: Vec<Thread>, memory: Vec<u64>, seed: u64) -> Run {
+        let mut random = Random::new(seed, 0);
+        let count = threads.len();
+        Run {
+            answers: vec![0; count],
+            ready: (0..count).collect(),
+            spinning: Vec::new(),
+            // Some seeds interleave finely, others let threads run far ahead of the rest.
+            longest: 1 << random.below(10),
+            random,
+            turn: (0, 0),
+            inside: false,
+            tally: Tally { memory, ..Tally::default() },
+            threads,
+        }
+    }
+
+    /// An access of somebody; whether there was any.
+    fn turn(&mut self) -> Result<bool, InterleaveError> {
+        if self.ready.is_empty() {
+            return Ok(false);
+        }
+        if self.turn.1 == 0 || self.turn.0 >= self.ready.len() {
+            let next = self.random.below(self.ready.len());
+            self.turn = (next, 1 + self.random.below(self.longest));
+        }
+        let thread = self.ready[self.turn.0];
+        self.turn.1 -= 1;
+        match self.threads[thread].resume(self.answers[thread]) {
+            Some(access) => self.access(thread, access)?,
+            None => self.leave(thread),
+        }
+        Ok(true)
+    }
+
+    fn leave(&mut self, thread: usize) {
+        self.ready.retain(|&other| other != thread);
+        self.turn.1 = 0;
+    }
+
+    fn access(&mut self, thread: usize, access: Access) -> Result<(), InterleaveError> {
+        let instructions = match access {
+            Access::Compute { cycles } => cycles,
+            Access::Begin | Access::End => 0,
+            _ => 1,
+        };
+        self.tally.instructions += instructions;
+        self.tally.region += if self.inside { instructions } else { 0 };
+        match access {
+            Access::Load { address } => {
+                self.tally.loads += 1;
+                self.answers[thread] = *self.word(thread, address)?;
+            }
+            Access::SpinWhile { address, value } => {
+                self.tally.loads += 1;
+                let word = *self.word(thread, address)?;
+                self.answers[thread] = word;
+                if word == value {
+                    self.leave(thread);
+                    self.spinning.push((thread, address, value));
+                }
+            }
+            Access::Store { address, value } => {
+                self.tally.stores += 1;
+                self.change(thread, address, |_| value)?;
+            }
+            Access::Swap { address, value } => self.atomic(thread, address, |_| value)?,
+            Access::FetchAdd { address, value } => {
+                self.atomic(thread, address, |word| word.wrapping_add(value))?;
+            }
+            Access::CompareSwap { address, expected, value } => {
+                let new = |word| if word == expected { value } else { word };
+                self.atomic(thread, address, new)?;
+            }
+            Access::Compute { .. } => {}
+            Access::Begin => (self.inside, self.tally.marks[0]) = (true, self.tally.marks[0] + 1),
+            Access::End => (self.inside, self.tally.marks[1]) = (false, self.tally.marks[1] + 1),
+        }
+        Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        thread: usize,
+        address: u64,
+        new: impl Fn(u64) -> u64,
+    ) -> Result<(), InterleaveError> {
+        self.tally.atomics += 1;
+        self.answers[thread] = self.change(thread, address, new)?;
+        Ok(())
+    }
+
+    /// Changes a word, and lets those go on that waited for it; what it was.
+    fn change(
+        &mut self,
+        thread: usize,
+        address: u64,
+        new: impl Fn(u64) -> u64,
+    ) -> Result<u64, InterleaveError> {
+        let word = self.word(thread, address)?;
+        let before = *word;
+        let now = new(before);
+        *word = now;
+        let (ready, answers) = (&mut self.ready, &mut self.answers);
+        self.spinning.retain(|&(waiting, at, value)| {
+            let waits = at != address || value == now;
+            if !waits {
+                answers[waiting] = now;
+                ready.push(waiting);
+            }
+            waits
+        });
+        Ok(before)
+    }
+
+    fn word(&mut self, thread: usize, address: u64) -> Result<&mut u64, InterleaveError> {
+        let end = self.tally.memory.len() as u64 * WORD_BYTES;
+        let index = usize::try_from(address / WORD_BYTES).ok();
+        let found = index.and_then(|index| self.tally.memory.get_mut(index));
+        found.filter(|_| address.is_multiple_of(WORD_BYTES)).ok_or(InterleaveError::Address {
+            thread,
+            address,
+            end,
+        })
+    }
+
+    /// Whether anybody is left.
+    fn finish(&self) -> Result<(), InterleaveError> {
+        let waiting = self.spinning.len();
+        match self.spinning.first() {
+            None => Ok(()),
+            Some(&(thread, address, value)) => {
+                Err(InterleaveError::Deadlock { waiting, thread, address, value })
+            }
+        }
+    }
+}

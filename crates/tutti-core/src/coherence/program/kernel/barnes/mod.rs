@@ -1,0 +1,243 @@
+//! `barnes_like`: bodies that attract each other, by a tree.
+
+mod serial;
+mod tree;
+
+use std::rc::Rc;
+
+use super::super::random::Random;
+use super::super::sync::TreeBarrier;
+use super::super::work;
+use super::super::{Array, Core, Kernel, LINE_WORDS, Memory, Program, ProgramError, Scale};
+use super::{Barrier, divisible, own, same_bits, threads};
+
+/// The attraction of bodies in space by the method of Barnes and Hut: in each step a tree of cubes is
+/// built, its cells are weighed from below, and each body is pulled by bodies and by cells far enough
+/// away; then it moves.
+///
+/// All cores insert their bodies into the one tree, with a lock in each cell; they weigh the cells they
+/// made, waiting for those below; then all read the tree, most of all its top, and each moves its own
+/// bodies. Where cells lie depends on who was first, what the tree is does not. Expected: reads of lines
+/// that many caches hold; stores to those when the next tree is built; locks on the few cells at the top.
+pub(super) struct BarnesLike;
+
+/// Steps; the first is not in the region of interest.
+const STEPS: u64 = 2;
+
+/// How far a cell is, in sides of it, so that it pulls as one.
+const FAR: f64 = 1.25;
+
+/// Time of a step, and what keeps close bodies from pulling without end.
+const STEP: f64 = 1e-3;
+const SOFTENING: f64 = 1e-4;
+
+/// The cube that all bodies are in.
+const CENTRE: [f64; 3] = [0.5; 3];
+const SIDE: f64 = 2.0;
+
+fn bodies(scale: Scale) -> usize {
+    match scale {
+        Scale::Tiny => 32,
+        Scale::Small => 512,
+        Scale::Large => 2048,
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Body {
+    at: [f64; 3],
+    mass: f64,
+    speed: [f64; 3],
+}
+
+impl Body {
+    /// Where it is, and its mass.
+    fn mass(&self) -> [f64; 4] {
+        [self.at[0], self.at[1], self.at[2], self.mass]
+    }
+}
+
+struct Layout {
+    bodies: usize,
+    barrier: TreeBarrier,
+    /// A line each: place and mass.
+    places: Array,
+    /// A line each, for nobody but the owner.
+    speeds: Array,
+    /// Two lines each: eight children; centre of mass, mass, lock, the last step it was weighed in.
+    cells: Array,
+    /// Cells that each core can make; the root is one of core 0.
+    each: usize,
+}
+
+impl Kernel for BarnesLike {
+    fn name(&self) -> &'static str {
+        "barnes_like"
+    }
+
+    fn summary(&self) -> &'static str {
+        "bodies pulled by a tree: built under locks, read by all"
+    }
+
+    fn program(&self, cores: u32, scale: Scale, seed: u64) -> Result<Program, ProgramError> {
+        let count = bodies(scale);
+        divisible(self.name(), scale, cores, count, "one per body")?;
+        let input = input(count, seed);
+        let (expected, each) = serial::serial(input.clone());
+        let line = |words: &[f64]| {
+            let mut line = [0.0; LINE_WORDS];
+            line[..words.len()].copy_from_slice(words);
+            line
+        };
+        let places: Vec<f64> = input.iter().flat_map(|body| line(&body.mass())).collect();
+        let speeds: Vec<f64> = input.iter().flat_map(|body| line(&body.speed)).collect();
+        let mut memory = Memory::new();
+        let layout = Rc::new(Layout {
+            bodies: count,
+            barrier: TreeBarrier::new(&mut memory, cores),
+            places: memory.numbers(&places),
+            speeds: memory.numbers(&speeds),
+            cells: memory.zeros(2 * LINE_WORDS * each * cores as usize),
+            each,
+        });
+        let threads = threads(cores, |core| run(core, Rc::clone(&layout)));
+        let check = Box::new(move |words: &[u64]| {
+            let places: Vec<f64> = expected.iter().flat_map(|body| line(&body.mass())).collect();
+            let speeds: Vec<f64> = expected.iter().flat_map(|body| line(&body.speed)).collect();
+            same_bits("coordinate", &layout.places.numbers(words), &places)?;
+            same_bits("speed", &layout.speeds.numbers(words), &speeds)
+        });
+        Ok(Program { threads, memory: memory.into_words(), check })
+    }
+}
+
+async fn run(core: Core, layout: Rc<Layout>) {
+    let barrier = Barrier::from(layout.barrier);
+    let bodies = core.share(layout.bodies);
+    for array in [&layout.places, &layout.speeds] {
+        own(&core, array, bodies.start * LINE_WORDS..bodies.end * LINE_WORDS).await;
+    }
+    for step in 1..=STEPS {
+        if step == STEPS {
+            barrier.begin(&core).await;
+        }
+        let mut tree = tree::Tree::new(&core, &layout, step);
+        if core.id() == 0 {
+            tree.root().await;
+        }
+        barrier.wait(&core).await;
+        for body in bodies.clone() {
+            tree.insert(body).await;
+            core.compute(work::ROUND);
+        }
+        barrier.wait(&core).await;
+        tree.weigh().await;
+        barrier.wait(&core).await;
+        let mut forces = Vec::new();
+        for body in bodies.clone() {
+            forces.push(tree.pull(body).await);
+            core.compute(work::ROUND);
+        }
+        barrier.wait(&core).await;
+        for (body, force) in bodies.clone().zip(forces) {
+            move_on(&core, &layout, body, force).await;
+        }
+    }
+    barrier.end(&core).await;
+}
+
+async fn move_on(core: &Core, layout: &Layout, number: usize, force: [f64; 3]) {
+    let (place, speed) = (number * LINE_WORDS, number * LINE_WORDS);
+    let mut body = Body { at: [0.0; 3], mass: 0.0, speed: [0.0; 3] };
+    for axis in 0..3 {
+        body.at[axis] = core.load_f64(layout.places.at(place + axis)).await;
+        body.speed[axis] = core.load_f64(layout.speeds.at(speed + axis)).await;
+    }
+    advance(&mut body, force);
+    for axis in 0..3 {
+        core.store_f64(layout.places.at(place + axis), body.at[axis]).await;
+        core.store_f64(layout.speeds.at(speed + axis), body.speed[axis]).await;
+    }
+    core.compute(12 * work::OPERATION + 2 * work::INDEX + work::ROUND);
+}
+
+fn advance(body: &mut Body, force: [f64; 3]) {
+    for ((at, speed), force) in body.at.iter_mut().zip(&mut body.speed).zip(force) {
+        *speed += STEP * force;
+        *at += STEP * *speed;
+    }
+}
+
+/// Which eighth of a cube a place is in.
+fn octant(at: [f64; 3], centre: [f64; 3]) -> usize {
+    (0..3).map(|axis| usize::from(at[axis] >= centre[axis]) << axis).sum()
+}
+
+/// Centre and half a side of an eighth of a cube.
+fn opened(centre: [f64; 3], half: f64, place: usize) -> ([f64; 3], f64) {
+    let half = half / 2.0;
+    let moved = |axis: usize| centre[axis] + if place >> axis & 1 == 1 { half } else { -half };
+    (std::array::from_fn(moved), half)
+}
+
+/// Masses, one after the other.
+#[derive(Default)]
+struct Sum([f64; 4]);
+
+impl Sum {
+    fn add(&mut self, [x, y, z, mass]: [f64; 4]) {
+        for (sum, at) in self.0.iter_mut().zip([x, y, z]) {
+            *sum += mass * at;
+        }
+        self.0[3] += mass;
+    }
+
+    /// Where they are as one, and their mass.
+    fn mean(&self) -> [f64; 4] {
+        let [x, y, z, mass] = self.0;
+        [x / mass, y / mass, z / mass, mass]
+    }
+}
+
+/// Whether what is in a cube pulls as one.
+fn is_far(at: [f64; 3], mass: [f64; 4], side: f64) -> bool {
+    let squared: f64 = (0..3).map(|axis| (mass[axis] - at[axis]) * (mass[axis] - at[axis])).sum();
+    squared > FAR * FAR * side * side
+}
+
+/// Adds the pull of a mass.
+fn interaction(at: [f64; 3], mass: [f64; 4], force: &mut [f64; 3]) {
+    let away: [f64; 3] = std::array::from_fn(|axis| mass[axis] - at[axis]);
+    let squared = away[0] * away[0] + away[1] * away[1] + away[2] * away[2] + SOFTENING;
+    let pull = mass[3] / (squared * libm::sqrt(squared));
+    for (force, away) in force.iter_mut().zip(away) {
+        *force += pull * away;
+    }
+}
+
+/// Bodies at random in a cube; neighbours in the list are close to each other, as after the sorting that
+/// assigns them to cores.
+fn input(count: usize, seed: u64) -> Vec<Body> {
+    let mut random = Random::new(seed, 0);
+    #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+    let mass = 1.0 / count as f64;
+    let mut body = |_| Body {
+        at: std::array::from_fn(|_| random.unit()),
+        mass,
+        speed: std::array::from_fn(|_| random.between(-0.1, 0.1)),
+    };
+    let mut bodies: Vec<Body> = (0..count).map(&mut body).collect();
+    bodies.sort_by_key(|body| along_the_curve(body.at));
+    bodies
+}
+
+/// The bits of the coordinates by turns (Morton's order), six of each.
+fn along_the_curve(at: [f64; 3]) -> usize {
+    let (mut key, mut centre, mut half) = (0, CENTRE, 0.5);
+    for _ in 0..6 {
+        let place = octant(at, centre);
+        key = key << 3 | place;
+        (centre, half) = opened(centre, half, place);
+    }
+    key
+}

@@ -1,0 +1,122 @@
+//! Threads, and runs that only compute.
+
+use super::*;
+
+fn program(cores: u32, words: usize, body: fn(u32) -> Vec<Access>) -> Program {
+    let thread = |id| {
+        Thread::new(id, cores, move |core| async move {
+            for access in body(core.id()) {
+                match access {
+                    Access::Compute { cycles } => core.compute(cycles),
+                    Access::Store { address, value } => core.store(address, value).await,
+                    Access::SpinWhile { address, value } => {
+                        _ = core.spin_while(address, value).await
+                    }
+                    Access::FetchAdd { address, value } => _ = core.fetch_add(address, value).await,
+                    other => panic!("{other:?}"),
+                }
+            }
+        })
+    };
+    let check = |_: &[u64]| Ok(());
+    Program {
+        threads: (0..cores).map(thread).collect(),
+        memory: vec![0; words],
+        check: Box::new(check),
+    }
+}
+
+#[test]
+fn a_thread_asks_for_owed_work_before_its_next_access_and_at_its_end() {
+    let mut thread = Thread::new(3, 4, |core| async move {
+        assert_eq!((core.id(), core.cores()), (3, 4));
+        core.compute(2);
+        core.compute(3);
+        let word = core.load(8).await;
+        assert_eq!(core.compare_swap(16, word, 5).await, 9);
+        core.compute(1);
+    });
+    assert_eq!(thread.resume(77), Some(Access::Compute { cycles: 5 }));
+    assert_eq!(thread.resume(77), Some(Access::Load { address: 8 }));
+    let expected = Access::CompareSwap { address: 16, expected: 42, value: 5 };
+    assert_eq!(thread.resume(42), Some(expected));
+    assert_eq!(thread.resume(9), Some(Access::Compute { cycles: 1 }));
+    assert_eq!(thread.resume(0), None);
+    assert_eq!(thread.resume(0), None);
+}
+
+#[test]
+fn work_is_shared_out_without_gaps() {
+    for (length, cores) in [(0, 3), (7, 1), (7, 3), (64, 64), (5, 8)] {
+        let mut next = 0;
+        for id in 0..cores {
+            let mut seen = 0..0;
+            let mut thread = Thread::new(id, cores, |core| {
+                seen = core.share(length);
+                async {}
+            });
+            assert_eq!(thread.resume(0), None);
+            assert_eq!(seen.start, next);
+            assert!(seen.len() <= length.div_ceil(cores as usize));
+            next = seen.end;
+        }
+        assert_eq!(next, length);
+    }
+}
+
+#[test]
+fn who_spins_goes_on_when_the_word_changes_and_is_missed_when_nobody_changes_it() {
+    let hand_over = |id| match id {
+        0 => {
+            vec![Access::SpinWhile { address: 0, value: 0 }, Access::Store { address: 8, value: 1 }]
+        }
+        _ => vec![Access::Compute { cycles: 9 }, Access::Store { address: 0, value: 7 }],
+    };
+    for seed in 0..20 {
+        let tally = interleave(program(2, 2, hand_over), seed, 100).unwrap();
+        assert_eq!(tally.memory, [7, 1]);
+        assert_eq!((tally.instructions, tally.loads, tally.stores), (12, 1, 2));
+    }
+    let forever = |_| vec![Access::SpinWhile { address: 8, value: 0 }];
+    let error = interleave(program(2, 2, forever), 1, 100).unwrap_err();
+    assert!(matches!(error, InterleaveError::Deadlock { waiting: 2, address: 8, value: 0, .. }));
+}
+
+#[test]
+fn what_is_no_word_is_refused_and_what_does_not_end_is_ended() {
+    let outside = |_| vec![Access::Store { address: 16, value: 0 }];
+    let error = interleave(program(1, 2, outside), 0, 9).unwrap_err();
+    assert_eq!(error, InterleaveError::Address { thread: 0, address: 16, end: 16 });
+    let between = |_| vec![Access::Store { address: 4, value: 0 }];
+    let error = interleave(program(1, 2, between), 0, 9).unwrap_err();
+    assert_eq!(error, InterleaveError::Address { thread: 0, address: 4, end: 16 });
+    let long = |_| vec![Access::FetchAdd { address: 0, value: 1 }; 50];
+    let error = interleave(program(1, 2, long), 0, 9).unwrap_err();
+    assert_eq!(error, InterleaveError::Endless { accesses: 9 });
+}
+
+#[test]
+fn a_lost_update_is_seen_by_the_check_under_some_interleaving_and_an_atomic_one_never() {
+    let counter = |atomic: bool| {
+        let body = move |core: Core| async move {
+            for _ in 0..4 {
+                if atomic {
+                    core.fetch_add(0, 1).await;
+                } else {
+                    let word = core.load(0).await;
+                    core.store(0, word + 1).await;
+                }
+            }
+        };
+        let check = |memory: &[u64]| match memory[0] {
+            12 => Ok(()),
+            other => Err(format!("{other} of 12")),
+        };
+        let threads = (0..3).map(|id| Thread::new(id, 3, body)).collect();
+        Program { threads, memory: vec![0], check: Box::new(check) }
+    };
+    let wrong =
+        |atomic| (0..50).filter(|&seed| interleave(counter(atomic), seed, 99).is_err()).count();
+    assert_eq!(wrong(true), 0);
+    assert!(wrong(false) > 10);
+}

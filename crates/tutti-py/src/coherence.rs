@@ -1,0 +1,380 @@
+//! Kernels on chips with coherent caches, in threads.
+
+use std::sync::atomic::AtomicBool;
+
+use pyo3::prelude::*;
+use tutti_core::coherence::program::kernel::{REGISTRY, named};
+use tutti_core::coherence::program::{Program, ProgramError, Scale};
+use tutti_core::coherence::{
+    CoherenceError, Collector, FlowCount, Mean, MissKind, Misses, Protocol, SharedHint, System,
+    SystemRun, SystemSettings,
+};
+use tutti_core::network::flit::smart::{Fabric, Settings};
+
+use crate::errors::{OrRaise, raised, raised_by_flits, refuse};
+use crate::schedule::Number;
+use crate::smart::SmartMesh;
+use crate::smart_measure::DescribedCounts;
+use crate::threads::each_in_threads;
+
+/// A kernel, for how many cores, how large, and the seed of its input.
+#[derive(Clone)]
+struct Work {
+    kernel: String,
+    scale: Scale,
+    cores: u32,
+    seed: u64,
+}
+
+impl Work {
+    fn program(&self) -> Result<Program, ProgramError> {
+        named(&self.kernel)?.program(self.cores, self.scale, self.seed)
+    }
+}
+
+/// A kernel, and the chip it is to run on.
+#[pyclass(frozen, module = "tutti._core")]
+#[derive(Clone)]
+pub(crate) struct CoherenceCase {
+    mesh: SmartMesh,
+    /// The mesh's, with the message classes of the protocol.
+    network: Settings,
+    chip: SystemSettings,
+    work: Work,
+}
+
+/// What a chip has instead of the defaults, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenChip {
+    protocol: String,
+    homes: Option<Vec<u32>>,
+    l1_bytes: Option<Number>,
+    l1_ways: Option<Number>,
+    l1_cycles: Option<u64>,
+    l2_bytes: Option<Number>,
+    l2_ways: Option<Number>,
+    l2_cycles: Option<u64>,
+    snoop_cycles: Option<u64>,
+    data_cycles: Option<u64>,
+    home_cycles: Option<u64>,
+    dram_cycles: Option<u64>,
+    dram_interval: Option<u64>,
+    collector: Option<String>,
+    shared_hint: Option<String>,
+    reissues: Option<Number>,
+    shortest_timeout: Option<u64>,
+    data_flits: Option<Number>,
+    check: bool,
+    patience: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl GivenChip {
+    /// The settings of a chip on such a mesh.
+    fn over(self, mesh: &Settings) -> PyResult<SystemSettings> {
+        let protocol = match &*self.protocol {
+            "ht" => Protocol::Ht,
+            "tc" => Protocol::Tc,
+            other => return Err(unknown("protocol", other, "ht or tc")),
+        };
+        let mut chip = SystemSettings::new(mesh.columns, mesh.rows, protocol);
+        let whole = |place: &mut u32, given: Option<Number>| {
+            *place = given.map_or(*place, |number| number.0);
+        };
+        let cycles = |place: &mut u64, given: Option<u64>| *place = given.unwrap_or(*place);
+        whole(&mut chip.l1_bytes, self.l1_bytes);
+        whole(&mut chip.l1_ways, self.l1_ways);
+        whole(&mut chip.l2_bytes, self.l2_bytes);
+        whole(&mut chip.l2_ways, self.l2_ways);
+        whole(&mut chip.reissues, self.reissues);
+        whole(&mut chip.data_flits, self.data_flits);
+        cycles(&mut chip.l1_cycles, self.l1_cycles);
+        cycles(&mut chip.l2_cycles, self.l2_cycles);
+        cycles(&mut chip.snoop_cycles, self.snoop_cycles);
+        cycles(&mut chip.data_cycles, self.data_cycles);
+        cycles(&mut chip.home_cycles, self.home_cycles);
+        cycles(&mut chip.dram_cycles, self.dram_cycles);
+        cycles(&mut chip.dram_interval, self.dram_interval);
+        cycles(&mut chip.shortest_timeout, self.shortest_timeout);
+        cycles(&mut chip.patience, self.patience);
+        cycles(&mut chip.limit, self.limit);
+        chip.homes = self.homes.unwrap_or(chip.homes);
+        chip.check = self.check;
+        if let Some(text) = self.collector {
+            chip.collector = collector(&text)?;
+        }
+        if let Some(text) = self.shared_hint {
+            chip.shared_hint = shared_hint(&text)?;
+        }
+        Ok(chip)
+    }
+}
+
+fn collector(text: &str) -> PyResult<Collector> {
+    match text {
+        "requester" => Ok(Collector::Requester),
+        "home" => Ok(Collector::Home),
+        _ => Err(unknown("collector", text, "requester or home")),
+    }
+}
+
+fn shared_hint(text: &str) -> PyResult<SharedHint> {
+    match text {
+        "or" => Ok(SharedHint::Or),
+        "never" => Ok(SharedHint::Never),
+        _ => Err(unknown("shared_hint", text, "`or` or `never`")),
+    }
+}
+
+fn unknown(what: &str, text: &str, expected: &str) -> PyErr {
+    let message = format!("there is no {what} `{text}`: expected {expected}");
+    refuse("CoherenceError", what, &message)
+}
+
+#[pymethods]
+impl CoherenceCase {
+    #[new]
+    fn new(
+        mesh: &SmartMesh,
+        chip: GivenChip,
+        kernel: String,
+        scale: &str,
+        cores: Option<Number>,
+        seed: u64,
+    ) -> PyResult<CoherenceCase> {
+        let chip = chip.over(&mesh.settings)?;
+        let cores = cores.map_or(mesh.settings.nodes(), |number| number.0);
+        let work = Work { kernel, scale: Scale::named(scale).or_raise()?, cores, seed };
+        let case = CoherenceCase { mesh: mesh.clone(), network: network(mesh, &chip), chip, work };
+        match case.system() {
+            Ok(_) => Ok(case),
+            Err(refused) => Err(refused.into()),
+        }
+    }
+
+    /// All settings of the chip, by the names of files.
+    fn described(&self) -> DescribedChip {
+        DescribedChip::from(&self.chip)
+    }
+
+    /// How many cores have a thread.
+    #[getter]
+    fn cores(&self) -> u32 {
+        self.work.cores
+    }
+}
+
+/// The settings of a mesh with what the chip needs, and as many VCs for each class as it has for one.
+fn network(mesh: &SmartMesh, chip: &SystemSettings) -> Settings {
+    let vcs = mesh.settings.classes[0].vcs;
+    let mut network = chip.fit(mesh.settings.clone());
+    network.classes.iter_mut().for_each(|class| class.vcs = vcs);
+    network
+}
+
+/// Why a case cannot be run, or was not run to its end.
+enum Refused {
+    Work(ProgramError),
+    Network(tutti_core::network::flit::FlitError),
+    Chip(CoherenceError),
+}
+
+impl From<Refused> for PyErr {
+    fn from(refused: Refused) -> PyErr {
+        match refused {
+            Refused::Work(error) => raised(&error),
+            Refused::Network(error) => raised_by_flits(&error),
+            Refused::Chip(error) => raised(&error),
+        }
+    }
+}
+
+impl CoherenceCase {
+    fn system(&self) -> Result<System, Refused> {
+        let fabric: Box<dyn Fabric> = self.mesh.build(&self.network).map_err(Refused::Network)?;
+        let program = self.work.program().map_err(Refused::Work)?;
+        System::new(&self.chip, program, fabric).map_err(Refused::Chip)
+    }
+
+    fn run(&self, stop: &AtomicBool) -> Result<SystemRun, Refused> {
+        self.system()?.run(stop).map_err(Refused::Chip)
+    }
+}
+
+/// Every kernel: its name, and a sentence.
+#[pyfunction]
+pub(crate) fn coherence_kernels() -> Vec<(&'static str, &'static str)> {
+    REGISTRY.iter().map(|kernel| (kernel.name(), kernel.summary())).collect()
+}
+
+/// Runs cases in `threads` threads (0: as many as there are cores) and hands each result to
+/// `done(index, result)` as soon as it is there, in no particular order; a result is either a dict or
+/// an exception. Stops early when `done` raises or Ctrl-C is pressed. The results do not depend on
+/// the number of threads.
+#[pyfunction]
+#[pyo3(signature = (cases, done, *, threads=Number(0)))]
+#[pyo3(text_signature = "(cases, done, *, threads=0)")]
+#[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+pub(crate) fn run_coherence(
+    py: Python<'_>,
+    cases: Vec<PyRef<'_, CoherenceCase>>,
+    done: Bound<'_, PyAny>,
+    threads: Number,
+) -> PyResult<()> {
+    let cases: Vec<CoherenceCase> = cases.iter().map(|case| CoherenceCase::clone(case)).collect();
+    let nodes: Vec<u32> = cases.iter().map(|case| case.network.nodes()).collect();
+    let done = done.unbind();
+    each_in_threads(py, &cases, threads, CoherenceCase::run, |py, index, result| {
+        match result {
+            Ok(run) => _ = done.call1(py, (index, described(&run, nodes[index])))?,
+            Err(error) => _ = done.call1(py, (index, PyErr::from(error)))?,
+        }
+        Ok(())
+    })
+}
+
+/// All settings of a chip but its size, by the names of files.
+#[derive(IntoPyObject)]
+struct DescribedChip {
+    protocol: &'static str,
+    homes: Vec<u32>,
+    l1_bytes: u32,
+    l1_ways: u32,
+    l1_cycles: u64,
+    l2_bytes: u32,
+    l2_ways: u32,
+    l2_cycles: u64,
+    snoop_cycles: u64,
+    data_cycles: u64,
+    home_cycles: u64,
+    dram_cycles: u64,
+    dram_interval: u64,
+    collector: &'static str,
+    shared_hint: &'static str,
+    reissues: u32,
+    shortest_timeout: u64,
+    data_flits: u32,
+    check: bool,
+    patience: u64,
+    limit: u64,
+}
+
+impl From<&SystemSettings> for DescribedChip {
+    fn from(chip: &SystemSettings) -> DescribedChip {
+        DescribedChip {
+            protocol: chip.protocol.name(),
+            homes: chip.homes.clone(),
+            l1_bytes: chip.l1_bytes,
+            l1_ways: chip.l1_ways,
+            l1_cycles: chip.l1_cycles,
+            l2_bytes: chip.l2_bytes,
+            l2_ways: chip.l2_ways,
+            l2_cycles: chip.l2_cycles,
+            snoop_cycles: chip.snoop_cycles,
+            data_cycles: chip.data_cycles,
+            home_cycles: chip.home_cycles,
+            dram_cycles: chip.dram_cycles,
+            dram_interval: chip.dram_interval,
+            collector: match chip.collector {
+                Collector::Requester => "requester",
+                Collector::Home => "home",
+            },
+            shared_hint: match chip.shared_hint {
+                SharedHint::Or => "or",
+                SharedHint::Never => "never",
+            },
+            reissues: chip.reissues,
+            shortest_timeout: chip.shortest_timeout,
+            data_flits: chip.data_flits,
+            check: chip.check,
+            patience: chip.patience,
+            limit: chip.limit,
+        }
+    }
+}
+
+/// A mean: of how many, the mean, the most.
+type DescribedMean = (u64, f64, u64);
+
+fn mean(mean: &Mean) -> DescribedMean {
+    (mean.count, mean.mean(), mean.most)
+}
+
+/// Misses of a kind.
+#[derive(IntoPyObject)]
+struct DescribedMisses {
+    kind: &'static str,
+    latency: DescribedMean,
+    /// Cycles of all of them, by what they were spent on.
+    parts: Vec<(&'static str, u64)>,
+    from_caches: u64,
+    from_memory: u64,
+}
+
+impl DescribedMisses {
+    fn of(kind: MissKind, misses: &Misses) -> DescribedMisses {
+        DescribedMisses {
+            kind: kind.name(),
+            latency: mean(&misses.latency),
+            parts: misses.parts.named().to_vec(),
+            from_caches: misses.from_caches,
+            from_memory: misses.from_memory,
+        }
+    }
+}
+
+/// A run as plain data.
+#[derive(IntoPyObject)]
+struct DescribedSystemRun {
+    cycles: u64,
+    total_cycles: u64,
+    cores: u32,
+    instructions: u64,
+    accesses: u64,
+    l1_misses: u64,
+    misses: Vec<DescribedMisses>,
+    spun: u64,
+    broadcasts: DescribedMean,
+    reductions: DescribedMean,
+    answer_packets: u64,
+    open_reductions: f64,
+    table_occupancy: f64,
+    /// Kind, message class, cast, how many.
+    flows: Vec<(&'static str, u8, &'static str, u64)>,
+    reissues: u64,
+    persistent: u64,
+    memory_reads: u64,
+    memory_writes: u64,
+    stall: f64,
+    network_stall: f64,
+    counts: DescribedCounts,
+}
+
+fn described(run: &SystemRun, nodes: u32) -> DescribedSystemRun {
+    let flow = |flow: &FlowCount| (flow.kind, flow.class, flow.cast, flow.count);
+    let kinds = MissKind::ALL.into_iter().zip(&run.misses);
+    DescribedSystemRun {
+        cycles: run.cycles,
+        total_cycles: run.total_cycles,
+        cores: run.cores,
+        instructions: run.instructions,
+        accesses: run.accesses,
+        l1_misses: run.l1_misses,
+        misses: kinds.map(|(kind, misses)| DescribedMisses::of(kind, misses)).collect(),
+        spun: run.spun,
+        broadcasts: mean(&run.broadcasts),
+        reductions: mean(&run.reductions),
+        answer_packets: run.answer_packets,
+        open_reductions: run.mean_open_reductions(),
+        table_occupancy: run.table_occupancy(nodes),
+        flows: run.flows.iter().map(flow).collect(),
+        reissues: run.reissues,
+        persistent: run.persistent,
+        memory_reads: run.memory_reads,
+        memory_writes: run.memory_writes,
+        stall: run.stall(),
+        network_stall: run.network_stall(),
+        counts: DescribedCounts::from(&run.counts),
+    }
+}

@@ -1,0 +1,205 @@
+"""`tutti coherence`: small parallel kernels on chips with coherent caches."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tutti.cli import options
+from tutti.cli.console import out, remark
+from tutti.cli.noc_shown import facts_table
+from tutti.cli.progress import Progress
+from tutti.errors import ExitCode
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tutti.coherence import CoherenceRun
+    from tutti.config import Coherence
+
+app = typer.Typer(
+    help="Small parallel kernels on chips with coherent caches, over meshes that broadcast.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the kernels, the protocols and the designs of meshes.
+
+    \b
+    Examples:
+      tutti coherence list
+    """
+    from tutti.coherence import kernels
+    from tutti.noc.smart import designs
+
+    protocols = [
+        ("ht", "a home per line, without a directory, broadcasts every request, and all answer"),
+        ("tc", "tokens: whoever misses broadcasts, and who holds tokens of the line sends them"),
+    ]
+    for title, entries in (
+        ("kernel", list(kernels().items())),
+        ("protocol", protocols),
+        ("design of the mesh", list(designs().items())),
+    ):
+        out().print(title, style="bold")
+        out().print(_listed(entries))
+
+
+def _listed(entries: list[tuple[str, str]]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, text in entries:
+        table.add_row(Text(name), Text(text))
+    return table
+
+
+@app.command("run")
+def run_(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="The file (TOML); options alone will do."),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option("--kernel", "-k", help="A kernel, several with commas, or `all`."),
+    ] = None,
+    protocol: Annotated[
+        str | None, typer.Option("--protocol", "-p", help="`ht` or `tc`; if left out `ht`.")
+    ] = None,
+    design: Annotated[
+        str | None,
+        typer.Option("--design", help="A design of the mesh, or several with commas."),
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option("--scale", help="`tiny`, `small` or `large`; if left out `small`.")
+    ] = None,
+    changes: options.Changes = None,
+    threads: Annotated[
+        int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
+    ] = 0,
+    to: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for results, instead of the file's.")
+    ] = None,
+) -> None:
+    """Run kernels on a chip: how long they take, what they miss, what that is spent on.
+
+    Kernels share data as well-known benchmarks do and are named after them, but are none of them:
+    compare designs by them, not with published runtimes. Each computes its result for real, which
+    is checked against a serial program. Writes report.html, results.parquet, misses.parquet and
+    flows.parquet into the output folder.
+
+    \b
+    Examples:
+      tutti coherence run --kernel water_like --protocol ht --design sfo_complete
+      tutti coherence run -k radix_like,water_like --design baseline_collective,sfo_greedy
+      tutti coherence run examples/15_coherence/chip.toml --set chip.protocol=tc
+    """
+    from tutti.cli.files import folder
+    from tutti.config import load_coherence
+    from tutti.config.mistakes import mistake
+
+    if file is None and kernel is None:
+        raise mistake("nothing to run", source="tutti coherence run",
+                      expected="a file, or --kernel",
+                      hint="`tutti coherence list` lists the kernels")  # fmt: skip
+    given: dict[str, Any] = {}
+    if kernel is not None:
+        given["kernel"] = _kernels(kernel)
+    if design is not None:
+        given["designs"] = [name.strip() for name in design.split(",")]
+    given |= {"chip.protocol": protocol} if protocol is not None else {}
+    given |= {"scale": scale} if scale is not None else {}
+    with Progress("laying out"):
+        read = load_coherence(file, changes or (), options=given, output=to)
+    folder(read.output)
+    runs, interrupted = _run(read, threads)
+    if runs:
+        _show(runs)
+        _write(read, runs)
+    if interrupted:
+        remark(f"interrupted: {len(runs):,} of {len(read.cases):,} runs were finished")
+        raise typer.Exit(int(ExitCode.INTERRUPTED))
+
+
+def _kernels(text: str) -> list[str]:
+    from tutti.coherence import kernels
+
+    return list(kernels()) if text == "all" else [name.strip() for name in text.split(",")]
+
+
+def _run(read: Coherence, threads: int) -> tuple[list[CoherenceRun], bool]:
+    """The runs that were finished, and whether Ctrl-C came before the last."""
+    from tutti.coherence import run_all
+
+    finished: list[CoherenceRun] = []
+    started = time.monotonic()
+    interrupted = False
+    with Progress("runs", work=len(read.cases), total=len(read.cases)) as progress:
+
+        def done(run: CoherenceRun) -> None:
+            finished.append(run)
+            progress.advance(1, len(finished))
+
+        try:
+            run_all(read.cases, threads=threads, done=done)
+        except KeyboardInterrupt:
+            interrupted = True
+    total = sum(run.total_cycles for run in finished)
+    count = f"{len(finished):,} {'run' if len(finished) == 1 else 'runs'}"
+    remark(f"{count}, {total:,} cycles in {time.monotonic() - started:.1f} s")
+    order = {id(case): place for place, case in enumerate(read.cases)}
+    return sorted(finished, key=lambda run: order[id(run.case)]), interrupted
+
+
+def _show(runs: list[CoherenceRun]) -> None:
+    from tutti.report import coherence_words as words
+
+    if len(runs) == 1:
+        out().print(words.describe(runs[0]), style="bold", markup=False)
+        out().print(facts_table(words.facts(runs[0])))
+    else:
+        out().print(words.describe_chip(runs), style="bold", markup=False)
+        out().print(_table(runs))
+
+
+def _table(runs: list[CoherenceRun]) -> Table:
+    from rich.table import Table
+
+    from tutti.report import coherence_words as words
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left")
+    columns = words.columns(runs, few=True)
+    for name, kind in columns:
+        table.add_column(name, justify="right" if kind == "number" else "left", no_wrap=True)
+    for row in words.rows(runs, few=True):
+        table.add_row(*(text for _, text in row))
+    table.caption = words.CAPTION
+    return table
+
+
+def _write(read: Coherence, runs: list[CoherenceRun]) -> None:
+    from tutti.coherence import flow_frame, frame, miss_frame
+    from tutti.report.coherence_html import write_coherence_report
+
+    files = []
+    for name, one in (
+        ("results.parquet", frame(runs)),
+        ("misses.parquet", miss_frame(runs)),
+        ("flows.parquet", flow_frame(runs)),
+    ):
+        one.write_parquet(read.output / name)
+        files.append(read.output / name)
+    files.append(write_coherence_report(read.output / "report.html", runs, read.title))
+    for file in files:
+        out().print(f"wrote {file}", markup=False, soft_wrap=True)

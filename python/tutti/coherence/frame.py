@@ -1,0 +1,131 @@
+"""Runs of kernels on chips as frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import polars as pl
+
+    from tutti.coherence.measured import CoherenceRun
+
+
+def frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
+    """A row per run; times in cycles, misses per thousand instructions."""
+    import polars as pl
+
+    rows = [_row(run) for run in runs]
+    whole = [name for name in (rows[0] if rows else {}) if name in _WHOLE]
+    kinds: dict[str, Any] = dict.fromkeys((*_NAMES, "scale", "settings"), pl.String)
+    kinds |= dict.fromkeys(whole, pl.UInt64)
+    schema = {name: kinds.get(name, pl.Float64) for name in (rows[0] if rows else [])}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _row(run: CoherenceRun) -> dict[str, Any]:
+    settings = {**run.case.mesh.settings, **run.chip}
+    return {
+        **_named(run),
+        "scale": run.case.scale,
+        "seed": run.case.seed,
+        "cores": run.cores,
+        "cycles": run.cycles,
+        "total_cycles": run.total_cycles,
+        "instructions": run.instructions,
+        "accesses": run.accesses,
+        "ipc": run.ipc,
+        "l1_mpki": run.l1_mpki,
+        "mpki": run.mpki,
+        "misses": run.misses_of_all,
+        "miss_latency": run.miss_latency,
+        "cache_to_cache": run.cache_to_cache,
+        "stall": run.stall,
+        "network_stall": run.network_stall,
+        "spun": run.spun,
+        "broadcasts": run.broadcasts.count,
+        "broadcast_latency": run.broadcasts.mean if run.broadcasts.count else None,
+        "reductions": run.reductions.count,
+        "reduction_latency": run.reductions.mean if run.reductions.count else None,
+        "answers_per_flow": run.answers_per_flow if run.reductions.count else None,
+        "open_reductions": run.open_reductions,
+        "table_occupancy": run.table_occupancy,
+        "unicast_share": run.share_of("unicast"),
+        "broadcast_share": run.share_of("broadcast"),
+        "answers_share": run.share_of("answers"),
+        "reissues": run.reissues,
+        "persistent": run.persistent,
+        "memory_reads": run.memory_reads,
+        "memory_writes": run.memory_writes,
+        "settings": ", ".join(f"{name} = {value}" for name, value in settings.items()),
+    }
+
+
+def miss_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
+    """A row per run and kind of miss, with what its latency was spent on; means, in cycles."""
+    import polars as pl
+
+    rows = [
+        {
+            **_named(run),
+            "kind": one.kind,
+            "count": one.latency.count,
+            "latency": one.latency.mean,
+            "latency_most": one.latency.most,
+            **one.parts,
+            "from_caches": one.from_caches,
+            "from_memory": one.from_memory,
+        }
+        for run in runs
+        for one in run.misses
+    ]
+    kinds: dict[str, Any] = dict.fromkeys((*_NAMES, "kind"), pl.String)
+    kinds |= dict.fromkeys(("count", "latency_most", "from_caches", "from_memory"), pl.UInt64)
+    schema = {name: kinds.get(name, pl.Float64) for name in (rows[0] if rows else [])}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def flow_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
+    """A row per run and kind of flow."""
+    import polars as pl
+
+    rows = [
+        {
+            **_named(run),
+            "kind": one.kind,
+            "message_class": one.message_class,
+            "cast": one.cast,
+            "count": one.count,
+        }
+        for run in runs
+        for one in run.flows
+    ]
+    kinds: dict[str, Any] = dict.fromkeys(("message_class", "count"), pl.UInt64)
+    schema = {name: kinds.get(name, pl.String) for name in (rows[0] if rows else [])}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+_WHOLE = {
+    "seed",
+    "cores",
+    "cycles",
+    "total_cycles",
+    "instructions",
+    "accesses",
+    "misses",
+    "spun",
+    "broadcasts",
+    "reductions",
+    "reissues",
+    "persistent",
+    "memory_reads",
+    "memory_writes",
+}
+_NAMES = ("kernel", "protocol", "design")
+
+
+def _named(run: CoherenceRun) -> dict[str, Any]:
+    """Which run it is."""
+    case = run.case
+    return dict(zip(_NAMES, (case.kernel, case.protocol, case.mesh.design), strict=True))

@@ -1,0 +1,154 @@
+"""Runs of kernels on chips with coherent caches: one, or many at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from tutti import _core
+from tutti.coherence.chip import Chip
+from tutti.coherence.measured import CoherenceRun
+from tutti.errors import CoherenceError
+from tutti.noc.smart import SmartMesh
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Protocol = Literal["ht", "tc"]
+Scale = Literal["tiny", "small", "large"]
+
+SCALES: tuple[Scale, ...] = ("tiny", "small", "large")
+"""How much work kernels are: some 10^4, 10^6, 10^7 instructions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A kernel, and the chip it is to run on.
+
+    Attributes:
+        kernel: Its name; `kernels` lists them.
+        protocol: `ht`, a home per line that broadcasts every request, and all answer; `tc`, tokens.
+        mesh: The mesh between the caches.
+        scale: How much work.
+        cores: How many cores have a thread; None is all.
+        seed: Draws the kernel's input.
+        chip: Caches and memory.
+    """
+
+    kernel: str
+    protocol: Protocol = "ht"
+    mesh: SmartMesh = field(default_factory=SmartMesh)
+    scale: Scale = "small"
+    cores: int | None = None
+    seed: int = 1
+    chip: Chip = field(default_factory=Chip)
+
+    @property
+    def core(self) -> _core.CoherenceCase:
+        """As the core takes it.
+
+        Raises:
+            CoherenceError: There is no such kernel, it does not suit the mesh, or a setting of the
+                chip is out of its range.
+            NocError: The mesh does not take the protocol's messages.
+        """
+        if not 0 <= self.seed < 1 << 64:
+            message = f"`seed` is {self.seed}: expected a whole number from 0 to 2^64 - 1"
+            raise CoherenceError(message, kind="out_of_range", fields={"what": "seed"})
+        chip: Any = self.chip.given(self.protocol)
+        return _core.CoherenceCase(
+            self.mesh.core, chip, self.kernel, self.scale, self.cores, self.seed
+        )
+
+
+def kernels() -> dict[str, str]:
+    """Every kernel, and a sentence on it."""
+    return dict(_core.coherence_kernels())
+
+
+def check(case: Case) -> None:
+    """Refuses what cannot be run, without running it.
+
+    Raises:
+        CoherenceError: There is no such kernel, it does not suit the mesh, or a setting of the chip
+            is out of its range.
+        NocError: The mesh does not take the protocol's messages.
+    """
+    _ = case.core
+
+
+def run(
+    *,
+    kernel: str,
+    protocol: Protocol = "ht",
+    mesh: SmartMesh | None = None,
+    scale: Scale = "small",
+    cores: int | None = None,
+    seed: int = 1,
+    chip: Chip | None = None,
+) -> CoherenceRun:
+    """Runs a kernel on a chip, and checks its result against that of the serial program.
+
+    Args:
+        kernel: Its name; `kernels` lists them.
+        protocol: `ht`, a home per line that broadcasts every request, and all answer; `tc`, tokens.
+        mesh: The mesh between the caches; ``SmartMesh()`` if it is left out.
+        scale: How much work.
+        cores: How many cores have a thread; all if it is left out.
+        seed: Draws the kernel's input.
+        chip: Caches and memory; ``Chip()`` if it is left out.
+
+    Raises:
+        CoherenceError: There is no such kernel, it does not suit the mesh, or a setting of the chip
+            is out of its range.
+        NocError: The mesh does not take the protocol's messages.
+        CoherenceRunError: The run gives no result.
+    """
+    case = Case(
+        kernel=kernel,
+        protocol=protocol,
+        mesh=mesh or SmartMesh(),
+        scale=scale,
+        cores=cores,
+        seed=seed,
+        chip=chip or Chip(),
+    )
+    return run_all([case])[0]
+
+
+def run_all(
+    cases: Sequence[Case],
+    *,
+    threads: int = 0,
+    done: Callable[[CoherenceRun], object] | None = None,
+) -> list[CoherenceRun]:
+    """Runs many cases at once on all cores of this machine.
+
+    Args:
+        cases: What to run.
+        threads: How many; 0 is one per core. The results do not depend on it.
+        done: Told of each run as soon as it is there, in no particular order.
+
+    Returns:
+        The runs, in the order of the cases.
+
+    Raises:
+        CoherenceError: There is no such kernel, it does not suit the mesh, or a setting of a chip
+            is out of its range.
+        NocError: A mesh does not take the protocol's messages.
+        CoherenceRunError: A run gives no result.
+    """
+    made = [case.core for case in cases]
+    chips = [one.described() for one in made]
+    runs: list[CoherenceRun | None] = [None] * len(cases)
+
+    def collect(index: int, result: dict[str, Any] | Exception) -> None:
+        if isinstance(result, Exception):
+            raise result
+        found = CoherenceRun.of_core(cases[index], chips[index], result)
+        runs[index] = found
+        if done is not None:
+            done(found)
+
+    _core.run_coherence(made, collect, threads=threads)
+    return [run for run in runs if run is not None]

@@ -1,0 +1,272 @@
+"""Files of kernels on chips with coherent caches: which kernels, which meshes, what caches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tutti.config.changes import with_changes
+from tutti.config.mistakes import did_you_mean, mistake
+from tutti.config.reader import read_toml
+from tutti.config.smart import SmartMeshTable, mesh_of
+from tutti.config.tables import Table, kind_of
+from tutti.config.validate import validated
+from tutti.errors import CoherenceError, ConfigError, NocError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tutti.coherence import Case
+    from tutti.noc.smart import SmartMesh
+
+_Count = Annotated[int, Field(ge=0, lt=1 << 32)]
+
+
+class ChipTable(Table):
+    """Caches, protocol and memory; delays in cycles."""
+
+    protocol: Annotated[
+        Literal["ht", "tc"],
+        Field(
+            default="ht",
+            description="`ht`: a home for each line broadcasts requests, and all answer; `tc`: "
+            "tokens, and whoever misses broadcasts.",
+        ),
+    ]
+    homes: Annotated[
+        list[_Count] | None,
+        Field(default=None, description="Nodes with memory; the four corners if left out."),
+    ]
+    l1_bytes: Annotated[
+        _Count | None, Field(default=None, description="Bytes of a core's first cache.")
+    ]
+    l1_ways: Annotated[_Count | None, Field(default=None, description="Lines of its sets.")]
+    l1_cycles: Annotated[_Count | None, Field(default=None, description="A hit in it.")]
+    l2_bytes: Annotated[
+        _Count | None, Field(default=None, description="Bytes of a core's second cache.")
+    ]
+    l2_ways: Annotated[_Count | None, Field(default=None, description="Lines of its sets.")]
+    l2_cycles: Annotated[_Count | None, Field(default=None, description="A look into it.")]
+    snoop_cycles: Annotated[
+        _Count | None,
+        Field(default=None, description="From another core's request to the answer."),
+    ]
+    data_cycles: Annotated[
+        _Count | None, Field(default=None, description="From the answer to the data.")
+    ]
+    home_cycles: Annotated[
+        _Count | None, Field(default=None, description="What a home takes for a request.")
+    ]
+    dram_cycles: Annotated[
+        _Count | None, Field(default=None, description="Reading a line from memory.")
+    ]
+    dram_interval: Annotated[
+        _Count | None, Field(default=None, description="From one access to memory to the next.")
+    ]
+    collector: Annotated[
+        Literal["requester", "home"] | None,
+        Field(default=None, description="With ht: who gets the answers."),
+    ]
+    shared_hint: Annotated[
+        Literal["or", "never"] | None,
+        Field(default=None, description="With ht: whether answers tell that somebody has a copy."),
+    ]
+    reissues: Annotated[
+        _Count | None,
+        Field(default=None, description="With tc: requests before a persistent one."),
+    ]
+    shortest_timeout: Annotated[
+        _Count | None, Field(default=None, description="With tc: before a request is sent again.")
+    ]
+    data_flits: Annotated[
+        _Count | None, Field(default=None, description="Flits of a message with a line.")
+    ]
+    check: Annotated[
+        bool,
+        Field(default=False, description="Whether every access and message is checked; slower."),
+    ]
+    patience: Annotated[
+        _Count | None,
+        Field(default=None, description="Cycles without an access done that end a run."),
+    ]
+    limit: Annotated[_Count | None, Field(default=None, description="Cycles that end a run.")]
+
+
+_Names = Annotated[
+    Annotated[str, Tag("value")]
+    | Annotated[list[str], Field(min_length=1, max_length=100), Tag("list")],
+    Discriminator(kind_of),
+]
+
+
+class RawCoherence(Table):
+    """Kernels on a chip with coherent caches."""
+
+    title: Annotated[str, Field(default="", description="What is asked, for reports.")]
+    kernel: Annotated[
+        _Names,
+        Field(description="The kernel, or several; docs/models/coherence.md lists them."),
+    ]
+    scale: Annotated[
+        Literal["tiny", "small", "large"],
+        Field(default="small", description="How much work: some 10^4, 10^6, 10^7 instructions."),
+    ]
+    cores: Annotated[
+        _Count | None, Field(default=None, description="Cores with a thread; all if left out.")
+    ]
+    seed: Annotated[
+        int, Field(default=1, ge=0, lt=1 << 62, description="Draws the input of kernels.")
+    ]
+    designs: Annotated[
+        list[str] | None,
+        Field(
+            default=None,
+            min_length=1,
+            max_length=100,
+            description="Designs of the mesh to compare, instead of the one in `[mesh]`.",
+        ),
+    ]
+    mesh: Annotated[
+        SmartMeshTable,
+        Field(default_factory=SmartMeshTable, description="The mesh between the caches."),
+    ]
+    chip: Annotated[
+        ChipTable, Field(default_factory=ChipTable, description="Caches, protocol and memory.")
+    ]
+    output: Annotated[
+        str,
+        Field(
+            default="out/coherence",
+            min_length=1,
+            description="The folder for results, from where the command is run.",
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coherence:
+    """Kernels on chips, as they can be run.
+
+    Attributes:
+        source: The file, for messages.
+        title: What is asked.
+        cases: Every kernel on every mesh, kernel by kernel.
+        output: The folder for results.
+    """
+
+    source: str
+    title: str
+    cases: tuple[Case, ...]
+    output: Path
+
+
+def load_coherence(
+    path: Path | None,
+    changes: Sequence[str] = (),
+    *,
+    options: Mapping[str, Any] | None = None,
+    output: Path | None = None,
+) -> Coherence:
+    """Reads the file of kernels on a chip.
+
+    Args:
+        path: The file; None where options say all.
+        changes: Each ``KEY=VALUE``: a key path, and what it is instead.
+        options: Keys of the file, ``chip.protocol`` for one in a table, and what they are instead.
+        output: The folder for results, instead of the file's.
+
+    Raises:
+        ConfigError: The file, a change or an option cannot be used.
+    """
+    example = "chip.protocol=tc or mesh.design=smart_1d"
+    tables = {} if path is None else read_toml(path)
+    tables = with_changes(tables, changes, RawCoherence, example=example)
+    tables = _with_options(tables, options or {})
+    if output is not None:
+        tables = {**tables, "output": str(output)}
+    parts = [str(path)] if path is not None else []
+    parts += ["--set"] * bool(changes) + [f"--{_option(key)}" for key in options or {}]
+    source = parts[0] if len(parts) < 2 else f"{parts[0]} with {' '.join(parts[1:])}"
+    raw = validated(RawCoherence, tables, source=source or "the command line")
+    kernels = [raw.kernel] if isinstance(raw.kernel, str) else raw.kernel
+    meshes = _meshes(raw, source)
+    cases = tuple(_case(raw, kernel, mesh, source) for kernel in kernels for mesh in meshes)
+    return Coherence(source=source, title=raw.title, cases=cases, output=Path(raw.output))
+
+
+def _option(key: str) -> str:
+    return {"designs": "design"}.get(key, key.rpartition(".")[2])
+
+
+def _with_options(tables: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    for key, value in options.items():
+        table, _, name = key.rpartition(".")
+        if table:
+            inner = tables.get(table, {})
+            if isinstance(inner, dict):
+                tables = {**tables, table: {**inner, name: value}}
+        else:
+            tables = {**tables, name: value}
+    return tables
+
+
+def _meshes(raw: RawCoherence, source: str) -> list[SmartMesh]:
+    if raw.designs is None:
+        return [mesh_of(raw.mesh, source=source, key="mesh")]
+    from tutti.noc.smart import designs
+
+    meshes = []
+    for place, design in enumerate(raw.designs):
+        table = raw.mesh.model_copy(update={"design": design})
+        try:
+            meshes.append(mesh_of(table, source=source, key="mesh"))
+        except ConfigError as error:
+            if error.fields.get("key") == "mesh.design":
+                known = set(designs())
+                raise mistake(
+                    f"there is no design of meshes `{design}`",
+                    source=source,
+                    key=f"designs[{place}]",
+                    expected=", ".join(sorted(known)),
+                    hint=did_you_mean(design, known),
+                ) from None
+            raise
+    return meshes
+
+
+def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
+    from tutti.coherence import Case, Chip, check
+
+    given = raw.chip.model_dump()
+    protocol = given.pop("protocol")
+    if given["homes"] is not None:
+        given["homes"] = tuple(given["homes"])
+    case = Case(
+        kernel=kernel,
+        protocol=protocol,
+        mesh=mesh,
+        scale=raw.scale,
+        cores=raw.cores,
+        seed=raw.seed,
+        chip=Chip(**given),
+    )
+    try:
+        check(case)
+    except CoherenceError as error:
+        key = _PLACES.get(error.kind, f"chip.{error.fields.get('what', '')}".rstrip("."))
+        raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+    except NocError as error:
+        raise mistake(error.problem, source=source, key="mesh", hint=error.hint) from None
+    return case
+
+
+_PLACES = {
+    "unknown_kernel": "kernel",
+    "unknown_scale": "scale",
+    "cores": "kernel",
+    "threads": "cores",
+}
+"""Which key a mistake is about, by its kind; one of the chip where it is none of these."""

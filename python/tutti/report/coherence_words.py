@@ -1,0 +1,166 @@
+"""Kernels on chips with coherent caches, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .noc_words import number
+from .quantity import format_share
+from .smart_words import describe_mesh
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tutti.coherence import CoherenceRun
+
+CAPTION = (
+    "cycles: of the region of interest; ratio: to those of the first design; MPKI: misses that "
+    "went to the network per thousand instructions; stall: of the cores' time, for the network; "
+    "1-to-M: cycles of a broadcast; answers: that arrived per reduction"
+)
+ALL = (
+    f"{CAPTION}; a miss: cycles of one; from caches: of the lines that were missed; broadcasts: of "
+    "all flows"
+)
+
+PARTS = {
+    "lookup": "own caches",
+    "request": "request to the home",
+    "wait": "waiting for the home",
+    "probe": "broadcast",
+    "snoop": "other caches",
+    "answers": "answers",
+    "data": "data from a cache",
+    "memory": "data from memory",
+}
+"""What a miss is spent on, in the order in which it is."""
+
+
+def describe(run: CoherenceRun) -> str:
+    """A run in a line."""
+    case = run.case
+    on = f"{case.scale}, on {run.cores} cores, {case.protocol}"
+    return f"{case.kernel}, {on}: {describe_mesh(case.mesh)}"
+
+
+def describe_chip(runs: Sequence[CoherenceRun]) -> str:
+    """What all runs have in common, in a line."""
+    first = runs[0]
+    size = f"{first.case.mesh.columns} x {first.case.mesh.rows}"
+    return f"{first.case.protocol}, {first.cores} cores on {size}, scale {first.case.scale}"
+
+
+def caches(run: CoherenceRun) -> str:
+    """The caches and the memory."""
+    chip = run.chip
+    homes = len(chip["homes"])
+    return (
+        f"{chip['l1_bytes'] / 1024:g} KiB in {chip['l1_ways']} ways, {chip['l1_cycles']} cycles; "
+        f"{chip['l2_bytes'] / 1024:g} KiB in {chip['l2_ways']} ways, {chip['l2_cycles']} cycles; "
+        f"memory at {homes} {'node' if homes == 1 else 'nodes'}, {chip['dram_cycles']} cycles"
+    )
+
+
+def facts(run: CoherenceRun) -> list[tuple[str, str]]:
+    """Everything that one wants to know at a glance."""
+    mpki = f"{number(run.mpki, 3)} per thousand instructions"
+    caught = f"{format_share(run.cache_to_cache)} of the lines from another cache"
+    stalled = f"{format_share(run.stall)} of the time"
+    found = [
+        ("caches", caches(run)),
+        ("runtime", f"{run.cycles:,} cycles; {run.total_cycles:,} with what came before"),
+        ("instructions", f"{run.instructions:,}, {number(run.ipc, 3)} per cycle and core"),
+        ("misses", f"{run.misses_of_all:,}, {mpki}; {caught}"),
+        ("stalled", f"{stalled}, {format_share(run.network_stall)} for the network"),
+    ]
+    found += [("" if place else "a miss takes", text) for place, text in enumerate(_latencies(run))]
+    if run.broadcasts.count:
+        found.append(("broadcasts", f"{run.broadcasts.count:,}, {_cycles(run.broadcasts)}"))
+    if run.reductions.count:
+        each = f"{number(run.answers_per_flow, 3)} packets each"
+        found.append(("reductions", f"{run.reductions.count:,}, {_cycles(run.reductions)}, {each}"))
+        entries = f"{number(run.table_occupancy, 3)} table entries in use per router"
+        found.append(("under way", f"{number(run.open_reductions, 3)} reductions, {entries}"))
+    shares = ((cast, run.share_of(cast)) for cast in ("unicast", "broadcast", "answers"))
+    found.append(("flows", ", ".join(f"{format_share(share)} {cast}" for cast, share in shares)))
+    if run.case.protocol == "tc":
+        found.append(
+            ("sent again", f"{run.reissues:,} requests; {run.persistent:,} persistent ones")
+        )
+    memory = f"{run.memory_reads:,} lines read, {run.memory_writes:,} written"
+    return [*found, ("memory", memory), ("result", "that of the serial program")]
+
+
+def _latencies(run: CoherenceRun) -> list[str]:
+    lines = []
+    for one in run.misses:
+        parts = {PARTS[name]: cycles for name, cycles in one.parts.items() if cycles}
+        spent = ", ".join(f"{number(cycles, 3)} {name}" for name, cycles in parts.items())
+        if one.latency.count:
+            mean = f"{number(one.latency.mean)} cycles to {one.kind}"
+            lines.append(f"{mean} ({one.latency.count:,}): {spent}")
+    return lines
+
+
+def _cycles(mean: Any) -> str:  # noqa: ANN401 - a Mean
+    return f"{number(mean.mean)} cycles, {mean.most:,} the most"
+
+
+def relative(runs: Sequence[CoherenceRun]) -> list[float]:
+    """Each run's cycles over those of the first of its kernel and protocol."""
+    first: dict[tuple[str, str], int] = {}
+    found = []
+    for run in runs:
+        base = first.setdefault((run.case.kernel, run.case.protocol), run.cycles)
+        found.append(run.cycles / base if base else 0.0)
+    return found
+
+
+def columns(runs: Sequence[CoherenceRun], *, few: bool = False) -> list[tuple[str, str]]:
+    """What a table of runs has in its columns, and whether these are numbers."""
+    return [(name, kind) for name, kind, _ in _columns(runs, few)]
+
+
+def rows(runs: Sequence[CoherenceRun], *, few: bool = False) -> list[list[tuple[Any, str]]]:
+    """A row per run: what to sort by, and the text."""
+    ratios = relative(runs)
+    of = [cell for _, _, cell in _columns(runs, few)]
+    return [[cell(run, ratio) for cell in of] for run, ratio in zip(runs, ratios, strict=True)]
+
+
+_Column = tuple[str, str, "Callable[[CoherenceRun, float], tuple[Any, str]]"]
+
+
+def _columns(runs: Sequence[CoherenceRun], few: bool) -> list[_Column]:
+    """Name, kind, and what it has of a run and its ratio; those that fit a terminal, if few."""
+
+    def of(value: float, text: str) -> tuple[Any, str]:
+        return value, text
+
+    answers = any(run.reductions.count for run in runs)
+    columns: list[tuple[bool, _Column]] = [
+        (True, ("kernel", "text", lambda run, _: (run.case.kernel, run.case.kernel))),
+        (True, ("design", "text", lambda run, _: (run.case.mesh.design, run.case.mesh.design))),
+        (True, ("cycles", "number", lambda run, _: of(run.cycles, f"{run.cycles:,}"))),
+        (True, ("ratio", "number", lambda _, ratio: of(ratio, f"{ratio:.3f}"))),
+        (False, ("IPC", "number", lambda run, _: of(run.ipc, f"{run.ipc:.3f}"))),
+        (True, ("MPKI", "number", lambda run, _: of(run.mpki, number(run.mpki, 3)))),
+        (False, ("a miss", "number", lambda run, _: _mean(run.miss_latency))),
+        (False, ("from caches", "number", lambda run, _: _share(run.cache_to_cache))),
+        (True, ("stall", "number", lambda run, _: _share(run.network_stall))),
+        (True, ("1-to-M", "number", lambda run, _: _mean(run.broadcasts.mean))),
+    ]
+    if answers:
+        columns.append((True, ("answers", "number", lambda run, _: _mean(run.answers_per_flow))))
+    columns.append(
+        (False, ("broadcasts", "number", lambda run, _: _share(run.share_of("broadcast"))))
+    )
+    return [column for fits, column in columns if fits or not few]
+
+
+def _share(value: float) -> tuple[Any, str]:
+    return value, format_share(value)
+
+
+def _mean(value: float) -> tuple[Any, str]:
+    return value, number(value, 3)
