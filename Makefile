@@ -69,6 +69,7 @@ papers: build
 	$(BIN)/tutti paper recursive-multiplying --out $(OUT)/papers
 	$(BIN)/tutti paper ace --out $(OUT)/papers
 	$(BIN)/tutti paper aries --out $(OUT)/papers
+	$(BIN)/tutti paper smart --out $(OUT)/papers
 
 bench: build
 	$(BIN)/python benchmarks/run.py

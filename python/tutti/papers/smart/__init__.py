@@ -1,0 +1,14 @@
+"""Krishna and Peh 2014: broadcasts and reductions over a mesh in a cycle per dimension."""
+
+from __future__ import annotations
+
+from tutti.papers import Paper
+from tutti.papers.smart import full_system, readings, synthetic, tables
+from tutti.papers.smart.published import CITATION
+
+PAPER = Paper(
+    name="smart",
+    citation=CITATION,
+    figures={**synthetic.FIGURES, **full_system.FIGURES},
+    tables={**tables.TABLES, **readings.TABLES},
+)

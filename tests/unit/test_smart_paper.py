@@ -1,0 +1,67 @@
+"""The exhibits of SMART-FanOut and SMART-FanIn: what was chosen once, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tutti.noc import smart
+from tutti.papers import find_paper
+from tutti.papers.smart import readings, synthetic, system, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.timeout(600)
+"""Thousands of runs; a busy machine takes long."""
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Runs too short to be published."""
+    monkeypatch.setattr(system, "PLAN", smart.Plan(warmup=200, measure=600, drain=600, seeds=2))
+    monkeypatch.setattr(system, "_POINTS", (system.LOW, 0.5, 1.0))
+    system.curve.cache_clear()
+    yield
+    system.curve.cache_clear()
+
+
+def test_the_buffers_are_those_that_bring_the_baseline_nearest_to_what_is_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readings, "BUFFERS", ((4, 4), (5, 5), (6, 8)))
+    first = readings.calibration().row(0, named=True)
+    assert (first["vcs"], first["credit_delay"]) == (system.VCS, system.CREDIT_DELAY)
+    assert first["off"] < 0.08
+
+
+def test_broadcasts_of_the_corners_come_out_as_published() -> None:
+    """Each within 8 %; the published throughputs and ours follow from the slots alone."""
+    for row in tables.corners():
+        assert row.ours == pytest.approx(row.published, rel=0.08), row
+
+
+def test_slots_take_what_their_cycles_allow() -> None:
+    for interval in system.INTERVALS:
+        found = system.throughput(system.CORNERS, system.COMPLETE.format(interval))
+        assert found == pytest.approx(min(4, interval - 2) / interval, rel=0.05), interval
+
+
+@pytest.mark.usefixtures("short")
+def test_figure_7_is_drawn(tmp_path: Path) -> None:
+    made = find_paper("smart").figures[7].make(tmp_path)
+    assert {path.name for path in made.figures} == {
+        "figure_7a.svg", "figure_7b.svg", "figure_7c.svg"
+    }  # fmt: skip
+    assert set(made.frame["design"]) == {*synthetic.SHOWN[system.TO_ONE]}
+    complete = made.frame.filter(made.frame["design"] == system.IN_COMPLETE)
+    assert complete["arrivals"][0] == 1
+
+
+@pytest.mark.usefixtures("short")
+def test_every_row_says_how_sure_it_is() -> None:
+    rows = [*tables.to_one(), *tables.abstract(), *tables.everybody()]
+    assert {row.confidence for row in rows} == {"stated", "derived", "vague"}
+    assert {row.row for row in rows} == {"B5", "B6", "B7", "C1", "C2", "C3", "C4", "E"}
