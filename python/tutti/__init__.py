@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         LogGP,
         LogP,
         LoP,
+        MeshFlits,
         Packets,
         PipeliningPostal,
         Platform,
@@ -66,6 +67,7 @@ __all__ = [
     "LogP",
     "LogfP",
     "Lognormal",
+    "MeshFlits",
     "Mixture",
     "Noise",
     "Normal",
@@ -113,6 +115,7 @@ _LAZY = {
     "LogP": "platform",
     "LogfP": "platform",
     "Lognormal": "conditions",
+    "MeshFlits": "platform",
     "Mixture": "conditions",
     "Noise": "conditions",
     "Normal": "conditions",
@@ -136,7 +139,7 @@ _LAZY = {
 }
 """Where the names live whose modules take long to load."""
 
-_MODULES = {"energy", "noc", "package", "papers", "platforms", "report", "topology"}
+_MODULES = {"coherence", "energy", "noc", "package", "papers", "platforms", "report", "topology"}
 """Subpackages that need no import of their own."""
 
 

@@ -177,6 +177,8 @@ class Op:
     @property
     def peer(self) -> int | None: ...
     @property
+    def peers(self) -> list[int]: ...
+    @property
     def slot(self) -> int | None: ...
     @property
     def chunks(self) -> tuple[int, int] | None: ...
@@ -230,6 +232,10 @@ class Verification:
     @property
     def messages(self) -> int: ...
     @property
+    def multicasts(self) -> int: ...
+    @property
+    def combines(self) -> int: ...
+    @property
     def reductions(self) -> int: ...
     @property
     def buffering(self) -> int: ...
@@ -254,6 +260,17 @@ class ScheduleBuilder:
     def result(self, slot: int) -> None: ...
     def send(self, rank: int, peer: int, slot: int, chunks: tuple[int, int]) -> None: ...
     def recv(self, rank: int, peer: int, slot: int, chunks: tuple[int, int]) -> None: ...
+    def multicast(
+        self, rank: int, peers: Sequence[int], slot: int, chunks: tuple[int, int]
+    ) -> None: ...
+    def contribute(self, rank: int, peer: int, slot: int, chunks: tuple[int, int]) -> None: ...
+    def combine(
+        self,
+        rank: int,
+        into: int,
+        operands: Sequence[tuple[int, int | None]],
+        chunks: tuple[int, int],
+    ) -> None: ...
     def reduce(
         self, rank: int, into: int, operands: Sequence[int], chunks: tuple[int, int]
     ) -> None: ...
@@ -444,6 +461,17 @@ class EnergyEvents:
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
 
+@final
+class EnergyMesh:
+    def __new__(cls, given: Mapping[str, object]) -> EnergyMesh: ...
+    def technology(self) -> tuple[str, str]: ...
+    def request_bits(self) -> tuple[int, int]: ...
+    def energy(
+        self, counts: Mapping[str, object], technology: Technology
+    ) -> list[tuple[str, _Interval, _Interval]]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+
 # --- engine ---
 
 @final
@@ -462,6 +490,7 @@ class Case:
         routes: Routes | None = None,
         packets: Packets | None = None,
         flits: Flits | None = None,
+        mesh: MeshFlits | None = None,
         load: LinkLoad | None = None,
         flows: list[tuple[int, int, int, int, int, int]] | None = None,
         seed: int = 0,
@@ -500,6 +529,7 @@ class Run:
     def finish_ps(self) -> bytes: ...
     def link_use(self) -> dict[str, bytes] | None: ...
     def flit_use(self) -> tuple[bytes, int] | None: ...
+    def mesh_use(self) -> tuple[dict[str, Any], int] | None: ...
     def spans(self) -> dict[str, bytes] | None: ...
     def sent(self) -> dict[str, bytes] | None: ...
 
@@ -609,6 +639,14 @@ class Flits:
     def __new__(cls, network: FlitNetwork, *, packet: int, header: int) -> Flits: ...
 
 @final
+class MeshFlits:
+    def __new__(cls, mesh: SmartMesh, *, cycle_ps: int, flit: int, packet: int) -> MeshFlits: ...
+    @property
+    def forks(self) -> bool: ...
+    @property
+    def combines(self) -> bool: ...
+
+@final
 class FlitCase:
     def __new__(
         cls,
@@ -621,6 +659,118 @@ class FlitCase:
 
 def measure_flits(
     cases: Sequence[FlitCase],
+    done: Callable[[int, dict[str, Any] | Exception], object],
+    *,
+    threads: int = 0,
+) -> None: ...
+
+# --- meshes of several hops per cycle ---
+
+class _Mesh(TypedDict):
+    columns: int
+    rows: int
+    hpc_max: int | None
+    priority: str | None
+    fan_out: str | None
+    fan_in: str | None
+    yx: bool | None
+    vcs: int | None
+    depth: int | None
+    split_vcs: bool | None
+    credit_delay: int | None
+    sag_extra_cycle: int | None
+    eject_cost: int | None
+    art_entries: int | None
+    reducer: bool | None
+    patience: int | None
+
+@final
+class SmartMesh:
+    def __new__(cls, design: str, given: _Mesh) -> SmartMesh: ...
+    @property
+    def nodes(self) -> int: ...
+    def described(self) -> dict[str, Any]: ...
+
+def smart_designs() -> list[tuple[str, str]]: ...
+
+class _SmartLoad(TypedDict):
+    kind: str
+    sources: str
+    members: str
+    pattern: str
+    packet: str
+    process: str
+    rate: float
+    message_class: int
+
+@final
+class SmartCase:
+    def __new__(
+        cls,
+        mesh: SmartMesh,
+        loads: Sequence[_SmartLoad],
+        plan: tuple[int, int, int],
+        seed: int,
+    ) -> SmartCase: ...
+    def ideals(self) -> list[tuple[float, float] | None]: ...
+    def watch(
+        self, cycles: int
+    ) -> tuple[
+        list[tuple[int, int, int, str, int, int, int]],
+        list[tuple[int, int, int, int, list[int]]],
+    ]: ...
+
+def measure_smart(
+    cases: Sequence[SmartCase],
+    done: Callable[[int, dict[str, Any] | Exception], object],
+    *,
+    threads: int = 0,
+) -> None: ...
+def half_width(values: Sequence[float]) -> float: ...
+
+# --- kernels on chips with coherent caches ---
+
+class _Chip(TypedDict):
+    protocol: str
+    homes: list[int] | None
+    l1_bytes: int | None
+    l1_ways: int | None
+    l1_cycles: int | None
+    l2_bytes: int | None
+    l2_ways: int | None
+    l2_cycles: int | None
+    snoop_cycles: int | None
+    data_cycles: int | None
+    home_cycles: int | None
+    dram_cycles: int | None
+    dram_interval: int | None
+    collector: str | None
+    shared_hint: str | None
+    reissues: int | None
+    shortest_timeout: int | None
+    data_flits: int | None
+    check: bool
+    patience: int | None
+    limit: int | None
+
+@final
+class CoherenceCase:
+    def __new__(
+        cls,
+        mesh: SmartMesh,
+        chip: _Chip,
+        kernel: str,
+        scale: str,
+        cores: int | None,
+        seed: int,
+    ) -> CoherenceCase: ...
+    @property
+    def cores(self) -> int: ...
+    def described(self) -> dict[str, Any]: ...
+
+def coherence_kernels() -> list[tuple[str, str]]: ...
+def run_coherence(
+    cases: Sequence[CoherenceCase],
     done: Callable[[int, dict[str, Any] | Exception], object],
     *,
     threads: int = 0,

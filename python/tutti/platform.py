@@ -15,6 +15,7 @@ together, and alone computes with them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, Strict, field_serializer, model_validator
@@ -23,6 +24,7 @@ from tutti import _core
 from tutti.energy import Technology  # noqa: TC001 - pydantic looks at it
 from tutti.errors import ConfigError
 from tutti.noc.settings import Router
+from tutti.noc.smart.mesh import SmartMesh  # noqa: TC001 - pydantic looks at it
 from tutti.package import Package  # noqa: TC001 - pydantic looks at it
 from tutti.parameters import Parameters
 from tutti.topology import Routes  # noqa: TC001 - pydantic looks at it
@@ -38,6 +40,7 @@ __all__ = [
     "LogGP",
     "LogP",
     "LogfP",
+    "MeshFlits",
     "Model",
     "NetworkModel",
     "Packets",
@@ -244,6 +247,48 @@ class Flits(Parameters):
         return repr(technology) if technology else None
 
 
+class MeshFlits(Parameters):
+    """Messages cut into flits of a mesh whose routers may fork and combine them; rank i is node i.
+
+    Where routers fork, a multicast of a schedule is one flit to all its receivers for each `flit`
+    of its bytes; where they combine, a combine is one reduction of a flit for each. All other
+    messages are packets from node to node. See docs/models/smart.md.
+
+    Attributes:
+        mesh: the mesh. Schedules carry sums, so where routers combine they need a `reducer`: they
+            have one unless `mesh` says otherwise.
+        cycle: the length of a clock cycle.
+        flit: what a flit carries of a message.
+        packet: the most flits of a packet from node to node, which a VC of the mesh holds.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    mesh: SmartMesh
+    cycle: Time = Time(ps=1000)
+    flit: Size = Size(bytes=16)
+    packet: Count = 1
+
+    @property
+    def carrying(self) -> SmartMesh:
+        """The mesh, with a reducer where it needs one and nothing else is said."""
+        combines = self.mesh.settings["fan_in"] != "unicasts"
+        if combines and self.mesh.reducer is None:
+            return replace(self.mesh, reducer=True)
+        return self.mesh
+
+    @property
+    def core(self) -> _core.MeshFlits:
+        """The core's mesh, and how messages are cut for it.
+
+        Raises:
+            NocError: messages cannot be cut so, or the mesh cannot combine what schedules carry.
+        """
+        return _core.MeshFlits(
+            self.carrying.core, cycle_ps=self.cycle.ps, flit=self.flit.bytes, packet=self.packet
+        )
+
+
 class Platform(Parameters):
     """A machine.
 
@@ -256,6 +301,8 @@ class Platform(Parameters):
         packets: how messages meet on the links of that topology; without it, none is in another's
             way.
         flits: how messages meet, instead: in routers, cycle by cycle.
+        mesh: how messages meet, instead of on routes: on a mesh whose flits make several hops in a
+            cycle, and whose routers may fork and combine.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -265,6 +312,7 @@ class Platform(Parameters):
     routes: Routes | None = None
     packets: Packets | None = None
     flits: Flits | None = None
+    mesh: MeshFlits | None = None
 
     _made: dict[int, tuple[Routes, _core.FlitNetwork, _core.Flits]] = PrivateAttr(
         default_factory=dict
@@ -279,7 +327,8 @@ class Platform(Parameters):
     @property
     def network(self) -> str:
         """What results call the network: the model's kind, and how messages meet, if they do."""
-        return self.model.kind + ("+packet" if self.packets else "+flit" if self.flits else "")
+        met = {"packet": self.packets, "flit": self.flits, "mesh": self.mesh}
+        return "+".join([self.model.kind, *(name for name, one in met.items() if one is not None)])
 
     @property
     def routers(self) -> _core.FlitNetwork | None:
@@ -330,6 +379,8 @@ class Platform(Parameters):
 
     @model_validator(mode="after")
     def _packets_fit(self) -> Platform:
+        if self.mesh is not None:
+            return self._mesh_fits(self.mesh)
         if self.flits is not None:
             return self._flits_fit()
         if self.packets is None:
@@ -343,6 +394,14 @@ class Platform(Parameters):
             message = "packets queue for links, and the platform has none"
             raise ConfigError(message, kind="invalid", hint="give `routes` too")
         self.packets.core  # noqa: B018 - the core checks sizes together
+        return self
+
+    def _mesh_fits(self, mesh: MeshFlits) -> Platform:
+        if self.routes or self.packets or self.flits:
+            message = "a mesh is a network of its own, and the platform has another one"
+            hint = "leave out `routes`, `packets` and `flits`"
+            raise ConfigError(message, kind="invalid", hint=hint)
+        mesh.core  # noqa: B018 - the core checks how messages are cut
         return self
 
     def _flits_fit(self) -> Platform:

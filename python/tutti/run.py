@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutti import _core
 from tutti.errors import EnergyError
@@ -129,6 +129,23 @@ class Run:
         from tutti.noc.events import events_of
 
         return events_of(self.channels, self._powered.vc_grants)
+
+    @cached_property
+    def mesh_counts(self) -> dict[str, Any]:
+        """What happened in a mesh whose routers may fork and combine; docs/models/smart.md.
+
+        Among it `injected` and `ejected` flits, `link_hops` that these made over links, `bypasses`
+        of routers, answers `merged` into others, `requests` for paths, and `beyond`: reductions of
+        a flit begun although as many as the tables have entries for were under way.
+
+        Raises:
+            EnergyError: the platform has no such mesh.
+        """
+        used = self._run.mesh_use()
+        if used is None:
+            raise EnergyError("the platform has no mesh that counts what happens", kind="no_flits")
+        counts, beyond = used
+        return {**counts, "beyond": beyond}
 
     def energy(self, technology: Technology | None = None) -> EnergyReport:
         """What the routers and links cost: by events, and by leakage until the last rank's end.

@@ -199,8 +199,8 @@ class ScheduleBuilder:
 
     A rank's ops gather into steps: within a step sends come first, then receives, then local ops;
     an op that would have to go back in that order starts a new step, and so does a receive into
-    what the step sends. What looks sequential is therefore sequential, and a send that is followed
-    by a receive is an exchange.
+    what the step sends. A multicast or contribution is a send, a combine a receive and a fold. What
+    looks sequential is therefore sequential, and a send followed by a receive is an exchange.
     """
 
     __slots__ = ("_core", "_ranks")
@@ -288,6 +288,45 @@ class RankProgram:
     ) -> Self:
         """Receives chunks from rank ``source`` into ``slot``."""
         self._core.recv(self._rank, source, slot, _run(chunk, chunks))
+        return self
+
+    def multicast(
+        self,
+        to: Sequence[int],
+        *,
+        chunk: int | None = None,
+        chunks: tuple[int, int] | None = None,
+        slot: int = 0,
+    ) -> Self:
+        """Sends chunks of ``slot`` to each of the ranks ``to``; a network that can forks them."""
+        self._core.multicast(self._rank, to, slot, _run(chunk, chunks))
+        return self
+
+    def contribute(
+        self,
+        to: int,
+        *,
+        chunk: int | None = None,
+        chunks: tuple[int, int] | None = None,
+        slot: int = 0,
+    ) -> Self:
+        """Sends chunks of ``slot`` to rank ``to``, which combines them with those of others."""
+        self._core.contribute(self._rank, to, slot, _run(chunk, chunks))
+        return self
+
+    def combine(
+        self,
+        into: int,
+        operands: Sequence[tuple[int, int | None]],
+        *,
+        chunk: int | None = None,
+        chunks: tuple[int, int] | None = None,
+    ) -> Self:
+        """Receives what others contribute and folds it into the slot ``into``.
+
+        Each operand is a slot and the rank received into it, None for what it holds already.
+        """
+        self._core.combine(self._rank, into, operands, _run(chunk, chunks))
         return self
 
     def reduce(

@@ -103,6 +103,7 @@ def make_case(
         routes=platform.routes.core if platform.routes else None,
         packets=platform.packets.core if platform.packets else None,
         flits=platform.core_flits,
+        mesh=platform.mesh.core if platform.mesh else None,
         load=load,
         flows=[flow.core for flow in flows],
         seed=seed,

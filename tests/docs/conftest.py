@@ -37,13 +37,28 @@ measure = 2000
 drain = 2000
 """
 
+MESH = """
+[mesh]
+design = "sfo_greedy"
+columns = 4
+rows = 4
+[traffic]
+kind = "broadcast"
+rate = 0.01
+[measure]
+warmup = 100
+measure = 500
+seeds = 2
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder but for the examples, an experiment, a sweep and a network."""
+    """An empty working folder but for the examples, an experiment, a sweep and networks."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
     (tmp_path / "sweep.toml").write_text(SWEEP)
     (tmp_path / "noc.toml").write_text(NOC)
+    (tmp_path / "mesh.toml").write_text(MESH)
     monkeypatch.chdir(tmp_path)
     return tmp_path

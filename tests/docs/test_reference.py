@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from tutti.cli.reference import pages
-from tutti.config import RawPlatform, load_experiment, load_noc, load_sweep, load_training
+from tutti.config import (
+    RawPlatform,
+    is_smart,
+    load_coherence,
+    load_experiment,
+    load_noc,
+    load_smart,
+    load_sweep,
+    load_training,
+)
 from tutti.experiment import plan
 from tutti.platform import MODELS
 from tutti.sweep.plan import plan_sweep
@@ -27,7 +36,7 @@ def test_generated_files_are_current(name: str) -> None:
 
 
 def test_schemas_are_json() -> None:
-    for name in ("experiment", "noc", "platform", "sweep", "training"):
+    for name in ("coherence", "experiment", "noc", "platform", "smart", "sweep", "training"):
         schema = json.loads(PAGES[f"schemas/{name}.schema.json"])
         assert schema["additionalProperties"] is False
 
@@ -38,6 +47,10 @@ def test_examples_can_be_run(path: Path) -> None:
         assert plan_sweep(load_sweep(path)).measurements
     elif path.name == "noc.toml":
         assert load_noc(path).traffic
+    elif path.name == "chip.toml":
+        assert load_coherence(path).cases
+    elif is_smart(path):
+        assert load_smart(path).traffic
     elif path.name == "training.toml":
         assert load_training(path).configurations
     else:

@@ -9,7 +9,7 @@ use tutti_core::engine::{
     self, EngineError, Loaded, LocalCosts, Routed, Silent, Simulation, TimelineProbe,
 };
 use tutti_core::ids::RankId;
-use tutti_core::network::bound::{Asked, Folding, Ports, Way, bound};
+use tutti_core::network::bound::{Asked, Folding, Ports, Way, bound, in_network};
 use tutti_core::network::packet::{self, Ends, Fabric, Packets};
 use tutti_core::network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended, closed_form};
 use tutti_core::results;
@@ -20,6 +20,7 @@ use tutti_core::units::{self, Bytes, Time};
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, raised, refuse};
 use crate::flits::Flits;
+use crate::mesh_flits::MeshFlits;
 use crate::network::{self, Conditions, LinkLoad};
 use crate::run::{Left, Run, Used};
 use crate::schedule::{Number, Schedule};
@@ -41,6 +42,7 @@ pub(crate) struct Case {
     ways: Option<Arc<Ways>>,
     packets: Option<Packets>,
     flits: Option<Flits>,
+    mesh: Option<MeshFlits>,
     /// How packets choose their way, and the seed of what is random about it.
     choosing: Option<(Choosing, u64)>,
     load: Option<Arc<tutti_core::network::LinkLoad>>,
@@ -50,7 +52,7 @@ pub(crate) struct Case {
 #[pymethods]
 impl Case {
     #[new]
-    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None, packets=None, flits=None, load=None, flows=None, seed=0))]
+    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None, packets=None, flits=None, mesh=None, load=None, flows=None, seed=0))]
     #[expect(clippy::too_many_arguments, reason = "keywords, all of them")]
     fn new(
         schedule: &Schedule,
@@ -64,6 +66,7 @@ impl Case {
         routes: Option<&Routes>,
         packets: Option<&network::Packets>,
         flits: Option<&Flits>,
+        mesh: Option<&MeshFlits>,
         load: Option<&LinkLoad>,
         flows: Option<Vec<Flow>>,
         seed: u64,
@@ -78,6 +81,9 @@ impl Case {
             let last = RankId(schedule.inner.shape().ranks - 1);
             routes.inner.try_pair(last, last).or_raise()?;
         }
+        if let Some(mesh) = mesh {
+            mesh.check(schedule.inner.shape().ranks)?;
+        }
         let reduce_overhead = Time::from_ps(reduce_overhead_ps);
         Ok(Case {
             schedule: schedule.clone(),
@@ -90,6 +96,7 @@ impl Case {
             ways: routes.map(|routes| Arc::clone(&routes.ways)),
             packets: packets.map(|packets| packets.0),
             flits: flits.map(|flits| flits.with_seed(seed)),
+            mesh: mesh.cloned(),
             choosing: choosing.map(|choosing| (choosing, seed)),
             load: load.map(|load| Arc::clone(&load.0)),
             flows: checked_flows(flows.unwrap_or_default(), routes)?,
@@ -100,7 +107,7 @@ impl Case {
     /// undisturbed ranks at no distance, whose copies are free.
     fn closed_form_ps(&self) -> PyResult<Option<u64>> {
         let Some(notation) = &self.schedule.algorithm else { return Ok(None) };
-        let distant = self.routes.is_some();
+        let distant = self.routes.is_some() || self.mesh.is_some();
         if distant || !self.conditions.0.is_quiet() || self.costs.copy != units::TimePerByte::ZERO {
             return Ok(None);
         }
@@ -130,7 +137,12 @@ impl Case {
             );
             let of_packets = self.packets.as_ref().map(|packets| Ports::of(packets, &self.model));
             let of_flits = self.flits.as_ref().map(|flits| flits.ports(&self.model));
-            let ports = of_flits.or(of_packets);
+            let of_mesh = self.mesh.as_ref().map(MeshFlits::ports);
+            let ports = of_flits.or(of_mesh).or(of_packets);
+            if let Some(ports) = of_mesh.filter(|_| self.mesh.iter().any(MeshFlits::is_in_network))
+            {
+                return in_network(&asked, &self.model, ports);
+            }
             bound(&asked, &self.model, self.folding(), Way { ports, ..way })
         });
         LowerBound {
@@ -212,7 +224,7 @@ fn check_packets(
 impl Case {
     /// Whether messages share links.
     fn is_contended(&self) -> bool {
-        self.packets.is_some() || self.flits.is_some()
+        self.packets.is_some() || self.flits.is_some() || self.mesh.is_some()
     }
 
     /// What folding costs the fastest rank at least.
@@ -260,18 +272,33 @@ impl Case {
             costs: self.costs,
             conditions: engine::Conditions { disturbance, distance },
         };
+        self.run_over(&simulation, record, stop)
+    }
+
+    /// Runs over the network that messages meet in, if there is one.
+    fn run_over<M: MessageModel>(
+        &self,
+        simulation: &Simulation<'_, M>,
+        record: bool,
+        stop: &AtomicBool,
+    ) -> Result<Left, EngineError> {
         let ends = Ends::of(&self.model);
         if let Some(flits) = &self.flits {
             let mut carrier = flits.carrier(ends, stop);
-            let left = run_through(&simulation, &mut carrier, record, stop)?;
+            let left = run_through(simulation, &mut carrier, record, stop)?;
             return Ok(Left { used: flits.used(&carrier), ..left });
         }
+        if let Some(mesh) = &self.mesh {
+            let mut carrier = mesh.carrier(ends, stop).expect("it was built when it was checked");
+            let left = run_through(simulation, &mut carrier, record, stop)?;
+            return Ok(Left { used: MeshFlits::used(&carrier), ..left });
+        }
         let Some((routes, packets)) = self.routes.as_deref().zip(self.packets) else {
-            return run_through(&simulation, &mut Uncontended, record, stop);
+            return run_through(simulation, &mut Uncontended, record, stop);
         };
         let mut fabric =
             Fabric::new(self.packet_ways(routes), packets, ends).with_background(&self.flows);
-        let left = run_through(&simulation, &mut fabric, record, stop)?;
+        let left = run_through(simulation, &mut fabric, record, stop)?;
         Ok(Left { used: Used::ByPackets(fabric.link_use().collect()), ..left })
     }
 

@@ -8,6 +8,8 @@ mod field;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tutti_core::algorithm::AlgorithmError;
+use tutti_core::coherence::CoherenceError;
+use tutti_core::coherence::program::ProgramError as KernelError;
 use tutti_core::endpoint::EndpointError;
 use tutti_core::energy::EnergyError;
 use tutti_core::engine::EngineError;
@@ -175,6 +177,10 @@ refusal! { FlitError as "NocError" {
     TooFewVcs { routing, needs, class, has } => "too_few_vcs",
     Flow { from, to, problem } => "flow",
     Unreachable { from, node } => "unreachable",
+    UnknownDesign { name, known } => "unknown_design",
+    NoMembers { what, node } => "no_members",
+    NoSuchNode { what, node, nodes } => "no_such_node",
+    BadPacket { class, problem } => "bad_packet",
     Stopped {} => "stopped" of "SimulationError",
 }}
 
@@ -242,6 +248,28 @@ refusal! { EndpointError as "EndpointError" {
     NoFsm { phase } => "no_fsm",
     WrongShares { given, partitions } => "wrong_shares",
     PartitionTooSmall { partition, room, chunk } => "partition_too_small",
+}}
+
+refusal! { KernelError as "CoherenceError" {
+    UnknownKernel { name, known } => "unknown_kernel",
+    UnknownScale { name } => "unknown_scale",
+    Cores { kernel, scale, cores, most, why } => "cores",
+}}
+
+refusal! { CoherenceError as "CoherenceRunError" {
+    OutOfRange { what, value, expected } => "out_of_range" of "CoherenceError",
+    Threads { threads, nodes } => "threads" of "CoherenceError",
+    Memory { words, most } => "memory" of "CoherenceError",
+    Fabric { cycle, source } => "fabric",
+    Address { cycle, core, address, end } => "address",
+    Region { cycle, core, what } => "region",
+    Incoherent { cycle, line, problem } => "incoherent",
+    Deadlock { cycle, waiting } => "deadlock",
+    FabricStuck { cycle, waiting } => "fabric_stuck",
+    NoProgress { cycle, patience, waiting } => "no_progress",
+    Endless { limit, waiting } => "endless",
+    Wrong { cycles, problem } => "wrong",
+    Stopped { cycle } => "stopped",
 }}
 
 refusal! { TorusError as "TopologyError" {
@@ -330,6 +358,10 @@ refusal! { VerifyError as "VerificationError" {
     ChunksOutside { at, op, start, end, chunks } => "chunks_outside",
     SlotOutside { at, op, slot, slots } => "slot_outside",
     NoOperands { at, into } => "no_operands",
+    NamedTwice { at, op, peer } => "named_twice",
+    NotCombined { from, to } => "not_combined",
+    NotContributed { at, from } => "not_contributed",
+    UnlikeCombine { from, to, sent, expected } => "unlike_combine",
     RecvIntoSend { at, slot, chunks, from, sent, to } => "recv_into_send",
     RecvsOverlap { at, slot, first, first_from, second, second_from } => "recvs_overlap",
     NothingThere { at, op, slot, chunk } => "nothing_there",
@@ -368,6 +400,8 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         TrainingError::KINDS,
         SystolicError::KINDS,
         EndpointError::KINDS,
+        KernelError::KINDS,
+        CoherenceError::KINDS,
         TorusError::KINDS,
         TrainingRunError::KINDS,
         VerifyError::KINDS,

@@ -5,16 +5,20 @@
 
 mod algorithm;
 mod bypass;
+mod coherence;
 mod endpoint;
 mod energy;
 mod engine;
 mod errors;
 mod flits;
+mod mesh_flits;
 mod network;
 mod noc;
 mod run;
 mod schedule;
 mod search;
+mod smart;
+mod smart_measure;
 mod threads;
 mod topology;
 mod training;
@@ -32,15 +36,21 @@ mod _core {
     #[pymodule_export]
     use crate::bypass::{BypassConfiguration, BypassMesh};
     #[pymodule_export]
+    use crate::coherence::{CoherenceCase, coherence_kernels, run_coherence};
+    #[pymodule_export]
     use crate::endpoint::{Endpoint, Torus};
     #[pymodule_export]
-    use crate::energy::{EnergyEvents, EnergyNetwork, EnergyRouter, Technology, technologies};
+    use crate::energy::{
+        EnergyEvents, EnergyMesh, EnergyNetwork, EnergyRouter, Technology, technologies,
+    };
     #[pymodule_export]
     use crate::engine::{Case, LowerBound, algbw, busbw, simulate, simulate_many};
     #[pymodule_export]
     use crate::errors::error_kinds;
     #[pymodule_export]
     use crate::flits::Flits;
+    #[pymodule_export]
+    use crate::mesh_flits::MeshFlits;
     #[pymodule_export]
     use crate::network::{
         Conditions, Detours, LinkLoad, Model, ModelEntry, Packets, b_opt, models,
@@ -57,6 +67,10 @@ mod _core {
     use crate::schedule::{Op, Schedule, ScheduleBuilder, Verification, busbw_factor, collectives};
     #[pymodule_export]
     use crate::search::{ScheduleSearch, schedules_of};
+    #[pymodule_export]
+    use crate::smart::{SmartMesh, smart_designs};
+    #[pymodule_export]
+    use crate::smart_measure::{SmartCase, half_width, measure_smart};
     #[pymodule_export]
     use crate::topology::{
         Routes, Topology, TopologyFacts, TopologyFamily, Wire, format_length, parse_length,

@@ -4,8 +4,11 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tutti_core::engine::{self, Outcome, Timeline};
+use tutti_core::network::flit::smart::Counts;
 use tutti_core::network::packet::LinkUse;
 use tutti_core::units::Time;
+
+use crate::smart_measure::DescribedCounts;
 
 /// What a run leaves behind: its outcome, what each link did, and everything that happened, as far as
 /// there are links and it was recorded.
@@ -24,6 +27,8 @@ pub(crate) enum Used {
     /// By link of the graph, `packets` being flits; flits over each channel of the network, and VCs that
     /// were given to packets.
     ByFlits { links: Vec<LinkUse>, sent: Vec<u64>, vc_grants: u64 },
+    /// All of a mesh together, and reductions begun although its tables were full.
+    ByMesh { counts: Box<Counts>, beyond: u64 },
 }
 
 /// What a run left behind.
@@ -72,7 +77,7 @@ impl Run {
     /// 64-bit integers. None where messages do not meet.
     fn link_use<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let (links, counted) = match &self.0.used {
-            Used::Nothing => return Ok(None),
+            Used::Nothing | Used::ByMesh { .. } => return Ok(None),
             Used::ByPackets(links) => (links, "packets"),
             Used::ByFlits { links, .. } => (links, "flits"),
         };
@@ -88,6 +93,13 @@ impl Run {
     fn flit_use<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyBytes>, u64)> {
         let Used::ByFlits { sent, vc_grants, .. } = &self.0.used else { return None };
         Some((wide(py, sent.iter().copied()), *vc_grants))
+    }
+
+    /// What happened in a mesh of several hops per cycle, by name, and how many reductions were begun although
+    /// its tables were full. None for other networks.
+    fn mesh_use(&self) -> Option<(DescribedCounts, u64)> {
+        let Used::ByMesh { counts, beyond } = &self.0.used else { return None };
+        Some(((&**counts).into(), *beyond))
     }
 
     /// The columns of the timeline: 32-bit rank, step, activity, peer (all ones where there is none),

@@ -192,12 +192,15 @@ pub(crate) struct Op(schedule::Op);
 
 #[pymethods]
 impl Op {
-    /// One of send, recv, reduce, copy, compute, sleep.
+    /// One of send, recv, multicast, contribute, combine, reduce, copy, compute, sleep.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.0 {
             schedule::Op::Send(_) => "send",
             schedule::Op::Recv(_) => "recv",
+            schedule::Op::Multicast { .. } => "multicast",
+            schedule::Op::Contribute(_) => "contribute",
+            schedule::Op::Combine { .. } => "combine",
             schedule::Op::Reduce { .. } => "reduce",
             schedule::Op::Copy { .. } => "copy",
             schedule::Op::Compute { .. } => "compute",
@@ -205,17 +208,30 @@ impl Op {
         }
     }
 
-    /// The other rank of a send or recv.
+    /// The other rank of a send, recv or contribute.
     #[getter]
     fn peer(&self) -> Option<u32> {
         self.message().map(|message| message.peer.0)
     }
 
-    /// The slot that is read (send, copy) or written (recv, reduce).
+    /// The other ranks of a message: one, or those of a multicast or combine.
+    #[getter]
+    fn peers(&self) -> Vec<u32> {
+        match &self.0 {
+            schedule::Op::Multicast { peers, .. } => peers.iter().map(|peer| peer.0).collect(),
+            schedule::Op::Combine { operands, .. } => {
+                operands.iter().filter_map(|(_, from)| from.map(|from| from.0)).collect()
+            }
+            _ => self.peer().into_iter().collect(),
+        }
+    }
+
+    /// The slot that is read (send, multicast, contribute, copy) or written (recv, combine, reduce).
     #[getter]
     fn slot(&self) -> Option<u32> {
         match self.0 {
-            schedule::Op::Reduce { into, .. } => Some(into.0),
+            schedule::Op::Reduce { into, .. } | schedule::Op::Combine { into, .. } => Some(into.0),
+            schedule::Op::Multicast { slot, .. } => Some(slot.0),
             schedule::Op::Copy { from, .. } => Some(from.0),
             _ => self.message().map(|message| message.slot.0),
         }
@@ -225,16 +241,22 @@ impl Op {
     #[getter]
     fn chunks(&self) -> Option<(u32, u32)> {
         match self.0 {
-            schedule::Op::Reduce { chunks, .. } | schedule::Op::Copy { chunks, .. } => Some(chunks),
+            schedule::Op::Reduce { chunks, .. }
+            | schedule::Op::Copy { chunks, .. }
+            | schedule::Op::Multicast { chunks, .. }
+            | schedule::Op::Combine { chunks, .. } => Some(chunks),
             _ => self.message().map(|message| message.chunks),
         }
         .map(|chunks| (chunks.start, chunks.end))
     }
 
-    /// The slots that a reduce folds, in order.
+    /// The slots that a reduce or combine folds, in order.
     #[getter]
     fn operands(&self) -> Option<Vec<u32>> {
         match &self.0 {
+            schedule::Op::Combine { operands, .. } => {
+                Some(operands.iter().map(|(slot, _)| slot.0).collect())
+            }
             schedule::Op::Reduce { operands, .. } => {
                 Some(operands.iter().map(|slot| slot.0).collect())
             }
@@ -279,7 +301,9 @@ impl Op {
 impl Op {
     fn message(&self) -> Option<&Message> {
         match &self.0 {
-            schedule::Op::Send(message) | schedule::Op::Recv(message) => Some(message),
+            schedule::Op::Send(message)
+            | schedule::Op::Recv(message)
+            | schedule::Op::Contribute(message) => Some(message),
             _ => None,
         }
     }
@@ -302,6 +326,18 @@ impl Verification {
     #[getter]
     fn messages(&self) -> u64 {
         self.0.messages
+    }
+
+    /// Messages to several ranks that a network may fork.
+    #[getter]
+    fn multicasts(&self) -> u64 {
+        self.0.multicasts
+    }
+
+    /// Folds that a network may do on the way.
+    #[getter]
+    fn combines(&self) -> u64 {
+        self.0.combines
     }
 
     /// Additions of a chunk to a chunk, of all ranks together.
@@ -363,7 +399,8 @@ impl Verification {
             0 => "no buffers needed".to_owned(),
             many => format!("{many} messages buffered per pair of ranks"),
         };
-        format!("proved: right contributions, each once; {bits}; {safe}")
+        let folded = if self.combines() > 0 { ", unless the network combines" } else { "" };
+        format!("proved: right contributions, each once; {bits}{folded}; {safe}")
     }
 
     fn __repr__(&self) -> String {
@@ -409,6 +446,40 @@ impl ScheduleBuilder {
     /// `rank` receives `chunks` from `peer` into `slot`.
     fn recv(&mut self, rank: Number, peer: Number, slot: Number, chunks: (Number, Number)) {
         self.0.recv(RankId(rank.0), RankId(peer.0), Slot(slot.0), range(chunks));
+    }
+
+    /// `rank` sends `chunks` of `slot` to each of `peers`, as one message where the network can fork it.
+    #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+    fn multicast(
+        &mut self,
+        rank: Number,
+        peers: Vec<Number>,
+        slot: Number,
+        chunks: (Number, Number),
+    ) {
+        let peers: Vec<RankId> = peers.iter().map(|peer| RankId(peer.0)).collect();
+        self.0.multicast(RankId(rank.0), &peers, Slot(slot.0), range(chunks));
+    }
+
+    /// `rank` sends `chunks` of `slot` to `peer`, which combines them with those of others.
+    fn contribute(&mut self, rank: Number, peer: Number, slot: Number, chunks: (Number, Number)) {
+        self.0.contribute(RankId(rank.0), RankId(peer.0), Slot(slot.0), range(chunks));
+    }
+
+    /// `rank` folds `operands`, each a slot and the rank that it is received from, if any, into `into`.
+    #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+    fn combine(
+        &mut self,
+        rank: Number,
+        into: Number,
+        operands: Vec<(Number, Option<Number>)>,
+        chunks: (Number, Number),
+    ) {
+        let operand = |(slot, from): &(Number, Option<Number>)| {
+            (Slot(slot.0), from.map(|from| RankId(from.0)))
+        };
+        let operands: Vec<_> = operands.iter().map(operand).collect();
+        self.0.combine(RankId(rank.0), Slot(into.0), &operands, range(chunks));
     }
 
     /// `rank` folds `operands`, left to right, into `into`.

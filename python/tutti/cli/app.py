@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from tutti.cli import (
     bypass,
     bypass_run,
+    coherence,
     compare,
     energy,
     noc,
@@ -108,6 +109,7 @@ app.command("run", short_help="Run one schedule, with its timeline.")(run.run)
 app.command("sweep", short_help="An experiment many times over; resumed if killed.")(sweep.sweep)
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(noc.app, name="noc")
+app.add_typer(coherence.app, name="coherence")
 bypass.app.command("run")(bypass_run.run)
 app.add_typer(bypass.app, name="bypass")
 app.add_typer(train.app, name="train")

@@ -29,6 +29,8 @@ app = typer.Typer(
 )
 
 _MOST_LOADS = 10_000
+_LOADS = "0.05:0.5:0.05"
+_TOLERANCE = 0.01
 
 NocFile = Annotated[
     Path,
@@ -41,7 +43,7 @@ Out = Annotated[
 
 @app.command("list")
 def list_() -> None:
-    """List the routings, the patterns of traffic and the allocators.
+    """List the routings, the patterns of traffic, the allocators and the designs of meshes.
 
     \b
     Examples:
@@ -49,6 +51,7 @@ def list_() -> None:
     """
     from tutti import _core
     from tutti.noc import patterns, routings
+    from tutti.noc.smart import designs
 
     for title, entries in (("routing", routings()), ("pattern", patterns())):
         facts = []
@@ -61,6 +64,8 @@ def list_() -> None:
         out().print(_listed(facts))
     out().print("allocator", style="bold")
     out().print(f"  {', '.join(_core.flit_allocators())}", markup=False)
+    out().print("design of a mesh with several hops per cycle", style="bold")
+    out().print(_listed(list(designs().items())))
 
 
 def _listed(facts: list[tuple[str, str]]) -> Table:
@@ -83,17 +88,21 @@ def run_(file: NocFile, changes: options.Changes = None, to: Out = None) -> None
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
     folder, and energy.parquet where the file names a technology. A network that saturates has no
     latency, and of one that deadlocks nothing is measured: the run says so, and ends with exit code
-    3.
+    3. A file with a table [mesh] describes a mesh whose flits make several hops in a cycle.
 
     \b
     Examples:
       tutti noc run noc.toml
       tutti noc run noc.toml --set traffic.rate=0.3 --set router.vcs=8 -o out
     """
+    from tutti.cli import noc_smart
     from tutti.cli.files import folder
-    from tutti.config import load_noc
+    from tutti.config import is_smart, load_noc
     from tutti.noc import run
 
+    if is_smart(file):
+        noc_smart.run_file(file, changes or (), to)
+        return
     with Progress("laying out"):
         read = load_noc(file, changes or (), output=to)
         remarks = _remarks(read)
@@ -112,21 +121,27 @@ def run_(file: NocFile, changes: options.Changes = None, to: Out = None) -> None
 def sweep_(
     file: NocFile,
     loads: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--loads",
             metavar="LOADS",
-            help="In flits per node and cycle: a list 0.1,0.2,0.4 or a range FROM:TO:STEP.",
+            help="In flits per node and cycle: a list 0.1,0.2,0.4 or a range FROM:TO:STEP. If left "
+            "out 0.05:0.5:0.05; with a table [mesh] twelve up to what no mesh can better.",
         ),
-    ] = "0.05:0.5:0.05",
+    ] = None,
     changes: options.Changes = None,
     search: Annotated[
         bool,
         typer.Option("--saturation/--no-saturation", help="Whether to search where it saturates."),
     ] = True,
     tolerance: Annotated[
-        float, typer.Option("--tolerance", help="How well to find it, in the same unit as loads.")
-    ] = 0.01,
+        float | None,
+        typer.Option(
+            "--tolerance",
+            help="How well to find it, in the same unit as loads. If left out 0.01; with a table "
+            "[mesh] a fiftieth of the largest.",
+        ),
+    ] = None,
     threads: Annotated[
         int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
     ] = 0,
@@ -135,8 +150,9 @@ def sweep_(
     """Run a network at several loads at once: latency against load, and where it saturates.
 
     Writes results.parquet and results.csv, latency.svg and report.html into the output folder.
-    The rate in the file is replaced; classes of traffic keep their proportions. A sweep that
-    deadlocks at every load ends with exit code 3.
+    The rate in the file is replaced; classes of traffic keep their proportions. With a table [mesh]
+    loads are rates of the first traffic. A sweep that deadlocks at every load ends with exit code
+    3.
 
     \b
     Examples:
@@ -144,14 +160,22 @@ def sweep_(
       tutti noc sweep noc.toml --loads 0.05:0.45:0.05 --set topology.routing=valiant
       tutti noc sweep noc.toml --loads 0.1,0.2 --no-saturation
     """
+    from tutti.cli import noc_smart
     from tutti.cli.files import folder
-    from tutti.config import load_noc
+    from tutti.config import is_smart, load_noc
     from tutti.config.mistakes import mistake
 
-    values = load_values(loads)
-    if not tolerance > 0 or not math.isfinite(tolerance):
+    values = load_values(loads or _LOADS)
+    if tolerance is not None and (not tolerance > 0 or not math.isfinite(tolerance)):
         raise mistake("is no tolerance", source="--tolerance", value=str(tolerance),
                       expected="a number above 0, such as 0.01")  # fmt: skip
+    if is_smart(file):
+        asked = values if loads else None
+        noc_smart.sweep_file(
+            file, asked, changes or (), search=search, tolerance=tolerance, threads=threads, to=to
+        )
+        return
+    tolerance = _TOLERANCE if tolerance is None else tolerance
     first = f"{values[0]:g}"
     placeholder = ["traffic.rate=" + first] if _has_one_class(file, changes or ()) else []
     with Progress("laying out"):
@@ -172,6 +196,34 @@ def sweep_(
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     _end_by(runs)
+
+
+@app.command("watch")
+def watch_(
+    file: NocFile,
+    cycles: Annotated[
+        int, typer.Option("--cycles", min=1, max=5000, help="How many, from an empty mesh on.")
+    ] = 60,
+    start: Annotated[
+        int, typer.Option("--start", min=0, help="The cycle that is shown first.")
+    ] = 0,
+    changes: options.Changes = None,
+    to: Out = None,
+) -> None:
+    """Watch flits on a mesh with several hops per cycle: a page that plays it, cycle by cycle.
+
+    Writes watch.html into the output folder: requests for paths, flits and where they stop and why,
+    copies, drops, merges and outputs that were reserved in vain; it plays, steps, and follows one
+    message. The file has a table [mesh].
+
+    \b
+    Examples:
+      tutti noc watch examples/16_single_cycle_collectives/broadcast.toml
+      tutti noc watch mesh.toml --cycles 100 --set mesh.priority=bypass
+    """
+    from tutti.cli import noc_smart
+
+    noc_smart.watch_file(file, cycles, start, changes or (), to)
 
 
 @app.command("from-booksim")

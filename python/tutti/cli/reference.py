@@ -39,9 +39,11 @@ def pages() -> dict[str, str]:
         "docs/reference/config.md": config_page(),
         "docs/reference/energy.md": energy_page(),
         "docs/reference/errors.md": errors_page(),
+        "schemas/coherence.schema.json": schema_text(File.COHERENCE),
         "schemas/experiment.schema.json": schema_text(File.EXPERIMENT),
         "schemas/noc.schema.json": schema_text(File.NOC),
         "schemas/platform.schema.json": schema_text(File.PLATFORM),
+        "schemas/smart.schema.json": schema_text(File.SMART),
         "schemas/sweep.schema.json": schema_text(File.SWEEP),
         "schemas/training.schema.json": schema_text(File.TRAINING),
     }
@@ -149,8 +151,16 @@ def _parameter(parameter: Any) -> str:  # noqa: ANN401 - click's
 
 
 def config_page() -> str:
-    """The keys of experiment, platform, sweep and noc files."""
-    from tutti.config import RawExperiment, RawNoc, RawPlatform, RawSweep, RawTraining
+    """The keys of all files."""
+    from tutti.config import (
+        RawCoherence,
+        RawExperiment,
+        RawNoc,
+        RawPlatform,
+        RawSmart,
+        RawSweep,
+        RawTraining,
+    )
 
     parts = [
         "# Configuration files",
@@ -163,6 +173,8 @@ def config_page() -> str:
         "Platform": RawPlatform,
         "Sweep": RawSweep,
         "Noc": RawNoc,
+        "Smart": RawSmart,
+        "Coherence": RawCoherence,
         "Training": RawTraining,
     }
     for title, model in files.items():

@@ -143,6 +143,8 @@ def _show(experiment: Experiment, result: Run, proof: str) -> None:
         console.print(_busiest(result.links))
     if result.platform.flits is not None:
         _show_routers(result)
+    if result.platform.mesh is not None:
+        _show_mesh(result)
     if _has_package(result):
         from tutti.cli.energy import show_energy
 
@@ -155,6 +157,20 @@ def _has_package(result: Run) -> bool:
     """Whether packets pass routers whose energy is to be told."""
     packets = result.platform.packets
     return packets is not None and packets.package is not None
+
+
+def _show_mesh(result: Run) -> None:
+    """What happened in a mesh whose routers may fork and combine."""
+    counts = result.mesh_counts
+    told = {
+        "injected": "flits injected",
+        "link_hops": "hops over links",
+        "bypasses": "of them past a router without a stop",
+        "merged": "answers merged on the way",
+        "ejected": "flits ejected",
+    }
+    events = ", ".join(f"{counts[name]:,} {words}" for name, words in told.items())
+    out().print(f"  events: {events}", markup=False)
 
 
 def _show_routers(result: Run) -> None:

@@ -16,8 +16,10 @@ class File(enum.StrEnum):
     """A kind of file."""
 
     EXPERIMENT = "experiment"
+    COHERENCE = "coherence"
     NOC = "noc"
     PLATFORM = "platform"
+    SMART = "smart"
     SWEEP = "sweep"
     TRAINING = "training"
 
@@ -37,11 +39,21 @@ def schema(
 
 def schema_text(file: File) -> str:
     """The schema as it stands in `schemas/`."""
-    from tutti.config import RawExperiment, RawNoc, RawPlatform, RawSweep, RawTraining
+    from tutti.config import (
+        RawCoherence,
+        RawExperiment,
+        RawNoc,
+        RawPlatform,
+        RawSmart,
+        RawSweep,
+        RawTraining,
+    )
 
     models: dict[File, type[BaseModel]] = {
         File.EXPERIMENT: RawExperiment,
+        File.COHERENCE: RawCoherence,
         File.NOC: RawNoc,
+        File.SMART: RawSmart,
         File.PLATFORM: RawPlatform,
         File.SWEEP: RawSweep,
         File.TRAINING: RawTraining,

@@ -20,37 +20,53 @@ from tutti.config.sweep import RawSweep, Sweep, load_sweep, resolve_sweep
 from tutti.errors import ConfigError
 
 if TYPE_CHECKING:
+    from tutti.config.coherence import Coherence, RawCoherence, load_coherence
     from tutti.config.noc import Noc, load_noc, resolve_noc
     from tutti.config.noc_tables import RawNoc
+    from tutti.config.smart import RawSmart, Smart, is_smart, load_smart
     from tutti.config.training import Training, load_training, resolve_training
     from tutti.config.training_tables import RawTraining
 
 _HOMES = {
+    "Coherence": "coherence",
     "Noc": "noc",
+    "RawCoherence": "coherence",
     "RawNoc": "noc_tables",
+    "RawSmart": "smart",
     "RawTraining": "training_tables",
+    "Smart": "smart",
     "Training": "training",
+    "is_smart": "smart",
+    "load_coherence": "coherence",
     "load_noc": "noc",
+    "load_smart": "smart",
     "load_training": "training",
     "resolve_noc": "noc",
     "resolve_training": "training",
 }
 
 __all__ = [
+    "Coherence",
     "ConfigError",
     "Experiment",
     "Noc",
+    "RawCoherence",
     "RawExperiment",
     "RawNoc",
     "RawPlatform",
+    "RawSmart",
     "RawSweep",
     "RawTraining",
+    "Smart",
     "Sweep",
     "Training",
     "find_platform",
+    "is_smart",
+    "load_coherence",
     "load_experiment",
     "load_noc",
     "load_platform",
+    "load_smart",
     "load_sweep",
     "load_training",
     "numbers",

@@ -12,7 +12,7 @@ from tutti.errors import TuttiError
 
 if TYPE_CHECKING:
     from tutti.config.platform import RawPlatform, TopologyTable
-    from tutti.platform import Flits, NetworkModel, Packets, Platform
+    from tutti.platform import Flits, MeshFlits, NetworkModel, Packets, Platform
     from tutti.topology import Routes, Topology
 
 
@@ -55,7 +55,10 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     if packets is not None and packets.package is not None and routes is not None:
         place = f"platform {platform.name}: topology.packets.package"
         check_package(packets.package, routes.topology, source=source, key=place)
-    made = Platform(name=name, model=carried, routes=routes, packets=packets, flits=flits)
+    mesh = _mesh(platform, source)
+    made = Platform(
+        name=name, model=carried, routes=routes, packets=packets, flits=flits, mesh=mesh
+    )
     try:
         return made.checked()
     except TuttiError as error:
@@ -68,6 +71,14 @@ def _flits(platform: RawPlatform, source: str, key: str) -> Flits | None:
 
     table = platform.topology.flits if platform.topology else None
     return flits_of(table, source=source, key=key) if table else None
+
+
+def _mesh(platform: RawPlatform, source: str) -> MeshFlits | None:
+    from tutti.config.mesh import mesh_flits
+
+    if platform.mesh is None:
+        return None
+    return mesh_flits(platform.mesh, source=source, key=f"platform {platform.name}: mesh")
 
 
 _PLACES = {

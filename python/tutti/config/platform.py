@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from tutti.config.flits import FlitsTable  # noqa: TC001 - pydantic looks at it
+from tutti.config.mesh import MeshTable  # noqa: TC001 - pydantic looks at it
 from tutti.config.package import PackageTable  # noqa: TC001 - pydantic looks at it
 from tutti.config.sourced import (
     CountParameter,
@@ -275,6 +276,16 @@ class RawPlatform(Table):
         TopologyTable | None,
         Field(default=None, description="How ranks are linked; without it all are equally far."),
     ]
+    mesh: Annotated[
+        MeshTable | None,
+        Field(default=None, description="Instead, a mesh whose routers may fork and combine."),
+    ]
+
+    @model_validator(mode="after")
+    def _one_network(self) -> RawPlatform:
+        if self.topology is not None and self.mesh is not None:
+            raise PydanticCustomError("mesh", "expected either `topology` or `mesh`")
+        return self
 
     @model_validator(mode="after")
     def _default_exists(self) -> RawPlatform:
@@ -312,6 +323,8 @@ def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
         if platform.topology.flits is not None:
             tables.append(("topology.flits", platform.topology.flits))
             tables.append(("topology.flits.router", platform.topology.flits.router))
+    if platform.mesh is not None:
+        tables.append(("mesh", platform.mesh))
     for path, table in tables:
         for field, info in type(table).model_fields.items():
             value = getattr(table, field)

@@ -7,12 +7,13 @@ made from the tables in this folder. What the message names is also there as att
 
 from __future__ import annotations
 
-from tutti.errors import base, inputs, noc, runs, training
+from tutti.errors import base, coherence, inputs, noc, runs, training
 from tutti.errors.base import (
     ExitCode,
     Kind,
     TuttiError,
 )
+from tutti.errors.coherence import CoherenceError, CoherenceRunError
 from tutti.errors.inputs import (
     AlgorithmError,
     BypassError,
@@ -42,6 +43,8 @@ __all__ = [
     "AlgorithmError",
     "BypassError",
     "CacheError",
+    "CoherenceError",
+    "CoherenceRunError",
     "ConfigError",
     "DeadlockError",
     "EndpointError",
@@ -73,7 +76,7 @@ def all_errors() -> list[type[TuttiError]]:
     """Every class of error, in the order of the files."""
     return [
         value
-        for file in (base, inputs, noc, runs, training)
+        for file in (base, inputs, noc, coherence, runs, training)
         for value in vars(file).values()
         if isinstance(value, type)
         and issubclass(value, TuttiError)

@@ -226,6 +226,10 @@ class EnergyError(TuttiError, ValueError):
             "entry k counts traversals to k + 1 outputs at once",
         ),
         "too_many": Kind("A sum that is too large to be counted.", "take a shorter window"),
+        "mesh": Kind(
+            "A mesh, or counts of one, that energy cannot be told of.",
+            "take a `SmartMesh` of routers, and the counts of a run on it",
+        ),
         "no_length": Kind(
             "A link whose length is not known.", "give the topology's links their `length`"
         ),

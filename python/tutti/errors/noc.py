@@ -50,6 +50,15 @@ class NocError(TuttiError, ValueError):
             "ports of a router count from 0, those along links first, in the order of the links",
         ),
         "unreachable": Kind("No path leads to a node."),
+        "unknown_design": Kind("No design of meshes has that name.", "`tutti noc list` lists them"),
+        "priority": Kind("Flits of a mesh have no such priority."),
+        "fan_out": Kind("Routers of a mesh treat multicasts in no such way."),
+        "fan_in": Kind("Routers of a mesh treat answers in no such way."),
+        "no_members": Kind(
+            "A multicast or a reduction among nobody.", "name a node other than its root"
+        ),
+        "no_such_node": Kind("A packet, multicast or reduction names a node that is not there."),
+        "bad_packet": Kind("A packet that its message class does not take."),
         "unknown_allocator": Kind("No allocator has that name."),
         "unknown_arbiter": Kind("No arbiter has that name."),
         "unknown_priority": Kind("Allocators have no such priority."),
@@ -96,4 +105,8 @@ class TrafficError(TuttiError, ValueError):
         "stuck": Kind("Bursts that neither begin nor end."),
         "no_flits": Kind("A packet without flits.", "a packet has at least one"),
         "trace": Kind("A line of a trace that cannot be read."),
+        "kind": Kind("Messages over a mesh are of no such kind."),
+        "sources": Kind("No such nodes send."),
+        "members": Kind("Multicasts go to no such nodes."),
+        "message_class": Kind("A message class that is none."),
     }

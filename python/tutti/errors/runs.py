@@ -24,6 +24,21 @@ class VerificationError(TuttiError):
         "chunks_outside": Kind("An op touches chunks outside the payload.", "chunks count from 0"),
         "slot_outside": Kind("An op touches a slot that does not exist.", "slots count from 0"),
         "no_operands": Kind("A reduce folds nothing.", "name the slots to fold"),
+        "named_twice": Kind(
+            "A multicast to a rank, or a combine from one, twice.",
+            "leave one out, or send the second by itself",
+        ),
+        "not_combined": Kind(
+            "A rank contributes to a combine, and its peer takes the message with a recv.",
+            "make it a `send`, or the recv a part of a `combine`",
+        ),
+        "not_contributed": Kind(
+            "A combine takes a message that is sent by itself.", "make the `send` a `contribute`"
+        ),
+        "unlike_combine": Kind(
+            "A member of a combine contributes other chunks than it is of.",
+            "let all members contribute the chunks of the combine",
+        ),
         "recv_into_send": Kind(
             "A receive may overwrite what a send of the same step reads.",
             "put them into two steps, or receive into another slot",

@@ -18,6 +18,7 @@ from tutti.noc.measured import Estimate, Measured, NocRun, Stalls
 from tutti.noc.network import Network, patterns, routings
 from tutti.noc.runs import Saturation, at_load, run, saturation, sweep
 from tutti.noc.settings import Plan, Router, Speculation, Trace, Traffic
+from tutti.noc.smart import SmartMesh
 
 __all__ = [
     "Estimate",
@@ -28,6 +29,7 @@ __all__ = [
     "Plan",
     "Router",
     "Saturation",
+    "SmartMesh",
     "Speculation",
     "Stalls",
     "Trace",

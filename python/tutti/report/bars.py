@@ -1,4 +1,4 @@
-"""Stacked bars: parts of a whole, one bar for each case."""
+"""Bars: parts of a whole on top of one another, or things compared side by side."""
 
 from __future__ import annotations
 
@@ -36,4 +36,31 @@ def plot_stacked_bars(path: str | Path, bars: Mapping[str, Mapping[str, float]],
         axes.set_ylabel(y)
         axes.grid(visible=True, axis="y")
         figure.legend(loc="outside right upper")
+    return Path(path)
+
+
+def plot_grouped_bars(path: str | Path, groups: Mapping[str, Mapping[str, float]], y: str) -> Path:
+    """Draws a group of bars for each case, one for each thing that is compared.
+
+    Args:
+        path: where to; `.svg`, `.png` or `.pdf`.
+        groups: by what is compared, a value for each case; all have the same cases.
+        y: what the vertical axis is, with its unit.
+
+    Returns:
+        The path written.
+    """
+    cases = list(next(iter(groups.values())))
+    colours = styles(groups)
+    wide = 0.8 / len(groups)
+    with figure_at(path, (max(6.4, 0.22 * len(cases) * len(groups)), 4.0)) as figure:
+        axes = figure.add_subplot()
+        for place, (name, bars) in enumerate(groups.items()):
+            at = [case - 0.4 + wide * (place + 0.5) for case in range(len(cases))]
+            heights = [bars[case] for case in cases]
+            axes.bar(at, heights, wide, label=name, color=colours[name].colour)
+        axes.set_xticks(range(len(cases)), cases, rotation=30, ha="right")
+        axes.set_ylabel(y)
+        axes.grid(visible=True, axis="y")
+        figure.legend(loc="outside lower center", ncols=2)
     return Path(path)

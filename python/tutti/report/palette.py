@@ -52,6 +52,7 @@ _COLOURS = (
     "#332288",
     "#CC3311",
     "#AA4466",
+    "#5566AA",
 )
 _MARKERS = (
     ("circle", "o"),
@@ -94,6 +95,7 @@ _KNOWN = (
     "hierarchical_local",
     "mirrored_ring",
     "concentrated_multi_tree",
+    "in_network",
 )
 
 KIND_COLOURS: dict[str, str] = {

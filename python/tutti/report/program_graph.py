@@ -71,6 +71,9 @@ def program_graph(schedule: Schedule) -> nx.DiGraph[str]:
     return graph
 
 
+_SENDS = ("send", "multicast", "contribute")
+
+
 class _Program:
     """Adds one rank's tasks to a graph, each after the one before."""
 
@@ -87,12 +90,12 @@ class _Program:
         """Sends one after another, then one task that waits for all receives, then local ops."""
         ops = self._schedule.ops(self._rank, step)
         name = self._schedule.step_name(self._rank, step)
-        waited = [op.peer for op in ops if op.kind == "recv" and op.peer is not None]
+        waited = [peer for op in ops if op.kind in ("recv", "combine") for peer in op.peers]
         for op in ops:
-            if op.kind == "send" and op.peer is not None:
-                self.puts.append((self._add("put", step, name, op), op.peer))
+            if op.kind in _SENDS:
+                self.puts += [(self._add("put", step, name, op, peer), peer) for peer in op.peers]
         for op in ops:
-            if op.kind in ("send", "recv"):
+            if op.kind == "recv" or op.kind in _SENDS:
                 continue
             # The first local op waits for the receives; where there is none, a proxy does.
             task = self._add("sleep" if op.kind == "sleep" else "compute", step, name, op)
@@ -102,7 +105,9 @@ class _Program:
             task = self._add("proxy", step, name)
             self.waits += [(task, peer) for peer in waited]
 
-    def _add(self, kind: str, step: int, step_name: str, op: Op | None = None) -> str:
+    def _add(
+        self, kind: str, step: int, step_name: str, op: Op | None = None, peer: int | None = None
+    ) -> str:
         count = self._graph.number_of_nodes()
         if count >= MOST_TASKS:
             raise ReportError(
@@ -115,6 +120,8 @@ class _Program:
         facts |= {"step": step, "step_name": step_name}
         if op is not None:
             facts |= _facts(op, self._schedule.chunks)
+        if peer is not None:
+            facts["peer"] = peer
         self._graph.add_node(name, **facts)
         if self._last is not None:
             self._graph.add_edge(self._last, name, kind="program")
@@ -124,8 +131,6 @@ class _Program:
 
 def _facts(op: Op, of: int) -> dict[str, int]:
     facts: dict[str, int] = {}
-    if op.peer is not None:
-        facts["peer"] = op.peer
     if op.chunks is not None:
         start, end = op.chunks
         facts |= {"chunk_start": start, "chunk_end": end, "chunks": end - start, "of": of}

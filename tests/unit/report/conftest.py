@@ -114,6 +114,11 @@ class FakeOp:
     operands: list[int] | None = None
     duration_ps: int | None = None
 
+    @property
+    def peers(self) -> list[int]:
+        """Those of a message to or from one."""
+        return [] if self.peer is None else [self.peer]
+
 
 @dataclass(frozen=True)
 class FakeSchedule:

@@ -6,6 +6,7 @@ use tutti_core::collective::{Collective, Contribution};
 use tutti_core::endpoint::EndpointError;
 use tutti_core::engine::Waiting;
 use tutti_core::ids::{LinkId, RankId, VertexId};
+use tutti_core::network::flit::FlitError;
 use tutti_core::network::flit::allocator::{AllocatorError, AllocatorKind, ArbiterKind};
 use tutti_core::schedule::{At, ChunkRange, ExplicitError, Fold, Slot, Wait};
 use tutti_core::topology::{Components, TopologyError};
@@ -31,6 +32,7 @@ macro_rules! field {
 field! {
     String => |value| value,
     &'static str => |value| *value,
+    u8 => |value| *value,
     u32 => |value| *value,
     u64 => |value| *value,
     usize => |value| *value,
@@ -53,6 +55,7 @@ field! {
     AllocatorKind => |value| value.to_string(),
     ArbiterKind => |value| value.to_string(),
     AllocatorError => |value| value.to_string(),
+    FlitError => |value| value.to_string(),
     TopologyError => |value| value.to_string(),
     ExplicitError => |value| value.to_string(),
     At => |value| place(value),

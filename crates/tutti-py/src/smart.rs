@@ -1,0 +1,214 @@
+//! Meshes whose flits make several hops in a cycle: what they are made of.
+
+use pyo3::prelude::*;
+use tutti_core::network::flit::FlitError;
+use tutti_core::network::flit::smart::{
+    Class, Design, DesignKind, Fabric, FanIn, FanOut, Priority, Settings, Tree,
+    design as design_of, designs,
+};
+
+use crate::errors::{raised_by_flits, refuse};
+use crate::schedule::Number;
+
+/// A mesh, by the name of its design and what is unlike it.
+#[pyclass(frozen, module = "tutti._core")]
+#[derive(Clone)]
+pub(crate) struct SmartMesh {
+    design: Design,
+    /// With one message class, in which multicasts travel; whoever needs more makes them like it.
+    pub(crate) settings: Settings,
+}
+
+/// What a mesh has instead of what its design has, by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenMesh {
+    columns: Number,
+    rows: Number,
+    hpc_max: Option<Number>,
+    priority: Option<String>,
+    fan_out: Option<String>,
+    fan_in: Option<String>,
+    yx: Option<bool>,
+    vcs: Option<Number>,
+    depth: Option<Number>,
+    split_vcs: Option<bool>,
+    credit_delay: Option<Number>,
+    sag_extra_cycle: Option<Number>,
+    eject_cost: Option<Number>,
+    art_entries: Option<Number>,
+    reducer: Option<bool>,
+    patience: Option<u64>,
+}
+
+impl GivenMesh {
+    /// The settings of a design with these instead.
+    fn over(self, mut settings: Settings) -> PyResult<Settings> {
+        let put = |place: &mut u32, given: Option<Number>| {
+            *place = given.map_or(*place, |number| number.0);
+        };
+        put(&mut settings.hops_per_cycle, self.hpc_max);
+        put(&mut settings.credit_delay, self.credit_delay);
+        put(&mut settings.sag_extra_cycle, self.sag_extra_cycle);
+        put(&mut settings.eject_cost, self.eject_cost);
+        put(&mut settings.art_entries, self.art_entries);
+        for class in &mut settings.classes {
+            put(&mut class.vcs, self.vcs);
+            put(&mut class.depth, self.depth);
+        }
+        settings.yx = self.yx.unwrap_or(settings.yx);
+        settings.split_vcs = self.split_vcs.unwrap_or(settings.split_vcs);
+        settings.reducer = self.reducer.unwrap_or(settings.reducer);
+        settings.patience = self.patience.unwrap_or(settings.patience);
+        if let Some(text) = self.priority {
+            settings.priority = priority(&text)?;
+        }
+        if let Some(text) = self.fan_out {
+            settings.fan_out = fan_out(&text)?;
+        }
+        if let Some(text) = self.fan_in {
+            settings.fan_in = fan_in(&text)?;
+        }
+        Ok(settings)
+    }
+}
+
+#[pymethods]
+impl SmartMesh {
+    /// The design of that name with what is given instead.
+    #[new]
+    fn new(design: &str, given: GivenMesh) -> PyResult<SmartMesh> {
+        let design = design_of(design).map_err(|error| raised_by_flits(&error))?;
+        let own = design.settings(given.columns.0, given.rows.0);
+        let settings = given.over(own)?;
+        let mesh = SmartMesh { design, settings };
+        match mesh.build(&mesh.settings) {
+            Ok(_) => Ok(mesh),
+            Err(error) => Err(raised_by_flits(&error)),
+        }
+    }
+
+    /// How many nodes.
+    #[getter]
+    fn nodes(&self) -> u32 {
+        self.settings.nodes()
+    }
+
+    /// All settings as they are, by the keys of files.
+    fn described(&self) -> Described {
+        let settings = &self.settings;
+        let Class { vcs, depth, .. } = settings.classes[0];
+        Described {
+            hpc_max: settings.hops_per_cycle,
+            priority: priority_name(settings.priority),
+            fan_out: fan_out_name(settings.fan_out),
+            fan_in: fan_in_name(settings.fan_in),
+            yx: settings.yx,
+            vcs,
+            depth,
+            split_vcs: settings.split_vcs,
+            credit_delay: settings.credit_delay,
+            sag_extra_cycle: settings.sag_extra_cycle,
+            eject_cost: settings.eject_cost,
+            art_entries: settings.art_entries,
+            reducer: settings.reducer,
+            patience: settings.patience,
+        }
+    }
+}
+
+/// All settings of a mesh but its size, by the keys of files.
+#[derive(IntoPyObject)]
+struct Described {
+    hpc_max: u32,
+    priority: &'static str,
+    fan_out: String,
+    fan_in: &'static str,
+    yx: bool,
+    vcs: u32,
+    depth: u32,
+    split_vcs: bool,
+    credit_delay: u32,
+    sag_extra_cycle: u32,
+    eject_cost: u32,
+    art_entries: u32,
+    reducer: bool,
+    patience: u64,
+}
+
+impl SmartMesh {
+    /// An empty fabric of this design with other settings, such as more message classes.
+    pub(crate) fn build(&self, settings: &Settings) -> Result<Box<dyn Fabric + Send>, FlitError> {
+        self.design.build(settings)
+    }
+
+    /// Whether it is links of their own between all nodes.
+    pub(crate) fn is_connected(&self) -> bool {
+        matches!(self.design.kind, DesignKind::FullyConnected(_))
+    }
+}
+
+/// Every design: its name, and a sentence.
+#[pyfunction]
+pub(crate) fn smart_designs() -> Vec<(&'static str, &'static str)> {
+    designs().iter().map(|design| (design.name, design.summary)).collect()
+}
+
+fn priority(text: &str) -> PyResult<Priority> {
+    match text {
+        "local" => Ok(Priority::Local),
+        "bypass" => Ok(Priority::Bypass),
+        _ => Err(unreadable("priority", text, "local or bypass")),
+    }
+}
+
+fn priority_name(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Local => "local",
+        Priority::Bypass => "bypass",
+    }
+}
+
+fn fan_out(text: &str) -> PyResult<FanOut> {
+    match (text, text.strip_prefix("complete:").map(str::parse)) {
+        ("unicasts", _) => Ok(FanOut::Unicasts),
+        ("greedy:svt", _) => Ok(FanOut::Greedy(Tree::Shared)),
+        ("greedy:pvt", _) => Ok(FanOut::Greedy(Tree::Private)),
+        (_, Some(Ok(interval))) => Ok(FanOut::Complete { interval }),
+        _ => {
+            let expected =
+                "unicasts, greedy:svt, greedy:pvt or complete:INTERVAL, such as complete:6";
+            Err(unreadable("fan_out", text, expected))
+        }
+    }
+}
+
+fn fan_out_name(fan_out: FanOut) -> String {
+    match fan_out {
+        FanOut::Unicasts => "unicasts".to_owned(),
+        FanOut::Greedy(Tree::Shared) => "greedy:svt".to_owned(),
+        FanOut::Greedy(Tree::Private) => "greedy:pvt".to_owned(),
+        FanOut::Complete { interval } => format!("complete:{interval}"),
+    }
+}
+
+fn fan_in(text: &str) -> PyResult<FanIn> {
+    match text {
+        "unicasts" => Ok(FanIn::Unicasts),
+        "greedy" => Ok(FanIn::Greedy),
+        "complete" => Ok(FanIn::Complete),
+        _ => Err(unreadable("fan_in", text, "unicasts, greedy or complete")),
+    }
+}
+
+fn fan_in_name(fan_in: FanIn) -> &'static str {
+    match fan_in {
+        FanIn::Unicasts => "unicasts",
+        FanIn::Greedy => "greedy",
+        FanIn::Complete => "complete",
+    }
+}
+
+fn unreadable(key: &str, text: &str, expected: &str) -> PyErr {
+    refuse("NocError", key, &format!("there is no {key} `{text}`: expected {expected}"))
+}

@@ -1,0 +1,234 @@
+"""`tutti noc` on files of meshes whose flits make several hops in a cycle."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import typer
+
+from tutti.cli.console import out, remark
+from tutti.cli.noc_shown import facts_table
+from tutti.cli.progress import Progress
+from tutti.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from tutti.config import Smart
+    from tutti.noc.smart import Run, Saturation
+
+_LOADS = 12
+"""Loads of a sweep if none are given, up to what no mesh can better."""
+
+
+def run_file(file: Path, changes: Sequence[str], to: Path | None) -> None:
+    """Runs a file at the rates it has, and writes what was found."""
+    from tutti.cli.files import folder
+    from tutti.config import load_smart
+    from tutti.noc import smart
+    from tutti.report import smart_words as words
+    from tutti.report.smart_html import write_smart_report
+
+    read = load_smart(file, changes, output=to)
+    folder(read.output)
+    started = time.monotonic()
+    with Progress("running"):
+        result = smart.run(read.mesh, read.traffic, read.plan)
+    out().print(words.describe_mesh(result.mesh), style="bold", markup=False)
+    out().print(facts_table(words.facts(result)))
+    remark(f"{result.cycles:,} cycles in {time.monotonic() - started:.1f} s")
+    path = read.output / "results.parquet"
+    smart.frame([result]).write_parquet(path)
+    report = write_smart_report(read.output / "report.html", result, read.title)
+    for written in (path, report):
+        out().print(f"wrote {written}", markup=False, soft_wrap=True)
+    if not result.is_stable:
+        raise typer.Exit(int(ExitCode.FAILED))
+
+
+def sweep_file(
+    file: Path,
+    loads: Sequence[float] | None,
+    changes: Sequence[str],
+    *,
+    search: bool,
+    tolerance: float | None,
+    threads: int,
+    to: Path | None,
+) -> None:
+    """Runs a file at several loads, and searches where it saturates."""
+    from tutti.cli.files import folder
+    from tutti.config import load_smart
+    from tutti.noc import smart
+    from tutti.report import smart_words as words
+    from tutti.report.smart_html import write_smart_load_report
+    from tutti.report.smart_plot import plot_smart
+
+    read = load_smart(file, changes, output=to)
+    values = _loads(read) if loads is None else list(loads)
+    folder(read.output)
+    runs, interrupted = _swept(read, values, threads)
+    found = None
+    if search and runs and not interrupted:
+        found, interrupted = _searched(read, runs, tolerance, threads)
+    if runs:
+        out().print(loads_table(runs))
+        if found is not None:
+            for line in words.saturation(found):
+                out().print(line, markup=False)
+        every = {one.load: one for one in [*(found.runs if found else ()), *runs]}
+        results = smart.frame(every[load] for load in sorted(every))
+        results.write_parquet(read.output / "results.parquet")
+        results.write_csv(read.output / "results.csv")
+        files = [
+            read.output / "results.parquet",
+            read.output / "results.csv",
+            plot_smart(read.output / "latency.svg", {read.mesh.design: list(every.values())}),
+            write_smart_load_report(read.output / "report.html", runs, found, read.title),
+        ]
+        for written in files:
+            out().print(f"wrote {written}", markup=False, soft_wrap=True)
+    if interrupted:
+        remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
+        raise typer.Exit(int(ExitCode.INTERRUPTED))
+    if all(one.ending == "deadlocked" for one in runs):
+        raise typer.Exit(int(ExitCode.FAILED))
+
+
+def _loads(read: Smart) -> list[float]:
+    """So many up to what no mesh can better; of other patterns to a flit per node and cycle."""
+    from tutti.noc import smart
+
+    bound = smart.ideal(read.mesh, read.traffic[0])
+    most = min(bound.load, 1.0) if bound and read.traffic[0].kind != "reduction" else 1.0
+    return [round(most * (place + 1) / _LOADS, 6) for place in range(_LOADS)]
+
+
+def _swept(read: Smart, values: list[float], threads: int) -> tuple[list[Run], bool]:
+    """The runs that were finished, and whether Ctrl-C came before the last."""
+    from tutti.config.mistakes import mistake
+    from tutti.errors import TuttiError
+    from tutti.noc import smart
+
+    runs: list[Run] = []
+    started = time.monotonic()
+    with Progress("loads", work=len(values), total=len(values)) as progress:
+
+        def done(run: Run) -> None:
+            runs.append(run)
+            progress.advance(1, len(runs))
+
+        try:
+            smart.sweep(read.mesh, read.traffic, values, read.plan, threads=threads, done=done)
+        except KeyboardInterrupt:
+            return sorted(runs, key=lambda run: run.load), True
+        except TuttiError as error:
+            raise mistake(error.problem, source="--loads", hint=error.hint) from None
+    total = sum(run.cycles for run in runs)
+    remark(f"{len(runs):,} loads, {total:,} cycles in {time.monotonic() - started:.1f} s")
+    return sorted(runs, key=lambda run: run.load), False
+
+
+def _searched(
+    read: Smart, runs: list[Run], tolerance: float | None, threads: int
+) -> tuple[Saturation | None, bool]:
+    """Where it saturates, and whether Ctrl-C came before that was found."""
+    from tutti.noc import smart
+
+    bound = smart.ideal(read.mesh, read.traffic[0])
+    highest = max(run.load for run in runs)
+    most = max(highest, bound.load if bound else highest)
+    if read.traffic[0].kind != "reduction":
+        most = min(most, max(1.0, highest))
+    share = 0.02 if tolerance is None else min(tolerance / most, 1.0)
+    started = time.monotonic()
+    more: list[Run] = []
+    with Progress("saturation") as progress:
+        try:
+            found = smart.saturation(
+                read.mesh,
+                read.traffic,
+                read.plan,
+                tolerance=share,
+                most=most,
+                known=runs,
+                threads=threads,
+                done=more.append,
+            )
+        except KeyboardInterrupt:
+            return None, True
+        progress.advance(0, len(more))
+    if more:
+        remark(f"saturation: {len(more):,} loads in {time.monotonic() - started:.1f} s")
+    return found, False
+
+
+def loads_table(runs: list[Run]) -> Table:
+    """Latency against load, a row per load, of the first traffic."""
+    from rich.table import Table
+
+    from tutti.report import noc_words as words
+    from tutti.report.smart_words import UNITS
+
+    kind = runs[0].traffic[0].kind
+    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left")
+    names = ["load", "offered", "accepted", "latency", "50 %", "99 %", "under way"]
+    names += ["answers", "tables"] if kind == "reduction" else []
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for run in runs:
+        one = run.loads[0]
+        if run.ending == "deadlocked":
+            table.add_row(words.number(run.load), "", "-", run.ending, *[""] * (len(names) - 4))
+            continue
+        cells = [words.number(run.load), words.number(one.offered.mean, 3)]
+        cells.append(words.number(one.accepted.mean, 3))
+        if run.is_stable:
+            cells += [words.estimate(one.latency)]
+            cells += [words.number(one.quantiles[name], 3) for name in ("50", "99")]
+        else:
+            cells += [run.ending, "", ""]
+        cells.append(words.number(one.active.mean, 3))
+        if kind == "reduction":
+            cells += [words.number(one.arrivals.mean, 3), words.number(run.table_entries.mean, 3)]
+        table.add_row(*cells)
+    table.caption = (
+        f"load: {UNITS[kind]}; offered, accepted: messages per cycle of the whole mesh; latency: "
+        "cycles to the last of a message; ± half of the 95 % confidence interval"
+    )
+    return table
+
+
+def watch_file(
+    file: Path, cycles: int, start: int, changes: Sequence[str], to: Path | None
+) -> None:
+    """Runs the first cycles of a file, and writes the page that plays them."""
+    from tutti.cli.files import folder
+    from tutti.config import is_smart, load_smart
+    from tutti.config.mistakes import mistake
+    from tutti.errors import NocError
+    from tutti.noc import smart
+    from tutti.report.smart_watch import write_watch
+
+    if not is_smart(file):
+        raise mistake(
+            "describes no mesh that could be watched", source=str(file), key="mesh",
+            expected="a table `[mesh]`, such as that of examples/16_single_cycle_collectives",
+        )  # fmt: skip
+    read = load_smart(file, changes, output=to)
+    folder(read.output)
+    with Progress("running"):
+        try:
+            found = smart.watch(read.mesh, read.traffic, cycles, seed=read.plan.seed)
+        except NocError as error:
+            key = "mesh.design"
+            raise mistake(error.problem, source=read.source, key=key, hint=error.hint) from None
+        path = write_watch(read.output / "watch.html", found, read.title, start=start)
+    flits = sum(event.what == "crossed" for event in found.events)
+    messages = len({packet.message for packet in found.packets})
+    out().print(f"{cycles:,} cycles, {messages:,} messages, {flits:,} paths", markup=False)
+    out().print(f"wrote {path}", markup=False, soft_wrap=True)

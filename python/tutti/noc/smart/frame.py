@@ -1,0 +1,68 @@
+"""Runs of meshes of several hops per cycle as a frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import polars as pl
+
+    from tutti.noc.smart.measured import Run
+
+
+def frame(runs: Iterable[Run]) -> pl.DataFrame:
+    """A row per run and traffic; times in cycles, messages per cycle of the whole mesh.
+
+    Latencies are null where not all seeds were stable: there they say how long the run was, and
+    nothing of the mesh. Where one deadlocked, nothing was measured, and all of it is null.
+    """
+    import polars as pl
+
+    rows = []
+    for run in runs:
+        stable, moved = run.is_stable, run.ending != "deadlocked"
+        settings = {name: str(value) for name, value in run.mesh.settings.items()}
+        for traffic, one in zip(run.traffic, run.loads, strict=True):
+            known = (one.offered, one.accepted, one.arrivals, one.active)
+            offered, accepted, arrivals, active = (each if moved else None for each in known)
+            latency = one.latency if stable else None
+            rows.append(
+                {
+                    "design": run.mesh.design,
+                    "kind": traffic.kind,
+                    "message_class": traffic.message_class,
+                    "load": traffic.rate,
+                    "ending": run.ending,
+                    "offered": offered and offered.mean,
+                    "accepted": accepted and accepted.mean,
+                    "accepted_half_width": accepted and accepted.half_width,
+                    "latency": latency and latency.mean,
+                    "latency_half_width": latency and latency.half_width,
+                    "latency_least": one.latency_extremes[0] if stable else None,
+                    "latency_most": one.latency_extremes[1] if stable else None,
+                    **{
+                        f"latency_{name}": value if stable else None
+                        for name, value in one.quantiles.items()
+                    },
+                    "part_latency": one.part_latency.mean if stable else None,
+                    "arrivals": arrivals and arrivals.mean,
+                    "arrivals_half_width": arrivals and arrivals.half_width,
+                    "active": active and active.mean,
+                    "table_entries": run.table_entries.mean if moved else None,
+                    "buffered_flows": run.buffered_flows.mean if moved else None,
+                    "stay": run.stay.mean if moved else None,
+                    "messages": one.messages if moved else None,
+                    "seeds": run.plan.seeds,
+                    "seed": run.plan.seed,
+                    "cycles": run.cycles,
+                    "settings": ", ".join(f"{name} = {value}" for name, value in settings.items()),
+                }
+            )
+    whole = ("message_class", "latency_least", "latency_most", "messages", "seeds", "seed",
+             "cycles")  # fmt: skip
+    text = ("design", "kind", "ending", "settings")
+    kinds = dict.fromkeys(text, pl.String) | dict.fromkeys(whole, pl.UInt64)
+    schema = {name: kinds.get(name, pl.Float64) for name in (rows[0] if rows else [])}
+    return pl.DataFrame(rows, schema=schema, orient="row").fill_nan(None)

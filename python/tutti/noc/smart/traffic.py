@@ -1,0 +1,169 @@
+"""What is sent over a mesh of several hops per cycle, for how long, and what no mesh can better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tutti import _core
+from tutti.errors import NocError, TrafficError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.noc.smart.mesh import SmartMesh
+
+Kind = Literal["unicast", "broadcast", "multicast", "reduction"]
+
+_MOST_CYCLES = 1 << 40
+_MOST_SEEDS = 10_000
+_MOST_CLASSES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Messages of one kind.
+
+    Attributes:
+        kind: `unicast`; `broadcast`, a flit to every other node; `multicast`, a flit to some,
+            drawn for each; `reduction`, a flit from every other node at once, to a node that is
+            drawn for each.
+        rate: Of unicasts flits per node and cycle, of broadcasts and multicasts messages per
+            source and cycle, of reductions messages per cycle on the whole mesh.
+        sources: Who sends broadcasts and multicasts: `all` nodes or the four `corners`.
+        members: To whom multicasts go: to as many as each number of others is as likely
+            (`any_number`), or to each other node with a chance of a half (`half`).
+        pattern: Where unicasts go, as `name` or `name:argument`; `tutti.noc.patterns` lists them.
+        packet: Flits of unicasts: a number, several such as `"1,5"`, or with weights, `"1,5/3,1"`.
+        process: When messages are created: `bernoulli`, `periodic`, `periodic:aligned` or
+            `on_off:` with two of `alpha=`, `beta=` and `r1=`.
+        message_class: Those of one class share VCs. A mesh has all classes up to the largest that
+            its traffic names.
+    """
+
+    kind: Kind = "broadcast"
+    rate: float
+    sources: Literal["all", "corners"] = "all"
+    members: Literal["any_number", "half"] = "any_number"
+    pattern: str = "uniform"
+    packet: int | str = 1
+    process: str = "bernoulli"
+    message_class: int = 0
+
+    def core(self) -> _core._SmartLoad:
+        """As the core takes it.
+
+        Raises:
+            TrafficError: A number that is none.
+        """
+        given: object = self.message_class
+        if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < _MOST_CLASSES:
+            message = f"`message_class` is {given!r}: expected 0 to {_MOST_CLASSES - 1}"
+            raise TrafficError(message, kind="message_class")
+        return {
+            "kind": self.kind,
+            "sources": self.sources,
+            "members": self.members,
+            "pattern": self.pattern,
+            "packet": str(self.packet),
+            "process": self.process,
+            "rate": float(self.rate),
+            "message_class": given,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How long to run, and how often.
+
+    Attributes:
+        warmup: Cycles before the window that is measured.
+        measure: Cycles of the window.
+        drain: Cycles after it in which what was created in it must end.
+        seeds: Runs that differ in their seed only; their means give confidence intervals.
+        seed: The first of them.
+
+    Raises:
+        NocError: A number is none.
+    """
+
+    warmup: int = 2_000
+    measure: int = 10_000
+    drain: int = 10_000
+    seeds: int = 5
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuses numbers that cannot be."""
+        most = {"seeds": _MOST_SEEDS, "seed": (1 << 63) - 1}
+        for name in ("warmup", "measure", "drain", "seeds", "seed"):
+            value, least = getattr(self, name), int(name in {"measure", "seeds"})
+            limit = most.get(name, _MOST_CYCLES)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= limit:
+                message = f"`{name}` is {value!r}: expected a whole number from {least} to {limit}"
+                raise NocError(message, kind="out_of_range", fields={"what": name})
+
+    def core(self) -> tuple[int, int, int]:
+        """As the core takes it."""
+        return self.warmup, self.measure, self.drain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ideal:
+    """What no mesh can better: every message in a cycle, until a link or port is always busy.
+
+    Attributes:
+        latency: In cycles.
+        load: The rate of the traffic at which a link or port is always busy, in its own unit.
+        throughput: Messages per cycle of all sources then.
+        hops: Hops of a unicast in the mean; of other messages to the node farthest from the root.
+    """
+
+    latency: float
+    load: float
+    throughput: float
+    hops: float
+
+
+def ideal(mesh: SmartMesh, traffic: Traffic) -> Ideal | None:
+    """The bound for a mesh of that size; None for patterns of unicasts but `uniform` and `others`.
+
+    Raises:
+        TrafficError: There is no such traffic.
+    """
+    found = case_of(mesh, [traffic], Plan(), seed=1).ideals()[0]
+    if found is None:
+        return None
+    throughput, hops = found
+    return Ideal(
+        latency=1.0, load=throughput / sources_of(mesh, traffic), throughput=throughput, hops=hops
+    )
+
+
+def sources_of(mesh: SmartMesh, traffic: Traffic) -> float:
+    """Messages per cycle of all sources at a rate of 1."""
+    if traffic.kind == "reduction":
+        return 1.0
+    if traffic.kind == "unicast":
+        return mesh.nodes / mean_size(traffic.packet)
+    return 4.0 if traffic.sources == "corners" else float(mesh.nodes)
+
+
+def mean_size(packet: int | str) -> float:
+    """Flits of a packet in the mean, of a size that the core has taken."""
+    sizes, _, weights = str(packet).partition("/")
+    each = [float(size) for size in sizes.split(",")]
+    parts = [float(weight) for weight in weights.split(",")] if weights else [1.0] * len(each)
+    return sum(a * b for a, b in zip(each, parts, strict=True)) / sum(parts)
+
+
+def case_of(
+    mesh: SmartMesh, traffic: Sequence[Traffic], plan: Plan, *, seed: int
+) -> _core.SmartCase:
+    """What the core runs.
+
+    Raises:
+        NocError: Traffic does not fit the mesh.
+        TrafficError: There is no such traffic.
+    """
+    return _core.SmartCase(mesh.core, [one.core() for one in traffic], plan.core(), seed)

@@ -1,0 +1,351 @@
+"use strict";
+(() => {
+  const scene = JSON.parse(document.getElementById("scene").textContent);
+  const SVG = "http://www.w3.org/2000/svg";
+  const CELL = 92, HALF = 21, LANE = 7, NIC = 29;
+  const ASIDE = [[0, -1], [0, 1], [1, 0], [-1, 0]]; // where a lane lies beside the middle, by direction
+  const STEP = [[1, 0], [-1, 0], [0, -1], [0, 1]]; // E, W, N, S on the screen
+  const NAMES = ["east", "west", "north", "south"];
+  const WHY = {
+    local: ["L", "a flit buffered here, or its port, went first"],
+    farther: ["F", "a flit from farther away went first"],
+    no_room: ["R", "the next router had no room"],
+    order: ["O", "earlier flits of its packet were here"],
+    answers: ["A", "the router waits for other answers"],
+    preset: ["P", "the ports were kept for a preset path"],
+  };
+  const $ = (id) => document.getElementById(id);
+  const state = { cycle: scene.start, phase: 1, playing: false, follow: -1, hover: -1, last: 0 };
+
+  const make = (name, attributes, parent, text) => {
+    const node = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    if (text !== undefined) node.textContent = text;
+    if (parent) parent.appendChild(node);
+    return node;
+  };
+  const dark = () => window.matchMedia("(prefers-color-scheme: dark)").matches;
+  const colour = (message) =>
+    `hsl(${(message * 137.508 + 205) % 360} ${62 + (message % 3) * 9}% ${(dark() ? 62 : 42) + (message % 2) * 6}%)`;
+  const messageOf = (packet) => scene.packets[packet][0];
+  const at = (router) => [
+    CELL * (router % scene.columns) + CELL / 2 + 6,
+    CELL * (scene.rows - 1 - Math.floor(router / scene.columns)) + CELL / 2,
+  ];
+  const named = (router) => `(${router % scene.columns}, ${Math.floor(router / scene.columns)})`;
+
+  // What lies where in each cycle.
+  const stays = Array.from({ length: scene.cycles }, () => new Map());
+  for (const [router, packet, start, end] of scene.stays) {
+    for (let cycle = start; cycle <= Math.min(end, scene.cycles - 1); cycle += 1) {
+      if (!stays[cycle].has(router)) stays[cycle].set(router, []);
+      stays[cycle].get(router).push(packet);
+    }
+  }
+
+  // The mesh that never changes.
+  const mesh = $("mesh");
+  mesh.setAttribute("viewBox", `0 0 ${CELL * scene.columns + 8} ${CELL * scene.rows + 8}`);
+  const ground = make("g", {}, mesh), below = make("g", {}, mesh);
+  const boxes = make("g", {}, mesh), above = make("g", {}, mesh);
+  for (let router = 0; router < scene.columns * scene.rows; router += 1) {
+    const [x, y] = at(router);
+    STEP.forEach(([dx, dy], way) => {
+      const [column, row] = [router % scene.columns + dx, Math.floor(router / scene.columns) - dy];
+      if (column < 0 || row < 0 || column >= scene.columns || row >= scene.rows) return;
+      const [ax, ay] = [ASIDE[way][0] * LANE, ASIDE[way][1] * LANE];
+      make("line", { class: "wire", x1: x + dx * HALF + ax, y1: y + dy * HALF + ay,
+        x2: x + dx * (CELL - HALF) + ax, y2: y + dy * (CELL - HALF) + ay }, ground);
+    });
+    make("line", { class: "stub", x1: x - HALF, y1: y + HALF, x2: x - NIC + 4, y2: y + NIC - 4 }, ground);
+    make("circle", { class: "nic", cx: x - NIC, cy: y + NIC, r: 6 }, ground);
+    make("rect", { class: "router", x: x - HALF, y: y - HALF, width: 2 * HALF, height: 2 * HALF, rx: 4 }, boxes);
+    make("text", { class: "name", x: x + HALF + 2, y: y + HALF + 9 }, boxes, named(router));
+  }
+  const flits = make("g", {}, boxes);
+
+  const shown = (message) => {
+    const only = state.hover >= 0 ? state.hover : state.follow;
+    return only < 0 || only === message;
+  };
+  const dim = (message) => (shown(message) ? "" : " dim");
+  const pick = (node, packet) => {
+    node.addEventListener("click", () => follow(messageOf(packet)));
+    make("title", {}, node, described(messageOf(packet)));
+    return node;
+  };
+  const described = (message) => {
+    const one = scene.messages[message];
+    if (one.kind === "reduction") return `${message}: reduction to ${named(one.to[0])}`;
+    if (one.kind === "unicast") return `${message}: ${named(one.from)} to ${named(one.to[0])}`;
+    const all = one.kind === "broadcast" ? "" : ` to ${one.to.length}`;
+    return `${message}: ${one.kind} from ${named(one.from)}${all}`;
+  };
+
+  const lane = (router, way, hops, share, shift) => {
+    const [x, y] = at(router), [dx, dy] = STEP[way];
+    const ax = ASIDE[way][0] * shift, ay = ASIDE[way][1] * shift;
+    const start = HALF, end = CELL * hops - HALF, reach = start + (end - start) * share;
+    return [[x + dx * start + ax, y + dy * start + ay], [x + dx * reach + ax, y + dy * reach + ay]];
+  };
+
+  const drawFlits = () => {
+    flits.replaceChildren();
+    for (const [router, packets] of stays[state.cycle]) {
+      const [x, y] = at(router);
+      packets.slice(0, 9).forEach((packet, place) => {
+        const message = messageOf(packet);
+        const dot = make("circle", { class: "flit" + dim(message), r: 5.4, fill: colour(message),
+          cx: x - 12 + 12 * (place % 3), cy: y - 12 + 12 * Math.floor(place / 3) }, flits);
+        pick(dot, packet);
+      });
+      if (packets.length > 9) {
+        make("text", { class: "more", x: x + 4, y: y + HALF - 2 }, flits, `+${packets.length - 9}`);
+      }
+    }
+  };
+
+  const drawRequests = () => {
+    const share = Math.min(1, state.phase / 0.35);
+    for (const [packet, router, way, hops] of scene.requests[state.cycle]) {
+      const message = messageOf(packet);
+      const [[x1, y1], [x2, y2]] = lane(router, way, hops, share, LANE + 6);
+      make("line", { class: "request" + dim(message), x1, y1, x2, y2, stroke: colour(message) }, below);
+    }
+  };
+
+  const drawFlights = () => {
+    const share = Math.max(0, Math.min(1, (state.phase - 0.2) / 0.7));
+    for (const [packet, router, way, hops, copies, why] of scene.flights[state.cycle]) {
+      const message = messageOf(packet), paint = colour(message), faded = dim(message);
+      const [[x1, y1], [x2, y2]] = lane(router, way, hops, share, LANE);
+      const line = make("line", { class: "flight" + faded, x1, y1, x2, y2, stroke: paint }, above);
+      pick(line, packet);
+      const gone = HALF + (CELL * hops - 2 * HALF) * share;
+      for (const copy of copies) {
+        const [cx, cy] = at(copy), [sx, sy] = at(router);
+        if (Math.abs(cx - sx) + Math.abs(cy - sy) > gone + HALF) continue;
+        make("circle", { class: "copy" + faded, r: 4.4, stroke: paint,
+          cx: cx + ASIDE[way][0] * LANE, cy: cy + ASIDE[way][1] * LANE }, above);
+      }
+      const [dx, dy] = STEP[way];
+      const [tip, wing] = [7, 5.5];
+      const points = [[x2 + dx * tip, y2 + dy * tip], [x2 - dx * 3 + dy * wing, y2 - dy * 3 + dx * wing],
+        [x2 - dx * 3 - dy * wing, y2 - dy * 3 - dx * wing]];
+      const head = make("polygon", { class: "head" + faded, fill: paint, points: points.join(" ") }, above);
+      pick(head, packet);
+      if (share === 1 && WHY[why]) {
+        const [bx, by] = [x2 - dx * 6 + ASIDE[way][0] * 11, y2 - dy * 6 + ASIDE[way][1] * 11];
+        const badge = make("circle", { class: "badge" + faded, cx: bx, cy: by, r: 7 }, above);
+        make("title", {}, badge, WHY[why][1]);
+        make("text", { class: "letter" + faded, x: bx, y: by + 3.6 }, above, WHY[why][0]);
+      }
+    }
+  };
+
+  const drawMarks = () => {
+    for (const [packet, router, what, way] of scene.marks[state.cycle]) {
+      const message = messageOf(packet), paint = colour(message), faded = dim(message);
+      const [x, y] = at(router);
+      if (what === "idle") {
+        const [[x1, y1], [x2, y2]] = lane(router, way, 1, 1, LANE);
+        const line = make("line", { class: "idle" + faded, x1, y1, x2, y2 }, above);
+        make("title", {}, line, "reserved for a flit that was stopped before");
+      } else if (what === "arrived") {
+        const nic = make("circle", { class: "flit" + faded, cx: x - NIC, cy: y + NIC, r: 7.5, fill: paint }, above);
+        pick(nic, packet);
+      } else if (what === "injected") {
+        make("circle", { class: "mark" + faded, cx: x - NIC, cy: y + NIC, r: 9, stroke: paint }, above);
+      } else {
+        const [cx, cy] = [x + HALF - 6, y - HALF + 6];
+        const path = what === "merged"
+          ? `M${cx - 4} ${cy}h8M${cx} ${cy - 4}v8` : `M${cx - 3.5} ${cy - 3.5}l7 7M${cx - 3.5} ${cy + 3.5}l7 -7`;
+        make("path", { class: "mark" + faded, d: path, stroke: paint }, above);
+      }
+    }
+  };
+
+  const line = (packet, text) => {
+    const item = document.createElement("li");
+    const swatch = document.createElement("span");
+    swatch.className = "swatch";
+    swatch.style.background = colour(messageOf(packet));
+    item.append(swatch, text);
+    return item;
+  };
+  const drawLog = () => {
+    const rows = [];
+    const wanted = (packet) => shown(messageOf(packet));
+    const alike = new Map(); // many nodes often do the same for a message
+    for (const [packet, router, what, way] of scene.marks[state.cycle]) {
+      if (!wanted(packet)) continue;
+      const key = `${messageOf(packet)},${what},${what === "idle" ? way : ""}`;
+      if (!alike.has(key)) alike.set(key, { packet, what, way, routers: [] });
+      alike.get(key).routers.push(router);
+    }
+    for (const { packet, what, way, routers } of alike.values()) {
+      const place = routers.length < 4 ? routers.map(named).join(", ") : `${routers.length} routers`;
+      const text = { injected: `injected at ${place}`, arrived: `arrived at ${place}`,
+        dropped: `dropped at ${place}`, merged: `merged into another at ${place}`,
+        idle: `kept a way ${NAMES[way]} in vain: ${place}` }[what];
+      rows.push(line(packet, text));
+    }
+    for (const [packet, router, way, hops] of scene.requests[state.cycle]) {
+      if (wanted(packet)) rows.push(line(packet, `asks for ${hops} ${NAMES[way]} from ${named(router)}`));
+    }
+    for (const [packet, router, way, hops, copies, why] of scene.flights[state.cycle]) {
+      if (!wanted(packet)) continue;
+      const kept = copies.length ? `, ${copies.length} copies on the way` : "";
+      const stop = WHY[why] ? `; stops: ${WHY[why][1]}` : "";
+      rows.push(line(packet, `${hops} ${NAMES[way]} from ${named(router)}${kept}${stop}`));
+    }
+    if (!rows.length) rows.push(Object.assign(document.createElement("li"), { textContent: "nothing" }));
+    $("log").replaceChildren(...rows.slice(0, 200));
+  };
+
+  // The list of messages.
+  const items = scene.messages.map((one, message) => {
+    const item = document.createElement("li"), button = document.createElement("button");
+    const swatch = document.createElement("span"), time = document.createElement("span");
+    button.type = "button";
+    swatch.className = "swatch";
+    swatch.style.background = colour(message);
+    time.className = "time";
+    time.textContent = one.end < 0 ? `${one.cycle} to …` : `${one.cycle} to ${one.end}: ${one.end - one.cycle}`;
+    button.append(swatch, described(message), time);
+    button.addEventListener("click", () => {
+      follow(message);
+      if (state.follow === message) go(one.cycle);
+    });
+    button.addEventListener("mouseenter", () => { state.hover = message; draw(); });
+    button.addEventListener("mouseleave", () => { state.hover = -1; draw(); });
+    item.append(button);
+    return item;
+  });
+  $("messages").replaceChildren(...items);
+
+  // What happens when, to be dragged over.
+  const activity = $("activity");
+  const drawActivity = () => {
+    const width = activity.clientWidth || 800, each = width / scene.cycles;
+    activity.replaceChildren();
+    activity.setAttribute("viewBox", `0 0 ${width} 46`);
+    const most = Math.max(1, ...scene.flights.map((some) => some.length));
+    scene.flights.forEach((some, cycle) => {
+      const wide = Math.max(each - 1, 0.6), high = 40 * some.length / most;
+      const stopped = 40 * some.filter((one) => WHY[one[5]]).length / most;
+      make("rect", { class: "crossings", x: cycle * each, y: 46 - high, width: wide, height: high }, activity);
+      make("rect", { class: "stopped", x: cycle * each, y: 46 - stopped, width: wide, height: stopped }, activity);
+    });
+    const x = (state.cycle + 0.5) * each;
+    make("line", { class: "now", x1: x, x2: x, y1: 0, y2: 46 }, activity);
+    make("title", {}, activity, "flits that cross links in each cycle; orange those that were stopped early");
+  };
+  const drag = (event) => {
+    const box = activity.getBoundingClientRect();
+    go(Math.floor((event.clientX - box.left) / box.width * scene.cycles));
+  };
+  activity.addEventListener("pointerdown", (event) => { activity.setPointerCapture(event.pointerId); drag(event); });
+  activity.addEventListener("pointermove", (event) => { if (event.buttons) drag(event); });
+
+  const drawPicture = () => {
+    below.replaceChildren();
+    above.replaceChildren();
+    drawFlits();
+    drawRequests();
+    drawFlights();
+    drawMarks();
+  };
+  const draw = () => {
+    drawPicture();
+    drawLog();
+    drawActivity();
+    $("cycle").textContent = `cycle ${state.cycle}`;
+    activity.setAttribute("aria-valuenow", state.cycle);
+    activity.setAttribute("aria-valuemax", scene.cycles - 1);
+    items.forEach((item, message) => {
+      item.classList.toggle("future", scene.messages[message].cycle > state.cycle);
+      item.classList.toggle("chosen", state.follow === message);
+    });
+    $("following").textContent = state.follow < 0
+      ? "Point at one to see where it is; choose one to follow it."
+      : "Following one; choose it again to see all.";
+  };
+  const go = (cycle) => {
+    state.cycle = Math.max(0, Math.min(scene.cycles - 1, cycle));
+    state.phase = 1;
+    draw();
+  };
+  const follow = (message) => {
+    state.follow = state.follow === message ? -1 : message;
+    draw();
+  };
+  const speed = () => 2 ** (Number($("speed").value) / 1) * 0.8;
+  const sayRate = () => { $("rate").textContent = `${speed().toFixed(1)} cycles/s`; };
+  const play = (on) => {
+    state.playing = on;
+    $("play").textContent = on ? "⏸ pause" : "▶ play";
+    if (on) {
+      if (state.cycle >= scene.cycles - 1) state.cycle = 0;
+      state.phase = 0;
+      state.last = performance.now();
+      draw();
+      requestAnimationFrame(frame);
+    } else {
+      go(state.cycle);
+    }
+  };
+  const frame = (now) => {
+    if (!state.playing) return;
+    state.phase += (now - state.last) / 1000 * speed();
+    state.last = now;
+    if (state.phase >= 1) {
+      if (state.cycle >= scene.cycles - 1) { play(false); return; }
+      state.cycle += 1;
+      state.phase -= Math.floor(state.phase);
+      draw();
+    } else {
+      drawPicture();
+    }
+    requestAnimationFrame(frame);
+  };
+
+  $("first").addEventListener("click", () => go(0));
+  $("back").addEventListener("click", () => go(state.cycle - 1));
+  $("next").addEventListener("click", () => go(state.cycle + 1));
+  $("play").addEventListener("click", () => play(!state.playing));
+  $("speed").addEventListener("input", sayRate);
+  document.addEventListener("keydown", (event) => {
+    if (event.target.tagName === "BUTTON" && event.key === " ") return;
+    const to = { ArrowLeft: state.cycle - 1, ArrowRight: state.cycle + 1, Home: 0, End: scene.cycles - 1 }[event.key];
+    if (to !== undefined) go(to);
+    else if (event.key === " ") play(!state.playing);
+    else if (event.key === "Escape") follow(state.follow);
+    else return;
+    event.preventDefault();
+  });
+  window.addEventListener("resize", drawActivity);
+
+  const sign = (body) => `<svg viewBox="0 0 26 16">${body}</svg>`;
+  $("legend").innerHTML = [
+    ['<line class="request" x1="2" x2="24" y1="8" y2="8"/>', "asks for a path"],
+    ['<line class="wire" x1="3" x2="22" y1="8" y2="8"/>', "crosses links in this cycle"],
+    ['<circle class="copy" cx="13" cy="8" r="4.4"/>', "a copy stays"],
+    ['<circle class="badge" cx="13" cy="8" r="7"/><text class="letter" x="13" y="11.6">L</text>',
+      "stopped early: Local, Farther, no Room, Order, Answers, Preset"],
+    ['<line class="idle" x1="2" x2="24" y1="8" y2="8"/>', "reserved, and idle"],
+    ['<path class="mark" d="M9 4l8 8M9 12l8 -8"/>', "dropped"],
+    ['<path class="mark" d="M9 8h8M13 4v8"/>', "merged"],
+    ['<circle class="mark" cx="13" cy="8" r="6"/>', "injected"],
+    ['<circle class="dot" cx="13" cy="8" r="6"/>', "arrived, at the NIC; buffered, in the router"],
+  ].map(([body, text]) => `<li>${sign(body)}${text}</li>`).join("");
+
+  const hash = /^#(\d+)(?:,(\d+))?$/.exec(window.location.hash);
+  if (hash) {
+    state.cycle = Math.min(Number(hash[1]), scene.cycles - 1);
+    if (hash[2] !== undefined) state.follow = Math.min(Number(hash[2]), scene.messages.length - 1);
+  }
+  document.documentElement.dataset.ready = "true";
+  sayRate();
+  draw();
+})();

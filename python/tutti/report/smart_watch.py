@@ -1,0 +1,130 @@
+"""What happens on a mesh flit by flit, as a page that plays it.
+
+The page is one file that opens from disk without a network, and the same input gives the same
+bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tutti._core import __version__
+
+from . import smart_words
+from .html import _asset
+
+if TYPE_CHECKING:
+    from tutti.noc.smart.watched import Watched
+
+_MARKS = ("injected", "dropped", "merged", "arrived", "idle")
+"""What is marked at a router in the cycle in which it happens."""
+
+
+def write_watch(path: str | Path, watched: Watched, title: str = "", *, start: int = 0) -> Path:
+    """Writes the page.
+
+    Args:
+        path: where to; the folder must exist.
+        watched: what happened.
+        title: the question; by default it is made from the mesh.
+        start: the cycle that is shown first.
+
+    Returns:
+        The path written.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    heading = title or f"{watched.mesh.design} cycle by cycle"
+    page = environment.from_string(_asset("watch.html.j2")).render(
+        title=heading,
+        version=__version__,
+        mesh=smart_words.describe_mesh(watched.mesh),
+        traffic=[smart_words.describe_traffic(one) for one in watched.traffic],
+        scene=_safe(scene(watched, start=start)),
+        css=_asset("watch.css"),
+        script=_asset("watch.js"),
+    )
+    target = Path(path)
+    target.write_text(page, encoding="utf-8", newline="\n")
+    return target
+
+
+def _safe(scene: dict[str, Any]) -> str:
+    """As JSON that is safe inside a script element."""
+    text = json.dumps(scene, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def scene(watched: Watched, *, start: int = 0) -> dict[str, Any]:
+    """What the page draws: messages, and by cycle flights, requests, marks and what is buffered."""
+    flights: dict[int, list[Any]] = defaultdict(list)
+    for cycle, some in watched.flights().items():
+        for one in some:
+            flights[cycle].append(
+                [one.packet, one.router, one.port, one.hops, list(one.retained), one.why]
+            )
+    requests: dict[int, list[Any]] = defaultdict(list)
+    marks: dict[int, list[Any]] = defaultdict(list)
+    for event in watched.events:
+        if event.what == "requested":
+            requests[event.cycle].append([event.packet, event.router, event.port, event.hops])
+        elif event.what in _MARKS:
+            marks[event.cycle].append([event.packet, event.router, event.what, event.port])
+    return {
+        "columns": watched.mesh.columns,
+        "rows": watched.mesh.rows,
+        "cycles": watched.cycles,
+        "start": min(max(start, 0), watched.cycles - 1),
+        "messages": _messages(watched),
+        "packets": [[one.message, one.source, one.cycle] for one in watched.packets],
+        "flights": _by_cycle(flights, watched.cycles),
+        "requests": _by_cycle(requests, watched.cycles),
+        "marks": _by_cycle(marks, watched.cycles),
+        "stays": [list(stay) for stay in watched.stays() if stay.start < watched.cycles],
+    }
+
+
+def _by_cycle(found: dict[int, list[Any]], cycles: int) -> list[list[Any]]:
+    return [found.get(cycle, []) for cycle in range(cycles)]
+
+
+def _messages(watched: Watched) -> list[dict[str, Any]]:
+    """Each with what it is, when it began, and when it ended if it did."""
+    packets: dict[int, list[int]] = defaultdict(list)
+    for serial, packet in enumerate(watched.packets):
+        packets[packet.message].append(serial)
+    arrived: dict[int, list[int]] = defaultdict(list)
+    last: dict[int, int] = {}
+    for event in watched.events:
+        message = watched.packets[event.packet].message
+        last[message] = max(last.get(message, 0), event.cycle)
+        if event.what == "arrived":
+            arrived[message].append(event.cycle)
+    waiting = {watched.packets[s.packet].message for s in watched.stays()
+               if s.end >= watched.cycles - 1}  # fmt: skip
+    found = []
+    for message, serials in sorted(packets.items()):
+        first = watched.packets[serials[0]]
+        kind = watched.traffic[first.load].kind
+        wanted = sum(len(watched.packets[serial].to) for serial in serials)
+        times = arrived[message]
+        if kind == "reduction":
+            ended = bool(times) and message not in waiting and last[message] == max(times)
+        else:
+            ended = len(times) >= wanted
+        found.append(
+            {
+                "kind": kind,
+                "from": -1 if kind == "reduction" else first.source,
+                "to": first.to if kind != "multicast" or len(serials) == 1 else
+                [node for serial in serials for node in watched.packets[serial].to],
+                "cycle": first.cycle,
+                "end": max(times) if ended else -1,
+                "arrivals": len(times),
+            }
+        )  # fmt: skip
+    return found

@@ -1,0 +1,130 @@
+"""`tutti noc` on files with a table [mesh]: what it shows, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+pytestmark = pytest.mark.timeout(600)
+"""A busy machine takes long to start as many programs."""
+
+TUTTI = Path(sys.executable).with_name("tutti")
+
+FILE = """
+[mesh]
+design = "sfo_greedy"
+columns = 4
+rows = 4
+[traffic]
+kind = "broadcast"
+rate = 0.01
+[measure]
+warmup = 100
+measure = 1000
+drain = 1000
+seeds = 2
+"""
+
+
+def tutti(*arguments: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [TUTTI, "noc", *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mesh.toml"
+    path.write_text(FILE)
+    return path
+
+
+def test_run_shows_and_writes(file: Path) -> None:
+    done = tutti("run", file, "-o", "out", cwd=file.parent)
+    assert "sfo_greedy, 4 x 4: 8 hops per cycle" in done.stdout
+    assert re.search(r"latency: +[4-6]\.\d", done.stdout)
+    frame = pl.read_parquet(file.parent / "out" / "results.parquet")
+    assert frame["ending"].to_list() == ["stable"]
+    page = (file.parent / "out" / "report.html").read_text()
+    assert "passages without a stop" in page
+
+
+def test_sweep_searches_by_both_criteria(file: Path) -> None:
+    done = tutti("sweep", file, "--loads", "0.01,0.03", "-o", "out", cwd=file.parent)
+    assert "by throughput it" in done.stdout
+    assert "by latency it" in done.stdout
+    out = file.parent / "out"
+    assert {path.name for path in out.iterdir()} == {
+        "results.parquet", "results.csv", "latency.svg", "report.html"
+    }  # fmt: skip
+    loads = pl.read_csv(out / "results.csv")["load"].to_list()
+    assert {0.01, 0.03} <= set(loads)
+    assert loads == sorted(loads)
+
+
+def test_a_saturated_run_ends_with_its_code(file: Path) -> None:
+    done = tutti("run", file, "--set", "traffic.rate=0.2", "-o", "out", cwd=file.parent, code=3)
+    assert "less than 97 %" in done.stdout.replace("\n", " ")
+
+
+def test_watch_writes_a_page_that_asks_nobody(file: Path) -> None:
+    tutti("watch", file, "--cycles", "50", "-o", "out", cwd=file.parent)
+    page = (file.parent / "out" / "watch.html").read_text()
+    found = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page, re.S)
+    assert found
+    scene = json.loads(found.group(1))
+    assert (scene["columns"], scene["rows"], scene["cycles"]) == (4, 4, 50)
+    assert len(scene["flights"]) == len(scene["marks"]) == 50
+    ended = [one for one in scene["messages"] if one["end"] >= 0]
+    assert ended
+    assert all(one["arrivals"] == 15 and one["end"] - one["cycle"] >= 2 for one in ended)
+    assert not re.findall(r'(?:src|href)="http', page)
+
+
+def test_designs_are_listed(tmp_path: Path) -> None:
+    assert "sfo_complete" in tutti("list", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("mesh.design=sfo_gredy", ["mesh.design: there is no design `sfo_gredy`", "did you mean"]),
+        ("mesh.fan_out=greedy", ["mesh.fan_out: there is no fan_out `greedy`"]),
+        ("mesh.fan_out=complete:2", ["mesh.fan_out: `interval` is 2"]),
+        ("mesh.vcs=0", ["mesh.vcs: `vcs` is 0: expected 1 to 64"]),
+        ("mesh.hops=3", ["mesh.hops: unknown key `hops`", "hpc_max"]),
+        ("mesh.priority=age", ["mesh.priority", "there is no priority `age`", "local, bypass"]),
+        ("traffic.kind=gossip", ["traffic.kind", "unicast, broadcast, multicast, reduction"]),
+        ("traffic.rate=-1", ["traffic.rate"]),
+        ("traffic.rate=2", ["traffic.rate", "2"]),
+        ("traffic.packet=5", ["traffic.packet: `packet` says nothing of a broadcast"]),
+        ("traffic.pattern=transpose", ["only where kind is unicast"]),
+        ("traffic.process=poisson", ["traffic.process", "poisson"]),
+        ("measure.seeds=0", ["measure.seeds"]),
+        ("measure.batches=3", ["measure.batches: unknown key"]),
+    ],
+)
+def test_mistakes_say_where_and_what_was_expected(file: Path, change: str, says: list[str]) -> None:
+    done = tutti("run", file, "--set", change, cwd=file.parent, code=2)
+    for text in says:
+        assert text in done.stderr.replace("\n", " ").replace("  ", " "), done.stderr
+    assert "mesh.toml" in done.stderr
+
+
+def test_watch_refuses_what_has_no_routers(file: Path) -> None:
+    change = "mesh.design=fully_connected"
+    done = tutti("watch", file, "--set", change, cwd=file.parent, code=2)
+    assert "no routers" in done.stderr
+    other = file.parent / "noc.toml"
+    other.write_text("[traffic]\nrate = 0.1\n")
+    done = tutti("watch", other, cwd=file.parent, code=2)
+    assert "[mesh]" in done.stderr

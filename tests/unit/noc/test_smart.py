@@ -1,0 +1,225 @@
+"""Meshes of several hops per cycle from Python: what they are, runs, saturation, what is seen."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tutti.errors import NocError, TrafficError
+from tutti.noc import smart
+
+PLAN = smart.Plan(warmup=200, measure=1500, drain=2000, seeds=3)
+
+
+def broadcast(rate: float = 0.002, **changed: Any) -> smart.Traffic:
+    return replace(smart.Traffic(kind="broadcast", rate=rate), **changed)
+
+
+def mesh(design: str = "sfo_greedy", **changed: Any) -> smart.SmartMesh:
+    return smart.SmartMesh(design=design, **changed)
+
+
+def test_a_design_says_what_is_not_said() -> None:
+    found = mesh("sfo_complete", vcs=3).settings
+    assert (found["fan_out"], found["vcs"], found["hpc_max"]) == ("complete:6", 3, 8)
+    assert mesh("baseline").settings["hpc_max"] == 1
+    for name in smart.designs():
+        assert mesh(name).nodes == 64
+
+
+def test_settings_say_themselves() -> None:
+    one = mesh("sfo_greedy_pvt", priority="bypass", fan_in="complete", yx=True, split_vcs=True)
+    assert mesh(**one.settings).settings == one.settings
+    assert pickle.loads(pickle.dumps(one)) == one
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"design": "sfo_gredy"}, "did you mean `sfo_greedy`?"),
+        ({"fan_out": "complete"}, "complete:INTERVAL"),
+        ({"fan_out": "complete:2"}, "`interval` is 2: expected 3"),
+        ({"fan_in": "all"}, "there is no fan_in `all`"),
+        ({"priority": "age"}, "expected local or bypass"),
+        ({"columns": 1}, "`columns` is 1: expected 2 to 64"),
+        ({"vcs": True}, "`vcs` is True"),
+        ({"vcs": -1}, "`vcs` is -1"),
+        ({"reducer": True, "hpc_max": 12}, "reducer"),
+        ({"fan_out": "greedy:pvt", "vcs": 2, "split_vcs": True}, "three stages"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(NocError) as caught:
+        smart.SmartMesh(**given)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("design", "cycles"),
+    [("baseline_collective", 28), ("sfo_greedy", 4), ("sfo_greedy_pvt", 4), ("fully_connected", 1)],
+)
+def test_a_broadcast_from_a_corner_takes_what_its_path_takes(design: str, cycles: float) -> None:
+    traffic = broadcast(0.0002, sources="corners")
+    run = smart.run(mesh(design), traffic, replace(PLAN, measure=20_000))
+    assert run.is_stable
+    assert run.loads[0].latency_extremes[0] == cycles
+    assert run.latency.mean == pytest.approx(cycles, abs=0.2)
+
+
+def test_complete_answers_are_one_and_others_more() -> None:
+    traffic = smart.Traffic(kind="reduction", rate=0.1)
+    runs = [
+        smart.run(mesh(fan_in=fan_in, priority="bypass"), traffic, PLAN)
+        for fan_in in ("complete", "greedy", "unicasts")
+    ]
+    one, some, all_ = [run.loads[0].arrivals.mean for run in runs]
+    assert one == 1
+    assert 1 < some < 5
+    assert all_ == 63
+    assert runs[0].table_entries.mean > 0 == runs[1].table_entries.mean
+
+
+def test_results_do_not_depend_on_threads_and_seeds_differ() -> None:
+    one, other = (smart.run(mesh(), broadcast(), PLAN, threads=n) for n in (1, 3))
+    assert one.loads == other.loads
+    assert one.counts == other.counts
+    assert smart.run(mesh(), broadcast(), replace(PLAN, seed=9)).loads != one.loads
+    assert one.latency.half_width > 0
+    alone = smart.run(mesh(), broadcast(), replace(PLAN, seeds=1))
+    assert math.isnan(alone.latency.half_width)
+
+
+def test_kinds_of_traffic_run_at_once_in_classes_of_their_own() -> None:
+    traffic = [
+        broadcast(0.001),
+        smart.Traffic(kind="reduction", rate=0.05, message_class=1),
+        smart.Traffic(kind="unicast", rate=0.05, packet="1,5", message_class=2),
+        smart.Traffic(kind="multicast", members="half", rate=0.001),
+    ]
+    run = smart.run(mesh(depth=5), traffic, PLAN)
+    assert run.is_stable
+    assert [one.parts.mean for one in run.loads[:2]] == [63, 63]
+    assert run.loads[2].parts.mean == pytest.approx(3, abs=0.2)
+    assert run.loads[3].parts.mean == pytest.approx(31.5, abs=2)
+    table = smart.frame([run])
+    assert table["kind"].to_list() == ["broadcast", "reduction", "unicast", "multicast"]
+    assert table["latency"].null_count() == 0
+
+
+def test_a_mesh_takes_less_than_is_offered_above_saturation() -> None:
+    found = smart.saturation(mesh("sfo_complete"), broadcast(), PLAN, tolerance=0.05)
+    # Two of six cycles are broadcast slots, in which no NIC takes a flit.
+    assert found.peak == pytest.approx(4 / 6, abs=0.03)
+    assert found.by_throughput * 64 == pytest.approx(4 / 6, abs=0.06)
+    assert 0 < found.by_latency <= found.by_throughput
+    assert found.deadlocks is None
+    loads = [run.load for run in found.runs]
+    assert loads == sorted(loads)
+    assert smart.frame(found.runs[-1:])["latency"].to_list() == [None]
+
+
+def test_one_port_takes_its_answers_one_by_one() -> None:
+    found = smart.run(
+        mesh("fully_connected_narrow"), smart.Traffic(kind="reduction", rate=0.01), PLAN
+    )
+    assert found.loads[0].latency_extremes[0] == 63
+    assert found.loads[0].arrivals.mean == 63
+
+
+def test_a_deadlock_is_told() -> None:
+    """Nothing moves for `patience` cycles: here every VC is held by a credit on its way."""
+    stuck = mesh("sfo_greedy", vcs=1, credit_delay=200, patience=50)
+    run = smart.run(stuck, broadcast(0.01), PLAN)
+    assert run.ending == "deadlocked"
+    table = smart.frame([run])
+    assert table["accepted"].to_list() == [None]
+
+
+def test_loads_keep_their_proportions() -> None:
+    several = (broadcast(0.002), smart.Traffic(kind="reduction", rate=0.1))
+    assert [one.rate for one in smart.at_load(several, 0.004)] == [0.004, 0.2]
+    with pytest.raises(NocError, match="no rate that could be scaled"):
+        smart.at_load((broadcast(0.0), broadcast()), 0.1)
+
+
+def test_ideals() -> None:
+    of = {
+        name: smart.ideal(mesh(), traffic)
+        for name, traffic in {
+            "broadcast": broadcast(),
+            "corners": broadcast(sources="corners"),
+            "uniform": smart.Traffic(kind="unicast", rate=0.1),
+            "reduction": smart.Traffic(kind="reduction", rate=0.1),
+            "transpose": smart.Traffic(kind="unicast", rate=0.1, pattern="transpose"),
+        }.items()
+    }
+    assert of.pop("transpose") is None
+    loads = {name: one.load for name, one in of.items() if one is not None}
+    expected = {"broadcast": 1 / 63, "corners": 0.25, "uniform": 0.5, "reduction": 64 / 63}
+    assert loads == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "says"),
+    [
+        (smart.Traffic(kind="unicast", rate=0.1, pattern="unifrm"), "unifrm"),
+        (smart.Traffic(kind="broadcast", rate=2.0), "2"),
+        (smart.Traffic(kind="broadcast", rate=0.1, message_class=16), "message_class"),
+        (smart.Traffic(kind="unicast", rate=0.1, packet=5), "at least 5"),
+        (smart.Traffic(kind="reduction", rate=-1.0), "-1"),
+        (smart.Traffic(kind="gossip", rate=0.1), "there is no kind `gossip`"),  # type: ignore[arg-type]
+    ],
+)
+def test_traffic_that_cannot_be_is_refused(traffic: smart.Traffic, says: str) -> None:
+    with pytest.raises((NocError, TrafficError)) as caught:
+        smart.run(mesh(), traffic, PLAN)
+    assert says in str(caught.value)
+
+
+def test_a_plan_has_cycles_and_seeds() -> None:
+    for given in ({"measure": 0}, {"seeds": 0}, {"warmup": -1}, {"seed": True}):
+        with pytest.raises(NocError, match="expected a whole number"):
+            smart.Plan(**given)
+
+
+def test_what_is_watched_is_a_broadcast_in_four_cycles() -> None:
+    found = smart.watch(mesh(columns=5, rows=5), broadcast(0.0005), 200, seed=3)
+    arrived = [event for event in found.events if event.what == "arrived"]
+    per_message = {packet.message for packet in found.packets}
+    assert per_message
+    first = found.packets[0]
+    of_first = [event for event in arrived if event.packet == 0]
+    assert len(of_first) == 24
+    assert {event.router for event in of_first} == set(first.to) == set(range(25)) - {first.source}
+    # Its row and column in cycle 1, the other columns in cycle 3.
+    flights = found.flights()
+    crossings = sorted(c for c, some in flights.items() if any(one.packet == 0 for one in some))
+    assert crossings == [first.cycle + 1, first.cycle + 3]
+    passed = sum(
+        len(one.retained) + 1 for some in flights.values() for one in some if one.packet == 0
+    )
+    assert passed == 24
+
+
+def test_nothing_lies_anywhere_before_it_came_or_after_it_went() -> None:
+    traffic = [broadcast(0.01), smart.Traffic(kind="reduction", rate=0.3, message_class=1)]
+    found = smart.watch(mesh(columns=4, rows=4, priority="bypass"), traffic, 80)
+    assert {event.what.partition(":")[0] for event in found.events} >= {
+        "injected", "granted", "requested", "crossed", "retained", "stopped", "merged", "arrived"
+    }  # fmt: skip
+    stays = {(stay.router, stay.packet): stay for stay in found.stays()}
+    for event in found.events:
+        if event.what in {"granted", "arrived"}:
+            stay = stays[event.router, event.packet]
+            assert stay.start <= event.cycle <= stay.end, event
+
+
+def test_links_of_their_own_cannot_be_watched() -> None:
+    with pytest.raises(NocError, match="no routers"):
+        smart.watch(mesh("fully_connected"), broadcast(), 10)
+    with pytest.raises(NocError, match="`cycles` is 0"):
+        smart.watch(mesh(), broadcast(), 0)
