@@ -220,7 +220,10 @@ def test_an_output_folder_that_cannot_be(tmp_path: Path) -> None:
         (["compare", "e.toml", "--top"], ("option '--top' requires an argument",)),
         (["run", "a", "b"], ("tutti run: got unexpected extra argument", "`tutti run -h`")),
         (["noc", "rum"], ("tutti noc: no such command 'rum'", "did you mean `run`?")),
-        (["schema", "nosuch"], ("tutti schema: FILE", "given: nosuch", "one of experiment, coherence, noc")),
+        (
+            ["schema", "nosuch"],
+            ("tutti schema: FILE", "given: nosuch", "one of experiment, coherence, noc"),
+        ),
         (["schema", "sweeep"], ("tutti schema: FILE", "did you mean `sweep`?")),
         (["sweep", "--executor", "x", "s.toml"], ("--executor", "one of processes, dask, mpi")),
     ],
