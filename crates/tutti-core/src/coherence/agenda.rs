@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Cycles for which there is a queue each.
-const NEAR: u64 = 1024;
+/// Cycles for which there is a queue each: so few that they stay in the processor's caches.
+const NEAR: u64 = 256;
+/// Words with a bit for each.
+const WORDS: usize = 4;
 
 /// Events by cycle; those of a cycle in the order in which they were put down.
 #[derive(Clone, Debug)]
@@ -11,7 +13,7 @@ pub(super) struct Agenda<T> {
     /// Events of the next [`NEAR`] cycles, by cycle modulo that.
     near: Vec<VecDeque<T>>,
     /// A bit for each of these queues that is not empty.
-    used: [u64; 16],
+    used: [u64; WORDS],
     /// Events farther off than that when they were put down.
     far: BTreeMap<u64, VecDeque<T>>,
     /// The first cycle of `far`.
@@ -21,7 +23,7 @@ pub(super) struct Agenda<T> {
 impl<T> Agenda<T> {
     pub(super) fn new() -> Agenda<T> {
         let near = (0..NEAR).map(|_| VecDeque::new()).collect();
-        Agenda { near, used: [0; 16], far: BTreeMap::new(), far_first: u64::MAX }
+        Agenda { near, used: [0; WORDS], far: BTreeMap::new(), far_first: u64::MAX }
     }
 
     /// Puts an event down for a cycle that is not over.
@@ -65,12 +67,12 @@ impl<T> Agenda<T> {
     /// The first cycle, from this one on, for which there is an event.
     pub(super) fn next(&self, now: u64) -> Option<u64> {
         let start = place(now);
-        let near = (0..=16).find_map(|step| {
-            let word = (start / 64 + step) % 16;
+        let near = (0..=WORDS).find_map(|step| {
+            let word = (start / 64 + step) % WORDS;
             let mut bits = self.used[word];
             if step == 0 {
                 bits &= u64::MAX << (start % 64);
-            } else if step == 16 {
+            } else if step == WORDS {
                 bits &= (1 << (start % 64)) - 1;
             }
             (bits != 0).then(|| {

@@ -32,16 +32,23 @@ struct Active {
 pub(super) struct Homes {
     /// Lines that are blocked, and the requests that wait for them.
     blocked: BTreeMap<u32, VecDeque<u32>>,
-    /// Requests that have begun, by serial.
-    active: BTreeMap<u64, Active>,
+    /// By requester, its requests that have begun, of which there are one or two, with their serials.
+    active: Vec<Vec<(u64, Active)>>,
     /// By line, with [`SharedHint::Never`]: whether a cache owns it.
     owned: Vec<bool>,
 }
 
 impl Homes {
-    pub(super) fn new(lines: u32) -> Homes {
+    pub(super) fn new(lines: u32, nodes: u32) -> Homes {
         let owned = vec![false; lines as usize];
-        Homes { blocked: BTreeMap::new(), active: BTreeMap::new(), owned }
+        Homes { blocked: BTreeMap::new(), active: vec![Vec::new(); nodes as usize], owned }
+    }
+
+    /// A request that has begun and is not over.
+    #[inline]
+    fn active(&mut self, requester: u32, serial: u64) -> Option<&mut Active> {
+        let of_requester = &mut self.active[requester as usize];
+        of_requester.iter_mut().find(|(other, _)| *other == serial).map(|(_, active)| active)
     }
 
     /// A request has come; it waits while its line is blocked.
@@ -101,41 +108,35 @@ impl Homes {
         let (probed, bits, others) = (begun, 0, collects);
         let active =
             Active { line, requester, home, held, asked, begun, probed, bits, others, own };
-        self.active.insert(serial, active);
+        self.active[requester as usize].push((serial, active));
         flow
     }
 
     /// A probe has come to a cache.
-    pub(super) fn probed(&mut self, serial: u64, now: u64) {
-        if let Some(active) = self.active.get_mut(&serial) {
+    #[inline]
+    pub(super) fn probed(&mut self, requester: u32, serial: u64, now: u64) {
+        if let Some(active) = self.active(requester, serial) {
             active.probed = now;
         }
     }
 
     /// Answers have come to a home that collects.
-    pub(super) fn answered(&mut self, chip: &mut Chip, serial: u64, answers: &Answers) {
-        let active = self.active.get_mut(&serial).expect("a request that has begun");
+    pub(super) fn answered(&mut self, chip: &mut Chip, packet: &Packet, answers: &Answers) {
+        let &Packet { requester, serial, .. } = packet;
+        let active = self.active(requester, serial).expect("a request that has begun");
         active.bits |= answers.value;
         active.others = !answers.last;
-        self.tell(chip, serial);
+        let active = *active;
+        tell(chip, serial, &active);
     }
 
     /// The cache at a home that collects answers.
-    pub(super) fn own_answer(&mut self, chip: &mut Chip, serial: u64, bits: u64) {
-        let active = self.active.get_mut(&serial).expect("a request that has begun");
+    pub(super) fn own_answer(&mut self, chip: &mut Chip, requester: u32, serial: u64, bits: u64) {
+        let active = self.active(requester, serial).expect("a request that has begun");
         active.bits |= bits;
         active.own = false;
-        self.tell(chip, serial);
-    }
-
-    /// Tells the requester once all have answered.
-    fn tell(&mut self, chip: &mut Chip, serial: u64) {
-        let Active { line, requester, home, bits, others, own, .. } = self.active[&serial];
-        if !others && !own {
-            let mut all = Packet::new(Kind::AllAnswered, line, home, requester);
-            (all.serial, all.bits) = (serial, bits);
-            chip.send(all);
-        }
+        let active = *active;
+        tell(chip, serial, &active);
     }
 
     /// What a home waited for has come: it turns to the next request of the line.
@@ -148,8 +149,10 @@ impl Homes {
                 self.owned[line as usize] = false;
             }
             Kind::Unblock => {
-                let active = self.active.remove(&packet.serial);
-                if let Some(flow) = active.and_then(|active| active.held) {
+                let begun = &mut self.active[packet.from as usize];
+                if let Some(place) = begun.iter().position(|(serial, _)| *serial == packet.serial)
+                    && let (_, Active { held: Some(flow), .. }) = begun.swap_remove(place)
+                {
                     chip.fabric.release(flow);
                 }
                 let hints = chip.settings.shared_hint == SharedHint::Or;
@@ -165,8 +168,14 @@ impl Homes {
     }
 
     /// What a miss was spent on, up to its last answer.
-    pub(super) fn parts(&self, miss: &Miss, answered: u64, snoop_cycles: u64) -> Parts {
-        let active = &self.active[&miss.serial];
+    pub(super) fn parts(
+        &mut self,
+        core: u32,
+        miss: &Miss,
+        answered: u64,
+        snoop_cycles: u64,
+    ) -> Parts {
+        let active = self.active(core, miss.serial).expect("a request that has begun");
         let probed = active.probed.min(answered);
         let snoop = snoop_cycles.min(answered - probed);
         Parts {
@@ -181,11 +190,22 @@ impl Homes {
     }
 
     /// Where the request of a miss is, for errors.
-    pub(super) fn describe(&self, serial: u64, checker: &Checker) -> String {
-        match (self.active.contains_key(&serial), checker.missing_answers(serial)) {
+    pub(super) fn describe(&self, core: u32, serial: u64, checker: &Checker) -> String {
+        let begun = self.active[core as usize].iter().any(|&(other, _)| other == serial);
+        match (begun, checker.missing_answers(serial)) {
             (false, _) => "the home has not begun its request".to_owned(),
             (true, None) => "the home has broadcast its request".to_owned(),
             (true, Some(missing)) => format!("{missing} caches have not answered its broadcast"),
         }
+    }
+}
+
+/// Tells the requester once all have answered.
+fn tell(chip: &mut Chip, serial: u64, active: &Active) {
+    let &Active { line, requester, home, bits, others, own, .. } = active;
+    if !others && !own {
+        let mut all = Packet::new(Kind::AllAnswered, line, home, requester);
+        (all.serial, all.bits) = (serial, bits);
+        chip.send(all);
     }
 }

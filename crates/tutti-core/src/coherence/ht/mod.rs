@@ -93,7 +93,7 @@ impl Ht {
         Ht {
             got: vec![Got::default(); nodes],
             putting: vec![BTreeMap::new(); nodes],
-            homes: Homes::new(chip.memory.lines()),
+            homes: Homes::new(chip.memory.lines(), chip.nodes),
         }
     }
 
@@ -104,7 +104,7 @@ impl Ht {
             chip.packets.done(id);
             return;
         }
-        self.homes.probed(packet.serial, chip.now);
+        self.homes.probed(packet.requester, packet.serial, chip.now);
         if chip.settings.defect == Some(Defect::EarlyAnswer) {
             let asked = Asked::of(packet);
             self.reply(chip, node, &asked, HAD_COPY);
@@ -140,7 +140,7 @@ impl Ht {
     /// Answers a probe.
     fn reply(&mut self, chip: &mut Chip, node: u32, probe: &Asked, bits: u64) {
         if chip.settings.collector == Collector::Home && node == probe.home {
-            self.homes.own_answer(chip, probe.serial, bits);
+            self.homes.own_answer(chip, probe.requester, probe.serial, bits);
         } else if let Some(flow) = probe.flow {
             chip.answer(node, flow, bits);
         }
@@ -167,7 +167,7 @@ impl Ht {
             chip.install(core, Held { line, state, dirty: miss.write, tokens: 0, words });
             source
         };
-        let mut parts = self.homes.parts(&miss, answered, chip.settings.snoop_cycles);
+        let mut parts = self.homes.parts(core, &miss, answered, chip.settings.snoop_cycles);
         let rest = chip.now - answered;
         match source {
             Source::Memory => parts.memory = rest,
@@ -256,8 +256,8 @@ impl Engine for Ht {
 
     fn answered(&mut self, chip: &mut Chip, node: u32, id: u32, answers: &Answers) {
         if chip.settings.collector == Collector::Home {
-            let serial = chip.packets.get(id).serial;
-            self.homes.answered(chip, serial, answers);
+            let packet = *chip.packets.get(id);
+            self.homes.answered(chip, &packet, answers);
         } else {
             let got = &mut self.got[node as usize];
             got.bits |= answers.value;
@@ -306,7 +306,7 @@ impl Engine for Ht {
             return "; the line is still being written back".to_owned();
         }
         match self.got[core as usize].answered {
-            None => format!("; {}", self.homes.describe(miss.serial, &chip.checker)),
+            None => format!("; {}", self.homes.describe(core, miss.serial, &chip.checker)),
             Some(_) => "; all have answered, and the line has not come".to_owned(),
         }
     }

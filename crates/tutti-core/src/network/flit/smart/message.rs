@@ -3,7 +3,10 @@
 /// A set of nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeSet {
-    words: Vec<u64>,
+    /// The nodes below 64, a bit each: the only ones of most meshes, so sets of them take no memory of their own.
+    low: u64,
+    /// Further ones, 64 in each word.
+    high: Box<[u64]>,
 }
 
 impl NodeSet {
@@ -19,14 +22,26 @@ impl NodeSet {
         (0..nodes).filter(|&other| other != node).collect()
     }
 
+    fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        std::iter::once(self.low).chain(self.high.iter().copied())
+    }
+
+    /// The word of a node, which may be one that is added.
+    fn word_mut(&mut self, node: u32) -> &mut u64 {
+        let Some(word) = (node as usize / 64).checked_sub(1) else { return &mut self.low };
+        if self.high.len() <= word {
+            let mut longer = std::mem::take(&mut self.high).into_vec();
+            longer.resize(word + 1, 0);
+            self.high = longer.into_boxed_slice();
+        }
+        &mut self.high[word]
+    }
+
     /// Adds a node; whether it was new.
     pub fn insert(&mut self, node: u32) -> bool {
-        let (word, bit) = (node as usize / 64, 1 << (node % 64));
-        if self.words.len() <= word {
-            self.words.resize(word + 1, 0);
-        }
-        let new = self.words[word] & bit == 0;
-        self.words[word] |= bit;
+        let (word, bit) = (self.word_mut(node), 1 << (node % 64));
+        let new = *word & bit == 0;
+        *word |= bit;
         new
     }
 
@@ -34,7 +49,7 @@ impl NodeSet {
     pub fn remove(&mut self, node: u32) -> bool {
         let was = self.contains(node);
         if was {
-            self.words[node as usize / 64] &= !(1 << (node % 64));
+            *self.word_mut(node) &= !(1 << (node % 64));
         }
         was
     }
@@ -43,25 +58,32 @@ impl NodeSet {
     #[inline]
     #[must_use]
     pub fn contains(&self, node: u32) -> bool {
-        self.words.get(node as usize / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
+        if node < 64 {
+            return self.low >> node & 1 == 1;
+        }
+        let word = self.high.get(node as usize / 64 - 1);
+        word.is_some_and(|word| word >> (node % 64) & 1 == 1)
     }
 
     /// How many.
     #[must_use]
     pub fn len(&self) -> u32 {
-        self.words.iter().map(|word| word.count_ones()).sum()
+        self.words().map(u64::count_ones).sum()
     }
 
     /// Whether nobody is in it.
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|&word| word == 0)
+        self.low == 0 && self.high.iter().all(|&word| word == 0)
     }
 
     /// The nodes, the lowest first.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..).zip(&self.words).flat_map(|(index, &word)| {
-            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| 64 * index + bit)
+        (0..).zip(self.words()).flat_map(|(index, word)| {
+            let next = |&bits: &u64| Some(bits & (bits - 1)).filter(|&bits| bits != 0);
+            std::iter::successors(Some(word).filter(|&bits| bits != 0), next)
+                .map(move |bits| 64 * index + bits.trailing_zeros())
         })
     }
 }

@@ -1,9 +1,29 @@
 //! Switch allocation at each router (SA-L): inputs nominate, outputs choose.
 
-use super::super::settings::Tree;
 use super::Mesh;
-use super::geometry::{Geometry, PORTS, TO_NIC, input_of, opposite};
-use super::state::{Kind, Place, low_bit};
+use super::geometry::{PORTS, TO_NIC, input_of, opposite};
+use super::vcs::{ON_TREE, Place, SEVERAL, low_bit};
+
+/// By whose turn it is and which ports ask: who is first.
+const FIRST: [[u8; 1 << PORTS]; PORTS] = {
+    let mut table = [[0; 1 << PORTS]; PORTS];
+    let mut turn = 0;
+    while turn < PORTS {
+        let mut asking = 1;
+        while asking < 1 << PORTS {
+            let mut port = turn;
+            while asking >> port & 1 == 0 {
+                port = (port + 1) % PORTS;
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "five ports")]
+            let first = port as u8;
+            table[turn][asking] = first;
+            asking += 1;
+        }
+        turn += 1;
+    }
+    table
+};
 
 /// A flit that was granted outputs.
 #[derive(Clone, Copy, Debug)]
@@ -72,75 +92,70 @@ impl Mesh {
     }
 
     /// The outputs of its mask that the first flit of a VC could be granted.
+    #[inline]
     fn open_outputs(&self, router: u32, place: Place, usable: u8) -> u8 {
         let vc = self.vcs.at(place);
-        let packet = self.packets.get(vc.packet);
-        let stage = vc.stage;
-        let many = packet.kind == Kind::Many;
-        let preset = many && self.geometry.interval.is_some();
         let mut bits = vc.mask & usable;
-        if preset && (stage > 0 || router == packet.destination) {
+        if vc.is(ON_TREE) && self.geometry.interval.is_some() {
             bits &= TO_NIC;
         }
-        let mut open = bits & TO_NIC;
-        bits &= TO_NIC - 1;
-        while bits != 0 {
-            let output = bits.trailing_zeros() as usize;
-            bits &= bits - 1;
-            let next = self.geometry.neighbour(router, output);
-            let pool = (packet.class, self.next_stage(vc.packet, router, stage, output));
-            if self.takes(next, opposite(output), pool, vc.packet) {
-                open |= 1 << output;
-            }
+        let [straight, other] = vc.way.pools.map(|pool| self.vcs.room_after(router, pool));
+        let room = straight & vc.way.straight | other & !vc.way.straight | TO_NIC;
+        let open = bits & room;
+        if open != bits && vc.is(SEVERAL) {
+            return open | bits & self.own_way(router, place);
         }
         open
     }
 
-    /// Whether a flit of a packet can be given a VC at a router's port.
-    #[inline]
-    pub(super) fn takes(&self, router: u32, port: usize, pool: (u8, u8), slot: u32) -> bool {
-        let input = input_of(router, port);
-        self.vcs.has_room(input, pool)
-            || self.packets.get(slot).flits > 1 && self.vcs.of_packet(input, pool, slot).is_some()
+    /// The output after which a packet of several flits has a VC, if it has one.
+    #[inline(never)]
+    fn own_way(&self, router: u32, place: Place) -> u8 {
+        let vc = self.vcs.at(place);
+        let output = vc.mask.trailing_zeros() as usize;
+        let input = input_of(self.geometry.neighbour(router, output), opposite(output));
+        u8::from(self.vcs.of_packet(input, vc.pool(output), vc.packet).is_some()) << output
     }
 
-    /// The stage that a flit has at the next router.
+    /// Whether a flit of a packet can be given a VC after an output of a router.
     #[inline]
-    pub(super) fn next_stage(&self, slot: u32, router: u32, stage: u8, output: usize) -> u8 {
-        let packet = self.packets.get(slot);
-        let private = packet.kind == Kind::Many && self.geometry.tree == Some(Tree::Private);
-        if !private || stage == 0 && router != packet.destination {
-            return 0;
-        }
-        let (straight, _) = Geometry::straight_and_turn(packet.corner);
-        if stage < 2 && output == straight { 1 } else { 2 }
+    pub(super) fn takes(&self, router: u32, output: usize, pool: u8, slot: u32) -> bool {
+        self.vcs.room_after(router, pool) >> output & 1 == 1
+            || self.packets.get(slot).flits > 1 && {
+                let next = self.geometry.neighbour(router, output);
+                self.vcs.of_packet(input_of(next, opposite(output)), pool, slot).is_some()
+            }
     }
 
     /// Lets each output choose among the nominees.
     fn choose(&mut self, router: usize, nominees: &[(u8, u8); PORTS], asked: u8) {
-        let mut won = [0u8; PORTS];
-        for output in 0..PORTS {
-            if asked >> output & 1 == 0 {
-                continue;
+        let mut asking = [0u8; PORTS];
+        for (port, &(_, open)) in nominees.iter().enumerate() {
+            for (output, asking) in asking.iter_mut().enumerate() {
+                *asking |= (open >> output & 1) << port;
             }
-            self.counts.output_arbitrations += 1;
-            let turn = &mut self.output_turns[router * PORTS + output];
-            let first = usize::from(*turn);
-            let port = (first..first + PORTS)
-                .map(|port| port % PORTS)
-                .find(|&port| nominees[port].1 >> output & 1 == 1)
-                .expect("some nominee asked");
-            won[port] |= 1 << output;
-            *turn = low_bit(1 << ((port + 1) % PORTS));
         }
-        for port in (0..PORTS).filter(|&port| won[port] != 0) {
+        let (mut won, mut winners) = ([0u8; PORTS], 0u8);
+        self.counts.output_arbitrations += u64::from(asked.count_ones());
+        let mut bits = asked;
+        while bits != 0 {
+            let output = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let turn = &mut self.output_turns[router * PORTS + output];
+            let port = FIRST[usize::from(*turn)][usize::from(asking[output])];
+            won[usize::from(port)] |= 1 << output;
+            winners |= 1 << port;
+            *turn = if usize::from(port) + 1 == PORTS { 0 } else { port + 1 };
+        }
+        self.granted[router] = (winners, asked);
+        while winners != 0 {
+            let port = winners.trailing_zeros() as usize;
+            winners &= winners - 1;
             let input = router * PORTS + port;
             let vc = nominees[port].0;
-            self.input_turns[input] = (vc + 1) % self.vcs.per_port;
+            self.input_turns[input] = if vc + 1 == self.vcs.per_port { 0 } else { vc + 1 };
             let input = u32::try_from(input).expect("inputs are counted in 32 bits");
             self.grants.push(Grant { place: Place { input, vc }, outputs: won[port] });
-            self.granted[router].0 |= 1 << port;
-            self.granted[router].1 |= won[port];
         }
     }
 }

@@ -3,10 +3,22 @@
 use super::super::message::{Combine, Flow, FlowId};
 use super::super::settings::{FanIn, Fault, Settings};
 use super::geometry::{Geometry, LOCAL};
-use super::state::Place;
+use super::vcs::Place;
 
 /// No answer is buffered.
-const NONE: Place = Place { input: u32::MAX, vc: 0 };
+const NONE: u32 = u32::MAX;
+
+/// A place in 32 bits.
+#[inline]
+fn packed(place: Place) -> u32 {
+    place.input << 6 | u32::from(place.vc)
+}
+
+#[inline]
+fn unpacked(at: u32) -> Place {
+    let vc = u8::try_from(at & 63).expect("six bits");
+    Place { input: at >> 6, vc }
+}
 
 /// What routers know of the flows under way.
 #[derive(Clone, Debug)]
@@ -35,8 +47,8 @@ struct Table {
     directions: Vec<u8>,
     /// What was dropped, for the one that goes on: how many, and their value.
     dropped: Vec<Option<(u32, u64)>>,
-    /// Where an answer is buffered.
-    at: Vec<Place>,
+    /// Where an answer is buffered, [`packed`].
+    at: Vec<u32>,
 }
 
 /// What becomes of an answer that comes to a router.
@@ -82,10 +94,10 @@ impl Tables {
         if combines {
             table.at.clear();
             table.at.resize(self.nodes, NONE);
-            table.dropped.clear();
-            table.dropped.resize(self.nodes, None);
         }
         if combines && complete {
+            table.dropped.clear();
+            table.dropped.resize(self.nodes, None);
             self.used += 1;
             table.directions.clear();
             table.directions.resize(self.nodes, 0);
@@ -123,7 +135,7 @@ impl Tables {
         let table = &mut self.tables[id.0 as usize];
         if self.fan_in == FanIn::Greedy {
             let at = table.at[router];
-            return if at == NONE { Fate::Kept(count, value) } else { Fate::Joins(at) };
+            return if at == NONE { Fate::Kept(count, value) } else { Fate::Joins(unpacked(at)) };
         }
         let directions = &mut table.directions[router];
         assert!(*directions > 0, "an answer of flow {} that router {router} did not expect", id.0);
@@ -152,7 +164,7 @@ impl Tables {
 
     /// An answer is in a VC.
     pub(super) fn is_at(&mut self, id: FlowId, router: u32, place: Place) {
-        self.tables[id.0 as usize].at[router as usize] = place;
+        self.tables[id.0 as usize].at[router as usize] = packed(place);
         self.buffered += 1;
     }
 
@@ -166,7 +178,7 @@ impl Tables {
     #[inline]
     pub(super) fn buffered_at(&self, id: FlowId, router: u32) -> Option<Place> {
         let at = self.tables[id.0 as usize].at[router as usize];
-        (at != NONE).then_some(at)
+        (at != NONE).then(|| unpacked(at))
     }
 
     /// What two answers are together.

@@ -3,7 +3,8 @@
 use super::super::message::FlowId;
 use super::Mesh;
 use super::geometry::{Geometry, LOCAL, NOWHERE, opposite, port_of, router_of};
-use super::state::{Kind, Place, index};
+use super::state::{Kind, index};
+use super::vcs::Place;
 
 /// Which inputs and outputs of the switches are in use, by crossing cycle.
 #[derive(Clone, Debug)]
@@ -77,20 +78,21 @@ impl Mesh {
             assert!(ready & !self.vcs.taken[input] == 0, "a VC of input {input} was not given");
             let input = u32::try_from(input).expect("inputs are counted in 32 bits");
             for vc in 0..self.vcs.per_port {
-                let vc = self.vcs.at(Place { input, vc });
+                let place = Place { input, vc };
+                let vc = self.vcs.at(place);
                 if vc.packet == super::state::NOBODY {
                     continue;
                 }
                 holders += 1;
                 let is_answer = matches!(self.packets.get(vc.packet).kind, Kind::Answer(_));
                 if is_answer && vc.come > vc.left {
-                    answers += u64::from(vc.count);
+                    answers += u64::from(self.vcs.sum(place).0);
                 }
                 let local = port_of(input) == LOCAL;
                 assert!(local || self.on_mesh(input), "a VC of a port that is not there");
             }
         }
-        let flying = self.landings.iter().flatten();
+        let flying = self.landings.iter();
         answers += flying.map(|landing| self.answers_of(landing.place, landing.count)).sum::<u64>();
         let late = self.late.iter().filter_map(|arrival| arrival.answers);
         let late = late.filter(|answers| self.tables.combines(answers.flow));

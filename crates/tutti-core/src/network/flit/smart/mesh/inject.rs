@@ -6,26 +6,27 @@ use super::super::settings::Tree;
 use super::Mesh;
 use super::answers::Fate;
 use super::geometry::{Geometry, LOCAL, input_of, router_of};
-use super::state::{Kind, Packet, Place};
+use super::state::{Kind, Packet};
+use super::vcs::{ANSWER, ON_TREE, Place, SEVERAL, TO_TREE, Way, low_bit, pool_of};
 
 impl Mesh {
     /// Puts a packet into its NIC's queue.
     pub(super) fn enqueue(&mut self, message: &Message) {
         let node = message.source;
         let mut packet = Packet {
+            kind: Kind::One,
+            destination: node,
+            holders: 1,
+            members: NodeSet::new(),
+            class: message.class,
+            corner: 0,
+            flits: u16::try_from(message.flits).expect("no more flits than a VC holds"),
+            injected: 0,
+            source: node,
             serial: 0,
             created: message.created,
             tag: message.tag,
-            source: node,
-            destination: node,
-            kind: Kind::One,
-            class: message.class,
-            corner: 0,
-            flits: message.flits,
-            injected: 0,
             value: 0,
-            members: NodeSet::new(),
-            holders: 1,
         };
         match &message.cast {
             &Cast::One(to) => packet.destination = to,
@@ -48,6 +49,7 @@ impl Mesh {
         let class = usize::from(packet.class);
         let slot = self.packets.add(packet);
         self.queues[node as usize * self.settings.classes.len() + class].push_back(slot);
+        self.classes_queued[node as usize] |= 1 << class;
         self.queued[node as usize / 64] |= 1 << (node % 64);
         self.waiting += 1;
     }
@@ -72,19 +74,22 @@ impl Mesh {
     /// Injects a flit at a node, if one can be; whether anything was queued there.
     fn inject_at(&mut self, node: usize) -> bool {
         let classes = self.settings.classes.len();
-        let mut queued = false;
-        for turn in 0..classes {
-            let class = (usize::from(self.turns[node]) + turn) % classes;
-            let Some(&packet) = self.queues[node * classes + class].front() else { continue };
-            queued = true;
-            let router = u32::try_from(node).expect("nodes are counted in 32 bits");
-            if self.inject_flit(router, packet) {
-                let next = (class + 1) % classes;
-                self.turns[node] = u8::try_from(next).expect("at most 16 classes");
-                break;
+        let (queued, later) = (self.classes_queued[node], u16::MAX << self.turns[node]);
+        let router = u32::try_from(node).expect("nodes are counted in 32 bits");
+        for mut bits in [queued & later, queued & !later] {
+            while bits != 0 {
+                let class = low_bit(u64::from(bits));
+                bits &= bits - 1;
+                let queue = &self.queues[node * classes + usize::from(class)];
+                let packet = *queue.front().expect("what is queued");
+                if self.inject_flit(router, packet) {
+                    let last = usize::from(class) + 1 == classes;
+                    self.turns[node] = if last { 0 } else { class + 1 };
+                    return true;
+                }
             }
         }
-        queued
+        queued != 0
     }
 
     /// Injects the next flit of the packet at the front of its queue, if it can be.
@@ -92,14 +97,13 @@ impl Mesh {
         let input = input_of(router, LOCAL);
         let packet = self.packets.get(slot);
         let (kind, class, number) = (packet.kind, packet.class, packet.injected);
-        let pool = (class, 0);
-        let is_combined = match kind {
-            Kind::Answer(flow) => !self.tables.would_be_kept(flow, router),
-            _ => false,
-        };
+        let pool = pool_of(class, 0);
         let own = if number > 0 { self.vcs.of_packet(input, pool, slot) } else { None };
-        if own.is_none() && !is_combined && !self.vcs.has_room(input, pool) {
-            return false;
+        if own.is_none() && !self.vcs.has_room(input, pool) {
+            let Kind::Answer(flow) = kind else { return false };
+            if self.tables.would_be_kept(flow, router) {
+                return false;
+            }
         }
         self.counts.injected += 1;
         self.moved = self.now;
@@ -132,7 +136,11 @@ impl Mesh {
 
     fn dequeue(&mut self, router: u32, slot: u32) {
         let class = usize::from(self.packets.get(slot).class);
-        self.queues[router as usize * self.settings.classes.len() + class].pop_front();
+        let queue = &mut self.queues[router as usize * self.settings.classes.len() + class];
+        queue.pop_front();
+        if queue.is_empty() {
+            self.classes_queued[router as usize] &= !(1 << class);
+        }
         self.waiting -= 1;
         self.packets.let_go(slot);
     }
@@ -154,27 +162,49 @@ impl Mesh {
     }
 
     /// Gives a packet a VC.
-    pub(super) fn give(&mut self, input: u32, pool: (u8, u8), slot: u32) -> Place {
+    pub(super) fn give(&mut self, input: u32, pool: u8, slot: u32) -> Place {
+        let way = self.way(router_of(input), pool, slot);
         self.packets.get_mut(slot).holders += 1;
-        self.vcs.give(input, pool, slot)
+        self.vcs.give(input, pool, slot, way)
+    }
+
+    /// What a router has to know of a packet that has a VC of a pool there.
+    fn way(&self, router: u32, pool: u8, slot: u32) -> Way {
+        let packet = self.packets.get(slot);
+        let alone = pool_of(packet.class, 0);
+        let (straight, pools) = (0, [alone; 2]);
+        match packet.kind {
+            Kind::Answer(_) | Kind::Single(_) => Way { flags: ANSWER, straight, pools },
+            Kind::One => Way { flags: if packet.flits > 1 { SEVERAL } else { 0 }, straight, pools },
+            Kind::Many if self.geometry.tree == Some(Tree::Shared) => {
+                Way { flags: ON_TREE, straight, pools }
+            }
+            Kind::Many if pool == alone && router != packet.destination => {
+                Way { flags: TO_TREE, straight, pools }
+            }
+            Kind::Many => {
+                let (straight, _) = Geometry::straight_and_turn(packet.corner);
+                let turned = pool == alone + 2;
+                let straight = if turned { 0 } else { 1 << straight };
+                Way { flags: ON_TREE, straight, pools: [alone + 1, alone + 2] }
+            }
+        }
     }
 
     /// Puts a flit into a VC.
     pub(super) fn fill(&mut self, place: Place, mask: u8, count: u32, value: u64) {
-        let now = self.now;
         self.counts.buffer_writes += 1;
-        let vc = self.vcs.at_mut(place);
-        if vc.come == vc.left {
-            vc.since = now;
+        self.vcs.comes(place, mask, self.now);
+        let vc = self.vcs.at(place);
+        if !vc.is(ANSWER) {
+            return;
         }
-        vc.come += 1;
-        (vc.mask, vc.count, vc.value) = (mask, count, value);
         let slot = vc.packet;
+        self.vcs.set_sum(place, (count, value));
         if let Kind::Answer(flow) = self.packets.get(slot).kind {
             self.tables.is_at(flow, router_of(place.input), place);
             self.counts.answers_buffered += 1;
         }
-        self.vcs.set_ready(place);
     }
 
     /// An answer that is not kept becomes part of another.
@@ -185,10 +215,8 @@ impl Mesh {
             return;
         };
         self.note(router, slot, EventKind::Merged);
-        let vc = *self.vcs.at(place);
         let Kind::Answer(flow) = self.packets.get(slot).kind else { return };
-        let both = self.tables.joined(flow, (vc.count, vc.value), (count, value));
-        let vc = self.vcs.at_mut(place);
-        (vc.count, vc.value) = both;
+        let both = self.tables.joined(flow, self.vcs.sum(place), (count, value));
+        self.vcs.set_sum(place, both);
     }
 }

@@ -14,6 +14,7 @@ mod preset;
 mod state;
 #[cfg(test)]
 mod tests;
+mod vcs;
 
 use std::collections::VecDeque;
 
@@ -27,8 +28,9 @@ use crate::network::flit::FlitError;
 use allocate::Grant;
 use answers::Tables;
 use geometry::{Geometry, PORTS, router_of};
-use land::Landing;
-use state::{Packets, Place, Vcs, index};
+use land::{Landing, Landings};
+use state::{Packets, index};
+use vcs::{Place, SEVERAL, Vcs};
 
 /// A mesh of routers with multi-hop links.
 pub struct Mesh {
@@ -40,6 +42,8 @@ pub struct Mesh {
     vcs: Vcs,
     /// By node and class: packets that the NIC has not wholly injected.
     queues: Vec<VecDeque<u32>>,
+    /// By node: a bit for each class with such a packet.
+    classes_queued: Vec<u16>,
     /// A bit for each node with such a packet, and packets in all.
     queued: Vec<u64>,
     waiting: u64,
@@ -48,8 +52,7 @@ pub struct Mesh {
     /// By input and by output: who goes first.
     input_turns: Vec<u8>,
     output_turns: Vec<u8>,
-    /// By crossing cycle modulo its length.
-    landings: Vec<Vec<Landing>>,
+    landings: Landings,
     /// Arrivals that [`Settings::eject_cost`] delays.
     late: VecDeque<Arrival>,
     /// What this cycle's allocation granted, and by router which inputs and outputs.
@@ -79,14 +82,15 @@ impl Mesh {
             flows: Flows::new(settings.nodes()),
             tables: Tables::new(settings),
             packets: Packets::default(),
-            vcs: Vcs::new(settings),
+            vcs: Vcs::new(settings, &geometry),
             queues: vec![VecDeque::new(); nodes * settings.classes.len()],
+            classes_queued: vec![0; nodes],
             queued: vec![0; nodes.div_ceil(64)],
             waiting: 0,
             turns: vec![0; nodes],
             input_turns: vec![0; nodes * PORTS],
             output_turns: vec![0; nodes * PORTS],
-            landings: vec![Vec::new(); ahead],
+            landings: Landings::new(ahead, nodes * PORTS),
             late: VecDeque::new(),
             grants: Vec::new(),
             granted: vec![(0, 0); nodes],
@@ -133,8 +137,7 @@ impl Mesh {
 
     /// A flit's landing at a cycle.
     fn schedule(&mut self, crossing: u64, landing: Landing) {
-        let length = self.landings.len() as u64;
-        self.landings[index(crossing % length)].push(landing);
+        self.landings.add(crossing, landing);
     }
 
     /// Takes a flit out of the network at its node.
@@ -143,7 +146,7 @@ impl Mesh {
         let router = router_of(place.input);
         self.counts.ejected += 1;
         let packet = self.packets.get_mut(vc.packet);
-        if vc.left + 1 < packet.flits {
+        if vc.is(SEVERAL) && vc.left + 1 < packet.flits {
             return;
         }
         let mut arrival = Arrival {
@@ -161,7 +164,7 @@ impl Mesh {
                 assert!(packet.members.remove(router), "node {router} gets a multicast twice");
             }
             state::Kind::Answer(flow) | state::Kind::Single(flow) => {
-                let (count, value) = (vc.count, vc.value);
+                let (count, value) = self.vcs.sum(place);
                 if packet.kind == state::Kind::Answer(flow) {
                     self.tables.leaves(flow, router);
                 }

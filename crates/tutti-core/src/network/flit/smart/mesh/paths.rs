@@ -7,7 +7,7 @@ use super::Mesh;
 use super::allocate::Grant;
 use super::geometry::{EAST, LOCAL, NORTH, TO_NIC, input_of, opposite, port_of, router_of};
 use super::land::Landing;
-use super::state::{Kind, Place, low_bit};
+use super::vcs::{ANSWER, CHANGES, ON_TREE, Place, SEVERAL, Way, low_bit};
 
 /// No request.
 const NONE: u32 = u32::MAX;
@@ -20,10 +20,10 @@ struct Request {
     router: u32,
     hops: u32,
     slot: u32,
-    /// Class and stage that it has at the routers along the path.
-    pool: (u8, u8),
-    /// Whether copies are retained on the way.
-    copies: bool,
+    /// The pool of its VCs at the routers along the path.
+    pool: u8,
+    /// What routers have to know of it.
+    way: Way,
     /// Of an answer that is combined.
     flow: Option<FlowId>,
 }
@@ -73,38 +73,30 @@ impl Mesh {
 
     /// Makes a request for each mesh output that was granted.
     fn ask(&mut self, requests: &mut [Vec<Request>; 4]) {
+        let reach = self.settings.hops_per_cycle;
         for (index, &Grant { place, outputs }) in (0..).zip(&self.grants) {
             let router = router_of(place.input);
             let vc = self.vcs.at(place);
-            let packet = self.packets.get(vc.packet);
-            let (slot, stage) = (vc.packet, vc.stage);
+            let slot = vc.packet;
+            let way = vc.way;
+            let flow = if vc.is(ANSWER) { self.packets.flow(slot) } else { None };
             let mut bits = outputs & (TO_NIC - 1);
             while bits != 0 {
                 let output = bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let on_tree = packet.kind == Kind::Many
-                    && (self.geometry.tree == Some(Tree::Shared)
-                        || stage > 0
-                        || router == packet.destination);
-                let edge = self.geometry.to_edge(router, output);
-                let reach = self.settings.hops_per_cycle;
-                let rest = if on_tree {
-                    edge
-                } else {
-                    self.geometry.towards(router, packet.destination).1
-                };
-                let flow = match packet.kind {
-                    Kind::Answer(flow) => Some(flow),
-                    _ => None,
-                };
-                let pool = (packet.class, self.next_stage(slot, router, stage, output));
-                let hops = rest.min(reach);
-                let (heard, copies) = (u64::from(edge.min(reach)), on_tree);
-                let request = Request { grant: index, router, hops, slot, pool, copies, flow };
-                requests[output].push(request);
+                let (pool, mut hops) = (vc.pool(output), 1);
                 if reach > 1 {
-                    count_request(&mut self.counts, heard, flow.is_some());
+                    let heard = self.geometry.to_edge(router, output).min(reach);
+                    hops = if vc.is(ON_TREE) {
+                        heard
+                    } else {
+                        let to = self.packets.get(slot).destination;
+                        self.geometry.towards(router, to).1.min(reach)
+                    };
+                    count_request(&mut self.counts, u64::from(heard), flow.is_some());
                 }
+                let request = Request { grant: index, router, hops, slot, pool, way, flow };
+                requests[output].push(request);
             }
         }
     }
@@ -177,14 +169,13 @@ impl Mesh {
                 return Some(Stop::Order);
             }
         }
-        let next = self.geometry.neighbour(router, output);
-        let takes = self.takes(next, opposite(output), request.pool, request.slot);
+        let takes = self.takes(router, output, request.pool, request.slot);
         (!takes).then_some(Stop::NoRoom)
     }
 
     /// The VC that a packet of several flits has at a router on its path.
     fn own_vc(&self, request: &Request, router: u32, output: usize) -> Option<Place> {
-        if self.packets.get(request.slot).flits == 1 {
+        if !request.way.is(SEVERAL) {
             return None;
         }
         self.vcs.of_packet(arrives_at(router, output), request.pool, request.slot)
@@ -227,8 +218,7 @@ impl Mesh {
     /// Sends a flit along its path, as far as it gets.
     fn walk(&mut self, request: &Request, output: usize, number: u32) {
         let place = self.grants[request.grant as usize].place;
-        let vc = *self.vcs.at(place);
-        let mut sum = (vc.count, vc.value);
+        let mut sum = if request.way.is(ANSWER) { self.vcs.sum(place) } else { (1, 0) };
         let hops = u8::try_from(request.hops).expect("at most 63 hops");
         let direction = low_bit(1 << output);
         if self.settings.hops_per_cycle > 1 {
@@ -281,10 +271,10 @@ impl Mesh {
         self.counts.bypasses += 1;
         #[cfg(debug_assertions)]
         self.audit.passes(router, output, self.crossing());
-        if self.packets.get(request.slot).flits > 1 {
+        if request.way.is(SEVERAL) {
             self.keep_way(request, router, output);
         }
-        if request.copies {
+        if request.way.is(ON_TREE) {
             self.put_down(request, router, output, false, *sum);
             let kind = EventKind::Retained { input: low_bit(1 << opposite(output)) };
             self.note(router, request.slot, kind);
@@ -304,12 +294,12 @@ impl Mesh {
             return;
         }
         if let Some(place) = self.tables.buffered_at(flow, router) {
-            let vc = *self.vcs.at(place);
+            let buffered = self.vcs.at(place).packet;
             if !loses {
-                *sum = self.tables.joined(flow, *sum, (vc.count, vc.value));
+                *sum = self.tables.joined(flow, *sum, self.vcs.sum(place));
             }
             self.counts.merged += 1;
-            self.note(router, vc.packet, EventKind::Merged);
+            self.note(router, buffered, EventKind::Merged);
             self.tables.leaves(flow, router);
             self.leave(place);
         }
@@ -337,10 +327,17 @@ impl Mesh {
         stops: bool,
         (count, value): (u32, u64),
     ) {
-        let own = self.own_vc(request, router, output);
-        let mask = self.mask_at(request.slot, router, output, request.copies, stops);
-        let place = own
-            .unwrap_or_else(|| self.give(arrives_at(router, output), request.pool, request.slot));
+        let (input, pool, slot) = (arrives_at(router, output), request.pool, request.slot);
+        let (mask, place) = if request.way.is(CHANGES) {
+            let mask = self.mask_at(slot, router, output, request.way.is(ON_TREE), stops);
+            let own = self.own_vc(request, router, output);
+            (mask, own.unwrap_or_else(|| self.give(input, pool, slot)))
+        } else {
+            // The flit only moves: its packet is held as often as before.
+            let to = self.packets.get(slot).destination;
+            let mask = 1 << self.geometry.towards(router, to).0;
+            (mask, self.vcs.give(input, pool, slot, request.way))
+        };
         self.vcs.at_mut(place).due += 1;
         self.schedule(self.crossing(), Landing { place, mask, count, value });
     }
@@ -374,11 +371,10 @@ impl Mesh {
             return;
         }
         let vc = self.vcs.at_mut(place);
-        let packet = self.packets.get(vc.packet);
-        if packet.flits > 1 {
+        if vc.is(SEVERAL) {
             vc.left += 1;
-            let (left, come) = (vc.left, vc.come);
-            if left == packet.flits {
+            let (left, come, slot) = (vc.left, vc.come, vc.packet);
+            if left == self.packets.get(slot).flits {
                 self.leave(place);
             } else if left == come {
                 self.vcs.set_bare(place);
@@ -386,11 +382,19 @@ impl Mesh {
             return;
         }
         vc.mask &= !outputs;
+        let vc = *vc;
         if vc.mask == 0 {
-            if let (Kind::Answer(flow), 0) = (packet.kind, outputs & TO_NIC) {
+            if vc.is(ANSWER)
+                && outputs & TO_NIC == 0
+                && let Some(flow) = self.packets.flow(vc.packet)
+            {
                 self.tables.leaves(flow, router_of(place.input));
             }
-            self.leave(place);
+            if !vc.is(CHANGES) && outputs & TO_NIC == 0 {
+                self.vcs.vacate(place, self.now);
+            } else {
+                self.leave(place);
+            }
         }
     }
 }

@@ -4,7 +4,8 @@ use super::super::record::{EventKind, Stop};
 use super::Mesh;
 use super::geometry::{Geometry, NOWHERE, PORTS, input_of, opposite};
 use super::land::Landing;
-use super::state::{Kind, Place, low_bit};
+use super::state::Kind;
+use super::vcs::{Place, low_bit, pool_of};
 
 impl Mesh {
     /// Sends multicasts that a slot of this cycle is for.
@@ -37,7 +38,7 @@ impl Mesh {
     fn send_line(&mut self, router: u32, corner: u8, direction: usize, stage: u8) {
         let Some(place) = self.came_first(router, corner, direction) else { return };
         let slot = self.vcs.at(place).packet;
-        let pool = (self.packets.get(slot).class, stage);
+        let pool = pool_of(self.packets.get(slot).class, stage);
         let port = low_bit(1 << opposite(direction));
         let hops = self.geometry.to_edge(router, direction);
         let mut next = router;
@@ -98,8 +99,9 @@ impl Mesh {
                     && vc.stage < 2
                     && (vc.stage > 0 || packet.destination == router)
                     && vc.mask >> direction & 1 == 1;
-                if goes && first.is_none_or(|(since, _)| vc.since < since) {
-                    first = Some((vc.since, place));
+                let came = self.vcs.since(place);
+                if goes && first.is_none_or(|(since, _)| came < since) {
+                    first = Some((came, place));
                 }
             }
         }
