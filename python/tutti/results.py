@@ -150,7 +150,8 @@ def timeline_frame(run: _core.Run, schedule: Schedule) -> pl.DataFrame:
     """What every rank did when, by rank and time; empty for a run without a record.
 
     Columns: rank, step, name (of the step), kind (send, wait, recv, reduce, copy, compute, sleep or
-    noise), start_ps, end_ps, peer (null where there is none), bytes.
+    noise), start_ps, end_ps, peer (null where there is none, as of a multicast that the network
+    forks: one send), bytes.
     """
     columns = run.spans() or dict.fromkeys(
         ("rank", "step", "activity", "peer", "start_ps", "end_ps", "bytes"), b""
@@ -173,7 +174,8 @@ def messages_frame(run: _core.Run) -> pl.DataFrame:
     """Every message, by source, destination and index; empty for a run without a record.
 
     Columns: source, destination, index (among the messages from this source to this destination),
-    bytes, sent_ps, arrival_ps, received_ps.
+    bytes, sent_ps, arrival_ps, received_ps. Of a message that the network forks there is a row for
+    each receiver, of what it combines one for each sender.
     """
     narrow = ("source", "destination", "index")
     wide = ("bytes", "sent_ps", "arrival_ps", "received_ps")

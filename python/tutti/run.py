@@ -32,8 +32,11 @@ class Run:
         datatype: of the elements.
         completion_ps: from the first rank's entry to the last rank's end.
         finish_skew_ps: from the first rank's end to the last rank's.
-        messages: how many were sent.
-        message_bytes: bytes in all of them.
+        messages: how many ranks handed to the network; one that it forks is one.
+        message_bytes: bytes in these.
+        delivered: how many ranks took: one at each receiver of one that was forked, one where the
+            network combined several. As many as `messages` where it does neither.
+        delivered_bytes: bytes in these.
         closed_form_ps: completion time by the algorithm's closed form; None where it has none.
         bound: what no schedule can be faster than on this platform, and its parts; nothing for
             one phase of a schedule.
@@ -53,6 +56,8 @@ class Run:
         self.finish_skew_ps = self._run.finish_skew_ps
         self.messages = self._run.messages
         self.message_bytes = self._run.message_bytes
+        self.delivered = self._run.delivered
+        self.delivered_bytes = self._run.delivered_bytes
         self.closed_form_ps = case.closed_form_ps()
         self.bound = case.bound()
 
@@ -234,6 +239,6 @@ class Run:
             ("of the limit", format_share(self.of_limit)),
             ("messages", f"{self.messages:,}"),
         ]
-        if self.messages > MOST_MESSAGES:
+        if max(self.messages, self.delivered) > MOST_MESSAGES:
             return run_html(facts)
         return run_html(facts, self.timeline, self.messages_frame)

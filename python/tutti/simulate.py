@@ -350,7 +350,7 @@ def figures_of(
         case: what ran.
         laid_out: its schedule.
         size: its size.
-        figures: completion time in ps, messages, and bytes in all messages.
+        figures: completion time in ps, messages handed to the network, and bytes in these.
     """
     time, messages, message_bytes = figures
     bound_ps = case.bound().at_least_ps

@@ -4,7 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use tutti_core::algorithm::build;
 use tutti_core::collective::Collective;
-use tutti_core::engine::{Conditions, LocalCosts, Outcome, Silent, Simulation};
+use tutti_core::engine::{
+    Activity, Conditions, LocalCosts, Outcome, Probe, Silent, Simulation, Timeline, TimelineProbe,
+};
 use tutti_core::ids::RankId;
 use tutti_core::network::bound::{Asked, Ports, in_network};
 use tutti_core::network::flit::smart::{
@@ -38,8 +40,30 @@ impl Ran {
 /// Runs a schedule over a mesh with cycles of a nanosecond and flits of 16 B; its ends cost a picosecond per byte, since
 /// a model must cost something, and folding nothing.
 fn run(notation: &str, collective: Collective, flits: u64, settings: &Settings) -> Ran {
+    run_seen_by(&mut Silent, Time::ZERO, (notation, collective, flits), settings)
+}
+
+/// The same with a record, and ends that take 5 ns for a message sent, and for one taken.
+fn recorded(
+    notation: &str,
+    collective: Collective,
+    flits: u64,
+    settings: &Settings,
+) -> (Ran, Timeline) {
+    let mut probe = TimelineProbe::default();
+    let overhead = Time::from_ps(5000);
+    let ran = run_seen_by(&mut probe, overhead, (notation, collective, flits), settings);
+    (ran, probe.into_timeline())
+}
+
+fn run_seen_by<P: Probe>(
+    probe: &mut P,
+    overhead: Time,
+    (notation, collective, flits): (&str, Collective, u64),
+    settings: &Settings,
+) -> Ran {
     let schedule = build(notation, collective, settings.nodes()).unwrap();
-    let model = LogGP::new(Time::ZERO, Time::ZERO, Time::ZERO, TimePerByte::new(1, 1).unwrap());
+    let model = LogGP::new(Time::ZERO, overhead, Time::ZERO, TimePerByte::new(1, 1).unwrap());
     let model = model.unwrap();
     let simulation = Simulation {
         schedule: &*schedule,
@@ -53,7 +77,7 @@ fn run(notation: &str, collective: Collective, flits: u64, settings: &Settings) 
     let ends = Ends::of(&Model::LogGP(model));
     let mut carrier = FabricCarrier::new(Box::new(fabric), settings, cutting, ends).unwrap();
     let stop = AtomicBool::new(false);
-    let outcome = simulation.run_through(&mut carrier, &stop, &mut Silent);
+    let outcome = simulation.run_through(&mut carrier, &stop, probe);
     let outcome = outcome.unwrap_or_else(|error| panic!("{notation}: {error}"));
     Ran { outcome, counts: *carrier.counts(), beyond: carrier.beyond() }
 }
@@ -193,5 +217,42 @@ fn shards_go_up_or_come_down() {
         let ran = run("in_network", collective, 256, &settings);
         assert_eq!(ran.counts.injected, 256 * if most == 16 { 15 } else { 1 });
         assert!(ran.cycles() >= 240, "{collective}: {}", ran.cycles());
+    }
+}
+
+/// A multicast is one send of its rank and one message of the network, however many take it, and a combine one message
+/// to who takes it.
+#[test]
+fn messages_are_counted_on_either_side_of_the_network() {
+    let both = Settings { fan_in: FanIn::Complete, ..mesh("sfo_greedy", 4) };
+    let forks = Settings { fan_in: FanIn::Unicasts, ..both.clone() };
+    let neither = Settings { fan_out: FanOut::Unicasts, ..forks.clone() };
+    // 15 contribute, and the root multicasts; the root takes one or 15, and 15 take what it sends.
+    for (settings, sent, taken) in [(&both, 16, 16), (&forks, 16, 30), (&neither, 30, 30)] {
+        let (ran, timeline) = recorded("in_network", Collective::AllReduce, 4, settings);
+        let Outcome { messages, bytes, delivered, delivered_bytes, .. } = ran.outcome;
+        assert_eq!((messages, delivered), (sent, taken));
+        assert_eq!((bytes, delivered_bytes), (u128::from(sent) * 64, u128::from(taken) * 64));
+        let spans = |which| timeline.spans.iter().filter(|s| s.activity == which).count() as u64;
+        assert_eq!((spans(Activity::Send), spans(Activity::Recv)), (sent, taken));
+        // Who got what from whom is on record all the same.
+        assert_eq!(timeline.messages.len(), 30);
+    }
+}
+
+/// Multicasts too take a rank's time once: its spans neither overlap nor leave gaps.
+#[test]
+fn what_ranks_do_adds_up_to_their_time() {
+    let settings = Settings { fan_in: FanIn::Complete, ..mesh("sfo_greedy", 4) };
+    for notation in ["in_network", "in_network:0+3+12+15,segments=4", "in_network:all"] {
+        let (ran, timeline) = recorded(notation, Collective::AllReduce, 64, &settings);
+        for rank in 0..16 {
+            let mut clock = ran.outcome.start[rank];
+            for span in timeline.spans.iter().filter(|span| span.rank.index() == rank) {
+                assert_eq!(span.start, clock, "{notation}: {span:?}");
+                clock = span.end;
+            }
+            assert_eq!(clock, ran.outcome.finish[rank], "{notation}: rank {rank}");
+        }
     }
 }

@@ -188,18 +188,23 @@ fn settings_that_clash_are_refused_with_what_was_expected() {
             (settings.hops_per_cycle, settings.fan_out) = (8, FanOut::Complete { interval });
         })
     };
-    assert!(slots(2).starts_with("`interval` is 2: expected 3 to "), "{}", slots(2));
+    assert_eq!(
+        slots(2),
+        "fan_out: `complete:2` is a broadcast every 2 cycles, and its paths take 2; expected `complete:3` to \
+         `complete:65536`"
+    );
     let slots = refusal(|settings| {
         (settings.hops_per_cycle, settings.fan_out) = (4, FanOut::Complete { interval: 4 });
     });
-    assert!(slots.starts_with("`interval` is 4: expected 5 to "), "{slots}");
+    assert!(slots.contains("and its paths take 4; expected `complete:5` to "), "{slots}");
     assert_eq!(
         refusal(|settings| (settings.fan_in, settings.art_entries) = (FanIn::Complete, 63)),
-        "`art_entries` is 63: expected 64 to 65536"
+        "`art_entries` is 63: expected 64 to 65536: an entry of the aggregation reduction tables (ART) for each \
+         node, as each may be a root"
     );
     assert_eq!(
         refusal(|settings| (settings.reducer, settings.hops_per_cycle) = (true, 10)),
-        "reducer: a reducer in a path of 10 hops per cycle; expected 9 or fewer"
+        "hpc_max: 10 hops per cycle past routers with a reducer; expected 9 or fewer"
     );
     assert_eq!(
         refusal(|settings| {
@@ -207,11 +212,11 @@ fn settings_that_clash_are_refused_with_what_was_expected() {
             settings.split_vcs = true;
             settings.classes[0].vcs = 2;
         }),
-        "vcs: 2 VCs for the three stages of a broadcast; expected 3 or more"
+        "vcs: 2 VCs for the three stages of a broadcast; expected 3 or more, or `split_vcs = false`"
     );
     assert_eq!(
         refusal(|settings| settings.classes = classes(&[40, 40], 1)),
-        "vcs: 80 VCs at each port, of all classes and stages; 64 at most"
+        "vcs: 80 VCs at each port, of all classes and stages; expected 64 or fewer"
     );
 }
 

@@ -16,6 +16,7 @@ mod network;
 mod noc;
 mod run;
 mod schedule;
+mod schedule_builder;
 mod search;
 mod smart;
 mod smart_measure;
@@ -64,7 +65,9 @@ mod _core {
     #[pymodule_export]
     use crate::run::{Run, activities};
     #[pymodule_export]
-    use crate::schedule::{Op, Schedule, ScheduleBuilder, Verification, busbw_factor, collectives};
+    use crate::schedule::{Op, Schedule, Verification, busbw_factor, collectives};
+    #[pymodule_export]
+    use crate::schedule_builder::ScheduleBuilder;
     #[pymodule_export]
     use crate::search::{ScheduleSearch, schedules_of};
     #[pymodule_export]

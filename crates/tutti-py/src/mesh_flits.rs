@@ -55,7 +55,7 @@ impl MeshFlits {
             return Ok(());
         }
         let message = format!("{ranks} ranks are more than the mesh's {nodes} nodes");
-        Err(refuse("TopologyError", "argument", &message))
+        Err(refuse("TopologyError", "too_few_nodes", &message))
     }
 
     /// What a byte takes to pass between a node and its router: a flit per cycle.

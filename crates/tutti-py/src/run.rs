@@ -49,16 +49,28 @@ impl Run {
         self.0.outcome.finish_skew().ps()
     }
 
-    /// Messages sent.
+    /// Messages that ranks handed to the network; one that it forks is one.
     #[getter]
     fn messages(&self) -> u64 {
         self.0.outcome.messages
     }
 
-    /// Bytes in all messages.
+    /// Bytes in these.
     #[getter]
     fn message_bytes(&self) -> u128 {
         self.0.outcome.bytes
+    }
+
+    /// Messages that ranks took: one at each receiver of one that was forked, one where the network combined several.
+    #[getter]
+    fn delivered(&self) -> u64 {
+        self.0.outcome.delivered
+    }
+
+    /// Bytes in these.
+    #[getter]
+    fn delivered_bytes(&self) -> u128 {
+        self.0.outcome.delivered_bytes
     }
 
     /// When each rank entered the collective, as little-endian 64-bit integers.

@@ -114,6 +114,8 @@ def run_(
                       expected="a file, or --kernel",
                       hint="`tutti coherence list` lists the kernels")  # fmt: skip
     given: dict[str, Any] = {}
+    _refuse_several("--protocol", "-p", protocol)
+    _refuse_several("--scale", "--scale", scale)
     if kernel is not None:
         given["kernel"] = _kernels(kernel)
     if design is not None:
@@ -132,6 +134,24 @@ def run_(
         raise typer.Exit(int(ExitCode.INTERRUPTED))
 
 
+def _refuse_several(option: str, short: str, text: str | None) -> None:
+    """A run has one protocol and one scale, unlike kernels and designs.
+
+    Raises:
+        ConfigError: The option names several.
+    """
+    from tutti.config.mistakes import mistake, shown
+
+    if text is None or "," not in text:
+        return
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    each = " and once with ".join(f"`{short} {name}`" for name in names)
+    raise mistake(
+        "a run has one", source=option, value=shown(text), expected="one name",
+        hint=f"run it once with {each}, into a folder each (--out)" if len(names) > 1 else "",
+    )  # fmt: skip
+
+
 def _kernels(text: str) -> list[str]:
     from tutti.coherence import kernels
 
@@ -141,6 +161,7 @@ def _kernels(text: str) -> list[str]:
 def _run(read: Coherence, threads: int) -> tuple[list[CoherenceRun], bool]:
     """The runs that were finished, and whether Ctrl-C came before the last."""
     from tutti.coherence import run_all
+    from tutti.report.quantity import plural
 
     finished: list[CoherenceRun] = []
     started = time.monotonic()
@@ -156,8 +177,9 @@ def _run(read: Coherence, threads: int) -> tuple[list[CoherenceRun], bool]:
         except KeyboardInterrupt:
             interrupted = True
     total = sum(run.total_cycles for run in finished)
-    count = f"{len(finished):,} {'run' if len(finished) == 1 else 'runs'}"
-    remark(f"{count}, {total:,} cycles in {time.monotonic() - started:.1f} s")
+    remark(
+        f"{plural(len(finished), 'run')}, {total:,} cycles in {time.monotonic() - started:.1f} s"
+    )
     order = {id(case): place for place, case in enumerate(read.cases)}
     return sorted(finished, key=lambda run: order[id(run.case)]), interrupted
 

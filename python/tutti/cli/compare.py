@@ -36,6 +36,7 @@ def compare(
     algorithm: options.Algorithms = None,
     platform: options.Platform = None,
     model: options.Model = None,
+    changes: options.Changes = None,
     top: Annotated[
         int, typer.Option("--top", min=0, help="Rows of the table; 0 shows all of them.")
     ] = 20,
@@ -72,6 +73,7 @@ def compare(
         algorithms=algorithm,
         platform=platform,
         model=model,
+        changes=changes,
         out=to,
     )
     experiment = overrides.load(file)

@@ -11,6 +11,7 @@ import typer
 
 from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.cli.loads import load_values
 from tutti.cli.noc_shown import loads_table, say_deadlock, say_saturation, show_run
 from tutti.cli.progress import Progress
 from tutti.errors import ExitCode
@@ -28,7 +29,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_MOST_LOADS = 10_000
 _LOADS = "0.05:0.5:0.05"
 _TOLERANCE = 0.01
 
@@ -125,8 +125,9 @@ def sweep_(
         typer.Option(
             "--loads",
             metavar="LOADS",
-            help="In flits per node and cycle: a list 0.1,0.2,0.4 or a range FROM:TO:STEP. If left "
-            "out 0.05:0.5:0.05; with a table [mesh] twelve up to what no mesh can better.",
+            help="A list 0.1,0.2,0.4 or a range FROM:TO:STEP, in flits per node and cycle, with a "
+            "table [mesh] in the unit of the first traffic's rate. If left out 0.05:0.5:0.05; with "
+            "a table [mesh] twelve up to what no mesh can better.",
         ),
     ] = None,
     changes: options.Changes = None,
@@ -321,45 +322,6 @@ def _end_by(runs: list[NocRun]) -> None:
         raise typer.Exit(int(ExitCode.FAILED))
 
 
-def load_values(text: str) -> list[float]:
-    """Loads from ``0.1,0.2`` or ``0.05:0.5:0.05``, ascending, each once.
-
-    Raises:
-        ConfigError: They are none, or too many.
-    """
-    from tutti.config.mistakes import mistake, shown
-
-    def refused(problem: str) -> Exception:
-        return mistake(
-            problem,
-            source="--loads",
-            value=shown(text),
-            expected="flits per node and cycle: a list 0.1,0.2,0.4 or a range 0.05:0.5:0.05",
-        )
-
-    found: set[float] = set()
-    for part in text.split(","):
-        try:
-            numbers = [float(number) for number in part.split(":")]
-        except ValueError:
-            raise refused("is no list of loads") from None
-        if any(not math.isfinite(number) or number < 0 for number in numbers):
-            raise refused("has a load that is none")
-        if len(numbers) == 1:
-            found.add(numbers[0])
-            continue
-        if len(numbers) != 3 or numbers[2] <= 0 or numbers[1] < numbers[0]:
-            raise refused("is no range FROM:TO:STEP with a step above 0")
-        start, end, step = numbers
-        count = math.floor((end - start) / step + 1e-9) + 1
-        if count > _MOST_LOADS:
-            raise refused(f"has {count:,} loads, and {_MOST_LOADS:,} are enough")
-        found |= {round(start + index * step, 12) for index in range(count)}
-    if 0.0 in found:
-        raise refused("has a load of 0, at which nothing is measured")
-    return sorted(found)
-
-
 def _has_one_class(file: Path, changes: list[str] | tuple[str, ...]) -> bool:
     """Whether the file's `[traffic]` is one table, whose rate may then be missing."""
     from tutti.config import read_toml
@@ -436,7 +398,9 @@ def _searched(
 
 
 def _say_how_long(name: str, runs: list[NocRun], started: float) -> None:
-    loads = "1 load" if len(runs) == 1 else f"{len(runs):,} loads"
+    from tutti.report.quantity import plural
+
+    loads = plural(len(runs), "load")
     total = sum(run.cycles for run in runs)
     remark(f"{name}{loads}, {total:,} cycles in {time.monotonic() - started:.1f} s")
 

@@ -113,6 +113,7 @@ def _swept(read: Smart, values: list[float], threads: int) -> tuple[list[Run], b
     from tutti.config.mistakes import mistake
     from tutti.errors import TuttiError
     from tutti.noc import smart
+    from tutti.report.quantity import plural
 
     runs: list[Run] = []
     started = time.monotonic()
@@ -129,7 +130,7 @@ def _swept(read: Smart, values: list[float], threads: int) -> tuple[list[Run], b
         except TuttiError as error:
             raise mistake(error.problem, source="--loads", hint=error.hint) from None
     total = sum(run.cycles for run in runs)
-    remark(f"{len(runs):,} loads, {total:,} cycles in {time.monotonic() - started:.1f} s")
+    remark(f"{plural(len(runs), 'load')}, {total:,} cycles in {time.monotonic() - started:.1f} s")
     return sorted(runs, key=lambda run: run.load), False
 
 
@@ -138,6 +139,7 @@ def _searched(
 ) -> tuple[Saturation | None, bool]:
     """Where it saturates, and whether Ctrl-C came before that was found."""
     from tutti.noc import smart
+    from tutti.report.quantity import plural
 
     bound = smart.ideal(read.mesh, read.traffic[0])
     highest = max(run.load for run in runs)
@@ -163,7 +165,7 @@ def _searched(
             return None, True
         progress.advance(0, len(more))
     if more:
-        remark(f"saturation: {len(more):,} loads in {time.monotonic() - started:.1f} s")
+        remark(f"saturation: {plural(len(more), 'load')} in {time.monotonic() - started:.1f} s")
     return found, False
 
 
@@ -171,8 +173,8 @@ def loads_table(runs: list[Run]) -> Table:
     """Latency against load, a row per load, of the first traffic."""
     from rich.table import Table
 
+    from tutti.noc.smart import UNITS
     from tutti.report import noc_words as words
-    from tutti.report.smart_words import UNITS
 
     kind = runs[0].traffic[0].kind
     table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left")
@@ -212,6 +214,7 @@ def watch_file(
     from tutti.config.mistakes import mistake
     from tutti.errors import NocError
     from tutti.noc import smart
+    from tutti.report.quantity import plural
     from tutti.report.smart_watch import write_watch
 
     if not is_smart(file):
@@ -230,5 +233,6 @@ def watch_file(
         path = write_watch(read.output / "watch.html", found, read.title, start=start)
     flits = sum(event.what == "crossed" for event in found.events)
     messages = len({packet.message for packet in found.packets})
-    out().print(f"{cycles:,} cycles, {messages:,} messages, {flits:,} paths", markup=False)
+    counts = ((cycles, "cycle"), (messages, "message"), (flits, "path"))
+    out().print(", ".join(plural(count, noun) for count, noun in counts), markup=False)
     out().print(f"wrote {path}", markup=False, soft_wrap=True)

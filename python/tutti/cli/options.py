@@ -82,6 +82,7 @@ class Overrides:
     algorithms: list[str] | None = None
     platform: str | None = None
     model: str | None = None
+    changes: list[str] | None = None
     out: Path | None = None
     given: list[str] = field(default_factory=list)
 
@@ -91,10 +92,15 @@ class Overrides:
         Raises:
             ConfigError: The file or an option cannot be used.
         """
-        from tutti.config import read_toml, resolve
+        from tutti.config import RawExperiment, read_toml, resolve
+        from tutti.config.changes import with_changes
 
         hint = _instead_of(path)
         tables = read_toml(path, "an experiment file (TOML)", hint=hint)
+        if self.changes:
+            example = "seed=2 or platform.mesh.fan_in=greedy"
+            tables = with_changes(tables, self.changes, RawExperiment, example=example)
+            self.given.append("--set")
         changed = self._tables(tables)
         tables.update(changed)
         if self.platform is not None and self.model is None:
@@ -242,3 +248,21 @@ def datatype(name: str | None) -> str | None:
     from tutti.datatypes import NCCL_NAMES
 
     return NCCL_NAMES.get(name, name) if name else name
+
+
+def expanded_ranks(text: str) -> list[int]:
+    """Rank counts as numbers, each once, ascending.
+
+    Raises:
+        ConfigError: It is no list of rank counts.
+    """
+    found: set[int] = set()
+    for one in rank_counts(text):
+        if isinstance(one, int):
+            found.add(one)
+            continue
+        count = one["from"]
+        while count <= one["to"]:
+            found.add(count)
+            count = count * one["factor"] if one["factor"] > 1 else count + 1
+    return sorted(found)

@@ -51,6 +51,7 @@ def run(
     datatype: options.Datatype = None,
     platform: options.Platform = None,
     model: options.Model = None,
+    changes: options.Changes = None,
     to: options.Out = None,
 ) -> None:
     """Run one schedule and show where its time goes: a summary of the ranks, and a timeline.
@@ -64,6 +65,7 @@ def run(
     Examples:
       tutti run experiment.toml
       tutti run experiment.toml --ranks 8 --size 8 --algorithm swing
+      tutti run experiment.toml --set ranks=16
     """
     from tutti.cli.files import folder
     from tutti.experiment import lay_out, proved, run_once
@@ -75,6 +77,7 @@ def run(
         datatype=datatype,
         platform=platform,
         model=model,
+        changes=changes,
         out=to,
     )
     experiment = overrides.load(file)
@@ -131,7 +134,7 @@ def _show(experiment: Experiment, result: Run, proof: str) -> None:
         "closed form": "none for this schedule",
         "lower bound": _limit(result),
         "algbw, busbw": f"{_rate(result.algbw)}, {_rate(result.busbw)}",
-        "messages": f"{result.messages:,} with {result.message_bytes:,} B in all",
+        "messages": _messages(result),
         "finish skew": _core.format_time(result.finish_skew_ps),
     }
     if result.closed_form_ps is not None:
@@ -151,6 +154,14 @@ def _show(experiment: Experiment, result: Run, proof: str) -> None:
         show_energy(result.energy(), result.area(), result.completion_ps)
     for line in gantt(result.timeline, ranks, width=min(console.width, 100) - 8):
         console.print(line, markup=False, overflow="crop", no_wrap=True)
+
+
+def _messages(result: Run) -> str:
+    """How many there were; where the network may fork and combine, on either side of it."""
+    sent = f"{result.messages:,} with {result.message_bytes:,} B"
+    if result.platform.mesh is None:
+        return f"{sent} in all"
+    return f"{sent} injected, {result.delivered:,} with {result.delivered_bytes:,} B delivered"
 
 
 def _has_package(result: Run) -> bool:

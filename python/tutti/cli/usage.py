@@ -33,7 +33,8 @@ def as_mistake(error: typer.TyperException) -> TuttiError | None:
 
 
 _SAID_OTHERWISE = {
-    "--set": "options stand in for keys, `{command} -h` shows which; `tutti sweep` varies any key",
+    "--set": "options stand in for keys, `{command} -h` shows which; `tutti run` and `tutti "
+    "compare` take --set, and `tutti sweep` varies any key by its file",
     "--size": "-b and -e are the smallest and the largest: -b 8 -e 8 is one size",
 }
 """What other verbs call what these have otherwise."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tutti.config import paths
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.reader import parse_toml, read_toml
+from tutti.config.validate import models_in
 from tutti.errors import TuttiError
 
 if TYPE_CHECKING:
@@ -50,11 +51,14 @@ def with_changes(
         ConfigError: One is no change, or leads nowhere.
     """
     for change in changes:
-        tables = _changed(tables, change, list(model.model_fields), example)
+        tables = _changed(tables, change, model, example)
     return tables
 
 
-def _changed(tables: dict[str, Any], change: str, known: list[str], example: str) -> dict[str, Any]:
+def _changed(
+    tables: dict[str, Any], change: str, model: type[BaseModel], example: str
+) -> dict[str, Any]:
+    known = list(model.model_fields)
     key, equals, text = change.partition("=")
     path = paths.parse(key.strip())
     if not equals or path is None:
@@ -69,7 +73,7 @@ def _changed(tables: dict[str, Any], change: str, known: list[str], example: str
             f"there is no key `{path[0]}`",
             source="--set",
             expected=f"a path that starts with one of {', '.join(known)}",
-            hint=did_you_mean(str(path[0]), known),
+            hint=_in_a_table(model, key.strip()) or did_you_mean(str(path[0]), known),
         )
     try:
         changed: dict[str, Any] = paths.with_value(tables, path, _value(text))
@@ -77,6 +81,15 @@ def _changed(tables: dict[str, Any], change: str, known: list[str], example: str
         problem = f"leads nowhere: {paths.written(error.at)} {error.problem}"
         raise mistake(problem, source="--set", key=key) from None
     return changed
+
+
+def _in_a_table(model: type[BaseModel], key: str) -> str:
+    """``did you mean `mesh.vcs`?`` where a table has the key, else nothing."""
+    name = key.partition(".")[0].partition("[")[0]
+    for table, info in model.model_fields.items():
+        if any(name in inner.model_fields for inner in models_in(info.annotation)):
+            return f"did you mean `{table}.{key}`?"
+    return ""
 
 
 def _value(text: str) -> object:

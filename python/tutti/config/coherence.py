@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from tutti.config.changes import with_changes
-from tutti.config.mistakes import did_you_mean, mistake
+from tutti.config.mistakes import did_you_mean, mistake, moved
 from tutti.config.reader import read_toml
-from tutti.config.smart import SmartMeshTable, mesh_of
+from tutti.config.smart import SmartMeshTable, mesh_mistake, mesh_of
 from tutti.config.tables import Table, kind_of
 from tutti.config.validate import validated
 from tutti.errors import CoherenceError, ConfigError, NocError
@@ -187,18 +187,38 @@ def load_coherence(
     tables = _with_options(tables, options or {})
     if output is not None:
         tables = {**tables, "output": str(output)}
-    parts = [str(path)] if path is not None else []
-    parts += ["--set"] * bool(changes) + [f"--{_option(key)}" for key in options or {}]
-    source = parts[0] if len(parts) < 2 else f"{parts[0]} with {' '.join(parts[1:])}"
-    raw = validated(RawCoherence, tables, source=source or "the command line")
+    source = "tutti coherence run" if path is None else str(path)
+    try:
+        return _resolved(tables, source)
+    except ConfigError as error:
+        raise _where_given(error, changes, options or {}) from None
+
+
+def _resolved(tables: dict[str, Any], source: str) -> Coherence:
+    raw = validated(RawCoherence, tables, source=source)
     kernels = [raw.kernel] if isinstance(raw.kernel, str) else raw.kernel
     meshes = _meshes(raw, source)
     cases = tuple(_case(raw, kernel, mesh, source) for kernel in kernels for mesh in meshes)
     return Coherence(source=source, title=raw.title, cases=cases, output=Path(raw.output))
 
 
-def _option(key: str) -> str:
-    return {"designs": "design"}.get(key, key.rpartition(".")[2])
+def _where_given(
+    error: ConfigError, changes: Sequence[str], options: Mapping[str, Any]
+) -> ConfigError:
+    """A mistake told of the option that says the value, where one does and not the file."""
+    key = str(error.fields.get("key", ""))
+    for name in options:
+        if _within(key, name):
+            option = {"designs": "design"}.get(name, name.rpartition(".")[2])
+            return moved(error, source=f"--{option}", key="")
+    if any(_within(key, change.partition("=")[0].strip()) for change in changes):
+        return moved(error, source="--set", key=key)
+    return error
+
+
+def _within(key: str, name: str) -> bool:
+    """Whether a key is that name, or within it, as an entry of a list is."""
+    return key == name or key.startswith((f"{name}.", f"{name}["))
 
 
 def _with_options(tables: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,13 +245,13 @@ def _meshes(raw: RawCoherence, source: str) -> list[SmartMesh]:
             meshes.append(mesh_of(table, source=source, key="mesh"))
         except ConfigError as error:
             if error.fields.get("key") == "mesh.design":
-                known = set(designs())
+                known = sorted(designs())
                 raise mistake(
                     f"there is no design of meshes `{design}`",
                     source=source,
                     key=f"designs[{place}]",
-                    expected=", ".join(sorted(known)),
-                    hint=did_you_mean(design, known),
+                    expected=f"one of {', '.join(known)}",
+                    hint=did_you_mean(design, known) or "`tutti coherence list` describes them",
                 ) from None
             raise
     return meshes
@@ -257,11 +277,21 @@ def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
         check(case)
     except CoherenceError as error:
         key = _PLACES.get(error.kind, f"chip.{error.fields.get('what', '')}".rstrip("."))
-        raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+        hint = error.hint
+        if error.kind == "unknown_kernel" and "," in kernel:
+            names = ", ".join(f'"{name.strip()}"' for name in kernel.split(","))
+            hint = f"several are a list: kernel = [{names}]"
+        raise mistake(error.problem, source=source, key=key, hint=hint) from None
     except NocError as error:
-        raise mistake(error.problem, source=source, key="mesh", hint=error.hint) from None
+        hint = _NO_REDUCER if error.fields.get("what") == "hpc_max" else ""
+        raise mesh_mistake(error, source=source, key="mesh", hint=hint) from None
     return case
 
+
+_NO_REDUCER = (
+    "answers of `ht` tell whether somebody has a copy, for which routers that combine them have a "
+    'reducer; `chip.shared_hint = "never"` needs none'
+)
 
 _PLACES = {
     "unknown_kernel": "kernel",

@@ -71,4 +71,5 @@ def _required(model: type[BaseModel]) -> set[str]:
 
 
 def _listed(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from tutti.config.mistakes import mistake
 from tutti.config.noc_tables import Count  # noqa: TC001 - pydantic looks at it
-from tutti.config.smart import SmartMeshTable, mesh_of
+from tutti.config.smart import SmartMeshTable, mesh_mistake, mesh_of
 from tutti.errors import TuttiError
 from tutti.units import Size, Time
 
@@ -36,7 +36,12 @@ class MeshTable(SmartMeshTable):
 _OWN = ("cycle", "flit", "packet")
 """Keys that are not about the mesh itself."""
 
-_PLACES = {"flits of a packet": "packet", "flit": "flit", "cycle": "cycle", "reducer": "reducer"}
+_PLACES = {"flits of a packet": "packet", "flit": "flit", "cycle": "cycle"}
+
+_NO_REDUCER = (
+    'routers that combine what schedules send have a reducer; with `fan_in = "unicasts"` ranks do '
+    "that"
+)
 
 
 def mesh_flits(table: MeshTable, *, source: str, key: str) -> MeshFlits:
@@ -52,7 +57,11 @@ def mesh_flits(table: MeshTable, *, source: str, key: str) -> MeshFlits:
     try:
         made.core  # noqa: B018 - the core checks how messages are cut
     except TuttiError as error:
-        place = _PLACES.get(str(error.fields.get("what", "")))
-        path = f"{key}.{place}" if place else key
-        raise mistake(error.problem, source=source, key=path, hint=error.hint) from None
+        what = str(error.fields.get("what", ""))
+        if what in _PLACES:
+            path = f"{key}.{_PLACES[what]}"
+            hint = "raise `depth`, the flits of a VC" if path.endswith("packet") else error.hint
+            raise mistake(error.problem, source=source, key=path, hint=hint) from None
+        hint = _NO_REDUCER if what == "hpc_max" and table.reducer is None else ""
+        raise mesh_mistake(error, source=source, key=key, hint=hint) from None
     return made

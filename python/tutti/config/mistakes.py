@@ -47,6 +47,21 @@ def mistake(
     )
 
 
+def moved(error: ConfigError, *, source: str, key: str) -> ConfigError:
+    """The same mistake, told of another place.
+
+    Args:
+        error: Made by `mistake`.
+        source: Instead of its file or option.
+        key: Instead of its key.
+    """
+    given = error.fields
+    before = "".join(f"{part}: " for part in (given["source"], given["key"]) if part)
+    problem = error.problem.partition("\n")[0].removeprefix(before)
+    value, expected = given["value"], given["expected"]
+    return mistake(problem, source=source, key=key, value=value, expected=expected, hint=error.hint)
+
+
 def shown(value: object) -> str:
     """A value as a person would recognise it in their file, shortened."""
     text = f'"{value}"' if isinstance(value, str) else repr(value)

@@ -18,9 +18,14 @@ from tutti.errors import NocError, TuttiError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tutti.errors import ConfigError
     from tutti.noc.smart import Plan, SmartMesh, Traffic
 
-_Count = Annotated[int, Field(ge=0, lt=1 << 32)]
+_MOST_DELAY = 1 << 16
+_MOST_CYCLES = 1 << 40
+_Size = Annotated[int, Field(ge=2, le=64)]
+_Delay = Annotated[int, Field(ge=0, le=_MOST_DELAY)]
+_Cycles = Annotated[int, Field(ge=0, le=_MOST_CYCLES)]
 
 
 class SmartMeshTable(Table):
@@ -30,10 +35,15 @@ class SmartMeshTable(Table):
         str,
         Field(default="sfo_greedy", description="Its design; docs/models/smart.md lists them."),
     ]
-    columns: Annotated[_Count, Field(default=8, description="Routers in a row, 2 to 64.")]
-    rows: Annotated[_Count, Field(default=8, description="Routers in a column, 2 to 64.")]
+    columns: Annotated[_Size, Field(default=8, description="Routers in a row, 2 to 64.")]
+    rows: Annotated[_Size, Field(default=8, description="Routers in a column, 2 to 64.")]
     hpc_max: Annotated[
-        _Count | None, Field(default=None, description="Hops that a flit can make in a cycle.")
+        Annotated[int, Field(ge=1, le=64)] | None,
+        Field(
+            default=None,
+            description="Hops that a flit can make in a cycle, 1 to 64; past a `reducer` 9 at "
+            "most.",
+        ),
     ]
     priority: Annotated[
         Literal["local", "bypass"] | None,
@@ -55,48 +65,62 @@ class SmartMeshTable(Table):
         bool | None, Field(default=None, description="Whether packets go along y before x.")
     ]
     vcs: Annotated[
-        _Count | None,
+        Annotated[int, Field(ge=1, le=64)] | None,
         Field(
             default=None,
-            description="Virtual channels of a message class at each port; on private trees for "
-            "each of the three stages of a broadcast.",
+            description="Virtual channels of a message class at each port, 1 to 64; on private "
+            "trees for each of the three stages of a broadcast.",
         ),
     ]
     depth: Annotated[
-        _Count | None, Field(default=None, description="Flits of a VC; no packet has more.")
+        Annotated[int, Field(ge=1, le=1024)] | None,
+        Field(default=None, description="Flits of a VC, 1 to 1024; no packet has more."),
     ]
     split_vcs: Annotated[
         bool | None,
-        Field(default=None, description="Whether the three stages share the VCs out instead."),
+        Field(
+            default=None,
+            description="Whether the three stages share the VCs out instead, which are 3 or more "
+            "then.",
+        ),
     ]
     credit_delay: Annotated[
-        _Count | None,
+        _Delay | None,
         Field(default=None, description="Cycles from when a VC is vacated to when it counts."),
     ]
     sag_extra_cycle: Annotated[
-        _Count | None,
+        Annotated[int, Field(ge=0, le=1)] | None,
         Field(default=None, description="Cycles that setting up a path takes more, 0 or 1."),
     ]
     eject_cost: Annotated[
-        _Count | None,
+        _Delay | None,
         Field(default=None, description="Cycles from winning the ejection port to arrival."),
     ]
     art_entries: Annotated[
-        _Count | None,
-        Field(default=None, description="Reductions under way at once with `complete` answers."),
+        Annotated[int, Field(ge=1, le=1 << 16)] | None,
+        Field(
+            default=None,
+            description="Entries of the aggregation reduction tables (ART) of `complete` answers, "
+            "and so reductions under way at once: one for each root at least, which are the 4 "
+            "corners on private trees, else all nodes.",
+        ),
     ]
     reducer: Annotated[
         bool | None,
-        Field(default=None, description="Whether operands can be combined with what passes."),
+        Field(
+            default=None,
+            description="Whether operands can be combined with what passes; `hpc_max` is 9 at most "
+            "then.",
+        ),
     ]
     patience: Annotated[
-        _Count | None,
+        Annotated[int, Field(ge=1, lt=1 << 32)] | None,
         Field(default=None, description="Cycles without any move that are a deadlock."),
     ]
 
 
-_PLACES = {"unknown_design": "design", "fan_out": "fan_out", "clash": "", "out_of_range": ""}
-"""Which key a mistake is about, by its kind."""
+_PLACES = {"unknown_design": "design", "fan_out": "fan_out"}
+"""Which key a mistake is about, by its kind; what the mistake names itself where it is neither."""
 
 
 def mesh_of(table: SmartMeshTable, *, source: str, key: str) -> SmartMesh:
@@ -115,10 +139,24 @@ def mesh_of(table: SmartMeshTable, *, source: str, key: str) -> SmartMesh:
     try:
         return SmartMesh(**{name: getattr(table, name) for name in SmartMeshTable.model_fields})
     except NocError as error:
-        what = _PLACES.get(error.kind) or str(error.fields.get("what", ""))
-        named = {"interval": "fan_out"}.get(what, what)
-        place = f"{key}.{named}" if named in SmartMeshTable.model_fields else key
-        raise mistake(error.problem, source=source, key=place, hint=error.hint) from None
+        raise mesh_mistake(error, source=source, key=key) from None
+
+
+def mesh_mistake(error: TuttiError, *, source: str, key: str, hint: str = "") -> ConfigError:
+    """What is wrong with a mesh, told of the key that it is about.
+
+    Args:
+        error: As the core tells it.
+        source: The file, for messages.
+        key: Where the mesh's table stands in it; what is about no key of it is told of this.
+        hint: What to try, where it is more than the error itself says.
+    """
+    what = _PLACES.get(error.kind) or str(error.fields.get("what", ""))
+    hint = hint or error.hint
+    if what not in SmartMeshTable.model_fields:
+        return mistake(error.problem, source=source, key=key, hint=hint)
+    problem = str(error.fields.get("problem", error.problem))  # which begins with no key
+    return mistake(problem, source=source, key=f"{key}.{what}", hint=hint)
 
 
 class SmartTrafficTable(Table):
@@ -181,17 +219,28 @@ class SmartTrafficTable(Table):
     ]
     message_class: Annotated[
         int,
-        Field(default=0, ge=0, le=15, description="Those of one class share VCs."),
+        Field(default=0, ge=0, le=15, description="Those of one class share VCs; 0 to 15."),
     ]
 
 
 class SmartMeasureTable(Table):
     """How long to run, in cycles, and how often."""
 
-    warmup: Annotated[_Count, Field(default=2_000, description="Before what is measured.")]
-    measure: Annotated[_Count, Field(default=10_000, description="What is measured.")]
+    warmup: Annotated[
+        _Cycles, Field(default=2_000, description="Cycles before those that are measured.")
+    ]
+    measure: Annotated[
+        int,
+        Field(
+            default=10_000,
+            ge=1,
+            le=_MOST_CYCLES,
+            description="Cycles that are measured, 1 or more.",
+        ),
+    ]
     drain: Annotated[
-        _Count, Field(default=10_000, description="Afterwards, at most, until all has ended.")
+        _Cycles,
+        Field(default=10_000, description="Cycles after them at most, until all has ended."),
     ]
     seeds: Annotated[
         int,
@@ -199,7 +248,8 @@ class SmartMeasureTable(Table):
             default=5,
             ge=1,
             le=10_000,
-            description="Runs that differ in their seed only, for confidence intervals.",
+            description="Runs that differ in their seed only, for confidence intervals; 1 to "
+            "10,000.",
         ),
     ]
 
@@ -300,11 +350,11 @@ def _plan(raw: RawSmart) -> Plan:
 
 
 def _traffic(table: SmartTrafficTable, source: str, key: str) -> Traffic:
-    from tutti.noc.smart import Traffic
+    from tutti.noc.smart import UNITS, Traffic
 
     if table.rate is None:
         raise mistake("`rate` is missing", source=source, key=f"{key}.rate",
-                      expected="messages per source and cycle, such as 0.005")  # fmt: skip
+                      expected=f"{UNITS[table.kind]}, such as 0.005")  # fmt: skip
     for name, kinds in _ONLY.items():
         if name in table.model_fields_set and table.kind not in kinds:
             problem = f"`{name}` says nothing of a {table.kind}"
@@ -345,12 +395,16 @@ def _check(found: Smart, names: list[str]) -> None:
             check(found.mesh, [traffic], found.plan)
         except TuttiError as error:
             if error.kind in {"clash", "out_of_range"}:
-                key = "mesh.vcs" if error.fields.get("what") == "vcs" else name
-            else:
-                place = _TRAFFIC_PLACES.get(error.kind, "pattern")
-                key = f"{name}.{place}" if place else name
-            raise mistake(error.problem, source=found.source, key=key, hint=error.hint) from None
+                key = "mesh" if error.fields.get("what") == "vcs" else name
+                raise mesh_mistake(error, source=found.source, key=key) from None
+            place = _TRAFFIC_PLACES.get(error.kind, "pattern")
+            key = f"{name}.{place}" if place else name
+            problem, hint = error.problem, error.hint
+            if error.kind == "buffer_smaller_than_packet":
+                problem = f"no VC holds a packet of {error.packet} flits"
+                hint = f"raise `mesh.depth`, the flits of a VC, which is {error.buffer}"
+            raise mistake(problem, source=found.source, key=key, hint=hint) from None
     try:
         check(found.mesh, found.traffic, found.plan)
     except TuttiError as error:
-        raise mistake(error.problem, source=found.source, key="mesh", hint=error.hint) from None
+        raise mesh_mistake(error, source=found.source, key="mesh") from None

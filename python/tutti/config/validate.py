@@ -73,6 +73,8 @@ _PROBLEMS = {
     "too_short": "is empty",
     "model_type": "is no table",
     "dict_type": "is no table",
+    "list_type": "is no list",
+    "bool_type": "is neither true nor false",
 }
 """What is wrong, where pydantic's words are about Python."""
 
@@ -103,6 +105,9 @@ def _explained(
     words = error["msg"].removeprefix("Input ")
     problem = _PROBLEMS.get(kind, words[:1].lower() + words[1:])
     hint = "text stands in quotes" if kind == "string_type" else ""
+    if kind == "list_type" and isinstance(error["input"], str):
+        each = ", ".join(f'"{name.strip()}"' for name in error["input"].split(","))
+        hint = f"a list stands in brackets: {key} = [{each}]"
     return problem, _description(owner, key), hint
 
 
@@ -167,7 +172,7 @@ def _owner(
         value = value[part]
         if isinstance(part, str):
             inner = [_field(owner, part) for owner in here]
-            found = [m for annotation in inner if annotation for m in _models(annotation)]
+            found = [m for annotation in inner if annotation for m in models_in(annotation)]
             here = found or here
     fitting = [owner for owner in here if _fits(owner, value)]
     return (fitting or here)[0]
@@ -187,12 +192,12 @@ def _field(owner: type[BaseModel], key: str) -> object:
     return None
 
 
-def _models(annotation: object) -> list[type[BaseModel]]:
+def models_in(annotation: object) -> list[type[BaseModel]]:
     """Every model that a type mentions."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     if get_origin(annotation) in (Annotated, Union, list, dict, types.UnionType):
-        return [m for argument in get_args(annotation) for m in _models(argument)]
+        return [m for argument in get_args(annotation) for m in models_in(argument)]
     return []
 
 

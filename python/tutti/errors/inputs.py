@@ -281,6 +281,10 @@ class TopologyError(TuttiError, ValueError):
         "empty_ring": Kind("A ring without NPUs.", "rings have at least 1"),
         "no_latency": Kind("A link that takes no time.", "give it a latency of at least 1 ps"),
         "no_npus": Kind("No vertex is an NPU.", 'ranks live on vertices of kind "npu"'),
+        "too_few_nodes": Kind(
+            "More ranks than a mesh has nodes.",
+            "ask for fewer ranks, or give the mesh more `columns` or `rows`",
+        ),
         "too_many_vertices": Kind("More vertices than ids can count.", "ask for fewer"),
         "too_many_npus": Kind("More NPUs than a schedule can have ranks.", "ask for fewer"),
         "too_many_links": Kind(

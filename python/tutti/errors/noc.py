@@ -75,7 +75,7 @@ class NocError(TuttiError, ValueError):
         "unknown_channel": Kind("No channel has these ends.", "`NocRun.channels` lists them"),
         "search": Kind(
             "A search for saturation that cannot be.",
-            "loads are flits per node and cycle, tolerances above 0",
+            "loads are in the unit of the traffic's rate, tolerances above 0",
         ),
     }
 
@@ -99,7 +99,11 @@ class TrafficError(TuttiError, ValueError):
         "no_weight": Kind("Weights of which none is above zero.", "give one above zero"),
         "no_destination": Kind("Nobody is left to send to."),
         "unknown_process": Kind("No injection process has that name."),
-        "chance": Kind("A rate or a chance that is none.", "rates are flits per node and cycle"),
+        "chance": Kind(
+            "A rate or a chance that is none.",
+            "rates are flits per node and cycle; over meshes of several hops per cycle those of "
+            "broadcasts and multicasts are messages per source and cycle, of reductions per cycle",
+        ),
         "bursts": Kind("Bursts are given by two of alpha, beta and r1."),
         "out_of_reach": Kind("Bursts that cannot carry the rate.", "lower the rate, or raise r1"),
         "stuck": Kind("Bursts that neither begin nor end."),

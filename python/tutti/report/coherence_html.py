@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import coherence_figures, coherence_words
 from .noc_words import number
 from .page import write_page
-from .quantity import format_share
+from .quantity import format_share, plural
 from .smart_words import describe_buffers, describe_mesh
 
 if TYPE_CHECKING:
@@ -90,7 +90,10 @@ def _facts(runs: Sequence[CoherenceRun]) -> list[tuple[str, str]]:
         ("caches", coherence_words.caches(first)),
         ("buffers", describe_buffers(first.case.mesh)),
         *(("mesh" if not place else "", mesh) for place, mesh in enumerate(meshes)),
-        ("input", f"scale {first.case.scale}, seed {first.case.seed}, {first.cores} cores"),
+        (
+            "input",
+            f"scale {first.case.scale}, seed {first.case.seed}, {plural(first.cores, 'core')}",
+        ),
     ]
 
 
@@ -111,7 +114,7 @@ def _answer(runs: Sequence[CoherenceRun]) -> list[str]:
                 f"{kernel} takes {change} {how} on {best.case.mesh.design} than on "
                 f"{own[0][0].case.mesh.design}."
             )
-    return lines or [f"{len(runs)} kernels, on {runs[0].case.mesh.design}."]
+    return lines or [f"{plural(len(runs), 'kernel')}, on {runs[0].case.mesh.design}."]
 
 
 def _sentence(text: str) -> str:

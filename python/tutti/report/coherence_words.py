@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .noc_words import number
-from .quantity import format_share
+from .quantity import counted, format_share, format_shares, plural
 from .smart_words import describe_mesh
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ PARTS = {
 def describe(run: CoherenceRun) -> str:
     """A run in a line."""
     case = run.case
-    on = f"{case.scale}, on {run.cores} cores, {case.protocol}"
+    on = f"{case.scale}, on {plural(run.cores, 'core')}, {case.protocol}"
     return f"{case.kernel}, {on}: {describe_mesh(case.mesh)}"
 
 
@@ -47,18 +47,21 @@ def describe_chip(runs: Sequence[CoherenceRun]) -> str:
     """What all runs have in common, in a line."""
     first = runs[0]
     size = f"{first.case.mesh.columns} x {first.case.mesh.rows}"
-    return f"{first.case.protocol}, {first.cores} cores on {size}, scale {first.case.scale}"
+    return (
+        f"{first.case.protocol}, {plural(first.cores, 'core')} on {size}, scale {first.case.scale}"
+    )
 
 
 def caches(run: CoherenceRun) -> str:
     """The caches and the memory."""
     chip = run.chip
-    homes = len(chip["homes"])
-    return (
-        f"{chip['l1_bytes'] / 1024:g} KiB in {chip['l1_ways']} ways, {chip['l1_cycles']} cycles; "
-        f"{chip['l2_bytes'] / 1024:g} KiB in {chip['l2_ways']} ways, {chip['l2_cycles']} cycles; "
-        f"memory at {homes} {'node' if homes == 1 else 'nodes'}, {chip['dram_cycles']} cycles"
-    )
+    each = [
+        f"{chip[f'{name}_bytes'] / 1024:g} KiB in {plural(chip[f'{name}_ways'], 'way')}, "
+        f"{plural(chip[f'{name}_cycles'], 'cycle')}"
+        for name in ("l1", "l2")
+    ]
+    memory = f"memory at {plural(len(chip['homes']), 'node')}"
+    return "; ".join((*each, f"{memory}, {plural(chip['dram_cycles'], 'cycle')}"))
 
 
 def facts(run: CoherenceRun) -> list[tuple[str, str]]:
@@ -77,17 +80,21 @@ def facts(run: CoherenceRun) -> list[tuple[str, str]]:
     if run.broadcasts.count:
         found.append(("broadcasts", f"{run.broadcasts.count:,}, {_cycles(run.broadcasts)}"))
     if run.reductions.count:
-        each = f"{number(run.answers_per_flow, 3)} packets each"
+        each = f"{counted(number(run.answers_per_flow, 3), 'packet')} each"
         found.append(("reductions", f"{run.reductions.count:,}, {_cycles(run.reductions)}, {each}"))
         entries = f"{number(run.table_occupancy, 3)} table entries in use per router"
-        found.append(("under way", f"{number(run.open_reductions, 3)} reductions, {entries}"))
-    shares = ((cast, run.share_of(cast)) for cast in ("unicast", "broadcast", "answers"))
-    found.append(("flows", ", ".join(f"{format_share(share)} {cast}" for cast, share in shares)))
+        under_way = counted(number(run.open_reductions, 3), "reduction")
+        found.append(("under way", f"{under_way}, {entries}"))
+    casts = ("unicast", "broadcast", "answers")
+    shares = format_shares([run.share_of(cast) for cast in casts])
+    found.append(
+        ("flows", ", ".join(f"{share} {cast}" for cast, share in zip(casts, shares, strict=True)))
+    )
     if run.case.protocol == "tc":
         found.append(
-            ("sent again", f"{run.reissues:,} requests; {run.persistent:,} persistent ones")
+            ("sent again", f"{plural(run.reissues, 'request')}; {run.persistent:,} persistent")
         )
-    memory = f"{run.memory_reads:,} lines read, {run.memory_writes:,} written"
+    memory = f"{plural(run.memory_reads, 'line')} read, {run.memory_writes:,} written"
     return [*found, ("memory", memory), ("result", "that of the serial program")]
 
 
@@ -97,13 +104,13 @@ def _latencies(run: CoherenceRun) -> list[str]:
         parts = {PARTS[name]: cycles for name, cycles in one.parts.items() if cycles}
         spent = ", ".join(f"{number(cycles, 3)} {name}" for name, cycles in parts.items())
         if one.latency.count:
-            mean = f"{number(one.latency.mean)} cycles to {one.kind}"
+            mean = f"{counted(number(one.latency.mean), 'cycle')} to {one.kind}"
             lines.append(f"{mean} ({one.latency.count:,}): {spent}")
     return lines
 
 
 def _cycles(mean: Any) -> str:  # noqa: ANN401 - a Mean
-    return f"{number(mean.mean)} cycles, {mean.most:,} the most"
+    return f"{counted(number(mean.mean), 'cycle')}, {mean.most:,} the most"
 
 
 def relative(runs: Sequence[CoherenceRun]) -> list[float]:

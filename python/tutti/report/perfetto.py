@@ -37,7 +37,7 @@ class _Event:
     type: str
     name: str = ""
     category: str = ""
-    flow: int | None = None
+    flows: tuple[int, ...] = ()
     ends_flow: bool = False
     arguments: tuple[tuple[str, int | str], ...] = ()
 
@@ -101,25 +101,26 @@ def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[_Track], It
     return tracks, heapq.merge(*streams, key=lambda event: event.at_ps)
 
 
-_Sides = dict[int, dict[Bar, Arrow]]
+_Sides = dict[int, dict[Bar, list[Arrow]]]
 
 
 def _ends_of_flows(
     ops: Sequence[Bar], sent: Sequence[Arrow]
 ) -> tuple[_Sides, _Sides, dict[int, list[Arrow]]]:
-    """Per rank: which send begins and which recv ends a message, and messages taken in no time."""
+    """Per rank: which send begins and which recv ends messages, and messages taken in no time."""
     sends = {(b.rank, b.peer, b.start_ps): b for b in ops if b.kind == "send"}
     recvs = {(b.rank, b.peer, b.end_ps): b for b in ops if b.kind == "recv" and b.duration_ps > 0}
-    starts: _Sides = defaultdict(dict)
-    ends: _Sides = defaultdict(dict)
+    starts: _Sides = defaultdict(lambda: defaultdict(list))
+    ends: _Sides = defaultdict(lambda: defaultdict(list))
     loose: dict[int, list[Arrow]] = defaultdict(list)
     for arrow in sent:
         send = sends.pop((arrow.source, arrow.destination, arrow.sent_ps), None)
+        send = send or sends.get((arrow.source, None, arrow.sent_ps))  # one for several
         if send is not None:
-            starts[arrow.source][send] = arrow
+            starts[arrow.source][send].append(arrow)
         recv = recvs.pop((arrow.destination, arrow.source, arrow.received_ps), None)
         if recv is not None:
-            ends[arrow.destination][recv] = arrow
+            ends[arrow.destination][recv].append(arrow)
         else:
             loose[arrow.destination].append(arrow)
     return starts, ends, loose
@@ -145,8 +146,8 @@ class _Program:
         self,
         track: int,
         flows: dict[Arrow, int],
-        starts: dict[Bar, Arrow],
-        ends: dict[Bar, Arrow],
+        starts: dict[Bar, list[Arrow]],
+        ends: dict[Bar, list[Arrow]],
         loose: list[Arrow],
     ) -> None:
         self._track = track
@@ -163,9 +164,9 @@ class _Program:
             self._made.append(_begin(self._track, replace(step, name=step.name or str(step.step))))
             for bar in group:
                 self._marks_before(bar.start_ps + 1)
-                arrow = self._starts.get(bar) or self._ends.get(bar)
-                flow = self._flows[arrow] if arrow else None
-                self._made.append(_begin(self._track, bar, flow, bar in self._ends))
+                moved = self._starts.get(bar) or self._ends.get(bar) or ()
+                flows = tuple(self._flows[arrow] for arrow in moved)
+                self._made.append(_begin(self._track, bar, flows, bar in self._ends))
                 self._marks_before(bar.end_ps)
                 self._made.append(_Event(bar.end_ps, self._track, "end"))
             self._marks_before(step.end_ps + 1)
@@ -187,14 +188,14 @@ class _Program:
                 "instant",
                 f"recv from {arrow.source}",
                 "recv",
-                self._flows[arrow],
+                (self._flows[arrow],),
                 True,
                 arguments,
             )
         )
 
 
-def _begin(track: int, bar: Bar, flow: int | None = None, ends: bool = False) -> _Event:
+def _begin(track: int, bar: Bar, flows: tuple[int, ...] = (), ends: bool = False) -> _Event:
     arguments: list[tuple[str, int | str]] = [("step", bar.step), ("step_name", bar.name)]
     if bar.peer is not None:
         arguments.append(("peer", bar.peer))
@@ -202,7 +203,7 @@ def _begin(track: int, bar: Bar, flow: int | None = None, ends: bool = False) ->
         arguments.append(("bytes", bar.bytes))
     arguments += [("start_ps", bar.start_ps), ("end_ps", bar.end_ps)]
     name = bar.name if bar.kind == "step" else bar.label
-    return _Event(bar.start_ps, track, "begin", name, bar.kind, flow, ends, tuple(arguments))
+    return _Event(bar.start_ps, track, "begin", name, bar.kind, flows, ends, tuple(arguments))
 
 
 def _in_flight(track: int, arrow: Arrow, flow: int) -> Iterator[_Event]:
@@ -216,7 +217,7 @@ def _in_flight(track: int, arrow: Arrow, flow: int) -> Iterator[_Event]:
         ("received_ps", arrow.received_ps),
     )
     name = f"to {arrow.destination}"
-    yield _Event(arrow.sent_ps, track, "begin", name, "message", flow, False, arguments)
+    yield _Event(arrow.sent_ps, track, "begin", name, "message", (flow,), False, arguments)
     yield _Event(arrow.arrival_ps, track, "end")
 
 
@@ -251,8 +252,7 @@ def _packet(packet: TracePacket, event: _Event) -> TracePacket:
         slot.name = event.name
     if event.category:
         slot.categories.append(event.category)
-    if event.flow is not None:
-        (slot.terminating_flow_ids if event.ends_flow else slot.flow_ids).append(event.flow)
+    (slot.terminating_flow_ids if event.ends_flow else slot.flow_ids).extend(event.flows)
     for key, value in event.arguments:
         annotation = slot.debug_annotations.add()
         annotation.name = key

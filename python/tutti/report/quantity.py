@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _TIME_UNITS: tuple[tuple[int, str], ...] = (
     (10**12, "s"),
@@ -74,6 +74,21 @@ def format_share(ratio: float) -> str:
     return f"{_digits(percent, 2)} %" if percent < 10 else f"{percent:.0f} %"
 
 
+def format_shares(ratios: Sequence[float]) -> list[str]:
+    """The parts of one whole as per cent with a decimal, rounded so that they add up to theirs.
+
+    What rounding down leaves of the sum goes to those that lose most by it: three thirds are
+    `33.4 %`, `33.3 %` and `33.3 %`.
+    """
+    exact = [1000 * ratio for ratio in ratios]
+    tenths = [math.floor(value) for value in exact]
+    left = round(sum(exact)) - sum(tenths)
+    lost = sorted(range(len(exact)), key=lambda place: tenths[place] - exact[place])
+    for place in lost[:left]:
+        tenths[place] += 1
+    return [f"{tenth / 10:.1f} %" for tenth in tenths]
+
+
 def format_limit(of_limit: float | None) -> str:
     """How much of what is possible is reached, in per cent without the sign: `0.953` is `95.3`.
 
@@ -87,6 +102,11 @@ def format_limit(of_limit: float | None) -> str:
 def plural(count: int, noun: str) -> str:
     """`1 message`, `2 messages`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def counted(text: str, noun: str) -> str:
+    """The same of a count that is a text, such as a mean: `1 message`, `1.5 messages`."""
+    return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
 
 
 def time_unit(largest_ps: float) -> tuple[int, str]:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from tutti.noc.smart import ideal
+from tutti.noc.smart import UNITS, ideal
 
 from .figures import _layout
 from .palette import styles
-from .smart_words import UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tutti.noc.smart import ideal
+from tutti.noc.smart import UNITS, ideal
 
 from . import smart_figures, smart_words
 from .noc_words import estimate, number
@@ -115,7 +115,7 @@ def write_smart_load_report(
     answer = [_sentence(text) for text in smart_words.saturation(found)] if found else []
     bound = ideal(first.mesh, first.traffic[0])
     if bound is not None:
-        unit = smart_words.UNITS[first.traffic[0].kind]
+        unit = UNITS[first.traffic[0].kind]
         answer.append(f"No mesh of this size can take more than {number(bound.load)} {unit}.")
     heading = title or f"{first.mesh.design}: latency under load"
     return _write(path, title=heading, answer=answer, facts=_facts(first), sections=sections,

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tutti.errors import ReportError
-from tutti.noc.smart import ideal
+from tutti.noc.smart import UNITS, ideal
 
 from .palette import styles
 from .plot import figure_at
-from .smart_words import UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _MARKS = ("injected", "dropped", "merged", "arrived", "idle")
 """What is marked at a router in the cycle in which it happens."""
+_WIDE = 1.4
+"""Meshes of more columns for a row have room for a legend below, others beside them."""
 
 
 def write_watch(path: str | Path, watched: Watched, title: str = "", *, start: int = 0) -> Path:
@@ -43,6 +45,7 @@ def write_watch(path: str | Path, watched: Watched, title: str = "", *, start: i
         title=heading,
         version=__version__,
         mesh=smart_words.describe_mesh(watched.mesh),
+        wide=watched.mesh.columns > _WIDE * watched.mesh.rows,
         traffic=[smart_words.describe_traffic(one) for one in watched.traffic],
         scene=_safe(scene(watched, start=start)),
         css=_asset("watch.css"),

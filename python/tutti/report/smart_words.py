@@ -5,19 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tutti.noc.smart import UNITS
+
 from .noc_words import estimate, number
-from .quantity import format_share
+from .quantity import counted, format_share, plural
 
 if TYPE_CHECKING:
     from tutti.noc.smart import Measured, Run, Saturation, SmartMesh, Traffic
-
-UNITS = {
-    "unicast": "flits per node and cycle",
-    "broadcast": "broadcasts per source and cycle",
-    "multicast": "multicasts per source and cycle",
-    "reduction": "reductions per cycle",
-}
-"""What the rate of each kind of traffic is in."""
 
 _DEADLOCKED = "deadlocked: packets were under way, and none moved; nothing was measured"
 _SATURATED = (
@@ -33,7 +27,7 @@ def describe_mesh(mesh: SmartMesh) -> str:
     if mesh.design.startswith("fully_connected"):
         return f"{mesh.design}, {size}"
     parts = [
-        f"{found['hpc_max']} {'hop' if found['hpc_max'] == 1 else 'hops'} per cycle",
+        f"{plural(found['hpc_max'], 'hop')} per cycle",
         f"{found['priority']} first",
         f"multicasts {found['fan_out']}",
         f"answers {found['fan_in']}",
@@ -47,10 +41,9 @@ def describe_buffers(mesh: SmartMesh) -> str:
     each = "shared out to the stages of a broadcast" if found["split_vcs"] else "of each class"
     if found["fan_out"] not in {"unicasts", "greedy:svt"} and not found["split_vcs"]:
         each = "of each class and stage of a broadcast"
-    flits = "flit" if found["depth"] == 1 else "flits"
     return (
-        f"{found['vcs']} VCs {each}, of {found['depth']} {flits}; a credit takes "
-        f"{found['credit_delay']} cycles"
+        f"{plural(found['vcs'], 'VC')} {each}, of {plural(found['depth'], 'flit')}; a credit takes "
+        f"{plural(found['credit_delay'], 'cycle')}"
     )
 
 
@@ -58,7 +51,7 @@ def describe_traffic(traffic: Traffic) -> str:
     """Traffic in a line."""
     rate = f"{number(traffic.rate)} {UNITS[traffic.kind]}"
     more = {
-        "unicast": f"{traffic.pattern}, {traffic.packet} flits",
+        "unicast": f"{traffic.pattern}, {counted(str(traffic.packet), 'flit')}",
         "broadcast": f"from {traffic.sources}",
         "multicast": f"from {traffic.sources}, to {traffic.members.replace('_', ' ')}",
         "reduction": "to a node drawn at random",
@@ -74,21 +67,21 @@ def ending(run: Run) -> str:
 def latency(one: Measured) -> str:
     """A latency with its quantiles."""
     shown = ", ".join(f"{number(value)} ({name} %)" for name, value in one.quantiles.items())
-    return (
-        f"{estimate(one.latency)} cycles; no more than {shown}, {one.latency_extremes[1]:,} (all)"
-    )
+    mean = counted(estimate(one.latency), "cycle")
+    return f"{mean}; no more than {shown}, {one.latency_extremes[1]:,} (all)"
 
 
 def facts(run: Run) -> list[tuple[str, str]]:
     """Everything that one wants to know at a glance."""
     plan = run.plan
+    window = plural(plan.measure, "cycle")
     found = [("buffers", describe_buffers(run.mesh))]
     found += [
         ("traffic" if not place else "", describe_traffic(one))
         for place, one in enumerate(run.traffic)
     ]
     found += [
-        ("measured", f"{plan.measure:,} cycles after {plan.warmup:,}, with {plan.seeds} seeds"),
+        ("measured", f"{window} after {plan.warmup:,}, with {plural(plan.seeds, 'seed')}"),
         ("ending", ending(run)),
     ]
     if run.ending == "deadlocked":
@@ -104,23 +97,21 @@ def facts(run: Run) -> list[tuple[str, str]]:
             ("flows buffered", f"{estimate(run.buffered_flows)} with an answer in a router"),
         ]
         if not math.isnan(run.stay.mean):
-            found.append(("stay at a stop", f"{estimate(run.stay)} cycles"))
+            found.append(("stay at a stop", counted(estimate(run.stay), "cycle")))
     return [*found, ("events", events(run))]
 
 
 def _of_traffic(run: Run, one: Measured) -> list[tuple[str, str]]:
+    accepted = counted(estimate(one.accepted), "message")
     rows = []
     if run.is_stable:
         rows.append(("latency", latency(one)))
     rows += [
         (
             "accepted",
-            (
-                f"{estimate(one.accepted)} messages per cycle, {format_share(one.share)} of what "
-                "was offered"
-            ),
+            f"{accepted} per cycle, {format_share(one.share)} of what was offered",
         ),
-        ("under way", f"{estimate(one.active)} messages"),
+        ("under way", counted(estimate(one.active), "message")),
     ]
     return rows
 

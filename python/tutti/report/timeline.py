@@ -40,9 +40,9 @@ class Bar:
 
     @property
     def label(self) -> str:
-        """`send to 3`, `recv from 2`, or the kind alone."""
+        """`send to 3`, `recv from 2`, `multicast` for a send to several, or the kind alone."""
         if self.peer is None:
-            return self.kind
+            return "multicast" if self.kind == "send" else self.kind
         return f"{self.kind} {'to' if self.kind == 'send' else 'from'} {self.peer}"
 
 

@@ -1,6 +1,7 @@
 //! Which ranks can go on, and what they do when they can. Knows no network but through its model.
 
 mod ended;
+mod forked;
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ use super::transit::Parcel;
 use super::{EngineError, Probe, Simulation};
 use crate::ids::RankId;
 use crate::network::{Carried, Carrier, Cursor, MessageModel, Port, Ticket};
-use crate::schedule::{Local, Mark, Message, Run, Step};
+use crate::schedule::{Local, Message, Run, Step};
 use crate::units::{Bytes, Time};
 
 /// Where a rank stands.
@@ -53,6 +54,20 @@ impl Progress {
     }
 }
 
+/// Messages, and the bytes in them.
+#[derive(Clone, Copy, Default)]
+struct Moved {
+    messages: u64,
+    bytes: u128,
+}
+
+impl Moved {
+    fn count(&mut self, messages: usize, each: Bytes) {
+        self.messages += messages as u64;
+        self.bytes += messages as u128 * u128::from(each.0);
+    }
+}
+
 /// The state of a run.
 pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     simulation: &'a Simulation<'a, M>,
@@ -77,6 +92,9 @@ pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
     waits_for_sends: bool,
     messages: u64,
     bytes: u128,
+    /// What more ranks take than they send where the network forks, and how much less where it combines.
+    copied: Moved,
+    combined: Moved,
     /// The first send to a rank that does not exist.
     astray: Option<EngineError>,
 }
@@ -115,6 +133,8 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
             waits_for_sends: simulation.conditions.waits_for_sends(),
             messages: 0,
             bytes: 0,
+            copied: Moved::default(),
+            combined: Moved::default(),
             astray: None,
         }
     }
@@ -260,45 +280,6 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         progress.port = port;
     }
 
-    /// The multicast that begins with a send of the step at hand, where the network forks it.
-    #[inline]
-    fn forked_from(&self, index: usize) -> Option<Run> {
-        if !C::IN_NETWORK || !self.carrier.forks() {
-            return None;
-        }
-        self.step.marks().iter().find_map(|mark| match *mark {
-            Mark::Multicast(run) if run.start as usize == index => Some(run),
-            _ => None,
-        })
-    }
-
-    /// Sends a multicast as one message; when the rank can go on.
-    fn fork(&mut self, rank: RankId, step: u32, run: Run, now: Time, port: &mut Port) -> Time {
-        let Simulation { layout, model, conditions, .. } = self.simulation;
-        let Message { peer: first, chunks, .. } = self.step.sends[run.start as usize];
-        let bytes = layout.bytes(chunks);
-        let sent = model.send(port, now, bytes);
-        let arrival = sent.arrival + conditions.late((rank, step, run.start), first, bytes);
-        self.forked.clear();
-        for index in run.start..run.end {
-            let peer = self.step.sends[index as usize].peer;
-            self.messages += 1;
-            self.bytes += u128::from(bytes.0);
-            if peer.index() >= self.ranks.len() {
-                self.note_astray(rank, step, peer);
-                continue;
-            }
-            if P::LOOKS {
-                self.look(rank, step, Activity::Send, (now, sent.free), Some(peer), bytes);
-            }
-            self.ranks[rank.index()].in_flight += u32::from(self.waits_for_sends);
-            let ticket = self.dispatch.transit.send((rank, peer), bytes, now);
-            self.forked.push((ticket, Carried { source: rank, destination: peer, bytes, arrival }));
-        }
-        self.carrier.fork(&self.forked);
-        sent.free
-    }
-
     /// Sends the `index`-th message of the step at hand; when the rank can go on.
     #[inline]
     fn send(&mut self, rank: RankId, step: u32, index: usize, now: Time, port: &mut Port) -> Time {
@@ -426,6 +407,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         let rest =
             C::IN_NETWORK && self.carrier.combines() && self.step.combines().any(|c| combined(&c));
         let held = if rest {
+            self.combined.count(1, bytes);
             arrival.max(now)
         } else {
             model.receive(&mut progress.port, now, arrival, passing)

@@ -10,10 +10,15 @@ pub struct Outcome {
     pub start: Vec<Time>,
     /// When each rank had done its last op.
     pub finish: Vec<Time>,
-    /// Messages sent.
+    /// Messages that ranks handed to the network; one that it forks is one.
     pub messages: u64,
-    /// Bytes in all messages.
+    /// Bytes in these.
     pub bytes: u128,
+    /// Messages that ranks took: one at each receiver of one that was forked, and one where the network combined
+    /// several. As many as were handed over where it does neither.
+    pub delivered: u64,
+    /// Bytes in these.
+    pub delivered_bytes: u128,
 }
 
 /// What a rank does during a span of a [`Timeline`].
@@ -67,13 +72,14 @@ pub struct Span {
     pub start: Time,
     /// To.
     pub end: Time,
-    /// The other rank of a send, wait or receive.
+    /// The other rank of a send, wait or receive; none where the network forks what is sent to several.
     pub peer: Option<RankId>,
     /// Bytes sent, received or folded.
     pub bytes: Bytes,
 }
 
-/// One message, from the send op that made it to the receive op that took it.
+/// One message, from the send op that made it to the receive op that took it. Of one that the network forks there is
+/// a record for each receiver, and of what it combines one for each sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MessageRecord {
     /// The sender.

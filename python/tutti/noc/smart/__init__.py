@@ -14,10 +14,11 @@ from tutti.noc.smart.frame import frame
 from tutti.noc.smart.measured import Measured, Run
 from tutti.noc.smart.mesh import SmartMesh, designs
 from tutti.noc.smart.runs import Case, Saturation, at_load, check, run, run_all, saturation, sweep
-from tutti.noc.smart.traffic import Ideal, Plan, Traffic, ideal
+from tutti.noc.smart.traffic import UNITS, Ideal, Plan, Traffic, ideal
 from tutti.noc.smart.watched import Watched, watch
 
 __all__ = [
+    "UNITS",
     "Case",
     "Ideal",
     "Measured",

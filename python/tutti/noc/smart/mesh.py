@@ -17,8 +17,6 @@ from tutti.errors import NocError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_MOST = (1 << 32) - 1
-
 
 @dataclass(frozen=True, kw_only=True)
 class SmartMesh:
@@ -30,7 +28,7 @@ class SmartMesh:
         design: What it is by default; `designs` lists them.
         columns: Routers in a row, 2 to 64.
         rows: Routers in a column, 2 to 64. Node x + columns y is at (x, y).
-        hpc_max: Hops that a flit can make in a cycle; 1 is the mesh of one-cycle routers.
+        hpc_max: Hops that a flit can make in a cycle, 1 to 64; 1 is the mesh of one-cycle routers.
         priority: Which of two flits that want a port goes first: the one from nearer (`local`) or
             from farther (`bypass`).
         fan_out: What a multicast is to routers: `unicasts`, `greedy:svt`, `greedy:pvt` or
@@ -45,7 +43,9 @@ class SmartMesh:
             besides the next cycle.
         sag_extra_cycle: What setting up a path takes besides switch allocation, 0 or 1.
         eject_cost: From winning the ejection port to arrival.
-        art_entries: Reductions that can be under way at once with `complete` answers.
+        art_entries: Entries of the aggregation reduction tables (ART) of `complete` answers, and so
+            reductions that can be under way at once: one at least for each root, which are the four
+            corners on private trees, else all nodes.
         reducer: Whether operands can be combined with what passes; then `hpc_max` is 9 at most.
         patience: Cycles without any move after which packets under way are called deadlocked.
 
@@ -73,12 +73,12 @@ class SmartMesh:
 
     def __post_init__(self) -> None:
         """Refuses what cannot be, before anything is run."""
-        for name in _COUNTS:
+        for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
-                message = f"`{name}` is {value!r}: expected a whole number from 0 to {_MOST}"
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                message = f"`{name}` is {value!r}: expected a whole number from {least} to {most}"
                 raise NocError(message, kind="out_of_range", fields={"what": name})
         _ = self.core
 
@@ -104,18 +104,19 @@ class SmartMesh:
         }
 
 
-_COUNTS = (
-    "columns",
-    "rows",
-    "hpc_max",
-    "vcs",
-    "depth",
-    "credit_delay",
-    "sag_extra_cycle",
-    "eject_cost",
-    "art_entries",
-    "patience",
-)
+_RANGES = {
+    "columns": (2, 64),
+    "rows": (2, 64),
+    "hpc_max": (1, 64),
+    "vcs": (1, 64),
+    "depth": (1, 1 << 10),
+    "credit_delay": (0, 1 << 16),
+    "sag_extra_cycle": (0, 1),
+    "eject_cost": (0, 1 << 16),
+    "art_entries": (1, 1 << 16),
+    "patience": (1, (1 << 32) - 1),
+}
+"""The least and the most of each, as the core and files have them."""
 
 
 def designs() -> dict[str, str]:

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 Kind = Literal["unicast", "broadcast", "multicast", "reduction"]
 
+UNITS: dict[Kind, str] = {
+    "unicast": "flits per node and cycle",
+    "broadcast": "broadcasts per source and cycle",
+    "multicast": "multicasts per source and cycle",
+    "reduction": "reductions per cycle",
+}
+"""What the rate of each kind of traffic is in."""
+
 _MOST_CYCLES = 1 << 40
 _MOST_SEEDS = 10_000
 _MOST_CLASSES = 16
@@ -95,7 +103,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuses numbers that cannot be."""
-        most = {"seeds": _MOST_SEEDS, "seed": (1 << 63) - 1}
+        most = {"seeds": _MOST_SEEDS, "seed": (1 << 62) - 1}
         for name in ("warmup", "measure", "drain", "seeds", "seed"):
             value, least = getattr(self, name), int(name in {"measure", "seeds"})
             limit = most.get(name, _MOST_CYCLES)

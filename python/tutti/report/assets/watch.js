@@ -7,12 +7,12 @@
   const STEP = [[1, 0], [-1, 0], [0, -1], [0, 1]]; // E, W, N, S on the screen
   const NAMES = ["east", "west", "north", "south"];
   const WHY = {
-    local: ["L", "a flit buffered here, or its port, went first"],
-    farther: ["F", "a flit from farther away went first"],
-    no_room: ["R", "the next router had no room"],
-    order: ["O", "earlier flits of its packet were here"],
-    answers: ["A", "the router waits for other answers"],
-    preset: ["P", "the ports were kept for a preset path"],
+    local: ["L", "a flit buffered at this router uses the port"],
+    farther: ["F", "a flit from farther away uses the port"],
+    no_room: ["R", "the next router has no free buffer"],
+    order: ["O", "earlier flits of its packet are still here"],
+    answers: ["A", "this router waits for more answers of its reduction"],
+    preset: ["P", "the port is kept for a broadcast's preset path"],
   };
   const $ = (id) => document.getElementById(id);
   const state = { cycle: scene.start, phase: 1, playing: false, follow: -1, hover: -1, last: 0 };
@@ -45,7 +45,7 @@
 
   // The mesh that never changes.
   const mesh = $("mesh");
-  mesh.setAttribute("viewBox", `0 0 ${CELL * scene.columns + 8} ${CELL * scene.rows + 8}`);
+  mesh.setAttribute("viewBox", `0 0 ${CELL * scene.columns + 24} ${CELL * scene.rows + 8}`);
   const ground = make("g", {}, mesh), below = make("g", {}, mesh);
   const boxes = make("g", {}, mesh), above = make("g", {}, mesh);
   for (let router = 0; router < scene.columns * scene.rows; router += 1) {
@@ -60,7 +60,7 @@
     make("line", { class: "stub", x1: x - HALF, y1: y + HALF, x2: x - NIC + 4, y2: y + NIC - 4 }, ground);
     make("circle", { class: "nic", cx: x - NIC, cy: y + NIC, r: 6 }, ground);
     make("rect", { class: "router", x: x - HALF, y: y - HALF, width: 2 * HALF, height: 2 * HALF, rx: 4 }, boxes);
-    make("text", { class: "name", x: x + HALF + 2, y: y + HALF + 9 }, boxes, named(router));
+    make("text", { class: "name", x: x + HALF + 2, y: y - HALF - 3 }, boxes, named(router));
   }
   const flits = make("g", {}, boxes);
 
@@ -77,8 +77,8 @@
   const described = (message) => {
     const one = scene.messages[message];
     if (one.kind === "reduction") return `${message}: reduction to ${named(one.to[0])}`;
-    if (one.kind === "unicast") return `${message}: ${named(one.from)} to ${named(one.to[0])}`;
-    const all = one.kind === "broadcast" ? "" : ` to ${one.to.length}`;
+    if (one.kind === "unicast") return `${message}: unicast from ${named(one.from)} to ${named(one.to[0])}`;
+    const all = one.kind === "broadcast" ? " to all" : ` to ${one.to.length} nodes`;
     return `${message}: ${one.kind} from ${named(one.from)}${all}`;
   };
 
@@ -137,7 +137,7 @@
       if (share === 1 && WHY[why]) {
         const [bx, by] = [x2 - dx * 6 + ASIDE[way][0] * 11, y2 - dy * 6 + ASIDE[way][1] * 11];
         const badge = make("circle", { class: "badge" + faded, cx: bx, cy: by, r: 7 }, above);
-        make("title", {}, badge, WHY[why][1]);
+        make("title", {}, badge, `stopped early: ${WHY[why][1]}`);
         make("text", { class: "letter" + faded, x: bx, y: by + 3.6 }, above, WHY[why][0]);
       }
     }
@@ -165,6 +165,7 @@
     }
   };
 
+  const counted = (count, one, many) => `${count} ${count === 1 ? one : many ?? one + "s"}`;
   const line = (packet, text) => {
     const item = document.createElement("li");
     const swatch = document.createElement("span");
@@ -187,17 +188,17 @@
       const place = routers.length < 4 ? routers.map(named).join(", ") : `${routers.length} routers`;
       const text = { injected: `injected at ${place}`, arrived: `arrived at ${place}`,
         dropped: `dropped at ${place}`, merged: `merged into another at ${place}`,
-        idle: `kept a way ${NAMES[way]} in vain: ${place}` }[what];
+        idle: `${NAMES[way]} port reserved, and no flit came: ${place}` }[what];
       rows.push(line(packet, text));
     }
     for (const [packet, router, way, hops] of scene.requests[state.cycle]) {
-      if (wanted(packet)) rows.push(line(packet, `asks for ${hops} ${NAMES[way]} from ${named(router)}`));
+      if (wanted(packet)) rows.push(line(packet, `asks for ${counted(hops, "hop")} ${NAMES[way]} from ${named(router)}`));
     }
     for (const [packet, router, way, hops, copies, why] of scene.flights[state.cycle]) {
       if (!wanted(packet)) continue;
-      const kept = copies.length ? `, ${copies.length} copies on the way` : "";
-      const stop = WHY[why] ? `; stops: ${WHY[why][1]}` : "";
-      rows.push(line(packet, `${hops} ${NAMES[way]} from ${named(router)}${kept}${stop}`));
+      const kept = copies.length ? `, leaves ${counted(copies.length, "copy", "copies")}` : "";
+      const stop = WHY[why] ? `, stopped early: ${WHY[why][1]}` : "";
+      rows.push(line(packet, `goes ${counted(hops, "hop")} ${NAMES[way]} from ${named(router)}${kept}${stop}`));
     }
     if (!rows.length) rows.push(Object.assign(document.createElement("li"), { textContent: "nothing" }));
     $("log").replaceChildren(...rows.slice(0, 200));
@@ -226,24 +227,37 @@
 
   // What happens when, to be dragged over.
   const activity = $("activity");
+  const LEFT = 34, HIGH = 42; // what the numbers beside the bars take, and how high these are
+  const nice = (least) => [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => step >= least) ?? least;
+  const drawAxes = (width, each, most) => {
+    make("rect", { class: "ground", x: LEFT, y: 0, width: width - LEFT, height: HIGH }, activity);
+    for (const [value, y] of [[most, 9], [0, HIGH]]) make("text", { class: "up", x: LEFT - 5, y }, activity, value);
+    const step = nice(Math.ceil(44 / each));
+    for (let cycle = 0; cycle < scene.cycles; cycle += step) {
+      const x = LEFT + (cycle + 0.5) * each;
+      make("line", { class: "tick", x1: x, x2: x, y1: HIGH, y2: HIGH + 4 }, activity);
+      make("text", { class: "across", x, y: HIGH + 15 }, activity, cycle);
+    }
+  };
   const drawActivity = () => {
-    const width = activity.clientWidth || 800, each = width / scene.cycles;
+    const width = activity.clientWidth || 800, each = (width - LEFT) / scene.cycles;
     activity.replaceChildren();
-    activity.setAttribute("viewBox", `0 0 ${width} 46`);
+    activity.setAttribute("viewBox", `0 0 ${width} 60`);
     const most = Math.max(1, ...scene.flights.map((some) => some.length));
+    drawAxes(width, each, most);
     scene.flights.forEach((some, cycle) => {
-      const wide = Math.max(each - 1, 0.6), high = 40 * some.length / most;
-      const stopped = 40 * some.filter((one) => WHY[one[5]]).length / most;
-      make("rect", { class: "crossings", x: cycle * each, y: 46 - high, width: wide, height: high }, activity);
-      make("rect", { class: "stopped", x: cycle * each, y: 46 - stopped, width: wide, height: stopped }, activity);
+      const x = LEFT + cycle * each, wide = Math.max(each - 1, 0.6);
+      const early = some.filter((one) => WHY[one[5]]).length;
+      const [all, stopped] = [HIGH * some.length / most, HIGH * early / most];
+      make("rect", { class: "stopped", x, y: HIGH - stopped, width: wide, height: stopped }, activity);
+      make("rect", { class: "reached", x, y: HIGH - all, width: wide, height: all - stopped }, activity);
     });
-    const x = (state.cycle + 0.5) * each;
-    make("line", { class: "now", x1: x, x2: x, y1: 0, y2: 46 }, activity);
-    make("title", {}, activity, "flits that cross links in each cycle; orange those that were stopped early");
+    const x = LEFT + (state.cycle + 0.5) * each;
+    make("line", { class: "now", x1: x, x2: x, y1: 0, y2: HIGH }, activity);
   };
   const drag = (event) => {
     const box = activity.getBoundingClientRect();
-    go(Math.floor((event.clientX - box.left) / box.width * scene.cycles));
+    go(Math.floor((event.clientX - box.left - LEFT) / (box.width - LEFT) * scene.cycles));
   };
   activity.addEventListener("pointerdown", (event) => { activity.setPointerCapture(event.pointerId); drag(event); });
   activity.addEventListener("pointermove", (event) => { if (event.buttons) drag(event); });
@@ -326,19 +340,23 @@
   });
   window.addEventListener("resize", drawActivity);
 
-  const sign = (body) => `<svg viewBox="0 0 26 16">${body}</svg>`;
-  $("legend").innerHTML = [
-    ['<line class="request" x1="2" x2="24" y1="8" y2="8"/>', "asks for a path"],
-    ['<line class="wire" x1="3" x2="22" y1="8" y2="8"/>', "crosses links in this cycle"],
-    ['<circle class="copy" cx="13" cy="8" r="4.4"/>', "a copy stays"],
-    ['<circle class="badge" cx="13" cy="8" r="7"/><text class="letter" x="13" y="11.6">L</text>',
-      "stopped early: Local, Farther, no Room, Order, Answers, Preset"],
-    ['<line class="idle" x1="2" x2="24" y1="8" y2="8"/>', "reserved, and idle"],
-    ['<path class="mark" d="M9 4l8 8M9 12l8 -8"/>', "dropped"],
-    ['<path class="mark" d="M9 8h8M13 4v8"/>', "merged"],
-    ['<circle class="mark" cx="13" cy="8" r="6"/>', "injected"],
-    ['<circle class="dot" cx="13" cy="8" r="6"/>', "arrived, at the NIC; buffered, in the router"],
-  ].map(([body, text]) => `<li>${sign(body)}${text}</li>`).join("");
+  // The signs, those of reasons only where flits were stopped for them.
+  const sign = ([body, text]) => `<li><svg viewBox="0 0 26 18">${body}</svg>${text}</li>`;
+  const signs = (title, some) => `<div><h3>${title}</h3><ul class="legend">${some.map(sign).join("")}</ul></div>`;
+  const reasons = new Set(scene.flights.flat().map((one) => one[5]));
+  const stops = Object.entries(WHY).filter(([why]) => reasons.has(why)).map(([, [letter, text]]) => [
+    `<circle class="badge" cx="13" cy="9" r="7"/><text class="letter" x="13" y="12.6">${letter}</text>`, text]);
+  $("legend").innerHTML = signs("A colour is a message", [
+    ['<circle class="dot" cx="13" cy="9" r="5.4"/>', "in a router (square): buffered"],
+    ['<circle class="mark" cx="13" cy="9" r="6.5"/>', "round a NIC (circle): injected"],
+    ['<circle class="dot" cx="13" cy="9" r="7.5"/>', "in a NIC: arrived"],
+    ['<line class="request" x1="2" x2="24" y1="9" y2="9"/>', "asks for a path"],
+    ['<line class="wire" x1="3" x2="22" y1="9" y2="9"/>', "crosses links in this cycle"],
+    ['<circle class="copy" cx="13" cy="9" r="4.4"/>', "leaves a copy"],
+    ['<path class="mark" d="M9 9h8M13 5v8"/>', "merged into another answer"],
+    ['<path class="mark" d="M9 5l8 8M9 13l8 -8"/>', "dropped: others carry it on"],
+    ['<line class="idle" x1="2" x2="24" y1="9" y2="9"/>', "reserved, and idle"],
+  ]) + (stops.length ? signs("Stopped early, because", stops) : "");
 
   const hash = /^#(\d+)(?:,(\d+))?$/.exec(window.location.hash);
   if (hash) {

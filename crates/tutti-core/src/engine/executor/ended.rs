@@ -30,7 +30,14 @@ impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
         }
         let ranks = 0..self.simulation.schedule.shape().ranks;
         let start = ranks.map(|rank| self.simulation.conditions.start(RankId(rank))).collect();
-        Ok(Outcome { start, finish, messages: self.messages, bytes: self.bytes })
+        Ok(Outcome {
+            start,
+            finish,
+            messages: self.messages,
+            bytes: self.bytes,
+            delivered: self.messages + self.copied.messages - self.combined.messages,
+            delivered_bytes: self.bytes + self.copied.bytes - self.combined.bytes,
+        })
     }
 
     #[cold]

@@ -109,7 +109,8 @@ pub struct Settings {
     pub sag_extra_cycle: u32,
     /// Cycles from winning the ejection port to arrival.
     pub eject_cost: u32,
-    /// Entries of the tables of [`FanIn::Complete`], i.e. reductions that can be under way at once.
+    /// Entries of the aggregation reduction tables (ART) of [`FanIn::Complete`], i.e. reductions that can be
+    /// under way at once: with it one at least for each root of a tree, 4 on private trees, else each node.
     pub art_entries: u32,
     /// Whether what passes can be combined with an operand (OR, MIN, MAX, sums other than counts); then
     /// [`Settings::hops_per_cycle`] is at most [`REDUCER_HOPS`].
@@ -196,7 +197,6 @@ impl Settings {
         in_range("credit_delay", self.credit_delay, 0, most)?;
         in_range("sag_extra_cycle", self.sag_extra_cycle, 0, 1)?;
         in_range("eject_cost", self.eject_cost, 0, most)?;
-        in_range("art_entries", self.art_entries, 1, 1 << 16)?;
         if self.patience == 0 {
             let expected = "a cycle or more".to_owned();
             return Err(FlitError::OutOfRange { what: "patience", value: 0, expected });
@@ -215,7 +215,7 @@ impl Settings {
             let stages = self.stages(class);
             if stages.contains(&0) {
                 let problem = format!(
-                    "{} VCs for the three stages of a broadcast; expected 3 or more",
+                    "{} VCs for the three stages of a broadcast; expected 3 or more, or `split_vcs = false`",
                     class.vcs
                 );
                 return Err(FlitError::Clash { what: "vcs", problem });
@@ -223,7 +223,11 @@ impl Settings {
             all += stages.iter().sum::<u32>();
         }
         if all > 64 {
-            let problem = format!("{all} VCs at each port, of all classes and stages; 64 at most");
+            let shares = !self.split_vcs && self.tree() == Some(Tree::Private);
+            let instead = if shares { ", or `split_vcs = true`" } else { "" };
+            let problem = format!(
+                "{all} VCs at each port, of all classes and stages; expected 64 or fewer{instead}"
+            );
             return Err(FlitError::Clash { what: "vcs", problem });
         }
         Ok(())
@@ -231,23 +235,45 @@ impl Settings {
 
     fn check_fan_out(&self) -> Result<(), FlitError> {
         let FanOut::Complete { interval } = self.fan_out else { return Ok(()) };
-        let least = self.preset_cycles() + 1;
-        in_range("interval", interval, least, super::super::LONGEST_DELAY)
+        let (preset, most) = (self.preset_cycles(), super::super::LONGEST_DELAY);
+        if (preset + 1..=most).contains(&interval) {
+            return Ok(());
+        }
+        let problem = format!(
+            "`complete:{interval}` is a broadcast every {interval} cycles, and its paths take {preset}; expected \
+             `complete:{}` to `complete:{most}`",
+            preset + 1
+        );
+        Err(FlitError::Clash { what: "fan_out", problem })
     }
 
     fn check_fan_in(&self) -> Result<(), FlitError> {
         if self.reducer && self.hops_per_cycle > REDUCER_HOPS {
             let problem = format!(
-                "a reducer in a path of {} hops per cycle; expected {REDUCER_HOPS} or fewer",
+                "{} hops per cycle past routers with a reducer; expected {REDUCER_HOPS} or fewer",
                 self.hops_per_cycle
             );
-            return Err(FlitError::Clash { what: "reducer", problem });
+            return Err(FlitError::Clash { what: "hpc_max", problem });
         }
+        let most = 1 << 16;
         if self.fan_in != FanIn::Complete {
+            return in_range("art_entries", self.art_entries, 1, most);
+        }
+        let (least, roots) = match self.tree() {
+            Some(Tree::Private) => (4, "corner, where private trees begin"),
+            _ => (self.nodes(), "node, as each may be a root"),
+        };
+        if (least..=most).contains(&self.art_entries) {
             return Ok(());
         }
-        let least = if self.tree() == Some(Tree::Private) { 4 } else { self.nodes() };
-        in_range("art_entries", self.art_entries, least, 1 << 16)
+        let expected = format!(
+            "{least} to {most}: an entry of the aggregation reduction tables (ART) for each {roots}"
+        );
+        Err(FlitError::OutOfRange {
+            what: "art_entries",
+            value: u64::from(self.art_entries),
+            expected,
+        })
     }
 }
 
