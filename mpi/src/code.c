@@ -1,0 +1,217 @@
+/* Decodes the code of a rank; asks of it what the compiler wants to know. */
+#include "code.h"
+
+#include <stdlib.h>
+
+/* The numbers of a code, one after the other. */
+typedef struct {
+    const unsigned char *at, *end;
+    int bad;
+} reader;
+
+static uint32_t next(reader *from)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; from->at < from->end && shift < 35; shift += 7) {
+        unsigned char byte = *from->at++;
+        value |= (uint64_t)(byte & 0x7Fu) << shift;
+        if (!(byte & 0x80u)) {
+            from->bad |= value > UINT32_MAX;
+            return (uint32_t)value;
+        }
+    }
+    from->bad = 1;
+    return 0;
+}
+
+/* What a code consists of, counted in a first walk so that all memory is there for the second. */
+typedef struct {
+    uint64_t sends, receives, locals, operands;
+} totals;
+
+static void check_run(reader *from, const tutti_schedule_info *info, uint32_t slot, uint32_t first, uint32_t count)
+{
+    from->bad |= slot >= info->slots || count == 0 || first >= info->chunks || count > info->chunks - first;
+}
+
+static void read_messages(reader *from, const tutti_schedule_info *info, uint32_t rank, uint32_t count,
+                          tutti_code_message *into)
+{
+    for (uint32_t i = 0; i < count && !from->bad; i++) {
+        tutti_code_message one = {.peer = next(from)};
+        one.slot = next(from);
+        one.first = next(from);
+        one.count = next(from);
+        check_run(from, info, one.slot, one.first, one.count);
+        from->bad |= one.peer >= info->ranks || one.peer == rank;
+        if (into)
+            into[i] = one;
+    }
+}
+
+static void read_fold(reader *from, const tutti_schedule_info *info, tutti_code_local *one, uint32_t *operands)
+{
+    one->into = next(from);
+    one->first = next(from);
+    one->count = next(from);
+    one->operands = next(from);
+    check_run(from, info, one->into, one->first, one->count);
+    from->bad |= one->operands == 0 || one->operands > (uint64_t)(from->end - from->at);
+    for (uint32_t i = 0; i < one->operands && !from->bad; i++) {
+        uint32_t slot = next(from);
+        from->bad |= slot >= info->slots;
+        if (operands)
+            operands[i] = slot;
+    }
+}
+
+static void read_copy(reader *from, const tutti_schedule_info *info, tutti_code_local *one)
+{
+    one->from = next(from);
+    one->into = next(from);
+    one->first = next(from);
+    one->count = next(from);
+    one->to = next(from);
+    check_run(from, info, one->from, one->first, one->count);
+    check_run(from, info, one->into, one->to, one->count);
+}
+
+static void read_locals(reader *from, const tutti_schedule_info *info, uint32_t count, tutti_code *code, totals *total)
+{
+    for (uint32_t i = 0; i < count && !from->bad; i++) {
+        tutti_code_local one = {.kind = next(from), .operand = (uint32_t)total->operands};
+        if (one.kind == TUTTI_FOLD)
+            read_fold(from, info, &one, code ? code->operands + total->operands : NULL);
+        else if (one.kind == TUTTI_COPY)
+            read_copy(from, info, &one);
+        else
+            from->bad = 1;
+        total->operands += one.operands;
+        if (code)
+            code->locals[total->locals] = one;
+        total->locals++;
+    }
+}
+
+/* Walks the code; writes it down where `code` is not NULL. */
+static totals walk(reader *from, const tutti_schedule_info *info, uint32_t rank, uint32_t steps, tutti_code *code)
+{
+    totals total = {0};
+    for (uint32_t step = 0; step < steps && !from->bad; step++) {
+        if (code)
+            code->step[step] = (tutti_code_step){(uint32_t)total.sends, (uint32_t)total.receives, (uint32_t)total.locals};
+        uint32_t sends = next(from), receives = next(from), locals = next(from);
+        read_messages(from, info, rank, sends, code ? code->sends + total.sends : NULL);
+        read_messages(from, info, rank, receives, code ? code->receives + total.receives : NULL);
+        total.sends += sends;
+        total.receives += receives;
+        read_locals(from, info, locals, code, &total);
+    }
+    if (code)
+        code->step[steps] = (tutti_code_step){(uint32_t)total.sends, (uint32_t)total.receives, (uint32_t)total.locals};
+    from->bad |= from->at != from->end;
+    return total;
+}
+
+static int allocate(tutti_code *code, const totals *total)
+{
+    code->step = calloc((size_t)code->steps + 1, sizeof *code->step);
+    code->sends = calloc(total->sends + 1, sizeof *code->sends);
+    code->receives = calloc(total->receives + 1, sizeof *code->receives);
+    code->locals = calloc(total->locals + 1, sizeof *code->locals);
+    code->operands = calloc(total->operands + 1, sizeof *code->operands);
+    return code->step && code->sends && code->receives && code->locals && code->operands;
+}
+
+int tutti_code_read(const tutti_plan *plan, uint32_t schedule, uint32_t rank, tutti_code *code, char *message)
+{
+    *code = (tutti_code){0};
+    const tutti_schedule_info *info = &plan->schedules[schedule];
+    uint64_t length;
+    const unsigned char *bytes = tutti_plan_code(plan, schedule, rank, &length);
+    reader from = {bytes, bytes + length, length > UINT32_MAX};
+    uint32_t steps = next(&from);
+    reader again = from;
+    from.bad |= steps > length;
+    totals total = walk(&from, info, rank, steps, NULL);
+    if (from.bad)
+        return tutti_say(message, TUTTI_BAD_PLAN,
+                         "the plan's schedule %s of %s on %u ranks: the code of rank %u makes no sense", info->name,
+                         tutti_collective_name(info->collective), info->ranks, rank);
+    code->steps = steps;
+    if (!allocate(code, &total))
+        return tutti_say(message, TUTTI_NO_MEMORY, "no memory for the schedule %s on %u ranks", info->name, info->ranks);
+    walk(&again, info, rank, steps, code);
+    return 0;
+}
+
+void tutti_code_free(tutti_code *code)
+{
+    free(code->step);
+    free(code->sends);
+    free(code->receives);
+    free(code->locals);
+    free(code->operands);
+    *code = (tutti_code){0};
+}
+
+int tutti_overlap(uint32_t first, uint32_t count, uint32_t other, uint32_t others)
+{
+    return (uint64_t)first < (uint64_t)other + others && (uint64_t)other < (uint64_t)first + count;
+}
+
+/* Some chunks of a slot. */
+typedef struct {
+    uint32_t slot, first, count;
+} region;
+
+enum fate { UNKNOWN, LIVE, DEAD };
+
+static int meets(const region *of, uint32_t slot, uint32_t first, uint32_t count)
+{
+    return slot == of->slot && tutti_overlap(of->first, of->count, first, count);
+}
+
+static int covers(const region *of, uint32_t slot, uint32_t first, uint32_t count)
+{
+    return slot == of->slot && first <= of->first && (uint64_t)first + count >= (uint64_t)of->first + of->count;
+}
+
+static enum fate fate_in_local(const tutti_code *code, const tutti_code_local *local, const region *of)
+{
+    if (local->kind == TUTTI_COPY) {
+        if (meets(of, local->from, local->first, local->count))
+            return LIVE;
+        return covers(of, local->into, local->to, local->count) ? DEAD : UNKNOWN;
+    }
+    for (uint32_t i = 0; i < local->operands; i++)
+        if (meets(of, code->operands[local->operand + i], local->first, local->count))
+            return LIVE;
+    return covers(of, local->into, local->first, local->count) ? DEAD : UNKNOWN;
+}
+
+static enum fate fate_in_messages(const tutti_code *code, uint32_t step, const region *of)
+{
+    for (uint32_t i = code->step[step].send; i < code->step[step + 1].send; i++)
+        if (meets(of, code->sends[i].slot, code->sends[i].first, code->sends[i].count))
+            return LIVE;
+    for (uint32_t i = code->step[step].receive; i < code->step[step + 1].receive; i++)
+        if (covers(of, code->receives[i].slot, code->receives[i].first, code->receives[i].count))
+            return DEAD;
+    return UNKNOWN;
+}
+
+int tutti_code_dead_after(const tutti_code *code, const tutti_schedule_info *info, uint32_t step, uint32_t local,
+                          uint32_t slot, uint32_t first, uint32_t count)
+{
+    region of = {slot, first, count};
+    enum fate fate = UNKNOWN;
+    for (uint32_t i = local + 1; fate == UNKNOWN && i < code->step[step + 1].local; i++)
+        fate = fate_in_local(code, &code->locals[i], &of);
+    for (uint32_t s = step + 1; fate == UNKNOWN && s < code->steps; s++) {
+        fate = fate_in_messages(code, s, &of);
+        for (uint32_t i = code->step[s].local; fate == UNKNOWN && i < code->step[s + 1].local; i++)
+            fate = fate_in_local(code, &code->locals[i], &of);
+    }
+    return fate == UNKNOWN ? slot != info->result : fate == DEAD;
+}

@@ -1,0 +1,192 @@
+/* Datatypes: what they are, and copies between them. */
+#include "datatype.h"
+
+#include "exchange.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int is_named(MPI_Datatype handle, int *named)
+{
+    int integers, addresses, types, combiner;
+    int error = PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner);
+    *named = combiner == MPI_COMBINER_NAMED;
+    return error;
+}
+
+int tutti_type_describe(MPI_Datatype handle, tutti_type *type)
+{
+    if (type->named && type->handle == handle)
+        return 0;
+    MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
+    int error = is_named(handle, &type->named);
+    if (!error)
+        error = PMPI_Type_size_x(handle, &size);
+    if (!error)
+        error = PMPI_Type_get_extent_x(handle, &lb, &extent);
+    if (!error)
+        error = PMPI_Type_get_true_extent_x(handle, &true_lb, &true_extent);
+    type->named = !error && type->named;
+    type->handle = handle;
+    type->size = size;
+    type->extent = extent;
+    type->true_lb = true_lb;
+    type->true_extent = true_extent;
+    type->dense = size == extent && size == true_extent;
+    return error;
+}
+
+static int in_order_inside(MPI_Datatype handle, int combiner, int integers, int addresses);
+
+int tutti_type_in_order(MPI_Datatype handle)
+{
+    tutti_type type = {.named = 0};
+    int integers, addresses, types, combiner;
+    if (tutti_type_describe(handle, &type) || !type.dense || type.true_lb != 0)
+        return 0;
+    if (type.named)
+        return 1;
+    if (PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner) || types != 1)
+        return 0;
+    return in_order_inside(handle, combiner, integers, addresses);
+}
+
+/* A dense datatype made of one other by repetition is in order where that one is. */
+static int in_order_inside(MPI_Datatype handle, int combiner, int integers, int addresses)
+{
+    int counts[3];
+    MPI_Aint displacements[2];
+    MPI_Datatype inner;
+    if ((combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_RESIZED) ||
+        integers > 3 || addresses > 2)
+        return 0;
+    if (PMPI_Type_get_contents(handle, integers, addresses, 1, counts, displacements, &inner))
+        return 0;
+    int in_order = tutti_type_in_order(inner), named = 1;
+    if (!is_named(inner, &named) && !named)
+        PMPI_Type_free(&inner);
+    return in_order;
+}
+
+int tutti_type_large(int64_t count, MPI_Datatype type, MPI_Datatype *whole)
+{
+    enum { PIECE = 1 << 30 };
+    tutti_type each = {.named = 0};
+    int error = tutti_type_describe(type, &each);
+    int64_t pieces = count / PIECE, rest = count % PIECE;
+    if (!error && pieces > INT_MAX)
+        error = MPI_ERR_COUNT;
+    MPI_Datatype piece, parts[2];
+    if (!error)
+        error = PMPI_Type_contiguous(PIECE, type, &piece);
+    if (error)
+        return error;
+    int lengths[2] = {(int)pieces, (int)rest};
+    MPI_Aint at[2] = {0, (MPI_Aint)(pieces * PIECE * each.extent)};
+    parts[0] = piece;
+    parts[1] = type;
+    error = PMPI_Type_create_struct(rest ? 2 : 1, lengths, at, parts, whole);
+    PMPI_Type_free(&piece);
+    return error ? error : PMPI_Type_commit(whole);
+}
+
+/* One message of this rank to itself; neither count is beyond 2^31 - 1. */
+static int to_self(const void *from, int sent, MPI_Datatype as, void *to, int taken, MPI_Datatype type, MPI_Comm comm,
+                   int rank)
+{
+    return PMPI_Sendrecv(from, sent, as, rank, TUTTI_TAG_SELF, to, taken, type, rank, TUTTI_TAG_SELF, comm,
+                         MPI_STATUS_IGNORE);
+}
+
+int tutti_type_copy(const void *from, void *to, int64_t count, const tutti_type *type, MPI_Comm comm, int rank)
+{
+    int error = 0;
+    const char *source = from;
+    char *target = to;
+    while (!error && count > 0) {
+        int piece = count > INT_MAX ? INT_MAX : (int)count;
+        error = to_self(source, piece, type->handle, target, piece, type->handle, comm, rank);
+        source += piece * type->extent;
+        target += piece * type->extent;
+        count -= piece;
+    }
+    return error;
+}
+
+/* `size` bytes as one packed message, or as a datatype of its own where they are too many. */
+static int packed_type(int64_t size, int *count, MPI_Datatype *type)
+{
+    *count = size > INT_MAX ? 1 : (int)size;
+    *type = MPI_PACKED;
+    return size > INT_MAX ? tutti_type_large(size, MPI_PACKED, type) : 0;
+}
+
+static int element_type(int64_t elements, MPI_Datatype handle, int *count, MPI_Datatype *type)
+{
+    *count = elements > INT_MAX ? 1 : (int)elements;
+    *type = handle;
+    return elements > INT_MAX ? tutti_type_large(elements, handle, type) : 0;
+}
+
+static void free_large(int64_t count, MPI_Datatype *type)
+{
+    if (count > INT_MAX)
+        PMPI_Type_free(type);
+}
+
+int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *bytes, int64_t size, MPI_Comm comm, int rank)
+{
+    int sent, taken;
+    MPI_Datatype as, packed;
+    int error = element_type(count, type, &sent, &as);
+    if (error)
+        return error;
+    error = packed_type(size, &taken, &packed);
+    if (!error) {
+        error = to_self(from, sent, as, bytes, taken, packed, comm, rank);
+        free_large(size, &packed);
+    }
+    free_large(count, &as);
+    return error;
+}
+
+static int unpack_whole(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, MPI_Comm comm,
+                        int rank)
+{
+    int sent, taken;
+    MPI_Datatype as, packed;
+    int error = element_type(count, type, &taken, &as);
+    if (error)
+        return error;
+    error = packed_type(size, &sent, &packed);
+    if (!error) {
+        error = to_self(bytes, sent, packed, to, taken, as, comm, rank);
+        free_large(size, &packed);
+    }
+    free_large(count, &as);
+    return error;
+}
+
+/* MPICH 5.0.2 refuses packed bytes for MPI_LONG_INT and its kin, which have gaps, in a message too large to be sent at
+ * once: elements with gaps come in pieces. */
+int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, MPI_Comm comm, int rank)
+{
+    enum { AT_ONCE = 8192 };
+    tutti_type each = {.named = 0};
+    int error = tutti_type_describe(type, &each);
+    int64_t piece = each.dense || each.size > AT_ONCE || each.size == 0 ? count : AT_ONCE / each.size;
+    const char *source = bytes;
+    char *target = to;
+    if (each.size * count != size) /* fewer bytes than elements: not ours to cut */
+        piece = count;
+    while (!error && count > 0) {
+        int64_t now = count < piece ? count : piece, taken = now == count ? size : now * each.size;
+        error = unpack_whole(source, taken, target, now, type, comm, rank);
+        source += taken;
+        target += now * each.extent;
+        size -= taken;
+        count -= now;
+    }
+    return error;
+}

@@ -1,0 +1,237 @@
+/* Calls in the terms of schedules. */
+#include "demand.h"
+
+#include <stddef.h>
+
+/* Bytes of messages and of packed data: one element is one of them. */
+static const tutti_type *byte_type(void)
+{
+    static const tutti_type byte = {.handle = MPI_BYTE, .size = 1, .extent = 1, .true_extent = 1, .named = 1, .dense = 1};
+    return &byte;
+}
+
+/* count x each, or -1 beyond 2^63 - 1. */
+static int64_t times(int64_t count, int64_t each)
+{
+    int64_t product;
+    return count < 0 || each < 0 || __builtin_mul_overflow(count, each, &product) ? -1 : product;
+}
+
+/* The elements of all shards together; -1 where there are too many. */
+static int64_t sum_of_shards(const tutti_call *call, int size, tutti_demand *demand)
+{
+    if (!call->recvcounts)
+        return times(size, call->recvcount);
+    int64_t sum = 0;
+    for (int i = 0; i < size; i++) {
+        if (call->recvcounts[i] < 0 || __builtin_add_overflow(sum, call->recvcounts[i], &sum))
+            return -1;
+        if (call->recvcounts[i] != call->recvcounts[0])
+            demand->shards = call->recvcounts;
+    }
+    return sum;
+}
+
+static int look_up_operation(const tutti_call *call, tutti_known *known, tutti_demand *demand)
+{
+    int error = tutti_type_describe(call->recvtype, &known->received);
+    if (!error)
+        error = tutti_operation_describe(call->op, &known->operation);
+    if (error)
+        return error;
+    int kept = known->paired && known->paired_type == call->recvtype && known->paired_op == call->op;
+    if (!kept) {
+        if (!tutti_operation_fits(&known->operation, &known->received))
+            return TUTTI_NOT_COVERED;
+        known->strict = !tutti_operation_exchangeable(&known->operation, &known->received);
+        known->paired_type = call->recvtype;
+        known->paired_op = call->op;
+        known->paired = known->operation.named && known->received.named;
+    }
+    demand->op = call->op;
+    demand->strict = known->strict;
+    demand->commutative = known->operation.commutative;
+    demand->unit = &known->received;
+    return known->received.extent < 0 ? TUTTI_NOT_COVERED : 0;
+}
+
+static int of_reduction(const tutti_call *call, int rank, int size, tutti_known *known, tutti_demand *demand)
+{
+    int error = look_up_operation(call, known, demand);
+    if (error)
+        return error;
+    demand->elements = call->recvcount;
+    if (demand->collective == TUTTI_REDUCE_SCATTER)
+        demand->elements = sum_of_shards(call, size, demand);
+    int receives = demand->collective != TUTTI_REDUCE || rank == call->root;
+    demand->in_place = receives && call->sendbuf == MPI_IN_PLACE;
+    demand->data = demand->in_place ? call->recvbuf : call->sendbuf;
+    demand->result = receives ? call->recvbuf : NULL;
+    int64_t bytes = times(demand->elements, demand->unit->size);
+    if (bytes < 0 || times(demand->elements, demand->unit->extent) < 0)
+        return TUTTI_NOT_COVERED;
+    demand->bytes = (uint64_t)bytes;
+    return 0;
+}
+
+/* Which of the caller's buffers count, and how many shards each holds. */
+typedef struct {
+    int64_t sent, received;
+} shares;
+
+static shares shares_of(const tutti_demand *demand, int rank, int size)
+{
+    int root = rank == demand->root;
+    switch (demand->collective) {
+    case TUTTI_ALL_GATHER:
+        return (shares){demand->in_place ? 0 : 1, size};
+    case TUTTI_ALL_TO_ALL:
+        return (shares){demand->in_place ? 0 : size, size};
+    case TUTTI_GATHER:
+        return (shares){demand->in_place ? 0 : 1, root ? size : 0};
+    case TUTTI_SCATTER:
+        return (shares){root ? size : 0, demand->in_place ? 0 : 1};
+    case TUTTI_BROADCAST:
+        return (shares){0, 1};
+    default:
+        return (shares){0, 0};
+    }
+}
+
+/* What is to be packed of `count` elements per shard: nothing where they are the payload's bytes already. */
+static int packing_of(const void *buffer, int64_t count, MPI_Datatype handle, tutti_type *type, int64_t shards,
+                      tutti_packing *packing, int64_t *shard_bytes)
+{
+    if (shards == 0)
+        return 0;
+    int error = tutti_type_describe(handle, type);
+    if (error)
+        return error;
+    *shard_bytes = times(count, type->size);
+    int64_t bytes = times(*shard_bytes, shards);
+    if (*shard_bytes < 0 || bytes < 0 || times(count * shards, type->extent < 0 ? -type->extent : type->extent) < 0)
+        return TUTTI_NOT_COVERED;
+    int in_order = type->named ? type->dense && type->true_lb == 0 : tutti_type_in_order(handle);
+    /* The cast only fits both uses: what is packed is never written to. */
+    *packing = (tutti_packing){(void *)(uintptr_t)buffer, count * shards, handle, in_order ? 0 : bytes};
+    return 0;
+}
+
+/* Who fills the payload, and so has to pack it, and who wants it, and has to unpack it. */
+static void assign_packing(tutti_demand *demand, int rank, const tutti_packing *sent, const tutti_packing *received)
+{
+    demand->pack = *sent;
+    demand->unpack = *received;
+    if (demand->collective == TUTTI_BROADCAST) {
+        if (rank == demand->root) {
+            demand->pack = *received;
+            demand->unpack.bytes = 0;
+        }
+    } else if (demand->in_place && demand->collective != TUTTI_SCATTER) {
+        demand->pack = *received;
+    }
+}
+
+static int of_movement(const tutti_call *call, int rank, int size, tutti_known *known, tutti_demand *demand)
+{
+    int root = rank == call->root;
+    demand->in_place = demand->collective == TUTTI_BROADCAST || call->sendbuf == MPI_IN_PLACE;
+    if (demand->collective == TUTTI_SCATTER)
+        demand->in_place = root && call->recvbuf == MPI_IN_PLACE;
+    shares share = shares_of(demand, rank, size);
+    tutti_packing sent = {0}, received = {0};
+    int64_t shard = 0;
+    int error = packing_of(call->sendbuf, call->sendcount, call->sendtype, &known->sent, share.sent, &sent, &shard);
+    if (!error)
+        error = packing_of(call->recvbuf, call->recvcount, call->recvtype, &known->received, share.received, &received,
+                           &shard);
+    if (error)
+        return error;
+    demand->unit = byte_type();
+    demand->elements = demand->collective == TUTTI_BROADCAST ? shard : times(shard, size);
+    if (demand->elements < 0)
+        return TUTTI_NOT_COVERED;
+    demand->bytes = (uint64_t)demand->elements;
+    demand->data = share.sent ? call->sendbuf : call->recvbuf;
+    demand->result = share.received ? call->recvbuf : NULL;
+    assign_packing(demand, rank, &sent, &received);
+    return 0;
+}
+
+static int is_buffer(const void *buffer, int64_t count, MPI_Datatype type)
+{
+    return buffer != MPI_IN_PLACE && count >= 0 && type != MPI_DATATYPE_NULL;
+}
+
+/* Whether the arguments make sense as far as schedules use them. */
+static int makes_sense(const tutti_call *call, uint32_t collective, int rank, int size)
+{
+    if (tutti_is_rooted(collective) && (call->root < 0 || call->root >= size))
+        return 0;
+    int root = !tutti_is_rooted(collective) || rank == call->root;
+    int receives = is_buffer(call->recvbuf, call->recvcount, call->recvtype);
+    int sends = is_buffer(call->sendbuf, call->sendcount, call->sendtype);
+    switch (collective) {
+    case TUTTI_BARRIER:
+        return 1;
+    case TUTTI_BROADCAST:
+        return receives;
+    case TUTTI_GATHER:
+        return root ? receives && (sends || call->sendbuf == MPI_IN_PLACE) : sends;
+    case TUTTI_SCATTER:
+        return root ? sends && (receives || call->recvbuf == MPI_IN_PLACE) : receives;
+    case TUTTI_ALL_GATHER:
+    case TUTTI_ALL_TO_ALL:
+        return receives && (sends || call->sendbuf == MPI_IN_PLACE);
+    default:
+        return call->op != MPI_OP_NULL && call->op != MPI_REPLACE && call->op != MPI_NO_OP &&
+               is_buffer(root ? call->recvbuf : NULL, call->recvcount, call->recvtype) &&
+               (root || call->sendbuf != MPI_IN_PLACE);
+    }
+}
+
+int tutti_demand_of(uint32_t collective, const tutti_call *call, int rank, int size, tutti_known *known, tutti_demand *demand)
+{
+    if (!makes_sense(call, collective, rank, size))
+        return TUTTI_NOT_COVERED;
+    *demand = (tutti_demand){.collective = collective, .root = tutti_is_rooted(collective) ? call->root : 0};
+    demand->op = MPI_OP_NULL;
+    demand->commutative = 1;
+    if (tutti_reduces(collective))
+        return of_reduction(call, rank, size, known, demand);
+    if (collective != TUTTI_BARRIER)
+        return of_movement(call, rank, size, known, demand);
+    demand->unit = byte_type();
+    return 0;
+}
+
+enum tutti_reason tutti_refusal(const tutti_schedule_info *info, const tutti_demand *demand)
+{
+    if (!demand->commutative && (!(info->flags & TUTTI_RANK_ORDER) || demand->root != 0))
+        return TUTTI_ORDER;
+    if ((info->flags & TUTTI_MOVES_CHUNKS) && (demand->shards || demand->elements % info->chunks != 0))
+        return TUTTI_UNEQUAL_CHUNKS;
+    if ((demand->collective == TUTTI_GATHER || demand->collective == TUTTI_SCATTER) && demand->root != 0)
+        return TUTTI_OTHER_ROOT;
+    return TUTTI_NO_REASON;
+}
+
+const char *tutti_reason_text(enum tutti_reason reason)
+{
+    static const char *const texts[TUTTI_REASONS] = {
+        [TUTTI_NO_REASON] = "none",
+        [TUTTI_NO_RULE_RANKS] = "no rule for this collective on this number of ranks",
+        [TUTTI_NO_RULE_SIZE] = "no rule for this size",
+        [TUTTI_ORDER] = "the operation does not commute, and no schedule keeps the order of the ranks for this root",
+        [TUTTI_UNEQUAL_CHUNKS] = "the schedule moves chunks to other places, and the payload does not divide into equal ones",
+        [TUTTI_OTHER_ROOT] = "the root is not rank 0",
+        [TUTTI_ARGUMENTS] = "arguments that no schedule can work on",
+        [TUTTI_INTERCOMMUNICATOR] = "an intercommunicator",
+        [TUTTI_NON_BLOCKING] = "a non-blocking collective",
+        [TUTTI_PERSISTENT] = "a persistent collective",
+        [TUTTI_OWN_COUNTS] = "counts of each rank's own",
+        [TUTTI_NEIGHBOURHOOD] = "a neighbourhood collective",
+        [TUTTI_NO_SCHEDULE] = "no schedules of this collective",
+    };
+    return texts[reason];
+}

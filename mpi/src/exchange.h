@@ -1,0 +1,34 @@
+/* The messages of one step: all receives are posted, all sends issued, then all are waited for. */
+#ifndef TUTTI_EXCHANGE_H
+#define TUTTI_EXCHANGE_H
+
+#include "tutti_mpi.h"
+
+/* One side of a message. A count beyond 2^31 - 1 is one message all the same. */
+typedef struct {
+    void *buffer; /* never written to by a send */
+    int64_t count;
+    MPI_Datatype type;
+    uint64_t bytes; /* count x the type's size */
+    int peer;       /* in the exchange's communicator */
+} tutti_message;
+
+typedef struct {
+    MPI_Comm comm;
+    const tutti_message *receives, *sends;
+    uint32_t receive_count, send_count;
+    MPI_Request *requests; /* room for all: receives first, then sends */
+} tutti_exchange;
+
+#define TUTTI_TAG 1       /* of every message of a schedule: the k-th from a to b meets b's k-th receive from a */
+#define TUTTI_TAG_STAMP 2 /* free for the emulation's own use on the same communicator */
+#define TUTTI_TAG_SELF 3  /* copies between datatypes, from a rank to itself */
+
+/* Start one side of a message on `request`; both return an MPI error code. */
+int tutti_message_receive(const tutti_message *message, MPI_Comm comm, MPI_Request *request);
+int tutti_message_send(const tutti_message *message, MPI_Comm comm, MPI_Request *request);
+
+/* The whole exchange, as fast as the MPI does it; returns an MPI error code. */
+int tutti_exchange_run(const tutti_exchange *exchange);
+
+#endif

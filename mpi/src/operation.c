@@ -1,0 +1,127 @@
+/* Operations: what may be done with them, and doing them. */
+#include "datatype.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+int tutti_reduce_local(const void *from, void *to, int64_t count, const tutti_type *type, MPI_Op op)
+{
+    const char *source = from;
+    char *target = to;
+    int error = 0;
+    while (!error && count > 0) {
+        int piece = count > INT_MAX ? INT_MAX : (int)count;
+        error = PMPI_Reduce_local(source, target, piece, type->handle, op);
+        source += piece * type->extent;
+        target += piece * type->extent;
+        count -= piece;
+    }
+    return error;
+}
+
+/* The kinds of predefined datatypes that operations are defined on; OTHER is what is not in the list. */
+enum kind { INTEGER = 1, FLOATING = 2, COMPLEX = 4, LOGICAL = 8, BYTE = 16, PAIR = 32, OTHER = 64 };
+
+static const struct {
+    MPI_Datatype type;
+    enum kind kind;
+} known[] = {
+    {MPI_DOUBLE, FLOATING},
+    {MPI_FLOAT, FLOATING},
+    {MPI_INT, INTEGER},
+    {MPI_LONG, INTEGER},
+    {MPI_LONG_LONG, INTEGER},
+    {MPI_INT64_T, INTEGER},
+    {MPI_UINT64_T, INTEGER},
+    {MPI_INT32_T, INTEGER},
+    {MPI_UINT32_T, INTEGER},
+    {MPI_UNSIGNED, INTEGER},
+    {MPI_UNSIGNED_LONG, INTEGER},
+    {MPI_UNSIGNED_LONG_LONG, INTEGER},
+    {MPI_INT16_T, INTEGER},
+    {MPI_UINT16_T, INTEGER},
+    {MPI_INT8_T, INTEGER},
+    {MPI_UINT8_T, INTEGER},
+    {MPI_SHORT, INTEGER},
+    {MPI_UNSIGNED_SHORT, INTEGER},
+    {MPI_SIGNED_CHAR, INTEGER},
+    {MPI_UNSIGNED_CHAR, INTEGER},
+    {MPI_AINT, INTEGER},
+    {MPI_OFFSET, INTEGER},
+    {MPI_COUNT, INTEGER},
+    {MPI_LONG_DOUBLE, FLOATING},
+    {MPI_C_FLOAT_COMPLEX, COMPLEX},
+    {MPI_C_DOUBLE_COMPLEX, COMPLEX},
+    {MPI_C_LONG_DOUBLE_COMPLEX, COMPLEX},
+    {MPI_C_BOOL, LOGICAL},
+    {MPI_BYTE, BYTE},
+    {MPI_FLOAT_INT, PAIR},
+    {MPI_DOUBLE_INT, PAIR},
+    {MPI_LONG_INT, PAIR},
+    {MPI_2INT, PAIR},
+    {MPI_SHORT_INT, PAIR},
+    {MPI_LONG_DOUBLE_INT, PAIR}};
+
+static enum kind kind_of(MPI_Datatype type)
+{
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+        if (type == known[i].type)
+            return known[i].kind;
+    return OTHER;
+}
+
+/* What a predefined operation is defined on, and on what its operands may be exchanged bit by bit. */
+typedef struct {
+    MPI_Op op;
+    int on, exchangeable;
+} rule;
+
+static const rule *rule_of(MPI_Op op, rule *room)
+{
+    enum { ARITHMETIC = INTEGER | FLOATING, ALL = ARITHMETIC | COMPLEX };
+    const rule rules[] = {{MPI_SUM, ALL, ALL},
+                          {MPI_PROD, ALL, ARITHMETIC},
+                          {MPI_MAX, ARITHMETIC, INTEGER},
+                          {MPI_MIN, ARITHMETIC, INTEGER},
+                          {MPI_LAND, INTEGER | LOGICAL, INTEGER | LOGICAL},
+                          {MPI_LOR, INTEGER | LOGICAL, INTEGER | LOGICAL},
+                          {MPI_LXOR, INTEGER | LOGICAL, INTEGER | LOGICAL},
+                          {MPI_BAND, INTEGER | BYTE, INTEGER | BYTE},
+                          {MPI_BOR, INTEGER | BYTE, INTEGER | BYTE},
+                          {MPI_BXOR, INTEGER | BYTE, INTEGER | BYTE},
+                          {MPI_MAXLOC, PAIR, 0},
+                          {MPI_MINLOC, PAIR, 0}};
+    for (unsigned i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (op == rules[i].op) {
+            *room = rules[i];
+            return room;
+        }
+    }
+    return NULL;
+}
+
+int tutti_operation_describe(MPI_Op handle, tutti_operation *operation)
+{
+    if (operation->named && operation->handle == handle)
+        return 0;
+    rule room;
+    operation->handle = handle;
+    operation->named = rule_of(handle, &room) != NULL;
+    operation->commutative = 1;
+    return operation->named ? 0 : PMPI_Op_commutative(handle, &operation->commutative);
+}
+
+int tutti_operation_exchangeable(const tutti_operation *operation, const tutti_type *type)
+{
+    rule room;
+    return operation->named && (rule_of(operation->handle, &room)->exchangeable & (int)kind_of(type->handle));
+}
+
+int tutti_operation_fits(const tutti_operation *operation, const tutti_type *type)
+{
+    rule room;
+    if (!operation->named)
+        return 1;
+    int kind = (int)kind_of(type->handle);
+    return type->named && (kind == OTHER || (rule_of(operation->handle, &room)->on & kind));
+}

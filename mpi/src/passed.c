@@ -1,0 +1,22 @@
+/* Collectives that go to the MPI underneath, each counted with the reason. */
+#include "functions.h"
+#include "job.h"
+
+#define PASS(name, reason, parameters, arguments)               \
+    int MPI_##name parameters                                   \
+    {                                                           \
+        if (tutti_job_plan)                                     \
+            tutti_job_passed(TUTTI_FN_##name, TUTTI_##reason, comm); \
+        return PMPI_##name arguments;                           \
+    }
+#include "passed.inc"
+#undef PASS
+
+const char *const tutti_function_names[TUTTI_FUNCTIONS] = {
+#define NAME(name) "MPI_" #name,
+    TUTTI_COVERED_FUNCTIONS(NAME)
+#undef NAME
+#define PASS(name, reason, parameters, arguments) "MPI_" #name,
+#include "passed.inc"
+#undef PASS
+};

@@ -1,0 +1,295 @@
+/* Reads plan files: whatever the bytes, nothing outside of them is read, and a bad file is named as such. */
+#include "plan.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER = 48, RULE = 32, SCHEDULE = 48, LONGEST_NAME = 1 << 16 };
+enum { KNOWN_FLAGS = TUTTI_RANK_ORDER | TUTTI_MOVES_CHUNKS | TUTTI_WRITES_DATA | TUTTI_SAME_ON_ALL };
+
+int tutti_say(char *message, int error, const char *format, ...)
+{
+    if (message) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(message, TUTTI_MESSAGE_ROOM, format, arguments);
+        va_end(arguments);
+    }
+    return error;
+}
+
+const char *tutti_collective_name(uint32_t collective)
+{
+    static const char *const names[TUTTI_COLLECTIVES] = {"all_reduce", "reduce_scatter", "all_gather",
+                                                         "broadcast",  "reduce",         "gather",
+                                                         "scatter",    "all_to_all",     "barrier"};
+    return collective < TUTTI_COLLECTIVES ? names[collective] : "unknown";
+}
+
+int tutti_has_shards(uint32_t collective)
+{
+    return collective == TUTTI_REDUCE_SCATTER || collective == TUTTI_ALL_GATHER || collective == TUTTI_GATHER ||
+           collective == TUTTI_SCATTER || collective == TUTTI_ALL_TO_ALL;
+}
+
+int tutti_is_rooted(uint32_t collective)
+{
+    return collective == TUTTI_BROADCAST || collective == TUTTI_REDUCE || collective == TUTTI_GATHER ||
+           collective == TUTTI_SCATTER;
+}
+
+int tutti_reduces(uint32_t collective)
+{
+    return collective == TUTTI_ALL_REDUCE || collective == TUTTI_REDUCE_SCATTER || collective == TUTTI_REDUCE;
+}
+
+static uint32_t read_u32(const unsigned char *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static uint64_t read_u64(const unsigned char *at)
+{
+    return (uint64_t)read_u32(at) | (uint64_t)read_u32(at + 4) << 32;
+}
+
+/* Whether `count` things of `each` bytes from `offset` on lie within `length`. */
+static int within(uint64_t offset, uint64_t count, uint64_t each, uint64_t length)
+{
+    return offset <= length && (each == 0 || count <= (length - offset) / each);
+}
+
+/* The CRC-32 of zlib, PNG and IEEE 802.3. */
+static uint32_t crc32(const unsigned char *bytes, uint64_t length)
+{
+    uint32_t table[256];
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t value = i;
+        for (int bit = 0; bit < 8; bit++)
+            value = (value & 1u) ? 0xEDB88320u ^ (value >> 1) : value >> 1;
+        table[i] = value;
+    }
+    uint32_t crc = 0xFFFFFFFFu;
+    for (uint64_t i = 0; i < length; i++)
+        crc = table[(crc ^ bytes[i]) & 0xFFu] ^ (crc >> 8);
+    return crc ^ 0xFFFFFFFFu;
+}
+
+static int read_whole(FILE *stream, tutti_plan *plan)
+{
+    uint64_t room = 1 << 16;
+    plan->file = malloc(room);
+    while (plan->file) {
+        plan->length += fread(plan->file + plan->length, 1, room - plan->length, stream);
+        if (plan->length < room)
+            return ferror(stream) ? TUTTI_BAD_PLAN : 0;
+        room *= 2;
+        unsigned char *larger = realloc(plan->file, room);
+        if (!larger)
+            break;
+        plan->file = larger;
+    }
+    return TUTTI_NO_MEMORY;
+}
+
+static int load(const char *path, tutti_plan *plan, char *message)
+{
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: cannot be opened: %s; `tutti mpi plan` writes plan files", path,
+                         strerror(errno));
+    int error = read_whole(stream, plan);
+    fclose(stream);
+    if (error == TUTTI_NO_MEMORY)
+        return tutti_say(message, error, "%s: no memory for the file", path);
+    if (error)
+        return tutti_say(message, error, "%s: cannot be read to its end: is it a file?", path);
+    return 0;
+}
+
+static int check_header(const char *path, tutti_plan *plan, char *message)
+{
+    const unsigned char *file = plan->file;
+    if (plan->length < 8 || memcmp(file, "TUTTIPLN", 8) != 0)
+        return tutti_say(message, TUTTI_BAD_PLAN,
+                         "%s: no plan file: it does not begin with TUTTIPLN; `tutti mpi plan` writes them", path);
+    if (plan->length >= 12 && read_u32(file + 8) != TUTTI_PLAN_VERSION)
+        return tutti_say(message, TUTTI_BAD_PLAN,
+                         "%s: version %u: this library reads version %u; write the plan with the tutti it came with", path,
+                         read_u32(file + 8), TUTTI_PLAN_VERSION);
+    if (plan->length < HEADER || read_u64(file + 16) != plan->length)
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: truncated or too long: it has %llu bytes, its header says %llu", path,
+                         (unsigned long long)plan->length,
+                         plan->length < HEADER ? 0ull : (unsigned long long)read_u64(file + 16));
+    plan->crc = read_u32(file + 12);
+    uint32_t found = crc32(file + 16, plan->length - 16);
+    if (found != plan->crc)
+        return tutti_say(message, TUTTI_BAD_PLAN,
+                         "%s: corrupted: its checksum is %08x, its header says %08x; write it again", path, found,
+                         plan->crc);
+    return 0;
+}
+
+/* One schedule's entry, apart from its name. */
+static int read_schedule(const char *path, tutti_plan *plan, uint32_t index, const unsigned char *entry, char *message)
+{
+    tutti_schedule_info *info = &plan->schedules[index];
+    *info = (tutti_schedule_info){.collective = read_u32(entry),
+                                  .ranks = read_u32(entry + 4),
+                                  .chunks = read_u32(entry + 8),
+                                  .slots = read_u32(entry + 12),
+                                  .result = read_u32(entry + 16),
+                                  .flags = read_u32(entry + 20)};
+    plan->tables[index] = read_u64(entry + 40);
+    int odd = info->collective >= TUTTI_COLLECTIVES || info->ranks == 0 || info->chunks == 0 ||
+              info->result >= info->slots || (info->flags & ~(uint32_t)KNOWN_FLAGS) ||
+              (tutti_has_shards(info->collective) && info->chunks % info->ranks != 0);
+    if (odd)
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: its shape makes no sense", path, index);
+    uint64_t table = plan->tables[index], previous = HEADER;
+    if (!within(table, (uint64_t)info->ranks + 1, 8, plan->length))
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: its table lies outside of the file", path, index);
+    for (uint64_t rank = 0; rank <= info->ranks; rank++) {
+        uint64_t offset = read_u64(plan->file + table + 8 * rank);
+        if (offset < previous || offset > plan->length)
+            return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: the code of rank %llu lies outside of the file", path,
+                             index, (unsigned long long)rank);
+        previous = offset;
+    }
+    return 0;
+}
+
+static int read_rule(const char *path, tutti_plan *plan, uint32_t index, const unsigned char *entry, char *message)
+{
+    tutti_rule *rule = &plan->rules[index];
+    *rule = (tutti_rule){.collective = read_u32(entry),
+                         .ranks = read_u32(entry + 4),
+                         .smallest = read_u64(entry + 8),
+                         .largest = read_u64(entry + 16),
+                         .schedule = read_u32(entry + 24)};
+    if (rule->schedule >= plan->schedule_count || plan->schedules[rule->schedule].collective != rule->collective ||
+        plan->schedules[rule->schedule].ranks != rule->ranks)
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: rule %u: there is no schedule %u of %s on %u ranks", path, index,
+                         rule->schedule, tutti_collective_name(rule->collective), rule->ranks);
+    return 0;
+}
+
+/* Copies the provenance and the names with an end each. */
+static int read_texts(const char *path, tutti_plan *plan, const unsigned char *schedules, char *message)
+{
+    const unsigned char *header = plan->file;
+    uint64_t at = read_u64(header + 32), length = read_u64(header + 40), total = 1;
+    int inside = within(at, length, 1, plan->length);
+    for (uint32_t i = 0; inside && i < plan->schedule_count; i++) {
+        const unsigned char *entry = schedules + (uint64_t)SCHEDULE * i;
+        inside = read_u64(entry + 32) <= LONGEST_NAME &&
+                 within(read_u64(entry + 24), read_u64(entry + 32), 1, plan->length);
+        total += inside ? read_u64(entry + 32) + 1 : 0;
+    }
+    if (!inside)
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: a name or the provenance lies outside of the file", path);
+    char *text = plan->text = calloc(1, total + length);
+    if (!text)
+        return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for its names", path);
+    memcpy(text, plan->file + at, length);
+    text += length + 1;
+    for (uint32_t i = 0; i < plan->schedule_count; i++) {
+        const unsigned char *entry = schedules + (uint64_t)SCHEDULE * i;
+        length = read_u64(entry + 32);
+        memcpy(text, plan->file + read_u64(entry + 24), length);
+        plan->schedules[i].name = text;
+        text += length + 1;
+    }
+    return 0;
+}
+
+static int read_entries(const char *path, tutti_plan *plan, char *message)
+{
+    plan->rule_count = read_u32(plan->file + 24);
+    plan->schedule_count = read_u32(plan->file + 28);
+    uint64_t rules = plan->rule_count, schedules = plan->schedule_count;
+    if (!within(HEADER, 1, rules * RULE + schedules * SCHEDULE, plan->length))
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: %u rules and %u schedules do not fit into it", path, plan->rule_count,
+                         plan->schedule_count);
+    plan->rules = calloc(rules + 1, sizeof *plan->rules);
+    plan->schedules = calloc(schedules + 1, sizeof *plan->schedules);
+    plan->tables = calloc(schedules + 1, sizeof *plan->tables);
+    if (!plan->rules || !plan->schedules || !plan->tables)
+        return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for its rules", path);
+    const unsigned char *entries = plan->file + HEADER + rules * RULE;
+    int error = 0;
+    for (uint32_t i = 0; !error && i < plan->schedule_count; i++)
+        error = read_schedule(path, plan, i, entries + (uint64_t)SCHEDULE * i, message);
+    for (uint32_t i = 0; !error && i < plan->rule_count; i++)
+        error = read_rule(path, plan, i, plan->file + HEADER + (uint64_t)RULE * i, message);
+    return error ? error : read_texts(path, plan, entries, message);
+}
+
+int tutti_plan_read(const char *path, tutti_plan **result, char *message)
+{
+    *result = NULL;
+    tutti_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for a plan", path);
+    int error = load(path, plan, message);
+    if (!error)
+        error = check_header(path, plan, message);
+    if (!error)
+        error = read_entries(path, plan, message);
+    if (error) {
+        tutti_plan_free(plan);
+        return error;
+    }
+    *result = plan;
+    return 0;
+}
+
+void tutti_plan_free(tutti_plan *plan)
+{
+    if (!plan)
+        return;
+    free(plan->file);
+    free(plan->rules);
+    free(plan->schedules);
+    free(plan->tables);
+    free(plan->text);
+    free(plan);
+}
+
+uint32_t tutti_plan_schedules(const tutti_plan *plan)
+{
+    return plan->schedule_count;
+}
+
+tutti_schedule_info tutti_plan_schedule(const tutti_plan *plan, uint32_t index)
+{
+    return plan->schedules[index];
+}
+
+const char *tutti_plan_provenance(const tutti_plan *plan)
+{
+    return plan->text;
+}
+
+int tutti_plan_rule(const tutti_plan *plan, uint32_t collective, uint32_t ranks, uint64_t size, int from, uint32_t *schedule)
+{
+    for (uint32_t i = from < 0 ? 0 : (uint32_t)from; i < plan->rule_count; i++) {
+        const tutti_rule *rule = &plan->rules[i];
+        if (rule->collective == collective && rule->ranks == ranks && rule->smallest <= size && size <= rule->largest) {
+            *schedule = rule->schedule;
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+const unsigned char *tutti_plan_code(const tutti_plan *plan, uint32_t schedule, uint32_t rank, uint64_t *length)
+{
+    const unsigned char *entry = plan->file + plan->tables[schedule] + (uint64_t)8 * rank;
+    uint64_t begin = read_u64(entry);
+    *length = read_u64(entry + 8) - begin;
+    return plan->file + begin;
+}

@@ -1,0 +1,40 @@
+/* A plan file in memory. */
+#ifndef TUTTI_PLAN_H
+#define TUTTI_PLAN_H
+
+#include "tutti_mpi.h"
+
+typedef struct {
+    uint32_t collective, ranks, schedule;
+    uint64_t smallest, largest; /* bytes, both included */
+} tutti_rule;
+
+struct tutti_plan {
+    unsigned char *file;
+    uint64_t length;
+    uint32_t crc;
+    uint32_t rule_count, schedule_count;
+    tutti_rule *rules;
+    tutti_schedule_info *schedules;
+    uint64_t *tables; /* where each schedule's table of codes begins */
+    char *text;       /* the provenance, then the names, each with its end */
+};
+
+/* The code of a rank of a schedule: both exist. */
+const unsigned char *tutti_plan_code(const tutti_plan *plan, uint32_t schedule, uint32_t rank, uint64_t *length);
+
+/* snprintf into a message that may be NULL; returns `error`. */
+int tutti_say(char *message, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+const char *tutti_collective_name(uint32_t collective);
+
+/* Whether the payload is divided into one shard per rank. */
+int tutti_has_shards(uint32_t collective);
+
+/* Whether it has a root: schedules are for root 0, of another root ranks are turned. */
+int tutti_is_rooted(uint32_t collective);
+
+/* Whether values of different ranks are combined: then an element is one of the call's datatype, else a byte. */
+int tutti_reduces(uint32_t collective);
+
+#endif

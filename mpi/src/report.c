@@ -1,0 +1,185 @@
+/* What the library did, as JSON. */
+#include "communicator.h"
+#include "functions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void write_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte == '"' || byte == '\\')
+            fprintf(out, "\\%c", byte);
+        else if (byte < 0x20)
+            fprintf(out, "\\u%04x", byte);
+        else
+            fputc(byte, out);
+    }
+    fputc('"', out);
+}
+
+static void write_mpi(FILE *out)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    PMPI_Get_library_version(version, &length);
+    version[strcspn(version, "\n")] = 0;
+    write_string(out, version);
+}
+
+static uint64_t write_covered(FILE *out, const tutti_plan *plan, const uint64_t *covered)
+{
+    uint64_t all = 0;
+    fputs("\"covered\": [", out);
+    for (uint32_t i = 0; i < plan->schedule_count; i++) {
+        if (covered[i] == 0)
+            continue;
+        const tutti_schedule_info *info = &plan->schedules[i];
+        fprintf(out, "%s\n    {\"collective\": \"%s\", \"ranks\": %u, \"schedule\": ", all ? "," : "",
+                tutti_collective_name(info->collective), info->ranks);
+        write_string(out, info->name);
+        fprintf(out, ", \"calls\": %llu}", (unsigned long long)covered[i]);
+        all += covered[i];
+    }
+    fputs(all ? "\n  ]" : "]", out);
+    return all;
+}
+
+static void write_passed(FILE *out, const uint64_t *passed)
+{
+    int some = 0;
+    fputs("\"passed\": [", out);
+    for (int i = 0; i < TUTTI_FUNCTIONS * TUTTI_REASONS; i++) {
+        if (passed[i] == 0)
+            continue;
+        fprintf(out, "%s\n    {\"call\": \"%s\", \"reason\": \"%s\", \"calls\": %llu}", some ? "," : "",
+                tutti_function_names[i / TUTTI_REASONS], tutti_reason_text((enum tutti_reason)(i % TUTTI_REASONS)),
+                (unsigned long long)passed[i]);
+        some = 1;
+    }
+    fputs(some ? "\n  ]" : "]", out);
+}
+
+static void write_matrix(FILE *out, const char *name, const uint64_t *values, int ranks, int first)
+{
+    fprintf(out, ",\n  \"%s\": [", name);
+    for (int from = 0; from < ranks; from++) {
+        fputs(from ? ",\n    [" : "\n    [", out);
+        for (int to = 0; to < ranks; to++)
+            fprintf(out, "%s%llu", to ? ", " : "", (unsigned long long)values[(2 * from + first) * (size_t)ranks + to]);
+        fputc(']', out);
+    }
+    fputs("\n  ]", out);
+}
+
+/* Everything that the report says, summed over the ranks. */
+typedef struct {
+    const tutti_plan *plan;
+    int ranks;
+    const uint64_t *covered, *passed;
+    const uint64_t *counts; /* per rank, messages and bytes to each rank; or NULL */
+} findings;
+
+static void write_report(FILE *out, const findings *all)
+{
+    fputs("{\n  \"library\": \"libtutti_mpi\",\n  \"mpi\": ", out);
+    write_mpi(out);
+    fprintf(out, ",\n  \"ranks\": %d,\n  \"plan\": ", all->ranks);
+    write_string(out, getenv("TUTTI_MPI_PLAN"));
+    fputs(",\n  \"emulation\": ", out);
+    tutti_distance_describe(out);
+    fputs(",\n  ", out);
+    write_covered(out, all->plan, all->covered);
+    fputs(",\n  ", out);
+    write_passed(out, all->passed);
+    if (all->counts) {
+        write_matrix(out, "messages", all->counts, all->ranks, 0);
+        write_matrix(out, "bytes", all->counts, all->ranks, 1);
+    }
+    fputs("\n}\n", out);
+}
+
+/* Without a report that was asked for, one line says that there is something to know. */
+static void write_notice(const findings *all)
+{
+    uint64_t covered = 0, passed = 0;
+    for (uint32_t i = 0; i < all->plan->schedule_count; i++)
+        covered += all->covered[i];
+    for (int i = 0; i < TUTTI_FUNCTIONS * TUTTI_REASONS; i++)
+        passed += all->passed[i];
+    if (passed)
+        fprintf(stderr,
+                "tutti: %llu of %llu collective calls went to the MPI underneath; TUTTI_MPI_REPORT=- says which and why\n",
+                (unsigned long long)passed, (unsigned long long)(covered + passed));
+}
+
+static void publish(const findings *all)
+{
+    const char *where = getenv("TUTTI_MPI_REPORT");
+    if (!where) {
+        write_notice(all);
+    } else if (strcmp(where, "-") == 0) {
+        write_report(stderr, all);
+    } else if (*where) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s.json", where);
+        FILE *out = fopen(path, "w");
+        if (!out) {
+            fprintf(stderr, "tutti: %s: cannot be written: the report of TUTTI_MPI_REPORT is lost\n", path);
+            return;
+        }
+        write_report(out, all);
+        if (fclose(out))
+            fprintf(stderr, "tutti: %s: not written to its end\n", path);
+    }
+}
+
+/* The counts of all ranks at rank 0; NULL elsewhere and where they were not asked for. */
+static uint64_t *gather_counts(MPI_Comm world, int rank, int ranks)
+{
+    const char *wanted = getenv("TUTTI_MPI_COUNTS");
+    if (!wanted || strcmp(wanted, "1") != 0 || world == MPI_COMM_NULL)
+        return NULL;
+    uint64_t *own = calloc(2 * (size_t)ranks, sizeof *own), *all = NULL;
+    if (rank == 0)
+        all = calloc(2 * (size_t)ranks * (size_t)ranks, sizeof *all);
+    if (own && (rank != 0 || all)) {
+        tutti_mpi_counts(own, own + ranks, 0);
+        PMPI_Gather(own, 2 * ranks, MPI_UINT64_T, all, 2 * ranks, MPI_UINT64_T, 0, world);
+    }
+    free(own);
+    return all;
+}
+
+/* Sums of counters over the ranks, at rank 0: each call was counted by its communicator's rank 0 alone. */
+static uint64_t *summed(_Atomic uint64_t *counters, int count, MPI_Comm world)
+{
+    uint64_t *sums = calloc((size_t)count + 1, sizeof *sums), *own = calloc((size_t)count + 1, sizeof *own);
+    if (sums && own) {
+        for (int i = 0; i < count; i++)
+            own[i] = sums[i] = atomic_load(&counters[i]);
+        if (world != MPI_COMM_NULL)
+            PMPI_Reduce(own, sums, count, MPI_UINT64_T, MPI_SUM, 0, world);
+    }
+    free(own);
+    return sums;
+}
+
+void tutti_report(const tutti_plan *plan, _Atomic uint64_t *covered, _Atomic uint64_t *passed, MPI_Comm world)
+{
+    int rank = 0, ranks = 1;
+    if (world != MPI_COMM_NULL) {
+        PMPI_Comm_rank(world, &rank);
+        PMPI_Comm_size(world, &ranks);
+    }
+    uint64_t *covers = summed(covered, (int)plan->schedule_count, world);
+    uint64_t *passes = summed(passed, TUTTI_FUNCTIONS * TUTTI_REASONS, world);
+    uint64_t *counts = gather_counts(world, rank, ranks);
+    if (rank == 0 && covers && passes)
+        publish(&(findings){plan, ranks, covers, passes, counts});
+    free(covers);
+    free(passes);
+    free(counts);
+}

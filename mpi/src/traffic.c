@@ -1,0 +1,130 @@
+/* Counting messages. */
+#include "traffic.h"
+
+#include "tutti_mpi.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tutti_traffic *first; /* of the programs that exist */
+static uint64_t *retired;    /* messages, then bytes, to each rank of the world, of programs freed since; less resets */
+static int world_size;
+
+/* Called with the lock held: whether there is a world to count for. */
+static int world_known(void)
+{
+    int up = 0, down = 0;
+    if (retired)
+        return 1;
+    if (PMPI_Initialized(&up) || !up || PMPI_Finalized(&down) || down)
+        return 0;
+    if (PMPI_Comm_size(MPI_COMM_WORLD, &world_size))
+        return 0;
+    retired = calloc(2 * (size_t)world_size, sizeof *retired);
+    return retired != NULL;
+}
+
+static int translate(MPI_Comm comm, int size, int *world)
+{
+    int *own = calloc((size_t)size, sizeof *own);
+    MPI_Group all, group;
+    int failed = !own || PMPI_Comm_group(comm, &group);
+    if (!failed && !(failed = PMPI_Comm_group(MPI_COMM_WORLD, &all))) {
+        for (int i = 0; i < size; i++)
+            own[i] = i;
+        failed = PMPI_Group_translate_ranks(group, size, own, all, world);
+        PMPI_Group_free(&all);
+        PMPI_Group_free(&group);
+    }
+    free(own);
+    return failed;
+}
+
+tutti_traffic *tutti_traffic_open(MPI_Comm comm, int size)
+{
+    tutti_traffic *traffic = calloc(1, sizeof *traffic);
+    if (!traffic)
+        return NULL;
+    traffic->size = size;
+    traffic->world = calloc((size_t)size, sizeof *traffic->world);
+    traffic->messages = calloc((size_t)size, sizeof *traffic->messages);
+    traffic->bytes = calloc((size_t)size, sizeof *traffic->bytes);
+    pthread_mutex_lock(&lock);
+    traffic->next = first;
+    if (first)
+        first->previous = traffic;
+    first = traffic;
+    int known = world_known();
+    pthread_mutex_unlock(&lock);
+    if (!traffic->world || !traffic->messages || !traffic->bytes) {
+        tutti_traffic_close(traffic);
+        return NULL;
+    }
+    if (!known || translate(comm, size, traffic->world))
+        for (int i = 0; i < size; i++)
+            traffic->world[i] = MPI_UNDEFINED;
+    return traffic;
+}
+
+/* Adds what `traffic` counted to sums for the world. */
+static void add(const tutti_traffic *traffic, uint64_t *messages, uint64_t *bytes)
+{
+    if (!traffic->world || !traffic->messages || !traffic->bytes)
+        return;
+    for (int i = 0; i < traffic->size; i++) {
+        int rank = traffic->world[i];
+        if (rank < 0 || rank >= world_size)
+            continue;
+        messages[rank] += atomic_load_explicit(&traffic->messages[i], memory_order_relaxed);
+        bytes[rank] += atomic_load_explicit(&traffic->bytes[i], memory_order_relaxed);
+    }
+}
+
+void tutti_traffic_close(tutti_traffic *traffic)
+{
+    if (!traffic)
+        return;
+    pthread_mutex_lock(&lock);
+    if (retired)
+        add(traffic, retired, retired + world_size);
+    if (traffic->previous)
+        traffic->previous->next = traffic->next;
+    else
+        first = traffic->next;
+    if (traffic->next)
+        traffic->next->previous = traffic->previous;
+    pthread_mutex_unlock(&lock);
+    free(traffic->world);
+    free(traffic->messages);
+    free(traffic->bytes);
+    free(traffic);
+}
+
+void tutti_mpi_counts(uint64_t *messages, uint64_t *bytes, int reset)
+{
+    pthread_mutex_lock(&lock);
+    if (world_known()) {
+        for (int i = 0; i < world_size; i++) {
+            messages[i] = retired[i];
+            bytes[i] = retired[world_size + i];
+        }
+        for (const tutti_traffic *traffic = first; traffic; traffic = traffic->next)
+            add(traffic, messages, bytes);
+        /* Other threads may be counting: their counters stay, and are taken off from now on. */
+        for (int i = 0; reset && i < world_size; i++) {
+            retired[i] -= messages[i];
+            retired[world_size + i] -= bytes[i];
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void tutti_traffic_end(void)
+{
+    pthread_mutex_lock(&lock);
+    free(retired);
+    retired = NULL;
+    world_size = 0;
+    pthread_mutex_unlock(&lock);
+}

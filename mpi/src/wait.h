@@ -1,0 +1,16 @@
+/* Waiting for messages. */
+#ifndef TUTTI_WAIT_H
+#define TUTTI_WAIT_H
+
+#include "tutti_mpi.h"
+
+/* Finds out whether the ranks on this host outnumber its cores; collective over `world`. Without it they do not. */
+int tutti_wait_configure(MPI_Comm world);
+
+/* Whether they do. */
+extern int tutti_wait_crowded;
+
+/* Waits for all requests; returns an MPI error code. Where ranks outnumber cores, a rank that waits gives its core up. */
+int tutti_wait(int count, MPI_Request *requests);
+
+#endif

@@ -1,0 +1,151 @@
+/* Reads plan files with random mistakes in them, most with a checksum that fits, and compiles what was accepted.
+ *
+ *     fuzz_plan PLAN MUTATIONS SEED
+ *
+ * Compiled with the library's plan.c, code.c, lower.c and fold.c and with sanitizers, which end it where a byte outside of
+ * the file is read. What compiles must keep to its own chunks and areas. Prints JSON, with what was said of the file as it is.
+ * No MPI is started. */
+#include "plan.h"
+#include "variant.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MOST_WORK ((uint64_t)1 << 22) /* chunks or ranks: what claims more is read, not compiled */
+
+static uint64_t state;
+
+static uint64_t drawn(void) {
+    state += 0x9e3779b97f4a7c15u;
+    uint64_t value = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+    return value ^ (value >> 31);
+}
+
+static void put(unsigned char *at, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
+}
+
+static uint32_t checksum(const unsigned char *bytes, size_t length) {
+    uint32_t crc = 0xffffffffu;
+    for (size_t i = 0; i < length; i++) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    }
+    return ~crc;
+}
+
+/* One mistake: a byte, a number of 4 or 8 bytes set to something telling, or a piece moved onto another. */
+static void mutate(unsigned char *file, size_t length) {
+    static const uint64_t telling[] = {0, 1, 2, 7, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 0xfffffffe,
+                                       UINT64_MAX, UINT64_MAX - 7, (uint64_t)1 << 63, (uint64_t)1 << 32};
+    size_t at = 16 + drawn() % (length - 16);
+    int bytes = drawn() & 1 ? 4 : 8;
+    switch (drawn() % 5) {
+    case 0: file[at] = (unsigned char)drawn(); break;
+    case 1: file[at] ^= (unsigned char)(1u << drawn() % 8); break;
+    case 2: at &= ~(size_t)3; /* fall through */
+    case 3:
+        if (at + (size_t)bytes <= length)
+            put(file + at, drawn() & 1 ? telling[drawn() % (sizeof telling / sizeof *telling)] : drawn() % (2 * length), bytes);
+        break;
+    default: {
+        size_t from = 16 + drawn() % (length - 16), most = length - (from > at ? from : at);
+        memmove(file + at, file + from, drawn() % (most + 1));
+    }
+    }
+}
+
+static size_t spoil(unsigned char *file, size_t length) {
+    if (drawn() % 8 == 0) length -= drawn() % length; /* truncated */
+    if (length < 48) return length;
+    for (uint64_t mistakes = 1 + drawn() % 4; mistakes > 0; mistakes--) mutate(file, length);
+    if (drawn() % 8 == 0) file[drawn() % 16] ^= (unsigned char)(1u << drawn() % 8);
+    if (drawn() % 16 != 0) { /* or the checks behind these two would never be reached */
+        put(file + 16, length, 8);
+        put(file + 12, checksum(file + 16, length - 16), 4);
+    }
+    return length;
+}
+
+static void demand(int good, const char *what) {
+    if (good) return;
+    fprintf(stderr, "fuzz_plan: %s\n", what);
+    abort();
+}
+
+static void examine(const tutti_variant *variant, const tutti_schedule_info *info) {
+    uint32_t transfers[2] = {variant->stage[variant->stages].receive, variant->stage[variant->stages].send};
+    for (int side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < transfers[side]; i++) {
+            const tutti_transfer *one = (side ? variant->sends : variant->receives) + i;
+            demand(one->peer < info->ranks && one->area < variant->areas, "a message of nobody or nowhere");
+            demand(one->first < info->chunks && one->count <= info->chunks - one->first, "a message of no chunks");
+        }
+    for (uint32_t i = 0; i < variant->stage[variant->stages].deed; i++) {
+        const tutti_deed *deed = &variant->deeds[i];
+        uint32_t last = deed->kind == TUTTI_MOVE && deed->at > deed->first ? deed->at : deed->first;
+        demand(deed->from < variant->areas && deed->to < variant->areas, "a deed nowhere");
+        demand(last < info->chunks && deed->count <= info->chunks - last, "a deed on no chunks");
+    }
+}
+
+static uint64_t compiled, refused_late;
+
+static void compile(const tutti_plan *plan, char *message) {
+    for (uint32_t index = 0; index < tutti_plan_schedules(plan); index++) {
+        tutti_schedule_info info = tutti_plan_schedule(plan, index);
+        if (info.chunks > MOST_WORK || info.slots > MOST_WORK) continue;
+        for (uint32_t rank = 0; rank < info.ranks && rank < 64; rank++) {
+            const tutti_way ways[] = {{0, 0, 0}, {0, 1, 0}, {0, 0, 1}, {(int)(rank % info.ranks), 1, 1}};
+            for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+                tutti_variant *variant = NULL;
+                int error = tutti_variant_lower(plan, index, rank, ways[way], &variant, message);
+                demand(!error || message[0] != 0, "refused without a word");
+                refused_late += error != 0;
+                compiled += error == 0;
+                if (!error) examine(variant, &info);
+                if (!error) tutti_variant_free(variant);
+            }
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    FILE *source = argc == 4 ? fopen(argv[1], "rb") : NULL;
+    if (source == NULL) return 2;
+    unsigned char *original = malloc(1 << 22), *file = malloc(1 << 22);
+    size_t length = fread(original, 1, 1 << 22, source);
+    fclose(source);
+    state = strtoull(argv[3], NULL, 10);
+    uint64_t accepted = 0, refused = 0;
+    tutti_plan *whole = NULL;
+    char said[TUTTI_MESSAGE_ROOM] = "";
+    const char *first = tutti_plan_read(argv[1], &whole, said) ? "refused" : "accepted";
+    tutti_plan_free(whole);
+    for (int64_t left = atoll(argv[2]); left > 0; left--) {
+        char path[64], message[TUTTI_MESSAGE_ROOM] = "";
+        memcpy(file, original, length);
+        size_t spoiled = spoil(file, length);
+        int handle = memfd_create("plan", 0);
+        demand(handle >= 0 && write(handle, file, spoiled) == (ssize_t)spoiled, "no file in memory");
+        snprintf(path, sizeof path, "/proc/self/fd/%d", handle);
+        tutti_plan *plan = NULL;
+        int error = tutti_plan_read(path, &plan, message);
+        demand(!error || (plan == NULL && message[0] != 0), "refused without a word");
+        refused += error != 0;
+        accepted += error == 0;
+        if (!error) compile(plan, message);
+        tutti_plan_free(plan);
+        close(handle);
+    }
+    free(original);
+    free(file);
+    printf("{\"original\": \"%s\", \"said\": \"%s\", \"accepted\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"compiled\": %" PRIu64 ", \"refused_late\": %" PRIu64 "}\n",
+           first, said, accepted, refused, compiled, refused_late);
+    return 0;
+}

@@ -1,0 +1,33 @@
+/* All-reduces for ever; one rank is killed in the middle. No rank may see a wrong result, and the job must end.
+ *
+ *     killed RANK CALLS ELEMENTS
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv) {
+    int rank, ranks;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc != 4) MPI_Abort(MPI_COMM_WORLD, 2);
+    int count = atoi(argv[3]);
+    int *mine = malloc(sizeof(int) * (size_t)count), *sum = malloc(sizeof(int) * (size_t)count);
+    for (int call = 0;; call++) {
+        for (int i = 0; i < count; i++) mine[i] = rank + call + i;
+        if (rank == atoi(argv[1]) && call == atoi(argv[2])) raise(SIGKILL);
+        int code = MPI_Allreduce(mine, sum, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        for (int i = 0; i < count && code == MPI_SUCCESS; i++) {
+            int wanted = ranks * (ranks - 1) / 2 + ranks * (call + i);
+            if (sum[i] == wanted) continue;
+            fprintf(stderr, "killed: WRONG: rank %d, call %d, element %d\n", rank, call, i);
+            MPI_Abort(MPI_COMM_WORLD, 3);
+        }
+        if (call >= atoi(argv[2])) { /* impossible: the dead rank gave nothing */
+            fprintf(stderr, "killed: WRONG: rank %d has the result of call %d\n", rank, call);
+            MPI_Abort(MPI_COMM_WORLD, 3);
+        }
+    }
+}
