@@ -7,7 +7,7 @@ made from the tables in this folder. What the message names is also there as att
 
 from __future__ import annotations
 
-from tutti.errors import base, coherence, inputs, noc, runs, training
+from tutti.errors import base, coherence, inputs, mpi, noc, runs, training, tuning
 from tutti.errors.base import (
     ExitCode,
     Kind,
@@ -27,6 +27,7 @@ from tutti.errors.inputs import (
     TopologyError,
     UnitError,
 )
+from tutti.errors.mpi import BenchError, LaunchError, MpiCallError, MpiError, PlanError
 from tutti.errors.noc import NocError, TrafficError
 from tutti.errors.runs import (
     CacheError,
@@ -38,11 +39,14 @@ from tutti.errors.runs import (
     WorkerError,
 )
 from tutti.errors.training import EndpointError, TraceError, WorkloadError
+from tutti.errors.tuning import CalibrationError, ProofError, TuningError
 
 __all__ = [
     "AlgorithmError",
+    "BenchError",
     "BypassError",
     "CacheError",
+    "CalibrationError",
     "CoherenceError",
     "CoherenceRunError",
     "ConfigError",
@@ -52,10 +56,15 @@ __all__ = [
     "ExecutorError",
     "ExitCode",
     "Kind",
+    "LaunchError",
     "LayoutError",
     "ModelError",
+    "MpiCallError",
+    "MpiError",
     "NocError",
     "NoiseError",
+    "PlanError",
+    "ProofError",
     "ReportError",
     "ScheduleError",
     "SimulationError",
@@ -63,6 +72,7 @@ __all__ = [
     "TopologyError",
     "TraceError",
     "TrafficError",
+    "TuningError",
     "TuttiError",
     "UnitError",
     "VerificationError",
@@ -76,7 +86,7 @@ def all_errors() -> list[type[TuttiError]]:
     """Every class of error, in the order of the files."""
     return [
         value
-        for file in (base, inputs, noc, coherence, runs, training)
+        for file in (base, inputs, noc, coherence, runs, training, mpi, tuning)
         for value in vars(file).values()
         if isinstance(value, type)
         and issubclass(value, TuttiError)

@@ -153,8 +153,11 @@ def find_paper(name: str) -> Paper:
     Raises:
         ConfigError: There is none.
     """
+    from tutti.config.mistakes import did_you_mean
+
     known = papers()
     if name in known:
         return known[name]
-    listed = ", ".join(known) or "none yet"
-    raise ConfigError(f"there is no paper `{name}`: expected one of {listed}", kind="invalid")
+    problem = f"there is no paper `{name}`: expected one of {', '.join(known)}"
+    hint = did_you_mean(name, known) or "`tutti paper` lists what there is of each"
+    raise ConfigError(problem, kind="invalid", hint=hint)

@@ -1,0 +1,214 @@
+"""The rules of `tutti mpi plan`, as they are written on the command line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from tutti.cli.options import rank_counts, size
+from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.errors import AlgorithmError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tutti.mpi.plan import Rule
+
+_USUAL = "usual"
+_EXPECTED = "COLLECTIVE=SCHEDULE or COLLECTIVE:SIZES=SCHEDULE, such as all_reduce:0-4K=ring"
+_MOST_COUNTS = 4096
+"""Rank counts of one plan; a longer list is a slip."""
+
+Sizes = tuple[int, int | None]
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """One rule before anyone knows the ranks."""
+
+    collective: str
+    notation: str
+    sizes: Sizes
+    text: str
+
+    @property
+    def width(self) -> float:
+        first, last = self.sizes
+        return float("inf") if last is None else last - first
+
+
+@dataclass(frozen=True)
+class Asked:
+    """All rules that a command line asks for."""
+
+    written: Sequence[_Wanted]
+    for_every: Sequence[str]
+
+    @classmethod
+    def read(cls, rules: Sequence[str], for_every: Sequence[str]) -> Self:
+        """Reads what stands on the command line.
+
+        Raises:
+            ConfigError: A rule cannot be read, or there is none.
+        """
+        if not rules and not for_every:
+            raise mistake("a plan without rules", source="tutti mpi plan", expected=_EXPECTED,
+                          hint="--for-every usual has one for every collective")  # fmt: skip
+        for name in for_every:
+            _check_algorithm(name)
+        return cls([_read(text) for text in rules], list(for_every))
+
+    def rules(self, counts: Sequence[int]) -> tuple[list[Rule], list[str]]:
+        """The rules for these rank counts, and what of that there is not, as remarks.
+
+        Raises:
+            AlgorithmError: A rule can be laid out for none of the counts.
+            VerificationError: A schedule is wrong.
+        """
+        found: list[Rule] = []
+        left_out: dict[str, list[int]] = {}
+        for ranks in counts:
+            # Those written by hand come before all that fills up, however narrow that is.
+            written = sorted(self.written, key=lambda wanted: wanted.width)
+            for wanted in [*written, *_filling(self.for_every, ranks)]:
+                rule = _laid_out(wanted, ranks, must=len(counts) == 1)
+                if rule is None:
+                    left_out.setdefault(wanted.text, []).append(ranks)
+                else:
+                    found.append(rule)
+        for wanted in self.written:
+            if left_out.get(wanted.text) == list(counts):
+                _laid_out(wanted, counts[0], must=True)
+        remarks = [
+            f"{text}: not for {', '.join(map(str, missing))} ranks, which it cannot be laid out for"
+            for text, missing in left_out.items()
+        ]
+        return found, remarks
+
+
+def rank_list(text: str) -> list[int]:
+    """Rank counts in full: lists and ranges as elsewhere, and ``2-16`` for each.
+
+    Raises:
+        ConfigError: It is no list of rank counts.
+    """
+    counts: set[int] = set()
+    for part in text.split(","):
+        every = re.fullmatch(r"\s*([0-9]{1,7})-([0-9]{1,7})\s*", part)
+        if every:
+            first, last = int(every[1]), int(every[2])
+            _check_range("--ranks", part, first, last)
+            counts |= set(range(first, min(last, first + _MOST_COUNTS) + 1))
+            continue
+        for entry in rank_counts(part):
+            counts |= {entry} if isinstance(entry, int) else _multiplied(part, entry)
+    if not counts or min(counts) < 2 or len(counts) > _MOST_COUNTS:
+        expected = f"1 to {_MOST_COUNTS} counts from 2 on, such as 8 or 2-16"
+        raise mistake("is no list of rank counts for a plan", source="--ranks", value=shown(text),
+                      expected=expected)  # fmt: skip
+    return sorted(counts)
+
+
+def _multiplied(text: str, entry: dict[str, int]) -> set[int]:
+    _check_range("--ranks", text, entry["from"], entry["to"])
+    if entry["factor"] < 2 or entry["from"] < 1:
+        raise mistake("a range that does not grow", source="--ranks", value=shown(text),
+                      expected="a factor of 2 or more, from 1 on")  # fmt: skip
+    counts, count = set(), entry["from"]
+    while count <= entry["to"]:
+        counts.add(count)
+        count *= entry["factor"]
+    return counts
+
+
+def _check_range(option: str, text: str, first: int, last: int) -> None:
+    if first > last:
+        raise mistake("a range that ends before it begins", source=option, value=shown(text),
+                      expected="the smaller number first")  # fmt: skip
+
+
+def _read(text: str) -> _Wanted:
+    """One rule."""
+    from tutti.mpi.plan import COLLECTIVES
+
+    what, equals, notation = text.partition("=")
+    collective, colon, span = what.partition(":")
+    if not equals or not notation or (colon and not span):
+        raise mistake("is no rule", source=text, expected=_EXPECTED)
+    if collective not in COLLECTIVES:
+        raise mistake(f"there is no collective `{collective}`", source=text,
+                      expected=f"one of {', '.join(COLLECTIVES)}",
+                      hint=did_you_mean(collective, COLLECTIVES))  # fmt: skip
+    return _Wanted(collective, notation, _sizes(span, text) if colon else (0, None), text)
+
+
+def _sizes(span: str, rule: str) -> Sizes:
+    """``0-4K``, ``64K-``, ``-4K`` or one size alone, in bytes."""
+    from tutti.units import Size
+
+    def one(text: str) -> int:
+        return Size.parse(size(text, rule)).bytes
+
+    first, dash, last = span.partition("-")
+    if not dash:
+        return (one(first), one(first))
+    if not first.strip() and not last.strip():
+        raise mistake("sizes without a number", source=rule, expected=_EXPECTED)
+    found = (one(first) if first.strip() else 0, one(last) if last.strip() else None)
+    if found[1] is not None:
+        _check_range(rule, span, found[0], found[1])
+    return found
+
+
+def _filling(for_every: Iterable[str], ranks: int) -> list[_Wanted]:
+    """A rule for every collective that these algorithms perform."""
+    from tutti import algorithms
+    from tutti.mpi.plan import COLLECTIVES
+    from tutti.mpi.usual import usual
+
+    found: list[_Wanted] = []
+    for name in for_every:
+        text = f"--for-every {name}"
+        if name == _USUAL:
+            found += [
+                _Wanted(collective, notation, span, text)
+                for collective in COLLECTIVES
+                for notation, span in usual(collective, ranks)
+            ]
+            continue
+        base = name.partition(":")[0]
+        performed = next(entry.collectives for entry in algorithms() if entry.name == base)
+        found += [_Wanted(c, name, (0, None), text) for c in COLLECTIVES if c in performed]
+    return found
+
+
+def _check_algorithm(name: str) -> None:
+    from tutti import algorithms
+
+    known = [_USUAL, *(entry.name for entry in algorithms())]
+    base = name.partition(":")[0]
+    if base not in known:
+        raise mistake(f"there is no algorithm `{base}`", source="--for-every",
+                      expected=f"`{_USUAL}`, or one that `tutti schedule list` shows",
+                      hint=did_you_mean(base, known))  # fmt: skip
+
+
+def _laid_out(wanted: _Wanted, ranks: int, *, must: bool) -> Rule | None:
+    """A rule for one rank count; None where the algorithm does not suit it, unless it must."""
+    from tutti.cli.schedule import find
+    from tutti.mpi.plan import Rule
+
+    file = wanted.notation.endswith(".schedule")
+    try:
+        schedule = find(wanted.notation, None if file else ranks, wanted.collective, None)
+    except AlgorithmError:
+        if must:
+            raise
+        return None
+    if file and schedule.ranks != ranks:
+        if must:
+            raise mistake(f"is a schedule for {schedule.ranks} ranks", source=wanted.notation,
+                          expected=f"--ranks {schedule.ranks}")  # fmt: skip
+        return None
+    return Rule(wanted.collective, ranks, schedule, wanted.sizes)

@@ -1,0 +1,252 @@
+"""What a rank does, as the numbers of a plan file: see docs/reference/plan-format.md.
+
+A plan knows sends, receives, folds and copies. What a network might do for a schedule, real ranks
+do themselves: a multicast is a send to each, and a combine receives from all and folds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from tutti.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tutti._core import Op
+    from tutti.schedule import Schedule
+
+__all__ = ["Copy", "Fold", "Message", "PlannedStep", "decoded", "encoded", "lowered"]
+
+_FOLD, _COPY = 0, 1
+_LARGEST = 2**32 - 1
+_MOST_BYTES = 5
+"""Of a number of 32 bits, seven to a byte."""
+
+
+class Message(NamedTuple):
+    """A send or a receive: whom with, and which chunks of which slot."""
+
+    peer: int
+    slot: int
+    first: int
+    chunks: int
+
+
+class Fold(NamedTuple):
+    """Folds the operands' slots, left to right, into a slot."""
+
+    into: int
+    first: int
+    chunks: int
+    operands: tuple[int, ...]
+
+
+class Copy(NamedTuple):
+    """Copies chunks of a slot to another place."""
+
+    slot: int
+    into: int
+    first: int
+    chunks: int
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """What a rank does between two moments at which it waits for others."""
+
+    sends: tuple[Message, ...]
+    receives: tuple[Message, ...]
+    local: tuple[Fold | Copy, ...]
+
+    @property
+    def writes_data(self) -> bool:
+        """Whether something is written to the data slot."""
+        into = [*(recv.slot for recv in self.receives), *(op.into for op in self.local)]
+        return 0 in into
+
+
+# --- from a schedule ------------------------------------------------------------------------------
+
+
+def lowered(schedule: Schedule, rank: int) -> list[PlannedStep]:
+    """The steps of one rank, in the ops that a plan knows.
+
+    Raises:
+        PlanError: It computes or sleeps, which is the application's part.
+    """
+    return [
+        _step(schedule, rank, step, schedule.ops(rank, step))
+        for step in range(schedule.steps(rank))
+    ]
+
+
+def _step(schedule: Schedule, rank: int, step: int, ops: list[Op]) -> PlannedStep:
+    sends: list[Message] = []
+    receives: list[Message] = []
+    local: list[Fold | Copy] = []
+    for op in ops:
+        if op.chunks is None:
+            raise _foreign(schedule, rank, step, op)
+        first, chunks = op.chunks[0], op.chunks[1] - op.chunks[0]
+        slot = op.slot or 0
+        if op.kind in {"send", "multicast", "contribute"}:
+            sends += [Message(peer, slot, first, chunks) for peer in op.peers]
+        elif op.kind == "recv":
+            receives += [Message(peer, slot, first, chunks) for peer in op.peers]
+        elif op.kind == "copy":
+            local.append(Copy(slot, op.into or 0, first, chunks, op.to or 0))
+        else:
+            operands = op.operands or []
+            if op.kind == "combine":
+                given = zip(operands, op.sources or [], strict=True)
+                receives += [Message(p, s, first, chunks) for s, p in given if p is not None]
+            local.append(Fold(slot, first, chunks, tuple(operands)))
+    return PlannedStep(tuple(sends), tuple(receives), tuple(local))
+
+
+def _foreign(schedule: Schedule, rank: int, step: int, op: Op) -> PlanError:
+    message = (
+        f"{schedule.name}: rank {rank} has a {op.kind} in step {step}: a plan holds sends, "
+        "receives, reductions and copies alone"
+    )
+    return PlanError(message, kind="op", fields={"rank": rank, "step": step, "op": op.kind})
+
+
+# --- as bytes -------------------------------------------------------------------------------------
+
+
+def encoded(steps: list[PlannedStep]) -> bytes:
+    """The steps of one rank as bytes."""
+    code = bytearray()
+    for number in _numbers(steps):
+        while number > 0x7F:
+            code.append(number & 0x7F | 0x80)
+            number >>= 7  # noqa: PLW2901 - what is left of it
+        code.append(number)
+    return bytes(code)
+
+
+def _numbers(steps: list[PlannedStep]) -> Iterator[int]:
+    yield len(steps)
+    for step in steps:
+        yield from (len(step.sends), len(step.receives), len(step.local))
+        for message in (*step.sends, *step.receives):
+            yield from message
+        for op in step.local:
+            if isinstance(op, Copy):
+                yield from (_COPY, *op)
+            else:
+                yield from (_FOLD, op.into, op.first, op.chunks, len(op.operands), *op.operands)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the numbers of a rank's code may be, and how its place is named in errors."""
+
+    rank: int
+    ranks: int
+    slots: int
+    chunks: int
+    place: str
+
+
+def decoded(code: bytes, bounds: Bounds) -> list[PlannedStep]:
+    """The steps that bytes stand for.
+
+    Raises:
+        PlanError: The bytes are none of a rank of this schedule.
+    """
+    numbers = _Numbers(code, bounds)
+    steps = [_decoded_step(numbers) for _ in range(numbers.count())]
+    numbers.end()
+    return steps
+
+
+def _decoded_step(numbers: _Numbers) -> PlannedStep:
+    sends, receives, local = numbers.count(), numbers.count(), numbers.count()
+    return PlannedStep(
+        tuple(numbers.message() for _ in range(sends)),
+        tuple(numbers.message() for _ in range(receives)),
+        tuple(numbers.local() for _ in range(local)),
+    )
+
+
+class _Numbers:
+    """Reads numbers one by one, and refuses those that cannot be."""
+
+    def __init__(self, code: bytes, bounds: Bounds) -> None:
+        self._code = code
+        self._at = 0
+        self._bounds = bounds
+
+    def take(self) -> int:
+        number = 0
+        for place in range(_MOST_BYTES):
+            if self._at == len(self._code):
+                raise self.wrong("ends in the middle of an op")
+            byte = self._code[self._at]
+            self._at += 1
+            number |= (byte & 0x7F) << 7 * place
+            if byte < 0x80:
+                break
+        else:
+            raise self.wrong("has a number without end")
+        if number > _LARGEST:
+            raise self.wrong(f"has the number {number}, of more than 32 bits")
+        return number
+
+    def below(self, limit: int, what: str) -> int:
+        number = self.take()
+        if number >= limit:
+            raise self.wrong(f"names {what} {number} of {limit}")
+        return number
+
+    def count(self) -> int:
+        """A number of things that follow: each takes a byte at least."""
+        number = self.take()
+        if number > len(self._code) - self._at:
+            raise self.wrong(f"announces {number} things, more than there are bytes left")
+        return number
+
+    def run(self) -> tuple[int, int]:
+        first = self.take()
+        chunks = self.take()
+        if chunks == 0 or first + chunks > self._bounds.chunks:
+            raise self.wrong(f"names {chunks} chunks from {first} on, of {self._bounds.chunks}")
+        return first, chunks
+
+    def message(self) -> Message:
+        peer = self.below(self._bounds.ranks, "rank")
+        if peer == self._bounds.rank:
+            raise self.wrong("sends to itself, or receives from itself")
+        slot = self.below(self._bounds.slots, "slot")
+        return Message(peer, slot, *self.run())
+
+    def local(self) -> Fold | Copy:
+        kind = self.below(2, "kind of op")
+        slot = self.below(self._bounds.slots, "slot")
+        if kind == _COPY:
+            into = self.below(self._bounds.slots, "slot")
+            first, chunks = self.run()
+            to = self.take()
+            if to + chunks > self._bounds.chunks:
+                raise self.wrong(f"copies {chunks} chunks to {to} on, of {self._bounds.chunks}")
+            return Copy(slot, into, first, chunks, to)
+        first, chunks = self.run()
+        operands = self.count()
+        if operands == 0:
+            raise self.wrong("folds nothing")
+        slots: Iterable[int] = (self.below(self._bounds.slots, "slot") for _ in range(operands))
+        return Fold(slot, first, chunks, tuple(slots))
+
+    def end(self) -> None:
+        if self._at != len(self._code):
+            raise self.wrong(f"has {len(self._code) - self._at} bytes too many")
+
+    def wrong(self, problem: str) -> PlanError:
+        bounds = self._bounds
+        message = f"{bounds.place}, rank {bounds.rank}: its code {problem}"
+        return PlanError(message, kind="corrupted", fields={"rank": bounds.rank, "at": self._at})

@@ -1,0 +1,126 @@
+"""Emulated distance: the model that keeps real ranks of one host apart.
+
+Written like a model of a platform, with units: ``pipelining_postal:alpha_p=4 ms,alpha_r=1 ms``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tutti.errors import ConfigError, LaunchError
+from tutti.platform import LogGP, PipeliningPostal, Platform
+from tutti.units import Size
+
+if TYPE_CHECKING:
+    from tutti.units import TimePerByte
+
+__all__ = ["EMULATE", "NOTE", "Distance"]
+
+EMULATE: Final = "TUTTI_MPI_EMULATE"
+NOTE: Final = "distance is emulated"
+"""What every output says that holds such times."""
+
+_MODELS: Final[dict[str, type[PipeliningPostal | LogGP]]] = {
+    "pipelining_postal": PipeliningPostal,
+    "loggp": LogGP,
+}
+_PS: Final = 1e12
+_MANY_BYTES: Final = Size(bytes=10**9)
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A model that the library emulates.
+
+    Attributes:
+        model: Its parameters. What it says of local work (gamma and its kin) must be zero:
+            the ranks do that work.
+    """
+
+    model: PipeliningPostal | LogGP
+
+    def __post_init__(self) -> None:
+        """Refuses what is not emulated.
+
+        Raises:
+            LaunchError: The model charges local work.
+        """
+        charged = [
+            name
+            for name in ("gamma", "reduce_overhead", "copy_")
+            if getattr(self.model, name) != type(self.model).model_fields[name].default
+        ]
+        if charged:
+            message = f"--emulate with {charged[0]}: local work is done, not emulated"
+            raise LaunchError(message, kind="emulate", fields={"name": charged[0]})
+
+    @classmethod
+    def parse(cls, text: str) -> Distance:
+        """Reads ``pipelining_postal:alpha_p=4 ms,alpha_r=1 ms`` or ``loggp:L=..,o=..,g=..,G=..``.
+
+        Raises:
+            LaunchError: It is no such model, or a parameter cannot be read.
+        """
+        name, _, values = text.partition(":")
+        if name not in _MODELS:
+            message = f"--emulate {text}: expected {' or '.join(_MODELS)} with its parameters"
+            raise LaunchError(message, kind="emulate")
+        pairs = [part.partition("=") for part in values.split(",") if part.strip()]
+        given = {key.strip(): value.strip() for key, _, value in pairs}
+        try:
+            found = cls(_MODELS[name](**given))
+        except ConfigError as error:
+            message = f"--emulate {text}: {error.problem}"
+            raise LaunchError(message, kind="emulate") from None
+        return found
+
+    @property
+    def variable(self) -> str:
+        """The value of TUTTI_MPI_EMULATE, in seconds."""
+        given = zip(self._names, self._seconds, strict=True)
+        return f"{self.model.kind}:" + ",".join(f"{name}={value:.12g}" for name, value in given)
+
+    @property
+    def job_line(self) -> str:
+        """The setting of a job file: the model's number and all parameters of both models."""
+        number = list(_MODELS).index(self.model.kind) + 1
+        mine = [f"{value:.12g}" for value in self._seconds]
+        before, after = ([], ["0"] * 4) if number == 1 else (["0"] * 3, [])
+        return " ".join(["distance", str(number), *before, *mine, *after])
+
+    @property
+    def platform(self) -> Platform:
+        """The machine that is emulated."""
+        return Platform(name="emulated", model=self.model)
+
+    @property
+    def message_s(self) -> float:
+        """How long a small message takes, in seconds."""
+        if isinstance(self.model, PipeliningPostal):
+            return (self.model.alpha_p.ps + self.model.alpha_r.ps) / _PS
+        return (self.model.L.ps + 2 * self.model.o.ps) / _PS
+
+    @property
+    def flight_s(self) -> float:
+        """How long it is under way once its sender is free again, in seconds."""
+        model = self.model
+        return (model.alpha_p if isinstance(model, PipeliningPostal) else model.L).ps / _PS
+
+    def __str__(self) -> str:
+        return str(self.model.core)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        if isinstance(self.model, PipeliningPostal):
+            return ("alpha_p", "alpha_r", "beta")
+        return ("L", "o", "g", "G")
+
+    @property
+    def _seconds(self) -> list[float]:
+        values = (getattr(self.model, name) for name in self._names)
+        return [value.ps / _PS if hasattr(value, "ps") else _per_byte(value) for value in values]
+
+
+def _per_byte(value: TimePerByte) -> float:
+    return value.of(_MANY_BYTES).ps / _MANY_BYTES.bytes / _PS

@@ -1,0 +1,183 @@
+"""The C library, compiled for an MPI: once, into a cache, by what it is made of.
+
+Handles, constants and the size of a status differ between MPIs, so there is no one binary for all.
+Its sources are in `mpi/` of a checkout, and come along in a wheel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tutti.errors import MpiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tutti.mpi.host import Host
+
+__all__ = ["Built", "built", "cache_folder", "files", "is_built", "sources"]
+
+LIBRARY: Final = "libtutti_mpi.so"
+BENCH: Final = "tutti_mpi_bench"
+_SOURCE_SUFFIXES: Final = {".c", ".h", ".inc"}
+_LOG_LINES: Final = 12
+_SEPARATORS: Final = {" ", ":"}
+_PARTS: Final = ("include", "src", "bench")
+"""Of the sources; their own tests are none."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was compiled for one MPI.
+
+    Attributes:
+        library: The shared library, for LD_PRELOAD.
+        bench: The program that measures.
+    """
+
+    library: Path
+    bench: Path
+
+
+def sources() -> Path:
+    """Where the sources are: in a checkout, or beside this file in a wheel.
+
+    Raises:
+        MpiError: They are in neither.
+    """
+    here = Path(__file__).resolve().parent
+    places = [here / "source", here.parents[2] / "mpi"]
+    for place in places:
+        if (place / "include" / "tutti_mpi.h").is_file():
+            return place
+    message = f"the library's sources are in neither of {places[0]} and {places[1]}"
+    raise MpiError(message, kind="no_sources")
+
+
+def cache_folder() -> Path:
+    """Where compiled libraries are kept: TUTTI_CACHE, or tutti's folder among the user's caches."""
+    named = os.environ.get("TUTTI_CACHE")
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return (Path(named) if named else Path(caches) / "tutti").absolute() / "mpi"
+
+
+def is_built(host: Host, *, sanitize: str | None = None) -> bool:
+    """Whether it has been compiled for this MPI already."""
+    return _found(cache_folder() / _key(host, sources(), sanitize)) is not None
+
+
+def built(
+    host: Host, *, sanitize: str | None = None, starting: Callable[[], object] | None = None
+) -> Built:
+    """The library for an MPI, compiled now if it has not been.
+
+    Args:
+        host: The MPI.
+        sanitize: Sanitizers to compile with, such as ``"address,undefined"``.
+        starting: Called before something is compiled, which takes seconds.
+
+    Raises:
+        MpiError: It cannot be compiled, or not kept.
+    """
+    if not sys.platform.startswith("linux"):
+        message = f"the library is loaded with LD_PRELOAD, which {sys.platform} does not have"
+        raise MpiError(message, kind="platform", fields={"system": sys.platform})
+    source = sources()
+    folder = cache_folder() / _key(host, source, sanitize)
+    if _SEPARATORS & set(str(folder)):
+        message = f"{folder}: has a blank or a colon in it, which separate names in LD_PRELOAD"
+        raise MpiError(message, kind="cache", fields={"folder": str(folder)})
+    found = _found(folder)
+    if found is not None:
+        return found
+    if starting is not None:
+        starting()
+    return _compiled(host, source, folder, sanitize)
+
+
+def _found(folder: Path) -> Built | None:
+    made = Built(folder / LIBRARY, folder / BENCH)
+    return made if made.library.is_file() else None
+
+
+def _key(host: Host, source: Path, sanitize: str | None) -> str:
+    """A hash of everything the binary depends on."""
+    digest = hashlib.sha256()
+    wrapper = host.mpicc.stat()
+    chosen = [os.environ.get(name) for name in ("CFLAGS", "OMPI_CC", "MPICH_CC")]
+    said = (host.kind, host.version, host.mpicc, wrapper.st_size, wrapper.st_mtime_ns, sanitize)
+    digest.update(repr((*said, *chosen)).encode())
+    for path in files():
+        digest.update(f"{path.relative_to(source)}\0".encode())
+        digest.update(path.read_bytes() + b"\0")
+    return f"{host.kind}-{host.version or 'unknown'}-{digest.hexdigest()[:16]}"
+
+
+def files() -> list[Path]:
+    """The files that the library is made of."""
+    source = sources()
+    found = [source / "Makefile"]
+    for part in _PARTS:
+        found += [p for p in (source / part).rglob("*") if p.suffix in _SOURCE_SUFFIXES]
+    return sorted(path for path in found if path.is_file())
+
+
+def _compiled(host: Host, source: Path, folder: Path, sanitize: str | None) -> Built:
+    """Compiles aside and moves it into its place, so that several may do it at once."""
+    make = shutil.which("make") or shutil.which("gmake")
+    if make is None:
+        message = "there is no `make` on PATH, which compiles the library"
+        raise MpiError(message, kind="no_compiler", fields={"missing": "make"})
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        message = f"{folder.parent}: cannot be written to: {error.strerror}"
+        raise MpiError(message, kind="cache", fields={"folder": str(folder.parent)}) from None
+    try:
+        _make(make, host, source, aside, sanitize)
+        shutil.rmtree(aside / "objects", ignore_errors=True)
+        try:
+            aside.chmod(0o755)
+            aside.rename(folder)
+        except (
+            OSError
+        ):  # another process has been faster, or an older try left it without a library
+            if _found(folder) is None:
+                shutil.rmtree(folder, ignore_errors=True)
+                aside.rename(folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    found = _found(folder)
+    if found is None:
+        message = f"compiling for {host} ended without a {LIBRARY} in {folder}"
+        raise MpiError(message, kind="not_built", fields={"folder": str(folder)})
+    return found
+
+
+def _make(make: str, host: Host, source: Path, out: Path, sanitize: str | None) -> None:
+    jobs = f"-j{os.cpu_count() or 1}"
+    command = [make, "--no-print-directory", jobs, "-C", str(source)]
+    command += [f"CC={host.mpicc}", f"OUT={out}"]
+    command += [f"SANITIZE={sanitize}"] if sanitize else []
+    # A `make` above this one would hand down its own options and job server.
+    outside = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"}}
+    done = subprocess.run(  # noqa: S603 - our own sources, with the user's own compiler
+        command, capture_output=True, text=True, errors="replace", env=outside, check=False
+    )
+    if done.returncode != 0:
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        telling = [line for line in lines if "error" in line.lower()] or lines
+        said = "\n".join(telling[:_LOG_LINES])
+        lacks = "Error 127" in said  # as the shell has it for a command that is not there
+        message = f"compiling the library for {host} with {host.mpicc} failed:\n{said}"
+        raise MpiError(message, kind="no_compiler" if lacks else "not_built",
+                       fields={"mpicc": str(host.mpicc), "output": "\n".join(lines)})  # fmt: skip

@@ -1,0 +1,78 @@
+"""What an MPI says once it runs: by a program of a few lines, compiled and started."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tutti.errors import MpiError
+from tutti.mpi.launch import run_ranks
+
+if TYPE_CHECKING:
+    from tutti.mpi.host import Host
+
+__all__ = ["Probe", "probe"]
+
+_PROGRAM: Final = r"""
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int level, length, rank;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Get_library_version(version, &length);
+    const char *name = level == MPI_THREAD_MULTIPLE     ? "MPI_THREAD_MULTIPLE"
+                       : level == MPI_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED"
+                       : level == MPI_THREAD_FUNNELED   ? "MPI_THREAD_FUNNELED"
+                                                        : "MPI_THREAD_SINGLE";
+    if (rank == 0)
+        printf("%s\n%s\n", name, version);
+    MPI_Finalize();
+    return 0;
+}
+"""
+_RANKS: Final = 2
+_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What an MPI says of itself.
+
+    Attributes:
+        threads: The most that its threads may do, such as ``"MPI_THREAD_MULTIPLE"``.
+        version: Its own line about its version.
+    """
+
+    threads: str
+    version: str
+
+
+def probe(host: Host) -> Probe:
+    """Compiles and starts a program of two ranks.
+
+    Raises:
+        MpiError: It cannot be compiled, or does not run.
+        LaunchError: There is no launcher, or it hangs.
+    """
+    with tempfile.TemporaryDirectory(prefix="tutti-") as folder:
+        source, program = Path(folder) / "probe.c", Path(folder) / "probe"
+        source.write_text(_PROGRAM)
+        done = subprocess.run(  # noqa: S603 - the user's own compiler
+            [str(host.mpicc), str(source), "-o", str(program)],
+            capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            message = f"{host.mpicc} cannot compile: {done.stderr.strip()}"
+            raise MpiError(message, kind="no_compiler", fields={"mpicc": str(host.mpicc)})
+        finished = run_ranks(host, _RANKS, [program], timeout=_SECONDS)
+    said = finished.stdout.splitlines()
+    if finished.code != 0 or len(said) < 2:
+        message = f"{host.mpiexec} cannot start {_RANKS} ranks: {finished.stderr.strip()}"
+        raise MpiError(message, kind="not_running", fields={"mpiexec": str(host.mpiexec)})
+    return Probe(said[0], " ".join(said[1].split(",")[0].split()))

@@ -1,0 +1,431 @@
+"""Figs 8 to 15 and Tables 1 and 2, measured on real ranks whose distance is emulated.
+
+Beside what was measured stands what the model that keeps the ranks apart says, and what the paper
+published; its times are of another network, so that shares and orders can be compared, not times.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tutti.mpi.bench import summarise
+from tutti.mpi.bench_multicast import FITTED_PEERS, fit
+from tutti.mpi.distance import NOTE
+from tutti.papers import Exhibit, ExhibitResult, watched
+from tutti.papers.recursive_multiplying.measured import factored
+from tutti.papers.recursive_multiplying.published import TABLE_1, beside, doubling
+from tutti.papers.recursive_multiplying_live import runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tutti.papers.recursive_multiplying.published import Row
+
+EIGHT = ("a2,a2,a2", "a2,a4", "a4,a2", "a8")
+SUBSET_64 = ("a2,a2,a2,a2,a2,a2", "a4,a4,a4", "a8,a8", "a16,a4")
+SIZES_8 = tuple(8 << power for power in range(10))
+SIZES_64 = (8, 64, 256, 1024, 4096)
+BLOCK_SIZES = (1, 2, 5, 10, 20)
+SCATTERED = (4, 6, 8, 12, 16, 24, 32)
+WIDEST = 16
+
+
+def _notes() -> tuple[str, ...]:
+    from tutti.mpi.bench import this_host
+
+    return (
+        f"""{NOTE}: real ranks of {runs.host()} on one machine ({this_host()}), whose messages \
+become visible no earlier than {runs.distance()} says. No network was measured.""",
+    )
+
+
+def _reduction(found: dict[str, float], which: str) -> float:
+    return 100 * (1 - found[f"rm_{which}"] / found[f"rd_{which}"])
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _table_1(_folder: Path) -> ExhibitResult:
+    """alpha_p and alpha_r, fitted to multicasts with sends that do not block."""
+    fitted = fit(runs.multicasts()).filter(~pl.col("blocking"))
+    emulated = {"alpha_p": runs.ALPHA_P.ps, "alpha_r": runs.ALPHA_R.ps}
+    rows = []
+    for one in fitted.iter_rows(named=True):
+        theirs = dict(zip(("alpha_p", "alpha_r"), TABLE_1[one["statistic"]], strict=True))
+        for name in ("alpha_p", "alpha_r"):
+            set_ms = emulated[name] / 1e9
+            rows.append(
+                {
+                    "statistic": one["statistic"],
+                    "parameter": name,
+                    "emulated_ms": set_ms,
+                    "fitted_ms": one[f"{name}_ps"] / 1e9,
+                    "low_ms": one[f"{name}_low_ps"] / 1e9,
+                    "high_ms": one[f"{name}_high_ps"] / 1e9,
+                    "off_percent": 100 * (one[f"{name}_ps"] / 1e9 / set_ms - 1),
+                    "published_us": theirs[name],
+                }
+            )
+    ratios = {
+        one["statistic"]: one["alpha_p_ps"] / one["alpha_r_ps"]
+        for one in fitted.iter_rows(named=True)
+    }
+    claims = [
+        (f"alpha_p over alpha_r, {which}", alpha_p / alpha_r, "Table 1", ratios[which])
+        for which, (alpha_p, alpha_r) in TABLE_1.items()
+    ]
+    return ExhibitResult(
+        frame=pl.DataFrame(rows),
+        published=beside(claims),
+        source=f"Table 1; section 5.1: linear regression over one to {FITTED_PEERS} peers",
+        notes=(*_notes(), "Intervals of 95 % by resampling the measured times."),
+    )
+
+
+def _table_2(_folder: Path) -> ExhibitResult:
+    """Every row up to N = 64: measured, the model's, their ratio, and the published reductions."""
+    rows, off, order = [], [], []
+    for row in watched("rows", runs.EMULATED_ROWS):
+        found = runs.row_of(row)
+        ratios = [found[f"{n}_median"] / found[f"{n}_model"] for n in ("rd", "rm")]
+        off += ratios
+        order.append((row.ranks, _reduction(found, "median"), _reduction(found, "model")))
+        rows.append(_row_of_table_2(row, found))
+    measured = [name for name, *_ in sorted(order, key=lambda one: one[1])]
+    modelled = [name for name, *_ in sorted(order, key=lambda one: one[2])]
+    frame = pl.DataFrame(rows)
+    claims = [
+        ("largest difference of a median from the model, % (aim: 10)", 10.0, "aim",
+         100 * max(abs(ratio - 1) for ratio in off)),
+        ("share of pairs of reductions in the model's order", 1.0, "aim",
+         _agreement((modelled, measured) for _, measured, modelled in order)),
+        ("wrong elements", 0.0, "aim", float(frame["wrong"].sum())),
+    ]  # fmt: skip
+    return ExhibitResult(
+        frame=frame,
+        published=beside(claims),
+        source="Table 2: its schedules up to N = 64, an 8-byte sum, blocks of 10 in a row",
+        notes=(
+            *_notes(),
+            f"Order of reductions, least first: measured {measured}, model {modelled}.",
+        ),
+    )
+
+
+def _agreement(order: Iterable[tuple[float, float]]) -> float:
+    """Of the pairs that the model tells apart by 1 % or more, the share that is measured alike."""
+    pairs = [
+        (one, other) if one[0] < other[0] else (other, one)
+        for one, other in itertools.combinations(order, 2)
+        if abs(one[0] - other[0]) >= 0.01 * max(abs(one[0]), abs(other[0]))
+    ]
+    return sum(one[1] < other[1] for one, other in pairs) / len(pairs) if pairs else 1.0
+
+
+def _row_of_table_2(row: Row, found: dict[str, float]) -> dict[str, object]:
+    values: dict[str, object] = {"N": row.ranks, "schedule": row.schedule}
+    for name in ("rd", "rm"):
+        median, model = found[f"{name}_median"], found[f"{name}_model"]
+        values[f"{name}_minimum_ms"] = round(found[f"{name}_minimum"], 3)
+        values[f"{name}_median_ms"] = round(median, 3)
+        values[f"{name}_model_ms"] = round(model, 3)
+        values[f"{name}_over_model"] = round(median / model, 4)
+    values["reduction"] = round(_reduction(found, "median"), 1)
+    values["model_reduction"] = round(_reduction(found, "model"), 1)
+    values["published_minimum"], values["published_median"] = row.reductions
+    values["wrong"] = found["wrong"]
+    return values
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def _figure_8(folder: Path) -> ExhibitResult:
+    """Multicasts to 1 to 16 peers, with blocking and with non-blocking sends."""
+    from tutti.report.boxes import plot_multicasts
+
+    frame = runs.multicasts()
+    times = pl.col("received_ps") / 1e9
+    found = (
+        frame.group_by(["blocking", "peers"], maintain_order=True)
+        .agg(
+            minimum_ms=times.min(), median_ms=times.median(), upper_quartile_ms=times.quantile(0.75)
+        )
+        .sort("blocking", "peers")
+    )
+    slower = [
+        found.filter((pl.col("peers") == peers) & pl.col("blocking"))["median_ms"].item()
+        > found.filter((pl.col("peers") == peers) & ~pl.col("blocking"))["median_ms"].item()
+        for peers in range(2, runs.PEERS + 1)
+    ]
+    claims = [
+        ("share of peers from 2 on where non-blocking sends win (text: clearly)", 1.0,
+         "section 5.1", sum(slower) / len(slower)),
+    ]  # fmt: skip
+    return ExhibitResult(
+        frame=found,
+        published=beside(claims),
+        source="Fig. 8 and section 5.1; its boxes exist only as a picture and are not read off",
+        figures=(plot_multicasts(folder / "figure_8.svg", frame),),
+        notes=(*_notes(), "A blocking send holds its sender until the message has arrived."),
+    )
+
+
+def _figure_9(folder: Path) -> ExhibitResult:
+    """Recursive doubling and multiplying over N."""
+    from tutti.report.boxes import plot_boxes
+
+    series: dict[str, list[list[float]]] = {"recursive doubling": [], "recursive multiplying": []}
+    lines: dict[str, list[float | None]] = {name: [] for name in series}
+    rows = []
+    for row in watched("rows", runs.EMULATED_ROWS):
+        stages = (doubling(row.ranks), row.schedule)
+        blocks = runs.measured(row.ranks, stages)
+        found = runs.row_of(row)
+        rows.append(
+            {"ranks": row.ranks, **{f"{k}_ms": v for k, v in found.items() if k != "wrong"}}
+        )
+        for name, one in zip(series, stages, strict=True):
+            part = blocks.filter(pl.col("schedule") == runs.multiplying(one))
+            series[name].append((part["time_ps"] / 1e9).to_list())
+            lines[name].append(part["model_ps"][0] / 1e9)
+    drawn = plot_boxes(
+        folder / "figure_9.svg", [str(row.ranks) for row in runs.EMULATED_ROWS], series,
+        x="N", y="time (ms)", lines=lines, title=f"all_reduce of 8 bytes; {NOTE}",
+    )  # fmt: skip
+    frame = pl.DataFrame(rows)
+    faster = frame.filter(pl.col("rm_median_ms") < pl.col("rd_median_ms")).height
+    return ExhibitResult(
+        frame=frame,
+        published=beside(
+            [(f"medians out of {frame.height} below recursive doubling", frame.height,
+              "section 5.3", faster)]
+        ),
+        source="Fig. 9; its boxes exist only as a picture and are not read off",
+        figures=(drawn,),
+        notes=_notes(),
+    )  # fmt: skip
+
+
+def _sweep(folder: Path, number: int) -> ExhibitResult:
+    """Times over message sizes; a byte costs what makes bandwidth bind where the paper says."""
+    from tutti.report.boxes import plot_boxes
+
+    ranks, schedules, sizes = (8, EIGHT, SIZES_8) if number == 10 else (64, SUBSET_64, SIZES_64)
+    blocks = runs.measured(
+        ranks, schedules, sizes=sizes, blocks=runs.FEW_BLOCKS, each=2, per_byte=True
+    )
+    summary = summarise(blocks)
+    stages = pl.col("schedule").str.strip_prefix("recursive_multiplying:")
+    frame = summary.select(
+        stages, elements=pl.col("size_bytes") // 8, minimum_ms=pl.col("least_ps") / 1e9,
+        median_ms=pl.col("median_ps") / 1e9, model_ms=pl.col("model_ps") / 1e9,
+        over_model=pl.col("median_ps") / pl.col("model_ps"),
+    )  # fmt: skip
+    named = blocks.with_columns(stages.alias("stages"))
+    series = {
+        name: [
+            (part["time_ps"] / 1e9).to_list()
+            for size in sizes
+            for part in [named.filter((pl.col("stages") == name) & (pl.col("size_bytes") == size))]
+        ]
+        for name in schedules
+    }
+    lines = {name: list(frame.filter(pl.col("schedule") == name)["model_ms"]) for name in schedules}
+    drawn = plot_boxes(
+        folder / f"figure_{number}.svg", [str(size // 8) for size in sizes], series,
+        x="elements of 8 bytes", y="time (ms)", lines=lines,
+        title=f"{ranks} ranks; {NOTE}", logarithmic=True,
+    )  # fmt: skip
+    best = frame.group_by("elements", maintain_order=True).agg(
+        measured=pl.col("schedule").sort_by("median_ms").first(),
+        modelled=pl.col("schedule").sort_by("model_ms").first(),
+    )
+    claims = [
+        ("largest difference of a median from the model, %", 10.0, "aim",
+         100 * max(abs(ratio - 1) for ratio in frame["over_model"])),
+    ]  # fmt: skip
+    return ExhibitResult(
+        frame=frame,
+        published=beside(claims),
+        source=f"Fig. {number} and section 5.4; its curves exist only as a picture",
+        figures=(drawn,),
+        tables={"the fastest at each size": best},
+        notes=(
+            *_notes(),
+            f"""beta is set: {runs.BYTES_IN_ALPHA_R} bytes cost alpha_r, so that bandwidth binds \
+near the 24 to 32 elements of the text.""",
+        ),
+    )
+
+
+def _figure_12(folder: Path) -> ExhibitResult:
+    """How far measured times are from the model with the parameters of the live Table 1."""
+    from tutti.report.plot import plot_curves
+
+    fitted = fit(runs.multicasts()).filter(~pl.col("blocking"))
+    live = {
+        one["statistic"]: (
+            one["alpha_p_ps"],
+            one["alpha_r_ps"],
+        )
+        for one in fitted.iter_rows(named=True)
+    }
+    rows = []
+    for row in watched("rows", runs.EMULATED_ROWS):
+        found = runs.row_of(row)
+        values: dict[str, float] = {"ranks": row.ranks}
+        for which, of_table in (("minimum", row.minimum), ("median", row.median)):
+            alpha_p, alpha_r = TABLE_1[which]
+            widths = [int(stage[1:]) - 1 for stage in row.schedule.split(",")]
+            here = len(widths) * live[which][0] + sum(widths) * live[which][1]
+            theirs = len(widths) * alpha_p + sum(widths) * alpha_r
+            values[f"{which}_live"] = found[f"rm_{which}"] * 1e9 / here - 1
+            values[f"{which}_published"] = of_table[1] / theirs - 1
+        rows.append(values)
+    frame = pl.DataFrame(rows)
+    lines = {
+        name.replace("_", ", "): (frame["ranks"], frame[name])
+        for name in frame.columns
+        if name != "ranks"
+    }
+    drawn = plot_curves(
+        folder / "figure_12.svg", {}, x="N", y="measured over model - 1", points=lines
+    )
+    most = {
+        f"{which}_{whose}": max(abs(value) for value in frame[f"{which}_{whose}"])
+        for which in ("minimum", "median")
+        for whose in ("live", "published")
+    }
+    claims = [
+        (f"largest difference of {which} times from the model, as a fraction",
+         most[f"{which}_published"], "Tables 1 and 2", most[f"{which}_live"])
+        for which in ("minimum", "median")
+    ]  # fmt: skip
+    return ExhibitResult(
+        frame=frame,
+        published=beside(claims),
+        source="Fig. 12, of recursive multiplying; the model has the parameters of Table 1, live",
+        figures=(drawn,),
+        notes=_notes(),
+    )
+
+
+def _figure_13(folder: Path) -> ExhibitResult:
+    """The (a8, a8) schedule on 64 ranks, with more and fewer all_reduces in a block."""
+    from tutti.report.boxes import plot_boxes
+
+    ranks = runs.LARGEST_RANKS
+    blocks = {
+        each: runs.measured(ranks, ("a8,a8",), each=each, blocks=2 * runs.FEW_BLOCKS)
+        for each in watched("block sizes", BLOCK_SIZES)
+    }
+    frame = pl.concat(
+        [
+            summarise(one).select(
+                "each", minimum_ms=pl.col("least_ps") / 1e9, median_ms=pl.col("median_ps") / 1e9,
+                model_ms=pl.col("model_ps") / 1e9,
+            )
+            for one in blocks.values()
+        ]
+    )  # fmt: skip
+    drawn = plot_boxes(
+        folder / "figure_13.svg", [str(each) for each in blocks],
+        {"a8,a8": [(one["time_ps"] / 1e9).to_list() for one in blocks.values()]},
+        x="all_reduces in a block", y="time of one (ms)", title=f"64 ranks; {NOTE}",
+        lines={"a8,a8": frame["model_ms"].to_list()},
+    )  # fmt: skip
+    spread = max(frame["minimum_ms"]) / min(frame["minimum_ms"]) - 1
+    return ExhibitResult(
+        frame=frame,
+        published=beside(
+            [("how far the minima of block sizes lie apart, % (text: consistent)", 0.0,
+              "section 5.6", 100 * spread)]
+        ),
+        source="Fig. 13 and section 5.6",
+        figures=(drawn,),
+        notes=_notes(),
+    )  # fmt: skip
+
+
+def _scatter(folder: Path, number: int) -> ExhibitResult:
+    """Measured times of all factored schedules against the model's."""
+    from tutti.report.plot import plot_curves
+
+    column, which = ("least_ps", "minimum") if number == 14 else ("median_ps", "median")
+    frames = []
+    for ranks in watched("rank counts", SCATTERED):
+        names = tuple(
+            name for name in factored(ranks) if max(int(s[1:]) for s in name.split(",")) <= WIDEST
+        )
+        found = summarise(runs.measured(ranks, names, blocks=runs.FEW_BLOCKS, each=2))
+        frames.append(
+            found.select(
+                "ranks", pl.col("schedule").str.strip_prefix("recursive_multiplying:"),
+                model_ms=pl.col("model_ps") / 1e9,
+                measured_ms=pl.col(column) / 1e9,
+            )
+        )  # fmt: skip
+    frame = pl.concat(frames)
+    dots = {
+        f"N = {ranks}": (part["model_ms"], part["measured_ms"])
+        for (ranks,), part in frame.group_by(["ranks"], maintain_order=True)
+    }
+    longest = float(frame["model_ms"].max())  # type: ignore[arg-type]
+    drawn = plot_curves(
+        folder / f"figure_{number}.svg", {"model = measured": ([0, longest], [0, longest])},
+        x="model (ms)", y=f"measured, {which} (ms)", points=dots,
+    )  # fmt: skip
+    by_ranks = [
+        {
+            "ranks": ranks,
+            "in_order": _agreement(part.select("model_ms", "measured_ms").iter_rows()),
+            "lost": part.sort("model_ms", maintain_order=True)["measured_ms"][0]
+            / min(part["measured_ms"])
+            - 1,
+        }
+        for (ranks,), part in frame.group_by(["ranks"], maintain_order=True)
+    ]
+    order = pl.DataFrame(by_ranks)
+    claims = [
+        ("time lost by the model's choice, at most, % (text: a good one is chosen)", 0.0,
+         "section 5.7", 100 * float(order["lost"].max())),  # type: ignore[arg-type]
+        ("share of pairs that the model orders rightly, the least of any N (text: they cluster)",
+         1.0, "section 5.7", float(order["in_order"].min())),  # type: ignore[arg-type]
+    ]  # fmt: skip
+    return ExhibitResult(
+        frame=frame,
+        published=beside(claims),
+        source=f"Fig. {number} and section 5.7; its points exist only as a picture",
+        figures=(drawn,),
+        tables={"by rank count": order},
+        notes=_notes(),
+    )
+
+
+FIGURES: dict[int, Exhibit] = {
+    8: Exhibit(title="multicasts with blocking and non-blocking sends", make=_figure_8),
+    9: Exhibit(title="recursive doubling and multiplying over N", make=_figure_9),
+    10: Exhibit(title="message sizes on 8 ranks", make=lambda folder: _sweep(folder, 10)),
+    11: Exhibit(title="message sizes on 64 ranks", make=lambda folder: _sweep(folder, 11)),
+    12: Exhibit(title="measured times against the model", make=_figure_12),
+    13: Exhibit(title="(a8, a8) on 64 ranks in blocks of other sizes", make=_figure_13),
+    14: Exhibit(
+        title="all factored schedules, minimum against model",
+        make=lambda folder: _scatter(folder, 14),
+    ),
+    15: Exhibit(
+        title="all factored schedules, median against model",
+        make=lambda folder: _scatter(folder, 15),
+    ),
+}
+
+TABLES: dict[int, Exhibit] = {
+    1: Exhibit(title="alpha_p and alpha_r of a multicast", make=_table_1),
+    2: Exhibit(title="recursive doubling and multiplying up to N = 64", make=_table_2),
+}

@@ -1,0 +1,206 @@
+"""What schedules do, for the checker in C: who sends what to whom, and in which order ranks fold.
+
+Read from the schedules' own ops, not from the plan file, so that a mistake on the way into the
+library cannot hide: what plan, reader and executor make of a schedule is held against this.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from tutti import _core
+    from tutti.schedule import Schedule
+
+COLLECTIVES = [
+    "all_reduce",
+    "reduce_scatter",
+    "all_gather",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+    "all_to_all",
+    "barrier",
+]
+REDUCTIONS = {"all_reduce", "reduce_scatter", "reduce"}
+FOLD = -1
+
+Tree = tuple[int, ...]
+"""In postfix: ranks whose contributions are meant, and `FOLD` for the two before it."""
+Sent = tuple[int, int, int]
+"""The receiver, the first chunk, how many."""
+
+
+def sends(schedule: Schedule, rank: int) -> list[Sent]:
+    """Every message of a rank, in the schedule's order."""
+    found = []
+    for step in range(schedule.steps(rank)):
+        for op in schedule.ops(rank, step):
+            if op.kind in {"send", "multicast", "contribute"} and op.chunks is not None:
+                first, end = op.chunks
+                found += [(peer, first, end - first) for peer in op.peers]
+    return found
+
+
+class _Ranks:
+    """All ranks of a reduction at work at once, on trees in place of numbers."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.slots: list[dict[tuple[int, int], Tree]] = [
+            {(0, chunk): (rank,) for chunk in range(schedule.chunks)}
+            for rank in range(schedule.ranks)
+        ]
+        self._on_the_way: dict[tuple[int, int], deque[list[Tree | None]]] = defaultdict(deque)
+        self._step = [0] * schedule.ranks
+        self._has_sent = [False] * schedule.ranks
+
+    def run(self) -> None:
+        """Lets every rank go on as far as it can until all have ended."""
+        ended = False
+        while not ended:
+            moved = [self._go_on(rank) for rank in range(self.schedule.ranks)]
+            ended = all(
+                self._step[rank] == self.schedule.steps(rank) for rank in range(self.schedule.ranks)
+            )
+            assert ended or any(moved), f"{self.schedule} waits for ever"
+
+    def _go_on(self, rank: int) -> bool:
+        moved = False
+        while self._step[rank] < self.schedule.steps(rank):
+            ops = self.schedule.ops(rank, self._step[rank])
+            if not self._has_sent[rank]:
+                self._send(rank, ops)
+                self._has_sent[rank] = moved = True
+            if not self._receive(rank, ops):
+                return moved
+            for op in ops:
+                self._locally(rank, op)
+            self._step[rank] += 1
+            self._has_sent[rank], moved = False, True
+        return moved
+
+    def _send(self, rank: int, ops: list[_core.Op]) -> None:
+        for op in ops:
+            if op.kind in {"send", "multicast", "contribute"}:
+                values = [self.slots[rank].get((op.slot or 0, c)) for c in _chunks(op)]
+                for peer in op.peers:
+                    self._on_the_way[rank, peer].append(values)
+
+    def _receive(self, rank: int, ops: list[_core.Op]) -> bool:
+        wanted = [(op, peer, slot) for op in ops for peer, slot in _received(op)]
+        needed: dict[int, int] = defaultdict(int)
+        for _, peer, _ in wanted:
+            needed[peer] += 1
+        if any(len(self._on_the_way[peer, rank]) < count for peer, count in needed.items()):
+            return False
+        for op, peer, slot in wanted:
+            self._put(rank, slot, _chunks(op), self._on_the_way[peer, rank].popleft())
+        return True
+
+    def _put(self, rank: int, slot: int, chunks: Iterable[int], values: list[Tree | None]) -> None:
+        for chunk, value in zip(chunks, values, strict=True):
+            if value is None:
+                self.slots[rank].pop((slot, chunk), None)
+            else:
+                self.slots[rank][slot, chunk] = value
+
+    def _locally(self, rank: int, op: _core.Op) -> None:
+        slots, chunks = self.slots[rank], _chunks(op)
+        if op.kind == "copy":
+            values = [slots.get((op.slot or 0, c)) for c in chunks]
+            to = op.to or 0
+            self._put(rank, op.into or 0, range(to, to + len(values)), values)
+        elif op.kind in {"reduce", "combine"}:
+            first, *others = op.operands or []
+            for chunk in chunks:
+                tree = slots[first, chunk]
+                for other in others:
+                    tree = (*tree, *slots[other, chunk], FOLD)
+                slots[op.slot or 0, chunk] = tree
+
+
+def _chunks(op: _core.Op) -> range:
+    assert op.chunks is not None
+    return range(*op.chunks)
+
+
+def _received(op: _core.Op) -> Iterator[tuple[int, int]]:
+    """From whom, and into which slot."""
+    if op.kind == "recv":
+        yield from ((peer, op.slot or 0) for peer in op.peers)
+    elif op.kind == "combine":
+        pairs = zip(op.sources or [], op.operands or [], strict=True)
+        yield from ((peer, slot) for peer, slot in pairs if peer is not None)
+
+
+def folds(schedule: Schedule) -> list[list[Tree | None]]:
+    """How a reduction's result comes about: of every rank, for every chunk of the result slot.
+
+    None where a rank ends with something else than a fold of all ranks.
+    """
+    ranks = _Ranks(schedule)
+    ranks.run()
+    return [
+        [_whole(slots.get((schedule.result, chunk)), schedule.ranks)
+         for chunk in range(schedule.chunks)]
+        for slots in ranks.slots
+    ]  # fmt: skip
+
+
+def _whole(tree: Tree | None, ranks: int) -> Tree | None:
+    leaves = sorted(token for token in tree or () if token != FOLD)
+    return tree if leaves == list(range(ranks)) else None
+
+
+def counts(schedule: Schedule, elements: int, unit: int) -> list[list[tuple[int, int]]]:
+    """Messages and bytes from every rank to every other, of so many elements of `unit` bytes."""
+    ends = [chunk * elements // schedule.chunks for chunk in range(schedule.chunks + 1)]
+    matrix = [[(0, 0)] * schedule.ranks for _ in range(schedule.ranks)]
+    for rank in range(schedule.ranks):
+        for peer, first, chunks in sends(schedule, rank):
+            messages, size = matrix[rank][peer]
+            more = unit * (ends[first + chunks] - ends[first])
+            matrix[rank][peer] = (messages + 1, size + more)
+    return matrix
+
+
+def write(schedules: Sequence[Schedule], path: Path) -> Path:
+    """The file that `check` reads: at most one schedule for each collective and rank count."""
+    parts = [str(len(schedules))]
+    for schedule in schedules:
+        parts.append(_head(schedule))
+        for rank in range(schedule.ranks):
+            sent = sends(schedule, rank)
+            parts.append(" ".join([str(len(sent)), *(f"{p} {f} {n}" for p, f, n in sent)]))
+        parts += _trees(schedule)
+    path.write_text("\n".join(parts) + "\n")
+    return path
+
+
+def _head(schedule: Schedule) -> str:
+    collective = COLLECTIVES.index(schedule.collective)
+    in_order = schedule.verify().rank_order
+    flags = f"{int(schedule.moves_chunks)} {int(in_order)}"
+    name = schedule.name.replace(" ", "_")
+    return f"{collective} {schedule.ranks} {schedule.chunks} {flags} {name}"
+
+
+def _trees(schedule: Schedule) -> list[str]:
+    if schedule.collective not in REDUCTIONS:
+        return ["0"]
+    results = folds(schedule)
+    numbers: dict[Tree, int] = {}
+    for trees in results:
+        for tree in trees:
+            if tree is not None:
+                numbers.setdefault(tree, len(numbers))
+    lines = [str(len(numbers))]
+    lines += [" ".join(map(str, [len(tree), *tree])) for tree in numbers]
+    lines += [" ".join("-1" if t is None else str(numbers[t]) for t in trees) for trees in results]
+    return lines

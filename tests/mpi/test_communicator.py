@@ -1,0 +1,38 @@
+"""`tutti.mpi.Communicator`: collectives of mpi4py programs, on both MPIs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tutti import schedule
+from tutti.mpi import Plan, Rule, built, find_host, run_ranks
+from tutti.mpi.plan import COLLECTIVES
+from tutti.mpi.usual import usual
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+MPICH = ROOT / "build" / "mpich" / "bin"
+PYTHONS = {"openmpi": Path(sys.executable), "mpich": MPICH / "python"}
+OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
+
+
+@pytest.mark.parametrize("kind", ["openmpi", "mpich"])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_every_collective_is_right(kind: str, ranks: int, tmp_path: Path) -> None:
+    rules = [
+        Rule(one, ranks, schedule(name, ranks=ranks, collective=one), sizes)
+        for one in COLLECTIVES
+        for name, sizes in usual(one, ranks)
+    ]
+    plan = Plan(rules).write(tmp_path / "plan.tutti")
+    host = find_host(PYTHONS[kind].with_name("mpicc"))
+    other = built(find_host(PYTHONS[OTHER[kind]].with_name("mpicc")))
+    done = run_ranks(
+        host, ranks, [PYTHONS[kind], HERE / "communicator_calls.py", plan, other.library],
+        env={"PYTHONPATH": str(ROOT / "python")}, timeout=50,
+    )  # fmt: skip
+    assert done.code == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"rank {r} of {ranks} done" for r in range(ranks)]

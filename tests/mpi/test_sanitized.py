@@ -1,0 +1,38 @@
+"""Library and checker compiled with AddressSanitizer, UBSan and the leak check, on both MPIs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from runs import carried_out, check, mixture, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runs import Bench
+
+RANKS = (2, 3, 4)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [0, 3, 9])
+def test_schedules(sanitized: Bench, number: int, tmp_path: Path) -> None:
+    check(sanitized, rows(RANKS)[number], tmp_path, ranks=4, cases=8, seed=11, timeout=280)
+
+
+@pytest.mark.timeout(300)
+def test_threads(sanitized: Bench, tmp_path: Path) -> None:
+    carried_out(sanitized, "concurrent", mixture(2, 4), tmp_path, 30, 5, 3,
+                ranks=4, timeout=280)  # fmt: skip
+
+
+@pytest.mark.timeout(300)
+def test_communicators_that_come_and_go(sanitized: Bench, tmp_path: Path) -> None:
+    carried_out(sanitized, "soak", mixture(2, 4), tmp_path, 400, 6, ranks=4, timeout=280)
+
+
+@pytest.mark.timeout(300)
+def test_larger_messages(sanitized: Bench, tmp_path: Path) -> None:
+    options = ["world", str(2**20 + 12)]
+    check(sanitized, mixture(3), tmp_path, ranks=3, cases=0, options=options, timeout=280)

@@ -1,0 +1,68 @@
+"""Every algorithm executed by real ranks, bit by bit and message by message, on both MPIs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import oracle
+import pytest
+from runs import check, mixture, notations, rows
+
+import tutti
+from tutti.schedule import algorithms
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runs import Bench
+
+RANKS = tuple(range(2, 9))
+"""All of these in one run of 8: the checker parts the world in two in every way."""
+ROWS = 20
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", range(ROWS))
+def test_every_algorithm_of_the_registry(bench: Bench, number: int, tmp_path: Path) -> None:
+    checked = check(bench, rows(RANKS)[number], tmp_path, ranks=8, cases=4, seed=number + 1,
+                    timeout=280)  # fmt: skip
+    assert checked.covered >= len(rows(RANKS)[number])
+
+
+def test_the_rows_hold_every_algorithm_for_every_collective_and_rank_count() -> None:
+    assert len(rows(RANKS)) == ROWS
+    held = {(s.collective, s.ranks, s.name) for row in rows(RANKS) for s in row}
+    assert len(held) == sum(len(row) for row in rows(RANKS))
+    for collective in oracle.COLLECTIVES:
+        for ranks in RANKS:
+            of_these = [h for h in held if h[:2] == (collective, ranks)]
+            claimed = sum(a.claims(collective, ranks) for a in algorithms())
+            assert len(of_these) == claimed == len(notations(collective, ranks, arguments=False))
+
+
+@pytest.mark.timeout(300)
+def test_every_type_with_every_operation(bench: Bench, tmp_path: Path) -> None:
+    """In place and not, contiguous and with gaps, on 4 ranks and on 3 and 2 of them."""
+    checked = check(bench, mixture(2, 3, 4), tmp_path, ranks=4, cases="all", seed=5, timeout=280)
+    assert checked.covered > 3000
+    assert not any("library" in p["reason"] for p in checked.report["passed"])
+
+
+@pytest.mark.timeout(300)
+def test_sizes_up_to_16_mib(bench: Bench, tmp_path: Path) -> None:
+    options = ["world", "8", "65536", str(2**20 + 4), str(2**24)]
+    check(bench, mixture(3), tmp_path, ranks=3, cases=0, seed=2, options=options, timeout=280)
+
+
+def test_a_schedule_that_does_something_else_is_noticed(bench: Bench, tmp_path: Path) -> None:
+    """The checker must be able to fail: told of another schedule than the plan's, it does."""
+    from tutti.mpi.plan import Plan, Rule
+
+    ring, doubling = (tutti.schedule(name, ranks=4) for name in ("ring", "recursive_doubling"))
+    plan = Plan([Rule("all_reduce", 4, ring)], {}).write(tmp_path / "plan.tutti")
+    told = oracle.write([doubling], tmp_path / "oracle.txt")
+    argv = [bench.program("check"), told, "4", "1", "world"]
+    done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan)})
+    assert done.code != 0
+    assert "all_reduce by recursive_doubling" in done.stderr
+    assert "the schedule sends" in done.stderr

@@ -1,0 +1,73 @@
+"""The MPI's own counters agree: what the library sends is what the schedule's ops say, no more.
+
+The library's counts could be wrong in the same way as its messages. Open MPI's monitoring component
+and libfabric's trace under MPICH know nothing of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import oracle
+import pytest
+
+from tutti import schedule
+from tutti.mpi.plan import Plan, Rule
+from tutti.tune import watch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runs import Bench
+
+    from tutti.schedule import Schedule
+
+ONCE, THRICE = 1, 3
+"""What the first call costs beside its messages, a communicator of its own, falls out."""
+
+
+def seen(bench: Bench, plan: Path, call: watch.Call) -> watch.Traffic:
+    """Messages and bytes of one call, as the MPI counts them."""
+    count = {"openmpi": watch._monitored, "mpich": watch._traced}[bench.host.kind]
+    env = {"TUTTI_MPI_PLAN": str(plan)}
+    few = count(bench.host, call, ONCE, dict(env), options=[], timeout=100)
+    more = count(bench.host, call, THRICE, dict(env), options=[], timeout=100)
+    more.subtract(few)
+    return watch.Traffic({key: value // (THRICE - ONCE) for key, value in more.items() if value})
+
+
+def wanted(planned: Schedule, elements: int, unit: int) -> watch.Traffic:
+    """What the schedule's own ops say."""
+    found = watch.Traffic()
+    for source, row in enumerate(oracle.counts(planned, elements, unit)):
+        for destination, (messages, size) in enumerate(row):
+            if messages:
+                found[source, destination, "messages"] = messages
+            if size:
+                found[source, destination, "bytes"] = size
+    return found
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("name", "collective", "ranks"),
+    [
+        ("recursive_multiplying:a3,a2", "all_reduce", 6),
+        ("ring", "all_reduce", 5),
+        ("elimination", "all_reduce", 7),
+        ("pairwise", "reduce_scatter", 4),
+        ("bruck", "all_to_all", 5),
+        ("knomial", "broadcast", 7),
+        ("dissemination", "barrier", 6),
+    ],
+)
+def test_the_mpi_counts_the_messages_of_the_schedule(
+    bench: Bench, name: str, collective: str, ranks: int, tmp_path: Path
+) -> None:
+    planned = schedule(name, collective=collective, ranks=ranks)
+    plan = Plan([Rule(collective, ranks, planned)]).write(tmp_path / "plan.tutti")
+    elements = 0 if collective == "barrier" else 15 * ranks
+    call = watch.Call(collective, ranks, 4 * elements)
+    reduces = collective in oracle.REDUCTIONS
+    expected = wanted(planned, *((elements, 4) if reduces else (4 * elements, 1)))
+    assert seen(bench, plan, call) == expected

@@ -1,0 +1,157 @@
+"""What a measurement asks for, and what is made of its samples; nothing is run here."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import tutti
+from tutti.errors import BenchError
+from tutti.mpi.bench import BLOCKS, Asked, Candidate, predict, summarise
+from tutti.mpi.bench_candidates import candidates_of, every_schedule
+from tutti.mpi.bench_job import Group, Settings
+from tutti.mpi.bench_multicast import MULTICASTS, fit
+from tutti.mpi.distance import Distance
+
+DISTANCE = Distance.parse("pipelining_postal:alpha_p=4 ms,alpha_r=1 ms")
+
+
+def names(*asked: str, ranks: int = 8) -> list[str]:
+    found = candidates_of(asked, collective="all_reduce", ranks=ranks, size=8)
+    return [one.name.removeprefix("recursive_multiplying:") for one in found]
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+def test_every_schedule_is_each_once_and_the_fastest_come_first() -> None:
+    # On 4 ranks: a4 takes alpha_p + 3 alpha_r = 7, a2,a2 takes 10; the other four split.
+    found = names("every", ranks=4)
+    assert found[:2] == ["a4", "a2,a2"]
+    assert len(found) == len(set(found)) == 6
+
+
+def test_a_budget_has_the_fastest_and_some_of_the_rest() -> None:
+    every, some = every_schedule(16, 8), every_schedule(16, 8, most=10)
+    assert len(some) == len(set(some)) == 10
+    assert some[:5] == every[:5]
+    places = [every.index(name) for name in some[5:]]
+    assert places == sorted(places)
+    assert places[-1] > len(every) // 2, "the rest reaches far down the list"
+
+
+def test_the_mpi_and_a_call_are_candidates_beside_schedules() -> None:
+    found = candidates_of(
+        ["host", "recursive_doubling", "call:recursive_doubling", "host"],
+        collective="all_reduce", ranks=2, size=8,
+    )  # fmt: skip
+    assert [one.way for one in found] == ["host", "schedule", "call"]
+    assert found[0].name == "host"
+    assert found[2].schedule is not None
+
+
+@pytest.mark.parametrize("name", ["every:0", "every:x"])
+def test_a_budget_is_a_count(name: str) -> None:
+    with pytest.raises(BenchError, match="every:40"):
+        names(name)
+
+
+def test_every_schedule_is_of_all_reduce() -> None:
+    with pytest.raises(BenchError, match="all_reduce only"):
+        candidates_of(["every"], collective="broadcast", ranks=4, size=8)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"collective": "all_reduce", "sizes": [6]}, "multiple of 4 bytes"),
+        ({"collective": "all_gather", "sizes": [8]}, "multiple of 16 bytes"),
+        ({"collective": "all_reduse", "sizes": [8]}, "there is no collective"),
+        ({"collective": "reduce", "sizes": [8], "root": 4}, "one of the 4 ranks"),
+        ({"collective": "reduce", "sizes": [8], "operation": "avg"}, "there is no operation"),
+        ({"collective": "reduce", "sizes": [8], "datatype": "float16"}, "there is no datatype"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(asked: dict[str, object], said: str) -> None:
+    with pytest.raises(BenchError, match=said):
+        Asked(ranks=4, **asked)  # type: ignore[arg-type]
+
+
+def test_the_mpi_itself_cannot_be_kept_apart() -> None:
+    from tutti.mpi.bench import measure
+
+    with pytest.raises(BenchError, match="only schedules can be kept apart"):
+        measure(
+            None,  # type: ignore[arg-type]
+            Asked("all_reduce", 4, [8]), [Candidate("host")], Settings(distance=DISTANCE),
+        )  # fmt: skip
+
+
+def test_a_job_says_what_the_settings_say() -> None:
+    lines = Settings(blocks=3, each=2, warmup=1, distance=DISTANCE).lines(64)
+    assert {"blocks 3", "each 2", "warmup 1", "quiet 1", "flight_ns 4000000"} <= set(lines)
+    assert DISTANCE.job_line in lines
+    assert "quiet 0" in Settings(quiet=False).lines(64)
+    group = Group("reduce", 4, "int64", "max", 1, [("schedule", 0), ("host", 0)])
+    assert group.lines() == ["group 4 4 4 3 1", "case 0 0", "case 1 0"]
+
+
+def test_a_prediction_is_of_one_among_those_in_a_row() -> None:
+    laid_out = tutti.schedule("recursive_multiplying:a2,a4", ranks=8)
+    assert predict(DISTANCE.platform, laid_out, 8, "int64", 1) == 12 * 10**9
+    assert predict(DISTANCE.platform, laid_out, 8, "int64", 10) == 12 * 10**9
+
+
+# --- what is made of samples ----------------------------------------------------------------------
+
+
+def blocks(times: list[int]) -> pl.DataFrame:
+    row = dict.fromkeys(BLOCKS) | {
+        "collective": "all_reduce",
+        "schedule": "ring",
+        "way": "schedule",
+        "ranks": 4,
+        "size_bytes": 1000,
+        "wrong": 1,
+    }
+    rows = [row | {"block": block, "time_ps": time} for block, time in enumerate(times)]
+    return pl.DataFrame(rows, schema=BLOCKS, orient="row")
+
+
+def test_a_summary_has_quartiles_notches_and_rates() -> None:
+    # 1, 2, 3, 4 us: quartiles 1.75 and 3.25 by interpolation, median 2.5.
+    found = summarise(blocks([10**6, 2 * 10**6, 3 * 10**6, 4 * 10**6])).row(0, named=True)
+    assert (found["least_ps"], found["median_ps"], found["most_ps"]) == (10**6, 2500000, 4 * 10**6)
+    assert (found["lower_quartile_ps"], found["upper_quartile_ps"]) == (1750000, 3250000)
+    assert found["notch_ps"] == round(1.57 * 1500000 / 2)
+    assert found["wrong"] == 4
+    assert found["algbw_bytes_per_s"] == pytest.approx(1000 / 2.5e-6)
+    assert found["busbw_bytes_per_s"] == pytest.approx(1000 / 2.5e-6 * 2 * 3 / 4)
+
+
+def multicasts(alpha_p: int, alpha_r: int, noise: list[int], peers: int = 10) -> pl.DataFrame:
+    row = dict.fromkeys(MULTICASTS) | {"blocking": False}
+    rows = [
+        row | {"peers": b, "sample": i, "received_ps": alpha_p + b * alpha_r + late + (b > 8) * 999}
+        for b in range(1, peers + 1)
+        for i, late in enumerate(noise)
+    ]
+    return pl.DataFrame(rows, schema=MULTICASTS, orient="row")
+
+
+def test_a_line_through_exact_times_has_alpha_p_and_alpha_r() -> None:
+    # More than 8 peers are off the line, and do not count.
+    found = fit(multicasts(4000, 1000, [0, 500, 1000]))
+    least, median = found.rows(named=True)
+    assert (least["statistic"], median["statistic"]) == ("minimum", "median")
+    assert least["alpha_p_ps"] == pytest.approx(4000)
+    assert least["alpha_r_ps"] == pytest.approx(1000)
+    assert median["alpha_p_ps"] == pytest.approx(4500), "the median is 500 later everywhere"
+    assert least["residual_ps"] == pytest.approx(0, abs=1e-6)
+    assert least["alpha_p_low_ps"] <= 4000 + 1e-6
+    assert median["alpha_p_low_ps"] < 4500 < median["alpha_p_high_ps"]
+
+
+def test_a_line_needs_two_numbers_of_peers() -> None:
+    with pytest.raises(BenchError, match="at least two"):
+        fit(multicasts(4000, 1000, [0], peers=1))

@@ -1,0 +1,349 @@
+"""Plan files: written, read back, and refused where they are damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tutti import Schedule, ScheduleBuilder, algorithms, schedule
+from tutti.errors import PlanError, VerificationError
+from tutti.mpi.code import Copy, Fold, Message, PlannedStep
+from tutti.mpi.plan import COLLECTIVES, Plan, PlannedSchedule, Rule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXCHANGE = schedule("recursive_doubling", ranks=2)
+
+
+def small() -> Plan:
+    return Plan([Rule("all_reduce", 2, EXCHANGE, (8, 1024))], {"made": "here"})
+
+
+def checked(body: bytes) -> bytes:
+    """The body of a file, from byte 16 on, behind its head."""
+    return struct.pack("<8sII", b"TUTTIPLN", 1, zlib.crc32(body)) + body
+
+
+def test_the_bytes_of_a_small_plan() -> None:
+    # One step: send slot 0 to the other, receive into slot 1, fold both into slot 0. Rank 0 has the
+    # smaller contribution itself and folds (0, 1); rank 1 folds (1, 0).
+    name, said = b"recursive_doubling", b"{}"
+    codes = [
+        bytes([1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1, 2, 0, 1]),
+        bytes([1, 1, 1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 2, 1, 0]),
+    ]
+    said_at = 48 + 32 + 48
+    name_at = said_at + len(said)
+    table_at = name_at + len(name)
+    begin = table_at + 8 * 3
+    middle, end = begin + len(codes[0]), begin + len(codes[0]) + len(codes[1])
+    flags = (
+        1 + 4 + 8
+    )  # in the order of the ranks, the data slot is written to, the same bits for all
+    body = (
+        struct.pack("<QIIQQ", end, 1, 1, said_at, len(said))
+        + struct.pack("<IIQQII", 0, 2, 8, 1024, 0, 0)
+        + struct.pack("<IIIIIIQQQ", 0, 2, 1, 2, 0, flags, name_at, len(name), table_at)
+        + said
+        + name
+        + struct.pack("<QQQ", begin, middle, end)
+        + b"".join(codes)
+    )
+    assert Plan([Rule("all_reduce", 2, EXCHANGE, (8, 1024))]).to_bytes() == checked(body)
+
+
+def every() -> list[tuple[str, str]]:
+    return [(entry.name, c) for entry in algorithms() for c in entry.collectives]
+
+
+@pytest.mark.parametrize(("name", "collective"), every())
+def test_every_algorithm_comes_back_as_it_was(name: str, collective: str) -> None:
+    entry = next(one for one in algorithms() if one.name == name)
+    counts = [n for n in range(2, 17) if entry.claims(collective, n)]
+    if not counts:
+        pytest.skip("not for so few ranks")
+    laid_out = [schedule(name, ranks=n, collective=collective) for n in counts]
+    plan = Plan([Rule(collective, one.ranks, one) for one in laid_out], {"n": counts})
+    again = Plan.from_bytes(plan.to_bytes())
+    assert again == plan
+    for one, planned in zip(laid_out, again.schedules, strict=True):
+        assert rebuilt(planned).verify() == one.verify() or carries_more(one)
+        assert messages(planned) == one.verify().messages
+
+
+def carries_more(one: Schedule) -> bool:
+    """Whether a plan holds it in other ops than it has: multicasts and combines."""
+    proof = one.verify()
+    return bool(proof.multicasts or proof.combines)
+
+
+def messages(planned: PlannedSchedule) -> int:
+    return sum(len(step.sends) for rank in range(planned.ranks) for step in planned.steps(rank))
+
+
+def rebuilt(planned: PlannedSchedule) -> Schedule:
+    """A schedule out of a plan's numbers, to be proved anew."""
+    builder = ScheduleBuilder(
+        planned.collective, ranks=planned.ranks, chunks=planned.chunks, result=planned.result
+    )
+    for rank in range(planned.ranks):
+        program = builder.rank(rank)
+        for step in planned.steps(rank):
+            program.step()
+            for send in step.sends:
+                program.send(send.peer, slot=send.slot, chunks=run(send))
+            for recv in step.receives:
+                program.recv(recv.peer, slot=recv.slot, chunks=run(recv))
+            for op in step.local:
+                if isinstance(op, Fold):
+                    program.reduce(op.into, op.operands, chunks=run(op))
+                else:
+                    program.copy(op.slot, op.into, chunks=run(op), to=op.to)
+    return builder.build()
+
+
+def run(op: Message | Fold | Copy) -> tuple[int, int]:
+    return op.first, op.first + op.chunks
+
+
+def test_what_a_network_does_for_a_schedule_the_ranks_do_themselves() -> None:
+    planned = PlannedSchedule.of(schedule("in_network", ranks=3))
+    root, leaf = planned.steps(0), planned.steps(1)
+    assert root[0].receives == (Message(1, 1, 0, 1), Message(2, 2, 0, 1))
+    assert root[0].local == (Fold(0, 0, 1, (0, 1, 2)),)
+    assert root[1].sends == (Message(1, 0, 0, 1), Message(2, 0, 0, 1))
+    assert leaf[0].sends == (Message(0, 0, 0, 1),)
+    assert leaf[1].receives == (Message(0, 0, 0, 1),)
+
+
+@pytest.mark.parametrize(
+    ("name", "collective", "known"),
+    [
+        ("recursive_doubling", "all_reduce", (True, False, True, True)),
+        ("ring", "all_reduce", (False, False, True, True)),
+        ("ring", "all_to_all", (False, True, False, False)),
+        ("dissemination", "barrier", (False, False, None, False)),
+    ],
+)
+def test_what_is_known_of_a_schedule(name: str, collective: str, known: tuple[Any, ...]) -> None:
+    one = schedule(name, ranks=4, collective=collective)
+    planned = PlannedSchedule.of(one)
+    proof = one.verify()
+    assert (planned.rank_order, planned.same_on_all_ranks) == (
+        proof.rank_order,
+        proof.same_on_all_ranks,
+    )
+    assert planned.moves_chunks == one.moves_chunks == known[1]
+    if known[2] is not None:
+        assert planned.writes_data == known[2]
+    if collective == "all_reduce":
+        assert (planned.rank_order, planned.same_on_all_ranks) == (known[0], known[3])
+
+
+def test_a_wrong_schedule_is_not_planned() -> None:
+    builder = ScheduleBuilder("all_reduce", ranks=2)
+    for rank in range(2):
+        builder.rank(rank).send(1 - rank).recv(1 - rank, slot=1)
+    with pytest.raises(VerificationError):
+        Plan([Rule("all_reduce", 2, builder.build())])
+
+
+def test_the_applications_own_work_is_not_planned() -> None:
+    builder = ScheduleBuilder("all_reduce", ranks=2)
+    for rank in range(2):
+        builder.rank(rank).send(1 - rank).recv(1 - rank, slot=1).reduce(0, [0, 1]).compute("1 us")
+    with pytest.raises(PlanError, match="rank 0 has a compute in step 0") as caught:
+        Plan([Rule("all_reduce", 2, builder.build())])
+    assert caught.value.kind == "op"
+
+
+def test_rooted_schedules_are_for_root_0() -> None:
+    one = schedule("binomial", ranks=4, collective="broadcast", root=2)
+    with pytest.raises(PlanError, match="root 2") as caught:
+        Plan([Rule("broadcast", 4, one)])
+    assert caught.value.kind == "root"
+
+
+@pytest.mark.parametrize(
+    ("collective", "ranks", "sizes", "said"),
+    [
+        ("allreduce", 2, (0, None), "no collective `allreduce`"),
+        ("broadcast", 2, (0, None), "a rule for broadcast on 2 ranks with a schedule"),
+        ("all_reduce", 3, (0, None), "performs all_reduce on 2"),
+        ("all_reduce", 2, (-1, None), "-1 to None bytes"),
+        ("all_reduce", 2, (5, 4), "5 to 4 bytes"),
+        ("all_reduce", 2, (0, 2**64), "below 2\\^64"),
+    ],
+)
+def test_rules_that_no_call_could_fit(
+    collective: str, ranks: int, sizes: tuple[int, int | None], said: str
+) -> None:
+    with pytest.raises(PlanError, match=said) as caught:
+        Rule(collective, ranks, EXCHANGE, sizes)
+    assert caught.value.kind == "rule"
+
+
+def test_a_plan_has_rules() -> None:
+    with pytest.raises(PlanError) as caught:
+        Plan([])
+    assert caught.value.kind == "empty"
+
+
+def test_the_first_rule_that_fits_is_found() -> None:
+    ring, direct = schedule("ring", ranks=4), schedule("direct", ranks=4)
+    plan = Plan([Rule("all_reduce", 4, direct, (0, 4096)), Rule("all_reduce", 4, ring)])
+    found = [plan.find("all_reduce", 4, size) for size in (0, 4096, 4097)]
+    assert [rule and rule.schedule.name for rule in found] == ["direct", "direct", "ring"]
+    assert plan.find("all_reduce", 5, 8) is None
+    assert plan.find("broadcast", 4, 8) is None
+
+
+def test_a_schedule_stands_once_in_its_file() -> None:
+    ring = schedule("ring", ranks=4)
+    once = Plan([Rule("all_reduce", 4, ring)])
+    again = schedule("ring", ranks=4)
+    twice = Plan([Rule("all_reduce", 4, ring, (0, 10)), Rule("all_reduce", 4, again, (11, None))])
+    assert len(twice.schedules) == 1
+    assert len(twice.to_bytes()) == len(once.to_bytes()) + 32
+
+
+def test_a_plan_can_be_made_of_another() -> None:
+    first = Plan.from_bytes(small().to_bytes())
+    assert Plan(first.rules, first.provenance).to_bytes() == first.to_bytes()
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_a_file_is_written_and_read(tmp_path: Path) -> None:
+    path = small().write(tmp_path / "plan.tutti")
+    assert Plan.read(path) == small()
+    assert [p.name for p in tmp_path.iterdir()] == ["plan.tutti"]
+
+
+def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="cannot be read") as caught:
+        Plan.read(tmp_path / "none.tutti")
+    assert caught.value.kind == "unreadable"
+    with pytest.raises(PlanError, match="cannot be written") as caught:
+        small().write(tmp_path / "no folder" / "plan.tutti")
+    assert caught.value.kind == "unwritable"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "said"),
+    [
+        (b"", "no_plan", "begins with TUTTIPLN"),
+        (b"[package]\n", "no_plan", "begins with TUTTIPLN"),
+        (small().to_bytes()[:5], "truncated", "ends after 5 bytes"),
+        (small().to_bytes()[:40], "truncated", "ends after 40 bytes"),
+        (small().to_bytes()[:-1], "truncated", "expected"),
+        (small().to_bytes() + b"\0", "corrupted", "1 bytes follow its end"),
+        (small().to_bytes()[:8] + b"\2\0\0\0" + small().to_bytes()[12:], "newer", "version 2"),
+        (small().to_bytes()[:8] + b"\0\0\0\0" + small().to_bytes()[12:], "corrupted", "version 0"),
+        (small().to_bytes()[:-1] + b"\7", "corrupted", "checksum"),
+    ],
+)
+def test_damaged_files_are_told_apart(data: bytes, kind: str, said: str) -> None:
+    with pytest.raises(PlanError, match=said) as caught:
+        Plan.from_bytes(data, source="a.tutti")
+    assert caught.value.kind == kind
+    assert str(caught.value).startswith("a.tutti: ")
+
+
+def read_through(data: bytes) -> None:
+    """Reads everything that a file holds."""
+    plan = Plan.from_bytes(data)
+    for one in plan.schedules:
+        for rank in range(one.ranks):
+            one.steps(rank)
+
+
+DATA = Plan(
+    [
+        Rule("all_reduce", 3, schedule("ring", ranks=3)),
+        Rule("all_to_all", 2, schedule("bruck", ranks=2, collective="all_to_all"), (1, 99)),
+    ],
+    {"name": "\u00e9"},
+).to_bytes()
+
+
+def test_no_byte_of_a_file_can_be_changed_unnoticed() -> None:
+    for place in range(len(DATA)):
+        for bit in (1, 128):
+            damaged = bytearray(DATA)
+            damaged[place] ^= bit
+            with pytest.raises(PlanError):
+                Plan.from_bytes(bytes(damaged))
+
+
+def test_no_file_can_be_cut_unnoticed() -> None:
+    for length in range(len(DATA)):
+        with pytest.raises(PlanError):
+            Plan.from_bytes(DATA[:length])
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(16, len(DATA) - 1), st.integers(0, 255)), min_size=1, max_size=6
+    ),
+    st.integers(0, 3),
+)
+def test_numbers_that_cannot_be_are_refused_though_the_checksum_fits(
+    changes: list[tuple[int, int]], cut: int
+) -> None:
+    damaged = bytearray(DATA)
+    for place, byte in changes:
+        damaged[place] = byte
+    body = bytes(damaged[16 : len(damaged) - cut])
+    with contextlib.suppress(PlanError):
+        read_through(checked(body))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=400))
+def test_random_bytes_are_refused(data: bytes) -> None:
+    with pytest.raises(PlanError):
+        Plan.from_bytes(data)
+    with pytest.raises(PlanError):
+        Plan.from_bytes(checked(data))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=40))
+def test_random_code_is_refused_or_within_bounds(code: bytes) -> None:
+    one = PlannedSchedule("x", "all_reduce", 4, 3, 2, 0, 0, (code,) * 4)
+    steps: list[PlannedStep] = []
+    with contextlib.suppress(PlanError):
+        steps = one.steps(0)
+    for step in steps:
+        for message in (*step.sends, *step.receives):
+            assert message.peer in {1, 2, 3}
+            assert message.slot < 2
+            assert 0 < message.chunks <= 3 - message.first
+        for op in step.local:
+            slots = op.operands if isinstance(op, Fold) else (op.slot,)
+            assert {op.into, *slots} <= {0, 1}
+            assert 0 < op.chunks <= 3 - op.first
+
+
+def test_collectives_keep_their_numbers() -> None:
+    assert COLLECTIVES == (
+        "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
+        "gather", "scatter", "all_to_all", "barrier",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["ring", "direct", "recursive_multiplying"])
+def test_plans_of_many_ranks_come_back(name: str) -> None:
+    plan = Plan([Rule("all_reduce", 64, schedule(name, ranks=64))])
+    again = Plan.from_bytes(plan.to_bytes())
+    assert messages(again.schedules[0]) == schedule(name, ranks=64).verify().messages
