@@ -1,0 +1,219 @@
+"""What a calibration leaves behind: a platform file, and every point beside what models say."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform as system
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from tutti import __version__
+from tutti.calibrate.models import text_of
+from tutti.errors import CalibrationError
+from tutti.units import Time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tutti.calibrate.fit import Fit, Parameter
+
+__all__ = ["RESIDUALS", "Provenance", "platform_text", "residual_frame", "this_machine", "written"]
+
+RESIDUALS: dict[str, type[pl.DataType]] = {
+    "model": pl.String,
+    "statistic": pl.String,
+    "kind": pl.String,
+    "schedule": pl.String,
+    "ranks": pl.Int64,
+    "size_bytes": pl.Int64,
+    "messages": pl.Int64,
+    "pause_us": pl.Float64,
+    "measured_us": pl.Float64,
+    "predicted_us": pl.Float64,
+    "residual": pl.Float64,
+    "origin": pl.String,
+}
+"""The columns of points beside what models say; ``residual`` is predicted over measured, less 1."""
+
+_MS = 1000.0
+_PREFERRED = ("pipelining_postal", "postal", "loggp", "logfp")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the numbers of a platform come from.
+
+    Attributes:
+        name: of the platform.
+        measured: what was measured, such as files or a live run, in a few words.
+        when: date and time of the calibration, in ISO 8601.
+        host: the machine in a line.
+    """
+
+    name: str
+    measured: str
+    when: str
+    host: str
+
+    @classmethod
+    def now(cls, name: str, measured: str, host: str) -> Provenance:
+        """With the time of now."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        return cls(name, measured, now, host)
+
+
+def this_machine() -> str:
+    """This machine in a line: its name, processors and system."""
+    processor = system.processor() or system.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+            if line.startswith("model name"):
+                processor = " ".join(line.partition(":")[2].split())
+                break
+    except OSError:
+        pass
+    cores = os.cpu_count() or 1
+    return f"{system.node()}: {cores} cores of {processor}, {system.system()} {system.release()}"
+
+
+def platform_text(fits: Sequence[Fit], provenance: Provenance, *, folds: Fit | None = None) -> str:
+    """The text of a platform file with every model whose parameters are told.
+
+    Raises:
+        CalibrationError: the data leave every model open.
+    """
+    told = [one for one in fits if one.told]
+    if not told:
+        raise _nothing_told(fits)
+    kinds = [_key(one) for one in told]
+    default = next((kind for kind in _PREFERRED if kind in kinds), kinds[0])
+    head: dict[str, object] = {
+        "name": provenance.name,
+        "summary": f"calibrated {provenance.when[:10]} on {provenance.host}",
+        "source": f"tutti calibrate {__version__}, {provenance.when}: {provenance.measured}",
+        "default_model": default,
+    }
+    models = {_key(one): _model(one) for one in told}
+    tables: dict[str, object] = {**head, "models": models}
+    if folds is not None and folds.told:
+        tables["compute"] = {name: _sourced(folds, one) for name, one in folds.parameters.items()}
+    return "\n".join([*_comments(fits, provenance), *_lines("", tables)]) + "\n"
+
+
+def _nothing_told(fits: Sequence[Fit]) -> CalibrationError:
+    lines = [
+        f"{one.model.name}: {name}: {reason}" for one in fits for name, reason in one.untold.items()
+    ]
+    message = "\n".join(["what was measured tells no model whole", *lines])
+    return CalibrationError(message, kind="untold")
+
+
+def _key(fitted: Fit) -> str:
+    suffix = "_minimum" if fitted.statistic == "minimum" else ""
+    return fitted.model.name + suffix
+
+
+def _model(fitted: Fit) -> dict[str, object]:
+    count = len(fitted.points)
+    summary = (
+        f"fitted to the {fitted.statistic} of {count} points; half of them are within "
+        f"{fitted.median_residual:.1%}"
+    )
+    if fitted.absent:
+        summary += f"; no {' and no '.join(fitted.absent)}, of which sizes told nothing"
+    sourced = {name: _sourced(fitted, one) for name, one in fitted.parameters.items()}
+    return {"kind": fitted.model.name, "summary": summary, **sourced}
+
+
+def _sourced(fitted: Fit, parameter: Parameter) -> dict[str, object]:
+    low, high = (
+        written(fitted, parameter, parameter.low),
+        written(fitted, parameter, parameter.high),
+    )
+    source = f"fitted, 95 % of resampled fits from {low} to {high}"
+    if parameter.name in fitted.vague:
+        source += "; only roughly told"
+    value = text_of(fitted.model, fitted.theta)[parameter.name]
+    return {"value": _short(value), "source": source}
+
+
+def _short(value: str | int) -> str | int:
+    """A time in the unit that suits it; counts and times per byte as they are."""
+    return str(Time.parse(value)) if isinstance(value, str) and value.endswith(" ps") else value
+
+
+def written(fitted: Fit, parameter: Parameter, value: float) -> str:
+    """A value of a parameter with its unit, for people."""
+    if parameter.name in fitted.model.counts:
+        return f"{value:.0f}"
+    if parameter.name in fitted.model.per_byte:
+        return f"{value * 1e3:.3g} ns/B"
+    return f"{value / 1e3:.3g} ms" if value >= _MS else f"{value:.3g} us"
+
+
+def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
+    lines = [
+        f"# Written by `tutti calibrate` on {provenance.when}.",
+        f"# Measured: {provenance.measured}.",
+        f"# Machine: {provenance.host}.",
+        "# Residuals are predicted over measured time, less 1:",
+    ]
+    for one in fits:
+        worst = one.residuals[int(np.argmax(np.abs(one.residuals)))]
+        left = "" if one.told else f"; LEFT OUT, not told: {', '.join(one.untold)}"
+        lines.append(
+            f"#   {_key(one)}: {len(one.points)} points, half within {one.median_residual:.1%}, "
+            f"worst {worst:+.0%}{left}"
+        )
+    return [*lines, ""]
+
+
+def _lines(name: str, table: dict[str, object]) -> Iterator[str]:
+    """A table of a TOML file; numbers that carry their source stand on one line."""
+    inner = {}
+    for key, value in table.items():
+        if isinstance(value, dict) and "source" not in value:
+            inner[key] = value
+        else:
+            yield f"{key} = {_value(value)}"
+    for key, value in inner.items():
+        place = f"{name}.{key}" if name else key
+        if any(not isinstance(one, dict) or "source" in one for one in value.values()):
+            yield f"\n[{place}]"
+        yield from _lines(place, value)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_value(one)}" for key, one in value.items()) + " }"
+    # Strings of JSON are strings of TOML.
+    return json.dumps(value)
+
+
+def residual_frame(fits: Sequence[Fit]) -> pl.DataFrame:
+    """Every point beside what each model says of it, with the columns of :data:`RESIDUALS`."""
+    rows = [
+        {
+            "model": one.model.name,
+            "statistic": one.statistic,
+            "kind": point.kind,
+            "schedule": point.schedule.name if point.schedule else None,
+            "ranks": point.schedule.ranks if point.schedule else 2,
+            "size_bytes": point.size,
+            "messages": point.messages,
+            "pause_us": point.pause_us,
+            "measured_us": point.time_us,
+            "predicted_us": predicted,
+            "residual": predicted / point.time_us - 1,
+            "origin": point.origin,
+        }
+        for one in fits
+        for point, predicted in zip(one.points, map(float, one.predicted_us), strict=True)
+    ]
+    return pl.DataFrame(rows, schema=RESIDUALS, orient="row")

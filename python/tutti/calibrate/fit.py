@@ -1,0 +1,362 @@
+"""Robust fits of a model's parameters, with what the data can and cannot tell of them.
+
+The error that is made small is the logarithm of predicted over measured time, so a time of 1 us
+counts as much as one of 1 ms; outliers, such as averages that a preempted rank has spoiled, lose
+their weight (Huber's function with a scale from the median). Parameters cannot become negative.
+
+Uncertainty is that of resampling the points (bootstrap, 1000 times, linear around the fit).
+Whether a parameter can be told at all is read from the singular values of the Jacobian by relative
+changes of parameters: directions in which predictions hardly change are combinations of parameters
+that the data leave open.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tutti.errors import CalibrationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tutti.calibrate.models import FittedModel
+    from tutti.calibrate.points import Point
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Fit", "Parameter", "fit"]
+
+_RESAMPLED = 1000
+_SEED = 20170911
+_ROUNDS = 60
+_HUBER = 1.345
+_FLAT = 1e-4
+"""Singular values below this share of the largest belong to directions that cannot be told."""
+_TAKES_PART = 0.2
+"""Share of a parameter in such a direction from which on it cannot be told."""
+_VAGUE = 0.5
+"""Intervals whose halves are wider than this share of the value are told of."""
+_FEWEST_LENGTHS = 3
+"""Bursts of so many lengths show a bend, if there is one."""
+_MOST_FREE = 32
+_AS_GOOD = 1.02
+"""Counts whose errors add up to at most this much more fit as well."""
+_RANGE = 8
+"""Sizes tell a cost per byte from the ratio of the largest to the smallest on."""
+_STARTS = (1.0, 10.0, 0.1)
+_LEAST_US = 1e-6
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as it was fitted.
+
+    Attributes:
+        name: under the field's name.
+        value: in us, us/B, or a count.
+        low: lower end of the 95 % interval.
+        high: its upper end.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model fitted to points.
+
+    Attributes:
+        model: the model.
+        statistic: what of the samples it was fitted to: `mean`, `median`, `minimum`.
+        parameters: what came out, by name; those that cannot be told are among them, and mean
+            nothing by themselves.
+        untold: parameters that the data leave open, each with the reason.
+        vague: parameters that are only roughly told: their intervals are wide.
+        absent: costs per byte that sizes tell nothing of, and are taken for 0, with the reason.
+        condition: the condition number of the problem, in relative changes of parameters.
+        points: what it was fitted to.
+        predicted_us: what it says of them.
+    """
+
+    model: FittedModel
+    statistic: str
+    parameters: Mapping[str, Parameter]
+    untold: Mapping[str, str]
+    vague: Sequence[str]
+    absent: Mapping[str, str]
+    condition: float
+    points: Sequence[Point]
+    predicted_us: Floats = field(repr=False)
+
+    @property
+    def told(self) -> bool:
+        """Whether the data tell all parameters."""
+        return not self.untold
+
+    @property
+    def theta(self) -> dict[str, float]:
+        """The values by name."""
+        return {name: one.value for name, one in self.parameters.items()}
+
+    @property
+    def residuals(self) -> Floats:
+        """Predicted over measured, less 1: 0.1 is 10 % too long."""
+        measured = np.array([point.time_us for point in self.points])
+        return np.asarray(self.predicted_us / measured - 1)
+
+    @property
+    def median_residual(self) -> float:
+        """Half of the points are closer than this share."""
+        return float(np.median(np.abs(self.residuals)))
+
+
+def fit(model: FittedModel, points: Sequence[Point], *, statistic: str = "mean") -> Fit:
+    """Fits a model to the points that it says something of.
+
+    Raises:
+        CalibrationError: there are no such points.
+    """
+    mine = [p for p in points if model.covers(p, points)]
+    if not mine:
+        wanted = ", ".join(sorted(model.kinds))
+        message = f"{model.name} says nothing of what was measured: expected one of {wanted}"
+        raise CalibrationError(message, kind="no_points", fields={"model": model.name})
+    if not model.counts:
+        return _fitted(model, mine, {}, statistic)
+    lengths = {p.messages for p in mine if p.messages > 1}
+    if len(lengths) < _FEWEST_LENGTHS:
+        one = _fitted(model, mine, {"f": 1.0}, statistic)
+        reason = f"it takes bursts of {_FEWEST_LENGTHS} lengths; {model.advice['f']}"
+        return replace(one, untold={**one.untold, "g": reason, "f": reason})
+    return _chosen([_fitted(model, mine, {"f": float(f)}, statistic)
+                    for f in range(1, min(_MOST_FREE, max(lengths)) + 1)])  # fmt: skip
+
+
+def _chosen(tries: list[Fit]) -> Fit:
+    """The fit with the count that suits best; a count that changes nothing is left open."""
+    costs = [float(np.abs(np.log1p(one.residuals)).sum()) for one in tries]
+    best = tries[int(np.argmin(costs))]
+    close = [one.theta["f"] for one, cost in zip(tries, costs, strict=True)
+             if cost <= _AS_GOOD * min(costs) + 1e-9]  # fmt: skip
+    low, high = min(close), max(close)
+    value, untold = best.theta["f"], dict(best.untold)
+    if high == len(tries):
+        # Where the longest bursts do not tell the count, none has met the gap.
+        untold["g"] = f"no burst shows a gap beyond o; {best.model.advice['g']}"
+        untold["f"] = f"any count from {low:.0f} on fits as well; {best.model.advice['f']}"
+    parameters = {**best.parameters, "f": Parameter("f", value, low, high)}
+    return replace(best, parameters=parameters, untold=untold)
+
+
+# --- one fit --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What is to be made small: logarithms of predicted over measured times."""
+
+    model: FittedModel
+    points: Sequence[Point]
+    fixed: Mapping[str, float]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in self.model.parameters if name not in self.fixed)
+
+    def predicted(self, x: Floats) -> Floats:
+        theta = {**self.fixed, **dict(zip(self.names, map(float, x), strict=True))}
+        times = [self.model.predicted(theta, point) for point in self.points]
+        return np.asarray(np.maximum(np.array(times, dtype=np.float64), _LEAST_US))
+
+    def errors(self, x: Floats) -> Floats:
+        measured = np.array([point.time_us for point in self.points])
+        return np.asarray(np.log(self.predicted(x) / measured))
+
+    def jacobian(self, x: Floats) -> Floats:
+        """By absolute changes, a column for each parameter."""
+        columns = []
+        for at in range(len(x)):
+            step = max(x[at], self.scale()[at]) * 1e-3
+            up, down = x.copy(), x.copy()
+            up[at], down[at] = x[at] + step, max(0.0, x[at] - step)
+            width = up[at] - down[at]
+            columns.append((self.errors(up) - self.errors(down)) / width)
+        return np.stack(columns, axis=1)
+
+    def scale(self) -> Floats:
+        """How large parameters can be expected to be: for steps, and where one is zero."""
+        shortest = min(point.time_us / max(1, point.messages) for point in self.points)
+        slowest = max(point.time_us / max(1, point.messages * point.size) for point in self.points)
+        fastest = min(point.time_us / max(1, point.messages * point.size) for point in self.points)
+        per_byte = min(slowest, 4 * fastest)
+        times = sum(name in self.model.times for name in self.names)
+        return np.array([shortest / max(2, times)] * times + [per_byte] * (len(self.names) - times))
+
+
+def _fitted(
+    model: FittedModel, points: Sequence[Point], fixed: Mapping[str, float], statistic: str
+) -> Fit:
+    absent = _absent(model, points)
+    problem = _Problem(model, points, {**fixed, **dict.fromkeys(absent, 0.0)})
+    x, weights = _minimised(problem)
+    jacobian = problem.jacobian(x)
+    untold, condition = _open(problem, x, jacobian, weights)
+    low, high = _intervals(problem.errors(x), jacobian, weights, x)
+    parameters = {
+        name: Parameter(name, float(x[at]), float(low[at]), float(high[at]))
+        for at, name in enumerate(problem.names)
+    }
+    vague = [
+        name
+        for name, one in parameters.items()
+        if name not in untold and (one.high - one.low) / 2 > _VAGUE * one.value
+    ]
+    parameters |= {name: Parameter(name, value, value, value) for name, value in fixed.items()}
+    return Fit(
+        model, statistic, parameters, untold, vague, absent, condition, points,
+        problem.predicted(x),
+    )  # fmt: skip
+
+
+def _absent(model: FittedModel, points: Sequence[Point]) -> dict[str, str]:
+    """Costs per byte that a model can do without, where sizes tell nothing of them."""
+    reason = _no_sizes(points)
+    return dict.fromkeys(model.optional, reason) if reason else {}
+
+
+def _no_sizes(points: Sequence[Point]) -> str:
+    """Why sizes do not tell the cost of a byte, if so: nearly equal ones do not."""
+    sizes = [max(1, point.size) for point in points]
+    least, most = min(sizes), max(sizes)
+    if most >= _RANGE * least:
+        return ""
+    return f"all are of {least} B" if least == most else f"they are from {least} to {most} B"
+
+
+def _minimised(problem: _Problem) -> tuple[Floats, Floats]:
+    """The best of several starts, in which the first parameter stands out differently."""
+    found = []
+    for factor in _STARTS:
+        start = problem.scale()
+        start[0] *= factor
+        x, weights = _descended(problem, start)
+        found.append((float(np.abs(problem.errors(x)).sum()), x, weights))
+    _, x, weights = min(found, key=lambda one: one[0])
+    return x, weights
+
+
+def _descended(problem: _Problem, x: Floats) -> tuple[Floats, Floats]:
+    """Gauss and Newton's steps, shortened until they help; weights anew after each."""
+    weights = np.ones(len(problem.points))
+    for _ in range(_ROUNDS):
+        errors = problem.errors(x)
+        weights = _weights(errors)
+        step = _step(problem.jacobian(x), errors, weights, x)
+        cost, length = _cost(errors, weights), 1.0
+        while length > 1e-4:
+            tried = np.maximum(0.0, x + length * step)
+            if _cost(problem.errors(tried), weights) < cost:
+                break
+            length /= 2
+        else:
+            break
+        moved = np.abs(tried - x) / np.maximum(problem.scale() * 1e-3, x)
+        x = tried
+        if moved.max() < 1e-7:
+            break
+    return x, weights
+
+
+def _step(jacobian: Floats, errors: Floats, weights: Floats, x: Floats) -> Floats:
+    """What a linear problem would ask for; parameters at zero that would fall further stay."""
+    free = np.ones(len(x), dtype=bool)
+    root = np.sqrt(weights)
+    for _ in range(len(x)):
+        step = np.zeros(len(x))
+        scaled = jacobian[:, free] * root[:, None]
+        step[free] = np.linalg.lstsq(scaled, -errors * root, rcond=1e-9)[0]
+        falling = free & (x <= 0) & (step < 0)
+        if not falling.any():
+            break
+        free &= ~falling
+    return step
+
+
+def _weights(errors: Floats) -> Floats:
+    """Huber's: 1 for errors within the usual, less for outliers."""
+    spread = max(1.4826 * float(np.median(np.abs(errors))), 1e-3)
+    return np.asarray(np.minimum(1.0, _HUBER * spread / np.maximum(np.abs(errors), 1e-12)))
+
+
+def _cost(errors: Floats, weights: Floats) -> float:
+    return float((weights * errors**2).sum())
+
+
+# --- what can be told -----------------------------------------------------------------------------
+
+
+def _open(
+    problem: _Problem, x: Floats, jacobian: Floats, weights: Floats
+) -> tuple[dict[str, str], float]:
+    """Parameters that the data leave open, with the reason, and the condition number."""
+    by_share = jacobian * np.where(x > 0, x, problem.scale()) * np.sqrt(weights)[:, None]
+    _, values, directions = np.linalg.svd(by_share, full_matrices=len(x) > len(problem.points))
+    values = np.concatenate([values, np.zeros(len(x) - len(values))])
+    condition = float(values[0] / values[-1]) if values[-1] > 0 else math.inf
+    untold: dict[str, str] = {}
+    for value, direction in zip(values, directions, strict=True):
+        if value > _FLAT * values[0]:
+            continue
+        names = [n for n, share in zip(problem.names, direction, strict=True)
+                 if abs(share) > _TAKES_PART]  # fmt: skip
+        for name in names:
+            others = " and ".join(other for other in names if other != name)
+            reason = f"only a combination of it and {others} can be told" if others else (
+                "what was measured does not depend on it"
+            )  # fmt: skip
+            untold[name] = f"{reason}; {problem.model.advice[name]}"
+    _one_size(problem, untold)
+    _no_overhead(problem, untold)
+    return {name: untold[name] for name in problem.names if name in untold}, condition
+
+
+def _one_size(problem: _Problem, untold: dict[str, str]) -> None:
+    """A cost per byte needs sizes, whatever the algebra says."""
+    reason = _no_sizes(problem.points)
+    for name in problem.model.per_byte:
+        if reason and name in problem.names:
+            untold[name] = f"{reason}; {problem.model.advice[name]}"
+
+
+def _no_overhead(problem: _Problem, untold: dict[str, str]) -> None:
+    """Bursts bound the overhead from above, if it is not the gap that spaces them: no more."""
+    told = any(point.kind == "issue" or point.pause_us > 0 for point in problem.points)
+    if problem.model.overhead and not told:
+        reason = "only 2 o + L can be told"
+        for name in ("o", "L"):
+            untold[name] = f"{reason}; {problem.model.advice[name]}"
+
+
+def _intervals(
+    errors: Floats, jacobian: Floats, weights: Floats, x: Floats
+) -> tuple[Floats, Floats]:
+    """95 % of what resampled points would have given, to first order."""
+    random = np.random.default_rng(_SEED)
+    root = np.sqrt(weights)
+    scaled, target = jacobian * root[:, None], -errors * root
+    found = []
+    for _ in range(_RESAMPLED):
+        chosen = random.integers(0, len(errors), len(errors))
+        found.append(x + np.linalg.lstsq(scaled[chosen], target[chosen], rcond=1e-9)[0])
+    low, high = np.percentile(np.array(found), [2.5, 97.5], axis=0)
+    # The linear answer may wander off the one that was found where parameters stop at zero.
+    return np.maximum(0.0, np.minimum(low, x)), np.maximum(high, x)

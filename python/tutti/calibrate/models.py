@@ -1,0 +1,242 @@
+"""The models that can be fitted: what each predicts of a point, in microseconds.
+
+Each is the model of docs/models of the same name. What they say of bursts and round trips follows
+from how they space sends and receives; a collective is run by the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutti.errors import CalibrationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tutti.calibrate.points import Point
+    from tutti.platform import Platform
+    from tutti.schedule import Schedule
+
+__all__ = ["FOLDS", "MODELS", "FittedModel", "model_named", "platform_of", "small_size", "text_of"]
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A model as something to fit.
+
+    Attributes:
+        name: the kind of the core's model.
+        times: parameters that are times, in us.
+        per_byte: parameters that are times per byte, in us/B.
+        kinds: which points it predicts.
+        predict: from parameters and a point to a time in us.
+        advice: what to measure, by parameter that cannot be told.
+        counts: parameters that are counts, which are tried one by one.
+        overhead: whether it tells the overhead from the latency, which takes points that do.
+        optional: costs per byte that files may leave out.
+    """
+
+    name: str
+    times: tuple[str, ...]
+    per_byte: tuple[str, ...]
+    kinds: frozenset[str]
+    predict: Callable[[Mapping[str, float], Point], float]
+    advice: Mapping[str, str]
+    counts: tuple[str, ...] = ()
+    overhead: bool = False
+    optional: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Those that are fitted, in order; counts are not among them."""
+        return self.times + self.per_byte
+
+    def predicted(self, theta: Mapping[str, float], point: Point) -> float:
+        """What the model says of a point, in us."""
+        if point.schedule is not None:
+            return _simulated(self.name, theta, point, point.schedule)
+        return self.predict(theta, point)
+
+    def covers(self, point: Point, points: Sequence[Point]) -> bool:
+        """Whether it says anything of a point."""
+        if point.kind not in self.kinds:
+            return False
+        # A model without bytes is for small messages: those as short as the bursts are.
+        return bool(self.per_byte) or point.size <= small_size(points)
+
+
+def small_size(points: Sequence[Point]) -> int:
+    """The size up to which messages count as small: that of the shortest bursts, or of all."""
+    bursts = [p.size for p in points if p.kind in {"burst", "multicast", "issue"}]
+    return max(8, min(bursts or [p.size for p in points], default=8))
+
+
+# --- what they say --------------------------------------------------------------------------------
+
+
+def _fold(theta: Mapping[str, float], point: Point) -> float:
+    return theta["reduce_overhead"] + point.size * theta["gamma"]
+
+
+def _postal(theta: Mapping[str, float], point: Point) -> float:
+    alpha, each = theta["alpha"], theta["alpha"] + point.size * theta.get("beta", 0.0)
+    if point.kind == "one_way":
+        return each
+    if point.kind == "multicast":
+        return point.messages * each
+    back = alpha if point.kind == "burst" else each
+    return _spaced(point, each) + each + back
+
+
+def _pipelining_postal(theta: Mapping[str, float], point: Point) -> float:
+    occupied = theta["alpha_r"] + point.size * theta.get("beta", 0.0)
+    if point.kind in {"one_way", "multicast"}:
+        return theta["alpha_p"] + point.messages * occupied
+    back = theta["alpha_r"] if point.kind == "burst" else occupied
+    return _spaced(point, occupied) + occupied + theta["alpha_p"] + back + theta["alpha_p"]
+
+
+def _spaced(point: Point, each: float) -> float:
+    """When the last message of a burst is begun, where each keeps the sender for so long."""
+    return (point.messages - 1) * (each + point.pause_us)
+
+
+def _loggp(theta: Mapping[str, float], point: Point) -> float:
+    o, latency = theta["o"], theta["L"]
+    length = max(0, point.size - 1) * theta["G"]
+    if point.kind == "issue":
+        return o
+    spacing = max(o + point.pause_us, theta["g"] + length)
+    last = (point.messages - 1) * spacing + 2 * o + latency + length
+    if point.kind in {"one_way", "multicast"}:
+        return last
+    return last + 2 * o + latency + (0 if point.kind == "burst" else length)
+
+
+def _logfp(theta: Mapping[str, float], point: Point) -> float:
+    o, latency, free = theta["o"], theta["L"], theta["f"]
+    if point.kind == "issue":
+        return o
+    within = min(point.messages, free) - 1
+    beyond = max(0, point.messages - free)
+    pause = point.pause_us
+    last = within * (o + pause) + beyond * max(o + pause, theta["g"]) + 2 * o + latency
+    return last if point.kind in {"one_way", "multicast"} else last + 2 * o + latency
+
+
+_LEAST_US = 1e-6
+_POSTAL_KINDS = frozenset({"one_way", "burst", "round_trip", "multicast", "collective"})
+_ALL_KINDS = _POSTAL_KINDS | {"issue"}
+_SIZES = "messages of several sizes, over a range of at least 8 to 1"
+_OVERLAP = "messages that overlap: osu_bw, or a live run"
+_OVERHEAD = "how long a send keeps its sender: a live run measures it, ping-pongs cannot"
+
+MODELS: dict[str, FittedModel] = {
+    model.name: model
+    for model in (
+        FittedModel(
+            "postal",
+            times=("alpha",),
+            per_byte=("beta",),
+            # One message after the other: bursts contradict it, so they cannot fit it.
+            kinds=frozenset({"one_way", "collective"}),
+            predict=_postal,
+            advice={"alpha": "short messages: osu_latency", "beta": _SIZES},
+            optional=("beta",),
+        ),
+        FittedModel(
+            "pipelining_postal",
+            times=("alpha_p", "alpha_r"),
+            per_byte=("beta",),
+            kinds=_POSTAL_KINDS - {"round_trip"},
+            predict=_pipelining_postal,
+            advice={"alpha_p": _OVERLAP, "alpha_r": _OVERLAP, "beta": _SIZES},
+            optional=("beta",),
+        ),
+        FittedModel(
+            "loggp",
+            times=("L", "o", "g"),
+            per_byte=("G",),
+            kinds=_ALL_KINDS,
+            predict=_loggp,
+            advice={"L": _OVERHEAD, "o": _OVERHEAD, "g": _OVERLAP, "G": _SIZES},
+            overhead=True,
+        ),
+        FittedModel(
+            "logfp",
+            times=("L", "o", "g"),
+            per_byte=(),
+            kinds=_ALL_KINDS - {"collective"},
+            predict=_logfp,
+            advice={"L": _OVERHEAD, "o": _OVERHEAD, "g": _OVERLAP, "f": _OVERLAP},
+            counts=("f",),
+            overhead=True,
+        ),
+    )
+}
+"""By name, in the order in which a platform file has them."""
+
+FOLDS = FittedModel(
+    "folds",
+    times=("reduce_overhead",),
+    per_byte=("gamma",),
+    kinds=frozenset({"fold"}),
+    predict=_fold,
+    advice={"reduce_overhead": "a live run", "gamma": "a live run"},
+)
+"""What a fold costs on a rank: no network model, but fitted in the same way."""
+
+
+def model_named(name: str) -> FittedModel:
+    """The model of that name.
+
+    Raises:
+        CalibrationError: there is none, or none that can be fitted.
+    """
+    if name not in MODELS:
+        known = ", ".join(MODELS)
+        raise CalibrationError(
+            f"there is no model `{name}` to fit: expected one of {known}",
+            kind="unknown_model",
+            fields={"name": name, "known": known},
+        )
+    return MODELS[name]
+
+
+# --- as the core has them -------------------------------------------------------------------------
+
+
+def text_of(model: FittedModel, theta: Mapping[str, float]) -> dict[str, str | int]:
+    """The parameters as files have them: whole picoseconds, and times per byte to 10^-6 ps."""
+    times = {name: f"{max(0, round(theta[name] * 1e6))} ps" for name in model.times}
+    rates = {
+        name: f"{max(0.0, theta[name]) * 1e3:.9f} ns/B" for name in model.per_byte if name in theta
+    }
+    counts = {name: int(theta[name]) for name in model.counts}
+    return {**times, **rates, **counts}
+
+
+def platform_of(name: str, theta: Mapping[str, float], *, called: str = "calibrated") -> Platform:
+    """A platform with the model of that name and these parameters (us and us/B).
+
+    Raises:
+        ModelError: the parameters make no sense together.
+    """
+    from tutti import platform as models
+
+    kinds = {kind.model_fields["kind"].default: kind for kind in models.MODELS}
+    return models.Platform(
+        name=called, model=kinds[name].model_validate(text_of(MODELS[name], theta))
+    )
+
+
+def _simulated(name: str, theta: Mapping[str, float], point: Point, schedule: Schedule) -> float:
+    from tutti.simulate import simulate
+    from tutti.units import Size
+
+    row = schedule.repeated(point.in_a_row) if point.in_a_row > 1 else schedule
+    # The core knows no message that takes no time, which a step of a fit may ask for.
+    some = {**theta, MODELS[name].times[0]: max(_LEAST_US, theta[MODELS[name].times[0]])}
+    run = simulate(row, platform_of(name, some), size=Size(bytes=point.size), datatype="uint8")
+    return run.completion_time / 1e6 / point.in_a_row

@@ -1,0 +1,196 @@
+"""What was measured, as the models see it: one point per time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from tutti.config.mistakes import mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tutti.schedule import Schedule
+
+__all__ = ["Kind", "Point", "of_benchmarks", "of_probes", "of_results"]
+
+Kind = Literal["one_way", "burst", "round_trip", "issue", "multicast", "collective", "fold"]
+
+_ROUND_TRIP = "round_trip"
+_OSU_WINDOW = 64
+"""Messages in flight of osu_bw, and of IMB's Uniband, unless they are told otherwise."""
+_BENCH_BYTES = 8
+"""Of a multicast of `tutti mpi bench`."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A time, and of what.
+
+    Attributes:
+        kind: `one_way` is half a ping-pong; `burst` some messages at once to one peer, which
+            answers the last with an empty one; `round_trip` the same with an answer as long as a
+            message, and a pause after each but the last; `issue` how long issuing a message keeps
+            its sender; `multicast` one message to each of some peers, until the last has it;
+            `collective` a whole schedule; `fold` the folding of one operand into another.
+        time_us: how long it took.
+        size: bytes of a message; of a collective, its size by the convention of nccl-tests.
+        messages: how many, or to how many peers.
+        pause_us: after each message but the last.
+        schedule: of a collective.
+        in_a_row: how many of these are timed together; `time_us` is that of one.
+        origin: where it was read, for messages.
+    """
+
+    kind: Kind
+    time_us: float
+    size: int
+    messages: int = 1
+    pause_us: float = 0.0
+    schedule: Schedule | None = None
+    in_a_row: int = 1
+    origin: str = ""
+
+    @property
+    def described(self) -> str:
+        """What it is, in words."""
+        if self.schedule is not None:
+            return f"{self.schedule.name} on {self.schedule.ranks} ranks"
+        return self.kind if self.messages == 1 else f"{self.kind} of {self.messages}"
+
+
+def of_benchmarks(
+    frame: pl.DataFrame,
+    *,
+    window: int = _OSU_WINDOW,
+    algorithm: str | None = None,
+) -> tuple[list[Point], dict[str, int]]:
+    """Points of what benchmarks measured.
+
+    Args:
+        frame: rows of :func:`tutti.interop.benchmarks.read`.
+        window: messages in flight where bandwidth was measured.
+        algorithm: which algorithm the library used for its collectives, as people know it or have
+            forced it; without it no model predicts a collective.
+
+    Returns:
+        The points, and how many rows of which operation no model predicts.
+
+    Raises:
+        ConfigError: a collective without its number of ranks.
+        AlgorithmError: the algorithm is not for these ranks or collectives.
+    """
+    points: list[Point] = []
+    left: dict[str, int] = {}
+    for row in frame.iter_rows(named=True):
+        operation, size = row["operation"], row["size_bytes"]
+        origin = f"{row['file']}, line {row['line']}"
+        if operation == "ping_pong" and row["time_us"]:
+            points.append(Point("one_way", row["time_us"], size, origin=origin))
+        elif operation == "window" and row["bytes_per_s"] and size:
+            time = window * size / row["bytes_per_s"] * 1e6
+            points.append(Point("burst", time, size, messages=window, origin=origin))
+        elif algorithm is not None and _is_collective(row):
+            schedule = _schedule(algorithm, operation, row["ranks"], origin)
+            points.append(
+                Point("collective", row["time_us"], size, schedule=schedule, origin=origin)
+            )
+        else:
+            name = operation or row["benchmark"]
+            left[name] = left.get(name, 0) + 1
+    return points, left
+
+
+def _is_collective(row: dict[str, object]) -> bool:
+    from tutti import _core
+
+    known = set(_core.collectives()) - {"barrier"}
+    return row["operation"] in known and bool(row["time_us"]) and bool(row["blocking"])
+
+
+def _schedule(algorithm: str, collective: str, ranks: int | None, origin: str) -> Schedule:
+    from tutti.schedule import schedule
+
+    if ranks is None:
+        raise mistake(
+            "the file does not say how many ranks took part",
+            source=origin,
+            expected="the number of ranks",
+            hint="give it: --ranks N",
+        )
+    return schedule(algorithm, collective=collective, ranks=ranks)
+
+
+def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Point]:
+    """Points of what `tutti mpi bench` measured: multicasts, and collectives by schedules.
+
+    Args:
+        results: its results.parquet or multicasts.parquet.
+        statistic: `median` or `minimum` of the blocks or samples of a configuration.
+        source: what messages call the file.
+
+    Raises:
+        ConfigError: a frame of something else.
+    """
+    if {"peers", "received_ps", "blocking"} <= set(results.columns):
+        return _of_multicasts(results, statistic, source)
+    if not {"schedule", "way", "ranks", "size_bytes", "each", "time_ps"} <= set(results.columns):
+        raise mistake(
+            "has not the columns of what `tutti mpi bench` measures",
+            source=source,
+            expected="its results.parquet or multicasts.parquet",
+        )
+    from tutti.schedule import schedule
+
+    asked = ["collective", "schedule", "ranks", "size_bytes", "each"]
+    mine = results.filter((pl.col("way") == "schedule") & (pl.col("collective") != "barrier"))
+    return [
+        Point(
+            "collective",
+            row["taken_ps"] / 1e6,
+            row["size_bytes"],
+            schedule=schedule(row["schedule"], collective=row["collective"], ranks=row["ranks"]),
+            in_a_row=row["each"],
+            origin=source,
+        )
+        for row in _taken(mine, asked, "time_ps", statistic)
+    ]
+
+
+def _of_multicasts(results: pl.DataFrame, statistic: str, source: str) -> list[Point]:
+    overlapping = results.filter(~pl.col("blocking"))
+    return [
+        Point("multicast", row["taken_ps"] / 1e6, _BENCH_BYTES, row["peers"], origin=source)
+        for row in _taken(overlapping, ["peers"], "received_ps", statistic)
+    ]
+
+
+def _taken(
+    frame: pl.DataFrame, asked: list[str], time: str, statistic: str
+) -> list[dict[str, Any]]:
+    """A row for each configuration, with the statistic of its times as taken_ps or taken_ns."""
+    unit = time.rpartition("_")[2]
+    column = pl.col(time).median() if statistic == "median" else pl.col(time).min()
+    return frame.group_by(asked, maintain_order=True).agg(column.alias(f"taken_{unit}")).to_dicts()
+
+
+def of_probes(samples: pl.DataFrame, statistic: str) -> Iterator[Point]:
+    """Points of what the probe measured: one for each configuration.
+
+    Args:
+        samples: rows with what, bytes, messages, delay_ns and time_ns.
+        statistic: `median` or `minimum` of the samples of a configuration.
+    """
+    asked = ["what", "bytes", "messages", "delay_ns"]
+    for row in _taken(samples, asked, "time_ns", statistic):
+        kind: Kind = row["what"]
+        time_us, size, messages = row["taken_ns"] / 1e3, row["bytes"], row["messages"]
+        origin = f"{statistic} of the probe"
+        if time_us <= 0 or kind not in {"burst", "round_trip", "issue", "fold"}:
+            continue
+        if kind == _ROUND_TRIP and messages == 1:
+            yield Point("one_way", time_us / 2, size, origin=origin)
+        else:
+            yield Point(kind, time_us, size, messages, row["delay_ns"] / 1e3, origin=origin)

@@ -1,0 +1,138 @@
+"""Intel MPI Benchmarks: IMB-MPI1 and IMB-NBC.
+
+A file has a section for each benchmark and number of processes: ``# Benchmarking Allreduce``,
+``# #processes = 4``, a line of column names, and a line for each size. Times are in us. Bandwidths
+are in MB of 10^6 bytes since IMB 2018 and of 2^20 before, so they are not read where there is a
+time. With ``-multi`` the first column numbers the group.
+
+Source: ``src_c/IMB_output.c`` of IMB 2021.11.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutti.interop.benchmarks.rows import Given, row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BENCHMARK = re.compile(r"^# Benchmarking (\S+)")
+_PROCESSES = re.compile(r"^# #processes = (\d+)")
+_GROUPS = re.compile(r"^# \(\s*(\d+) groups of (\d+) processes")
+_DATATYPE = re.compile(r"^# MPI_Datatype(?: for reductions)?\s*:\s*(\S+)")
+_FAILED = ("out-of-mem.", "int-overflow;", "time-out.;")
+_REDUCTIONS = frozenset({"all_reduce", "reduce", "reduce_scatter"})
+_TIMES = {"t[usec]": "time_us", "t_avg[usec]": "time_us", "t_pure[usec]": "time_us"}
+_EXTREMES = {"t_min[usec]": "min_us", "t_max[usec]": "max_us"}
+
+_OPERATIONS = {
+    "pingpong": "ping_pong",
+    "pingpongspecificsource": "ping_pong",
+    "pingponganysource": "ping_pong",
+    "sendrecv": "send_recv",
+    "uniband": "window",
+    "biband": "bidirectional",
+    "allreduce": "all_reduce",
+    "reduce": "reduce",
+    "reduce_scatter": "reduce_scatter",
+    "reduce_scatter_block": "reduce_scatter",
+    "allgather": "all_gather",
+    "gather": "gather",
+    "scatter": "scatter",
+    "alltoall": "all_to_all",
+    "bcast": "broadcast",
+    "barrier": "barrier",
+}
+
+
+class _Section(NamedTuple):
+    benchmark: str
+    ranks: int | None = None
+    columns: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> str:
+        """The name alone, in small letters."""
+        return self.benchmark.lower().removeprefix("multi-").removesuffix("_pure")
+
+    @property
+    def blocking(self) -> bool:
+        """Whether it is not one of IMB-NBC, whose names begin with an I."""
+        return not self.plain.startswith("i")
+
+    @property
+    def operation(self) -> str | None:
+        """The operation in tutti's words."""
+        return _OPERATIONS.get(self.plain if self.blocking else self.plain[1:])
+
+
+def recognises(text: str) -> bool:
+    """Whether a text is of this tool."""
+    return re.search(r"^# Benchmarking \S", text, re.MULTILINE) is not None
+
+
+def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
+    """The measurements of a file, in order; sizes that IMB could not measure have none.
+
+    Raises:
+        ConfigError: a line is not as it should be; the message names it.
+    """
+    section: _Section | None = None
+    datatypes: list[str] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if found := _DATATYPE.match(line):
+            datatypes.append(found[1])
+        elif found := _BENCHMARK.match(line):
+            section = _Section(found[1])
+        elif section is None or not line.strip():
+            continue
+        elif found := _PROCESSES.match(line):
+            section = section._replace(ranks=int(found[1][:9]))
+        elif found := _GROUPS.match(line):
+            section = section._replace(ranks=int(found[2][:9]))
+        elif "#repetitions" in line:
+            section = section._replace(columns=tuple(line.split()))
+        elif line.lstrip().startswith("#"):
+            continue
+        elif section.columns and not any(word in line for word in _FAILED):
+            yield _row(line.split(), number, section, datatypes, given)
+
+
+def _row(
+    cells: list[str], line: int, section: _Section, datatypes: list[str], given: Given
+) -> dict[str, Any]:
+    if len(cells) != len(section.columns):
+        given.refuse(
+            line,
+            f"has {len(cells)} numbers where the heading has {len(section.columns)} columns",
+            value=" ".join(cells),
+            expected=", ".join(section.columns),
+            hint="output of the job may have got in between: remove what is not the benchmark's",
+        )
+    by_name = dict(zip(section.columns, cells, strict=True))
+    found: dict[str, Any] = {}
+    for name, cell in by_name.items():
+        if name in _TIMES:
+            found[_TIMES[name]] = given.number(cell, line, name)
+        elif name in _EXTREMES:
+            found[_EXTREMES[name]] = given.number(cell, line, name)
+    if "time_us" not in found and "Mbytes/sec" in by_name:
+        found["bytes_per_s"] = given.number(by_name["Mbytes/sec"], line, "Mbytes/sec") * 1e6
+    operation, ranks = section.operation, section.ranks
+    size = given.whole(by_name.get("#bytes", "0"), line, "#bytes")
+    datatype = datatypes[-1 if operation in _REDUCTIONS else 0] if datatypes else None
+    return row(
+        given,
+        line,
+        "imb",
+        benchmark=section.benchmark,
+        operation=operation,
+        blocking=section.blocking,
+        ranks=ranks,
+        size_bytes=given.size(size, line, operation, ranks),
+        datatype=datatype,
+        iterations=given.whole(by_name["#repetitions"], line, "#repetitions"),
+        **found,
+    )

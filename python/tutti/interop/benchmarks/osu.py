@@ -1,0 +1,132 @@
+"""OSU micro-benchmarks: ``osu_latency``, ``osu_bw``, ``osu_allreduce`` and their kin.
+
+A file is a title (``# OSU MPI Allreduce Latency Test v7.4``), in newer versions a line with the
+datatype, a line of column names, and a line for each size; several may follow one another. ``-f``
+adds minimum, maximum and iterations, ``-z`` percentiles, ``-c`` a verdict. Times are in us,
+bandwidths in MB/s of 10^6 bytes. The number of ranks is in no file.
+
+Source: ``c/util/osu_util.c`` and ``osu_util_mpi.c`` of versions 5.3 and 7.4.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutti.interop.benchmarks.rows import Given, row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TITLE = re.compile(r"^# (OSU .*?)(?: v(\S+))?\s*$")
+_DATATYPE = re.compile(r"^# Datatype: (\S+?)\.?\s*$")
+_COLUMN = re.compile(
+    r"(?:[A-Z][\w.]* )*[A-Z][\w.]* ?\((?:us|MB/s|%)\)|Transmit Size|Size|Iterations|Validation"
+    r"|Messages/s"
+)
+_TIMES = ("Avg Latency", "Latency", "Pure Comm.")
+_BANDWIDTHS = ("Bandwidth", "MB/s")
+_POINT_TO_POINT = frozenset({"ping_pong", "window", "bidirectional"})
+
+_WORDS = (
+    # Before those whose names they hold.
+    (r"neighborhood|allgatherv|gatherv|scatterv|all-?to-?all[vw]|multi|put|get|accumulate", None),
+    (r"all-?reduce", "all_reduce"),
+    (r"reduce_scatter", "reduce_scatter"),
+    (r"all-?gather", "all_gather"),
+    (r"all-?to-?all|personalized exchange", "all_to_all"),
+    (r"broadcast|bcast", "broadcast"),
+    (r"reduce", "reduce"),
+    (r"gather", "gather"),
+    (r"scatter", "scatter"),
+    (r"barrier", "barrier"),
+    (r"bi-directional bandwidth", "bidirectional"),
+    (r"bandwidth", "window"),
+    (r"latency", "ping_pong"),
+)
+
+
+class _Block(NamedTuple):
+    benchmark: str
+    operation: str | None
+    ranks: int | None
+    blocking: bool
+    datatype: str | None = None
+    columns: tuple[str, ...] = ()
+
+
+def recognises(text: str) -> bool:
+    """Whether a text is of this tool."""
+    return re.search(r"^# OSU ", text, re.MULTILINE) is not None
+
+
+def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
+    """The measurements of a file, in order.
+
+    Raises:
+        ConfigError: a line is not as it should be; the message names it.
+    """
+    block: _Block | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if title := _TITLE.match(line):
+            block = _block(title[1], given)
+        elif block is None or not line.strip():
+            continue
+        elif datatype := _DATATYPE.match(line):
+            block = block._replace(datatype=datatype[1])
+        elif line.startswith("#"):
+            columns = _columns(line)
+            block = block._replace(columns=columns) if columns else block
+        elif block.columns:
+            yield _row(line.split(), number, block, given)
+
+
+def _block(title: str, given: Given) -> _Block:
+    plain = title.lower()
+    operation = next((name for words, name in _WORDS if re.search(words, plain)), None)
+    ranks = 2 if operation in _POINT_TO_POINT else given.ranks
+    return _Block(title, operation, ranks, blocking="non-blocking" not in plain)
+
+
+def _columns(line: str) -> tuple[str, ...]:
+    """The names of the columns; none in lines that only say something."""
+    found = tuple(re.sub(r" ?\(", "(", name) for name in _COLUMN.findall(line))
+    return found if any("(us)" in name or "(MB/s)" in name for name in found) else ()
+
+
+def _row(cells: list[str], line: int, block: _Block, given: Given) -> dict[str, Any]:
+    if len(cells) != len(block.columns):
+        given.refuse(
+            line,
+            f"has {len(cells)} numbers where the heading has {len(block.columns)} columns",
+            value=" ".join(cells),
+            expected=", ".join(block.columns),
+            hint="output of the job may have got in between: remove what is not the benchmark's",
+        )
+    by_name = dict(zip(block.columns, cells, strict=True))
+    found: dict[str, Any] = {}
+    for name, cell in by_name.items():
+        base, _, unit = name.rstrip(")").partition("(")
+        if base in _TIMES and unit == "us":
+            found["time_us"] = given.number(cell, line, name)
+        elif base in {"Min Latency", "Max Latency"}:
+            found[f"{base[:3].lower()}_us"] = given.number(cell, line, name)
+        elif base in _BANDWIDTHS:
+            found["bytes_per_s"] = given.number(cell, line, name) * 1e6
+        elif name == "Iterations":
+            found["iterations"] = given.whole(cell, line, name)
+        elif name == "Validation":
+            found["wrong"] = 0 if cell == "Pass" else 1
+    size = given.whole(by_name.get("Size", "0"), line, "Size")
+    return row(
+        given,
+        line,
+        "osu",
+        benchmark=block.benchmark,
+        operation=block.operation,
+        blocking=block.blocking,
+        ranks=block.ranks,
+        size_bytes=given.size(size, line, block.operation, block.ranks),
+        datatype=block.datatype,
+        **found,
+    )

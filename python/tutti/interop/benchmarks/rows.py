@@ -1,0 +1,121 @@
+"""What the readers of benchmarks share: the columns, the meaning of sizes, cells and mistakes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import polars as pl
+
+from tutti.config.mistakes import mistake, shown
+
+if TYPE_CHECKING:
+    from tutti.errors import ConfigError
+
+BENCHMARKS: dict[str, type[pl.DataType]] = {
+    "file": pl.String,
+    "line": pl.Int64,
+    "tool": pl.String,
+    "benchmark": pl.String,
+    "operation": pl.String,
+    "blocking": pl.Boolean,
+    "ranks": pl.Int64,
+    "size_bytes": pl.Int64,
+    "datatype": pl.String,
+    "in_place": pl.Boolean,
+    "time_us": pl.Float64,
+    "min_us": pl.Float64,
+    "max_us": pl.Float64,
+    "bytes_per_s": pl.Float64,
+    "iterations": pl.Int64,
+    "wrong": pl.Int64,
+}
+"""The columns of what benchmarks measured; what a tool does not tell is null.
+
+``benchmark`` is the name that the tool gives it. ``operation`` is the collective in tutti's words,
+or ``ping_pong`` (time of one way), ``window`` (many messages in flight to one peer),
+``bidirectional`` (the same both ways), ``send_recv`` (every rank sends to the next one); null where
+tutti has no word for it. ``line`` counts from 1; in JSON it is the place among the results.
+``time_us`` is the average over iterations, and over ranks where the tool says so; ``min_us`` and
+``max_us`` are the extremes that it tells of, over ranks. ``bytes_per_s`` is what it calls
+bandwidth: of nccl-tests, algbw. ``wrong`` counts wrong elements; where a tool only says pass or
+fail, it is 0 or 1."""
+
+_OF_ALL_SHARDS = frozenset({"all_gather", "all_to_all", "gather", "scatter"})
+
+MOST_RANKS = 1 << 32
+_MOST_BYTES = 1 << 62
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is known of a file beside its text.
+
+    Attributes:
+        source: what errors call it.
+        ranks: how many ranks took part, if anyone said so.
+        operation: which collective it was, if anyone said so.
+    """
+
+    source: str
+    ranks: int | None = None
+    operation: str | None = None
+
+    def refuse(
+        self, line: int, problem: str, *, value: str = "", expected: str = "", hint: str = ""
+    ) -> NoReturn:
+        """Ends reading with a mistake on a line.
+
+        Raises:
+            ConfigError: always.
+        """
+        raise self.mistake(line, problem, value=value, expected=expected, hint=hint)
+
+    def mistake(
+        self, line: int, problem: str, *, value: str = "", expected: str = "", hint: str = ""
+    ) -> ConfigError:
+        """A mistake on a line."""
+        return mistake(
+            problem,
+            source=f"{self.source}, line {line}",
+            value=shown(value) if value else "",
+            expected=expected,
+            hint=hint,
+        )
+
+    def whole(self, cell: str, line: int, what: str) -> int:
+        """A cell that holds a whole number from 0."""
+        if not cell.isascii() or not cell.isdigit() or int(cell[:20]) >= _MOST_BYTES:
+            self.refuse(line, f"{what} is no whole number", value=cell, expected="0 or more")
+        return int(cell)
+
+    def number(self, cell: str, line: int, what: str) -> float:
+        """A cell that holds a number that is not negative."""
+        try:
+            value = float(cell)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value < 0 or "_" in cell:
+            self.refuse(line, f"{what} is no number", value=cell, expected="a number such as 1.52")
+        return value
+
+    def size(self, written: int, line: int, operation: str | None, ranks: int | None) -> int:
+        """A size of a tool that counts one rank's shard, by the convention of nccl-tests."""
+        if operation not in _OF_ALL_SHARDS:
+            return written
+        if ranks is None:
+            self.refuse(
+                line,
+                f"sizes of {operation} are those of one rank's shard here, and the file does not "
+                "say how many ranks took part",
+                expected="the number of ranks",
+                hint="give it: --ranks N",
+            )
+        return written * ranks
+
+
+def row(given: Given, line: int, tool: str, **cells: Any) -> dict[str, Any]:  # noqa: ANN401
+    """A row with the columns of :data:`BENCHMARKS`; what is not given is null."""
+    empty: dict[str, Any] = dict.fromkeys(BENCHMARKS)
+    return empty | {"file": given.source, "line": line, "tool": tool, "blocking": True} | cells

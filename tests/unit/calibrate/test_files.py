@@ -1,0 +1,109 @@
+"""Platform files of calibrations are read by the rest of tutti; points stand beside predictions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from tutti.calibrate import MODELS, Point, fit, of_results
+from tutti.calibrate.against import against, choices, draw_against
+from tutti.calibrate.figures import draw_fits
+from tutti.calibrate.files import RESIDUALS, Provenance, platform_text, residual_frame
+from tutti.errors import CalibrationError, ConfigError
+from tutti.platforms import platform
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POINTS = [
+    *(Point("one_way", 1.5 + 0.001 * size, size) for size in (1, 8, 512, 4096, 65536)),
+    *(Point("burst", 2.8 + 0.2 * b, 8, messages=b) for b in (1, 2, 4, 8, 16)),
+]
+ORIGIN = Provenance.now("mine", 'two "files"', "a machine")
+
+
+def test_a_platform_file_holds_every_model_that_is_told(tmp_path: Path) -> None:
+    fits = [fit(model, POINTS) for model in MODELS.values()]
+    path = tmp_path / "mine.toml"
+    path.write_text(platform_text(fits, ORIGIN))
+    found = platform(path)
+    assert found.model.kind == "pipelining_postal"
+    assert platform(path, model="postal").model.kind == "postal"
+    text = path.read_text()
+    assert "[models.loggp]" not in text
+    assert "LEFT OUT, not told: L, o" in text
+    assert 'two \\"files\\"' in text
+    assert "95 % of resampled fits" in text
+
+
+def test_nothing_told_is_refused_with_the_reasons() -> None:
+    found = fit(MODELS["loggp"], [p for p in POINTS if p.kind == "one_way"])
+    with pytest.raises(CalibrationError, match="loggp: o: only 2 o \\+ L"):
+        platform_text([found], ORIGIN)
+
+
+def test_minima_have_models_of_their_own(tmp_path: Path) -> None:
+    fits = [fit(MODELS["postal"], POINTS, statistic=one) for one in ("median", "minimum")]
+    path = tmp_path / "mine.toml"
+    path.write_text(platform_text(fits, ORIGIN))
+    assert platform(path, model="postal_minimum").name == "mine:postal_minimum"
+
+
+def test_points_beside_predictions(tmp_path: Path) -> None:
+    fits = [fit(MODELS["postal"], POINTS), fit(MODELS["pipelining_postal"], POINTS)]
+    frame = residual_frame(fits)
+    assert frame.schema == pl.Schema(RESIDUALS)
+    assert frame.height == 5 + 10
+    assert draw_fits(tmp_path / "fit.svg", fits).stat().st_size > 1000
+
+
+def results(factor: float = 1.0) -> pl.DataFrame:
+    """As `tutti mpi bench` writes them: blocks of three schedules on 4 and 8 ranks."""
+    rows = [
+        (
+            "all_reduce",
+            name,
+            "schedule",
+            ranks,
+            8,
+            1,
+            block,
+            int(factor * time * 1e6) + 1000 * block,
+        )
+        for ranks, name, time in (
+            (4, "recursive_doubling", 3.0),
+            (4, "recursive_multiplying:a4", 2.0),
+            (8, "recursive_doubling", 4.5),
+        )
+        for block in range(3)
+    ]
+    names = ["collective", "schedule", "way", "ranks", "size_bytes", "each", "block", "time_ps"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def test_results_become_points() -> None:
+    points = of_results(results(), "median", source="r")
+    assert [(p.kind, p.time_us, p.size) for p in points] == [
+        ("collective", 3.001, 8), ("collective", 2.001, 8), ("collective", 4.501, 8)
+    ]  # fmt: skip
+    multicasts = pl.DataFrame({"peers": [1, 1, 2, 2], "blocking": [False, False, False, True],
+                               "received_ps": [1_000_000, 3_000_000, 5_000_000, 9]})  # fmt: skip
+    points = of_results(multicasts, "minimum", source="m")
+    assert [(p.kind, p.time_us, p.messages) for p in points] == [
+        ("multicast", 1.0, 1), ("multicast", 5.0, 2)
+    ]  # fmt: skip
+    with pytest.raises(ConfigError, match="tutti mpi bench"):
+        of_results(pl.DataFrame({"a": [1]}), "median", source="r")
+
+
+def test_models_against_results(tmp_path: Path) -> None:
+    model = fit(MODELS["pipelining_postal"], POINTS)
+    frame = against(results(), {"minimum": model, "median": model}, source="r")
+    assert frame.height == 6
+    found = choices(frame)
+    assert found.select("chosen", "fastest", "loss").unique().rows() == [
+        ("recursive_multiplying:a4", "recursive_multiplying:a4", 0.0)
+    ]
+    assert draw_against(tmp_path / "a.png", frame).is_file()

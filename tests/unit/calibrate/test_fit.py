@@ -1,0 +1,201 @@
+"""Fits find what data were made of, and say what data do not tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tutti.calibrate import FOLDS, MODELS, Point, fit, model_named, of_probes
+from tutti.errors import CalibrationError
+from tutti.schedule import schedule
+
+if TYPE_CHECKING:
+    from tutti.calibrate.models import FittedModel
+
+SIZES = (1, 8, 64, 512, 4096, 32768)
+
+
+def made(model: FittedModel, theta: dict[str, float], points: list[Point]) -> list[Point]:
+    """The points with the times that the model gives them."""
+    return [
+        Point(p.kind, model.predicted(theta, p), p.size, p.messages, p.pause_us, p.schedule)
+        for p in points
+    ]
+
+
+def one_ways() -> list[Point]:
+    return [Point("one_way", 0, size) for size in SIZES]
+
+
+def bursts(size: int = 8) -> list[Point]:
+    return [Point("burst", 0, size, messages=b) for b in (1, 2, 3, 4, 6, 8, 12, 16)]
+
+
+def everything() -> list[Point]:
+    paused = [Point("round_trip", 0, size, 16, pause_us=5.0) for size in SIZES]
+    close = [Point("round_trip", 0, size, 16) for size in SIZES]
+    issued = [Point("issue", 0, size) for size in SIZES]
+    return one_ways() + bursts() + bursts(4096) + paused + close + issued
+
+
+TRUTHS = {
+    "postal": {"alpha": 1.5, "beta": 0.001},
+    "pipelining_postal": {"alpha_p": 1.34, "alpha_r": 0.34, "beta": 0.0005},
+    "loggp": {"L": 1.2, "o": 0.2, "g": 0.5, "G": 0.0008},
+    "logfp": {"L": 1.2, "o": 0.2, "g": 0.5, "f": 4},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_exact_data_give_back_the_parameters(name: str) -> None:
+    model, theta = MODELS[name], TRUTHS[name]
+    found = fit(model, made(model, theta, everything()))
+    assert found.told, found.untold
+    for parameter, value in theta.items():
+        assert found.parameters[parameter].value == pytest.approx(value, rel=1e-3), parameter
+    assert found.median_residual < 1e-4
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.floats(0.1, 100), st.floats(0.02, 20), st.floats(1e-5, 1e-2), st.integers(0, 2**32 - 1))
+def test_noise_and_outliers_are_survived(
+    alpha_p: float, alpha_r: float, beta: float, seed: int
+) -> None:
+    theta = {"alpha_p": alpha_p, "alpha_r": alpha_r, "beta": beta}
+    model = MODELS["pipelining_postal"]
+    exact = made(model, theta, one_ways() + bursts() + bursts(512) + bursts(4096))
+    random = np.random.default_rng(seed)
+    factors = np.exp(random.normal(0, 0.02, len(exact)))
+    factors[random.integers(0, len(exact), 2)] = 1000  # ranks that lost their core
+    noisy = [
+        Point(p.kind, p.time_us * factor, p.size, p.messages)
+        for p, factor in zip(exact, map(float, factors), strict=True)
+    ]
+    found = fit(model, noisy)
+    assert found.told
+    for one, two in zip(exact, found.predicted_us, strict=True):
+        assert two == pytest.approx(one.time_us, rel=0.25)
+    for parameter in found.parameters.values():
+        assert parameter.low <= parameter.value <= parameter.high
+
+
+def test_intervals_hold_the_truth_most_of_the_time() -> None:
+    model, theta = MODELS["pipelining_postal"], TRUTHS["pipelining_postal"]
+    exact = made(model, theta, one_ways() + bursts() + bursts(512) + bursts(4096))
+    held = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        noise = np.exp(random.normal(0, 0.03, len(exact)))
+        noisy = [
+            Point(p.kind, p.time_us * factor, p.size, p.messages)
+            for p, factor in zip(exact, map(float, noise), strict=True)
+        ]
+        found = fit(model, noisy).parameters
+        held += sum(found[n].low <= value <= found[n].high for n, value in theta.items())
+    assert held / (40 * len(theta)) > 0.8
+
+
+# --- what data do not tell ------------------------------------------------------------------------
+
+
+def test_ping_pongs_do_not_tell_overheads_nor_overlap() -> None:
+    points = made(MODELS["loggp"], TRUTHS["loggp"], one_ways())
+    found = fit(MODELS["loggp"], points)
+    assert set(found.untold) == {"L", "o", "g"}
+    assert "live run" in found.untold["o"]
+    found = fit(MODELS["pipelining_postal"], points)
+    assert set(found.untold) == {"alpha_p", "alpha_r"}
+    assert "osu_bw" in found.untold["alpha_p"]
+    assert fit(MODELS["postal"], points).told
+
+
+def test_bursts_do_not_tell_overhead_from_latency() -> None:
+    points = made(MODELS["loggp"], TRUTHS["loggp"], one_ways() + bursts() + bursts(4096))
+    assert set(fit(MODELS["loggp"], points).untold) == {"L", "o"}
+
+
+def test_one_size_does_not_tell_the_cost_of_a_byte() -> None:
+    laid_out = schedule("recursive_doubling", ranks=8)
+    point = Point("collective", 5.0, 8, schedule=laid_out)
+    found = fit(MODELS["postal"], [point, point, point])
+    assert found.absent == {"beta": "all are of 8 B"}
+    assert found.told
+    assert found.parameters["alpha"].value == pytest.approx(5 / 3, rel=1e-3)
+    found = fit(MODELS["loggp"], made(MODELS["loggp"], TRUTHS["loggp"], bursts()))
+    assert found.untold["G"].startswith("all are of 8 B")
+
+
+def test_multicasts_of_eight_bytes_tell_both_alphas() -> None:
+    theta = {"alpha_p": 4000.0, "alpha_r": 1000.0}
+    model = MODELS["pipelining_postal"]
+    points = made(model, theta, [Point("multicast", 0, 8, messages=b) for b in range(1, 9)])
+    found = fit(model, points)
+    assert found.told
+    for name, value in theta.items():
+        assert found.parameters[name].value == pytest.approx(value, rel=1e-4)
+
+
+def test_collectives_of_one_message_a_stage_do_not_tell_overlap() -> None:
+    model, theta = MODELS["pipelining_postal"], TRUTHS["pipelining_postal"]
+    points = [
+        Point("collective", 0, size, schedule=schedule("recursive_doubling", ranks=8))
+        for size in (8, 1024, 65536)
+    ]
+    found = fit(model, made(model, theta, points))
+    assert set(found.untold) == {"alpha_p", "alpha_r"}
+    wide = [
+        Point("collective", 0, size, schedule=schedule("recursive_multiplying:a8", ranks=8))
+        for size in (8, 1024, 65536)
+    ]
+    found = fit(model, made(model, theta, points + wide))
+    assert found.told
+    assert found.parameters["alpha_p"].value == pytest.approx(1.34, rel=1e-2)
+
+
+def test_bursts_of_one_length_do_not_tell_f() -> None:
+    points = made(MODELS["logfp"], TRUTHS["logfp"], everything())
+    few = [p for p in points if p.messages in (1, 16)]
+    assert {"g", "f"} <= set(fit(MODELS["logfp"], few).untold)
+
+
+def test_bursts_within_f_do_not_tell_the_gap() -> None:
+    truth = TRUTHS["logfp"] | {"f": 16}
+    found = fit(MODELS["logfp"], made(MODELS["logfp"], truth, everything()))
+    assert {"g", "f"} <= set(found.untold)
+
+
+def test_nothing_to_fit_to() -> None:
+    with pytest.raises(CalibrationError, match="postal says nothing"):
+        fit(MODELS["postal"], [Point("issue", 0.1, 8)])
+    with pytest.raises(CalibrationError, match="no model `loggps`") as caught:
+        model_named("loggps")
+    assert "did you mean `loggp`?" in caught.value.hint
+
+
+def test_folds() -> None:
+    points = made(FOLDS, {"reduce_overhead": 0.05, "gamma": 0.0001},
+                  [Point("fold", 0, size) for size in SIZES[1:]])  # fmt: skip
+    found = fit(FOLDS, points)
+    assert found.parameters["gamma"].value == pytest.approx(0.0001, rel=1e-3)
+
+
+def test_probes_become_points() -> None:
+    rows = [("round_trip", 8, 1, 0, 2000), ("round_trip", 8, 1, 0, 4000),
+            ("burst", 8, 4, 0, 3000), ("round_trip", 8, 16, 500, 9000),
+            ("fold", 8, 0, 0, 50), ("issue", 8, 1, 0, 0)]  # fmt: skip
+    frame = pl.DataFrame(
+        rows, schema=["what", "bytes", "messages", "delay_ns", "time_ns"], orient="row"
+    )
+    found = [(p.kind, p.time_us, p.messages, p.pause_us) for p in of_probes(frame, "minimum")]
+    assert found == [
+        ("one_way", 1.0, 1, 0.0),
+        ("burst", 3.0, 4, 0.0),
+        ("round_trip", 9.0, 16, 0.5),
+        ("fold", 0.05, 0, 0.0),
+    ]
+    assert next(of_probes(frame, "median")).time_us == 1.5

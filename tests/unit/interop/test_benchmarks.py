@@ -1,0 +1,200 @@
+"""The readers of OSU, IMB and nccl-tests: every layout, units, the meaning of sizes, mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tutti.errors import ConfigError
+from tutti.interop.benchmarks import BENCHMARKS, parse, read, read_all
+
+OUTPUTS = {
+    path.stem.upper(): path.read_text() for path in Path(__file__).with_name("outputs").iterdir()
+}
+"""What the tools print, in every layout that is read, by name."""
+texts = SimpleNamespace(**OUTPUTS)
+
+
+def rows(text: str, *columns: str, ranks: int | None = None) -> list[tuple[Any, ...]]:
+    return parse(text, source="x.txt", ranks=ranks).select(*columns).rows()
+
+
+@pytest.mark.parametrize("name", sorted(OUTPUTS))
+def test_every_layout_has_the_columns(name: str) -> None:
+    source = "all_reduce_perf.txt" if name == "NCCL_OLD" else "x.txt"
+    frame = parse(OUTPUTS[name], source=source, ranks=4)
+    assert frame.schema == pl.Schema(BENCHMARKS)
+    assert frame.height > 0
+    told = frame.select("time_us", "bytes_per_s").select(
+        pl.any_horizontal(pl.all().is_not_null()).all()
+    )
+    assert told.item()
+
+
+def test_osu_ping_pong_is_of_two_ranks_and_in_microseconds() -> None:
+    expected = [("ping_pong", 2, 1, "MPI_CHAR", 0.34, 5), ("ping_pong", 2, 2, "MPI_CHAR", 0.35, 6)]
+    found = rows(
+        texts.OSU_LATENCY, "operation", "ranks", "size_bytes", "datatype", "time_us", "line"
+    )
+    assert found[:2] == expected
+    assert rows(texts.OSU_OLD_LATENCY, "size_bytes", "time_us") == [(0, 1.10), (8, 1.25)]
+
+
+def test_osu_bandwidth_is_in_bytes_per_second() -> None:
+    found = rows(texts.OSU_BANDWIDTH, "operation", "time_us", "bytes_per_s")
+    assert found == [("window", None, 8.81e6), ("window", None, 8719.42e6)]
+
+
+def test_osu_full_output() -> None:
+    found = rows(texts.OSU_FULL, "time_us", "min_us", "max_us", "iterations", ranks=4)
+    assert found[0] == (40.75, 34.98, 45.62, 200)
+
+
+def test_osu_percentiles_do_not_disturb() -> None:
+    assert rows(texts.OSU_TAIL, "size_bytes", "time_us") == [(8, 65.83)]
+
+
+def test_osu_sizes_of_shards_become_those_of_all() -> None:
+    found = rows(texts.OSU_ALL_GATHER, "operation", "size_bytes", ranks=4)
+    assert found == [("all_gather", 4), ("all_gather", 4096)]
+    with pytest.raises(ConfigError, match=r"x.txt, line 5: sizes of all_gather") as caught:
+        parse(texts.OSU_ALL_GATHER, source="x.txt")
+    assert "--ranks" in caught.value.hint
+
+
+def test_osu_barrier_and_non_blocking() -> None:
+    assert rows(texts.OSU_BARRIER, "operation", "size_bytes", "time_us") == [
+        ("barrier", 0, 8457.21)
+    ]
+    found = rows(texts.OSU_NON_BLOCKING, "operation", "blocking", "time_us")
+    assert found == [("all_reduce", False, 0.92)]
+
+
+def test_osu_verdicts() -> None:
+    assert rows(texts.OSU_VALIDATED, "wrong") == [(0,), (1,)]
+
+
+def test_imb_sections() -> None:
+    found = rows(texts.IMB, "operation", "ranks", "size_bytes", "datatype", "time_us", "min_us")
+    assert found == [
+        ("ping_pong", 2, 0, "MPI_BYTE", 1.72, None),
+        ("ping_pong", 2, 256, "MPI_BYTE", 1.89, None),
+        ("all_reduce", 4, 16, "MPI_FLOAT", 59.08, 36.91),
+        ("barrier", 4, 0, "MPI_BYTE", 70.60, 70.60),
+        ("all_gather", 4, 128, "MPI_BYTE", 126.20, 44.82),
+        ("window", 2, 64, "MPI_BYTE", None, None),
+        (None, 2, 64, "MPI_BYTE", 2.05, 2.00),
+    ]
+    assert rows(texts.IMB, "bytes_per_s")[5] == (128.06e6,)
+
+
+def test_imb_groups_and_non_blocking() -> None:
+    found = rows(texts.IMB_GROUPS, "operation", "ranks", "time_us")
+    assert found == [("all_reduce", 2, 1.5), ("all_reduce", 2, 1.6)]
+    assert rows(texts.IMB_NBC, "operation", "blocking", "time_us") == [("all_reduce", False, 20.0)]
+
+
+def test_nccl_tests_text() -> None:
+    found = rows(texts.NCCL, "operation", "ranks", "size_bytes", "in_place", "time_us", "wrong")
+    assert found == [
+        ("all_reduce", 2, 1048576, False, 21.03, 0),
+        ("all_reduce", 2, 1048576, True, 20.88, 0),
+        ("all_reduce", 2, 2097152, False, 31.5, None),
+        ("all_reduce", 2, 2097152, True, 120.0, 2),
+    ]
+    assert rows(texts.NCCL, "bytes_per_s")[0] == (pytest.approx(49.86e9),)
+
+
+def test_nccl_tests_of_other_versions() -> None:
+    frame = parse(texts.NCCL_OLD, source="runs/all_reduce_perf.txt")
+    assert frame.select("operation", "ranks", "wrong").row(0) == ("all_reduce", 1, None)
+    with pytest.raises(ConfigError, match="which collective"):
+        parse(texts.NCCL_OLD, source="x.txt")
+    frame = parse(texts.NCCL_OLD, source="x.txt", operation="reduce")
+    assert frame["operation"][0] == "reduce"
+    found = rows(texts.NCCL_PER_ITERATION, "operation", "time_us", "in_place")
+    assert found == [("all_to_all", 7.0, False), ("all_to_all", 6.9, True)]
+
+
+def test_nccl_tests_json() -> None:
+    frame = parse(texts.NCCL_JSON, source="x.json")
+    assert frame.select("operation", "ranks", "size_bytes", "in_place", "time_us").rows() == [
+        ("all_gather", 2, 1024, False, 7.0),
+        ("all_gather", 2, 1024, True, 6.5),
+        ("all_gather", 2, 2048, True, 8.5),
+    ]
+    assert "hunter2" not in frame.write_csv()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nothing\n", "none of the benchmarks"),
+        ("", "none of the benchmarks"),
+        (texts.OSU_LATENCY.replace("0.34", "fast"), r"line 5: Avg Latency\(us\) is no number"),
+        (texts.OSU_LATENCY.replace("0.34", "-0.34"), "is no number"),
+        (texts.OSU_LATENCY.replace("0.34", "nan"), "is no number"),
+        (texts.OSU_LATENCY.replace("\n2   ", "\n2.5 "), "line 6: Size is no whole number"),
+        (texts.OSU_LATENCY.replace("0.35", "0.35 1"), "line 6: has 3 numbers"),
+        (texts.OSU_LATENCY[: texts.OSU_LATENCY.index("\n1 ")], "no results"),
+        (texts.IMB.replace("1.89", "x"), "no number"),
+        (texts.IMB.replace("1.89       135.57", "1.89"), "has 3 numbers"),
+        (texts.NCCL.replace("49.86   49.86      0", "49.86"), "has 11 columns"),
+        (texts.NCCL.replace("time", "cputime"), "times are those of the CPU"),
+        (texts.NCCL_JSON[:-40], "is no JSON"),
+        (texts.NCCL_JSON.replace('"time":7.0', '"cpu_time":7.0'), "is missing"),
+        (texts.NCCL_JSON.replace('"time":7.0', '"time":"nan"'), r"results\[0\].out_of_place.time"),
+        (texts.NCCL_JSON.replace('"size":1024', '"size":-1'), r"results\[0\].size"),
+        ('{"results": 3, "nccl_version": 1}', "no list of results"),
+    ],
+)
+def test_mistakes_say_where_and_what(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        parse(text, source="x.txt")
+    assert str(caught.value).startswith("x.txt")
+    assert "expected: " in str(caught.value)
+
+
+def test_files(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text(texts.OSU_LATENCY)
+    two.write_text(texts.IMB)
+    assert read(one)["file"].unique().to_list() == [str(one)]
+    assert read_all([one, two]).height == 10
+    with pytest.raises(ConfigError, match="no such file"):
+        read(tmp_path / "three.txt")
+
+
+_LINES = sorted({line for text in OUTPUTS.values() for line in text.splitlines()})
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(st.sampled_from(_LINES), st.text(max_size=40)), max_size=30))
+def test_any_lines_are_read_or_refused(lines: list[str]) -> None:
+    try:
+        frame = parse("\n".join(lines), source="x.txt", ranks=3)
+    except ConfigError:
+        return
+    assert frame.schema == pl.Schema(BENCHMARKS)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(OUTPUTS.values())), st.data())
+def test_any_damage_is_read_or_refused(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 20)))
+    damaged = text[:start] + data.draw(st.text(max_size=10)) + text[end:]
+    try:
+        frame = parse(damaged, source="x.txt", ranks=3)
+    except ConfigError as error:
+        refused = str(error)
+    else:
+        refused = "x.txt"
+        assert (frame["size_bytes"] >= 0).all()
+    assert refused.startswith("x.txt")
