@@ -8,6 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv
 OUT ?= out
+MPICH := build/mpich
+MPICH_VERSION := 5.0.2
+CACHE := $(CURDIR)/build/cache
 
 # PyO3 looks at this interpreter, so that cargo and maturin agree on one.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -16,12 +19,14 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
-.PHONY: demo build test test-torch test-rust test-python browser bench papers validate check reference format lock clean help
+.PHONY: demo build mpi test test-mpi test-torch test-rust test-python browser bench papers validate check reference format lock clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
 	@echo "                and what does communication cost a training step?"
 	@echo "make test       every check and every test"
+	@echo "make mpi        the MPI library, compiled for Open MPI and MPICH"
+	@echo "make test-mpi   the long tests of the MPI library: hours"
 	@echo "make test-torch tests of models of PyTorch, which it installs"
 	@echo "make bench      benchmarks, as a table"
 	@echo "make papers     every reproduced table and figure, beside the published values"
@@ -59,6 +64,19 @@ $(BUILT): $(READY) $(RUST_SOURCES) pyproject.toml
 
 build: $(BUILT)
 
+# The second MPI that the library is tested with. Its files have the same names as Open MPI's, so it
+# lives apart; what else is in there has the versions of requirements.txt.
+$(MPICH)/.stamp: requirements.txt Makefile | $(READY)
+	$(UV) venv --quiet --allow-existing --python $(PYO3_PYTHON) $(MPICH)
+	$(UV) pip install --quiet --python $(MPICH)/bin/python --constraints requirements.txt \
+	  mpich==$(MPICH_VERSION) mpi4py numpy
+	@touch $@
+
+# The C library for both, where the tests find it; without them it is compiled when it is first used.
+mpi: build $(MPICH)/.stamp
+	TUTTI_CACHE=$(CACHE) $(BIN)/tutti mpi info --compile --mpicc $(BIN)/mpicc
+	TUTTI_CACHE=$(CACHE) $(BIN)/tutti mpi info --compile --mpicc $(MPICH)/bin/mpicc
+
 # --- what it does --------------------------------------------------------------------------------
 
 demo: build
@@ -90,13 +108,17 @@ check: build
 test-rust:
 	cargo test --quiet --workspace --locked
 
-test-python: build browser
-	$(BIN)/python -m pytest --numprocesses auto
+test-python: build browser mpi
+	TUTTI_CACHE=$(CACHE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test: check
 	$(MAKE) test-rust
 	$(MAKE) test-python
 	$(MAKE) validate
+
+# The long tests of the MPI library: every schedule on up to 64 ranks, and a soak. Hours on two cores.
+test-mpi: build mpi
+	TUTTI_MPI_LONG=1 TUTTI_MPI_EXAMPLES=50 $(BIN)/python -m pytest -s tests/mpi
 
 # Models of PyTorch: apart from the other tests, since its wheel is large.
 test-torch: build

@@ -62,13 +62,16 @@ def _opened(browser: Browser, path: Path, width: int, theme: Any) -> Opened:
 
 
 @pytest.fixture
-def opened(browser: Browser) -> Callable[..., Opened]:
+def opened(browser: Browser) -> Iterator[Callable[..., Opened]]:
     """Opens a report: its path, and the width and the theme of the window."""
 
     def opening(path: Path, width: int = 1280, theme: str = "light") -> Opened:
         return _opened(browser, path, width, theme)
 
-    return opening
+    yield opening
+    # What stays open goes on drawing while other tests run.
+    for context in browser.contexts:
+        context.close()
 
 
 def _point_at(page: Page, selector: str) -> str:

@@ -19,6 +19,22 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
+PLAY_ALL = """() => {
+  const boxes = (found) =>
+    [...document.querySelectorAll(found)].map((one) => one.getBoundingClientRect());
+  const meet = (a, b) =>
+    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  const letters = new Set();
+  let covered = 0;
+  for (let cycle = 0; cycle < 60; cycle += 1) {
+    document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    const names = boxes("#mesh .name");
+    covered += boxes("#mesh .badge").filter((one) => names.some((name) => meet(one, name))).length;
+    for (const one of document.querySelectorAll("#mesh .letter")) letters.add(one.textContent);
+  }
+  return [[...letters], covered];
+}"""
+"""Steps through all cycles: which badges there were, and how many lay on a label."""
 LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
 
 
@@ -31,6 +47,15 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
         smart.Traffic(kind="reduction", rate=0.2, message_class=1),
     ]
     path = tmp_path_factory.mktemp("watch") / "watch.html"
+    return write_watch(path, smart.watch(mesh, traffic, 60))
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Unicasts that stop each other in every direction, on a wide mesh."""
+    mesh = smart.SmartMesh(design="smart_1d", columns=8, rows=4)
+    traffic = [smart.Traffic(kind="unicast", rate=0.3)]
+    path = tmp_path_factory.mktemp("crowded") / "watch.html"
     return write_watch(path, smart.watch(mesh, traffic, 60))
 
 
@@ -89,11 +114,41 @@ def test_it_follows_a_message(opened: Any, watched: Path) -> None:
     assert page.locator("#mesh .dim").count() == 0
 
 
-def test_the_bar_is_dragged(opened: Any, watched: Path) -> None:
+def test_the_bar_is_dragged_along_its_axis(opened: Any, watched: Path) -> None:
     page = opened(watched, 1280, "light").page
     box = page.locator("#activity").bounding_box()
-    page.mouse.move(box["x"] + 10, box["y"] + 20)
+    to = page.locator("#activity .across", has_text="30").bounding_box()
+    page.mouse.move(box["x"] + 50, box["y"] + 20)
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    page.mouse.move(to["x"] + to["width"] / 2, box["y"] + 20)
     page.mouse.up()
     assert cycle(page) == 30
+    most = int(page.locator("#activity .up").first.text_content() or 0)
+    bars = page.locator("#activity rect:not(.ground)").evaluate_all(
+        "(found) => found.map((one) => one.getBoundingClientRect().height)"
+    )
+    flits = max(reached + stopped for reached, stopped in zip(bars[::2], bars[1::2], strict=True))
+    ground = page.locator("#activity .ground").bounding_box()["height"]
+    assert most > 1
+    assert flits == pytest.approx(ground, abs=1)
+
+
+def test_what_signs_mean_is_seen_at_once(opened: Any, watched: Path) -> None:
+    page = opened(watched, 1280, "light").page
+    page.set_viewport_size({"width": 1280, "height": 800})
+    legend = page.locator("#legend").bounding_box()
+    assert legend["y"] + legend["height"] <= 800
+    assert page.locator("#legend li").count() >= 9
+
+
+def test_badges_are_told_and_lie_on_no_label(opened: Any, crowded: Path) -> None:
+    page = opened(crowded, 1280, "light").page
+    letters, covered = page.evaluate(PLAY_ALL)
+    assert letters
+    assert covered == 0
+    assert sorted(letters) == sorted(page.locator("#legend .letter").all_text_contents())
+
+
+def test_unicasts_are_called_so(opened: Any, crowded: Path) -> None:
+    page = opened(crowded, 1280, "light").page
+    assert page.locator("#messages button").first.inner_text().startswith("0: unicast from (")

@@ -10,6 +10,7 @@ import tutti
 from tutti.config import load_experiment
 from tutti.errors import ConfigError, EnergyError, SimulationError
 from tutti.noc import SmartMesh
+from tutti.report import write_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +69,44 @@ def test_ends_cost_what_the_model_says() -> None:
     assert run("in_network", "16 B", platform).completion_ps == 28_000
 
 
+def test_a_multicast_is_one_send_and_many_deliveries() -> None:
+    ends = tutti.LogGP(L="0 ns", o="5 ns", g="0 ns", G="0 ns/B")
+    platform = machine(fan_in="unicasts").model_copy(update={"model": ends})
+    found = run("in_network", "16 B", platform)
+    # 63 contribute and the root multicasts; the root takes 63 and 63 take what it sends.
+    assert (found.messages, found.message_bytes) == (64, 64 * 16)
+    assert (found.delivered, found.delivered_bytes) == (126, 126 * 16)
+    sends = found.timeline.filter(found.timeline["kind"] == "send")
+    assert sends.height == 64
+    assert sends.filter(sends["peer"].is_null())["rank"].to_list() == [0]
+    assert found.messages_frame.height == 126
+    # All that a rank does fits into its time.
+    spent = (found.timeline["end_ps"] - found.timeline["start_ps"]).sum()
+    assert spent == sum(found.finish_ps)
+
+
+def test_a_combine_is_many_sends_and_one_delivery() -> None:
+    found = run("in_network", "16 B", machine())
+    assert (found.messages, found.delivered, found.delivered_bytes) == (64, 64, 1024)
+    ring = run("ring", "1 KiB", machine())
+    assert ring.messages == ring.delivered == 2 * 63 * 64
+
+
+def test_a_trace_leads_from_a_multicast_to_all_who_take_it(tmp_path: Path) -> None:
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+    ends = tutti.LogGP(L="0 ns", o="5 ns", g="0 ns", G="0 ns/B")
+    found = run("in_network", "16 B", machine().model_copy(update={"model": ends}))
+    path = write_trace(tmp_path / "run.pftrace", found.timeline, found.messages_frame)
+    trace = Trace()
+    trace.ParseFromString(path.read_bytes())
+    events = [packet.track_event for packet in trace.packet if packet.HasField("track_event")]
+    multicast = next(event for event in events if event.name == "multicast")
+    assert len(set(multicast.flow_ids)) == 63
+    taken = {flow for event in events for flow in event.terminating_flow_ids}
+    assert set(multicast.flow_ids) <= taken
+
+
 def test_a_run_without_a_mesh_counts_nothing_of_it() -> None:
     platform = tutti.Platform(name="any", model=ENDS)
     with pytest.raises(EnergyError, match="no mesh"):
@@ -75,8 +114,9 @@ def test_a_run_without_a_mesh_counts_nothing_of_it() -> None:
 
 
 def test_more_ranks_than_nodes_are_refused() -> None:
-    with pytest.raises(tutti.errors.TopologyError, match="65 ranks are more than the mesh's 64"):
+    with pytest.raises(tutti.errors.TopologyError, match="65 ranks are more than") as caught:
         run("ring", "16 B", machine(), ranks=65)
+    assert "ask for fewer ranks" in caught.value.hint
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -134,8 +174,9 @@ def test_a_file_names_a_mesh(tmp_path: Path) -> None:
     [
         ('flit = "0 B"', "mesh.flit", "expected at least 1 B"),
         ("packet = 2", "mesh.packet", "1 to 1"),
+        ("packet = 2", "hint: raise `depth`", "which a VC holds"),
         ("reducer = false", "mesh.reducer", "reducer = true"),
-        ("hpc_max = 12", "mesh", "hops per cycle"),
+        ("hpc_max = 12", "mesh.hpc_max: 12 hops per cycle", 'fan_in = "unicasts"'),
     ],
 )
 def test_mistakes_in_a_file_name_their_key(

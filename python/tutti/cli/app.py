@@ -11,9 +11,13 @@ from typer.core import TyperGroup
 from tutti.cli import (
     bypass,
     bypass_run,
+    calibrate,
     coherence,
     compare,
     energy,
+    mpi,
+    mpi_bench,
+    mpi_exec,
     noc,
     paper,
     platforms,
@@ -24,6 +28,7 @@ from tutti.cli import (
     search,
     sweep,
     train,
+    tune,
     workload,
 )
 from tutti.cli.console import fail, remark
@@ -115,6 +120,15 @@ app.add_typer(bypass.app, name="bypass")
 app.add_typer(train.app, name="train")
 app.add_typer(workload.app, name="workload")
 app.add_typer(energy.app, name="energy")
+mpi.app.command("exec", context_settings={"allow_interspersed_args": False})(mpi_exec.exec_)
+mpi.app.command("bench")(mpi_bench.bench)
+app.add_typer(mpi.app, name="mpi")
+app.command("calibrate", short_help="Parameters of network models from measurements.")(
+    calibrate.calibrate
+)
+app.command("tune", short_help="The fastest schedules, written for the MPI that runs them.")(
+    tune.tune
+)
 app.command("plot", short_help="Draw results of a comparison.")(plot.plot)
 app.command("paper", short_help="Make a paper's figures and tables again.")(paper.paper)
 app.command("platforms", short_help="The known machines and their sources.")(platforms.platforms)

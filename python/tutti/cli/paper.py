@@ -30,7 +30,8 @@ _BETWEEN = 2
 
 def paper(
     name: Annotated[
-        str | None, typer.Argument(metavar="[PAPER]", help="Which paper, as this verb lists them.")
+        str | None,
+        typer.Argument(metavar="[PAPER]", help="Which paper; all are listed if left out."),
     ] = None,
     figure: Annotated[
         list[int] | None, typer.Option("--figure", help="Only this figure; may be repeated.")
@@ -43,6 +44,21 @@ def paper(
     ),
 ) -> None:
     """Make a paper's figures and tables again, beside the published values.
+
+    Without a name it lists the figures and tables that there are, paper by paper.
+
+    \b
+    Papers:
+      ace                    training steps whose endpoints share memory and SMs
+                             with communication (Rashidi 2021)
+      aries                  collectives on chiplets, over bypass wires that are
+                             set anew for them (Yin 2023)
+      recursive-multiplying  all_reduce of small sizes in fewer steps, each with
+                             several partners (Ruefenacht 2017)
+      recursive-multiplying-live  the same on real ranks, whose distance is
+                             emulated (Ruefenacht 2017)
+      smart                  broadcasts and their answers in a cycle or few on a
+                             chip (Krishna 2014)
 
     \b
     Examples:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from called import call
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.timeout(600)
 """A busy machine takes long to start as many programs."""
 
-TUTTI = Path(sys.executable).with_name("tutti")
 
 EXPERIMENT = """
 collective = "all_reduce"
@@ -24,14 +26,7 @@ platform = "dbt.toml"
 
 
 def tutti(*arguments: str, cwd: Path, code: int = 0) -> str:
-    done = subprocess.run(
-        [TUTTI, *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"COLUMNS": "80", "PATH": "/usr/bin:/bin"},
-    )
+    done = call(*arguments, cwd=cwd)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 

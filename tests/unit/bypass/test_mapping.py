@@ -222,7 +222,7 @@ def test_larger_meshes_are_mapped_at_a_short_look() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    side=st.integers(2, 5),
+    side=st.integers(2, 4),
     wires=st.integers(0, 3),
     muxes=st.sampled_from(["own", "axis", "sign", "any"]),
     method=st.sampled_from(["exact", "greedy"]),
@@ -234,7 +234,7 @@ def test_any_flows(
 ) -> None:
     node = st.integers(0, side * side - 1)
     pair = st.tuples(node, node).filter(lambda pair: pair[0] != pair[1])
-    flows = data.draw(st.lists(pair, max_size=40))
+    flows = data.draw(st.lists(pair, max_size=24))
     mesh = BypassMesh(side, wires, muxes)
     mapping = map_flows(mesh, flows, method=method, time_limit="2 s", fill=fill)  # type: ignore[arg-type]
     check(mapping)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
+from called import call
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
 pytestmark = pytest.mark.timeout(600)
 """A busy machine takes long to start as many programs."""
 
-TUTTI = Path(sys.executable).with_name("tutti")
 
 CHIP = """
 kernel = ["radix_like", "swaptions_like"]
@@ -27,9 +30,7 @@ protocol = "ht"
 
 
 def tutti(*arguments: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [TUTTI, "coherence", *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    done = call("coherence", *arguments, cwd=cwd)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -75,11 +76,19 @@ def test_everything_is_listed(tmp_path: Path) -> None:
         ([], "nothing to run"),
         (["-k", "watr_like"], "did you mean `water_like`?"),
         (["-k", "fft_like", "--scale", "tiny"], "expected 1 to 16, one per row of its matrix"),
-        (["-k", "fft_like", "--scale", "huge"], "scale"),
-        (["-k", "fft_like", "-p", "mesi"], "protocol"),
+        (["-k", "fft_like", "--scale", "huge"], "error: --scale: there is no scale `huge`"),
+        (["-k", "fft_like", "-p", "mesi"], "error: --protocol: there is no protocol `mesi`"),
+        (["-k", "fft_like", "-p", "ht,tc"], "hint: run it once with `-p ht` and once with `-p tc`"),
         (["-k", "fft_like", "--design", "sfo_gredy"], "did you mean `sfo_greedy`?"),
-        (["-k", "fft_like", "--set", "chip.l1_bytes=100"], "chip.l1_bytes"),
-        (["-k", "fft_like", "--set", "chip.homes=[0, 99]"], "chip.homes"),
+        (["-k", "fft_like", "--design", "torus"], "error: --design: there is no design"),
+        (["-k", "fft_like", "--design", "torus"], "hint: `tutti coherence list` describes them"),
+        (["-k", "fft_like", "--set", "chip.l1_bytes=100"], "error: --set: chip.l1_bytes: "),
+        (["-k", "fft_like", "--set", "chip.homes=[0, 99]"], "error: --set: chip.homes: "),
+        (["-k", "a", "--set", "designs=smart_1d,b"], 'in brackets: designs = ["smart_1d", "b"]'),
+        (["-k", "a", "--set", "protocol=tc"], "did you mean `chip.protocol`?"),
+        (["chip.toml", "--set", "kernel=fft_like,radix_like"], '["fft_like", "radix_like"]'),
+        (["-k", "water_like", "--set", "mesh.hpc_max=12"], "error: --set: mesh.hpc_max: 12 hops"),
+        (["-k", "water_like", "--set", "mesh.hpc_max=12"], 'chip.shared_hint = "never"'),
         (["-k", "fft_like", "--set", "chip.l3_bytes=100"], "l3_bytes"),
         (["missing.toml"], "missing.toml"),
     ],
@@ -87,9 +96,16 @@ def test_everything_is_listed(tmp_path: Path) -> None:
 def test_mistakes_are_told_where_they_are(
     arguments: list[str], expected: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "chip.toml").write_text(CHIP, encoding="utf-8")
     done = tutti("run", *arguments, cwd=tmp_path, code=2)
     assert expected in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_mistake_in_the_file_is_told_of_the_file_whatever_options_say(tmp_path: Path) -> None:
+    (tmp_path / "chip.toml").write_text(CHIP.replace("sfo_complete", "sfo_comple"), "utf-8")
+    done = tutti("run", "chip.toml", "-k", "fft_like", "-p", "tc", cwd=tmp_path, code=2)
+    assert "error: chip.toml: designs[1]: there is no design of meshes `sfo_comple`" in done.stderr
 
 
 def test_a_file_of_another_kind_is_known(tmp_path: Path) -> None:
@@ -97,3 +113,4 @@ def test_a_file_of_another_kind_is_known(tmp_path: Path) -> None:
     (tmp_path / "mesh.toml").write_text(text, encoding="utf-8")
     done = tutti("run", "mesh.toml", cwd=tmp_path, code=2)
     assert "tutti noc run mesh.toml" in done.stderr
+    assert "kernels on a chip, with kernel\n" in done.stderr

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
+from called import call
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
 pytestmark = pytest.mark.timeout(600)
 """A busy machine takes long to start as many programs."""
 
-TUTTI = Path(sys.executable).with_name("tutti")
 
 EXPERIMENT = """
 collective = "all_to_all"
@@ -52,9 +55,7 @@ algorithms = ["direct", "ring"]
 
 
 def tutti(*arguments: str, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [TUTTI, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=500
-    )
+    done = call(*arguments, cwd=cwd)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done

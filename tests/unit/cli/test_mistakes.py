@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-TUTTI = Path(sys.executable).with_name("tutti")
+from called import call
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
 
 GOOD = """
 platform = "cray_xc30"
@@ -21,9 +23,7 @@ datatype = "float64"
 
 
 def tutti(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [TUTTI, *arguments], cwd=cwd, capture_output=True, text=True, check=False, timeout=50
-    )
+    return call(*arguments, cwd=cwd)
 
 
 def changed(key: str, value: str) -> str:
@@ -252,6 +252,7 @@ def test_a_group_of_verbs_alone_shows_what_there_is(tmp_path: Path) -> None:
         (["schedule", "show", "none.schedule"], "there is no such file"),
         (["plot", "none.parquet"], "there is no such file"),
         (["paper", "none"], "there is no paper `none`"),
+        (["paper", "smrt"], "did you mean `smart`?"),
         (["search", "none.toml"], "there is no such file"),
     ],
 )
@@ -399,8 +400,8 @@ def test_a_kind_that_is_none_is_shown_alone(tmp_path: Path) -> None:
 
 
 ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("compare", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti sweep` varies"),
-    ("run", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti run -h` shows"),
+    ("search", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti search -h` shows"),
+    ("sweep", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti compare` take --set"),
     ("compare", "--size", "8", "e.toml"): ("no such option: --size", "-b 8 -e 8 is one size"),
     ("compare", "cray_xc30"): ("there is no such file", "--platform cray_xc30"),
     ("compare", "none"): ("expected: an experiment file", "tutti schema experiment"),

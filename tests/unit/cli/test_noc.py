@@ -12,7 +12,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tutti.cli.noc import load_values
+from called import call
+from tutti.cli.loads import load_values
 from tutti.errors import ConfigError
 
 pytestmark = pytest.mark.timeout(600)
@@ -52,14 +53,7 @@ patience = 1000
 
 
 def tutti(*arguments: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [TUTTI, "noc", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,
-    )
+    done = call("noc", *arguments, cwd=cwd)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done

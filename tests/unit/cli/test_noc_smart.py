@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
 
+from called import call
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
 pytestmark = pytest.mark.timeout(600)
 """A busy machine takes long to start as many programs."""
 
-TUTTI = Path(sys.executable).with_name("tutti")
 
 FILE = """
 [mesh]
@@ -33,9 +36,7 @@ seeds = 2
 
 
 def tutti(*arguments: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [TUTTI, "noc", *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    done = call("noc", *arguments, cwd=cwd)
     assert done.returncode == code, done.stderr + done.stdout
     assert "Traceback" not in done.stderr
     return done
@@ -99,8 +100,29 @@ def test_designs_are_listed(tmp_path: Path) -> None:
     [
         ("mesh.design=sfo_gredy", ["mesh.design: there is no design `sfo_gredy`", "did you mean"]),
         ("mesh.fan_out=greedy", ["mesh.fan_out: there is no fan_out `greedy`"]),
-        ("mesh.fan_out=complete:2", ["mesh.fan_out: `interval` is 2"]),
-        ("mesh.vcs=0", ["mesh.vcs: `vcs` is 0: expected 1 to 64"]),
+        (
+            "mesh.fan_out=complete:2",
+            ["mesh.fan_out: `complete:2` is a broadcast every 2 cycles", "expected `complete:3`"],
+        ),
+        ("mesh.vcs=0", ["mesh.vcs: should be greater than or equal to 1", "1 to 64"]),
+        ("mesh.hpc_max=0", ["mesh.hpc_max: should be greater than or equal to 1", "1 to 64"]),
+        ("mesh.hpc_max=-1", ["mesh.hpc_max: should be greater than or equal to 1"]),
+        (
+            'mesh={design = "sfo_greedy_pvt", split_vcs = true, vcs = 2}',
+            ["mesh.vcs: 2 VCs for the three stages", "or `split_vcs = false`"],
+        ),
+        (
+            'mesh={design = "sfo_greedy_pvt", vcs = 30}',
+            ["mesh.vcs: 90 VCs at each port", "or `split_vcs = true`"],
+        ),
+        ("mesh={reducer = true, hpc_max = 12}", ["mesh.hpc_max: 12 hops per cycle", "9 or fewer"]),
+        (
+            'mesh={fan_in = "complete", art_entries = 32}',
+            [
+                "mesh.art_entries: `art_entries` is 32: expected 64 to 65536",
+                "aggregation reduction tables (ART) for each node",
+            ],
+        ),
         ("mesh.hops=3", ["mesh.hops: unknown key `hops`", "hpc_max"]),
         ("mesh.priority=age", ["mesh.priority", "there is no priority `age`", "local, bypass"]),
         ("traffic.kind=gossip", ["traffic.kind", "unicast, broadcast, multicast, reduction"]),
@@ -109,7 +131,13 @@ def test_designs_are_listed(tmp_path: Path) -> None:
         ("traffic.packet=5", ["traffic.packet: `packet` says nothing of a broadcast"]),
         ("traffic.pattern=transpose", ["only where kind is unicast"]),
         ("traffic.process=poisson", ["traffic.process", "poisson"]),
+        (
+            'traffic={kind = "unicast", rate = 0.1, packet = 4}',
+            ["traffic.packet: no VC holds a packet of 4 flits", "raise `mesh.depth`"],
+        ),
+        ("mesh.yx=1", ["mesh.yx: is neither true nor false"]),
         ("measure.seeds=0", ["measure.seeds"]),
+        ("measure.measure=0", ["measure.measure: should be greater than or equal to 1"]),
         ("measure.batches=3", ["measure.batches: unknown key"]),
     ],
 )
@@ -118,6 +146,24 @@ def test_mistakes_say_where_and_what_was_expected(file: Path, change: str, says:
     for text in says:
         assert text in done.stderr.replace("\n", " ").replace("  ", " "), done.stderr
     assert "mesh.toml" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"),
+    [("broadcast", "broadcasts per source"), ("reduction", "reductions per cycle")],
+)
+def test_a_missing_rate_is_asked_for_in_its_unit(file: Path, kind: str, unit: str) -> None:
+    file.write_text(FILE.replace('"broadcast"', f'"{kind}"').replace("rate = 0.01\n", ""))
+    assert f"expected: {unit}" in tutti("run", file, cwd=file.parent, code=2).stderr
+
+
+def test_one_of_a_kind_is_told_in_the_singular(file: Path) -> None:
+    changes = ("measure.seeds=1", "mesh.vcs=1", "mesh.credit_delay=1")
+    options = [part for change in changes for part in ("--set", change)]
+    shown = tutti("run", file, *options, "-o", "out", cwd=file.parent).stdout
+    shown = " ".join(shown.split())
+    assert "with 1 seed ending:" in shown
+    assert "1 VC of each class, of 1 flit; a credit takes 1 cycle traffic:" in shown
 
 
 def test_watch_refuses_what_has_no_routers(file: Path) -> None:

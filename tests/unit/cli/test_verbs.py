@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from tutti import experiment
 from tutti.cli import app
+from tutti.papers import papers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +57,21 @@ def test_compare_writes_results_report_and_trace(here: Path) -> None:
     assert frame["platform"].unique().to_list() == ["cray_xc30"]
     assert "recursive_multiplying:a4" in said
     assert "1 stage, not 6" in said
+
+
+def test_run_and_compare_take_changes_of_any_key(here: Path) -> None:
+    one = ("--ranks", "4", "--size", "8", "--algorithm", "ring")
+    run("run", "e.toml", *one, "--set", "output=elsewhere", "--set", "collective=all_gather")
+    assert (here / "elsewhere" / "ranks.parquet").is_file()
+    run("compare", "e.toml", "--set", 'sizes=["64 B"]', "--ranks", "4", "--no-report")
+    frame = pl.read_parquet(here / "results" / "results.parquet")
+    assert frame["size_bytes"].unique().to_list() == [64]
+    said = run("run", "e.toml", *one, "--set", "colective=all_gather", code=2)
+    assert "error: --set: there is no key `colective`" in said
+    assert "did you mean `collective`?" in said
+    said = run("run", "e.toml", *one, "--set", "collective=gathr", code=2)
+    assert "--set" in said
+    assert "collective: there is no collective `gathr`" in said
 
 
 def test_compare_says_what_is_first_and_of_which_size_times_are(here: Path) -> None:
@@ -161,6 +178,15 @@ def test_every_verb_has_examples(here: Path) -> None:
     verbs += [["schedule", verb] for verb in ("list", "show", "verify", "draw")]
     for verb in verbs:
         assert "Examples:\n    tutti " in run(*verb, "--help")
+
+
+def test_help_names_every_paper_with_its_first_author(here: Path) -> None:
+    assert here.exists()
+    said = run("paper", "--help")
+    for name, paper in papers().items():
+        author = paper.citation.split(",")[0].split()[-1]
+        year = re.findall(r"[0-9]{4}", paper.citation)[-1]
+        assert re.search(rf"\n +{name} [^()]*\({author} {year}\)", said)
 
 
 def test_search_ranks_schedules_of_one_size(here: Path) -> None:

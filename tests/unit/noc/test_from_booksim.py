@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from called import call as in_process
 from tutti import noc
 from tutti.config import load_noc
 from tutti.errors import ConfigError
 from tutti.interop.booksim import parse
 from tutti.interop.booksim_noc import FromBookSim, load, noc_of, write
 
-TUTTI = Path(sys.executable).with_name("tutti")
+if TYPE_CHECKING:
+    import subprocess
+
 MESH = "topology = mesh; k = 4; n = 2; routing_function = dor; seed = 3;"
 GRID = "k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2;"
 ANYNET = "router 0 node 0 node 1 router 1 5\nrouter 1 node 2 router 0 5\n"
@@ -238,8 +239,7 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "it.cfg").write_text(MESH + "sample_period = 500; print_activity = 0;")
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(TUTTI), "noc", "from-booksim", "it.cfg", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return in_process("noc", "from-booksim", "it.cfg", *arguments, cwd=tmp_path)
 
     one = call("num_vcs=2", "injection_rate=0.05")
     assert one.returncode == 0, one.stderr

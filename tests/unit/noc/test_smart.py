@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from tutti import _core
+from tutti.config.smart import SmartMeshTable
 from tutti.errors import NocError, TrafficError
 from tutti.noc import smart
+from tutti.noc.smart.mesh import _RANGES
 
 PLAN = smart.Plan(warmup=200, measure=1500, drain=2000, seeds=3)
 
@@ -42,13 +46,18 @@ def test_settings_say_themselves() -> None:
     [
         ({"design": "sfo_gredy"}, "did you mean `sfo_greedy`?"),
         ({"fan_out": "complete"}, "complete:INTERVAL"),
-        ({"fan_out": "complete:2"}, "`interval` is 2: expected 3"),
+        ({"fan_out": "complete:2"}, "expected `complete:3`"),
         ({"fan_in": "all"}, "there is no fan_in `all`"),
         ({"priority": "age"}, "expected local or bypass"),
-        ({"columns": 1}, "`columns` is 1: expected 2 to 64"),
+        ({"columns": 1}, "`columns` is 1: expected a whole number from 2 to 64"),
         ({"vcs": True}, "`vcs` is True"),
         ({"vcs": -1}, "`vcs` is -1"),
-        ({"reducer": True, "hpc_max": 12}, "reducer"),
+        (
+            {"reducer": True, "hpc_max": 12},
+            "hpc_max: 12 hops per cycle past routers with a reducer",
+        ),
+        ({"fan_in": "complete", "art_entries": 63}, "expected 64 to 65536: an entry of the"),
+        ({"design": "sfo_complete", "fan_in": "complete", "art_entries": 3}, "for each corner"),
         ({"fan_out": "greedy:pvt", "vcs": 2, "split_vcs": True}, "three stages"),
     ],
 )
@@ -56,6 +65,25 @@ def test_what_cannot_be_is_refused(given: dict[str, Any], says: str) -> None:
     with pytest.raises(NocError) as caught:
         smart.SmartMesh(**given)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("name", _RANGES)
+def test_files_python_and_the_core_have_the_same_bounds(name: str) -> None:
+    least, most = _RANGES[name]
+    for value in (least, most):
+        given: dict[str, Any] = {name: value}
+        assert mesh(**given).settings[name] == value
+        SmartMeshTable.model_validate({name: value})
+    for value in (least - 1, most + 1):
+        with pytest.raises(NocError, match=f"from {least} to {most}"):
+            mesh(**{name: value})  # type: ignore[arg-type]
+        with pytest.raises(ValidationError, match=r"than or equal|than 4294967296"):
+            SmartMeshTable.model_validate({name: value})
+        if 0 <= value < 1 << 32:
+            core: Any = {one.name: None for one in fields(smart.SmartMesh)}
+            core |= {"columns": 8, "rows": 8, name: value}
+            with pytest.raises(NocError, match=f"`{name}` is {value}: expected "):
+                _core.SmartMesh("sfo_greedy", core)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,189 @@
+"""`tutti mpi plan` and `tutti mpi show`, and what `tutti mpi exec` tells of a run."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from called import call
+from tutti.cli.app import app
+from tutti.mpi.plan import COLLECTIVES, Plan
+from tutti.mpi.report import Report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def called(*words: str | Path) -> str:
+    done = CliRunner().invoke(app, ["mpi", *map(str, words)])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def refused(*words: str | Path, saying: str) -> None:
+    done = CliRunner().invoke(app, ["mpi", *map(str, words)])
+    assert done.exit_code == 2, done.output
+    assert done.output.count("error:") == 1
+    assert saying in done.output
+
+
+def rules(path: Path) -> list[tuple[str, int, tuple[int, int | None], str]]:
+    return [(r.collective, r.ranks, r.sizes, r.schedule.name) for r in Plan.read(path).rules]
+
+
+def test_the_narrowest_sizes_come_first(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "plan.tutti"
+    called("plan", "--ranks", "8", "--out", path, "all_reduce=ring", "all_reduce:1K-=direct",
+           "all_reduce:0-4KiB=recursive_multiplying:a8", "all_reduce:64=swing",
+           "broadcast=binomial")  # fmt: skip
+    assert rules(path) == [
+        ("all_reduce", 8, (64, 64), "swing"),
+        ("all_reduce", 8, (0, 4096), "recursive_multiplying:a8"),
+        ("all_reduce", 8, (0, None), "ring"),
+        ("all_reduce", 8, (1024, None), "direct"),
+        ("broadcast", 8, (0, None), "binomial"),
+    ]
+
+
+def test_a_plan_says_what_made_it(tmp_path: Path) -> None:
+    path = tmp_path / "plan.tutti"
+    call("mpi", "plan", "--ranks", "2", "-o", path, "barrier=dissemination", cwd=tmp_path)
+    made = Plan.read(path).provenance
+    assert set(made) == {"command", "made", "tutti"}
+    assert made["command"] == f"tutti mpi plan --ranks 2 -o {path} barrier=dissemination"
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [("4", [4]), ("2-5,9", [2, 3, 4, 5, 9]), ("2:16", [2, 4, 8, 16]), ("4:16:4,5", [4, 5, 16])],
+)
+def test_rank_counts(tmp_path: Path, text: str, counts: list[int]) -> None:
+    path = tmp_path / "plan.tutti"
+    called("plan", "--ranks", text, "-o", path, "all_reduce=ring")
+    assert Plan.read(path).ranks == counts
+
+
+def test_rank_counts_that_an_algorithm_is_not_for_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "plan.tutti"
+    said = called("plan", "--ranks", "2-5", "-o", path, "all_reduce=recursive_multiplying:a2,a2")
+    assert Plan.read(path).ranks == [4]
+    assert "not for 2, 3, 5 ranks" in said
+
+
+def test_what_libraries_use_untuned_covers_every_collective(tmp_path: Path) -> None:
+    path = tmp_path / "plan.tutti"
+    called("plan", "--ranks", "2-9", "-o", path, "--for-every", "usual")
+    plan = Plan.read(path)
+    for ranks in range(2, 10):
+        for collective in COLLECTIVES:
+            for size in (0, 1, 4096, 2**21, 2**40):
+                assert plan.find(collective, ranks, size) is not None
+
+
+def test_an_algorithm_for_all_it_performs_stands_behind_others(tmp_path: Path) -> None:
+    path = tmp_path / "plan.tutti"
+    called("plan", "--ranks", "4", "-o", path, "--for-every", "ring", "all_gather=bruck")
+    assert [(c, name) for c, _, _, name in rules(path)] == [
+        ("all_gather", "bruck"),
+        ("all_reduce", "ring"),
+        ("reduce_scatter", "ring"),
+        ("all_gather", "ring"),
+        ("all_to_all", "ring"),
+    ]
+
+
+def test_a_schedule_of_ones_own(tmp_path: Path) -> None:
+    mine, path = tmp_path / "mine.schedule", tmp_path / "plan.tutti"
+    mine.write_text(CliRunner().invoke(app, ["schedule", "show", "ring", "-r", "3"]).output)
+    called("plan", "--ranks", "3", "-o", path, f"all_reduce={mine}")
+    assert Plan.read(path).schedules[0].ranks == 3
+    refused("plan", "-r", "4", "-o", path, f"all_reduce={mine}", saying="is a schedule for 3 ranks")
+
+
+@pytest.mark.parametrize(
+    ("words", "saying"),
+    [
+        (["all_reduce=ring"], "expected: --ranks N"),
+        (["-r", "4"], "a plan without rules"),
+        (["-r", "4", "all_reduce"], "is no rule"),
+        (["-r", "4", "all_reduce:=ring"], "is no rule"),
+        (["-r", "4", "allreduce=ring"], "did you mean `all_reduce`?"),
+        (["-r", "4", "all_reduce:8-4=ring"], "ends before it begins"),
+        (["-r", "4", "all_reduce:-=ring"], "sizes without a number"),
+        (["-r", "4", "all_reduce:x-=ring"], "`x` is not a size"),
+        (["-r", "4", "all_reduce=rang"], "there is no algorithm `rang`"),
+        (["-r", "3", "all_reduce=swing"], "swing"),
+        (["-r", "3,5", "all_reduce=swing"], "swing"),
+        (["-r", "1", "all_reduce=ring"], "is no list of rank counts for a plan"),
+        (["-r", "5-2", "all_reduce=ring"], "ends before it begins"),
+        (["-r", "2-99999", "all_reduce=ring"], "1 to 4096 counts"),
+        (["-r", "2:8:1", "all_reduce=ring"], "does not grow"),
+        (["-r", "x", "all_reduce=ring"], "is no list of rank counts"),
+        (["-r", "4", "--for-every", "usul"], "did you mean `usual`?"),
+    ],
+)
+def test_what_no_plan_can_be_made_of(tmp_path: Path, words: list[str], saying: str) -> None:
+    refused("plan", "-o", tmp_path / "plan.tutti", *words, saying=saying)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_is_shown_within_80_columns(tmp_path: Path) -> None:
+    path = tmp_path / "plan.tutti"
+    called("plan", "--ranks", "2-9", "-o", path, "--for-every", "usual",
+           "all_reduce:-1K=recursive_multiplying:a8")  # fmt: skip
+    said = called("show", path)
+    table = said[said.index("collective  ") :].splitlines()
+    assert max(map(len, table)) <= 80
+    rows = [" ".join(line.split()) for line in table]
+    assert "all_reduce 8 to 1 KiB recursive_multiplying:a8 1" in rows
+    assert "all_reduce 2-9 to 2 KiB recursive_doubling 1-3" in rows
+    assert rows.index("all_reduce 8 to 1 KiB recursive_multiplying:a8 1") < rows.index(
+        "all_reduce 2-9 to 2 KiB recursive_doubling 1-3"
+    )
+    assert "reduce_scatter 2-9 from 512 KiB pairwise 1-8 *" in rows
+    assert "for commutative operations alone" in said
+
+
+def test_a_file_that_is_no_plan_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("hello")
+    refused("show", tmp_path / "a", saying="is no plan")
+    refused("show", tmp_path / "b", saying="cannot be read")
+
+
+def test_a_program_needs_a_plan() -> None:
+    refused("exec", "--", "mpiexec", "true", saying="--plan FILE")
+
+
+REPORT = {
+    "mpi": "MPICH Version:      5.0.2",
+    "emulation": {"note": "distance is emulated", "model": "loggp", "L": 0.001},
+    "covered": [{"collective": "all_reduce", "ranks": 4, "schedule": "ring", "calls": 1200}],
+    "passed": [{"call": "MPI_Scan", "reason": "no schedule does this", "calls": 3}],
+}
+
+
+def test_a_report_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tutti.cli.mpi_report import show_report
+
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(REPORT))
+    show_report(Report.read(path))
+    said = " ".join(capsys.readouterr().err.split())
+    assert "schedules performed 1,200 of 1,203 collectives, over MPICH Version: 5.0.2" in said
+    assert "distance is emulated: loggp (L 0.001)" in said
+    assert "1,200 all_reduce ring on 4 ranks" in said
+    assert "3 MPI_Scan the MPI underneath: no schedule does this" in said
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"covered": [{}], "passed": []}'])
+def test_a_report_that_is_none(tmp_path: Path, text: str) -> None:
+    from tutti.errors import LaunchError
+
+    path = tmp_path / "report.json"
+    path.write_text(text)
+    with pytest.raises(LaunchError, match="is no report") as caught:
+        Report.read(path)
+    assert caught.value.kind == "report"
