@@ -328,10 +328,11 @@ def _hold_against(path: Path, fits: list[Fit], to: Path) -> None:
     from tutti.results import write
 
     told = [one for one in fits if one.told]
-    best = next((one.model for one in told if one.model.name == "pipelining_postal"), told[0].model)
+    chosen = next((one for one in told if one.model.name == "pipelining_postal"), told[0])
+    best = chosen.model
     mine = {one.statistic: one for one in told if one.model == best}
     if "median" not in mine:  # fitted to means alone: there is one model for both
-        mine = {"minimum": told[0], "median": told[0]}
+        mine = {"minimum": chosen, "median": chosen}
     frame = against(_results(path), mine, source=str(path))
     for (statistic,), some in frame.group_by("statistic", maintain_order=True):
         within = _share(some["residual"].abs().median())

@@ -332,7 +332,8 @@ def _show(written: list[Written]) -> None:
             console.print(_table(one.decisions))
     for one in written:
         where = one.path or one.shell
-        console.print(f"wrote {where}; it takes effect with `. {one.shell}`", markup=False)
+        by = f"tutti mpi exec --plan {where} -- ..." if one.target == "plan" else f". {one.shell}"
+        console.print(f"wrote {where}; it takes effect with `{by}`", markup=False)
         if one.target == "openmpi6" and any(other.target == "openmpi" for other in written):
             continue  # it has the same algorithms
         for decision in one.decisions:
