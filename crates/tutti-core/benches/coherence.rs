@@ -1,7 +1,9 @@
 //! How fast chips with coherent caches run: `cargo bench -p tutti-core --bench coherence [-- PART OF A NAME ...]`.
 //!
 //! A line per run of a kernel on 64 cores: kernel, protocol and design, run, simulated cycles, simulated cycles per second,
-//! million instructions per second, milliseconds, with tabs between. Nothing here passes or fails.
+//! million instructions per second, milliseconds, a digest of all that came out, with tabs between. Nothing here passes or
+//! fails. `--once` runs each once. `--digests` runs the smallest kernels on 16 cores of every design instead, to see that a
+//! change of the simulator has changed nothing of what it simulates.
 #![expect(clippy::print_stdout, reason = "its output is data")]
 #![expect(clippy::disallowed_methods, reason = "measures the wall clock")]
 #![expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
@@ -12,7 +14,7 @@ use std::time::Instant;
 use tutti_core::coherence::program::Scale;
 use tutti_core::coherence::program::kernel::REGISTRY;
 use tutti_core::coherence::{Protocol, System, SystemRun, SystemSettings};
-use tutti_core::network::flit::smart::{FanIn, Priority, Settings, design};
+use tutti_core::network::flit::smart::{FanIn, Priority, Settings, design, designs};
 
 const SIDE: u32 = 8;
 const RUNS: u32 = 2;
@@ -28,6 +30,10 @@ const DESIGNS: &[(&str, FanIn, Priority)] = &[
 fn main() {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    if std::env::args().any(|arg| arg == "--digests") {
+        return digests(&wanted);
+    }
+    let runs = if std::env::args().any(|arg| arg == "--once") { 1 } else { RUNS };
     for kernel in REGISTRY {
         for protocol in [Protocol::Ht, Protocol::Tc] {
             for &(name, fan_in, priority) in DESIGNS {
@@ -35,16 +41,54 @@ fn main() {
                 if !wanted.iter().all(|part| name.contains(part)) {
                     continue;
                 }
-                for run in 1..=RUNS {
+                for run in 1..=runs {
                     let (seconds, outcome) = timed(*kernel, protocol, &name, fan_in, priority);
                     let rate = outcome.total_cycles as f64 / seconds;
                     let instructions = outcome.instructions as f64 / seconds / 1e6;
                     let (cycles, milliseconds) = (outcome.total_cycles, 1e3 * seconds);
+                    let digest = digest(&outcome);
                     println!(
-                        "{name}\t{run}\t{cycles}\t{rate:.0}\t{instructions:.2}\t{milliseconds:.0}"
+                        "{name}\t{run}\t{cycles}\t{rate:.0}\t{instructions:.2}\t{milliseconds:.0}\t{digest:016x}"
                     );
                 }
             }
+        }
+    }
+}
+
+/// Of everything that came out of a run (FNV-1a of its text).
+fn digest(run: &SystemRun) -> u64 {
+    format!("{run:?}").bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// The smallest kernels over every design with every kind of answers and both priorities.
+fn digests(wanted: &[String]) {
+    let answers = [FanIn::Unicasts, FanIn::Greedy, FanIn::Complete];
+    let answers = answers
+        .iter()
+        .flat_map(|&fan_in| [Priority::Local, Priority::Bypass].map(|priority| (fan_in, priority)));
+    for kernel in REGISTRY {
+        let cores = if kernel.name() == "lu_like" { 9 } else { 16 };
+        for (protocol, design) in [Protocol::Ht, Protocol::Tc]
+            .into_iter()
+            .flat_map(|protocol| designs().iter().map(move |design| (protocol, design)))
+        {
+            let name = format!("{}, {} on {}", kernel.name(), protocol.name(), design.name);
+            if !wanted.iter().all(|part| name.contains(part)) {
+                continue;
+            }
+            let digests = answers.clone().map(|(fan_in, priority)| {
+                let chip = SystemSettings::new(4, 4, protocol);
+                let mesh = Settings { fan_in, priority, ..design.settings(4, 4) };
+                let fabric = design.build(&chip.fit(mesh)).expect("a design that can be");
+                let program = kernel.program(cores, Scale::Tiny, 1).expect("work for the cores");
+                let system = System::new(&chip, program, fabric).expect("what fits");
+                digest(&system.run(&AtomicBool::new(false)).expect("a program that ends"))
+            });
+            let digests: Vec<String> = digests.map(|digest| format!("{digest:016x}")).collect();
+            println!("{name}\t{}", digests.join("\t"));
         }
     }
 }

@@ -175,8 +175,10 @@ impl SystemSettings {
 
     /// The node that a line is at home at.
     pub(super) fn home(&self, line: u32) -> u32 {
-        let homes = u32::try_from(self.homes.len()).expect("homes are nodes");
-        self.homes[(line % homes) as usize]
+        let (line, homes) = (line as usize, self.homes.len());
+        // Few chips have another number, and a division takes as long as all the rest.
+        let home = if homes.is_power_of_two() { line & (homes - 1) } else { line % homes };
+        self.homes[home]
     }
 
     /// Looks for what cannot be, with a fabric of so many nodes.

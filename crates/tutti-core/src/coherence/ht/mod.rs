@@ -104,7 +104,10 @@ impl Ht {
             chip.packets.done(id);
             return;
         }
-        self.homes.probed(packet.requester, packet.serial, chip.now);
+        // Of arrivals elsewhere the last one counts: this one, or one more.
+        if packet.arriving <= 1 {
+            self.homes.probed(packet.requester, packet.serial, chip.now);
+        }
         if chip.settings.defect == Some(Defect::EarlyAnswer) {
             let asked = Asked::of(packet);
             self.reply(chip, node, &asked, HAD_COPY);

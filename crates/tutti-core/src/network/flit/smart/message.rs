@@ -19,7 +19,15 @@ impl NodeSet {
     /// All of so many nodes but one.
     #[must_use]
     pub fn all_but(nodes: u32, node: u32) -> NodeSet {
-        (0..nodes).filter(|&other| other != node).collect()
+        let end = if node + 1 == nodes { node } else { nodes };
+        let word = |first: u32| match end.saturating_sub(first) {
+            rest @ 0..64 => (1 << rest) - 1,
+            _ => u64::MAX,
+        };
+        let high = (1..end.div_ceil(64)).map(|index| word(64 * index)).collect();
+        let mut set = NodeSet { low: word(0), high };
+        set.remove(node);
+        set
     }
 
     fn words(&self) -> impl Iterator<Item = u64> + '_ {
@@ -69,6 +77,13 @@ impl NodeSet {
     #[must_use]
     pub fn len(&self) -> u32 {
         self.words().map(u64::count_ones).sum()
+    }
+
+    /// The last one.
+    #[must_use]
+    pub fn last(&self) -> Option<u32> {
+        let words = (0..).zip(self.words()).filter(|&(_, word)| word != 0);
+        words.last().map(|(index, word): (u32, u64)| 64 * index + word.ilog2())
     }
 
     /// Whether nobody is in it.
@@ -208,4 +223,22 @@ pub struct Answers {
     pub value: u64,
     /// Whether these are the last of their flow; then the flow is over.
     pub last: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_but_one_are_those_that_are_put_in_one_by_one() {
+        for nodes in [1, 2, 16, 63, 64, 65, 66, 127, 128, 129, 200] {
+            for node in 0..nodes {
+                let one_by_one: NodeSet = (0..nodes).filter(|&other| other != node).collect();
+                let all = NodeSet::all_but(nodes, node);
+                assert_eq!(all, one_by_one, "{nodes} but {node}");
+                assert_eq!(all.last(), one_by_one.iter().last());
+            }
+        }
+        assert_eq!(NodeSet::new().last(), None);
+    }
 }

@@ -1,8 +1,9 @@
 //! Switch allocation at each router (SA-L): inputs nominate, outputs choose.
 
 use super::Mesh;
-use super::geometry::{PORTS, TO_NIC, input_of, opposite};
-use super::vcs::{ON_TREE, Place, SEVERAL, low_bit};
+use super::geometry::{LOCAL, PORTS, input_of, opposite};
+use super::state::index;
+use super::vcs::{ByOutput, Input, Place, STAGES, low_bit};
 
 /// By whose turn it is and which ports ask: who is first.
 const FIRST: [[u8; 1 << PORTS]; PORTS] = {
@@ -24,6 +25,32 @@ const FIRST: [[u8; 1 << PORTS]; PORTS] = {
     }
     table
 };
+
+/// By mask of outputs: a byte for each, the first bit set where the output is in it.
+const SPREAD: [u64; 1 << PORTS] = {
+    let mut table = [0; 1 << PORTS];
+    let mut mask = 0;
+    while mask < 1 << PORTS {
+        let mut output = 0;
+        while output < PORTS {
+            table[mask] |= ((mask >> output & 1) as u64) << (8 * output);
+            output += 1;
+        }
+        mask += 1;
+    }
+    table
+};
+
+/// What is open after the outputs of a router in a cycle.
+#[derive(Clone, Copy)]
+struct Open {
+    /// By output, VCs that have a VC there, or the NIC.
+    room: [u64; PORTS],
+    /// The same of multicasts on private trees, before the turn and after it.
+    turns: [ByOutput; 2],
+    /// By output, all VCs or none, as it is kept for preset paths.
+    usable: [u64; PORTS],
+}
 
 /// A flit that was granted outputs.
 #[derive(Clone, Copy, Debug)]
@@ -51,98 +78,88 @@ impl Mesh {
     }
 
     /// Grants the outputs of a router; whether it has any flit that can go.
-    fn allocate_at(&mut self, router: usize, crossing: u64) -> bool {
-        let mut busy = false;
-        let number = u32::try_from(router).expect("routers are counted in 32 bits");
-        let (kept_in, kept_out) = self.geometry.kept(number, crossing);
-        let nic = if self.geometry.blocks_ejection(crossing) { 0 } else { TO_NIC };
-        let usable = !kept_out & (TO_NIC - 1) | nic;
-        let mut nominees = [(0, 0); PORTS];
-        let mut asked = 0;
-        for (port, nominee) in nominees.iter_mut().enumerate() {
-            let ready = self.vcs.ready[router * PORTS + port];
-            busy |= ready != 0;
-            if ready != 0 && kept_in >> port & 1 == 0 {
-                *nominee = self.nominate(number, port, ready, usable);
-                asked |= nominee.1;
-                self.counts.input_arbitrations += u64::from(nominee.1 != 0);
-            }
-        }
-        if asked != 0 {
-            self.choose(router, &nominees, asked);
-        }
-        busy
-    }
-
-    /// The VC that an input nominates, and the outputs open to it.
-    fn nominate(&self, router: u32, port: usize, ready: u64, usable: u8) -> (u8, u8) {
-        let input = input_of(router, port);
-        let later = u64::MAX << self.input_turns[input as usize];
-        for mut bits in [ready & later, ready & !later] {
-            while bits != 0 {
-                let vc = low_bit(bits);
-                bits &= bits - 1;
-                let open = self.open_outputs(router, Place { input, vc }, usable);
-                if open != 0 {
-                    return (vc, open);
-                }
-            }
-        }
-        (0, 0)
-    }
-
-    /// The outputs of its mask that the first flit of a VC could be granted.
     #[inline]
-    fn open_outputs(&self, router: u32, place: Place, usable: u8) -> u8 {
-        let vc = self.vcs.at(place);
-        let mut bits = vc.mask & usable;
-        if vc.is(ON_TREE) && self.geometry.interval.is_some() {
-            bits &= TO_NIC;
+    fn allocate_at(&mut self, router: usize, crossing: u64) -> bool {
+        let (kept_in, open) = self.open_after(router, crossing);
+        let inputs = self.vcs.inputs[router * PORTS..].first_chunk::<PORTS>();
+        let inputs = inputs.expect("each router has five");
+        let mut nominees = [0; PORTS];
+        let (mut ready, mut asking, mut asked) = (0, 0, 0);
+        for port in 0..PORTS {
+            let input = &inputs[port];
+            ready |= input.ready;
+            if input.ready == 0 || kept_in >> port & 1 == 1 {
+                continue;
+            }
+            let at = router * PORTS + port;
+            let mut can = open.to(input);
+            if let Some(turns) = self.vcs.turns.get(at) {
+                open.add_turns(&mut can, turns);
+            }
+            let (vc, outputs) = nominate(&can, self.input_turns[at]);
+            nominees[port] = vc;
+            asking |= SPREAD[usize::from(outputs)] << port;
+            asked += u64::from(outputs != 0);
         }
-        let [straight, other] = vc.way.pools.map(|pool| self.vcs.room_after(router, pool));
-        let room = straight & vc.way.straight | other & !vc.way.straight | TO_NIC;
-        let open = bits & room;
-        if open != bits && vc.is(SEVERAL) {
-            return open | bits & self.own_way(router, place);
+        self.counts.input_arbitrations += asked;
+        if asking != 0 {
+            self.choose(router, &nominees, asking);
         }
-        open
+        ready != 0
     }
 
-    /// The output after which a packet of several flits has a VC, if it has one.
-    #[inline(never)]
-    fn own_way(&self, router: u32, place: Place) -> u8 {
-        let vc = self.vcs.at(place);
-        let output = vc.mask.trailing_zeros() as usize;
-        let input = input_of(self.geometry.neighbour(router, output), opposite(output));
-        u8::from(self.vcs.of_packet(input, vc.pool(output), vc.packet).is_some()) << output
+    /// The inputs of a router that are kept for preset paths, and what is open after its outputs.
+    #[inline]
+    fn open_after(&self, router: usize, crossing: u64) -> (u8, Open) {
+        let room = self.vcs.room_after(router);
+        let of = |stage: usize| -> ByOutput {
+            std::array::from_fn(|output| room[output * usize::from(STAGES) + stage])
+        };
+        let [east, west, north, south] = of(0);
+        let room = [east, west, north, south, u64::MAX];
+        let turns = if self.vcs.turns.is_empty() { [[0; 4]; 2] } else { [of(1), of(2)] };
+        let open = Open { room, turns, usable: [u64::MAX; PORTS] };
+        if self.geometry.interval.is_none() {
+            return (0, open);
+        }
+        self.open_beside_preset(router, crossing, open)
+    }
+
+    /// The same where paths are preset.
+    fn open_beside_preset(&self, router: usize, crossing: u64, mut open: Open) -> (u8, Open) {
+        let router = u32::try_from(router).expect("routers are counted in 32 bits");
+        let (kept_in, kept_out) = self.geometry.kept(router, crossing);
+        for (output, usable) in open.usable.iter_mut().enumerate().take(LOCAL) {
+            *usable = if kept_out >> output & 1 == 0 { u64::MAX } else { 0 };
+        }
+        if self.geometry.blocks_ejection(crossing) {
+            open.usable[LOCAL] = 0;
+        }
+        (kept_in, open)
     }
 
     /// Whether a flit of a packet can be given a VC after an output of a router.
     #[inline]
     pub(super) fn takes(&self, router: u32, output: usize, pool: u8, slot: u32) -> bool {
-        self.vcs.room_after(router, pool) >> output & 1 == 1
+        self.vcs.has_room_after(router, output, pool)
             || self.packets.get(slot).flits > 1 && {
                 let next = self.geometry.neighbour(router, output);
                 self.vcs.of_packet(input_of(next, opposite(output)), pool, slot).is_some()
             }
     }
 
-    /// Lets each output choose among the nominees.
-    fn choose(&mut self, router: usize, nominees: &[(u8, u8); PORTS], asked: u8) {
-        let mut asking = [0u8; PORTS];
-        for (port, &(_, open)) in nominees.iter().enumerate() {
-            for (output, asking) in asking.iter_mut().enumerate() {
-                *asking |= (open >> output & 1) << port;
-            }
-        }
-        let (mut won, mut winners) = ([0u8; PORTS], 0u8);
-        self.counts.output_arbitrations += u64::from(asked.count_ones());
-        let mut bits = asked;
-        while bits != 0 {
-            let output = bits.trailing_zeros() as usize;
-            bits &= bits - 1;
+    /// Lets each output choose among the nominees: those that ask for it, a bit for each in its byte.
+    fn choose(&mut self, router: usize, nominees: &[u8; PORTS], asking: u64) {
+        let (mut won, mut winners, mut asked) = ([0u8; PORTS], 0u8, 0u8);
+        let mut left = asking;
+        while left != 0 {
+            let output = left.trailing_zeros() as usize / 8;
+            let asks = left >> (8 * output) & 0xff;
+            left ^= asks << (8 * output);
+            asked |= 1 << output;
+            self.counts.output_arbitrations += 1;
             let turn = &mut self.output_turns[router * PORTS + output];
-            let port = FIRST[usize::from(*turn)][usize::from(asking[output])];
+            let port = FIRST[usize::from(*turn)][index(asks)];
             won[usize::from(port)] |= 1 << output;
             winners |= 1 << port;
             *turn = if usize::from(port) + 1 == PORTS { 0 } else { port + 1 };
@@ -152,10 +169,45 @@ impl Mesh {
             let port = winners.trailing_zeros() as usize;
             winners &= winners - 1;
             let input = router * PORTS + port;
-            let vc = nominees[port].0;
+            let vc = nominees[port];
             self.input_turns[input] = if vc + 1 == self.vcs.per_port { 0 } else { vc + 1 };
             let input = u32::try_from(input).expect("inputs are counted in 32 bits");
             self.grants.push(Grant { place: Place { input, vc }, outputs: won[port] });
         }
     }
+}
+
+impl Open {
+    /// By output, the VCs of an input whose first flit could be granted it.
+    #[inline]
+    fn to(&self, input: &Input) -> [u64; PORTS] {
+        std::array::from_fn(|output| {
+            let open = (self.room[output] | input.follows) & self.usable[output];
+            input.wants[output] & open
+        })
+    }
+
+    /// And multicasts on private trees.
+    #[inline]
+    fn add_turns(&self, can: &mut [u64; PORTS], turns: &[ByOutput; 2]) {
+        for (output, can) in can.iter_mut().enumerate().take(LOCAL) {
+            let [before, after] = [0, 1].map(|turn| turns[turn][output] & self.turns[turn][output]);
+            *can |= (before | after) & self.usable[output];
+        }
+    }
+}
+
+/// The VC that an input nominates, going round from its pointer, and the outputs open to it.
+#[inline]
+fn nominate(can: &[u64; PORTS], turn: u8) -> (u8, u8) {
+    let [east, west, north, south, nic] = *can;
+    let any = east | west | north | south | nic;
+    if any == 0 {
+        return (0, 0);
+    }
+    let later = any & u64::MAX << turn;
+    let vc = low_bit(if later == 0 { any } else { later });
+    let bit = |word: u64| u8::from(word >> vc & 1 == 1);
+    let mesh = bit(east) | bit(west) << 1 | bit(north) << 2 | bit(south) << 3;
+    (vc, mesh | bit(nic) << LOCAL)
 }

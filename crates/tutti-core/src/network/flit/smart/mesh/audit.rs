@@ -2,9 +2,11 @@
 
 use super::super::message::FlowId;
 use super::Mesh;
-use super::geometry::{Geometry, LOCAL, NOWHERE, opposite, port_of, router_of};
+use super::geometry::{
+    Geometry, LOCAL, NOWHERE, PORTS, TO_NIC, input_of, opposite, port_of, router_of,
+};
 use super::state::{Kind, index};
-use super::vcs::Place;
+use super::vcs::{Input, ON_TREE, Place, SEVERAL};
 
 /// Which inputs and outputs of the switches are in use, by crossing cycle.
 #[derive(Clone, Debug)]
@@ -73,12 +75,13 @@ impl Mesh {
     pub(super) fn check_invariants(&mut self) {
         self.audit.ends(self.now);
         let (mut answers, mut holders) = (self.tables.dropped(), self.waiting);
-        for input in 0..self.vcs.taken.len() {
-            let ready = self.vcs.ready[input];
-            assert!(ready & !self.vcs.taken[input] == 0, "a VC of input {input} was not given");
+        for input in 0..self.vcs.inputs.len() {
+            let Input { ready, taken, .. } = self.vcs.inputs[input];
+            assert!(ready & !taken == 0, "a VC of input {input} was not given");
             let input = u32::try_from(input).expect("inputs are counted in 32 bits");
             for vc in 0..self.vcs.per_port {
                 let place = Place { input, vc };
+                self.check_wants(place);
                 let vc = self.vcs.at(place);
                 if vc.packet == super::state::NOBODY {
                     continue;
@@ -93,7 +96,7 @@ impl Mesh {
             }
         }
         let flying = self.landings.iter();
-        answers += flying.map(|landing| self.answers_of(landing.place, landing.count)).sum::<u64>();
+        answers += flying.map(|place| self.answers_of(place)).sum::<u64>();
         let late = self.late.iter().filter_map(|arrival| arrival.answers);
         let late = late.filter(|answers| self.tables.combines(answers.flow));
         answers += late.map(|answers| u64::from(answers.count)).sum::<u64>();
@@ -105,14 +108,40 @@ impl Mesh {
         assert_eq!(holders, self.packets.holders(), "a packet is held by nobody, or by two");
     }
 
+    /// What allocation looks at is what can be seen from the VCs themselves.
+    fn check_wants(&self, place: Place) {
+        let (router, vc) = (router_of(place.input), self.vcs.at(place));
+        let (bit, input) = (1_u64 << place.vc, &self.vcs.inputs[place.input as usize]);
+        let ready = input.ready & bit != 0;
+        let preset = vc.is(ON_TREE) && self.geometry.interval.is_some();
+        let turns = self.vcs.turns.get(place.input as usize);
+        for output in 0..PORTS {
+            let straight = vc.way.straight >> output & 1 == 1;
+            let goes = ready && vc.mask >> output & 1 == 1 && !(preset && output != LOCAL);
+            let apart = vc.pool(output) % 3 != 0 && output != LOCAL;
+            assert_eq!(input.wants[output] & bit != 0, goes && !apart, "{vc:?} at {place:?}");
+            let Some([before, after]) = turns.filter(|_| output != LOCAL) else { continue };
+            assert_eq!(before[output] & bit != 0, goes && apart && straight, "{vc:?}");
+            assert_eq!(after[output] & bit != 0, goes && apart && !straight, "{vc:?}");
+        }
+        if ready && vc.is(SEVERAL) && vc.mask & TO_NIC == 0 {
+            let output = vc.mask.trailing_zeros() as usize;
+            let next = self.geometry.neighbour(router, output);
+            let own =
+                self.vcs.of_packet(input_of(next, opposite(output)), vc.pool(output), vc.packet);
+            assert_eq!(input.follows & bit != 0, own.is_some(), "{vc:?} at {place:?}");
+        }
+    }
+
     fn on_mesh(&self, input: u32) -> bool {
         let port = port_of(input);
         self.geometry.neighbour(router_of(input), port) != NOWHERE
     }
 
-    fn answers_of(&self, place: Place, count: u32) -> u64 {
+    /// The answers that will land at a VC.
+    fn answers_of(&self, place: Place) -> u64 {
         let slot = self.vcs.at(place).packet;
         let is_answer = matches!(self.packets.get(slot).kind, Kind::Answer(_));
-        if is_answer { u64::from(count) } else { 0 }
+        if is_answer { u64::from(self.vcs.sum(place).0) } else { 0 }
     }
 }

@@ -24,12 +24,25 @@ pub(super) fn opposite(port: usize) -> usize {
 /// The straight and the turn direction of the tree of each corner: 00, 40, 44, 04.
 const CORNERS: [(usize, usize); 4] = [(EAST, NORTH), (NORTH, WEST), (WEST, SOUTH), (SOUTH, EAST)];
 
+/// By the [`side`]s that a node is on along x and along y: the output towards it, along x first and along y first. A
+/// table, as who goes where cannot be foreseen by the processor's branches.
+const XY: [[u8; 3]; 3] = [[1, 1, 1], [3, 4, 2], [0, 0, 0]];
+const YX: [[u8; 3]; 3] = [[3, 1, 2], [3, 4, 2], [3, 0, 2]];
+
+/// Whether a coordinate is less than another, the same, or more: 0, 1, 2.
+#[inline]
+fn side(from: u32, to: u32) -> usize {
+    usize::from(to >= from) + usize::from(to > from)
+}
+
 /// A mesh, and its trees.
 #[derive(Clone, Debug)]
 pub(super) struct Geometry {
     pub(super) columns: u32,
     pub(super) rows: u32,
     yx: bool,
+    /// By the sides that a node is on along x and along y: the output towards it.
+    ways: [[u8; 3]; 3],
     pub(super) tree: Option<Tree>,
     pub(super) interval: Option<u64>,
     /// Cycles of each interval in which paths are preset.
@@ -37,6 +50,8 @@ pub(super) struct Geometry {
     reach: u32,
     /// By router and direction.
     neighbours: Vec<[u32; 4]>,
+    /// By router and the direction in which a copy on a shared tree has come: where it turns to, and that and on.
+    copies: Vec<[[u8; 2]; 4]>,
     /// By router.
     places: Vec<(u32, u32)>,
 }
@@ -55,17 +70,25 @@ impl Geometry {
             FanOut::Complete { interval } => Some(u64::from(interval)),
             _ => None,
         };
-        Geometry {
+        let mut geometry = Geometry {
             columns,
             rows,
             yx: settings.yx,
+            ways: if settings.yx { YX } else { XY },
             tree: settings.tree(),
             interval,
             preset_cycles: u64::from(settings.preset_cycles()),
             reach: settings.hops_per_cycle,
             neighbours: places.iter().map(beside).collect(),
+            copies: Vec::new(),
             places,
-        }
+        };
+        let copies = |router| {
+            let copy = |direction, stops| geometry.shared_copy_of(router, direction, stops);
+            std::array::from_fn(|direction| [copy(direction, false), copy(direction, true)])
+        };
+        geometry.copies = (0..settings.nodes()).map(copies).collect();
+        geometry
     }
 
     #[inline]
@@ -77,14 +100,8 @@ impl Geometry {
     #[inline]
     pub(super) fn towards(&self, router: u32, node: u32) -> (usize, u32) {
         let ((x, y), (to_x, to_y)) = (self.places[router as usize], self.places[node as usize]);
-        let along_x = if to_x > x { (EAST, to_x - x) } else { (WEST, x - to_x) };
-        let along_y = if to_y > y { (NORTH, to_y - y) } else { (SOUTH, y - to_y) };
-        let (first, second) = if self.yx { (along_y, along_x) } else { (along_x, along_y) };
-        match (first.1, second.1) {
-            (0, 0) => (LOCAL, 0),
-            (0, _) => second,
-            _ => first,
-        }
+        let output = usize::from(self.ways[side(x, to_x)][side(y, to_y)]);
+        (output, if output < NORTH { x.abs_diff(to_x) } else { y.abs_diff(to_y) })
     }
 
     /// Hops to the edge in a direction.
@@ -133,6 +150,10 @@ impl Geometry {
     /// and where it goes on if it was stopped.
     #[inline]
     pub(super) fn shared_copy(&self, router: u32, direction: usize, stopped: bool) -> u8 {
+        self.copies[router as usize][direction][usize::from(stopped)]
+    }
+
+    fn shared_copy_of(&self, router: u32, direction: usize, stopped: bool) -> u8 {
         let on = if stopped { 1 << direction } else { 0 };
         let first = (direction < NORTH) != self.yx;
         let turns = match (first, direction < NORTH) {

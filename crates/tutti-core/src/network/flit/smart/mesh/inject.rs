@@ -123,9 +123,10 @@ impl Mesh {
             }
         }
         let place = own.unwrap_or_else(|| self.give(input, pool, slot));
-        self.vcs.at_mut(place).due += 1;
         let mask = self.first_mask(router, slot);
-        self.fill(place, mask, count, value);
+        let vc = self.vcs.at_mut(place);
+        (vc.due, vc.mask) = (vc.due + 1, mask);
+        self.fill(place, count, value);
         let packet = self.packets.get_mut(slot);
         packet.injected += 1;
         if packet.injected == packet.flits {
@@ -162,6 +163,7 @@ impl Mesh {
     }
 
     /// Gives a packet a VC.
+    #[inline]
     pub(super) fn give(&mut self, input: u32, pool: u8, slot: u32) -> Place {
         let way = self.way(router_of(input), pool, slot);
         self.packets.get_mut(slot).holders += 1;
@@ -192,9 +194,9 @@ impl Mesh {
     }
 
     /// Puts a flit into a VC.
-    pub(super) fn fill(&mut self, place: Place, mask: u8, count: u32, value: u64) {
+    pub(super) fn fill(&mut self, place: Place, count: u32, value: u64) {
         self.counts.buffer_writes += 1;
-        self.vcs.comes(place, mask, self.now);
+        self.vcs.comes(place, self.now);
         let vc = self.vcs.at(place);
         if !vc.is(ANSWER) {
             return;

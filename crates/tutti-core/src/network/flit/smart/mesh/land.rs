@@ -7,16 +7,6 @@ use super::geometry::router_of;
 use super::state::{Kind, index};
 use super::vcs::{ANSWER, Place};
 
-/// A flit that will be at a VC.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Landing {
-    pub(super) place: Place,
-    /// The outputs that it will have there; none for a copy that is dropped.
-    pub(super) mask: u8,
-    pub(super) count: u32,
-    pub(super) value: u64,
-}
-
 /// What will land, by cycle and, as no two do at an input in a cycle, by input.
 #[derive(Clone, Debug)]
 pub(super) struct Landings {
@@ -28,28 +18,26 @@ pub(super) struct Landings {
 struct Cycle {
     /// A bit for each input at which a flit lands.
     inputs: Vec<u64>,
-    /// By input.
-    landings: Vec<Landing>,
+    /// By input: the VC that it has there, which knows the rest.
+    vcs: Vec<u8>,
 }
 
 impl Landings {
     /// For so many cycles ahead.
     pub(super) fn new(ahead: usize, inputs: usize) -> Landings {
-        let place = Place { input: 0, vc: 0 };
-        let none = Landing { place, mask: 0, count: 0, value: 0 };
-        let cycle = Cycle { inputs: vec![0; inputs.div_ceil(64)], landings: vec![none; inputs] };
+        let cycle = Cycle { inputs: vec![0; inputs.div_ceil(64)], vcs: vec![0; inputs] };
         Landings { cycles: vec![cycle; ahead.next_power_of_two()] }
     }
 
     #[inline]
-    pub(super) fn add(&mut self, cycle: u64, landing: Landing) {
+    pub(super) fn add(&mut self, cycle: u64, place: Place) {
         let last = self.cycles.len() - 1;
         let cycle = &mut self.cycles[index(cycle) & last];
-        let input = landing.place.input as usize;
+        let input = place.input as usize;
         let bit = 1 << (input % 64);
         debug_assert!(cycle.inputs[input / 64] & bit == 0, "two flits land at input {input}");
         cycle.inputs[input / 64] |= bit;
-        cycle.landings[input] = landing;
+        cycle.vcs[input] = place.vc;
     }
 
     /// A bit for each input, of 64, at which a flit lands in a cycle; then no longer.
@@ -60,17 +48,19 @@ impl Landings {
     }
 
     #[inline]
-    fn at(&self, cycle: u64, input: usize) -> Landing {
-        self.cycles[index(cycle) & (self.cycles.len() - 1)].landings[input]
+    fn at(&self, cycle: u64, input: u32) -> Place {
+        let vc = self.cycles[index(cycle) & (self.cycles.len() - 1)].vcs[input as usize];
+        Place { input, vc }
     }
 
     /// All of them.
     #[cfg(debug_assertions)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Landing> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Place> {
         self.cycles.iter().flat_map(|cycle| {
-            let lands =
-                |&(input, _): &(usize, _)| cycle.inputs[input / 64] >> (input % 64) & 1 == 1;
-            cycle.landings.iter().enumerate().filter(lands).map(|(_, landing)| landing)
+            let all = (0..).zip(&cycle.vcs).map(|(input, &vc)| Place { input, vc });
+            all.filter(|&Place { input, .. }| {
+                cycle.inputs[input as usize / 64] >> (input % 64) & 1 == 1
+            })
         })
     }
 }
@@ -78,29 +68,37 @@ impl Landings {
 impl Mesh {
     /// Lands what crosses in this cycle.
     pub(super) fn land(&mut self) {
-        for word in 0..self.vcs.taken.len().div_ceil(64) {
+        let words = self.vcs.inputs.len().div_ceil(64);
+        for (word, first) in (0..words).zip((0..).step_by(64)) {
             let mut bits = self.landings.take(self.now, word);
             while bits != 0 {
-                let input = 64 * word + bits.trailing_zeros() as usize;
+                let input = first + bits.trailing_zeros();
                 bits &= bits - 1;
                 self.land_one(self.landings.at(self.now, input));
             }
         }
     }
 
-    fn land_one(&mut self, landing: Landing) {
-        let Landing { place, mask, mut count, mut value } = landing;
-        let router = router_of(place.input);
-        let slot = self.vcs.at(place).packet;
-        if mask == 0 {
+    #[inline]
+    fn land_one(&mut self, place: Place) {
+        let vc = *self.vcs.at(place);
+        if vc.mask == 0 {
             self.counts.buffer_writes += 1;
-            self.note(router, slot, EventKind::Dropped);
+            self.note(router_of(place.input), vc.packet, EventKind::Dropped);
             self.forgo(place);
             return;
         }
-        if self.vcs.at(place).is(ANSWER)
-            && let Kind::Answer(flow) = self.packets.get(slot).kind
-        {
+        if vc.is(ANSWER) {
+            return self.land_answer(place, vc.packet);
+        }
+        self.counts.buffer_writes += 1;
+        self.vcs.comes(place, self.now);
+    }
+
+    fn land_answer(&mut self, place: Place, slot: u32) {
+        let (mut count, mut value) = self.vcs.sum(place);
+        if let Kind::Answer(flow) = self.packets.get(slot).kind {
+            let router = router_of(place.input);
             self.counts.table_reads += 1;
             match self.tables.comes(flow, router, count, value) {
                 Fate::Kept(all, combined) => (count, value) = (all, combined),
@@ -111,7 +109,7 @@ impl Mesh {
                 }
             }
         }
-        self.fill(place, mask, count, value);
+        self.fill(place, count, value);
     }
 
     /// What came for a VC is not kept, and its packet held by one less.

@@ -28,7 +28,7 @@ use crate::network::flit::FlitError;
 use allocate::Grant;
 use answers::Tables;
 use geometry::{Geometry, PORTS, router_of};
-use land::{Landing, Landings};
+use land::Landings;
 use state::{Packets, index};
 use vcs::{Place, SEVERAL, Vcs};
 
@@ -135,9 +135,12 @@ impl Mesh {
         self.now + 1 + u64::from(self.settings.sag_extra_cycle)
     }
 
-    /// A flit's landing at a cycle.
-    fn schedule(&mut self, crossing: u64, landing: Landing) {
-        self.landings.add(crossing, landing);
+    /// A flit will land at its VC in a cycle, and have a mask of outputs there.
+    #[inline]
+    fn schedule(&mut self, crossing: u64, place: Place, mask: u8) {
+        let vc = self.vcs.at_mut(place);
+        (vc.due, vc.mask) = (vc.due + 1, mask);
+        self.landings.add(crossing, place);
     }
 
     /// Takes a flit out of the network at its node.

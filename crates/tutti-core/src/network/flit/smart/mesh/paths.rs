@@ -6,7 +6,6 @@ use super::super::settings::{FanIn, Fault, Priority, Tree};
 use super::Mesh;
 use super::allocate::Grant;
 use super::geometry::{EAST, LOCAL, NORTH, TO_NIC, input_of, opposite, port_of, router_of};
-use super::land::Landing;
 use super::vcs::{ANSWER, CHANGES, ON_TREE, Place, SEVERAL, Way, low_bit};
 
 /// No request.
@@ -46,59 +45,123 @@ impl Scratch {
 impl Mesh {
     /// Lets granted flits go: to the NIC, and as far along their paths as they get.
     pub(super) fn cross(&mut self, arrivals: &mut Vec<Arrival>) {
+        let several = self.settings.hops_per_cycle > 1;
         if self.grants.is_empty() {
-            return;
-        }
-        let mut scratch = std::mem::take(&mut self.paths.requests);
-        self.ask(&mut scratch);
-        if self.settings.priority == Priority::Bypass && self.settings.hops_per_cycle > 1 {
-            self.reserve(&scratch);
-            self.take_from_local(&scratch);
-        }
-        for index in 0..self.grants.len() {
-            self.read_out(index, arrivals);
-        }
-        for (output, requests) in scratch.iter_mut().enumerate() {
-            for (number, request) in (0..).zip(requests.drain(..)) {
-                if self.grants[request.grant as usize].outputs >> output & 1 == 1 {
-                    self.walk(&request, output, number);
-                }
-            }
-        }
-        self.paths.requests = scratch;
-        for index in 0..self.grants.len() {
-            self.depart(index);
+        } else if self.record.is_some() || several && self.settings.priority == Priority::Bypass {
+            self.cross_by_direction(arrivals);
+        } else if several {
+            self.cross_one_by_one(arrivals);
+        } else {
+            self.cross_a_link(arrivals);
         }
     }
 
-    /// Makes a request for each mesh output that was granted.
-    fn ask(&mut self, requests: &mut [Vec<Request>; 4]) {
-        let reach = self.settings.hops_per_cycle;
-        for (index, &Grant { place, outputs }) in (0..).zip(&self.grants) {
-            let router = router_of(place.input);
-            let vc = self.vcs.at(place);
-            let slot = vc.packet;
-            let way = vc.way;
-            let flow = if vc.is(ANSWER) { self.packets.flow(slot) } else { None };
-            let mut bits = outputs & (TO_NIC - 1);
-            while bits != 0 {
-                let output = bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let (pool, mut hops) = (vc.pool(output), 1);
-                if reach > 1 {
-                    let heard = self.geometry.to_edge(router, output).min(reach);
-                    hops = if vc.is(ON_TREE) {
-                        heard
-                    } else {
-                        let to = self.packets.get(slot).destination;
-                        self.geometry.towards(router, to).1.min(reach)
-                    };
-                    count_request(&mut self.counts, u64::from(heard), flow.is_some());
-                }
-                let request = Request { grant: index, router, hops, slot, pool, way, flow };
+    /// With one hop per cycle no flit is in the way of another.
+    fn cross_a_link(&mut self, arrivals: &mut Vec<Arrival>) {
+        let grants = std::mem::take(&mut self.grants);
+        for (index, grant) in (0..).zip(&grants) {
+            self.read_out(grant, arrivals);
+            self.each_request(index, grant, |mesh, request, output| {
+                let sum = mesh.sum_of(&request, grant);
+                let next = mesh.geometry.neighbour(request.router, output);
+                mesh.counts.link_hops += 1;
+                mesh.put_down(&request, next, output, true, sum);
+            });
+            self.depart(grant);
+        }
+        self.grants = grants;
+    }
+
+    /// Where those that are nearer go first, what is in a flit's way is known before any moves, but for flits of its
+    /// own packet, which therefore are in their VCs until all have moved.
+    fn cross_one_by_one(&mut self, arrivals: &mut Vec<Arrival>) {
+        let grants = std::mem::take(&mut self.grants);
+        for (index, grant) in (0..).zip(&grants) {
+            self.read_out(grant, arrivals);
+            self.each_request(index, grant, |mesh, mut request, output| {
+                mesh.reach(&mut request, output);
+                mesh.walk(&request, grant, output, NONE);
+            });
+        }
+        grants.iter().for_each(|grant| self.depart(grant));
+        self.grants = grants;
+    }
+
+    /// The same in the order in which it is recorded, or where those from farther away go first.
+    fn cross_by_direction(&mut self, arrivals: &mut Vec<Arrival>) {
+        let mut grants = std::mem::take(&mut self.grants);
+        let mut requests = std::mem::take(&mut self.paths.requests);
+        for (index, grant) in (0..).zip(&grants) {
+            self.each_request(index, grant, |mesh, mut request, output| {
+                mesh.reach(&mut request, output);
                 requests[output].push(request);
+            });
+        }
+        if self.settings.priority == Priority::Bypass && self.settings.hops_per_cycle > 1 {
+            self.reserve(&requests);
+            self.take_from_local(&mut grants, &requests);
+        }
+        for grant in grants.iter().filter(|grant| grant.outputs != 0) {
+            self.read_out(grant, arrivals);
+        }
+        for (output, requests) in requests.iter_mut().enumerate() {
+            for (number, request) in (0..).zip(requests.drain(..)) {
+                let grant = &grants[request.grant as usize];
+                if grant.outputs >> output & 1 == 1 {
+                    self.walk(&request, grant, output, number);
+                }
             }
         }
+        for grant in grants.iter().filter(|grant| grant.outputs != 0) {
+            self.depart(grant);
+        }
+        (self.paths.requests, self.grants) = (requests, grants);
+    }
+
+    /// Does something with the request for each mesh output that a flit was granted, of one hop.
+    #[inline]
+    fn each_request(
+        &mut self,
+        index: u32,
+        &Grant { place, outputs }: &Grant,
+        mut act: impl FnMut(&mut Mesh, Request, usize),
+    ) {
+        let router = router_of(place.input);
+        let vc = *self.vcs.at(place);
+        let mut bits = outputs & (TO_NIC - 1);
+        while bits != 0 {
+            let output = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let (slot, pool, way) = (vc.packet, vc.pool(output), vc.way);
+            let request = Request { grant: index, router, hops: 1, slot, pool, way, flow: None };
+            act(self, request, output);
+        }
+    }
+
+    /// How far a request is made.
+    #[inline]
+    fn reach(&mut self, request: &mut Request, output: usize) {
+        let reach = self.settings.hops_per_cycle;
+        if request.way.is(ANSWER) {
+            request.flow = self.packets.flow(request.slot);
+        }
+        if reach == 1 {
+            return;
+        }
+        let heard = self.geometry.to_edge(request.router, output).min(reach);
+        request.hops = if request.way.is(ON_TREE) {
+            heard
+        } else {
+            let to = self.packets.get(request.slot).destination;
+            self.geometry.towards(request.router, to).1.min(reach)
+        };
+        count_request(&mut self.counts, u64::from(heard), request.flow.is_some());
+    }
+
+    /// What an answer stands for, and its value.
+    #[inline]
+    fn sum_of(&self, request: &Request, grant: &Grant) -> (u32, u64) {
+        if request.way.is(ANSWER) { self.vcs.sum(grant.place) } else { (1, 0) }
     }
 
     /// Finds who has each output: the one from farthest away.
@@ -131,19 +194,18 @@ impl Mesh {
     }
 
     /// Takes from grants what others from farther away have.
-    fn take_from_local(&mut self, requests: &[Vec<Request>; 4]) {
+    fn take_from_local(&mut self, grants: &mut [Grant], requests: &[Vec<Request>; 4]) {
         for (output, requests) in requests.iter().enumerate() {
             for (number, request) in (0..).zip(requests) {
                 if self.paths.has[request.router as usize][output] != number {
-                    self.grants[request.grant as usize].outputs &= !(1 << output);
+                    grants[request.grant as usize].outputs &= !(1 << output);
                 }
             }
         }
-        for index in 0..self.grants.len() {
-            let input = self.grants[index].place.input;
-            let (router, port) = (router_of(input), port_of(input));
+        for grant in grants {
+            let (router, port) = (router_of(grant.place.input), port_of(grant.place.input));
             if port != LOCAL && self.is_passed(router, opposite(port), requests) {
-                self.grants[index].outputs = 0;
+                grant.outputs = 0;
             }
         }
     }
@@ -197,11 +259,8 @@ impl Mesh {
     }
 
     /// Reads a granted flit out of its buffer, and gives it to the NIC if that is granted.
-    fn read_out(&mut self, index: usize, arrivals: &mut Vec<Arrival>) {
-        let Grant { place, outputs } = self.grants[index];
-        if outputs == 0 {
-            return;
-        }
+    #[inline]
+    fn read_out(&mut self, &Grant { place, outputs }: &Grant, arrivals: &mut Vec<Arrival>) {
         self.moved = self.now;
         self.counts.buffer_reads += 1;
         self.counts.crossings[outputs.count_ones() as usize - 1] += 1;
@@ -216,9 +275,8 @@ impl Mesh {
     }
 
     /// Sends a flit along its path, as far as it gets.
-    fn walk(&mut self, request: &Request, output: usize, number: u32) {
-        let place = self.grants[request.grant as usize].place;
-        let mut sum = if request.way.is(ANSWER) { self.vcs.sum(place) } else { (1, 0) };
+    fn walk(&mut self, request: &Request, grant: &Grant, output: usize, number: u32) {
+        let mut sum = self.sum_of(request, grant);
         let hops = u8::try_from(request.hops).expect("at most 63 hops");
         let direction = low_bit(1 << output);
         if self.settings.hops_per_cycle > 1 {
@@ -325,21 +383,33 @@ impl Mesh {
         router: u32,
         output: usize,
         stops: bool,
-        (count, value): (u32, u64),
+        sum: (u32, u64),
     ) {
         let (input, pool, slot) = (arrives_at(router, output), request.pool, request.slot);
         let (mask, place) = if request.way.is(CHANGES) {
             let mask = self.mask_at(slot, router, output, request.way.is(ON_TREE), stops);
             let own = self.own_vc(request, router, output);
-            (mask, own.unwrap_or_else(|| self.give(input, pool, slot)))
+            (mask, own.unwrap_or_else(|| self.give_on(request, input)))
         } else {
             // The flit only moves: its packet is held as often as before.
             let to = self.packets.get(slot).destination;
             let mask = 1 << self.geometry.towards(router, to).0;
             (mask, self.vcs.give(input, pool, slot, request.way))
         };
-        self.vcs.at_mut(place).due += 1;
-        self.schedule(self.crossing(), Landing { place, mask, count, value });
+        if request.way.is(ANSWER) {
+            self.vcs.set_sum(place, sum);
+        }
+        self.schedule(self.crossing(), place, mask);
+    }
+
+    /// Gives a packet a VC farther on.
+    #[inline]
+    fn give_on(&mut self, request: &Request, input: u32) -> Place {
+        if self.geometry.tree == Some(Tree::Private) {
+            return self.give(input, request.pool, request.slot);
+        }
+        self.packets.get_mut(request.slot).holders += 1;
+        self.vcs.give(input, request.pool, request.slot, request.way)
     }
 
     /// The outputs that a flit has where it has come along a direction.
@@ -365,36 +435,38 @@ impl Mesh {
     }
 
     /// Clears what a flit was granted; its VC is vacated when nothing is left.
-    fn depart(&mut self, index: usize) {
-        let Grant { place, outputs } = self.grants[index];
-        if outputs == 0 {
-            return;
-        }
-        let vc = self.vcs.at_mut(place);
+    #[inline]
+    fn depart(&mut self, &Grant { place, outputs }: &Grant) {
+        let vc = *self.vcs.at(place);
         if vc.is(SEVERAL) {
-            vc.left += 1;
-            let (left, come, slot) = (vc.left, vc.come, vc.packet);
-            if left == self.packets.get(slot).flits {
-                self.leave(place);
-            } else if left == come {
-                self.vcs.set_bare(place);
-            }
+            return self.depart_one_of_several(place);
+        }
+        if self.vcs.went(place, outputs) != 0 {
             return;
         }
-        vc.mask &= !outputs;
-        let vc = *vc;
-        if vc.mask == 0 {
-            if vc.is(ANSWER)
-                && outputs & TO_NIC == 0
-                && let Some(flow) = self.packets.flow(vc.packet)
-            {
-                self.tables.leaves(flow, router_of(place.input));
-            }
-            if !vc.is(CHANGES) && outputs & TO_NIC == 0 {
-                self.vcs.vacate(place, self.now);
-            } else {
-                self.leave(place);
-            }
+        let ejected = outputs & TO_NIC != 0;
+        if vc.is(ANSWER)
+            && !ejected
+            && let Some(flow) = self.packets.flow(vc.packet)
+        {
+            self.tables.leaves(flow, router_of(place.input));
+        }
+        self.vcs.vacate(place, self.now);
+        if vc.is(CHANGES) || ejected {
+            self.packets.let_go(vc.packet);
+        }
+    }
+
+    fn depart_one_of_several(&mut self, place: Place) {
+        let vc = self.vcs.at_mut(place);
+        vc.left += 1;
+        let (left, come, slot) = (vc.left, vc.come, vc.packet);
+        if left == self.packets.get(slot).flits {
+            self.leave(place);
+        } else if left == come {
+            self.vcs.set_bare(place);
+        } else {
+            self.vcs.inputs[place.input as usize].follows |= 1 << place.vc;
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::super::record::{EventKind, Stop};
 use super::Mesh;
 use super::geometry::{Geometry, NOWHERE, PORTS, input_of, opposite};
-use super::land::Landing;
 use super::state::Kind;
 use super::vcs::{Place, low_bit, pool_of};
 
@@ -57,16 +56,12 @@ impl Mesh {
             let mask = self.mask_at(slot, next, direction, true, false);
             let input = input_of(next, opposite(direction));
             let place = self.give(input, pool, slot);
-            self.vcs.at_mut(place).due += 1;
-            let landing = Landing { place, mask, count: 1, value: 0 };
-            self.schedule(self.now + self.geometry.shift(hop), landing);
+            self.schedule(self.now + self.geometry.shift(hop), place, mask);
             let end = hop == hops;
             let stopped = EventKind::Stopped { input: port, why: Stop::End };
             self.note(next, slot, if end { stopped } else { EventKind::Retained { input: port } });
         }
-        let vc = self.vcs.at_mut(place);
-        vc.mask &= !(1 << direction);
-        if vc.mask == 0 {
+        if self.vcs.went(place, 1 << direction) == 0 {
             self.leave(place);
         }
     }
@@ -88,7 +83,7 @@ impl Mesh {
         let mut first: Option<(u64, Place)> = None;
         for port in 0..PORTS {
             let input = input_of(router, port);
-            let mut bits = self.vcs.ready[input as usize];
+            let mut bits = self.vcs.inputs[input as usize].ready;
             while bits != 0 {
                 let place = Place { input, vc: low_bit(bits) };
                 bits &= bits - 1;

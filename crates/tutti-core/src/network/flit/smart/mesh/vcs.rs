@@ -1,11 +1,19 @@
 //! VCs: what they hold, where those go on, and where there is room for them.
 
-use super::super::settings::{Fault, Settings};
-use super::geometry::{Geometry, LOCAL, NOWHERE, PORTS, opposite, port_of, router_of};
+use super::super::settings::{Fault, Settings, Tree};
+use super::geometry::{
+    EAST, Geometry, LOCAL, NOWHERE, PORTS, TO_NIC, opposite, port_of, router_of,
+};
 use super::state::{NOBODY, index};
 
+/// All outputs but the NIC.
+const MESH: u8 = TO_NIC - 1;
+
 /// Stages of a class: what is not a multicast on private trees has the first.
-const STAGES: u8 = 3;
+pub(super) const STAGES: u8 = 3;
+
+/// Outputs and stages of a router.
+pub(super) const ROOMS: usize = STAGES as usize * (PORTS - 1);
 
 /// The packet has several flits.
 pub(super) const SEVERAL: u8 = 1;
@@ -42,7 +50,8 @@ pub(super) struct Vc {
     pub(super) packet: u32,
     /// How far on the way of a multicast its flit is: to the corner, before the turn, after it.
     pub(super) stage: u8,
-    /// Outputs that its first flit still has to go to.
+    /// Outputs that its first flit still has to go to, or will have when it lands: none if it is a copy that
+    /// is dropped then.
     pub(super) mask: u8,
     pub(super) way: Way,
     /// Flits of the packet that have been granted the way here, have come, and have left; those that passed
@@ -74,6 +83,32 @@ impl Vc {
     }
 }
 
+/// An input: a bit for each of its VCs in each word. What allocation looks at is here and nowhere else.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(super) struct Input {
+    /// Those with a flit that can go.
+    pub(super) ready: u64,
+    /// Those that nobody may be given.
+    pub(super) taken: u64,
+    /// Those whose packet has a VC along its output already, as an earlier flit of it went there.
+    pub(super) follows: u64,
+    /// By output: those whose first flit has to go there. Of mesh outputs of multicasts that have come to a private
+    /// tree see [`Vcs::turns`].
+    pub(super) wants: [u64; PORTS],
+}
+
+/// The VCs that a class has for a stage.
+#[derive(Clone, Copy, Debug)]
+struct Pool {
+    vcs: u64,
+    /// Those that the class has for any stage.
+    of_class: u64,
+}
+
+/// By mesh output, a bit for each VC of an input.
+pub(super) type ByOutput = [u64; PORTS - 1];
+
 const NO_WAY: Way = Way { flags: 0, straight: 0, pools: [0; 2] };
 const EMPTY: Vc = Vc { packet: NOBODY, stage: 0, mask: 0, way: NO_WAY, due: 0, come: 0, left: 0 };
 
@@ -85,13 +120,14 @@ pub(super) struct Place {
     pub(super) vc: u8,
 }
 
-/// Where a router learns that an input after one of its outputs has room.
+/// The pool of a VC; with [`Fault::SharedVcs`] all pools of its class, which are one.
 #[derive(Clone, Copy, Debug)]
-struct Before {
-    /// The first of its places in [`Vcs::room`].
-    first: u32,
-    /// The bit of the output; none if nothing comes to the input from a router.
-    output: u8,
+struct Share {
+    vcs: u64,
+    of_class: u64,
+    /// Of the first of these pools, and how many they are.
+    stage: u8,
+    pools: u8,
 }
 
 /// All VCs.
@@ -100,24 +136,26 @@ pub(super) struct Vcs {
     /// VCs of a port.
     pub(super) per_port: u8,
     slots: Vec<Vc>,
-    /// By VC: the cycle in which its first flit came.
+    /// By VC, if paths are preset: the cycle in which its first flit came.
     since: Vec<u64>,
     /// By VC, of answers: how many it stands for, and their value.
     sums: Vec<(u32, u64)>,
-    /// By input: a bit for each VC with a flit that can go.
-    pub(super) ready: Vec<u64>,
-    /// By input: a bit for each VC that nobody may be given.
-    pub(super) taken: Vec<u64>,
+    pub(super) inputs: Vec<Input>,
+    /// By input, on private trees: VCs with a multicast that has to go to an output and needs a VC before the
+    /// turn there, and one after it.
+    pub(super) turns: Vec<[ByOutput; 2]>,
     /// A bit for each router that may have a flit that can go.
     pub(super) busy: Vec<u64>,
-    /// By class and stage: the VCs.
-    pools: Vec<u64>,
-    /// By VC of a port: the first of the pools that it may be of, and how many are.
-    pools_of: Vec<(u8, u8)>,
-    /// By router and pool: a bit for each output after which there is a VC to give.
-    room: Vec<u8>,
-    /// By input.
-    before: Vec<Before>,
+    /// By class and stage.
+    pools: Vec<Pool>,
+    /// By VC of a port.
+    shares: Vec<Share>,
+    /// By router, mesh output and stage: the VCs of those classes that have a VC to give after it.
+    room: Vec<u64>,
+    /// Whether multicasts that have come to their tree go along preset paths only.
+    preset: bool,
+    /// By input: where the router before it learns of its room, see [`Vcs::room`].
+    before: Vec<u32>,
     /// By cycle modulo its length, a power of two: VCs that are free after it.
     releases: Vec<Vec<Place>>,
     credit_delay: u64,
@@ -125,24 +163,29 @@ pub(super) struct Vcs {
 
 impl Vcs {
     pub(super) fn new(settings: &Settings, geometry: &Geometry) -> Vcs {
-        let (pools, pools_of) = pools(settings);
+        let (pools, shares) = pools(settings);
         let inputs = settings.nodes() as usize * PORTS;
-        let slots = inputs * pools_of.len();
+        let slots = inputs * shares.len();
         let before = (0..settings.nodes())
             .flat_map(|router| (0..PORTS).map(move |port| (router, port)))
-            .map(|(router, port)| before(geometry, router, port, pools.len()))
+            .map(|(router, port)| before(geometry, router, port))
             .collect();
+        let private = settings.tree() == Some(Tree::Private);
+        let all = pools.iter().fold(0, |all, pool: &Pool| all | pool.vcs);
+        // What is after no router learns of its room in a place that nobody looks at.
+        let rooms = STAGES as usize * (PORTS - 1) * (settings.nodes() as usize + 1);
         Vcs {
-            per_port: u8::try_from(pools_of.len()).expect("at most 64 VCs"),
+            per_port: u8::try_from(shares.len()).expect("at most 64 VCs"),
             slots: vec![EMPTY; slots],
             since: vec![0; slots],
             sums: vec![(0, 0); slots],
-            ready: vec![0; inputs],
-            taken: vec![0; inputs],
+            inputs: vec![Input::default(); inputs],
+            turns: vec![Default::default(); if private { inputs } else { 0 }],
             busy: vec![0; (settings.nodes() as usize).div_ceil(64)],
-            room: vec![u8::MAX; settings.nodes() as usize * pools.len()],
+            room: vec![all; rooms],
+            preset: geometry.interval.is_some(),
             pools,
-            pools_of,
+            shares,
             before,
             releases: vec![Vec::new(); (settings.credit_delay as usize + 1).next_power_of_two()],
             credit_delay: u64::from(settings.credit_delay),
@@ -185,35 +228,86 @@ impl Vcs {
 
     /// Marks that a flit comes, whose VC may have none.
     #[inline]
-    pub(super) fn comes(&mut self, place: Place, mask: u8, now: u64) {
+    pub(super) fn comes(&mut self, place: Place, now: u64) {
         let slot = self.slot(place);
         let vc = &mut self.slots[slot];
-        if vc.come == vc.left {
+        if self.preset && vc.come == vc.left {
             self.since[slot] = now;
         }
         vc.come += 1;
-        vc.mask = mask;
-        self.ready[place.input as usize] |= 1 << place.vc;
+        let Vc { way, left, mask, .. } = *vc;
+        let input = &mut self.inputs[place.input as usize];
+        input.ready |= 1 << place.vc;
+        if way.is(SEVERAL) && left > 0 {
+            input.follows |= 1 << place.vc;
+        }
+        self.set_wants(place, mask, &way);
         let router = router_of(place.input) as usize;
         self.busy[router / 64] |= 1 << (router % 64);
+    }
+
+    /// Marks outputs that the first flit of a VC has to go to.
+    #[inline]
+    fn set_wants(&mut self, place: Place, mask: u8, way: &Way) {
+        let bit = 1 << place.vc;
+        let wants = &mut self.inputs[place.input as usize].wants;
+        if way.pools[0] != way.pools[1] {
+            wants[LOCAL] |= u64::from(mask >> LOCAL & 1) << place.vc;
+            if !self.preset {
+                let [straight, other] = &mut self.turns[place.input as usize];
+                each(mask & way.straight & MESH, |output| straight[output] |= bit);
+                each(mask & !way.straight & MESH, |output| other[output] |= bit);
+            }
+            return;
+        }
+        each(mask, |output| wants[output] |= bit);
+    }
+
+    /// Marks outputs that the first flit of a VC has gone to; what is left of its mask.
+    #[inline]
+    pub(super) fn went(&mut self, place: Place, outputs: u8) -> u8 {
+        let vc = self.at_mut(place);
+        vc.mask &= !outputs;
+        let Vc { mask, way: Way { pools: [first, second], .. }, .. } = *vc;
+        let bit = !(1 << place.vc);
+        let input = &mut self.inputs[place.input as usize];
+        each(outputs, |output| input.wants[output] &= bit);
+        if first != second {
+            let [straight, other] = &mut self.turns[place.input as usize];
+            each(outputs & MESH, |output| {
+                straight[output] &= bit;
+                other[output] &= bit;
+            });
+        }
+        mask
     }
 
     /// Whether a pool has a VC to give at an input.
     #[inline]
     pub(super) fn has_room(&self, input: u32, pool: u8) -> bool {
-        let pool = self.pools[usize::from(pool)];
-        self.taken[input as usize] & pool != pool
+        let Pool { vcs, .. } = self.pools[usize::from(pool)];
+        self.inputs[input as usize].taken & vcs != vcs
     }
 
-    /// A bit for each output of a router after which a pool has a VC to give.
+    /// By output and stage of a router, the VCs of those classes that have a VC to give after it.
     #[inline]
-    pub(super) fn room_after(&self, router: u32, pool: u8) -> u8 {
-        self.room[router as usize * self.pools.len() + usize::from(pool)]
+    pub(super) fn room_after(&self, router: usize) -> &[u64; ROOMS] {
+        let room = self.room[router * ROOMS..].first_chunk();
+        room.expect("there is one for each router")
+    }
+
+    /// Whether a pool has a VC to give after an output of a router.
+    #[inline]
+    pub(super) fn has_room_after(&self, router: u32, output: usize, pool: u8) -> bool {
+        let Pool { of_class, .. } = self.pools[usize::from(pool)];
+        let first = room_of(router, output) as usize;
+        self.room[first + usize::from(pool % STAGES)] & of_class != 0
     }
 
     /// The VC that a packet has in a pool.
     pub(super) fn of_packet(&self, input: u32, pool: u8, packet: u32) -> Option<Place> {
-        let mut bits = self.pools[usize::from(pool)] & self.taken[input as usize];
+        let Pool { vcs, .. } = self.pools[usize::from(pool)];
+        let mut bits = vcs & self.inputs[input as usize].taken;
         while bits != 0 {
             let place = Place { input, vc: low_bit(bits) };
             if self.at(place).packet == packet {
@@ -225,36 +319,42 @@ impl Vcs {
     }
 
     /// Gives a packet the lowest VC of a pool that is not taken.
+    #[inline]
     pub(super) fn give(&mut self, input: u32, pool: u8, packet: u32, way: Way) -> Place {
-        let free = self.pools[usize::from(pool)] & !self.taken[input as usize];
+        let taken = &mut self.inputs[input as usize].taken;
+        let free = self.pools[usize::from(pool)].vcs & !*taken;
         assert!(free != 0, "no VC is left at input {input} in pool {pool}");
         let place = Place { input, vc: low_bit(free) };
-        self.taken[input as usize] |= 1 << place.vc;
-        self.note_room(place);
+        *taken |= 1 << place.vc;
+        let taken = *taken;
+        self.note_room(place, taken);
         *self.at_mut(place) = Vc { packet, stage: pool % STAGES, way, ..EMPTY };
         place
     }
 
     /// Tells the router before an input what has room since a VC was given or released.
     #[inline]
-    fn note_room(&mut self, place: Place) {
-        let taken = self.taken[place.input as usize];
-        let Before { first, output } = self.before[place.input as usize];
-        let (pool, count) = self.pools_of[usize::from(place.vc)];
-        for pool in usize::from(pool)..usize::from(pool + count) {
-            let room = &mut self.room[first as usize + pool];
-            let full = taken & self.pools[pool] == self.pools[pool];
-            *room = if full { *room & !output } else { *room | output };
+    fn note_room(&mut self, place: Place, taken: u64) {
+        let Share { vcs, of_class, stage, pools } = self.shares[usize::from(place.vc)];
+        let first = (self.before[place.input as usize] + u32::from(stage)) as usize;
+        for stage in 0..usize::from(pools) {
+            let room = &mut self.room[first + stage];
+            *room = if taken & vcs == vcs { *room & !of_class } else { *room | of_class };
         }
     }
 
     /// Marks that a VC holds no flit now.
     #[inline]
     pub(super) fn set_bare(&mut self, place: Place) {
-        self.ready[place.input as usize] &= !(1 << place.vc);
+        let mask = self.at(place).mask;
+        let input = &mut self.inputs[place.input as usize];
+        let bit = !(1 << place.vc);
+        (input.ready, input.follows) = (input.ready & bit, input.follows & bit);
+        each(mask, |output| input.wants[output] &= bit);
     }
 
     /// A packet's last flit has left its VC, or passed it.
+    #[inline]
     pub(super) fn vacate(&mut self, place: Place, now: u64) {
         self.set_bare(place);
         self.at_mut(place).packet = NOBODY;
@@ -279,8 +379,10 @@ impl Vcs {
     pub(super) fn release(&mut self, now: u64) {
         let mut due = std::mem::take(self.releases_of(now));
         for place in due.drain(..) {
-            self.taken[place.input as usize] &= !(1 << place.vc);
-            self.note_room(place);
+            let taken = &mut self.inputs[place.input as usize].taken;
+            *taken &= !(1 << place.vc);
+            let taken = *taken;
+            self.note_room(place, taken);
         }
         *self.releases_of(now) = due;
     }
@@ -291,36 +393,52 @@ impl Vcs {
     }
 }
 
-/// By class and stage, the VCs of a port; by VC, the first of these that it may be of, and how many are.
-fn pools(settings: &Settings) -> (Vec<u64>, Vec<(u8, u8)>) {
-    let (mut pools, mut pools_of) = (Vec::new(), Vec::new());
-    for (class, number) in settings.classes.iter().zip(0..) {
+/// By class and stage, the VCs of a port, and by VC the pool that it is of.
+fn pools(settings: &Settings) -> (Vec<Pool>, Vec<Share>) {
+    let (mut pools, mut shares) = (Vec::new(), Vec::new());
+    let shared = settings.fault == Some(Fault::SharedVcs);
+    for class in &settings.classes {
         let counts = settings.stages(class);
-        let first = pool_of(number, 0);
-        let mut masks = [0_u64; STAGES as usize];
-        for (mask, &count) in masks.iter_mut().zip(&counts) {
-            for vc in pools_of.len()..pools_of.len() + count as usize {
-                *mask |= 1 << vc;
+        let first = u32::try_from(shares.len()).expect("at most 64 VCs");
+        let bits = |from: u32, count: u32| (u64::MAX >> (64 - count)) << from;
+        let of_class = bits(first, counts.iter().sum());
+        let mut masks = [bits(first, counts[0]); STAGES as usize];
+        for (stage, &count) in (0..).zip(&counts) {
+            let from = shares.len();
+            if !shared {
+                masks[usize::from(stage)] =
+                    bits(u32::try_from(from).expect("at most 64 VCs"), count);
             }
-            let of = if counts.len() == 1 { 1 } else { STAGES };
-            pools_of.resize(pools_of.len() + count as usize, (first, of));
+            let vcs = masks[usize::from(stage)];
+            let (stage, pools) = if shared { (0, STAGES) } else { (stage, 1) };
+            shares.resize(from + count as usize, Share { vcs, of_class, stage, pools });
         }
-        if counts.len() == 1 || settings.fault == Some(Fault::SharedVcs) {
-            masks = [masks[0]; STAGES as usize];
-        }
-        pools.extend(masks);
+        pools.extend(masks.map(|vcs| Pool { vcs, of_class }));
     }
-    (pools, pools_of)
+    (pools, shares)
 }
 
-/// Where it is known whether an input has room, if there are so many pools.
-fn before(geometry: &Geometry, router: u32, port: usize, pools: usize) -> Before {
+/// Where it is known whether there is room after an output of a router: the first of its stages.
+#[inline]
+fn room_of(router: u32, output: usize) -> u32 {
+    let output = low_bit(1 << output);
+    (router * 4 + u32::from(output)) * u32::from(STAGES)
+}
+
+/// Where the router before an input learns of its room; a place of no router if nothing comes there from one.
+fn before(geometry: &Geometry, router: u32, port: usize) -> u32 {
+    let nobody = geometry.columns * geometry.rows;
     let from = if port == LOCAL { NOWHERE } else { geometry.neighbour(router, port) };
-    if from == NOWHERE {
-        return Before { first: 0, output: 0 };
+    if from == NOWHERE { room_of(nobody, EAST) } else { room_of(from, opposite(port)) }
+}
+
+/// Does something for each output of a mask.
+#[inline]
+fn each(mut mask: u8, mut act: impl FnMut(usize)) {
+    while mask != 0 {
+        act(mask.trailing_zeros() as usize);
+        mask &= mask - 1;
     }
-    let first = u32::try_from(from as usize * pools).expect("pools are counted in 32 bits");
-    Before { first, output: 1 << opposite(port) }
 }
 
 #[inline]
