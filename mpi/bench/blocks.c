@@ -21,8 +21,8 @@ static int run_once(const bench_run *run, const measured *m, int which)
     char message[TUTTI_MESSAGE_ROOM];
     message[0] = 0; /* zeroing all of it would be measured too */
     switch (m->cases[which].way) {
-    case BENCH_HOST:
-        return bench_host(m->group, m->data, run);
+    case BENCH_OWN:
+        return bench_own(m->group, m->data, run);
     case BENCH_MPI:
         return bench_as_application(m->group, m->data, run);
     default: {
@@ -140,9 +140,14 @@ static void measure_in_a_row(bench_run *run, const measured *m, int group)
 
 static void measure_at_agreed_times(bench_run *run, const measured *m, int group)
 {
+    int turns = 0;
     for (int block = -run->job->warmup; block < run->job->blocks; block++)
-        for (int turn = 0; turn < m->group->cases; turn++)
+        for (int turn = 0; turn < m->group->cases; turn++) {
+            if (turns++ % BENCH_TURNS_PER_CLOCK == 0)
+                bench_clock_measure(run);
             measure_block(run, m, group, in_turn(turn, block, m->group->cases), block);
+        }
+    bench_clock_measure(run);
 }
 
 static void compile_cases(const bench_run *run, measured *m)
@@ -179,6 +184,7 @@ static void measure_group(bench_run *run, int index)
         measure_at_agreed_times(run, &m, index);
     else
         measure_in_a_row(run, &m, index);
+    bench_clock_write(run, index);
     for (int i = 0; i < group->cases; i++)
         tutti_program_free(m.programs[i]);
     free(m.programs);

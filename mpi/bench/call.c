@@ -52,7 +52,7 @@ tutti_call bench_call(const bench_group *group, const bench_data *data, int rank
         return MPI_ERR_ARG;                                                                                            \
     }
 
-int bench_host(const bench_group *group, const bench_data *data, const bench_run *run)
+int bench_own(const bench_group *group, const bench_data *data, const bench_run *run)
 {
     CALL_COLLECTIVE(PMPI)
 }

@@ -4,16 +4,24 @@
 
 #include "bench.h"
 
+static const char *host_name(void)
+{
+    static char name[MPI_MAX_PROCESSOR_NAME];
+    int length;
+    PMPI_Get_processor_name(name, &length);
+    return name;
+}
+
 static char *read_whole(const char *path, int64_t *length)
 {
     FILE *file = fopen(path, "rb");
     if (!file || fseek(file, 0, SEEK_END))
-        bench_fail("cannot read the job file %s", path);
+        bench_fail("cannot read the job file %s on %s: name a folder with TUTTI_SHARED that all hosts see", path, host_name());
     *length = ftell(file);
     rewind(file);
     char *text = malloc((size_t)*length + 1);
     if (!text || fread(text, 1, (size_t)*length, file) != (size_t)*length)
-        bench_fail("cannot read the job file %s", path);
+        bench_fail("cannot read the job file %s on %s", path, host_name());
     fclose(file);
     return text;
 }
@@ -79,6 +87,8 @@ static int set_number(bench_job *job, const char *key, int64_t value)
         {"counting", &job->counting, NULL}, {"once", &job->once, NULL},
         {"probe_bytes", NULL, &job->probe_bytes},
         {"tolerance_ns", NULL, &job->tolerance_ns}, {"window_ns", NULL, &job->window_ns},
+        {"quiet_tolerance_ns", NULL, &job->quiet_tolerance_ns},
+        {"quiet_window_ns", NULL, &job->quiet_window_ns},
         {"poll_ns", NULL, &job->poll_ns},   {"flight_ns", NULL, &job->flight_ns},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {

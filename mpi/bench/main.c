@@ -2,18 +2,28 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench.h"
 
+static char error_path[4200]; /* once the job is known */
+
 _Noreturn void bench_fail(const char *format, ...)
 {
+    const struct timespec pause = {.tv_nsec = 200000000}; /* for the launcher to pass stderr on */
     char message[1024];
     va_list values;
     va_start(values, format);
     vsnprintf(message, sizeof message, format, values);
     va_end(values);
     fprintf(stderr, "tutti_mpi_bench: %s\n", message);
+    FILE *file = error_path[0] ? fopen(error_path, "a") : NULL;
+    if (file) {
+        fprintf(file, "tutti_mpi_bench: %s\n", message);
+        fclose(file);
+    }
     fflush(NULL);
+    nanosleep(&pause, NULL);
     PMPI_Abort(MPI_COMM_WORLD, 2);
     exit(2);
 }
@@ -40,8 +50,9 @@ static void write_header(const bench_run *run)
         if (*at == '"' || *at == '\\' || (unsigned char)*at < ' ')
             *at = ' ';
     PMPI_Get_processor_name(host, &length);
-    fprintf(run->out, "{\"kind\":\"run\",\"ranks\":%d,\"mpi\":\"%s\",\"host\":\"%s\",\"quiet\":%d,\"emulated\":%d}\n",
-            run->ranks, version, host, run->job->quiet, run->job->distance.model != 0);
+    fprintf(run->out, "{\"kind\":\"run\",\"ranks\":%d,\"mpi\":\"%s\",\"host\":\"%s\",\"hosts\":%d,\"crowded\":%d,\"quiet\":%d,"
+            "\"emulated\":%d}\n",
+            run->ranks, version, host, run->hosts, run->crowded, run->job->quiet, run->job->distance.model != 0);
     fflush(run->out);
 }
 
@@ -66,13 +77,12 @@ int main(int argc, char **argv)
     PMPI_Comm_size(run.comm, &run.ranks);
     bench_job *job = bench_read_job(argv[1], run.comm);
     run.job = job;
-    run.window_ns = job->window_ns;
+    snprintf(error_path, sizeof error_path, "%s.error", job->out);
+    bench_look_around(&run, job);
     open_out(&run);
     char message[TUTTI_MESSAGE_ROOM] = "";
     if (job->plan[0] && tutti_plan_read(job->plan, &run.plan, message))
         bench_fail("%s", message);
-    if (!job->counting)
-        run.offset_ns = bench_clock_offset(&run);
     if (tutti_emulate(&job->distance))
         bench_fail("job file: no distance that can be emulated");
     if (job->counting)

@@ -145,10 +145,16 @@ void bench_multicasts(bench_run *run)
         all[peers] = prepare(run, 1, peers);
         pairs[peers] = prepare(run, peers, peers);
     }
+    int turns = 0;
     for (int sample = -run->job->warmup; sample < run->job->samples; sample++)
         for (int peers = 1; peers <= most; peers++)
-            for (int is_blocking = 0; is_blocking < 2; is_blocking++)
+            for (int is_blocking = 0; is_blocking < 2; is_blocking++) {
+                if (turns++ % BENCH_TURNS_PER_CLOCK == 0)
+                    bench_clock_measure(run);
                 measure(run, &all[peers], pairs, is_blocking, sample, of_all);
+            }
+    bench_clock_measure(run);
+    bench_clock_write(run, -1);
     for (int peers = 1; peers <= most; peers++) {
         release(&all[peers]);
         release(&pairs[peers]);

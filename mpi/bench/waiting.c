@@ -1,7 +1,8 @@
-/* Clocks, and waiting that starves nobody: where there are more ranks than cores, a rank that spins keeps the one that
+/* Waiting that starves nobody: where there are more ranks than cores, a rank that spins keeps the one that
  * it waits for from running. */
 #include <errno.h>
-#include <stdlib.h>
+#include <sched.h>
+#include <string.h>
 #include <time.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -9,7 +10,7 @@
 
 #include "bench.h"
 
-enum { ROUND_TRIPS = 40, FIRST_SLEEP_NS = 20000 };
+enum { FIRST_SLEEP_NS = 20000 };
 
 int64_t bench_now(void)
 {
@@ -70,62 +71,45 @@ void bench_gather(const bench_run *run, const int64_t *mine, int64_t *all, int e
     bench_wait(run, &request);
 }
 
-/* The offset of the quickest of several round trips: half of it each way. */
-static int64_t measured_offset(const bench_run *run, int peer)
+/* Cores that any rank on this host may use. */
+static int cores_here(MPI_Comm host)
 {
-    int64_t best = INT64_MAX, offset = 0, there = 0;
-    for (int trip = 0; trip < ROUND_TRIPS; trip++) {
-        const int64_t sent = bench_now();
-        bench_check(PMPI_Send(&sent, 1, MPI_INT64_T, peer, 0, run->comm), "MPI_Send");
-        bench_check(PMPI_Recv(&there, 1, MPI_INT64_T, peer, 0, run->comm, MPI_STATUS_IGNORE), "MPI_Recv");
-        const int64_t took = bench_now() - sent;
-        if (took < best) {
-            best = took;
-            offset = there - (sent + took / 2);
-        }
-    }
-    return offset;
+    unsigned char cores[sizeof(cpu_set_t)] = {0};
+    cpu_set_t own;
+    if (sched_getaffinity(0, sizeof own, &own) == 0)
+        memcpy(cores, &own, sizeof own);
+    bench_check(PMPI_Allreduce(MPI_IN_PLACE, cores, (int)sizeof cores, MPI_BYTE, MPI_BOR, host), "MPI_Allreduce");
+    memcpy(&own, cores, sizeof own);
+    return CPU_COUNT(&own);
 }
 
-static int64_t answered(const bench_run *run)
-{
-    int64_t sent, offset;
-    for (int trip = 0; trip < ROUND_TRIPS; trip++) {
-        bench_check(PMPI_Recv(&sent, 1, MPI_INT64_T, 0, 0, run->comm, MPI_STATUS_IGNORE), "MPI_Recv");
-        const int64_t now = bench_now();
-        bench_check(PMPI_Send(&now, 1, MPI_INT64_T, 0, 0, run->comm), "MPI_Send");
-    }
-    bench_check(PMPI_Recv(&offset, 1, MPI_INT64_T, 0, 1, run->comm, MPI_STATUS_IGNORE), "MPI_Recv");
-    return offset;
-}
-
-int64_t bench_clock_offset(const bench_run *run)
+void bench_look_around(bench_run *run, bench_job *job)
 {
     MPI_Comm host;
-    int here;
-    PMPI_Comm_split_type(run->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    int here = 1, rank = 0;
+    bench_check(PMPI_Comm_split_type(run->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type");
     PMPI_Comm_size(host, &here);
+    PMPI_Comm_rank(host, &rank);
+    const int is_first = rank == 0, is_crowded = here > cores_here(host);
     PMPI_Comm_free(&host);
-    int least = here;
-    PMPI_Allreduce(&here, &least, 1, MPI_INT, MPI_MIN, run->comm);
-    if (least == run->ranks)
-        return 0; /* one host, one clock */
-    if (run->job->distance.model)
-        bench_fail("emulated distance needs one clock, and the ranks are on several hosts: run them on one");
-    if (run->rank != 0)
-        return answered(run);
-    for (int peer = 1; peer < run->ranks; peer++) {
-        const int64_t offset = measured_offset(run, peer);
-        bench_check(PMPI_Send(&offset, 1, MPI_INT64_T, peer, 1, run->comm), "MPI_Send");
+    bench_check(PMPI_Allreduce(&is_first, &run->hosts, 1, MPI_INT, MPI_SUM, run->comm), "MPI_Allreduce");
+    bench_check(PMPI_Allreduce(&is_crowded, &run->crowded, 1, MPI_INT, MPI_MAX, run->comm), "MPI_Allreduce");
+    if (job->distance.model && run->hosts > 1)
+        bench_fail("emulated distance needs one clock, and the ranks are on %d hosts: run them on one", run->hosts);
+    if (job->quiet < 0)
+        job->quiet = run->crowded;
+    if (job->quiet && job->quiet_window_ns) {
+        job->tolerance_ns = job->quiet_tolerance_ns;
+        job->window_ns = job->quiet_window_ns;
     }
-    return 0;
+    run->window_ns = job->window_ns;
 }
 
 int64_t bench_begin(bench_run *run, int64_t *start)
 {
     int64_t agreed = bench_now() + run->window_ns;
     bench_share(run, &agreed, sizeof agreed);
-    *start = agreed + run->offset_ns;
+    *start = bench_clock_here(run, agreed);
     bench_sleep_until(*start, run->job->quiet);
     return bench_now() - *start;
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+enum { MOST_BYTES = 1 << 30 }; /* of a code: so that nothing that is counted of it reaches 2^32 */
+
 /* The numbers of a code, one after the other. */
 typedef struct {
     const unsigned char *at, *end;
@@ -34,16 +36,37 @@ static void check_run(reader *from, const tutti_schedule_info *info, uint32_t sl
     from->bad |= slot >= info->slots || count == 0 || first >= info->chunks || count > info->chunks - first;
 }
 
-static void read_messages(reader *from, const tutti_schedule_info *info, uint32_t rank, uint32_t count,
+static tutti_code_message read_message(reader *from, const tutti_schedule_info *info, uint32_t rank)
+{
+    tutti_code_message one = {.peer = next(from)};
+    one.slot = next(from);
+    one.first = next(from);
+    one.count = next(from);
+    check_run(from, info, one.slot, one.first, one.count);
+    from->bad |= one.peer >= info->ranks || one.peer == rank;
+    return one;
+}
+
+/* Sends of a step that `left` steps follow, counted with the end of all. */
+static void read_sends(reader *from, const tutti_schedule_info *info, uint32_t rank, uint32_t count, uint32_t left,
+                       tutti_code_message *into, uint32_t *delays)
+{
+    for (uint32_t i = 0; i < count && !from->bad; i++) {
+        tutti_code_message one = read_message(from, info, rank);
+        uint32_t delay = info->flags & TUTTI_PENDING_SENDS ? next(from) : 0;
+        from->bad |= delay > left;
+        if (into) {
+            into[i] = one;
+            delays[i] = delay;
+        }
+    }
+}
+
+static void read_receives(reader *from, const tutti_schedule_info *info, uint32_t rank, uint32_t count,
                           tutti_code_message *into)
 {
     for (uint32_t i = 0; i < count && !from->bad; i++) {
-        tutti_code_message one = {.peer = next(from)};
-        one.slot = next(from);
-        one.first = next(from);
-        one.count = next(from);
-        check_run(from, info, one.slot, one.first, one.count);
-        from->bad |= one.peer >= info->ranks || one.peer == rank;
+        tutti_code_message one = read_message(from, info, rank);
         if (into)
             into[i] = one;
     }
@@ -74,6 +97,8 @@ static void read_copy(reader *from, const tutti_schedule_info *info, tutti_code_
     one->to = next(from);
     check_run(from, info, one->from, one->first, one->count);
     check_run(from, info, one->into, one->to, one->count);
+    /* Elsewhere chunks of other lengths lie, unless all are known to be alike. */
+    from->bad |= one->to != one->first && !(info->flags & TUTTI_MOVES_CHUNKS);
 }
 
 static void read_locals(reader *from, const tutti_schedule_info *info, uint32_t count, tutti_code *code, totals *total)
@@ -101,8 +126,9 @@ static totals walk(reader *from, const tutti_schedule_info *info, uint32_t rank,
         if (code)
             code->step[step] = (tutti_code_step){(uint32_t)total.sends, (uint32_t)total.receives, (uint32_t)total.locals};
         uint32_t sends = next(from), receives = next(from), locals = next(from);
-        read_messages(from, info, rank, sends, code ? code->sends + total.sends : NULL);
-        read_messages(from, info, rank, receives, code ? code->receives + total.receives : NULL);
+        read_sends(from, info, rank, sends, steps - step, code ? code->sends + total.sends : NULL,
+                   code ? code->delays + total.sends : NULL);
+        read_receives(from, info, rank, receives, code ? code->receives + total.receives : NULL);
         total.sends += sends;
         total.receives += receives;
         read_locals(from, info, locals, code, &total);
@@ -118,30 +144,38 @@ static int allocate(tutti_code *code, const totals *total)
     code->step = calloc((size_t)code->steps + 1, sizeof *code->step);
     code->sends = calloc(total->sends + 1, sizeof *code->sends);
     code->receives = calloc(total->receives + 1, sizeof *code->receives);
+    code->delays = calloc(total->sends + 1, sizeof *code->delays);
     code->locals = calloc(total->locals + 1, sizeof *code->locals);
     code->operands = calloc(total->operands + 1, sizeof *code->operands);
-    return code->step && code->sends && code->receives && code->locals && code->operands;
+    return code->step && code->sends && code->receives && code->delays && code->locals && code->operands;
+}
+
+static reader code_of(const tutti_plan *plan, uint32_t schedule, uint32_t rank)
+{
+    uint64_t length;
+    const unsigned char *bytes = tutti_plan_code(plan, schedule, rank, &length);
+    return (reader){bytes, bytes + length, length > MOST_BYTES};
+}
+
+int tutti_code_is_good(const tutti_plan *plan, uint32_t schedule, uint32_t rank)
+{
+    reader from = code_of(plan, schedule, rank);
+    uint32_t steps = next(&from);
+    from.bad |= steps > (uint64_t)(from.end - from.at);
+    walk(&from, &plan->schedules[schedule], rank, steps, NULL);
+    return !from.bad;
 }
 
 int tutti_code_read(const tutti_plan *plan, uint32_t schedule, uint32_t rank, tutti_code *code, char *message)
 {
-    *code = (tutti_code){0};
     const tutti_schedule_info *info = &plan->schedules[schedule];
-    uint64_t length;
-    const unsigned char *bytes = tutti_plan_code(plan, schedule, rank, &length);
-    reader from = {bytes, bytes + length, length > UINT32_MAX};
-    uint32_t steps = next(&from);
+    reader from = code_of(plan, schedule, rank);
+    *code = (tutti_code){.steps = next(&from)};
     reader again = from;
-    from.bad |= steps > length;
-    totals total = walk(&from, info, rank, steps, NULL);
-    if (from.bad)
-        return tutti_say(message, TUTTI_BAD_PLAN,
-                         "the plan's schedule %s of %s on %u ranks: the code of rank %u makes no sense", info->name,
-                         tutti_collective_name(info->collective), info->ranks, rank);
-    code->steps = steps;
+    totals total = walk(&from, info, rank, code->steps, NULL);
     if (!allocate(code, &total))
         return tutti_say(message, TUTTI_NO_MEMORY, "no memory for the schedule %s on %u ranks", info->name, info->ranks);
-    walk(&again, info, rank, steps, code);
+    walk(&again, info, rank, code->steps, code);
     return 0;
 }
 
@@ -150,6 +184,7 @@ void tutti_code_free(tutti_code *code)
     free(code->step);
     free(code->sends);
     free(code->receives);
+    free(code->delays);
     free(code->locals);
     free(code->operands);
     *code = (tutti_code){0};

@@ -1,4 +1,4 @@
-/* What one rank does in a schedule, decoded from a plan file and checked against the schedule's shape. */
+/* What one rank does in a schedule, decoded from a plan file. */
 #ifndef TUTTI_CODE_H
 #define TUTTI_CODE_H
 
@@ -26,11 +26,15 @@ typedef struct {
     uint32_t steps;
     tutti_code_step *step; /* steps + 1 */
     tutti_code_message *sends, *receives;
+    uint32_t *delays; /* of each send: with which step after its own it is waited for; 0: with its own */
     tutti_code_local *locals;
     uint32_t *operands;
 } tutti_code;
 
-/* Returns 0, TUTTI_BAD_PLAN or TUTTI_NO_MEMORY; tutti_code_free afterwards in any case. */
+/* Whether a rank's code is one of its schedule: asked once, when a plan is read. */
+int tutti_code_is_good(const tutti_plan *plan, uint32_t schedule, uint32_t rank);
+
+/* Of a plan that has been read. Returns 0 or TUTTI_NO_MEMORY; tutti_code_free afterwards in any case. */
 int tutti_code_read(const tutti_plan *plan, uint32_t schedule, uint32_t rank, tutti_code *code, char *message);
 void tutti_code_free(tutti_code *code);
 

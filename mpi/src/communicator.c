@@ -1,6 +1,8 @@
 /* Attributes of the user's communicators: programs live and die with them. */
 #include "communicator.h"
 
+#include "agreement.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -10,6 +12,16 @@ static int keyval = MPI_KEYVAL_INVALID;
 
 /* Grows with every communicator that is freed: handles come again. */
 static _Atomic uint64_t generation;
+
+/* Communicators in MPI_Comm_free or MPI_Comm_disconnect. These call the program's own functions, which may call collectives: a
+ * second time nothing would tell us that such a communicator is gone. */
+typedef struct dying dying;
+struct dying {
+    MPI_Comm comm;
+    dying *next;
+};
+static dying *first_dying;
+static _Atomic int dying_ones;
 
 /* The communicator that this thread used last. */
 static _Thread_local struct {
@@ -22,7 +34,7 @@ static _Thread_local struct {
 static void collect(tutti_communicator *of)
 {
     for (uint32_t i = 0; of->programs && i < tutti_job_plan->schedule_count; i++) {
-        if (of->programs[i] && of->rank == 0)
+        if (of->programs[i] && of->counts)
             tutti_job_covered(i, of->programs[i]->calls);
         if (of->programs[i])
             of->programs[i]->calls = 0;
@@ -55,9 +67,9 @@ static int freed(MPI_Comm comm, int key, void *attribute, void *extra)
     if (of->next)
         of->next->previous = of->previous;
     pthread_mutex_unlock(&lock);
-    MPI_Comm own = of->own;
+    MPI_Comm private_comm = of->private_comm;
     free_memory(of);
-    return own == MPI_COMM_NULL ? MPI_SUCCESS : PMPI_Comm_free(&own);
+    return private_comm == MPI_COMM_NULL ? MPI_SUCCESS : PMPI_Comm_free(&private_comm);
 }
 
 /* The rules for this many ranks, so that calls need not look through those for others. */
@@ -81,16 +93,58 @@ static int find_rules(tutti_communicator *of, const tutti_plan *plan)
     return of->programs ? 0 : TUTTI_NO_MEMORY;
 }
 
+/* Of two groups that are both of this job, that of the lower leader counts; of other jobs each has a report of its own. */
+static int counts_first(MPI_Comm inter)
+{
+    int zero = 0, leaders[2] = {MPI_UNDEFINED, MPI_UNDEFINED}, has_world = 0;
+    MPI_Group world, local, remote;
+    if (PMPI_Initialized(&has_world) || !has_world || PMPI_Comm_group(MPI_COMM_WORLD, &world))
+        return 1;
+    if (!PMPI_Comm_group(inter, &local)) {
+        PMPI_Group_translate_ranks(local, 1, &zero, world, &leaders[0]);
+        PMPI_Group_free(&local);
+    }
+    if (!PMPI_Comm_remote_group(inter, &remote)) {
+        PMPI_Group_translate_ranks(remote, 1, &zero, world, &leaders[1]);
+        PMPI_Group_free(&remote);
+    }
+    PMPI_Group_free(&world);
+    return leaders[0] == MPI_UNDEFINED || leaders[1] == MPI_UNDEFINED || leaders[0] < leaders[1];
+}
+
+/* MPI_Reduce_local of Open MPI 5 works by its MPI_COMM_SELF, and crashes without MPI_Init. */
+#ifdef OPEN_MPI
+enum { NEEDS_WORLD = 1 };
+#else
+enum { NEEDS_WORLD = 0 };
+#endif
+
+static int examine(tutti_communicator *of)
+{
+    int inter;
+    int error = PMPI_Comm_rank(of->user, &of->rank);
+    if (!error)
+        error = PMPI_Comm_size(of->user, &of->size);
+    if (!error)
+        error = PMPI_Comm_test_inter(of->user, &inter);
+    if (error)
+        return error;
+    of->counts = of->rank == 0 && (!inter || counts_first(of->user));
+    enum tutti_agreed agreed = inter ? TUTTI_NOT_AGREED_AT_ALL : tutti_have_agreed(of->user, of->size);
+    if (!agreed)
+        of->refusal = inter ? TUTTI_INTERCOMMUNICATOR : TUTTI_NOT_AGREED;
+    of->reduces = agreed == TUTTI_AGREED_IN_WORLD || !NEEDS_WORLD;
+    return find_rules(of, tutti_job_plan);
+}
+
 static tutti_communicator *create(MPI_Comm comm)
 {
     tutti_communicator *of = calloc(1, sizeof *of);
     if (!of)
         return NULL;
     of->user = comm;
-    of->own = MPI_COMM_NULL;
-    int failed = PMPI_Comm_rank(comm, &of->rank) || PMPI_Comm_size(comm, &of->size) ||
-                 PMPI_Comm_test_inter(comm, &of->inter) || find_rules(of, tutti_job_plan);
-    if (failed || PMPI_Comm_set_attr(comm, keyval, of)) {
+    of->private_comm = MPI_COMM_NULL;
+    if (examine(of) || PMPI_Comm_set_attr(comm, keyval, of)) {
         free_memory(of);
         return NULL;
     }
@@ -113,12 +167,24 @@ static int key_exists(void)
     return exists;
 }
 
+static int is_dying(MPI_Comm comm)
+{
+    if (!atomic_load(&dying_ones))
+        return 0;
+    pthread_mutex_lock(&lock);
+    dying *one = first_dying;
+    while (one && one->comm != comm)
+        one = one->next;
+    pthread_mutex_unlock(&lock);
+    return one != NULL;
+}
+
 tutti_communicator *tutti_communicator_of(MPI_Comm comm)
 {
     uint64_t now = atomic_load_explicit(&generation, memory_order_acquire);
     if (last.of && last.user == comm && last.generation == now)
         return last.of;
-    if (comm == MPI_COMM_NULL || !key_exists())
+    if (comm == MPI_COMM_NULL || is_dying(comm) || !key_exists())
         return NULL;
     tutti_communicator *of = NULL;
     int found = 0;
@@ -132,19 +198,29 @@ tutti_communicator *tutti_communicator_of(MPI_Comm comm)
     return of;
 }
 
+void tutti_communicator_passed(MPI_Comm comm, int function, enum tutti_reason reason)
+{
+    int rank = -1;
+    tutti_communicator *of = tutti_communicator_of(comm);
+    if (of && of->counts)
+        tutti_job_passed(function, of->refusal ? of->refusal : reason);
+    else if (!of && is_dying(comm) && !PMPI_Comm_rank(comm, &rank) && rank == 0)
+        tutti_job_passed(function, TUTTI_BEING_FREED);
+}
+
 int tutti_communicator_program(tutti_communicator *of, uint32_t schedule, tutti_program **program, char *message)
 {
-    if (of->own == MPI_COMM_NULL) {
+    if (of->private_comm == MPI_COMM_NULL) {
         /* Not a duplicate: the user's attributes shall not be copied, whose callbacks would run. */
-        int error = PMPI_Comm_split(of->user, 0, of->rank, &of->own);
+        int error = PMPI_Comm_split(of->user, 0, of->rank, &of->private_comm);
         if (!error)
-            error = PMPI_Comm_set_errhandler(of->own, MPI_ERRORS_RETURN);
+            error = PMPI_Comm_set_errhandler(of->private_comm, MPI_ERRORS_RETURN);
         if (error)
             return tutti_say(message, error, "no communicator for the messages of schedules");
     }
     int error = 0;
     if (!of->programs[schedule])
-        error = tutti_program_compile(tutti_job_plan, schedule, of->own, &of->programs[schedule], message);
+        error = tutti_program_compile(tutti_job_plan, schedule, of->private_comm, &of->programs[schedule], message);
     *program = of->programs[schedule];
     return error;
 }
@@ -167,4 +243,35 @@ void tutti_communicator_end(void)
     if (keyval != MPI_KEYVAL_INVALID)
         PMPI_Comm_free_keyval(&keyval);
     keyval = MPI_KEYVAL_INVALID;
+}
+
+/* Frees a communicator by one of the MPI's functions, `end`. Its programs go with it, by their attribute. */
+static int let_die(MPI_Comm *comm, int (*end)(MPI_Comm *))
+{
+    dying one = {.comm = *comm};
+    pthread_mutex_lock(&lock);
+    one.next = first_dying;
+    first_dying = &one;
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(&dying_ones, 1);
+    atomic_fetch_add(&generation, 1); /* threads shall look for it anew */
+    int error = end(comm);
+    pthread_mutex_lock(&lock);
+    dying **at = &first_dying;
+    while (*at != &one)
+        at = &(*at)->next;
+    *at = one.next;
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_sub(&dying_ones, 1);
+    return error;
+}
+
+int MPI_Comm_free(MPI_Comm *comm)
+{
+    return tutti_job_plan && comm ? let_die(comm, PMPI_Comm_free) : PMPI_Comm_free(comm);
+}
+
+int MPI_Comm_disconnect(MPI_Comm *comm)
+{
+    return tutti_job_plan && comm ? let_die(comm, PMPI_Comm_disconnect) : PMPI_Comm_disconnect(comm);
 }

@@ -8,17 +8,26 @@
 typedef struct tutti_communicator tutti_communicator;
 struct tutti_communicator {
     tutti_communicator *next, *previous;
-    MPI_Comm user, own; /* own: where the messages of schedules travel; MPI_COMM_NULL until the first */
-    int rank, size, inter;
-    int broken;         /* the error after which messages may be on their way still */
-    tutti_known known;
+    MPI_Comm user;
+    MPI_Comm private_comm; /* where the messages of schedules travel; MPI_COMM_NULL until the first */
+    int rank, size;
+    enum tutti_reason refusal; /* why none of its calls is covered; TUTTI_NO_REASON where some may be */
+    int reduces;               /* whether the MPI combines operands locally for it */
+    int counts;                /* whether this process counts its calls: one does, of all its members */
+    int broken;                /* the error after which messages may be on their way still */
+    tutti_type_cache cache;
     uint32_t rule_count[TUTTI_COLLECTIVES];
     uint32_t *rules[TUTTI_COLLECTIVES]; /* of the plan, for so many ranks, in order */
     tutti_program **programs;           /* per schedule of the plan, NULL until first used */
+    tutti_program *last;                /* that carried out the call before, or NULL */
 };
 
-/* Local; NULL where the communicator is none, or there is no memory. */
+/* Local; NULL where the communicator is none or is being freed, or there is no memory. */
 tutti_communicator *tutti_communicator_of(MPI_Comm comm);
+
+/* Counts one call of function number `function` that goes to the MPI underneath, for this reason where the communicator has
+ * none of its own. */
+void tutti_communicator_passed(MPI_Comm comm, int function, enum tutti_reason reason);
 
 /* The program of a schedule; the first of a communicator is collective. */
 int tutti_communicator_program(tutti_communicator *of, uint32_t schedule, tutti_program **program, char *message);

@@ -7,12 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int is_named(MPI_Datatype handle, int *named)
+/* Those that MPI_Type_create_f90_real and its kin give have no names, but are predefined all the same: nobody may free them. */
+static int is_predefined(MPI_Datatype handle, int *predefined)
 {
     int integers, addresses, types, combiner;
     int error = PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner);
-    *named = combiner == MPI_COMBINER_NAMED;
+    *predefined = combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+                  combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
     return error;
+}
+
+static int64_t least(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
 }
 
 int tutti_type_describe(MPI_Datatype handle, tutti_type *type)
@@ -20,7 +27,7 @@ int tutti_type_describe(MPI_Datatype handle, tutti_type *type)
     if (type->named && type->handle == handle)
         return 0;
     MPI_Count size = 0, lb = 0, extent = 0, true_lb = 0, true_extent = 0;
-    int error = is_named(handle, &type->named);
+    int error = is_predefined(handle, &type->named);
     if (!error)
         error = PMPI_Type_size_x(handle, &size);
     if (!error)
@@ -33,6 +40,9 @@ int tutti_type_describe(MPI_Datatype handle, tutti_type *type)
     type->extent = extent;
     type->true_lb = true_lb;
     type->true_extent = true_extent;
+    /* A user's function may read the gap at the end of a struct, as C does when it assigns one. */
+    type->lowest = least(lb, true_lb);
+    type->span = -least(-(lb + extent), -(true_lb + true_extent)) - type->lowest;
     type->dense = size == extent && size == true_extent;
     return error;
 }
@@ -63,8 +73,8 @@ static int in_order_inside(MPI_Datatype handle, int combiner, int integers, int 
         return 0;
     if (PMPI_Type_get_contents(handle, integers, addresses, 1, counts, displacements, &inner))
         return 0;
-    int in_order = tutti_type_in_order(inner), named = 1;
-    if (!is_named(inner, &named) && !named)
+    int in_order = tutti_type_in_order(inner), predefined = 1;
+    if (!is_predefined(inner, &predefined) && !predefined)
         PMPI_Type_free(&inner);
     return in_order;
 }

@@ -8,8 +8,9 @@
 typedef struct {
     MPI_Datatype handle;
     int64_t size, extent, true_lb, true_extent; /* bytes */
-    int named;                                  /* predefined: never freed, so this may be kept */
-    int dense;                                  /* no gaps, and elements follow one another without any */
+    int64_t lowest, span; /* from an element's address: where what may be touched of it begins, and how long that is */
+    int named;            /* predefined: never freed, so this may be kept */
+    int dense;            /* no gaps, and elements follow one another without any */
 } tutti_type;
 
 /* Asks the MPI, unless `type` holds the answer already; returns an MPI error code. */
@@ -42,7 +43,8 @@ int tutti_operation_describe(MPI_Op handle, tutti_operation *operation);
 /* Whether exchanging its operands leaves every bit of the result as it is: no where -0 and +0 are equal but differ. */
 int tutti_operation_exchangeable(const tutti_operation *operation, const tutti_type *type);
 
-/* Whether the MPI defines a predefined operation on this datatype, as far as that is known. */
+/* Whether the standard defines a predefined operation on this datatype: of others the MPI underneath shall speak, since its
+ * error in a reduction of ours would go to the world's handler. */
 int tutti_operation_fits(const tutti_operation *operation, const tutti_type *type);
 
 #endif

@@ -6,7 +6,7 @@
 /* Bytes of messages and of packed data: one element is one of them. */
 static const tutti_type *byte_type(void)
 {
-    static const tutti_type byte = {.handle = MPI_BYTE, .size = 1, .extent = 1, .true_extent = 1, .named = 1, .dense = 1};
+    static const tutti_type byte = {.handle = MPI_BYTE, .size = 1, .extent = 1, .true_extent = 1, .span = 1, .named = 1, .dense = 1};
     return &byte;
 }
 
@@ -32,32 +32,35 @@ static int64_t sum_of_shards(const tutti_call *call, int size, tutti_demand *dem
     return sum;
 }
 
-static int look_up_operation(const tutti_call *call, tutti_known *known, tutti_demand *demand)
+static int look_up_operation(const tutti_call *call, tutti_type_cache *cache, tutti_demand *demand)
 {
-    int error = tutti_type_describe(call->recvtype, &known->received);
+    int error = tutti_type_describe(call->recvtype, &cache->received);
     if (!error)
-        error = tutti_operation_describe(call->op, &known->operation);
+        error = tutti_operation_describe(call->op, &cache->operation);
     if (error)
         return error;
-    int kept = known->paired && known->paired_type == call->recvtype && known->paired_op == call->op;
+    int kept = cache->paired && cache->paired_type == call->recvtype && cache->paired_op == call->op;
     if (!kept) {
-        if (!tutti_operation_fits(&known->operation, &known->received))
+        if (!tutti_operation_fits(&cache->operation, &cache->received)) {
+            demand->refusal = TUTTI_OPERATION;
             return TUTTI_NOT_COVERED;
-        known->strict = !tutti_operation_exchangeable(&known->operation, &known->received);
-        known->paired_type = call->recvtype;
-        known->paired_op = call->op;
-        known->paired = known->operation.named && known->received.named;
+        }
+        cache->strict = !tutti_operation_exchangeable(&cache->operation, &cache->received);
+        cache->paired_type = call->recvtype;
+        cache->paired_op = call->op;
+        cache->paired = cache->operation.named && cache->received.named;
     }
     demand->op = call->op;
-    demand->strict = known->strict;
-    demand->commutative = known->operation.commutative;
-    demand->unit = &known->received;
-    return known->received.extent < 0 ? TUTTI_NOT_COVERED : 0;
+    demand->strict = cache->strict;
+    demand->commutative = cache->operation.commutative;
+    demand->lasting = cache->paired;
+    demand->unit = &cache->received;
+    return cache->received.extent < 0 ? TUTTI_NOT_COVERED : 0;
 }
 
-static int of_reduction(const tutti_call *call, int rank, int size, tutti_known *known, tutti_demand *demand)
+static int of_reduction(const tutti_call *call, int rank, int size, tutti_type_cache *cache, tutti_demand *demand)
 {
-    int error = look_up_operation(call, known, demand);
+    int error = look_up_operation(call, cache, demand);
     if (error)
         return error;
     demand->elements = call->recvcount;
@@ -132,7 +135,7 @@ static void assign_packing(tutti_demand *demand, int rank, const tutti_packing *
     }
 }
 
-static int of_movement(const tutti_call *call, int rank, int size, tutti_known *known, tutti_demand *demand)
+static int of_movement(const tutti_call *call, int rank, int size, tutti_type_cache *cache, tutti_demand *demand)
 {
     int root = rank == call->root;
     demand->in_place = demand->collective == TUTTI_BROADCAST || call->sendbuf == MPI_IN_PLACE;
@@ -141,9 +144,9 @@ static int of_movement(const tutti_call *call, int rank, int size, tutti_known *
     shares share = shares_of(demand, rank, size);
     tutti_packing sent = {0}, received = {0};
     int64_t shard = 0;
-    int error = packing_of(call->sendbuf, call->sendcount, call->sendtype, &known->sent, share.sent, &sent, &shard);
+    int error = packing_of(call->sendbuf, call->sendcount, call->sendtype, &cache->sent, share.sent, &sent, &shard);
     if (!error)
-        error = packing_of(call->recvbuf, call->recvcount, call->recvtype, &known->received, share.received, &received,
+        error = packing_of(call->recvbuf, call->recvcount, call->recvtype, &cache->received, share.received, &received,
                            &shard);
     if (error)
         return error;
@@ -154,6 +157,7 @@ static int of_movement(const tutti_call *call, int rank, int size, tutti_known *
     demand->bytes = (uint64_t)demand->elements;
     demand->data = share.sent ? call->sendbuf : call->recvbuf;
     demand->result = share.received ? call->recvbuf : NULL;
+    demand->lasting = (!share.sent || cache->sent.named) && (!share.received || cache->received.named);
     assign_packing(demand, rank, &sent, &received);
     return 0;
 }
@@ -190,19 +194,42 @@ static int makes_sense(const tutti_call *call, uint32_t collective, int rank, in
     }
 }
 
-int tutti_demand_of(uint32_t collective, const tutti_call *call, int rank, int size, tutti_known *known, tutti_demand *demand)
+/* Member by member: compilers clear a struct of this size by an instruction that takes longer than all else here. */
+static void clear(tutti_demand *demand)
 {
-    if (!makes_sense(call, collective, rank, size))
-        return TUTTI_NOT_COVERED;
-    *demand = (tutti_demand){.collective = collective, .root = tutti_is_rooted(collective) ? call->root : 0};
+    demand->in_place = 0;
+    demand->elements = 0;
+    demand->bytes = 0;
+    demand->shards = NULL;
     demand->op = MPI_OP_NULL;
     demand->commutative = 1;
+    demand->strict = 0;
+    demand->data = NULL;
+    demand->result = NULL;
+    demand->pack.bytes = demand->unpack.bytes = 0;
+}
+
+int tutti_demand_of(uint32_t collective, const tutti_call *call, int rank, int size, tutti_type_cache *cache,
+                    tutti_demand *demand)
+{
+    demand->refusal = TUTTI_ARGUMENTS;
+    if (!makes_sense(call, collective, rank, size))
+        return TUTTI_NOT_COVERED;
+    clear(demand);
+    demand->collective = collective;
+    demand->root = tutti_is_rooted(collective) ? call->root : 0;
     if (tutti_reduces(collective))
-        return of_reduction(call, rank, size, known, demand);
+        return of_reduction(call, rank, size, cache, demand);
     if (collective != TUTTI_BARRIER)
-        return of_movement(call, rank, size, known, demand);
+        return of_movement(call, rank, size, cache, demand);
     demand->unit = byte_type();
+    demand->lasting = 1;
     return 0;
+}
+
+int tutti_is_aliased(const tutti_demand *demand, const tutti_call *call)
+{
+    return tutti_reduces(demand->collective) && demand->result && call->sendbuf == call->recvbuf && demand->bytes > 0;
 }
 
 enum tutti_reason tutti_refusal(const tutti_schedule_info *info, const tutti_demand *demand)
@@ -220,13 +247,18 @@ const char *tutti_reason_text(enum tutti_reason reason)
 {
     static const char *const texts[TUTTI_REASONS] = {
         [TUTTI_NO_REASON] = "none",
-        [TUTTI_NO_RULE_RANKS] = "no rule for this collective on this number of ranks",
+        [TUTTI_NO_RULE] = "no rule for this collective",
+        [TUTTI_NO_RULE_RANKS] = "no rule for this collective on the communicator's number of ranks",
         [TUTTI_NO_RULE_SIZE] = "no rule for this size",
         [TUTTI_ORDER] = "the operation does not commute, and no schedule keeps the order of the ranks for this root",
         [TUTTI_UNEQUAL_CHUNKS] = "the schedule moves chunks to other places, and the payload does not divide into equal ones",
         [TUTTI_OTHER_ROOT] = "the root is not rank 0",
         [TUTTI_ARGUMENTS] = "arguments that no schedule can work on",
+        [TUTTI_OPERATION] = "an operation that the standard does not define on this datatype",
         [TUTTI_INTERCOMMUNICATOR] = "an intercommunicator",
+        [TUTTI_NOT_AGREED] = "processes that have not agreed on the plan, as they were spawned or connected",
+        [TUTTI_BEING_FREED] = "a communicator that is being freed",
+        [TUTTI_NO_LOCAL_REDUCTION] = "a reduction in a session: this MPI combines nothing locally without MPI_Init",
         [TUTTI_NON_BLOCKING] = "a non-blocking collective",
         [TUTTI_PERSISTENT] = "a persistent collective",
         [TUTTI_OWN_COUNTS] = "counts of each rank's own",

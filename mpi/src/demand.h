@@ -8,13 +8,18 @@
 /* Why no schedule carries out a call. */
 enum tutti_reason {
     TUTTI_NO_REASON,
-    TUTTI_NO_RULE_RANKS,  /* the plan has no rule for the collective on so many ranks */
-    TUTTI_NO_RULE_SIZE,   /* it has, but not for this size */
+    TUTTI_NO_RULE,        /* the plan has none for the collective */
+    TUTTI_NO_RULE_RANKS,  /* it has, but not on so many ranks */
+    TUTTI_NO_RULE_SIZE,   /* it has on so many, but not for this size */
     TUTTI_ORDER,          /* the operation does not commute */
     TUTTI_UNEQUAL_CHUNKS, /* the payload does not divide as the schedule needs */
     TUTTI_OTHER_ROOT,     /* gathers and scatters of another root than 0 */
     TUTTI_ARGUMENTS,      /* wrong arguments, which the MPI shall name, and datatypes that run backwards */
+    TUTTI_OPERATION,      /* the standard does not define it on the datatype */
     TUTTI_INTERCOMMUNICATOR,
+    TUTTI_NOT_AGREED,  /* processes of several jobs, or of sessions that were told different things */
+    TUTTI_BEING_FREED, /* in a callback of MPI_Comm_free */
+    TUTTI_NO_LOCAL_REDUCTION, /* in a session, over Open MPI */
     TUTTI_NON_BLOCKING,
     TUTTI_PERSISTENT,
     TUTTI_OWN_COUNTS, /* v- and w-variants */
@@ -33,7 +38,7 @@ typedef struct {
     MPI_Op paired_op;
     int paired;
     int strict; /* ... may not be exchanged */
-} tutti_known;
+} tutti_type_cache;
 
 /* Elements of a datatype that the payload is not made of in place, and so has to be packed or unpacked. */
 typedef struct {
@@ -55,11 +60,18 @@ typedef struct {
     const void *data;        /* where the caller's own data begins */
     void *result;            /* where the caller wants the result, or NULL */
     tutti_packing pack, unpack;
+    int lasting; /* every handle is predefined: a call with the same arguments is the same call */
+    enum tutti_reason refusal; /* why no schedule can carry out such a call, where tutti_demand_of says so */
 } tutti_demand;
 
 /* Returns 0, or TUTTI_NOT_COVERED where no schedule can carry out such a call, or an MPI error code. `rank` and `size` are the
- * communicator's. What `known` holds is used and renewed. */
-int tutti_demand_of(uint32_t collective, const tutti_call *call, int rank, int size, tutti_known *known, tutti_demand *demand);
+ * communicator's. What `cache` holds is used and renewed. */
+int tutti_demand_of(uint32_t collective, const tutti_call *call, int rank, int size, tutti_type_cache *cache,
+                    tutti_demand *demand);
+
+/* Whether a reduction is given the same memory for what it reads and what it writes, without MPI_IN_PLACE. Ranks may differ in
+ * that, so that the call cannot be left to the MPI: others may be under way already. */
+int tutti_is_aliased(const tutti_demand *demand, const tutti_call *call);
 
 /* Why a schedule cannot carry out a call, TUTTI_NO_REASON where it can: the same on every rank. */
 enum tutti_reason tutti_refusal(const tutti_schedule_info *info, const tutti_demand *demand);

@@ -10,6 +10,7 @@
  * what a rank does in between (its real cost) is meant to be small beside the modelled times. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 #endif
 
 #include "distance.h"
+#include "failure.h"
+#include "wait.h"
 
 #define SECOND_NS 1000000000.0
 #define MOST_SECONDS 100.0 /* beyond it somebody has mistaken the unit */
@@ -28,14 +31,18 @@
 /* What a receiver is told about a message. */
 typedef struct {
     int64_t arrival_ns;
-    uint64_t host;
+    uint64_t clock;
 } stamp;
 
-struct tutti_line {
+struct tutti_link {
     tutti_distance distance;
     stamp *received, *sent;
     MPI_Request *requests; /* of the stamps: those received, then those sent */
+    stamp *pending_sent;   /* those of sends that are pending beyond their exchange, and their requests */
+    MPI_Request *pending;
+    uint32_t most_pending;
     uint32_t *order;       /* of the received ones, by arrival */
+    int is_lost;           /* after an error stamps may still come in: nothing of it may be freed */
 };
 
 enum { OFF = 0, PIPELINING_POSTAL = 1, LOGGP = 2 }; /* tutti_distance.model */
@@ -77,12 +84,8 @@ static void sleep_until(int64_t when)
         ;
 }
 
-/* One boot of one kernel, in one namespace of time: where CLOCK_MONOTONIC is the same. */
-static uint64_t host_id(void)
+static uint64_t find_clock(void)
 {
-    static uint64_t known;
-    if (known)
-        return known;
     char text[512] = "";
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
     size_t length = file ? fread(text, 1, 64, file) : 0;
@@ -97,7 +100,16 @@ static uint64_t host_id(void)
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
-    return known = hash ? hash : 1;
+    return hash ? hash : 1;
+}
+
+uint64_t tutti_distance_clock(void)
+{
+    static _Atomic uint64_t found;
+    uint64_t id = atomic_load_explicit(&found, memory_order_relaxed);
+    if (!id)
+        atomic_store_explicit(&found, id = find_clock(), memory_order_relaxed);
+    return id;
 }
 
 /* --- what is emulated ----------------------------------------------------------------------------------------------- */
@@ -189,31 +201,11 @@ static int parse(const char *text, tutti_distance *d, char *message)
     return check_given(d, given, text, message);
 }
 
-/* All ranks read one clock: they are on one host. */
-static int check_one_host(MPI_Comm world, char *message)
-{
-    const uint64_t mine = host_id(), ends[2] = {mine, ~mine};
-    uint64_t least[2];
-    const int error = PMPI_Allreduce(ends, least, 2, MPI_UINT64_T, MPI_MIN, world);
-    if (error || least[0] == ~least[1])
-        return error;
-    if (message)
-        snprintf(message, TUTTI_MESSAGE_ROOM,
-                 VARIABLE ": the ranks are on several hosts, and emulated distance needs one clock: run them on one");
-    return TUTTI_BAD_PLAN;
-}
-
-int tutti_distance_configure(MPI_Comm world, char *message)
+int tutti_distance_read(tutti_distance *distance, char *message)
 {
     const char *text = getenv(VARIABLE);
-    if (!text || !*text)
-        return 0;
-    tutti_distance asked;
-    const int error = parse(text, &asked, message);
-    if (error)
-        return error;
-    current = asked;
-    return world == MPI_COMM_NULL ? 0 : check_one_host(world, message);
+    *distance = (tutti_distance){.model = OFF};
+    return text && *text ? parse(text, distance, message) : 0;
 }
 
 int tutti_emulate(const tutti_distance *distance)
@@ -229,9 +221,9 @@ int tutti_emulate(const tutti_distance *distance)
     return 0;
 }
 
-void tutti_distance_describe(FILE *out)
+void tutti_distance_describe(const tutti_distance *distance, FILE *out)
 {
-    tutti_distance d = current;
+    tutti_distance d = *distance;
     parameter all[PARAMETERS];
     if (!d.model) {
         fputs("null", out);
@@ -285,66 +277,104 @@ static int64_t between_looks(const tutti_distance *d)
     return part < 20000 ? 20000 : part > 5000000 ? 5000000 : part;
 }
 
-/* --- a line: the exchanges of one program --------------------------------------------------------------------------- */
+/* --- a link: the exchanges of one program --------------------------------------------------------------------------- */
 
-void tutti_distance_close(tutti_line *line)
+static void free_rooms(tutti_link *link)
 {
-    if (!line)
-        return;
-    free(line->received);
-    free(line->sent);
-    free(line->requests);
-    free(line->order);
-    free(line);
+    free(link->received);
+    free(link->sent);
+    free(link->requests);
+    free(link->pending_sent);
+    free(link->pending);
+    free(link->order);
 }
 
-int tutti_distance_open(MPI_Comm comm, uint32_t most, tutti_line **line)
+void tutti_distance_close(tutti_link *link)
 {
-    (void)comm;
-    *line = NULL;
+    if (!link || link->is_lost)
+        return;
+    free_rooms(link);
+    free(link);
+}
+
+int tutti_distance_open(tutti_link **link)
+{
+    *link = NULL;
     if (!current.model)
         return 0;
-    tutti_line *l = calloc(1, sizeof *l);
-    if (!l)
+    *link = calloc(1, sizeof **link);
+    if (!*link)
         return TUTTI_NO_MEMORY;
-    const size_t room = (size_t)most + 1;
-    l->distance = current;
-    l->received = calloc(room, sizeof *l->received);
-    l->sent = calloc(room, sizeof *l->sent);
-    l->requests = calloc(2 * room, sizeof *l->requests);
-    l->order = calloc(room, sizeof *l->order);
-    if (!l->received || !l->sent || !l->requests || !l->order) {
-        tutti_distance_close(l);
-        return TUTTI_NO_MEMORY;
-    }
-    *line = l;
+    (*link)->distance = current;
     return 0;
 }
 
-void tutti_distance_begin(tutti_line *line)
+static MPI_Request *no_requests(size_t count)
 {
-    (void)line; /* ports are of the process and remember across collectives; all else begins with each exchange */
+    MPI_Request *requests = malloc(count * sizeof *requests);
+    for (size_t i = 0; requests && i < count; i++)
+        requests[i] = MPI_REQUEST_NULL;
+    return requests;
 }
 
-static int post_receives(tutti_line *line, const tutti_exchange *exchange)
+int tutti_distance_grow(tutti_link *link, uint32_t most, uint32_t pending)
+{
+    if (!link)
+        return 0;
+    const size_t room = (size_t)most + 1;
+    tutti_link grown = {.distance = link->distance, .most_pending = pending};
+    grown.received = calloc(room, sizeof *grown.received);
+    grown.sent = calloc(room, sizeof *grown.sent);
+    grown.requests = no_requests(2 * room);
+    grown.pending_sent = calloc((size_t)pending + 1, sizeof *grown.pending_sent);
+    grown.pending = no_requests((size_t)pending + 1);
+    grown.order = calloc(room, sizeof *grown.order);
+    if (!grown.received || !grown.sent || !grown.requests || !grown.pending_sent || !grown.pending || !grown.order) {
+        free_rooms(&grown);
+        return TUTTI_NO_MEMORY;
+    }
+    free_rooms(link);
+    *link = grown;
+    return 0;
+}
+
+void tutti_distance_abandon(tutti_link *link)
+{
+    if (link)
+        link->is_lost |= tutti_failure_abandon(link->pending, 0, link->most_pending);
+}
+
+void tutti_distance_begin(tutti_link *link)
+{
+    (void)link; /* ports are of the process and remember across collectives; all else begins with each exchange */
+}
+
+static int post_receives(tutti_link *link, const tutti_exchange *exchange)
 {
     int error = MPI_SUCCESS;
     for (uint32_t i = 0; i < exchange->receive_count && !error; i++) {
         const tutti_message *message = &exchange->receives[i];
         error = tutti_message_receive(message, exchange->comm, &exchange->requests[i]);
         if (!error)
-            error = PMPI_Irecv(&line->received[i], sizeof(stamp), MPI_BYTE, message->peer, TUTTI_TAG_STAMP,
-                               exchange->comm, &line->requests[i]);
+            error = PMPI_Irecv(&link->received[i], sizeof(stamp), MPI_BYTE, message->peer, TUTTI_TAG_STAMP,
+                               exchange->comm, &link->requests[i]);
     }
     return error;
 }
 
+/* Where the stamp of a send stays until it has been received. */
+static stamp *stamp_of(tutti_link *link, const tutti_exchange *exchange, uint32_t send)
+{
+    int pending = exchange->place && exchange->place[send] != TUTTI_NOT_PENDING;
+    return pending ? &link->pending_sent[exchange->place[send]] : &link->sent[send];
+}
+
 /* Sends every message and its stamp; *clock becomes when the rank is free. No message leaves, by the model, before it
  * has really been sent; what sending really costs is hidden in what the model says that it costs. */
-static int send_all(tutti_line *line, const tutti_exchange *exchange, int64_t *clock)
+static int send_all(tutti_link *link, const tutti_exchange *exchange, int64_t *clock)
 {
     MPI_Request *requests = exchange->requests + exchange->receive_count;
-    MPI_Request *stamps = line->requests + exchange->receive_count;
+    MPI_Request *stamps = link->requests + exchange->receive_count;
     int error = MPI_SUCCESS;
     for (uint32_t i = 0; i < exchange->send_count && !error; i++) {
         const tutti_message *message = &exchange->sends[i];
@@ -352,67 +382,82 @@ static int send_all(tutti_line *line, const tutti_exchange *exchange, int64_t *c
         if (error)
             break;
         *clock = later(*clock, now_ns());
+        stamp *sent = stamp_of(link, exchange, i);
         pthread_mutex_lock(&port.lock);
-        line->sent[i] = (stamp){depart(&line->distance, clock, message->bytes), host_id()};
+        *sent = (stamp){depart(&link->distance, clock, message->bytes), tutti_distance_clock()};
         pthread_mutex_unlock(&port.lock);
-        error = PMPI_Isend(&line->sent[i], sizeof(stamp), MPI_BYTE, message->peer, TUTTI_TAG_STAMP, exchange->comm,
+        error = PMPI_Isend(sent, sizeof(stamp), MPI_BYTE, message->peer, TUTTI_TAG_STAMP, exchange->comm,
                            &stamps[i]);
+    }
+    if (!error && exchange->place) {
+        tutti_exchange_put_off(exchange, requests, exchange->pending);
+        tutti_exchange_put_off(exchange, stamps, link->pending);
     }
     return error;
 }
 
-/* Until messages and stamps are really there. */
-static int wait_quietly(tutti_line *line, const tutti_exchange *exchange)
+/* Whether messages or stamps are really there: of this exchange, and of earlier ones those that end with it. */
+static int test(const tutti_exchange *exchange, MPI_Request *requests, MPI_Request *pending, int *ended)
 {
-    const int count = (int)(exchange->receive_count + exchange->send_count);
-    const int64_t pause = between_looks(&line->distance);
+    const int count = (int)(exchange->receive_count + exchange->send_count), due = (int)(exchange->due_end - exchange->due);
+    int error = tutti_test(count, requests, ended);
+    if (!error && *ended && due > 0)
+        error = tutti_test(due, pending + exchange->due, ended);
+    return error;
+}
+
+static int wait_quietly(tutti_link *link, const tutti_exchange *exchange)
+{
+    const int64_t pause = between_looks(&link->distance);
     for (;;) {
         int are_there = 0, are_stamped = 0;
-        int error = PMPI_Testall(count, exchange->requests, &are_there, MPI_STATUSES_IGNORE);
+        int error = test(exchange, exchange->requests, exchange->pending, &are_there);
         if (!error)
-            error = PMPI_Testall(count, line->requests, &are_stamped, MPI_STATUSES_IGNORE);
+            error = test(exchange, link->requests, link->pending, &are_stamped);
         if (error || (are_there && are_stamped))
             return error;
         sleep_until(now_ns() + pause);
     }
 }
 
-static void sort_by_arrival(tutti_line *line, uint32_t count)
+static void sort_by_arrival(tutti_link *link, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = i;
-        for (; at > 0 && line->received[line->order[at - 1]].arrival_ns > line->received[i].arrival_ns; at--)
-            line->order[at] = line->order[at - 1];
-        line->order[at] = i;
+        for (; at > 0 && link->received[link->order[at - 1]].arrival_ns > link->received[i].arrival_ns; at--)
+            link->order[at] = link->order[at - 1];
+        link->order[at] = i;
     }
 }
 
 /* When the rank holds all that it received: messages are taken in the order in which they arrive. */
-static int64_t hold_all(tutti_line *line, const tutti_exchange *exchange, int64_t clock)
+static int64_t hold_all(tutti_link *link, const tutti_exchange *exchange, int64_t clock)
 {
-    sort_by_arrival(line, exchange->receive_count);
+    sort_by_arrival(link, exchange->receive_count);
     pthread_mutex_lock(&port.lock);
     for (uint32_t i = 0; i < exchange->receive_count; i++) {
-        const uint32_t which = line->order[i];
-        clock = take(&line->distance, clock, line->received[which].arrival_ns, exchange->receives[which].bytes);
+        const uint32_t which = link->order[i];
+        clock = take(&link->distance, clock, link->received[which].arrival_ns, exchange->receives[which].bytes);
     }
     pthread_mutex_unlock(&port.lock);
     return clock;
 }
 
-int tutti_distance_exchange(tutti_line *line, const tutti_exchange *exchange)
+int tutti_distance_exchange(tutti_link *link, const tutti_exchange *exchange)
 {
     int64_t clock = now_ns();
-    int error = post_receives(line, exchange);
+    int error = post_receives(link, exchange);
     if (!error)
-        error = send_all(line, exchange, &clock);
+        error = send_all(link, exchange, &clock);
     if (!error)
-        error = wait_quietly(line, exchange);
-    if (error)
+        error = wait_quietly(link, exchange);
+    if (error) {
+        link->is_lost |= tutti_failure_abandon(link->requests, exchange->receive_count, exchange->send_count);
         return error;
+    }
     for (uint32_t i = 0; i < exchange->receive_count; i++)
-        if (line->received[i].host != host_id())
+        if (link->received[i].clock != tutti_distance_clock())
             return MPI_ERR_OTHER; /* another host's clock says nothing here */
-    sleep_until(hold_all(line, exchange, clock));
+    sleep_until(hold_all(link, exchange, clock));
     return MPI_SUCCESS;
 }

@@ -18,7 +18,13 @@ typedef struct {
     const tutti_message *receives, *sends;
     uint32_t receive_count, send_count;
     MPI_Request *requests; /* room for all: receives first, then sends */
+    /* Sends that this exchange starts and does not wait for, and those that end with it. */
+    const uint32_t *place; /* of each send: its request's in `pending`, or TUTTI_NOT_PENDING; NULL: it waits for all */
+    MPI_Request *pending;
+    uint32_t due, due_end; /* which of `pending` end with it, beside its own */
 } tutti_exchange;
+
+#define TUTTI_NOT_PENDING UINT32_MAX
 
 #define TUTTI_TAG 1       /* of every message of a schedule: the k-th from a to b meets b's k-th receive from a */
 #define TUTTI_TAG_STAMP 2 /* free for the emulation's own use on the same communicator */
@@ -27,6 +33,9 @@ typedef struct {
 /* Start one side of a message on `request`; both return an MPI error code. */
 int tutti_message_receive(const tutti_message *message, MPI_Comm comm, MPI_Request *request);
 int tutti_message_send(const tutti_message *message, MPI_Comm comm, MPI_Request *request);
+
+/* Takes the requests of sends that the exchange does not wait for from `requests`, one per send, to `pending`. */
+void tutti_exchange_put_off(const tutti_exchange *exchange, MPI_Request *requests, MPI_Request *pending);
 
 /* The whole exchange, as fast as the MPI does it; returns an MPI error code. */
 int tutti_exchange_run(const tutti_exchange *exchange);

@@ -48,7 +48,7 @@ static uint32_t fold_of(const tutti_lowering *lowering, const tutti_code_message
     const tutti_code_local *fold = &code->locals[i];
     int fits = fold->kind == TUTTI_FOLD && fold->into != receive->slot && fold->first == receive->first &&
                fold->count == receive->count && occurrences(code, fold, receive->slot, 0) == 1 &&
-               !(lowering->out->way.strict && code->operands[fold->operand] == receive->slot);
+               !(lowering->out->form.strict && code->operands[fold->operand] == receive->slot);
     return fits ? i : TUTTI_NOWHERE;
 }
 
@@ -155,13 +155,13 @@ static int expendable(const folding *of, uint32_t i)
 
 static void move(const folding *of, uint32_t from, uint32_t to)
 {
-    tutti_emit(of->lowering, (tutti_deed){TUTTI_MOVE, from, to, of->fold->first, of->fold->count, of->fold->first});
+    tutti_emit(of->lowering, (tutti_local_op){TUTTI_MOVE, from, to, of->fold->first, of->fold->count, of->fold->first});
 }
 
 static void reduce(folding *of, uint32_t from, uint32_t to)
 {
     tutti_emit(of->lowering,
-               (tutti_deed){TUTTI_REDUCTION, from, to, of->fold->first, of->fold->count, of->fold->first});
+               (tutti_local_op){TUTTI_REDUCTION, from, to, of->fold->first, of->fold->count, of->fold->first});
     of->accumulator = to;
     of->own = 1;
 }
@@ -181,7 +181,7 @@ static void take(folding *of, uint32_t i)
 {
     uint32_t operand = of->areas[i];
     int distinct = operand != of->accumulator;
-    int exchange = !of->lowering->out->way.strict && of->own && distinct;
+    int exchange = !of->lowering->out->form.strict && of->own && distinct;
     if (distinct && operand == of->place && !place_needed(of, i + 1)) {
         reduce(of, of->accumulator, operand);
     } else if (exchange) {

@@ -1,33 +1,74 @@
 /* The collectives that schedules carry out, in front of the MPI's own. */
 #include "communicator.h"
+#include "failure.h"
 #include "functions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Hands an error to the user's communicator's handler, as the MPI does with its own. */
-static int raise(tutti_communicator *of, int error, const char *message)
+static int call_errhandler(tutti_communicator *of, int error)
 {
-    if (error < 0) {
-        fprintf(stderr, "tutti: %s\n", message);
-        error = error == TUTTI_NO_MEMORY ? MPI_ERR_NO_MEM : MPI_ERR_OTHER;
-    }
-    of->broken = error;
+    if (error < 0)
+        error = tutti_failure_class(error);
     PMPI_Comm_call_errhandler(of->user, error);
     return error;
 }
 
-static int run(tutti_communicator *of, uint32_t schedule, const tutti_demand *demand)
+/* An error after which messages may be on their way: all further calls have it too. */
+static int fail(tutti_communicator *of, int error, const char *message)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    fprintf(stderr, "tutti: %s\n", *message ? message : tutti_failure_text(error, text));
+    of->broken = tutti_failure_class(error);
+    return call_errhandler(of, error);
+}
+
+/* The fault of this rank's arguments alone: nothing has been sent. */
+static int refuse_alias(tutti_communicator *of, int function)
+{
+    static _Atomic int said;
+    if (!atomic_exchange(&said, 1))
+        fprintf(stderr, "tutti: %s: sendbuf and recvbuf are the same: expected MPI_IN_PLACE, or memory of its own\n",
+                tutti_function_names[function]);
+    return call_errhandler(of, MPI_ERR_BUFFER);
+}
+
+/* Makes ready the program of a schedule for a call. */
+static int bind(tutti_communicator *of, uint32_t schedule, const tutti_demand *demand, const tutti_call *call,
+                char *message)
+{
+    tutti_program *program = NULL;
+    of->last = NULL;
+    int error = tutti_communicator_program(of, schedule, &program, message);
+    if (!error)
+        error = tutti_program_bind(program, demand, call, message);
+    if (!error)
+        of->last = program;
+    return error;
+}
+
+static int run(tutti_communicator *of)
 {
     char message[TUTTI_MESSAGE_ROOM];
     message[0] = 0;
-    tutti_program *program;
-    int error = tutti_communicator_program(of, schedule, &program, message);
-    if (!error) {
-        program->calls++;
-        error = tutti_program_run(program, demand, message);
-    }
-    return error ? raise(of, error, message) : 0;
+    of->last->calls++;
+    int error = tutti_program_run(of->last, message);
+    return error ? fail(of, error, message) : 0;
+}
+
+static int perform(tutti_communicator *of, uint32_t schedule, const tutti_demand *demand, const tutti_call *call)
+{
+    char message[TUTTI_MESSAGE_ROOM];
+    message[0] = 0;
+    int error = bind(of, schedule, demand, call, message);
+    return error ? fail(of, error, message) : run(of);
+}
+
+/* Whether this is the call that was carried out before: then all is bound, and nothing need be looked up. */
+static int is_repeated(const tutti_communicator *of, uint32_t collective, const tutti_call *call)
+{
+    return of->last && of->last->info.collective == collective && tutti_program_is_bound(of->last, call) && !of->broken;
 }
 
 /* The first rule's schedule that can do it, or why there is none. */
@@ -48,28 +89,44 @@ static enum tutti_reason choose(const tutti_communicator *of, const tutti_demand
     return reason;
 }
 
+/* Why the plan does not cover a call, or TUTTI_NO_REASON, and then what is to be done by which schedule. */
+static enum tutti_reason find(tutti_communicator *of, uint32_t collective, const tutti_call *call, tutti_demand *demand,
+                              uint32_t *schedule)
+{
+    if (of->refusal)
+        return of->refusal;
+    if (of->rule_count[collective] == 0)
+        return tutti_plan_has(tutti_job_plan, collective) ? TUTTI_NO_RULE_RANKS : TUTTI_NO_RULE;
+    if (tutti_reduces(collective) && !of->reduces)
+        return TUTTI_NO_LOCAL_REDUCTION;
+    if (tutti_demand_of(collective, call, of->rank, of->size, &of->cache, demand))
+        return demand->refusal;
+    return choose(of, demand, schedule);
+}
+
 /* Carries out a call where the plan covers it, with its outcome in *error; otherwise counts it and returns 0. */
 static int intercept(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
 {
     if (!tutti_job_plan)
         return 0;
     tutti_communicator *of = tutti_communicator_of(comm);
-    if (!of)
-        return 0;
+    if (of && is_repeated(of, collective, call)) {
+        *error = run(of);
+        return 1;
+    }
     tutti_demand demand;
     uint32_t schedule = 0;
-    enum tutti_reason reason = TUTTI_NO_RULE_RANKS;
-    if (of->inter)
-        reason = TUTTI_INTERCOMMUNICATOR;
-    else if (of->rule_count[collective] > 0)
-        reason = tutti_demand_of(collective, call, of->rank, of->size, &of->known, &demand)
-                     ? TUTTI_ARGUMENTS
-                     : choose(of, &demand, &schedule);
+    enum tutti_reason reason = of ? find(of, collective, call, &demand, &schedule) : TUTTI_ARGUMENTS;
     if (reason != TUTTI_NO_REASON) {
-        tutti_job_passed_by(function, reason, of->rank);
+        tutti_communicator_passed(comm, function, reason);
         return 0;
     }
-    *error = of->broken ? raise(of, of->broken, "an earlier collective failed") : run(of, schedule, &demand);
+    if (of->broken)
+        *error = call_errhandler(of, of->broken);
+    else if (tutti_is_aliased(&demand, call))
+        *error = refuse_alias(of, function);
+    else
+        *error = perform(of, schedule, &demand, call);
     return 1;
 }
 

@@ -1,11 +1,13 @@
 /* From MPI_Init to MPI_Finalize. */
 #include "job.h"
 
+#include "agreement.h"
 #include "communicator.h"
 #include "functions.h"
 #include "wait.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,18 +16,12 @@ const tutti_plan *tutti_job_plan;
 
 static _Atomic uint64_t passed[TUTTI_FUNCTIONS * TUTTI_REASONS];
 static _Atomic uint64_t *covered; /* per schedule of the plan */
+static _Atomic int has_world;
+static int were_spawned; /* by MPI_Comm_spawn: in the environment of those that did it, and with no say in it */
 
-void tutti_job_passed_by(int function, enum tutti_reason reason, int rank)
+void tutti_job_passed(int function, enum tutti_reason reason)
 {
-    if (rank == 0)
-        atomic_fetch_add_explicit(&passed[function * TUTTI_REASONS + (int)reason], 1, memory_order_relaxed);
-}
-
-void tutti_job_passed(int function, enum tutti_reason reason, MPI_Comm comm)
-{
-    tutti_communicator *of = tutti_communicator_of(comm);
-    if (of)
-        tutti_job_passed_by(function, of->inter ? TUTTI_INTERCOMMUNICATOR : reason, of->rank);
+    atomic_fetch_add_explicit(&passed[function * TUTTI_REASONS + (int)reason], 1, memory_order_relaxed);
 }
 
 void tutti_job_covered(uint32_t schedule, uint64_t calls)
@@ -85,92 +81,112 @@ static void check_library(void)
     _exit(2);
 }
 
-/* Ends the job with one error: of the lowest rank that has one. */
-static void stop(MPI_Comm world, int mine, const char *message)
-{
-    int rank = launched_rank(), first = rank;
-    if (world != MPI_COMM_NULL) {
-        int size;
-        PMPI_Comm_rank(world, &rank);
-        PMPI_Comm_size(world, &size);
-        first = mine ? rank : size;
-        PMPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, world);
-    } else {
-        first = 0;
-    }
-    if (mine && rank == first) {
-        fprintf(stderr, "tutti: %s%s\n", rank ? "on another rank than 0: " : "", message);
-        fflush(stderr);
-    }
-    if (world != MPI_COMM_NULL)
-        PMPI_Finalize();
-    _exit(2);
-}
-
-/* Whether any rank has an error, and whether all have read the same plan. */
-static void agree(MPI_Comm world, int error, uint32_t crc, char *message)
-{
-    uint32_t all[3] = {error ? 0 : 1, crc, ~crc};
-    if (world != MPI_COMM_NULL)
-        PMPI_Allreduce(MPI_IN_PLACE, all, 3, MPI_UINT32_T, MPI_MIN, world);
-    if (all[0] == 0)
-        stop(world, error, message);
-    if (all[1] != ~all[2]) {
-        tutti_say(message, TUTTI_BAD_PLAN, "%s: the ranks' files differ: each host needs the same plan",
-                  getenv("TUTTI_MPI_PLAN"));
-        stop(world, 1, message);
-    }
-}
-
-/* A plan for other numbers of ranks is no error, since communicators may have any; but it is seldom what was meant. */
-static void warn_of_ranks(MPI_Comm world)
-{
-    int rank = 0, size = 0;
-    if (world == MPI_COMM_NULL || PMPI_Comm_rank(world, &rank) || PMPI_Comm_size(world, &size) || rank != 0)
-        return;
-    for (uint32_t i = 0; i < tutti_job_plan->rule_count; i++)
-        if (tutti_job_plan->rules[i].ranks == (uint32_t)size)
-            return;
-    fprintf(stderr,
-            "tutti: warning: %s has no rule for the %d ranks of this job (%s%u): collectives of all ranks go to the MPI "
-            "underneath\n",
-            getenv("TUTTI_MPI_PLAN"), size, tutti_job_plan->rule_count ? "its first is for " : "rules: ",
-            tutti_job_plan->rule_count ? tutti_job_plan->rules[0].ranks : 0);
-}
-
-void tutti_job_begin(MPI_Comm world)
-{
-    static char message[TUTTI_MESSAGE_ROOM];
-    const char *path = getenv("TUTTI_MPI_PLAN");
-    if (!path || !*path || tutti_job_plan)
-        return;
+/* What the environment asks for, and the plan; read once, at the first occasion. */
+static struct {
+    pthread_mutex_t lock;
+    int is_read, error;
+    char message[TUTTI_MESSAGE_ROOM];
+    tutti_settings settings;
     tutti_plan *plan;
-    int error = tutti_plan_read(path, &plan, message);
-    if (!error && !(covered = calloc((size_t)plan->schedule_count + 1, sizeof *covered)))
-        error = tutti_say(message, TUTTI_NO_MEMORY, "no memory for counters");
-    agree(world, error, error ? 0 : plan->crc, message);
-    error = tutti_distance_configure(world, message);
-    agree(world, error, plan->crc, message);
-    if (world != MPI_COMM_NULL)
-        tutti_wait_configure(world);
-    tutti_job_plan = plan;
-    warn_of_ranks(world);
+} asked = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void read_once(void)
+{
+    pthread_mutex_lock(&asked.lock);
+    if (!asked.is_read) {
+        asked.is_read = 1;
+        asked.error = tutti_settings_read(&asked.settings, asked.message);
+        if (!asked.error && asked.settings.plan)
+            asked.error = tutti_plan_read(asked.settings.plan, &asked.plan, asked.message);
+        if (asked.plan && !(covered = calloc((size_t)asked.plan->schedule_count + 1, sizeof *covered)))
+            asked.error = tutti_say(asked.message, TUTTI_NO_MEMORY, "no memory for counters");
+    }
+    pthread_mutex_unlock(&asked.lock);
 }
 
-void tutti_job_end(MPI_Comm world)
+/* From here on calls are covered. A second occasion, of another thread or of a session, changes nothing. */
+static void publish(void)
 {
-    if (!tutti_job_plan)
+    pthread_mutex_lock(&asked.lock);
+    if (!tutti_job_plan && asked.plan) {
+        if (asked.settings.distance.model)
+            tutti_emulate(&asked.settings.distance);
+        tutti_job_plan = asked.plan;
+    }
+    pthread_mutex_unlock(&asked.lock);
+}
+
+/* "2, 4, 8" */
+static void list_ranks(const tutti_plan *plan, char *text, size_t room)
+{
+    size_t length = 0;
+    uint32_t before = 0, next = 0;
+    text[0] = 0;
+    do {
+        next = UINT32_MAX;
+        for (uint32_t i = 0; i < plan->rule_count; i++)
+            if (plan->rules[i].ranks > before && plan->rules[i].ranks < next)
+                next = plan->rules[i].ranks;
+        if (next < UINT32_MAX && length < room)
+            length += (size_t)snprintf(text + length, room - length, "%s%u", length ? ", " : "", next);
+        before = next;
+    } while (next < UINT32_MAX);
+}
+
+/* A plan that has nothing for all ranks together is seldom what was meant. */
+static void check_ranks(const tutti_plan *plan, MPI_Comm world)
+{
+    char message[TUTTI_MESSAGE_ROOM], listed[TUTTI_MESSAGE_ROOM / 4];
+    int rank, size;
+    if (!plan || asked.settings.any_size || were_spawned)
         return;
-    tutti_plan *plan = (tutti_plan *)(uintptr_t)tutti_job_plan;
-    tutti_communicator_collect();
-    if (world != MPI_COMM_NULL || launched_rank() == 0)
-        tutti_report(plan, covered, passed, world);
-    tutti_communicator_end();
-    tutti_job_plan = NULL;
-    tutti_traffic_end();
-    tutti_plan_free(plan);
+    PMPI_Comm_rank(world, &rank);
+    PMPI_Comm_size(world, &size);
+    for (uint32_t i = 0; i < plan->rule_count; i++)
+        if (plan->rules[i].ranks == (uint32_t)size)
+            return;
+    list_ranks(plan, listed, sizeof listed);
+    tutti_say(message, TUTTI_BAD_PLAN,
+              "%s: has rules for %s ranks, and this job has %d: expected a plan for %d (`tutti mpi plan --ranks %d`), or "
+              "TUTTI_MPI_RANKS=any where smaller communicators alone are meant",
+              asked.settings.plan, *listed ? listed : "no", size, size, size);
+    tutti_stop(world, rank == 0, message);
+}
+
+/* All processes of `comm` take part: of MPI_COMM_WORLD, or of a communicator made in a session. */
+static void begin(MPI_Comm comm)
+{
+    char message[TUTTI_MESSAGE_ROOM];
+    read_once();
+    snprintf(message, sizeof message, "%s", asked.message);
+    tutti_agree(comm, &asked.settings, asked.plan, asked.error, message);
+    if (comm == MPI_COMM_WORLD) {
+        MPI_Comm parent; /* which the program may free later */
+        were_spawned = !PMPI_Comm_get_parent(&parent) && parent != MPI_COMM_NULL;
+        check_ranks(asked.plan, comm);
+        if (asked.plan)
+            tutti_wait_configure(comm);
+        has_world = 1;
+    }
+    publish();
+}
+
+static void end(void)
+{
+    if (tutti_job_plan) {
+        tutti_communicator_collect();
+        tutti_report(&asked.settings, tutti_job_plan, covered, passed, were_spawned);
+        tutti_communicator_end();
+        tutti_job_plan = NULL;
+        tutti_traffic_end();
+    }
+    tutti_agreement_end();
+    tutti_plan_free(asked.plan);
+    tutti_settings_free(&asked.settings);
+    asked.plan = NULL;
     free(covered);
     covered = NULL;
+    has_world = 0;
 }
 
 int MPI_Init(int *argc, char ***argv)
@@ -178,7 +194,7 @@ int MPI_Init(int *argc, char ***argv)
     check_library();
     int error = PMPI_Init(argc, argv);
     if (!error)
-        tutti_job_begin(MPI_COMM_WORLD);
+        begin(MPI_COMM_WORLD);
     return error;
 }
 
@@ -187,23 +203,44 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     check_library();
     int error = PMPI_Init_thread(argc, argv, required, provided);
     if (!error)
-        tutti_job_begin(MPI_COMM_WORLD);
+        begin(MPI_COMM_WORLD);
     return error;
 }
 
 int MPI_Finalize(void)
 {
-    tutti_job_end(MPI_COMM_WORLD);
+    end();
     return PMPI_Finalize();
 }
 
-#if MPI_VERSION >= 4 || defined(OPEN_MPI)
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+static _Atomic int sessions; /* that are open */
+
 int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
     check_library();
     int error = PMPI_Session_init(info, errhandler, session);
     if (!error)
-        tutti_job_begin(MPI_COMM_NULL);
+        atomic_fetch_add(&sessions, 1);
     return error;
+}
+
+/* A session is no collective, but its communicators are: their processes agree when one is made of a group. */
+int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *comm)
+{
+    int error = PMPI_Comm_create_from_group(group, tag, info, errhandler, comm);
+    if (!error && *comm != MPI_COMM_NULL)
+        begin(*comm);
+    return error;
+}
+
+/* With the last one the MPI ends, where there is no MPI_COMM_WORLD: what is kept of it ends before. */
+int MPI_Session_finalize(MPI_Session *session)
+{
+    if (atomic_fetch_sub(&sessions, 1) == 1 && !has_world) {
+        tutti_communicator_end();
+        tutti_agreement_end();
+    }
+    return PMPI_Session_finalize(session);
 }
 #endif

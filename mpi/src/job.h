@@ -3,29 +3,22 @@
 #define TUTTI_JOB_H
 
 #include "demand.h"
+#include "settings.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* The plan, if there is one: otherwise all calls pass. */
+/* The plan that processes have agreed on, if there is one: otherwise all calls pass. */
 extern const tutti_plan *tutti_job_plan;
 
-/* One call of function number `function` (tutti_functions.h) by a member of `comm` that went to the MPI underneath. */
-void tutti_job_passed(int function, enum tutti_reason reason, MPI_Comm comm);
+/* One call of function number `function` (functions.h) went to the MPI underneath. */
+void tutti_job_passed(int function, enum tutti_reason reason);
 
-/* The same where the rank is known already. */
-void tutti_job_passed_by(int function, enum tutti_reason reason, int rank);
-
-/* Calls that schedule number `schedule` carried out on a communicator that this process is rank 0 of. */
+/* Calls that schedule number `schedule` carried out on a communicator whose calls this process counts. */
 void tutti_job_covered(uint32_t schedule, uint64_t calls);
 
-/* After the MPI has started; `world` is MPI_COMM_NULL where only a session was opened. Does not return on a bad plan. */
-void tutti_job_begin(MPI_Comm world);
-
-/* Before the MPI ends. */
-void tutti_job_end(MPI_Comm world);
-
-/* Report of what was counted; collective over `world`. */
-void tutti_report(const tutti_plan *plan, _Atomic uint64_t *covered, _Atomic uint64_t *passed, MPI_Comm world);
+/* Report of what was counted; collective over MPI_COMM_WORLD. Of processes that were spawned it has a name of its own. */
+void tutti_report(const tutti_settings *settings, const tutti_plan *plan, _Atomic uint64_t *covered,
+                  _Atomic uint64_t *passed, int were_spawned);
 
 #endif

@@ -16,26 +16,26 @@ enum tutti_origin tutti_area_origin(const tutti_lowering *lowering, uint32_t slo
     return memchr(lowering->written + first, 1, count) ? TUTTI_MIXED : TUTTI_UNTOUCHED;
 }
 
-void tutti_emit(tutti_lowering *lowering, tutti_deed deed)
+void tutti_emit(tutti_lowering *lowering, tutti_local_op op)
 {
     tutti_variant *out = lowering->out;
-    if (lowering->deeds == lowering->deed_room) {
-        uint32_t room = lowering->deed_room * 2 + 16;
-        tutti_deed *larger = realloc(out->deeds, room * sizeof *larger);
+    if (lowering->local_ops == lowering->op_room) {
+        uint32_t room = lowering->op_room * 2 + 16;
+        tutti_local_op *larger = room > lowering->op_room ? realloc(out->local_ops, room * sizeof *larger) : NULL;
         if (!larger) {
             lowering->failed = 1;
             return;
         }
-        out->deeds = larger;
-        lowering->deed_room = room;
+        out->local_ops = larger;
+        lowering->op_room = room;
     }
-    out->used[deed.from] = out->used[deed.to] = 1;
-    out->deeds[lowering->deeds++] = deed;
+    out->used[op.from] = out->used[op.to] = 1;
+    out->local_ops[lowering->local_ops++] = op;
 }
 
 static void emit_move(tutti_lowering *lowering, uint32_t from, uint32_t first, uint32_t count, uint32_t to, uint32_t at)
 {
-    tutti_emit(lowering, (tutti_deed){TUTTI_MOVE, from, to, first, count, at});
+    tutti_emit(lowering, (tutti_local_op){TUTTI_MOVE, from, to, first, count, at});
 }
 
 /* Moves what is untouched of a run of the data slot to where it is written. */
@@ -120,7 +120,7 @@ static void begin(tutti_lowering *lowering, uint32_t rank)
     int whole = whole_result(info, rank);
     lowering->home = whole ? info->result : TUTTI_NOWHERE;
     memset(lowering->written, 1, info->chunks);
-    if (!whole || !lowering->out->way.in_place)
+    if (!whole || !lowering->out->form.in_place)
         memset(lowering->written + held.first, 0, held.count);
     else if (lowering->home != 0 && held.count > 0)
         emit_move(lowering, TUTTI_RESULT, held.first, held.count, TUTTI_SCRATCH, held.first);
@@ -130,7 +130,7 @@ static void end(tutti_lowering *lowering, uint32_t rank)
 {
     const tutti_schedule_info *info = lowering->info;
     int shard = info->collective == TUTTI_REDUCE_SCATTER ||
-                (info->collective == TUTTI_SCATTER && !lowering->out->way.in_place);
+                (info->collective == TUTTI_SCATTER && !lowering->out->form.in_place);
     if (lowering->home == 0) {
         leave_origin(lowering, 0, info->chunks);
     } else if (shard) {
@@ -157,7 +157,7 @@ static void lower_copy(tutti_lowering *lowering, const tutti_code_local *copy)
 /* The rank of the communicator that plays `rank` of the schedule. */
 static uint32_t turned(const tutti_lowering *lowering, uint32_t rank)
 {
-    return (uint32_t)(((uint64_t)rank + (uint64_t)lowering->out->way.root) % lowering->info->ranks);
+    return (uint32_t)(((uint64_t)rank + (uint64_t)lowering->out->form.root) % lowering->info->ranks);
 }
 
 static void lower_sends(tutti_lowering *lowering)
@@ -195,7 +195,7 @@ static void lower_step(tutti_lowering *lowering)
     uint32_t step = lowering->step;
     lower_sends(lowering);
     lowering->out->stage[step + 1] =
-        (tutti_stage){code->step[step].receive, code->step[step].send, lowering->deeds};
+        (tutti_stage){code->step[step].receive, code->step[step].send, lowering->local_ops};
     tutti_fold_redirect(lowering);
     lower_receives(lowering);
     for (uint32_t i = code->step[step].local; i < code->step[step + 1].local; i++) {
@@ -206,7 +206,12 @@ static void lower_step(tutti_lowering *lowering)
     }
 }
 
-/* Stage 0 has no messages: what has to be moved beforehand. */
+static int may_be_pending(const tutti_lowering *lowering)
+{
+    return (lowering->info->flags & TUTTI_PENDING_SENDS) != 0;
+}
+
+/* Stage 0 has no messages: what has to be moved beforehand. Nor has the last one where sends may be pending until then. */
 static void lower_all(tutti_lowering *lowering, uint32_t rank)
 {
     const tutti_code *code = lowering->code;
@@ -214,9 +219,13 @@ static void lower_all(tutti_lowering *lowering, uint32_t rank)
     begin(lowering, rank);
     for (lowering->step = 0; lowering->step < code->steps && !lowering->failed; lowering->step++)
         lower_step(lowering);
-    end(lowering, rank);
     const tutti_code_step *last = &code->step[code->steps];
-    out->stage[out->stages] = (tutti_stage){last->receive, last->send, lowering->deeds};
+    if (may_be_pending(lowering)) /* in place, a shard may lie where sends read: they end first */
+        out->stage[code->steps + 1] = (tutti_stage){last->receive, last->send, lowering->local_ops};
+    end(lowering, rank);
+    out->stage[out->stages] = (tutti_stage){last->receive, last->send, lowering->local_ops};
+    if (may_be_pending(lowering) && !lowering->failed)
+        lowering->failed = !tutti_pending_lower(lowering);
 }
 
 static uint32_t most_messages(const tutti_code *code)
@@ -243,7 +252,7 @@ static int allocate(tutti_lowering *lowering)
 {
     const tutti_code *code = lowering->code;
     tutti_variant *out = lowering->out;
-    out->stages = code->steps + 1;
+    out->stages = code->steps + (may_be_pending(lowering) ? 2 : 1);
     out->areas = TUTTI_SCRATCH + lowering->info->slots + TUTTI_TEMPORARIES;
     out->most = most_messages(code);
     out->stage = calloc((size_t)out->stages + 1, sizeof *out->stage);
@@ -257,16 +266,16 @@ static int allocate(tutti_lowering *lowering)
            lowering->operands;
 }
 
-int tutti_variant_lower(const tutti_plan *plan, uint32_t schedule, uint32_t rank, tutti_way way, tutti_variant **variant,
-                        char *message)
+int tutti_variant_lower(const tutti_plan *plan, uint32_t schedule, uint32_t rank, tutti_call_form form,
+                        tutti_variant **variant, char *message)
 {
     const tutti_schedule_info *info = &plan->schedules[schedule];
-    uint32_t played = (uint32_t)(((uint64_t)rank + info->ranks - (uint64_t)way.root) % info->ranks);
+    uint32_t played = (uint32_t)(((uint64_t)rank + info->ranks - (uint64_t)form.root) % info->ranks);
     tutti_code code;
     int error = tutti_code_read(plan, schedule, played, &code, message);
     *variant = error ? NULL : calloc(1, sizeof **variant);
     if (*variant) {
-        (*variant)->way = way;
+        (*variant)->form = form;
         tutti_lowering lowering = {.code = &code, .info = info, .out = *variant};
         lowering.failed = !allocate(&lowering);
         if (!lowering.failed)
@@ -292,7 +301,9 @@ void tutti_variant_free(tutti_variant *variant)
     free(variant->stage);
     free(variant->receives);
     free(variant->sends);
-    free(variant->deeds);
+    free(variant->local_ops);
     free(variant->used);
+    free(variant->place);
+    free(variant->due);
     free(variant);
 }

@@ -15,7 +15,8 @@ typedef struct {
     uint32_t *redirected;   /* per receive of the step: the area it goes to instead of its slot's, or TUTTI_NOWHERE */
     uint32_t *operands;     /* room for the areas of the operands of a fold */
     uint32_t step;
-    uint32_t deeds, deed_room;
+    uint32_t local_ops, op_room;
+    uint32_t first_copy; /* the first area of copies of what is sent */
     int failed; /* no memory */
 } tutti_lowering;
 
@@ -32,12 +33,15 @@ uint32_t tutti_area_read(tutti_lowering *lowering, uint32_t slot, uint32_t first
 
 void tutti_area_mark_written(tutti_lowering *lowering, uint32_t slot, uint32_t first, uint32_t count);
 
-void tutti_emit(tutti_lowering *lowering, tutti_deed deed);
+void tutti_emit(tutti_lowering *lowering, tutti_local_op op);
 
 /* Sends each receive of the step whose content only feeds a fold straight to where the fold writes. */
 void tutti_fold_redirect(tutti_lowering *lowering);
 
 /* Turns fold number `local` into moves and reductions. */
 void tutti_fold_lower(tutti_lowering *lowering, uint32_t local);
+
+/* Sees to the sends that outlast their stage, once all else is lowered; 0 where there is no memory. */
+int tutti_pending_lower(tutti_lowering *lowering);
 
 #endif

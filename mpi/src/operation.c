@@ -19,13 +19,14 @@ int tutti_reduce_local(const void *from, void *to, int64_t count, const tutti_ty
     return error;
 }
 
-/* The kinds of predefined datatypes that operations are defined on; OTHER is what is not in the list. */
-enum kind { INTEGER = 1, FLOATING = 2, COMPLEX = 4, LOGICAL = 8, BYTE = 16, PAIR = 32, OTHER = 64 };
+/* The kinds of predefined datatypes that the standard defines operations on (MPI 4.1, 6.9.2); what is not in the list, such
+ * as MPI_CHAR, is NONE. Fortran's 2 and 16 byte numbers are left out: few MPIs can reduce them. */
+enum kind { NONE = 0, INTEGER = 1, FLOATING = 2, COMPLEX = 4, LOGICAL = 8, BYTE = 16, PAIR = 32, FORTRAN = 64, SHARED = 128 };
 
 static const struct {
     MPI_Datatype type;
     enum kind kind;
-} known[] = {
+} kinds[] = {
     {MPI_DOUBLE, FLOATING},
     {MPI_FLOAT, FLOATING},
     {MPI_INT, INTEGER},
@@ -46,9 +47,9 @@ static const struct {
     {MPI_UNSIGNED_SHORT, INTEGER},
     {MPI_SIGNED_CHAR, INTEGER},
     {MPI_UNSIGNED_CHAR, INTEGER},
-    {MPI_AINT, INTEGER},
-    {MPI_OFFSET, INTEGER},
-    {MPI_COUNT, INTEGER},
+    {MPI_AINT, SHARED},
+    {MPI_OFFSET, SHARED},
+    {MPI_COUNT, SHARED},
     {MPI_LONG_DOUBLE, FLOATING},
     {MPI_C_FLOAT_COMPLEX, COMPLEX},
     {MPI_C_DOUBLE_COMPLEX, COMPLEX},
@@ -60,14 +61,31 @@ static const struct {
     {MPI_LONG_INT, PAIR},
     {MPI_2INT, PAIR},
     {MPI_SHORT_INT, PAIR},
-    {MPI_LONG_DOUBLE_INT, PAIR}};
+    {MPI_LONG_DOUBLE_INT, PAIR},
+    {MPI_INTEGER, FORTRAN},
+    {MPI_INTEGER1, FORTRAN},
+    {MPI_INTEGER2, FORTRAN},
+    {MPI_INTEGER4, FORTRAN},
+    {MPI_INTEGER8, FORTRAN},
+    {MPI_REAL, FLOATING},
+    {MPI_REAL4, FLOATING},
+    {MPI_REAL8, FLOATING},
+    {MPI_DOUBLE_PRECISION, FLOATING},
+    {MPI_COMPLEX, COMPLEX},
+    {MPI_COMPLEX8, COMPLEX},
+    {MPI_COMPLEX16, COMPLEX},
+    {MPI_DOUBLE_COMPLEX, COMPLEX},
+    {MPI_LOGICAL, LOGICAL},
+    {MPI_2REAL, PAIR},
+    {MPI_2DOUBLE_PRECISION, PAIR},
+    {MPI_2INTEGER, PAIR}};
 
 static enum kind kind_of(MPI_Datatype type)
 {
-    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
-        if (type == known[i].type)
-            return known[i].kind;
-    return OTHER;
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (type == kinds[i].type)
+            return kinds[i].kind;
+    return NONE;
 }
 
 /* What a predefined operation is defined on, and on what its operands may be exchanged bit by bit. */
@@ -78,19 +96,19 @@ typedef struct {
 
 static const rule *rule_of(MPI_Op op, rule *room)
 {
-    enum { ARITHMETIC = INTEGER | FLOATING, ALL = ARITHMETIC | COMPLEX };
-    const rule rules[] = {{MPI_SUM, ALL, ALL},
-                          {MPI_PROD, ALL, ARITHMETIC},
-                          {MPI_MAX, ARITHMETIC, INTEGER},
-                          {MPI_MIN, ARITHMETIC, INTEGER},
-                          {MPI_LAND, INTEGER | LOGICAL, INTEGER | LOGICAL},
-                          {MPI_LOR, INTEGER | LOGICAL, INTEGER | LOGICAL},
-                          {MPI_LXOR, INTEGER | LOGICAL, INTEGER | LOGICAL},
-                          {MPI_BAND, INTEGER | BYTE, INTEGER | BYTE},
-                          {MPI_BOR, INTEGER | BYTE, INTEGER | BYTE},
-                          {MPI_BXOR, INTEGER | BYTE, INTEGER | BYTE},
-                          {MPI_MAXLOC, PAIR, 0},
-                          {MPI_MINLOC, PAIR, 0}};
+    enum {
+        WHOLE = INTEGER | FORTRAN | SHARED,
+        ARITHMETIC = WHOLE | FLOATING,
+        ALL = ARITHMETIC | COMPLEX,
+        TRUTH = INTEGER | LOGICAL,
+        BITS = WHOLE | BYTE
+    };
+    const rule rules[] = {{MPI_SUM, ALL, ALL},          {MPI_PROD, ALL, ARITHMETIC},
+                          {MPI_MAX, ARITHMETIC, WHOLE}, {MPI_MIN, ARITHMETIC, WHOLE},
+                          {MPI_LAND, TRUTH, TRUTH},     {MPI_LOR, TRUTH, TRUTH},
+                          {MPI_LXOR, TRUTH, TRUTH},     {MPI_BAND, BITS, BITS},
+                          {MPI_BOR, BITS, BITS},        {MPI_BXOR, BITS, BITS},
+                          {MPI_MAXLOC, PAIR, 0},        {MPI_MINLOC, PAIR, 0}};
     for (unsigned i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (op == rules[i].op) {
             *room = rules[i];
@@ -122,6 +140,6 @@ int tutti_operation_fits(const tutti_operation *operation, const tutti_type *typ
     rule room;
     if (!operation->named)
         return 1;
-    int kind = (int)kind_of(type->handle);
-    return type->named && (kind == OTHER || (rule_of(operation->handle, &room)->on & kind));
+    /* A Fortran type that the MPI was built without has no bytes. */
+    return type->named && type->size > 0 && (rule_of(operation->handle, &room)->on & (int)kind_of(type->handle));
 }

@@ -1,12 +1,12 @@
 /* Collectives that go to the MPI underneath, each counted with the reason. */
+#include "communicator.h"
 #include "functions.h"
-#include "job.h"
 
 #define PASS(name, reason, parameters, arguments)               \
     int MPI_##name parameters                                   \
     {                                                           \
         if (tutti_job_plan)                                     \
-            tutti_job_passed(TUTTI_FN_##name, TUTTI_##reason, comm); \
+            tutti_communicator_passed(comm, TUTTI_FN_##name, TUTTI_##reason); \
         return PMPI_##name arguments;                           \
     }
 #include "passed.inc"

@@ -1,6 +1,8 @@
 /* Reads plan files: whatever the bytes, nothing outside of them is read, and a bad file is named as such. */
 #include "plan.h"
 
+#include "code.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +10,13 @@
 #include <string.h>
 
 enum { HEADER = 48, RULE = 32, SCHEDULE = 48, LONGEST_NAME = 1 << 16 };
-enum { KNOWN_FLAGS = TUTTI_RANK_ORDER | TUTTI_MOVES_CHUNKS | TUTTI_WRITES_DATA | TUTTI_SAME_ON_ALL };
+enum { MOST_CHUNKS = 1 << 28, MOST_SLOTS = 1 << 20 }; /* so that sums of them stay below 2^32 */
+
+static uint32_t known_flags(uint32_t version)
+{
+    uint32_t first = TUTTI_RANK_ORDER | TUTTI_MOVES_CHUNKS | TUTTI_WRITES_DATA | TUTTI_SAME_ON_ALL;
+    return version < 2 ? first : first | TUTTI_PENDING_SENDS;
+}
 
 int tutti_say(char *message, int error, const char *format, ...)
 {
@@ -116,10 +124,11 @@ static int check_header(const char *path, tutti_plan *plan, char *message)
     if (plan->length < 8 || memcmp(file, "TUTTIPLN", 8) != 0)
         return tutti_say(message, TUTTI_BAD_PLAN,
                          "%s: no plan file: it does not begin with TUTTIPLN; `tutti mpi plan` writes them", path);
-    if (plan->length >= 12 && read_u32(file + 8) != TUTTI_PLAN_VERSION)
+    plan->version = plan->length < 12 ? TUTTI_PLAN_VERSION : read_u32(file + 8);
+    if (plan->version < 1 || plan->version > TUTTI_PLAN_VERSION)
         return tutti_say(message, TUTTI_BAD_PLAN,
-                         "%s: version %u: this library reads version %u; write the plan with the tutti it came with", path,
-                         read_u32(file + 8), TUTTI_PLAN_VERSION);
+                         "%s: version %u: this library reads versions 1 to %u; write the plan with the tutti it came with",
+                         path, plan->version, TUTTI_PLAN_VERSION);
     if (plan->length < HEADER || read_u64(file + 16) != plan->length)
         return tutti_say(message, TUTTI_BAD_PLAN, "%s: truncated or too long: it has %llu bytes, its header says %llu", path,
                          (unsigned long long)plan->length,
@@ -144,8 +153,11 @@ static int read_schedule(const char *path, tutti_plan *plan, uint32_t index, con
                                   .result = read_u32(entry + 16),
                                   .flags = read_u32(entry + 20)};
     plan->tables[index] = read_u64(entry + 40);
+    if (info->chunks > MOST_CHUNKS || info->slots > MOST_SLOTS)
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: %u chunks and %u slots: a plan has %u and %u at most", path,
+                         index, info->chunks, info->slots, MOST_CHUNKS, MOST_SLOTS);
     int odd = info->collective >= TUTTI_COLLECTIVES || info->ranks == 0 || info->chunks == 0 ||
-              info->result >= info->slots || (info->flags & ~(uint32_t)KNOWN_FLAGS) ||
+              info->result >= info->slots || (info->flags & ~known_flags(plan->version)) ||
               (tutti_has_shards(info->collective) && info->chunks % info->ranks != 0);
     if (odd)
         return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: its shape makes no sense", path, index);
@@ -228,6 +240,17 @@ static int read_entries(const char *path, tutti_plan *plan, char *message)
     return error ? error : read_texts(path, plan, entries, message);
 }
 
+/* Every rank's code: a communicator may give this process any rank, and in the middle of a run it is too late. */
+static int check_codes(const char *path, const tutti_plan *plan, char *message)
+{
+    for (uint32_t schedule = 0; schedule < plan->schedule_count; schedule++)
+        for (uint32_t rank = 0; rank < plan->schedules[schedule].ranks; rank++)
+            if (!tutti_code_is_good(plan, schedule, rank))
+                return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u, %s: the code of rank %u makes no sense", path,
+                                 schedule, plan->schedules[schedule].name, rank);
+    return 0;
+}
+
 int tutti_plan_read(const char *path, tutti_plan **result, char *message)
 {
     *result = NULL;
@@ -239,6 +262,8 @@ int tutti_plan_read(const char *path, tutti_plan **result, char *message)
         error = check_header(path, plan, message);
     if (!error)
         error = read_entries(path, plan, message);
+    if (!error)
+        error = check_codes(path, plan, message);
     if (error) {
         tutti_plan_free(plan);
         return error;
@@ -284,6 +309,14 @@ int tutti_plan_rule(const tutti_plan *plan, uint32_t collective, uint32_t ranks,
         }
     }
     return -1;
+}
+
+int tutti_plan_has(const tutti_plan *plan, uint32_t collective)
+{
+    for (uint32_t i = 0; i < plan->rule_count; i++)
+        if (plan->rules[i].collective == collective)
+            return 1;
+    return 0;
 }
 
 const unsigned char *tutti_plan_code(const tutti_plan *plan, uint32_t schedule, uint32_t rank, uint64_t *length)

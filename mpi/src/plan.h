@@ -12,7 +12,7 @@ typedef struct {
 struct tutti_plan {
     unsigned char *file;
     uint64_t length;
-    uint32_t crc;
+    uint32_t version, crc;
     uint32_t rule_count, schedule_count;
     tutti_rule *rules;
     tutti_schedule_info *schedules;
@@ -25,6 +25,9 @@ const unsigned char *tutti_plan_code(const tutti_plan *plan, uint32_t schedule, 
 
 /* snprintf into a message that may be NULL; returns `error`. */
 int tutti_say(char *message, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Whether there is any rule for a collective. */
+int tutti_plan_has(const tutti_plan *plan, uint32_t collective);
 
 const char *tutti_collective_name(uint32_t collective);
 

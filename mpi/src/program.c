@@ -1,49 +1,76 @@
 /* Programs: made, kept ready, freed. */
 #include "program.h"
 
-#include <stdlib.h>
+#include "failure.h"
 
-static int same_way(const tutti_way *one, const tutti_way *other)
+#include <stdlib.h>
+#include <string.h>
+
+static int same_form(const tutti_call_form *one, const tutti_call_form *other)
 {
     return one->root == other->root && one->in_place == other->in_place && one->strict == other->strict;
 }
 
-/* Makes room for as many messages as the variant has at once. */
+/* Makes room for as many messages at once as the variant has; where that cannot be, the room stays what it was. */
 static int make_room(tutti_program *program, const tutti_variant *variant)
 {
-    if (program->most < variant->most) {
-        size_t count = 2 * (size_t)variant->most;
-        free(program->messages);
-        free(program->requests);
-        tutti_distance_close(program->line);
-        program->line = NULL;
-        program->most = 0;
-        program->messages = malloc(count * sizeof *program->messages);
-        program->requests = malloc(count * sizeof *program->requests);
-        if (!program->messages || !program->requests)
-            return TUTTI_NO_MEMORY;
-        int error = tutti_distance_open(program->comm, variant->most, &program->line);
-        if (error)
-            return error;
-        program->most = variant->most;
+    uint32_t most = variant->most > program->most ? variant->most : program->most;
+    uint32_t pending = variant->pending > program->most_pending ? variant->pending : program->most_pending;
+    size_t count = 2 * (size_t)most + pending;
+    if (program->most == most && program->most_pending == pending)
+        return 0;
+    MPI_Request *requests = malloc(count * sizeof *requests);
+    if (!requests || tutti_distance_grow(program->link, most, pending)) {
+        free(requests);
+        return TUTTI_NO_MEMORY;
     }
-    if (!program->scratch) {
-        program->areas = variant->areas;
-        program->scratch = calloc(variant->areas, sizeof *program->scratch);
-        program->room = calloc(variant->areas, sizeof *program->room);
-        program->base = calloc(variant->areas, sizeof *program->base);
-        program->bounds = calloc((size_t)program->info.chunks + 1, sizeof *program->bounds);
-    }
-    return program->scratch && program->room && program->base && program->bounds ? 0 : TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        requests[i] = MPI_REQUEST_NULL;
+    free(program->requests);
+    program->requests = requests;
+    program->most = most;
+    program->most_pending = pending;
+    return 0;
 }
 
-static int add_variant(tutti_program *program, tutti_way way, char *message)
+/* The array with room for `count` things of `each` bytes, those beyond the first `before` zero; NULL where there is none. */
+static void *extended(void *array, size_t before, size_t count, size_t each)
+{
+    char *larger = realloc(array, count * each);
+    if (larger)
+        memset(larger + before * each, 0, (count - before) * each);
+    return larger;
+}
+
+/* Variants differ in their areas: what one has to copy before it sends it another need not. */
+static int make_areas(tutti_program *program, uint32_t areas)
+{
+    uint32_t before = program->areas;
+    if (!program->bounds)
+        program->bounds = calloc((size_t)program->info.chunks + 1, sizeof *program->bounds);
+    if (before >= areas)
+        return program->bounds ? 0 : TUTTI_NO_MEMORY;
+    char **scratch = extended(program->scratch, before, areas, sizeof *scratch);
+    program->scratch = scratch ? scratch : program->scratch;
+    size_t *room = extended(program->room, before, areas, sizeof *room);
+    program->room = room ? room : program->room;
+    uintptr_t *base = extended(program->base, before, areas, sizeof *base);
+    program->base = base ? base : program->base;
+    if (!scratch || !room || !base || !program->bounds)
+        return TUTTI_NO_MEMORY;
+    program->areas = areas;
+    return 0;
+}
+
+static int add_variant(tutti_program *program, tutti_call_form form, char *message)
 {
     tutti_variant *variant;
-    int error = tutti_variant_lower(program->plan, program->index, (uint32_t)program->rank, way, &variant, message);
+    int error = tutti_variant_lower(program->plan, program->index, (uint32_t)program->rank, form, &variant, message);
     if (error)
         return error;
     error = make_room(program, variant);
+    if (!error)
+        error = make_areas(program, variant->areas);
     if (error) {
         tutti_variant_free(variant);
         return tutti_say(message, error, "no memory for the schedule %s on %u ranks", program->info.name,
@@ -54,20 +81,20 @@ static int add_variant(tutti_program *program, tutti_way way, char *message)
     return 0;
 }
 
-int tutti_program_select(tutti_program *program, tutti_way way, char *message)
+int tutti_program_select(tutti_program *program, tutti_call_form form, char *message)
 {
-    if (program->variants && same_way(&program->variants->way, &way))
+    if (program->variants && same_form(&program->variants->form, &form))
         return 0;
-    for (tutti_variant **link = &program->variants; *link; link = &(*link)->next) {
-        tutti_variant *variant = *link;
-        if (same_way(&variant->way, &way)) {
-            *link = variant->next;
+    for (tutti_variant **at = &program->variants; *at; at = &(*at)->next) {
+        tutti_variant *variant = *at;
+        if (same_form(&variant->form, &form)) {
+            *at = variant->next;
             variant->next = program->variants;
             program->variants = variant;
             return 0;
         }
     }
-    return add_variant(program, way, message);
+    return add_variant(program, form, message);
 }
 
 int tutti_program_compile(const tutti_plan *plan, uint32_t index, MPI_Comm comm, tutti_program **result, char *message)
@@ -89,7 +116,9 @@ int tutti_program_compile(const tutti_plan *plan, uint32_t index, MPI_Comm comm,
                           program->info.name, program->info.ranks, program->size);
     if (!error && !(program->traffic = tutti_traffic_open(comm, program->size)))
         error = tutti_say(message, TUTTI_NO_MEMORY, "no memory for counters of %d ranks", program->size);
-    tutti_way usual = {.in_place = program->info.collective == TUTTI_BROADCAST};
+    if (!error && tutti_distance_open(&program->link))
+        error = tutti_say(message, TUTTI_NO_MEMORY, "no memory for an emulated distance");
+    tutti_call_form usual = {.in_place = program->info.collective == TUTTI_BROADCAST};
     if (!error)
         error = add_variant(program, usual, message);
     if (error) {
@@ -104,6 +133,9 @@ void tutti_program_free(tutti_program *program)
 {
     if (!program)
         return;
+    tutti_traffic_close(program->traffic);
+    if (program->is_lost)
+        return;
     while (program->variants) {
         tutti_variant *next = program->variants->next;
         tutti_variant_free(program->variants);
@@ -117,9 +149,18 @@ void tutti_program_free(tutti_program *program)
     free(program->bounds);
     free(program->packed[0]);
     free(program->packed[1]);
-    free(program->messages);
+    free(program->bound.messages);
+    free(program->bound.locals);
     free(program->requests);
-    tutti_distance_close(program->line);
-    tutti_traffic_close(program->traffic);
+    tutti_distance_close(program->link);
     free(program);
+}
+
+int tutti_program_fail(tutti_program *program, int error, char *message)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    program->bound.repeatable = 0;
+    tutti_failure_remember(program->comm, error);
+    return tutti_say(message, error, "%s of %u ranks by %s: rank %d: %s", tutti_collective_name(program->info.collective),
+                     program->info.ranks, program->info.name, program->rank, tutti_failure_text(error, text));
 }

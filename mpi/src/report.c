@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void write_string(FILE *out, const char *text)
 {
@@ -76,8 +77,9 @@ static void write_matrix(FILE *out, const char *name, const uint64_t *values, in
 
 /* Everything that the report says, summed over the ranks. */
 typedef struct {
+    const tutti_settings *settings;
     const tutti_plan *plan;
-    int ranks;
+    int ranks, were_spawned;
     const uint64_t *covered, *passed;
     const uint64_t *counts; /* per rank, messages and bytes to each rank; or NULL */
 } findings;
@@ -87,9 +89,9 @@ static void write_report(FILE *out, const findings *all)
     fputs("{\n  \"library\": \"libtutti_mpi\",\n  \"mpi\": ", out);
     write_mpi(out);
     fprintf(out, ",\n  \"ranks\": %d,\n  \"plan\": ", all->ranks);
-    write_string(out, getenv("TUTTI_MPI_PLAN"));
+    write_string(out, all->settings->plan);
     fputs(",\n  \"emulation\": ", out);
-    tutti_distance_describe(out);
+    tutti_distance_describe(&all->settings->distance, out);
     fputs(",\n  ", out);
     write_covered(out, all->plan, all->covered);
     fputs(",\n  ", out);
@@ -117,14 +119,16 @@ static void write_notice(const findings *all)
 
 static void publish(const findings *all)
 {
-    const char *where = getenv("TUTTI_MPI_REPORT");
+    const char *where = all->settings->report;
     if (!where) {
         write_notice(all);
     } else if (strcmp(where, "-") == 0) {
         write_report(stderr, all);
     } else if (*where) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s.json", where);
+        char path[4096], own[32] = "";
+        if (all->were_spawned)
+            snprintf(own, sizeof own, ".%ld", (long)getpid());
+        snprintf(path, sizeof path, "%s%s.json", where, own);
         FILE *out = fopen(path, "w");
         if (!out) {
             fprintf(stderr, "tutti: %s: cannot be written: the report of TUTTI_MPI_REPORT is lost\n", path);
@@ -136,49 +140,51 @@ static void publish(const findings *all)
     }
 }
 
-/* The counts of all ranks at rank 0; NULL elsewhere and where they were not asked for. */
-static uint64_t *gather_counts(MPI_Comm world, int rank, int ranks)
+/* Whether all ranks could do something: none may wait for another that could not. */
+static int all_could(int could)
 {
-    const char *wanted = getenv("TUTTI_MPI_COUNTS");
-    if (!wanted || strcmp(wanted, "1") != 0 || world == MPI_COMM_NULL)
-        return NULL;
+    PMPI_Allreduce(MPI_IN_PLACE, &could, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return could;
+}
+
+/* Messages and bytes between all ranks, at rank 0; NULL elsewhere. */
+static uint64_t *gather_counts(int rank, int ranks)
+{
     uint64_t *own = calloc(2 * (size_t)ranks, sizeof *own), *all = NULL;
     if (rank == 0)
         all = calloc(2 * (size_t)ranks * (size_t)ranks, sizeof *all);
-    if (own && (rank != 0 || all)) {
+    if (all_could(own && (rank != 0 || all))) {
         tutti_mpi_counts(own, own + ranks, 0);
-        PMPI_Gather(own, 2 * ranks, MPI_UINT64_T, all, 2 * ranks, MPI_UINT64_T, 0, world);
+        PMPI_Gather(own, 2 * ranks, MPI_UINT64_T, all, 2 * ranks, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     }
     free(own);
     return all;
 }
 
-/* Sums of counters over the ranks, at rank 0: each call was counted by its communicator's rank 0 alone. */
-static uint64_t *summed(_Atomic uint64_t *counters, int count, MPI_Comm world)
+/* Sums of counters over the ranks, at rank 0: each call was counted by one of its ranks alone. */
+static uint64_t *summed(_Atomic uint64_t *counters, int count)
 {
     uint64_t *sums = calloc((size_t)count + 1, sizeof *sums), *own = calloc((size_t)count + 1, sizeof *own);
-    if (sums && own) {
+    if (all_could(sums && own)) {
         for (int i = 0; i < count; i++)
-            own[i] = sums[i] = atomic_load(&counters[i]);
-        if (world != MPI_COMM_NULL)
-            PMPI_Reduce(own, sums, count, MPI_UINT64_T, MPI_SUM, 0, world);
+            own[i] = atomic_load(&counters[i]);
+        PMPI_Reduce(own, sums, count, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     }
     free(own);
     return sums;
 }
 
-void tutti_report(const tutti_plan *plan, _Atomic uint64_t *covered, _Atomic uint64_t *passed, MPI_Comm world)
+void tutti_report(const tutti_settings *settings, const tutti_plan *plan, _Atomic uint64_t *covered,
+                  _Atomic uint64_t *passed, int were_spawned)
 {
-    int rank = 0, ranks = 1;
-    if (world != MPI_COMM_NULL) {
-        PMPI_Comm_rank(world, &rank);
-        PMPI_Comm_size(world, &ranks);
-    }
-    uint64_t *covers = summed(covered, (int)plan->schedule_count, world);
-    uint64_t *passes = summed(passed, TUTTI_FUNCTIONS * TUTTI_REASONS, world);
-    uint64_t *counts = gather_counts(world, rank, ranks);
+    int rank, ranks;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    uint64_t *covers = summed(covered, (int)plan->schedule_count);
+    uint64_t *passes = summed(passed, TUTTI_FUNCTIONS * TUTTI_REASONS);
+    uint64_t *counts = settings->counts ? gather_counts(rank, ranks) : NULL;
     if (rank == 0 && covers && passes)
-        publish(&(findings){plan, ranks, covers, passes, counts});
+        publish(&(findings){settings, plan, ranks, were_spawned, covers, passes, counts});
     free(covers);
     free(passes);
     free(counts);

@@ -1,7 +1,7 @@
 /* Counting messages. */
 #include "traffic.h"
 
-#include "tutti_mpi.h"
+#include "members.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static uint64_t *retired;    /* messages, then bytes, to each rank of the world,
 static int world_size;
 
 /* Called with the lock held: whether there is a world to count for. */
-static int world_known(void)
+static int find_world_size(void)
 {
     int up = 0, down = 0;
     if (retired)
@@ -25,20 +25,15 @@ static int world_known(void)
     return retired != NULL;
 }
 
-static int translate(MPI_Comm comm, int size, int *world)
+static int find_world(MPI_Comm comm, int size, int *world)
 {
-    int *own = calloc((size_t)size, sizeof *own);
-    MPI_Group all, group;
-    int failed = !own || PMPI_Comm_group(comm, &group);
-    if (!failed && !(failed = PMPI_Comm_group(MPI_COMM_WORLD, &all))) {
-        for (int i = 0; i < size; i++)
-            own[i] = i;
-        failed = PMPI_Group_translate_ranks(group, size, own, all, world);
-        PMPI_Group_free(&all);
-        PMPI_Group_free(&group);
-    }
-    free(own);
-    return failed;
+    MPI_Group all;
+    int error = PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    if (error)
+        return error;
+    error = tutti_members_ranks(comm, size, all, world);
+    PMPI_Group_free(&all);
+    return error;
 }
 
 tutti_traffic *tutti_traffic_open(MPI_Comm comm, int size)
@@ -55,13 +50,13 @@ tutti_traffic *tutti_traffic_open(MPI_Comm comm, int size)
     if (first)
         first->previous = traffic;
     first = traffic;
-    int known = world_known();
+    int has_world = find_world_size();
     pthread_mutex_unlock(&lock);
     if (!traffic->world || !traffic->messages || !traffic->bytes) {
         tutti_traffic_close(traffic);
         return NULL;
     }
-    if (!known || translate(comm, size, traffic->world))
+    if (!has_world || find_world(comm, size, traffic->world))
         for (int i = 0; i < size; i++)
             traffic->world[i] = MPI_UNDEFINED;
     return traffic;
@@ -104,7 +99,7 @@ void tutti_traffic_close(tutti_traffic *traffic)
 void tutti_mpi_counts(uint64_t *messages, uint64_t *bytes, int reset)
 {
     pthread_mutex_lock(&lock);
-    if (world_known()) {
+    if (find_world_size()) {
         for (int i = 0; i < world_size; i++) {
             messages[i] = retired[i];
             bytes[i] = retired[world_size + i];

@@ -32,14 +32,52 @@ enum { TESTS = 1 };
 enum { TESTS = 0 };
 #endif
 
+/* An error of several requests says no more than that their statuses say it. */
+static int true_error(int error, int count, const MPI_Status *statuses)
+{
+    for (int i = 0; error == MPI_ERR_IN_STATUS && i < count; i++)
+        if (statuses[i].MPI_ERROR != MPI_SUCCESS && statuses[i].MPI_ERROR != MPI_ERR_PENDING)
+            error = statuses[i].MPI_ERROR;
+    return error;
+}
+
+enum { PORTION = 32 }; /* requests that are waited for at once, so that their statuses fit onto the stack */
+
+static int portion_of(int count)
+{
+    return count < PORTION ? count : PORTION;
+}
+
+int tutti_test(int count, MPI_Request *requests, int *done)
+{
+    MPI_Status statuses[PORTION];
+    int error = 0;
+    *done = 1;
+    for (int at = 0; !error && *done && at < count; at += PORTION) {
+        int portion = portion_of(count - at);
+        error = true_error(PMPI_Testall(portion, requests + at, done, statuses), portion, statuses);
+    }
+    return error;
+}
+
+static int wait_in_the_mpi(int count, MPI_Request *requests)
+{
+    MPI_Status statuses[PORTION];
+    int error = 0;
+    for (int at = 0; !error && at < count; at += PORTION) {
+        int portion = portion_of(count - at);
+        error = true_error(PMPI_Waitall(portion, requests + at, statuses), portion, statuses);
+    }
+    return error;
+}
+
 int tutti_wait(int count, MPI_Request *requests)
 {
     int done = count == 0, error = 0;
     if (!done && !TESTS && !tutti_wait_crowded)
-        return count == 1 ? PMPI_Wait(requests, MPI_STATUS_IGNORE)
-                          : PMPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+        return count == 1 ? PMPI_Wait(requests, MPI_STATUS_IGNORE) : wait_in_the_mpi(count, requests);
     while (!error && !done) {
-        error = PMPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
+        error = tutti_test(count, requests, &done);
         if (!done && tutti_wait_crowded)
             sched_yield();
     }

@@ -10,7 +10,10 @@ int tutti_wait_configure(MPI_Comm world);
 /* Whether they do. */
 extern int tutti_wait_crowded;
 
-/* Waits for all requests; returns an MPI error code. Where ranks outnumber cores, a rank that waits gives its core up. */
+/* Whether all requests are done; returns the MPI's error code, the true one where one of several requests failed. */
+int tutti_test(int count, MPI_Request *requests, int *done);
+
+/* Waits for all requests; returns an error code as above. Where ranks outnumber cores, a rank that waits gives its core up. */
 int tutti_wait(int count, MPI_Request *requests);
 
 #endif

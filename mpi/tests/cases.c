@@ -323,7 +323,9 @@ bool run_case(const struct test_case *test, const struct group *group, bool *cov
     struct image send = image_of(test->element, sent_elements(test, group), test->seed);
     struct image receive = image_of(receiving(test, group), received_elements(test, group), ~test->seed);
     fill(test, group, &send, &receive);
+    aligned_operands = *covered;
     int code = perform(test, group, &send, &receive);
+    aligned_operands = false;
     bool good = code == MPI_SUCCESS;
     if (!good) snprintf(text, room, "the call returned %d", code);
     if (good) good = counts_as_expected(test, group, *covered, text, room);

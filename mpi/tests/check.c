@@ -117,18 +117,19 @@ static int64_t answer(void) {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int64_t mine[4 + 2 * COLLECTIVES] = {cases, failures, unknown_types_seen()}, all[4 + 2 * COLLECTIVES];
+    int64_t mine[4 + 2 * COLLECTIVES] = {cases, failures, unknown_types_seen(), misaligned_operands_seen()}, all[4 + 2 * COLLECTIVES];
     memcpy(mine + 4, done, sizeof done);
     memcpy(mine + 4 + COLLECTIVES, passed, sizeof passed);
     PMPI_Allreduce(mine, all, 4 + 2 * COLLECTIVES, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) {
         printf("{\"cases\": %" PRId64 ", \"failures\": %" PRId64 ", \"unknown_types\": %" PRId64, all[0], all[1], all[2]);
+        printf(", \"misaligned_operands\": %" PRId64, all[3]);
         print_counts("covered", all + 4);
         print_counts("passed", all + 4 + COLLECTIVES);
     }
     print_matrix("messages", expected_messages, rank, ranks, "");
     print_matrix("bytes", expected_bytes, rank, ranks, "}\n");
-    return all[1] + all[2];
+    return all[1] + all[2] + all[3];
 }
 
 int main(int argc, char **argv) {

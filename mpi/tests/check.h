@@ -29,6 +29,7 @@ struct element {
     enum kind kind;
     MPI_Datatype type;
     ptrdiff_t extent;
+    ptrdiff_t end; /* the upper bound, where bytes of an element end; of derived ones alone */
     int blocks;
     struct block block[MOST_BLOCKS]; /* in the order of the type map */
     size_t size;                     /* of all blocks */
@@ -76,6 +77,8 @@ long double magnitude_of(const struct element *element, const unsigned char *val
 bool within_reordering(enum operation operation, const struct element *element, const unsigned char *got,
                        const unsigned char *want, long double magnitude, int ranks);
 int unknown_types_seen(void); /* by user functions, since the start */
+int misaligned_operands_seen(void);
+extern _Thread_local bool aligned_operands; /* whether this thread's calls promise user functions aligned elements: a schedule's do */
 
 /* --- the oracle: what the schedules of the plan do, written by Python from their ops ----------------------------- */
 enum collective {

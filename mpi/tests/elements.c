@@ -120,6 +120,7 @@ static void add_words(const char *name, int words, const ptrdiff_t *offsets, ptr
     struct element *element = added(name, WORDS, type, extent);
     for (int i = 0; i < words; i++) with_block(element, offsets[i], 4);
     element->committed = true;
+    element->end = lower + extent;
     element->strange = lower != 0 || offsets[0] != 0 || extent < offsets[words - 1];
 }
 
@@ -132,16 +133,19 @@ static void add_derived(void) {
     struct element *whole = added("contiguous", WORDS, type, 16);
     for (int i = 0; i < 4; i++) with_block(whole, 4 * i, 4);
     whole->committed = true;
+    whole->end = 16;
     MPI_Type_vector(2, 2, 3, MPI_UINT32_T, &type); /* no gap at its end: extent 20 */
     MPI_Type_commit(&type);
     struct element *vector = added("vector", WORDS, type, 20);
     for (int i = 0; i < 4; i++) with_block(vector, 4 * i + (i > 1 ? 4 : 0), 4);
     vector->committed = true;
+    vector->end = 20;
     add_words("gaps", 4, (ptrdiff_t[]){4, 12, 20, 32}, 0, 40);
     add_words("negative lower bound", 4, (ptrdiff_t[]){-16, -8, 0, 4}, -24, 36);
     add_words("descending", 4, (ptrdiff_t[]){24, 16, 4, 0}, 0, 28);
     add_words("columns", 4, (ptrdiff_t[]){0, 4 * COLUMN, 8 * COLUMN, 12 * COLUMN}, 0, 4);
     elements[element_count - 1].most = COLUMN;
+    add_words("far back", 4, (ptrdiff_t[]){-48, -28, -8, -4}, -48, 16); /* elements reach into those before */
     add_words("two words", 2, (ptrdiff_t[]){0, 4}, 0, 8);
     add_words("two apart", 2, (ptrdiff_t[]){8, 0}, -4, 20);
 }

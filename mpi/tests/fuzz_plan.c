@@ -2,8 +2,9 @@
  *
  *     fuzz_plan PLAN MUTATIONS SEED
  *
- * Compiled with the library's plan.c, code.c, lower.c and fold.c and with sanitizers, which end it where a byte outside of
- * the file is read. What compiles must keep to its own chunks and areas. Prints JSON, with what was said of the file as it is.
+ * Compiled with the library's plan.c, code.c, lower.c, fold.c and pending.c and with sanitizers, which end it where a byte outside of
+ * the file is read. What compiles must keep to its own chunks and areas. Prints JSON, with what was said of the file as it is,
+ * and how many areas its ranks have for copies of what they send.
  * No MPI is started. */
 #include "plan.h"
 #include "variant.h"
@@ -15,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MOST_WORK ((uint64_t)1 << 22) /* chunks or ranks: what claims more is read, not compiled */
+#define MOST_WORK ((uint64_t)1 << 22) /* chunks or slots: of what claims more, one rank is compiled */
 
 static uint64_t state;
 
@@ -63,7 +64,7 @@ static void mutate(unsigned char *file, size_t length) {
 static size_t spoil(unsigned char *file, size_t length) {
     if (drawn() % 8 == 0) length -= drawn() % length; /* truncated */
     if (length < 48) return length;
-    for (uint64_t mistakes = 1 + drawn() % 4; mistakes > 0; mistakes--) mutate(file, length);
+    for (uint64_t mistakes = 1 + drawn() % 2; mistakes > 0; mistakes--) mutate(file, length);
     if (drawn() % 8 == 0) file[drawn() % 16] ^= (unsigned char)(1u << drawn() % 8);
     if (drawn() % 16 != 0) { /* or the checks behind these two would never be reached */
         put(file + 16, length, 8);
@@ -78,6 +79,24 @@ static void demand(int good, const char *what) {
     abort();
 }
 
+/* Each pending request has a place of its own, and ends after it has begun. */
+static void examine_pending(const tutti_variant *variant) {
+    unsigned char *taken = calloc((size_t)variant->pending + 1, 1);
+    uint32_t found = 0;
+    demand(variant->due[0] == 0 && variant->due[variant->stages] == variant->pending, "sends that never end");
+    for (uint32_t stage = 0; stage < variant->stages; stage++)
+        for (uint32_t i = variant->stage[stage].send; i < variant->stage[stage + 1].send; i++) {
+            uint32_t place = variant->place[i];
+            if (place == TUTTI_NOT_PENDING) continue;
+            demand(place < variant->pending && !taken[place], "a request in another's place");
+            demand(place >= variant->due[stage + 1], "a send that ends before it begins");
+            taken[place] = 1;
+            found++;
+        }
+    demand(found == variant->pending, "places that nobody has");
+    free(taken);
+}
+
 static void examine(const tutti_variant *variant, const tutti_schedule_info *info) {
     uint32_t transfers[2] = {variant->stage[variant->stages].receive, variant->stage[variant->stages].send};
     for (int side = 0; side < 2; side++)
@@ -86,28 +105,30 @@ static void examine(const tutti_variant *variant, const tutti_schedule_info *inf
             demand(one->peer < info->ranks && one->area < variant->areas, "a message of nobody or nowhere");
             demand(one->first < info->chunks && one->count <= info->chunks - one->first, "a message of no chunks");
         }
-    for (uint32_t i = 0; i < variant->stage[variant->stages].deed; i++) {
-        const tutti_deed *deed = &variant->deeds[i];
-        uint32_t last = deed->kind == TUTTI_MOVE && deed->at > deed->first ? deed->at : deed->first;
-        demand(deed->from < variant->areas && deed->to < variant->areas, "a deed nowhere");
-        demand(last < info->chunks && deed->count <= info->chunks - last, "a deed on no chunks");
+    for (uint32_t i = 0; i < variant->stage[variant->stages].local_op; i++) {
+        const tutti_local_op *op = &variant->local_ops[i];
+        uint32_t last = op->kind == TUTTI_MOVE && op->at > op->first ? op->at : op->first;
+        demand(op->from < variant->areas && op->to < variant->areas, "a local op nowhere");
+        demand(last < info->chunks && op->count <= info->chunks - last, "a local op on no chunks");
     }
+    if (variant->place) examine_pending(variant);
 }
 
-static uint64_t compiled, refused_late;
+static uint64_t compiled, refused_late, copies;
 
 static void compile(const tutti_plan *plan, char *message) {
     for (uint32_t index = 0; index < tutti_plan_schedules(plan); index++) {
         tutti_schedule_info info = tutti_plan_schedule(plan, index);
-        if (info.chunks > MOST_WORK || info.slots > MOST_WORK) continue;
-        for (uint32_t rank = 0; rank < info.ranks && rank < 64; rank++) {
-            const tutti_way ways[] = {{0, 0, 0}, {0, 1, 0}, {0, 0, 1}, {(int)(rank % info.ranks), 1, 1}};
-            for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+        uint32_t ranks = info.chunks > MOST_WORK || info.slots > MOST_WORK ? 1 : info.ranks;
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            const tutti_call_form forms[] = {{0, 0, 0}, {0, 1, 0}, {0, 0, 1}, {(int)(rank % info.ranks), 1, 1}};
+            for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
                 tutti_variant *variant = NULL;
-                int error = tutti_variant_lower(plan, index, rank, ways[way], &variant, message);
+                int error = tutti_variant_lower(plan, index, rank, forms[form], &variant, message);
                 demand(!error || message[0] != 0, "refused without a word");
                 refused_late += error != 0;
                 compiled += error == 0;
+                if (!error) copies += variant->areas - TUTTI_SCRATCH - TUTTI_TEMPORARIES - info.slots;
                 if (!error) examine(variant, &info);
                 if (!error) tutti_variant_free(variant);
             }
@@ -126,6 +147,8 @@ int main(int argc, char **argv) {
     tutti_plan *whole = NULL;
     char said[TUTTI_MESSAGE_ROOM] = "";
     const char *first = tutti_plan_read(argv[1], &whole, said) ? "refused" : "accepted";
+    if (whole) compile(whole, said);
+    uint64_t copied = copies;
     tutti_plan_free(whole);
     for (int64_t left = atoll(argv[2]); left > 0; left--) {
         char path[64], message[TUTTI_MESSAGE_ROOM] = "";
@@ -145,7 +168,7 @@ int main(int argc, char **argv) {
     }
     free(original);
     free(file);
-    printf("{\"original\": \"%s\", \"said\": \"%s\", \"accepted\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"compiled\": %" PRIu64 ", \"refused_late\": %" PRIu64 "}\n",
-           first, said, accepted, refused, compiled, refused_late);
+    printf("{\"original\": \"%s\", \"said\": \"%s\", \"accepted\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"compiled\": %" PRIu64 ", \"refused_late\": %" PRIu64 ", \"copies\": %" PRIu64 "}\n",
+           first, said, accepted, refused, compiled, refused_late, copied);
     return 0;
 }

@@ -13,9 +13,20 @@ const char *const operation_names[OPERATIONS] = {"max", "min", "sum",  "prod",  
                                                  "bor", "lxor", "bxor", "minloc", "maxloc", "added", "composed"};
 
 static MPI_Op user_operations[2];
-static atomic_int unknown_types;
+static atomic_int unknown_types, misaligned;
+_Thread_local bool aligned_operands;
 
 int unknown_types_seen(void) { return atomic_load(&unknown_types); }
+int misaligned_operands_seen(void) { return atomic_load(&misaligned); }
+
+/* Elements as aligned as in the caller's own buffers, whose element 0 is at a multiple of 16; bytes up to an element's end may
+ * be read, as C does when it assigns a struct. */
+static void examine_operand(const struct element *element, const unsigned char *operand, int count) {
+    uintptr_t alignment = (uintptr_t)(element->extent & -element->extent);
+    if (alignment > 16) alignment = 16;
+    if ((uintptr_t)operand % alignment != 0) atomic_fetch_add(&misaligned, 1);
+    if (count > 0) (void)*(const volatile unsigned char *)(operand + (count - 1) * element->extent + element->end - 1);
+}
 
 /* --- user-defined ------------------------------------------------------------------------------------------------ */
 
@@ -40,6 +51,10 @@ static void user_fold(enum operation operation, unsigned char *in, unsigned char
     if (element == NULL || element->kind != WORDS) {
         atomic_fetch_add(&unknown_types, 1);
         return;
+    }
+    if (aligned_operands) {
+        examine_operand(element, in, count);
+        examine_operand(element, inout, count);
     }
     for (int i = 0; i < count; i++) {
         uint32_t left[MOST_BLOCKS], right[MOST_BLOCKS];

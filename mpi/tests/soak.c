@@ -1,4 +1,4 @@
-/* Mixed collectives on communicators that come and go, for as long as asked; what memory it takes, early and late.
+/* Mixed collectives on communicators that come and go, for as long as asked; what memory it takes, at eight times.
  *
  *     soak ORACLE CALLS SEED
  *
@@ -13,6 +13,7 @@
 
 #define GROUPS 4
 #define CALLS_PER_COMMUNICATOR 20
+#define TIMES 8 /* at which the resident set is looked at: the last is the end */
 
 static int64_t calls, covered_calls, failures, communicators;
 
@@ -51,12 +52,13 @@ static void run(const struct group *group, uint64_t *state) {
     fprintf(stderr, "soak: %s (seed %" PRIu64 "): %s\n", what, test.seed, text);
 }
 
-static void soak(int64_t wanted, uint64_t seed, int64_t resident[2]) {
+static void soak(int64_t wanted, uint64_t seed, int64_t resident[TIMES]) {
     uint64_t state = mixed(seed);
     struct group groups[GROUPS];
     for (int i = 0; i < GROUPS; i++) groups[i] = made(&state);
     for (int64_t i = 0; i < wanted; i++) {
-        if (i == wanted / 4) resident[0] = resident_kib();
+        for (int at = 0; at + 1 < TIMES; at++)
+            if (i == wanted * (at + 1) / TIMES) resident[at] = resident_kib();
         run(&groups[drawn_below(&state, GROUPS)], &state);
         if (i % CALLS_PER_COMMUNICATOR != 0) continue;
         struct group *old = &groups[drawn_below(&state, GROUPS)];
@@ -64,7 +66,7 @@ static void soak(int64_t wanted, uint64_t seed, int64_t resident[2]) {
         *old = made(&state);
     }
     polite_barrier(MPI_COMM_WORLD);
-    resident[1] = resident_kib();
+    resident[TIMES - 1] = resident_kib();
     for (int i = 0; i < GROUPS; i++) group_free(&groups[i]);
 }
 
@@ -78,17 +80,20 @@ int main(int argc, char **argv) {
     make_operations();
     read_oracles(argv[1]);
     counting_begins();
-    int64_t resident[2] = {0};
+    int64_t resident[TIMES] = {0};
     soak(atoll(argv[2]), strtoull(argv[3], NULL, 10), resident);
     int rank;
-    int64_t sums[2] = {failures + unknown_types_seen(), covered_calls}, most[2] = {resident[1] - resident[0], resident[1]};
+    int64_t sums[2] = {failures + unknown_types_seen(), covered_calls}, growth = resident[TIMES - 1] - resident[1];
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-    PMPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+    PMPI_Allreduce(MPI_IN_PLACE, &growth, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+    PMPI_Allreduce(MPI_IN_PLACE, resident, TIMES, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0)
         printf("{\"calls\": %" PRId64 ", \"covered\": %" PRId64 ", \"failures\": %" PRId64 ", \"communicators\": %" PRId64
-               ", \"growth_kib\": %" PRId64 ", \"resident_kib\": %" PRId64 "}\n",
-               calls, sums[1], sums[0], communicators, most[0], most[1]);
+               ", \"growth_kib\": %" PRId64,
+               calls, sums[1], sums[0], communicators, growth);
+    for (int at = 0; rank == 0 && at < TIMES; at++)
+        printf("%s%" PRId64 "%s", at ? ", " : ", \"resident_kib\": [", resident[at], at + 1 < TIMES ? "" : "]}\n");
     counting_ends();
     free_oracles();
     free_operations();

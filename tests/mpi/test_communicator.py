@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tutti import schedule
-from tutti.mpi import Plan, Rule, built, find_host, run_ranks
+from tutti.mpi import Plan, Rule, built, find_mpi, run_ranks
 from tutti.mpi.plan import COLLECTIVES
 from tutti.mpi.usual import usual
 
@@ -28,11 +28,11 @@ def test_every_collective_is_right(kind: str, ranks: int, tmp_path: Path) -> Non
         for name, sizes in usual(one, ranks)
     ]
     plan = Plan(rules).write(tmp_path / "plan.tutti")
-    host = find_host(PYTHONS[kind].with_name("mpicc"))
-    other = built(find_host(PYTHONS[OTHER[kind]].with_name("mpicc")))
+    mpi = find_mpi(PYTHONS[kind].with_name("mpicc"))
+    other = built(find_mpi(PYTHONS[OTHER[kind]].with_name("mpicc")))
     done = run_ranks(
-        host, ranks, [PYTHONS[kind], HERE / "communicator_calls.py", plan, other.library],
-        env={"PYTHONPATH": str(ROOT / "python")}, timeout=50,
+        mpi, ranks, [PYTHONS[kind], HERE / "communicator_calls.py", plan, other.library],
+        env={"PYTHONPATH": str(ROOT / "python")}, timeout=250,
     )  # fmt: skip
     assert done.code == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"rank {r} of {ranks} done" for r in range(ranks)]

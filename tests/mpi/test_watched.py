@@ -27,24 +27,24 @@ ONCE, THRICE = 1, 3
 
 
 def seen(bench: Bench, plan: Path, call: watch.Call) -> watch.Traffic:
-    """Messages and bytes of one call, as the MPI counts them."""
-    count = {"openmpi": watch._monitored, "mpich": watch._traced}[bench.host.kind]
+    """Messages and bytes of two calls, as the MPI counts them."""
+    count = {"openmpi": watch._monitored, "mpich": watch._traced}[bench.mpi.kind]
     env = {"TUTTI_MPI_PLAN": str(plan)}
-    few = count(bench.host, call, ONCE, dict(env), options=[], timeout=100)
-    more = count(bench.host, call, THRICE, dict(env), options=[], timeout=100)
+    few = count(bench.mpi, call, ONCE, dict(env), options=[], timeout=100)
+    more = count(bench.mpi, call, THRICE, dict(env), options=[], timeout=100)
     more.subtract(few)
-    return watch.Traffic({key: value // (THRICE - ONCE) for key, value in more.items() if value})
+    return watch.Traffic({key: value for key, value in more.items() if value})
 
 
 def wanted(planned: Schedule, elements: int, unit: int) -> watch.Traffic:
-    """What the schedule's own ops say."""
+    """What the schedule's own ops say of two calls."""
     found = watch.Traffic()
     for source, row in enumerate(oracle.counts(planned, elements, unit)):
         for destination, (messages, size) in enumerate(row):
             if messages:
-                found[source, destination, "messages"] = messages
+                found[source, destination, "messages"] = (THRICE - ONCE) * messages
             if size:
-                found[source, destination, "bytes"] = size
+                found[source, destination, "bytes"] = (THRICE - ONCE) * size
     return found
 
 

@@ -6,18 +6,20 @@ do themselves: a multicast is a send to each, and a combine receives from all an
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.errors import PlanError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tutti._core import Op
     from tutti.schedule import Schedule
 
-__all__ = ["Copy", "Fold", "Message", "PlannedStep", "decoded", "encoded", "lowered"]
+__all__ = ["Copy", "Fold", "Message", "PlannedStep", "decoded", "encoded", "lowered", "shifted"]
 
 _FOLD, _COPY = 0, 1
 _LARGEST = 2**32 - 1
@@ -60,6 +62,8 @@ class PlannedStep:
     sends: tuple[Message, ...]
     receives: tuple[Message, ...]
     local: tuple[Fold | Copy, ...]
+    delays: tuple[int, ...] = ()
+    """For each send, with which step after this one it is waited for; empty: all with this one."""
 
     @property
     def writes_data(self) -> bool:
@@ -81,6 +85,19 @@ def lowered(schedule: Schedule, rank: int) -> list[PlannedStep]:
         _step(schedule, rank, step, schedule.ops(rank, step))
         for step in range(schedule.steps(rank))
     ]
+
+
+def shifted(programs: Sequence[Sequence[PlannedStep]]) -> bool:
+    """Whether messages are received as other chunks than they are sent from."""
+    sent = defaultdict[tuple[int, int], list[int]](list)
+    received = defaultdict[tuple[int, int], list[int]](list)
+    for rank, steps in enumerate(programs):
+        for step in steps:
+            for message in step.sends:
+                sent[rank, message.peer].append(message.first)
+            for message in step.receives:
+                received[message.peer, rank].append(message.first)
+    return sent != received
 
 
 def _step(schedule: Schedule, rank: int, step: int, ops: list[Op]) -> PlannedStep:
@@ -133,8 +150,10 @@ def _numbers(steps: list[PlannedStep]) -> Iterator[int]:
     yield len(steps)
     for step in steps:
         yield from (len(step.sends), len(step.receives), len(step.local))
-        for message in (*step.sends, *step.receives):
-            yield from message
+        for send, delay in zip_longest(step.sends, step.delays):
+            yield from send if delay is None else (*send, delay)
+        for receive in step.receives:
+            yield from receive
         for op in step.local:
             if isinstance(op, Copy):
                 yield from (_COPY, *op)
@@ -151,6 +170,8 @@ class Bounds:
     slots: int
     chunks: int
     place: str
+    moves_chunks: bool = False
+    pending_sends: bool = False
 
 
 def decoded(code: bytes, bounds: Bounds) -> list[PlannedStep]:
@@ -160,17 +181,21 @@ def decoded(code: bytes, bounds: Bounds) -> list[PlannedStep]:
         PlanError: The bytes are none of a rank of this schedule.
     """
     numbers = _Numbers(code, bounds)
-    steps = [_decoded_step(numbers) for _ in range(numbers.count())]
+    count = numbers.count()
+    steps = [_decoded_step(numbers, left) for left in range(count, 0, -1)]
     numbers.end()
     return steps
 
 
-def _decoded_step(numbers: _Numbers) -> PlannedStep:
+def _decoded_step(numbers: _Numbers, left: int) -> PlannedStep:
+    """One step, of as many as are `left`."""
     sends, receives, local = numbers.count(), numbers.count(), numbers.count()
+    sent = [(numbers.message(), numbers.delay(left)) for _ in range(sends)]
     return PlannedStep(
-        tuple(numbers.message() for _ in range(sends)),
+        tuple(send for send, _ in sent),
         tuple(numbers.message() for _ in range(receives)),
         tuple(numbers.local() for _ in range(local)),
+        tuple(delay for _, delay in sent if delay is not None),
     )
 
 
@@ -225,6 +250,10 @@ class _Numbers:
         slot = self.below(self._bounds.slots, "slot")
         return Message(peer, slot, *self.run())
 
+    def delay(self, left: int) -> int | None:
+        """Of a send, where the schedule has delays: at most to the end of all steps."""
+        return self.below(left + 1, "step") if self._bounds.pending_sends else None
+
     def local(self) -> Fold | Copy:
         kind = self.below(2, "kind of op")
         slot = self.below(self._bounds.slots, "slot")
@@ -234,6 +263,8 @@ class _Numbers:
             to = self.take()
             if to + chunks > self._bounds.chunks:
                 raise self.wrong(f"copies {chunks} chunks to {to} on, of {self._bounds.chunks}")
+            if to != first and not self._bounds.moves_chunks:
+                raise self.wrong(f"copies chunk {first} to {to}, where chunks keep their places")
             return Copy(slot, into, first, chunks, to)
         first, chunks = self.run()
         operands = self.count()

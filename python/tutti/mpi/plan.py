@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from tutti import _core
 from tutti.errors import PlanError
 from tutti.mpi import code
-from tutti.mpi.rendezvous import joined, needs_buffers
+from tutti.mpi.rendezvous import deferred, joined, needs_buffers
 from tutti.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "Plan", "PlannedSchedule", "Rule"]
 
-VERSION: Final = 1
-"""Of the format."""
+VERSION: Final = 2
+"""Of the format, the newest that is read. A plan is written in the oldest that can say it."""
 
 MAGIC: Final = b"TUTTIPLN"
 COLLECTIVES: Final = tuple(_core.collectives())
@@ -46,6 +46,12 @@ RANK_ORDER: Final = 1
 MOVES_CHUNKS: Final = 2
 WRITES_DATA: Final = 4
 SAME_ON_ALL: Final = 8
+PENDING_SENDS: Final = 16
+"""Since version 2."""
+
+MOST_CHUNKS: Final = 2**28
+MOST_SLOTS: Final = 2**20
+"""So that sums of them stay below 2^32."""
 
 _NO_END: Final = 2**64 - 1
 _HEAD: Final = struct.Struct("<8sIIQIIQQ")
@@ -86,27 +92,26 @@ class PlannedSchedule:
 
         Raises:
             VerificationError: It does not do what it is meant to do.
-            PlanError: It is for another root than 0, holds compute or sleep ops, or needs buffers.
+            PlanError: It is for another root than 0, holds compute or sleep ops, or has too many
+                chunks or slots.
         """
         if schedule.root:
             message = f"{schedule.name}: root {schedule.root}, where a plan's schedules have root 0"
             raise PlanError(message, kind="root", fields={"root": schedule.root})
+        _check_room(schedule)
         proof = schedule.verify()
         programs = [code.lowered(schedule, rank) for rank in range(schedule.ranks)]
+        pending = False
         if not proof.rendezvous_safe:
             programs = [joined(steps) for steps in programs]
-            if needs_buffers(programs):
-                message = (
-                    f"{schedule.name}: ranks send what others do not expect yet, which needs "
-                    f"buffers for {proof.buffering} messages from one rank to another: an MPI has "
-                    "none for large ones"
-                )
-                raise PlanError(message, kind="buffers", fields={"buffering": proof.buffering})
+            pending = needs_buffers(programs)
+            programs = deferred(programs) if pending else programs
         flags = (
             RANK_ORDER * proof.rank_order
-            + MOVES_CHUNKS * schedule.moves_chunks
+            + MOVES_CHUNKS * (schedule.moves_chunks or code.shifted(programs))
             + WRITES_DATA * any(step.writes_data for steps in programs for step in steps)
             + SAME_ON_ALL * proof.same_on_all_ranks
+            + PENDING_SENDS * pending
         )
         codes = tuple(code.encoded(steps) for steps in programs)
         return cls(schedule.name, schedule.collective, schedule.ranks, schedule.chunks,
@@ -132,6 +137,11 @@ class PlannedSchedule:
         """Whether every rank gets the same bits."""
         return bool(self.flags & SAME_ON_ALL)
 
+    @property
+    def pending_sends(self) -> bool:
+        """Whether sends may be pending beyond their step: others expect them later."""
+        return bool(self.flags & PENDING_SENDS)
+
     def steps(self, rank: int) -> list[code.PlannedStep]:
         """What a rank does.
 
@@ -142,12 +152,22 @@ class PlannedSchedule:
             message = f"{self.name} has no rank {rank}: expected 0 to {self.ranks - 1}"
             raise PlanError(message, kind="no_such_schedule", fields={"rank": rank})
         place = f"schedule {self.name} for {self.ranks} ranks"
-        return code.decoded(
-            self.codes[rank], code.Bounds(rank, self.ranks, self.slots, self.chunks, place)
-        )
+        bounds = code.Bounds(rank, self.ranks, self.slots, self.chunks, place,
+                             self.moves_chunks, self.pending_sends)  # fmt: skip
+        return code.decoded(self.codes[rank], bounds)
 
     def __repr__(self) -> str:
         return f"<PlannedSchedule {self.name}: {self.collective} on {self.ranks} ranks>"
+
+
+def _check_room(schedule: Schedule) -> None:
+    for what, has, most in (
+        ("chunks", schedule.chunks, MOST_CHUNKS),
+        ("slots", schedule.slots, MOST_SLOTS),
+    ):
+        if has > most:
+            message = f"{schedule.name}: {has} {what}, where a plan has {most} at most"
+            raise PlanError(message, kind="too_large", fields={what: has})
 
 
 @dataclass(frozen=True)
@@ -270,11 +290,15 @@ class Plan:
         Raises:
             PlanError: There is none, it is no plan, a newer one, or it has been damaged.
         """
+        from tutti.errors.meant import near
+
         try:
             data = Path(path).read_bytes()
         except OSError as error:
             message = f"{path}: cannot be read: {error.strerror}"
-            raise PlanError(message, kind="unreadable", fields={"path": str(path)}) from None
+            hint = near(Path(path)) if isinstance(error, FileNotFoundError) else ""
+            fields = {"path": str(path)}
+            raise PlanError(message, kind="unreadable", hint=hint or None, fields=fields) from None
         return cls.from_bytes(data, source=str(path))
 
     def to_bytes(self) -> bytes:
@@ -329,7 +353,8 @@ class _Writer:
         schedules = b"".join(self._schedule(planned) for planned in self._schedules)
         counts = (len(self._plan.rules), len(self._schedules))
         length = self._tail_at + len(self._tail)
-        parts = (MAGIC, VERSION, 0, length, *counts, provenance_at, len(provenance))
+        version = VERSION if any(one.pending_sends for one in self._schedules) else 1
+        parts = (MAGIC, version, 0, length, *counts, provenance_at, len(provenance))
         data = bytearray(_HEAD.pack(*parts) + rules + schedules + self._tail)
         struct.pack_into("<I", data, 12, zlib.crc32(data[_CHECKED_FROM:]))
         return bytes(data)
@@ -391,6 +416,11 @@ class _Reader:
         except PlanError as error:
             raise PlanError(f"{self._source}: {error.problem}", kind=error.kind) from None
 
+    @property
+    def _known_flags(self) -> int:
+        (version,) = struct.unpack_from("<I", self._data, 8)
+        return 31 if version > 1 else 15
+
     def _check_version(self) -> None:
         if self._data[: len(MAGIC)] != MAGIC[: len(self._data)] or not self._data:
             message = (
@@ -400,8 +430,8 @@ class _Reader:
         if len(self._data) < _CHECKED_FROM:
             raise self._truncated(_HEAD.size)
         (version,) = struct.unpack_from("<I", self._data, 8)
-        if version != VERSION:
-            message = f"{self._source}: is a plan of version {version}: expected {VERSION}"
+        if not 1 <= version <= VERSION:
+            message = f"{self._source}: is a plan of version {version}: expected 1 to {VERSION}"
             raise PlanError(message, kind="newer" if version > VERSION else "corrupted",
                             fields={"source": self._source, "version": version})  # fmt: skip
 
@@ -424,7 +454,9 @@ class _Reader:
             or ranks < 2
             or not chunks
             or result >= slots
-            or flags > 15
+            or chunks > MOST_CHUNKS
+            or slots > MOST_SLOTS
+            or flags > self._known_flags
         ):
             raise self._corrupted(f"{place} cannot be")
         try:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tutti.errors import LaunchError, MpiError
-from tutti.mpi.host import NAMES
+from tutti.mpi.underneath import NAMES
 
 if TYPE_CHECKING:
-    from tutti.mpi.host import Host, Kind
+    from tutti.mpi.underneath import Kind, Mpi
 
 __all__ = ["check_program", "ldd", "linked_mpi"]
 
@@ -33,12 +33,12 @@ _STANDARD_ABI: Final = "libmpi_abi.so"
 _SECONDS: Final = 30.0
 
 
-def check_program(name: str, host: Host) -> None:
+def check_program(name: str, mpi: Mpi) -> None:
     """Refuses a program that the library cannot work in.
 
     Raises:
         LaunchError: It is not there, statically linked, or has rights of its own.
-        MpiError: It is linked to another MPI than `host`.
+        MpiError: It is linked to another MPI than this.
     """
     found = shutil.which(name)
     if found is None:
@@ -47,7 +47,7 @@ def check_program(name: str, host: Host) -> None:
     path = Path(found)
     if _is_elf(path):
         _check_rights(path)
-        _check_linked(path, host)
+        _check_linked(path, mpi)
 
 
 def _is_elf(path: Path) -> bool:
@@ -64,7 +64,7 @@ def _check_rights(path: Path) -> None:
         raise LaunchError(message, kind="setuid", fields={"program": str(path)})
 
 
-def _check_linked(path: Path, host: Host) -> None:
+def _check_linked(path: Path, mpi: Mpi) -> None:
     said = ldd(path)
     if said is None:
         return
@@ -76,13 +76,13 @@ def _check_linked(path: Path, host: Host) -> None:
         return
     kind, where = linked
     fields = {"program": str(path), "linked": where}
-    if kind == "other" and host.kind != "other":
-        message = f"{path}: is compiled for the standard ABI ({where}), and not for {host.mpicc}"
+    if kind == "other" and mpi.kind != "other":
+        message = f"{path}: is compiled for the standard ABI ({where}), and not for {mpi.mpicc}"
         hint = "name the compiler wrapper that it was compiled with: --mpicc"
         raise MpiError(message, kind="mixture", hint=hint, fields=fields)
-    if host.kind not in {kind, "other"}:
-        message = f"{path}: is linked to {NAMES[kind]} ({where}), and would be started by {host}"
-        hint = f"start it with its own MPI's mpiexec, or compile it with {host.mpicc}"
+    if mpi.kind not in {kind, "other"}:
+        message = f"{path}: is linked to {NAMES[kind]} ({where}), and would be started by {mpi}"
+        hint = f"start it with its own MPI's mpiexec, or compile it with {mpi.mpicc}"
         raise MpiError(message, kind="mixture", hint=hint, fields=fields)
 
 

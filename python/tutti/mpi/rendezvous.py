@@ -2,12 +2,17 @@
 
 Above some size an MPI sends a message only once its receive has been posted. A rank that sends in
 one step what others receive a step later than they send, as all of them do, would wait for ever.
-Sends that stand in a step alone need no waiting of their own: they join the next step.
+Sends that stand in a step alone need no waiting of their own: they join the next step. Where that
+is not enough, sends are waited for in a later step of their rank, in which it is safe to do so:
+docs/decisions/0010-sends-may-be-pending-beyond-their-step.md has the reasons.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from tutti.mpi.code import PlannedStep
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
 
     from tutti.mpi.code import Message
 
-__all__ = ["joined", "needs_buffers"]
+__all__ = ["deferred", "joined", "needs_buffers"]
 
 
 def joined(steps: Sequence[PlannedStep]) -> list[PlannedStep]:
@@ -77,3 +82,75 @@ def needs_buffers(programs: Sequence[Sequence[PlannedStep]]) -> bool:
                 enter(rank)
                 moved = True
     return any(place < len(steps) for place, steps in zip(at, programs, strict=True))
+
+
+def deferred(programs: Sequence[Sequence[PlannedStep]]) -> list[list[PlannedStep]]:
+    """The same with delays: a send is waited for as soon as no rank can wait for ever by that.
+
+    Rounds are counted as if sends were never waited for: a step begins in the round in which the
+    one before it ended, and ends a round after it and all sends that it receives have begun. A
+    send whose receive begins in some round is waited for with the first step that ends later, or
+    after all steps: whatever waits then waits for something of an earlier round.
+
+    Args:
+        programs: Of all ranks, of a schedule that ends where sends are buffered.
+    """
+    sent, received = _steps_of_messages(programs)
+    ends = _rounds(programs, sent)
+    found = []
+    for rank, steps in enumerate(programs):
+        numbers: dict[int, count[int]] = defaultdict(count)
+        deferring = []
+        for place, step in enumerate(steps):
+            delays = []
+            for send in step.sends:
+                begins = received[rank, send.peer][next(numbers[send.peer])]
+                round_ = ends[send.peer][begins - 1] if begins else 0
+                delays.append(max(bisect_right(ends[rank], round_), place) - place)
+            deferring.append(replace(step, delays=tuple(delays)))
+        found.append(deferring)
+    return found
+
+
+_Places = dict[tuple[int, int], list[int]]
+"""From one rank to another, the steps of their messages in order."""
+
+
+def _steps_of_messages(programs: Sequence[Sequence[PlannedStep]]) -> tuple[_Places, _Places]:
+    """Where they are sent, and where they are received."""
+    sent: _Places = defaultdict(list)
+    received: _Places = defaultdict(list)
+    for rank, steps in enumerate(programs):
+        for place, step in enumerate(steps):
+            for message in step.sends:
+                sent[rank, message.peer].append(place)
+            for message in step.receives:
+                received[message.peer, rank].append(place)
+    return sent, received
+
+
+def _rounds(programs: Sequence[Sequence[PlannedStep]], sent: _Places) -> list[list[int]]:
+    """The rounds in which the steps of each rank end."""
+    ends: list[list[int]] = [[] for _ in programs]
+    taken: Counter[tuple[int, int]] = Counter()
+
+    def end_step(rank: int, step: PlannedStep) -> bool:
+        """Ends the step, if all that it receives has begun."""
+        wanted = Counter((message.peer, rank) for message in step.receives)
+        begun = [ends[rank][-1] if ends[rank] else 0]
+        for (peer, _), messages in wanted.items():
+            last = sent[peer, rank][taken[peer, rank] + messages - 1]
+            if last > len(ends[peer]):
+                return False
+            begun.append(ends[peer][last - 1] if last else 0)
+        taken.update(wanted)
+        ends[rank].append(max(begun) + 1)
+        return True
+
+    moved = True
+    while moved:
+        moved = False
+        for rank, steps in enumerate(programs):
+            while len(ends[rank]) < len(steps) and end_step(rank, steps[len(ends[rank])]):
+                moved = True
+    return ends

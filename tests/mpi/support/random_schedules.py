@@ -62,7 +62,7 @@ def random_schedule(collective: str, ranks: int, random: Random) -> Schedule:
     chunks = ranks * random.randint(1, 3) if sharded else random.randint(1, 7)
     builder = ScheduleBuilder(collective, ranks=ranks, chunks=chunks, name="random")
     trees = _Trees(builder, ranks, random)
-    runs = _runs(chunks, chunks // ranks if sharded else chunks, random)
+    runs = runs_of(chunks, chunks // ranks if sharded else chunks, random)
     random.shuffle(runs)
     for run in runs:
         owner = run[0] // (chunks // ranks) if sharded else 0
@@ -75,7 +75,7 @@ def random_schedule(collective: str, ranks: int, random: Random) -> Schedule:
     return builder.build()
 
 
-def _runs(chunks: int, shard: int, random: Random) -> list[tuple[int, int]]:
+def runs_of(chunks: int, shard: int, random: Random) -> list[tuple[int, int]]:
     """All chunks in runs of random lengths, none across the end of a shard."""
     runs = []
     first = 0

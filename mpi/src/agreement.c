@@ -1,0 +1,174 @@
+/* One collective of fixed size, at MPI_Init and with every communicator that is made in a session. */
+#include "agreement.h"
+
+#include "distance.h"
+#include "members.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What has to be the same on all ranks, in the order in which differences are looked for. */
+enum { SOUND, PLAN, CONTENTS, EMULATION, CLOCK, COUNTS, REPORT, SIZES, FIELDS };
+
+static const char *const VARIABLES[FIELDS] = {
+    [PLAN] = "TUTTI_MPI_PLAN",     [EMULATION] = "TUTTI_MPI_EMULATE", [COUNTS] = "TUTTI_MPI_COUNTS",
+    [REPORT] = "TUTTI_MPI_REPORT", [SIZES] = "TUTTI_MPI_RANKS",
+};
+
+/* Groups whose processes have agreed with one another: of MPI_COMM_WORLD, and of communicators made in sessions. */
+typedef struct agreed agreed;
+struct agreed {
+    agreed *next;
+    MPI_Group group;
+    enum tutti_agreed where;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static agreed *first;
+
+void tutti_stop(MPI_Comm comm, int mine, const char *message)
+{
+    int rank, size, lowest;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
+    lowest = mine ? rank : size;
+    PMPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, comm);
+    if (rank == lowest) {
+        fprintf(stderr, "tutti: %s%s\n", rank ? "on another rank than 0: " : "", message);
+        fflush(stderr);
+    }
+    PMPI_Barrier(comm); /* launchers end a job at the first rank that ends: not before this one has spoken */
+    if (comm == MPI_COMM_WORLD)
+        PMPI_Finalize();
+    _exit(2);
+}
+
+static uint64_t hash(const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ at[i]) * 1099511628211u;
+    return hash;
+}
+
+static uint64_t hash_of_distance(const tutti_distance *d)
+{
+    const double values[] = {d->model, d->alpha_p, d->alpha_r, d->beta, d->latency, d->overhead, d->gap, d->byte};
+    return d->model ? hash(values, sizeof values) : 0;
+}
+
+static void describe(const tutti_settings *settings, const tutti_plan *plan, int error, uint64_t *fields)
+{
+    memset(fields, 0, FIELDS * sizeof *fields);
+    fields[SOUND] = !error;
+    fields[PLAN] = settings->plan != NULL;
+    fields[CONTENTS] = plan ? plan->crc : 0;
+    fields[EMULATION] = hash_of_distance(&settings->distance);
+    fields[CLOCK] = settings->distance.model ? tutti_distance_clock() : 0;
+    fields[COUNTS] = (uint64_t)settings->counts;
+    fields[REPORT] = !settings->report ? 0 : *settings->report ? 1 : 2;
+    fields[SIZES] = (uint64_t)settings->any_size;
+}
+
+/* Rank 0's words on a field that is another on rank `other`. */
+static void explain(int field, uint64_t mine, int other, const tutti_settings *settings, char *message)
+{
+    if (field == CONTENTS)
+        tutti_say(message, TUTTI_BAD_PLAN, "%s: ranks 0 and %d have read different plans: each host needs the same file",
+                  settings->plan, other);
+    else if (field == CLOCK)
+        tutti_say(message, TUTTI_BAD_PLAN,
+                  "TUTTI_MPI_EMULATE: ranks 0 and %d are on different hosts, and emulated distance needs one clock: run all "
+                  "ranks on one host",
+                  other);
+    else if (field == PLAN)
+        tutti_say(message, TUTTI_BAD_PLAN,
+                  "TUTTI_MPI_PLAN is set on rank %d and not on rank %d: all ranks need it; mpiexec hands it on with -x (Open "
+                  "MPI) or -genv (MPICH), and `tutti mpi exec` does by itself",
+                  mine ? 0 : other, mine ? other : 0);
+    else
+        tutti_say(message, TUTTI_BAD_PLAN,
+                  "%s is not the same on ranks 0 and %d: all ranks need the same value; mpiexec hands it on with -x (Open "
+                  "MPI) or -genv (MPICH)",
+                  VARIABLES[field], other);
+}
+
+/* Ends the job for a field that is not the same on all ranks: rank 0 says which other one has something else. */
+static void refuse(MPI_Comm comm, int field, uint64_t mine, const tutti_settings *settings, char *message)
+{
+    int rank, size;
+    uint64_t of_first = mine;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
+    PMPI_Bcast(&of_first, 1, MPI_UINT64_T, 0, comm);
+    int other = mine != of_first ? rank : size;
+    PMPI_Allreduce(MPI_IN_PLACE, &other, 1, MPI_INT, MPI_MIN, comm);
+    explain(field, mine, other, settings, message);
+    tutti_stop(comm, rank == 0, message);
+}
+
+static void remember(MPI_Comm comm, enum tutti_agreed where)
+{
+    agreed *one = malloc(sizeof *one);
+    if (!one || PMPI_Comm_group(comm, &one->group)) {
+        free(one);
+        return;
+    }
+    one->where = where;
+    pthread_mutex_lock(&lock);
+    one->next = first;
+    first = one;
+    pthread_mutex_unlock(&lock);
+}
+
+void tutti_agree(MPI_Comm comm, const tutti_settings *settings, const tutti_plan *plan, int error, char *message)
+{
+    uint64_t fields[FIELDS], ends[2 * FIELDS];
+    int size;
+    describe(settings, plan, error, fields);
+    for (int i = 0; i < FIELDS; i++) {
+        ends[i] = fields[i];
+        ends[FIELDS + i] = ~fields[i];
+    }
+    if (PMPI_Allreduce(MPI_IN_PLACE, ends, 2 * FIELDS, MPI_UINT64_T, MPI_MIN, comm)) {
+        fprintf(stderr, "tutti: the MPI cannot compare what the ranks were told: an all-reduce of %d bytes fails\n",
+                (int)sizeof ends);
+        _exit(2);
+    }
+    if (!ends[SOUND])
+        tutti_stop(comm, error, message);
+    for (int i = SOUND + 1; i < FIELDS; i++)
+        if (ends[i] != ~ends[FIELDS + i])
+            refuse(comm, i, fields[i], settings, message);
+    PMPI_Comm_size(comm, &size);
+    enum tutti_agreed where = comm == MPI_COMM_WORLD ? TUTTI_AGREED_IN_WORLD : TUTTI_AGREED_IN_SESSION;
+    if (plan && tutti_have_agreed(comm, size) < where)
+        remember(comm, where);
+}
+
+enum tutti_agreed tutti_have_agreed(MPI_Comm comm, int size)
+{
+    enum tutti_agreed found = TUTTI_NOT_AGREED_AT_ALL;
+    pthread_mutex_lock(&lock);
+    for (agreed *one = first; one; one = one->next)
+        if (one->where > found && tutti_members_are_in(comm, size, one->group))
+            found = one->where;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+void tutti_agreement_end(void)
+{
+    pthread_mutex_lock(&lock);
+    while (first) {
+        agreed *next = first->next;
+        PMPI_Group_free(&first->group);
+        free(first);
+        first = next;
+    }
+    pthread_mutex_unlock(&lock);
+}

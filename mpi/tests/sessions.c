@@ -1,0 +1,67 @@
+/* All-reduces and broadcasts in sessions, without MPI_Init: in turn, and by several threads with a session each.
+ *
+ *     sessions VERDICT THREADS [RANK NAME]
+ *
+ * On the launcher's rank RANK the variable NAME is not set. Rank 0 writes a line into the file VERDICT: `right` or `wrong`. */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MOST_THREADS 8
+
+static int wrong, rank = -1;
+
+/* A session, a communicator of all processes, and collectives on it and on a part of it. */
+static void *work(void *tag) {
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm all, part;
+    MPI_Info info;
+    int ranks, mine, sum = 0, size = 0;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
+    MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &all);
+    MPI_Comm_rank(all, &mine);
+    MPI_Comm_size(all, &ranks);
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, all);
+    if (sum != ranks * (ranks - 1) / 2) wrong = 1;
+    int last = mine == ranks - 1 ? 77 : 0;
+    MPI_Bcast(&last, 1, MPI_INT, ranks - 1, all);
+    if (last != 77) wrong = 1;
+    MPI_Comm_split(all, mine % 2, mine, &part);
+    int one = 1;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, part);
+    MPI_Comm_size(part, &size);
+    if (sum != size) wrong = 1;
+    rank = mine;
+    MPI_Comm_free(&part);
+    MPI_Comm_free(&all);
+    MPI_Group_free(&group);
+    MPI_Session_finalize(&session);
+    MPI_Info_free(&info);
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    static char tags[MOST_THREADS][32];
+    pthread_t thread[MOST_THREADS];
+    int threads = argc > 2 ? atoi(argv[2]) : 0;
+    if (threads < 1 || threads > MOST_THREADS) return 2;
+    const char *name = getenv("PMI_RANK") ? "PMI_RANK" : "OMPI_COMM_WORLD_RANK";
+    if (argc > 4 && atoi(getenv(name)) == atoi(argv[3])) unsetenv(argv[4]);
+    work("tutti/alone");
+    for (int i = 0; threads > 1 && i < threads; i++) {
+        snprintf(tags[i], sizeof tags[i], "tutti/%d", i);
+        pthread_create(&thread[i], NULL, work, tags[i]);
+    }
+    for (int i = 0; threads > 1 && i < threads; i++) pthread_join(thread[i], NULL);
+    if (rank == 0) {
+        FILE *file = fopen(argv[1], "w");
+        fprintf(file, "%s\n", wrong ? "wrong" : "right");
+        fclose(file);
+    }
+    return wrong;
+}

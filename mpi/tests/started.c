@@ -1,0 +1,7 @@
+/* Starts and ends as it should, without a collective. */
+#include <mpi.h>
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    return MPI_Finalize();
+}

@@ -1,0 +1,132 @@
+"""All ranks are told the same, or the job ends before its first collective, and says who differs.
+
+The programs tell by a file that they came past a collective.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tutti import schedule
+from tutti.mpi.plan import Plan, Rule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runs import Bench
+
+RANKS = 3
+POSTAL = "pipelining_postal:alpha_p=1e-4,alpha_r=1e-5,beta=0"
+FARTHER = POSTAL.replace("1e-4", "2e-4")
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    return Plan([Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS))]).write(tmp_path / "plan")
+
+
+@pytest.fixture
+def verdict(tmp_path: Path) -> Path:
+    return tmp_path / "verdict"
+
+
+DIFFERENT = {
+    "no plan": (["TUTTI_MPI_PLAN"], "TUTTI_MPI_PLAN is set on rank 0 and not on rank 1"),
+    "counts": (["TUTTI_MPI_COUNTS", "1"], "TUTTI_MPI_COUNTS is not the same on ranks 0 and 1"),
+    "a report": (["TUTTI_MPI_REPORT", "-"], "TUTTI_MPI_REPORT is not the same on ranks 0 and 1"),
+    "distance": (["TUTTI_MPI_EMULATE", POSTAL], "TUTTI_MPI_EMULATE is not the same on ranks 0"),
+    "any ranks": (["TUTTI_MPI_RANKS", "any"], "TUTTI_MPI_RANKS is not the same on ranks 0 and 1"),
+    "nonsense": (["TUTTI_MPI_RANKS", "all"], "TUTTI_MPI_RANKS: `all`: expected `any`"),
+    "a mistake": (["TUTTI_MPI_EMULATE", "postal"], "TUTTI_MPI_EMULATE: no model"),
+}
+
+
+@pytest.mark.parametrize("first", ["init", "session"])
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_another_environment_on_one_rank_is_refused(
+    bench: Bench, name: str, first: str, plan: Path, verdict: Path
+) -> None:
+    changed, said = DIFFERENT[name]
+    argv = [bench.program("environment"), verdict, first, 1, *changed]
+    done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
+    assert done.code != 0
+    assert not verdict.exists()
+    assert done.stderr.count("tutti: ") == 1, done.stderr
+    assert said in done.stderr
+
+
+def test_rank_0_may_be_the_one_that_differs(bench: Bench, plan: Path, verdict: Path) -> None:
+    argv = [bench.program("environment"), verdict, "init", 0, "TUTTI_MPI_PLAN"]
+    done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
+    assert done.code != 0
+    assert "TUTTI_MPI_PLAN is set on rank 1 and not on rank 0" in done.stderr
+
+
+def test_another_plan_or_distance_on_one_rank_is_refused(
+    bench: Bench, plan: Path, verdict: Path, tmp_path: Path
+) -> None:
+    rule = Rule("all_reduce", RANKS, schedule("recursive_doubling", ranks=RANKS))
+    other = Plan([rule]).write(tmp_path / "other")
+    env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_EMULATE": POSTAL}
+    argv = [bench.program("environment"), verdict, "init", 2]
+    done = bench.run(RANKS, [*argv, "TUTTI_MPI_PLAN", other], env=env)
+    assert done.code != 0
+    assert f"{plan}: ranks 0 and 2 have read different plans" in done.stderr
+    done = bench.run(RANKS, [*argv, "TUTTI_MPI_EMULATE", FARTHER], env=env)
+    assert done.code != 0
+    assert "TUTTI_MPI_EMULATE is not the same on ranks 0 and 2" in done.stderr
+    assert not verdict.exists()
+
+
+@pytest.mark.parametrize("first", ["init", "session"])
+def test_the_environment_is_read_once(
+    bench: Bench, first: str, plan: Path, verdict: Path, tmp_path: Path
+) -> None:
+    """The program clears its environment before MPI_Finalize, which writes the report."""
+    env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(tmp_path / "report"),
+           "TUTTI_MPI_COUNTS": "1", "TUTTI_MPI_EMULATE": POSTAL}  # fmt: skip
+    done = bench.run(RANKS, [bench.program("environment"), verdict, first], env=env)
+    assert done.code == 0, done.stderr
+    assert verdict.read_text() == "right\n"
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["plan"] == str(plan)
+    assert report["emulation"]["model"] == "pipelining_postal"
+    assert [row["calls"] for row in report["covered"]] == [1]
+    assert sum(map(sum, report["messages"])) > 0
+
+
+def test_a_plan_for_other_ranks_is_refused_unless_it_is_meant(
+    bench: Bench, verdict: Path, tmp_path: Path
+) -> None:
+    rules = [Rule("all_reduce", ranks, schedule("ring", ranks=ranks)) for ranks in (5, 2)]
+    plan = Plan(rules).write(tmp_path / "plan")
+    argv = [bench.program("environment"), verdict, "init"]
+    done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
+    assert done.code != 0
+    assert not verdict.exists()
+    said = f"{plan}: has rules for 2, 5 ranks, and this job has {RANKS}"
+    assert done.stderr.count(said) == 1, done.stderr
+    assert "TUTTI_MPI_RANKS=any" in done.stderr
+    done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_RANKS": "any"})
+    assert done.code == 0, done.stderr
+    assert verdict.read_text() == "right\n"
+
+
+def test_sessions_without_mpi_init(bench: Bench, verdict: Path, tmp_path: Path) -> None:
+    ring = [Rule("all_reduce", ranks, schedule("ring", ranks=ranks)) for ranks in (2, 4)]
+    direct = Rule("broadcast", 4, schedule("direct", ranks=4, collective="broadcast"))
+    plan = Plan([*ring, direct]).write(tmp_path / "plan")
+    # Open MPI 5 crashes where a session is opened after the last one was closed.
+    threads = 4 if bench.mpi.kind == "mpich" else 1
+    argv = [bench.program("sessions"), verdict, threads]
+    done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan)})
+    assert done.code == 0, done.stderr
+    assert verdict.read_text() == "right\n"
+    verdict.unlink()
+    done = bench.run(4, [*argv, 3, "TUTTI_MPI_PLAN"], env={"TUTTI_MPI_PLAN": str(plan)})
+    assert done.code != 0
+    assert not verdict.exists()
+    assert "TUTTI_MPI_PLAN is set on rank 0 and not on rank 3" in done.stderr

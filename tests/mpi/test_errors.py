@@ -1,0 +1,66 @@
+"""What a program is told when a call fails that a schedule performs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from runs import bench_of
+
+from tutti import schedule
+from tutti.mpi.plan import Plan, Rule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runs import Bench
+
+RANKS = 2
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    doubling = schedule("recursive_doubling", ranks=RANKS)
+    return Plan([Rule("all_reduce", RANKS, doubling)]).write(tmp_path / "plan")
+
+
+def test_the_true_error_is_raised_and_explained(bench: Bench, plan: Path) -> None:
+    argv = [bench.program("errors"), "truncated"]
+    done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
+    assert done.code == 0, done.stderr
+    said = "tutti: all_reduce of 2 ranks by recursive_doubling: rank 0: "
+    assert done.stderr.count(said) == 1, done.stderr
+    assert "trunc" in done.stderr
+
+
+def test_a_buffer_for_both_sides_is_an_error(bench: Bench, plan: Path) -> None:
+    """Not every MPI would find it, and the schedule would reduce what it has written already."""
+    argv = [bench.program("errors"), "aliased"]
+    done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
+    assert done.code == 0, done.stderr
+    assert "sendbuf and recvbuf are the same" in done.stderr
+
+
+@pytest.mark.parametrize("case", ["abandoned", "abandoned-far"])
+def test_no_receive_waits_after_an_error(bench: Bench, case: str, tmp_path: Path) -> None:
+    direct = Plan([Rule("all_reduce", 3, schedule("direct", ranks=3))]).write(tmp_path / "direct")
+    done = bench.run(3, [bench.program("errors"), case, direct])
+    assert done.code == 0, done.stderr
+
+
+@pytest.fixture
+def broadcast(tmp_path: Path) -> Path:
+    direct = schedule("direct", ranks=3, collective="broadcast")
+    return Plan([Rule("broadcast", 3, direct)]).write(tmp_path / "broadcast")
+
+
+def test_a_program_stays_usable_where_memory_for_another_call_is_short(broadcast: Path) -> None:
+    """Every allocation fails once; the MPI has no part in it, so that one will do."""
+    bench = bench_of("openmpi")
+    done = bench.run(3, [bench.program("rooms"), broadcast], library=False)
+    assert done.code == 0, done.stderr
+
+
+def test_a_program_keeps_its_distance(bench: Bench, broadcast: Path) -> None:
+    done = bench.run(3, [bench.program("distances"), broadcast])
+    assert done.code == 0, done.stderr

@@ -1,0 +1,31 @@
+"""Handles that an MPI gives again mean something else: what is kept of a call must not be used."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from runs import mixture
+
+from tutti.mpi.plan import Plan, Rule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runs import Bench
+
+ROUNDS = 60
+
+
+@pytest.mark.timeout(300)
+def test_freed_handles_that_come_again(bench: Bench, tmp_path: Path) -> None:
+    plan = Plan([Rule(s.collective, s.ranks, s) for s in mixture(4)]).write(tmp_path / "plan.tutti")
+    env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(tmp_path / "report")}
+    done = bench.run(4, [bench.program("handles"), ROUNDS], env=env, timeout=280)
+    assert done.code == 0, f"{done.stdout}\n{done.stderr}"
+    answer = json.loads(done.stdout.strip().splitlines()[-1])
+    assert answer["failures"] == 0
+    assert answer["again"] > ROUNDS  # else nothing was tried
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert sum(call["calls"] for call in report["covered"]) == answer["cases"]
