@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from tutti.calibrate.fit import Fit, Parameter, fit
 from tutti.calibrate.models import FOLDS, MODELS, FittedModel, model_named, platform_of
-from tutti.calibrate.points import Point, of_benchmarks, of_probes, of_results
+from tutti.calibrate.points import Point, Taken, emulated, of_benchmarks, of_probes, of_results
 
 __all__ = [
     "FOLDS",
@@ -26,6 +26,8 @@ __all__ = [
     "FittedModel",
     "Parameter",
     "Point",
+    "Taken",
+    "emulated",
     "fit",
     "model_named",
     "of_benchmarks",

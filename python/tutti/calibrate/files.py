@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
-import platform as system
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
 
     from tutti.calibrate.fit import Fit, Parameter
 
-__all__ = ["RESIDUALS", "Provenance", "platform_text", "residual_frame", "this_machine", "written"]
+__all__ = ["RESIDUALS", "Provenance", "platform_text", "residual_frame", "written"]
 
 RESIDUALS: dict[str, type[pl.DataType]] = {
     "model": pl.String,
@@ -53,33 +50,29 @@ class Provenance:
         name: of the platform.
         measured: what was measured, such as files or a live run, in a few words.
         when: date and time of the calibration, in ISO 8601.
-        host: the machine in a line.
+        machine: the machine in a line.
+        emulated: the models that kept ranks apart; empty where a network was measured.
     """
 
     name: str
     measured: str
     when: str
-    host: str
+    machine: str
+    emulated: tuple[str, ...] = ()
 
     @classmethod
-    def now(cls, name: str, measured: str, host: str) -> Provenance:
+    def now(
+        cls, name: str, measured: str, machine: str, *, emulated: tuple[str, ...] = ()
+    ) -> Provenance:
         """With the time of now."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        return cls(name, measured, now, host)
+        return cls(name, measured, now, machine, emulated)
 
-
-def this_machine() -> str:
-    """This machine in a line: its name, processors and system."""
-    processor = system.processor() or system.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
-            if line.startswith("model name"):
-                processor = " ".join(line.partition(":")[2].split())
-                break
-    except OSError:
-        pass
-    cores = os.cpu_count() or 1
-    return f"{system.node()}: {cores} cores of {processor}, {system.system()} {system.release()}"
+    @property
+    def distance(self) -> str:
+        """That distance was emulated, and how; empty where it was not."""
+        said = " and ".join(self.emulated)
+        return f"distance was emulated by {said}: no network was measured" if said else ""
 
 
 def platform_text(fits: Sequence[Fit], provenance: Provenance, *, folds: Fit | None = None) -> str:
@@ -95,11 +88,14 @@ def platform_text(fits: Sequence[Fit], provenance: Provenance, *, folds: Fit | N
     default = next((kind for kind in _PREFERRED if kind in kinds), kinds[0])
     head: dict[str, object] = {
         "name": provenance.name,
-        "summary": f"calibrated {provenance.when[:10]} on {provenance.host}",
+        "summary": f"calibrated {provenance.when[:10]} on {provenance.machine}",
         "source": f"tutti calibrate {__version__}, {provenance.when}: {provenance.measured}",
         "default_model": default,
     }
-    models = {_key(one): _model(one) for one in told}
+    if provenance.distance:
+        for key in ("summary", "source"):
+            head[key] = f"{head[key]}; {provenance.distance}"
+    models = {_key(one): _model(one, provenance) for one in told}
     tables: dict[str, object] = {**head, "models": models}
     if folds is not None and folds.told:
         tables["compute"] = {name: _sourced(folds, one) for name, one in folds.parameters.items()}
@@ -119,7 +115,7 @@ def _key(fitted: Fit) -> str:
     return fitted.model.name + suffix
 
 
-def _model(fitted: Fit) -> dict[str, object]:
+def _model(fitted: Fit, provenance: Provenance) -> dict[str, object]:
     count = len(fitted.points)
     summary = (
         f"fitted to the {fitted.statistic} of {count} points; half of them are within "
@@ -127,6 +123,7 @@ def _model(fitted: Fit) -> dict[str, object]:
     )
     if fitted.absent:
         summary += f"; no {' and no '.join(fitted.absent)}, of which sizes told nothing"
+    summary += f"; {provenance.distance}" if provenance.distance else ""
     sourced = {name: _sourced(fitted, one) for name, one in fitted.parameters.items()}
     return {"kind": fitted.model.name, "summary": summary, **sourced}
 
@@ -161,7 +158,8 @@ def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
     lines = [
         f"# Written by `tutti calibrate` on {provenance.when}.",
         f"# Measured: {provenance.measured}.",
-        f"# Machine: {provenance.host}.",
+        f"# Machine: {provenance.machine}.",
+        *([f"# D{provenance.distance[1:]}."] if provenance.distance else []),
         "# Residuals are predicted over measured time, less 1:",
     ]
     for one in fits:

@@ -7,8 +7,6 @@ message keeps its sender, and what a fold costs.
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -18,7 +16,7 @@ from tutti.errors import CalibrationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tutti.mpi.host import Host
+    from tutti.mpi.underneath import Mpi
 
 __all__ = ["probe"]
 
@@ -36,7 +34,7 @@ _SECONDS = 600.0
 
 
 def probe(
-    host: Host,
+    mpi: Mpi,
     *,
     samples: int = 200,
     most_bytes: int = 1 << 18,
@@ -46,7 +44,7 @@ def probe(
     """Measures between two ranks of an MPI.
 
     Args:
-        host: the MPI.
+        mpi: the MPI.
         samples: how often each configuration is measured; they take turns.
         most_bytes: the longest message.
         options: of the launcher, such as which hosts the two ranks are on.
@@ -60,23 +58,34 @@ def probe(
         LaunchError: the ranks cannot be started, or do not end.
         CalibrationError: the measuring program failed.
     """
-    from tutti.mpi.launch import run_ranks
-    from tutti.mpi.library import built
-
-    made = built(host, starting=starting)
-    with tempfile.TemporaryDirectory(prefix="tutti-probe-") as name:
-        folder = Path(name)
-        out, job = folder / "samples.jsonl", folder / "job"
-        settings = {"warmup": _WARM_UP, "probes": samples, "probe_bytes": most_bytes}
-        lines = [f"out {out}", *(f"{key} {value}" for key, value in settings.items())]
-        job.write_text("\n".join([*lines, ""]), "utf-8")
-        done = run_ranks(host, 2, [made.bench, job], timeout=_SECONDS, extra=options)
-        if done.code != 0 or not out.is_file():
-            said = done.stderr.strip() or "it said nothing"
-            message = f"the measuring program ended with {done.code}: {said}"
-            raise CalibrationError(message, kind="probe", fields={"code": done.code})
-        rows = pl.read_ndjson(out, schema=_SCHEMA, ignore_errors=True)
+    rows = _run(mpi, samples, most_bytes, options, starting)
     found = rows.filter(pl.col("kind") == "probe").drop("kind")
     if found.is_empty():
         raise CalibrationError("the measuring program wrote no samples", kind="probe")
     return found
+
+
+def _run(
+    mpi: Mpi,
+    samples: int,
+    most_bytes: int,
+    options: Sequence[str],
+    starting: Callable[[], object] | None,
+) -> pl.DataFrame:
+    """All that the measuring program wrote."""
+    from tutti.mpi.bench_job import said_of_its_end
+    from tutti.mpi.launch import common_folder, run_ranks, stay_here
+    from tutti.mpi.library import built
+
+    made = built(mpi, starting=starting)
+    with common_folder("probe", here=stay_here(mpi.starts, options)) as folder:
+        out, job = folder / "samples.jsonl", folder / "job"
+        settings = {"warmup": _WARM_UP, "probes": samples, "probe_bytes": most_bytes}
+        lines = [f"out {out}", *(f"{key} {value}" for key, value in settings.items())]
+        job.write_text("\n".join([*lines, ""]), "utf-8")
+        done = run_ranks(mpi, 2, [made.bench, job], timeout=_SECONDS, extra=options)
+        if done.code != 0 or not out.is_file():
+            said = said_of_its_end(done, out)
+            message = f"the measuring program ended with {done.code}: {said}"
+            raise CalibrationError(message, kind="probe", fields={"code": done.code})
+        return pl.read_ndjson(out, schema=_SCHEMA, ignore_errors=True)

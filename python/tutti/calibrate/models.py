@@ -130,6 +130,7 @@ _POSTAL_KINDS = frozenset({"one_way", "burst", "round_trip", "multicast", "colle
 _ALL_KINDS = _POSTAL_KINDS | {"issue"}
 _SIZES = "messages of several sizes, over a range of at least 8 to 1"
 _OVERLAP = "messages that overlap: osu_bw, or a live run"
+_LENGTHS = "osu_bw has one, its window (-W), so a live run is needed, which has several"
 _OVERHEAD = "how long a send keeps its sender: a live run measures it, ping-pongs cannot"
 
 MODELS: dict[str, FittedModel] = {
@@ -169,7 +170,7 @@ MODELS: dict[str, FittedModel] = {
             per_byte=(),
             kinds=_ALL_KINDS - {"collective"},
             predict=_logfp,
-            advice={"L": _OVERHEAD, "o": _OVERHEAD, "g": _OVERLAP, "f": _OVERLAP},
+            advice={"L": _OVERHEAD, "o": _OVERHEAD, "g": _LENGTHS, "f": _LENGTHS},
             counts=("f",),
             overhead=True,
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tutti.schedule import Schedule
 
-__all__ = ["Kind", "Point", "of_benchmarks", "of_probes", "of_results"]
+__all__ = ["Kind", "Point", "Taken", "emulated", "of_benchmarks", "of_probes", "of_results"]
 
 Kind = Literal["one_way", "burst", "round_trip", "issue", "multicast", "collective", "fold"]
 
@@ -61,12 +61,27 @@ class Point:
         return self.kind if self.messages == 1 else f"{self.kind} of {self.messages}"
 
 
+@dataclass
+class Taken:
+    """Points out of files, and what was left.
+
+    Attributes:
+        points: what models speak of.
+        unused: how many rows of which operation no model predicts.
+        wrong: rows whose results were wrong, by file and line; no time of them says anything.
+    """
+
+    points: list[Point] = field(default_factory=list)
+    unused: dict[str, int] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+
 def of_benchmarks(
     frame: pl.DataFrame,
     *,
     window: int = _OSU_WINDOW,
     algorithm: str | None = None,
-) -> tuple[list[Point], dict[str, int]]:
+) -> Taken:
     """Points of what benchmarks measured.
 
     Args:
@@ -75,32 +90,37 @@ def of_benchmarks(
         algorithm: which algorithm the library used for its collectives, as people know it or have
             forced it; without it no model predicts a collective.
 
-    Returns:
-        The points, and how many rows of which operation no model predicts.
-
     Raises:
         ConfigError: a collective without its number of ranks.
         AlgorithmError: the algorithm is not for these ranks or collectives.
     """
-    points: list[Point] = []
-    left: dict[str, int] = {}
+    taken = Taken()
     for row in frame.iter_rows(named=True):
-        operation, size = row["operation"], row["size_bytes"]
         origin = f"{row['file']}, line {row['line']}"
-        if operation == "ping_pong" and row["time_us"]:
-            points.append(Point("one_way", row["time_us"], size, origin=origin))
-        elif operation == "window" and row["bytes_per_s"] and size:
-            time = window * size / row["bytes_per_s"] * 1e6
-            points.append(Point("burst", time, size, messages=window, origin=origin))
-        elif algorithm is not None and _is_collective(row):
-            schedule = _schedule(algorithm, operation, row["ranks"], origin)
-            points.append(
-                Point("collective", row["time_us"], size, schedule=schedule, origin=origin)
-            )
+        if row["wrong"]:
+            of = row["operation"] or row["benchmark"]
+            taken.wrong.append(f"{origin}: wrong results of {of} of {row['size_bytes']} B")
+            continue
+        point = _of_row(row, origin, window, algorithm)
+        if point is not None:
+            taken.points.append(point)
         else:
-            name = operation or row["benchmark"]
-            left[name] = left.get(name, 0) + 1
-    return points, left
+            name = row["operation"] or row["benchmark"]
+            taken.unused[name] = taken.unused.get(name, 0) + 1
+    return taken
+
+
+def _of_row(row: dict[str, Any], origin: str, window: int, algorithm: str | None) -> Point | None:
+    operation, size = row["operation"], row["size_bytes"]
+    if operation == "ping_pong" and row["time_us"]:
+        return Point("one_way", row["time_us"], size, origin=origin)
+    if operation == "window" and row["bytes_per_s"] and size:
+        time = window * size / row["bytes_per_s"] * 1e6
+        return Point("burst", time, size, messages=window, origin=origin)
+    if algorithm is not None and _is_collective(row):
+        schedule = _schedule(algorithm, operation, row["ranks"], origin)
+        return Point("collective", row["time_us"], size, schedule=schedule, origin=origin)
+    return None
 
 
 def _is_collective(row: dict[str, object]) -> bool:
@@ -123,8 +143,17 @@ def _schedule(algorithm: str, collective: str, ranks: int | None, origin: str) -
     return schedule(algorithm, collective=collective, ranks=ranks)
 
 
+def emulated(results: pl.DataFrame) -> list[str]:
+    """The models that kept ranks apart in what `tutti mpi bench` measured; none for a network."""
+    if not {"emulated", "model"} <= set(results.columns):
+        return []
+    return results.filter(pl.col("emulated"))["model"].drop_nulls().unique().sort().to_list()
+
+
 def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Point]:
     """Points of what `tutti mpi bench` measured: multicasts, and collectives by schedules.
+
+    Blocks with wrong results do not count. Where distance was emulated, points say so.
 
     Args:
         results: its results.parquet or multicasts.parquet.
@@ -146,6 +175,9 @@ def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Po
 
     asked = ["collective", "schedule", "ranks", "size_bytes", "each"]
     mine = results.filter((pl.col("way") == "schedule") & (pl.col("collective") != "barrier"))
+    if "wrong" in results.columns:
+        mine = mine.filter(pl.col("wrong") == 0)
+    origin = _origin(results, source)
     return [
         Point(
             "collective",
@@ -153,16 +185,21 @@ def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Po
             row["size_bytes"],
             schedule=schedule(row["schedule"], collective=row["collective"], ranks=row["ranks"]),
             in_a_row=row["each"],
-            origin=source,
+            origin=origin,
         )
         for row in _taken(mine, asked, "time_ps", statistic)
     ]
 
 
+def _origin(results: pl.DataFrame, source: str) -> str:
+    return "; emulated ".join([source, *emulated(results)])
+
+
 def _of_multicasts(results: pl.DataFrame, statistic: str, source: str) -> list[Point]:
     overlapping = results.filter(~pl.col("blocking"))
+    origin = _origin(results, source)
     return [
-        Point("multicast", row["taken_ps"] / 1e6, _BENCH_BYTES, row["peers"], origin=source)
+        Point("multicast", row["taken_ps"] / 1e6, _BENCH_BYTES, row["peers"], origin=origin)
         for row in _taken(overlapping, ["peers"], "received_ps", statistic)
     ]
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import remark
+from tutti.cli.grouped import grouped
+from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
-    from rich.table import Table
 
     from tutti.calibrate import Fit, FittedModel, Point
     from tutti.calibrate.files import Provenance
-    from tutti.mpi.host import Host
 
 
-def calibrate(
+@dataclass
+class Measured:
+    """What was measured, or is to be measured now."""
+
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -27,44 +33,49 @@ def calibrate(
             help="Output of OSU, IMB or nccl-tests, or results of `tutti mpi bench`.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     live: Annotated[
         bool, typer.Option("--live", help="Measure now, between two ranks of an MPI.")
-    ] = False,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model", metavar="MODEL", help="A model to fit; may be repeated; all unless given."
-        ),
-    ] = None,
+    ] = False
     ranks: Annotated[
         int | None,
         typer.Option("--ranks", min=2, help="How many took part, where a file does not say."),
-    ] = None,
+    ] = None
     collective: Annotated[
         str | None, typer.Option("--collective", help="Which it was, where a file does not say.")
-    ] = None,
+    ] = None
     algorithm: Annotated[
         str | None,
         typer.Option(
             "--algorithm", "-a", metavar="NAME[:ARG]", help="What performed the files' collectives."
         ),
-    ] = None,
+    ] = None
     window: Annotated[
         int, typer.Option("--window", min=1, help="Messages in flight of osu_bw (its -W).")
-    ] = 64,
-    begin: options.Begin = None,
-    end: options.End = None,
+    ] = 64
+    begin: options.Begin = None
+    end: options.End = None
     samples: Annotated[
         int, typer.Option("--samples", min=3, help="Live: how often each is measured.")
-    ] = 100,
-    mpicc: Annotated[
-        str | None, typer.Option("--mpicc", help="Live: the compiler wrapper of the MPI.")
-    ] = None,
-    launcher: Annotated[
+    ] = 100
+    mpicc: Mpicc = None
+    launcher: Launcher = None
+    launcher_option: LauncherOptions = None
+    machine: Annotated[
+        str | None, typer.Option("--machine", help="What the files were measured on, in words.")
+    ] = None
+
+
+@dataclass
+class Fitting:
+    """What is fitted, held against other measurements, and written."""
+
+    model: Annotated[
         list[str] | None,
-        typer.Option("--launcher-option", metavar="TEXT", help="Live: one more for mpiexec."),
-    ] = None,
+        typer.Option(
+            "--model", metavar="MODEL", help="A model to fit; may be repeated; all unless given."
+        ),
+    ] = None
     against: Annotated[
         Path | None,
         typer.Option(
@@ -72,60 +83,67 @@ def calibrate(
             metavar="FILE",
             help="Results of `tutti mpi bench` to hold the fitted model against.",
         ),
-    ] = None,
-    machine: Annotated[
-        str | None, typer.Option("--machine", help="What the files were measured on, in words.")
-    ] = None,
-    name: Annotated[str, typer.Option("--name", help="The platform's name.")] = "calibrated",
+    ] = None
+    name: Annotated[str, typer.Option("--name", help="The platform's name.")] = "calibrated"
     to: Annotated[Path, typer.Option("--out", "-o", help="Folder for results.")] = Path(
         "out/calibrate"
-    ),
-) -> None:
+    )
+
+
+@grouped
+def calibrate(measured: Measured, fitting: Fitting) -> None:
     """Fit the parameters of network models to measurements, and write a platform file.
 
     Postal, pipelining postal, LogGP and LogfP are fitted to files of benchmarks or to a live run,
     each parameter with an interval of 95 %. A model is left out of the platform where the data do
-    not tell one of its parameters: what to measure for it is said. Writes NAME.toml, which
-    --platform takes, calibration.parquet and .csv with every point beside what models say of it,
-    and fit.svg.
+    not tell one of its parameters: what to measure for it is said. Lines with wrong results are
+    left out and told. Writes NAME.toml, which --platform takes, calibration.parquet and .csv with
+    every point beside what models say of it, and fit.svg. Where distance was emulated, the platform
+    says so.
 
     \b
     Examples:
-      tutti calibrate --live
-      tutti calibrate osu_latency.txt osu_bw.txt --name cluster
-      tutti calibrate osu_allreduce.txt --ranks 64 -a recursive_doubling
-      tutti calibrate --live --mpicc ~/mpich/bin/mpicc --model loggp
+      tutti calibrate --live --samples 3
+      tutti calibrate examples/19_calibrate_and_tune/osu_latency.txt \\
+        examples/19_calibrate_and_tune/osu_bw.txt --name cluster
+      tutti calibrate examples/19_calibrate_and_tune/osu_allreduce.txt --ranks 64 \\
+        -a recursive_doubling --model postal
     """
     from tutti.calibrate import MODELS, model_named
-    from tutti.calibrate.files import Provenance, this_machine
+    from tutti.cli.calibrate_shown import hold_against, tell, write_files
     from tutti.cli.files import folder
 
-    chosen = [model_named(one) for one in model or MODELS]
-    paths = list(files or [])
-    _check(paths, live=live)
-    folder(to)
-    sets = _from_files(paths, ranks, collective, algorithm, window)
-    measured = [str(path) for path in paths]
-    if live:
-        host = _host(mpicc)
-        for statistic, points in _from_probe(host, samples, launcher or [], to).items():
-            sets.setdefault(statistic, []).extend(points)
-        measured.append(f"a live run of two ranks of {host}, {samples} samples of each")
-    within = {statistic: _within(points, begin, end) for statistic, points in sets.items()}
-    fits = _fits(chosen, within, strict=bool(model))
-    where = machine or (this_machine() if live else "not told")
-    provenance = Provenance.now(name, ", ".join(measured), where)
-    _tell(fits)
-    _refuse_untold(fits, strict=bool(model))
-    _write(fits, _folds(sets), provenance, to)
-    if against is not None:
-        _hold_against(against, fits, to)
+    chosen = [model_named(one) for one in fitting.model or MODELS]
+    _check(measured)
+    folder(fitting.to)
+    found = _from_files(measured)
+    if measured.live:
+        _measure(found, measured, fitting.to)
+    sets = {which: _within(points, measured) for which, points in found.sets.items()}
+    fits = _fits(chosen, sets, strict=bool(fitting.model))
+    tell(fits)
+    _refuse_untold(fits, strict=bool(fitting.model))
+    write_files(fits, _folds(found.sets), _provenance(found, measured, fitting.name), fitting.to)
+    if fitting.against is not None:
+        hold_against(_results(fitting.against), str(fitting.against), fits, fitting.to)
 
 
-def _check(paths: list[Path], *, live: bool) -> None:
+@dataclass
+class _Found:
+    """Points by statistic, and where they come from."""
+
+    sets: dict[str, list[Point]] = field(default_factory=dict)
+    origins: list[str] = field(default_factory=list)
+    emulated: list[str] = field(default_factory=list)
+
+    def add(self, statistic: str, points: Sequence[Point]) -> None:
+        self.sets.setdefault(statistic, []).extend(points)
+
+
+def _check(measured: Measured) -> None:
     from tutti.config.mistakes import mistake
 
-    if not paths and not live:
+    if not measured.files and not measured.live:
         raise mistake(
             "nothing to fit to",
             source="tutti calibrate",
@@ -134,41 +152,66 @@ def _check(paths: list[Path], *, live: bool) -> None:
         )
 
 
-def _host(mpicc: str | None) -> Host:
-    from tutti.mpi.host import find_host
+def _provenance(found: _Found, measured: Measured, name: str) -> Provenance:
+    """Where the numbers come from.
 
-    return find_host(mpicc)
+    Raises:
+        ConfigError: they are of a network and of none.
+    """
+    from tutti.calibrate.files import Provenance
+    from tutti.config.mistakes import mistake
+    from tutti.mpi.machine import this_machine
+
+    models = tuple(dict.fromkeys(one for one in found.emulated if one))
+    if models and (len(models) > 1 or not all(found.emulated) or measured.live):
+        raise mistake(
+            "measurements of a network and of emulated distance in one fit",
+            source="tutti calibrate",
+            value=", ".join(found.origins),
+            expected="files of one network, or of one model",
+        )
+    here = this_machine() if measured.live else "not told"
+    where = measured.machine or here
+    return Provenance.now(name, ", ".join(found.origins), where, emulated=models)
 
 
 _RESULTS = ".parquet"
 
 
-def _from_files(
-    paths: list[Path],
-    ranks: int | None,
-    collective: str | None,
-    algorithm: str | None,
-    window: int,
-) -> dict[str, list[Point]]:
+def _from_files(measured: Measured) -> _Found:
     """Points by statistic: benchmarks tell means, our own results have every block."""
-    from tutti.calibrate import of_benchmarks, of_results
+    from tutti.calibrate import emulated, of_results
+
+    found = _Found()
+    texts: list[Path] = []
+    for path in measured.files or []:
+        found.origins.append(str(path))
+        if path.suffix != _RESULTS:
+            texts.append(path)
+            continue
+        frame = _results(path)
+        found.emulated.append(" and ".join(emulated(frame)))
+        for statistic in ("median", "minimum"):
+            found.add(statistic, of_results(frame, statistic, source=str(path)))
+    if texts:
+        found.emulated.append("")
+        found.add("mean", _of_texts(texts, measured))
+    return found
+
+
+def _of_texts(paths: list[Path], measured: Measured) -> list[Point]:
+    """What benchmarks wrote, but for what was wrong, and what no model speaks of."""
+    from tutti.calibrate import of_benchmarks
     from tutti.interop.benchmarks import read_all
 
-    sets: dict[str, list[Point]] = {}
-    for path in paths:
-        if path.suffix == _RESULTS:
-            frame = _results(path)
-            for statistic in ("median", "minimum"):
-                found = of_results(frame, statistic, source=str(path))
-                sets.setdefault(statistic, []).extend(found)
-    texts = [path for path in paths if path.suffix != _RESULTS]
-    if texts:
-        frame = read_all(texts, ranks=ranks, operation=collective)
-        sets["mean"], left = of_benchmarks(frame, window=window, algorithm=algorithm)
-        for operation, count in left.items():
-            hint = "" if algorithm else ": --algorithm says which schedule it was"
-            remark(f"not used: {count} times of {operation}{hint}")
-    return sets
+    frame = read_all(paths, ranks=measured.ranks, operation=measured.collective)
+    taken = of_benchmarks(frame, window=measured.window, algorithm=measured.algorithm)
+    for one in taken.wrong:
+        remark(f"left out: {one}")
+    for operation, count in taken.unused.items():
+        hint = "" if measured.algorithm else ": --algorithm says which schedule it was"
+        remark(f"not used: {count} times of {operation}{hint}")
+    return taken.points
 
 
 def _results(path: Path) -> pl.DataFrame:
@@ -192,28 +235,38 @@ def _results(path: Path) -> pl.DataFrame:
         ) from None
     if "emulated" in frame.columns and frame["emulated"].any():
         remark(f"{path}: distance was emulated there: no network was measured")
+    if "wrong" in frame.columns and frame["wrong"].sum():
+        blocks = frame.filter(pl.col("wrong") > 0)
+        cases = blocks["schedule"].unique().sort().to_list()
+        remark(f"{path}: left out: {len(blocks)} blocks with wrong results: {', '.join(cases)}")
     return frame
 
 
-def _from_probe(host: Host, samples: int, launcher: list[str], to: Path) -> dict[str, list[Point]]:
+def _measure(found: _Found, measured: Measured, to: Path) -> None:
+    """Adds what two ranks tell now."""
     from tutti.calibrate import of_probes
     from tutti.calibrate.live import probe
+    from tutti.mpi.underneath import find_mpi
 
-    remark(f"measuring between two ranks of {host}")
-    found = probe(
-        host,
-        samples=samples,
-        options=launcher,
-        starting=lambda: remark(f"compiling the measuring program for {host}"),
+    mpi = find_mpi(measured.mpicc, measured.launcher)
+    remark(f"measuring between two ranks of {mpi}")
+    samples = probe(
+        mpi,
+        samples=measured.samples,
+        options=measured.launcher_option or [],
+        starting=lambda: remark(f"compiling the measuring program for {mpi}"),
     )
-    found.write_parquet(to / "probe.parquet")
-    return {which: list(of_probes(found, which)) for which in ("median", "minimum")}
+    samples.write_parquet(to / "probe.parquet")
+    for which in ("median", "minimum"):
+        found.add(which, list(of_probes(samples, which)))
+    found.origins.append(f"a live run of two ranks of {mpi}, {measured.samples} samples of each")
 
 
-def _within(points: list[Point], begin: str | None, end: str | None) -> list[Point]:
+def _within(points: list[Point], measured: Measured) -> list[Point]:
     """Those of sizes that are asked for."""
     from tutti.units import Size
 
+    begin, end = measured.begin, measured.end
     low = Size.parse(options.size(begin, "-b")).bytes if begin else 0
     high = Size.parse(options.size(end, "-e")).bytes if end else 1 << 62
     return [point for point in points if low <= point.size <= high]
@@ -255,99 +308,6 @@ def _refuse_untold(fits: list[Fit], *, strict: bool) -> None:
 
     for one in fits:
         if strict and not one.told:
-            lines = [f"{parameter}: {reason}" for parameter, reason in one.untold.items()]
+            lines = [f"{' and '.join(names)}: {reason}" for names, reason in one.untold_together]
             message = "\n".join([f"what was measured does not tell {one.model.name}", *lines])
             raise CalibrationError(message, kind="untold")
-
-
-# --- what is shown and written --------------------------------------------------------------------
-
-
-def _tell(fits: list[Fit]) -> None:
-    out().print(_table(fits))
-    for one in fits:
-        count, share = len(one.points), one.median_residual
-        told = f"{one.model.name} ({one.statistic}): half of {count} points within {share:.1%}"
-        out().print(told, markup=False)
-    for one in fits:
-        for parameter, reason in one.untold.items():
-            remark(f"{one.model.name} ({one.statistic}): {parameter} cannot be told: {reason}")
-        for parameter, reason in one.absent.items():
-            remark(f"{one.model.name} ({one.statistic}): {parameter} is taken for 0: {reason}")
-        if one.vague:
-            remark(
-                f"{one.model.name} ({one.statistic}): {' and '.join(one.vague)}: only roughly told;"
-                " a quieter machine, more samples or fewer sizes (-b, -e) may mend that"
-            )
-
-
-def _table(fits: list[Fit]) -> Table:
-    from rich.table import Table
-
-    from tutti.calibrate.files import written
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("model", "of", "parameter"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("95 %", no_wrap=True)
-    for one in fits:
-        for parameter in one.parameters.values():
-            low, high = (written(one, parameter, end) for end in (parameter.low, parameter.high))
-            value, interval = written(one, parameter, parameter.value), f"{low} to {high}"
-            if parameter.name in one.untold:
-                value, interval = "?", "cannot be told"
-            table.add_row(one.model.name, one.statistic, parameter.name, value, interval)
-    return table
-
-
-def _write(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: Path) -> None:
-    from tutti.calibrate.figures import draw_fits
-    from tutti.calibrate.files import platform_text, residual_frame
-    from tutti.cli.files import written
-    from tutti.platforms import platform
-    from tutti.results import write
-
-    frame = residual_frame(fits)
-    paths = [write(frame, to / f"calibration.{suffix}") for suffix in ("parquet", "csv")]
-    paths.append(written(draw_fits, to / "fit.svg", fits))
-    for path in paths:
-        out().print(f"wrote {path}", markup=False)
-    text = platform_text(fits, provenance, folds=folds)
-    path = to / f"{provenance.name}.toml"
-    path.write_text(text, "utf-8")
-    # What was written can be read, or it is told now.
-    found = platform(path)
-    out().print(f"wrote {path}: --platform {path}, model {found.model.kind}", markup=False)
-
-
-def _hold_against(path: Path, fits: list[Fit], to: Path) -> None:
-    """The model of the platform against collectives that took no part in the fit."""
-    from tutti.calibrate.against import against, choices, draw_against
-    from tutti.cli.files import written
-    from tutti.results import write
-
-    told = [one for one in fits if one.told]
-    chosen = next((one for one in told if one.model.name == "pipelining_postal"), told[0])
-    best = chosen.model
-    mine = {one.statistic: one for one in told if one.model == best}
-    if "median" not in mine:  # fitted to means alone: there is one model for both
-        mine = {"minimum": chosen, "median": chosen}
-    frame = against(_results(path), mine, source=str(path))
-    for (statistic,), some in frame.group_by("statistic", maintain_order=True):
-        within = _share(some["residual"].abs().median())
-        told_of = f"{len(some)} {statistic}s of collectives"
-        out().print(f"{best.name} against {told_of}: half within {within}", markup=False)
-    for (statistic,), some in choices(frame).group_by("statistic", maintain_order=True):
-        most, usual = _share(some["loss"].max()), _share(some["loss"].median())
-        out().print(
-            f"the schedule it would choose, by {statistic}s: at most {most} above the fastest, "
-            f"{usual} in the median",
-            markup=False,
-        )
-    out().print(f"wrote {write(frame, to / 'against.parquet')}", markup=False)
-    out().print(f"wrote {written(draw_against, to / 'against.svg', frame)}", markup=False)
-
-
-def _share(value: object) -> str:
-    return f"{float(str(value)):.1%}"

@@ -3,128 +3,141 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import remark
+from tutti.cli.grouped import grouped
+from tutti.cli.mpi_options import Emulate, Launcher, LauncherOptions, Mpicc, distance
 from tutti.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
-    from rich.table import Table
 
     from tutti.mpi.bench import Settings
-    from tutti.mpi.host import Host
-    from tutti.platform import Platform
-    from tutti.tune import Decision, Proof, Question, Written
+    from tutti.mpi.underneath import Mpi
+    from tutti.platform import Platform as Machine
+    from tutti.tune import Question, Written
+    from tutti.tune.mpich import Stock
 
 _MEASURING = "Measuring"
 _WRITING = "Writing"
 
 
-def tune(
+@dataclass
+class Asked:
+    """What is to be tuned, and how that is found out."""
+
     collectives: Annotated[
         list[str] | None,
         typer.Argument(metavar="[COLLECTIVE]...", help="What to tune: all_reduce unless given."),
-    ] = None,
+    ] = None
     ranks: Annotated[
         str, typer.Option("--ranks", help="Rank counts: a list 4,8,12 or a range 4:64.")
-    ] = "4",
-    begin: Annotated[
-        str, typer.Option("-b", "--begin", metavar="SIZE", help="Smallest size.")
-    ] = "8",
-    end: Annotated[str, typer.Option("-e", "--end", metavar="SIZE", help="Largest size.")] = "1M",
+    ] = "4"
+    begin: Annotated[str, typer.Option("-b", "--begin", metavar="SIZE", help="Smallest size.")] = (
+        "8"
+    )
+    end: Annotated[str, typer.Option("-e", "--end", metavar="SIZE", help="Largest size.")] = "1M"
     factor: Annotated[
         int, typer.Option("-f", "--factor", min=2, help="Each size is this many times the last.")
-    ] = 4,
+    ] = 4
     by: Annotated[
         str, typer.Option("--by", help="model, measurement, or both: what the model finds good.")
-    ] = "model",
-    platform: options.Platform = None,
-    model: options.Model = None,
+    ] = "model"
+    platform: options.Platform = None
+    model: options.Model = None
     algorithm: Annotated[
         list[str] | None,
         typer.Option("--algorithm", "-a", metavar="NAME[:ARG]", help="Choose from these alone."),
-    ] = None,
-    datatype: Annotated[str, typer.Option("-d", "--datatype", help="Of an element.")] = "float32",
+    ] = None
+    datatype: Annotated[str, typer.Option("-d", "--datatype", help="Of an element.")] = "float32"
+
+
+@dataclass
+class Measuring:
+    """How real ranks are measured."""
+
     blocks: Annotated[
         int, typer.Option("-n", "--blocks", min=1, rich_help_panel=_MEASURING,
                           help="Blocks of each; the median counts.")
-    ] = 50,
+    ] = 50  # fmt: skip
     each: Annotated[
         int, typer.Option("--each", min=1, rich_help_panel=_MEASURING,
-                          help="Collectives in a row in a block.")
-    ] = 10,
+                          help="Collectives in a row in a block; of rooted ones always 1.")
+    ] = 10  # fmt: skip
     most: Annotated[
         int, typer.Option("--most", min=1, rich_help_panel=_MEASURING,
                           help="With --by both: as many of each size, for each library.")
-    ] = 4,
-    emulate: Annotated[
-        str | None, typer.Option("--emulate", metavar="MODEL", rich_help_panel=_MEASURING,
-                                 help="Keep ranks of one machine apart by a model.")
-    ] = None,
-    mpicc: Annotated[
-        str | None, typer.Option("--mpicc", rich_help_panel=_MEASURING,
-                                 help="The compiler wrapper of the MPI.")
-    ] = None,
+    ] = 4  # fmt: skip
+    emulate: Emulate = None
+    mpicc: Mpicc = None
+    launcher: Launcher = None
+    launcher_option: LauncherOptions = None
+
+
+@dataclass
+class Writing:
+    """What is written, and whether it is proved."""
+
     targets: Annotated[
         list[str] | None,
         typer.Option("--for", metavar="LIBRARY", rich_help_panel=_WRITING,
                      help="plan, openmpi, openmpi6, mpich or ucc; may be repeated; all."),
-    ] = None,
+    ] = None  # fmt: skip
     csel_base: Annotated[
         Path | None, typer.Option("--csel-base", metavar="FILE", rich_help_panel=_WRITING,
                                   help="MPICH's generic.json, instead of what its library holds.")
-    ] = None,
+    ] = None  # fmt: skip
     rules_version: Annotated[
         int, typer.Option("--rules-version", min=1, max=2, rich_help_panel=_WRITING,
                           help="Of Open MPI's classic file; 2 needs 5.0.7.")
-    ] = 1,
+    ] = 1  # fmt: skip
     prove: Annotated[
         bool, typer.Option("--prove", help="Run with what was written, and count messages.")
-    ] = False,
-    to: Annotated[Path, typer.Option("--out", "-o", help="Folder for results.")] = Path("out/tune"),
-) -> None:  # fmt: skip
+    ] = False
+    to: Annotated[Path, typer.Option("--out", "-o", help="Folder for results.")] = Path("out/tune")
+
+
+@grouped
+def tune(asked: Asked, measuring: Measuring, writing: Writing) -> None:
     """Find the fastest schedule for each size, and write it for the library that runs it.
 
-    Writes plan.tutti for libtutti_mpi, openmpi.rules for Open MPI 5 and openmpi6.json for 6,
-    mpich.json (the stock selections with these before them), beside each a .env with the variables
-    that make it take effect (UCC has no other file), times.parquet with all that was looked at and
-    decisions.csv. Other libraries can be told less: what they lack is said, with what it costs.
-    With --prove the MPI runs under what was written, and its own counts of messages between ranks
-    are held against the schedule's; exit code 3 where they differ.
+    Writes plan.tutti for libtutti_mpi, openmpi.rules for Open MPI 5 and openmpi6.json for 6 (with
+    rules of han beside them), mpich.json and mpich_device.json (the stock selections with these
+    before them), beside each a .env with the variables that make it take effect (UCC has no other
+    file), times.parquet with all that was looked at and decisions.csv. For an MPI's file counts
+    what was measured on that MPI, or the model. Other libraries can be told less: what they lack is
+    said, with what it costs. With --prove the MPI runs under what was written, and its own counts
+    of messages between ranks are held against the schedule's; exit code 3 where they differ, 1
+    where something could not be proved.
 
     \b
     Examples:
-      tutti tune --ranks 4,6,8 --platform cray_xc30
-      tutti tune all_reduce all_gather --ranks 4 --by measurement -e 64K
-      tutti tune --ranks 4 --by both --platform out/calibrate/here.toml --prove
-      tutti tune --ranks 4 --platform cray_xc30 --for mpich --prove \\
-        --mpicc ~/mpich/bin/mpicc
+      tutti tune --ranks 4,6,8 --platform cray_xc30 -e 64K
+      tutti tune all_reduce all_gather --ranks 2 --by measurement -b 64K -e 64K -a ring -n 3
+      tutti tune --ranks 3 --platform cray_xc30 -a ring -e 8 --for openmpi --prove
+      tutti tune --ranks 3 --by both --platform cray_xc30 -e 8 --for plan --prove \\
+        -a ring -a recursive_multiplying:a3 -n 3 --each 1 \\
+        --emulate 'pipelining_postal:alpha_p=2 ms,alpha_r=1 ms'
     """
     from tutti.cli.files import folder
+    from tutti.cli.tune_shown import prove, show
 
-    chosen = _targets(targets)
-    machine = _machine(platform, model, by)
-    host = _host(mpicc, needed=by != "model" or prove, named=mpicc is not None)
-    settings = _settings(blocks, each, emulate)
-    folder(to)
-    frames = [
-        _times(question, by, machine, host, settings, algorithm or [], most)
-        for question in _questions(
-            collectives or ["all_reduce"], ranks, (begin, end, factor), datatype, chosen
-        )
-    ]
-    written = _written(frames, chosen, to, host, csel_base, machine, second=rules_version == 2,
-                       strict=bool(targets))  # fmt: skip
-    _show(written)
-    if prove and host is not None:
-        _prove(written, host)
+    chosen = _targets(writing.targets)
+    questions = _questions(asked, chosen)
+    machine = _machine(asked)
+    mpi = _mpi(measuring, needed=asked.by != "model" or writing.prove)
+    folder(writing.to)
+    frames = [_times(question, asked, measuring, machine, mpi) for question in questions]
+    written = _written(frames, chosen, writing, mpi, machine)
+    show(written)
+    if writing.prove and mpi is not None:
+        prove(written, mpi, measuring.launcher_option or [])
 
 
 # --- what is asked --------------------------------------------------------------------------------
@@ -143,60 +156,58 @@ def _targets(named: list[str] | None) -> list[str]:
     return list(dict.fromkeys(named or TARGETS))
 
 
-def _machine(name: str | None, model: str | None, by: str) -> Platform | None:
+def _machine(asked: Asked) -> Machine | None:
     from tutti.config.mistakes import mistake
     from tutti.platforms import platform
     from tutti.tune.measure import METHODS
 
-    if by not in METHODS:
+    if asked.by not in METHODS:
         expected = f"one of {', '.join(METHODS)}"
-        raise mistake("there is no such choice", source="--by", value=by, expected=expected)
-    if name is None and by != "measurement":
+        raise mistake("there is no such choice", source="--by", value=asked.by, expected=expected)
+    if asked.platform is None and asked.by != "measurement":
         raise mistake(
-            f"--by {by} needs a machine",
+            f"--by {asked.by} needs a machine",
             source="tutti tune",
             expected="--platform NAME or FILE",
             hint="`tutti calibrate --live` writes one; or measure: --by measurement",
         )
-    return platform(name, model=model) if name is not None else None
+    return platform(asked.platform, model=asked.model) if asked.platform is not None else None
 
 
-def _host(mpicc: str | None, *, needed: bool, named: bool) -> Host | None:
+def _mpi(measuring: Measuring, *, needed: bool) -> Mpi | None:
     """The MPI; without one, rules can still be written by a model."""
     from tutti.errors import MpiError
-    from tutti.mpi.host import find_host
+    from tutti.mpi.underneath import find_mpi
 
     try:
-        return find_host(mpicc)
+        return find_mpi(measuring.mpicc, measuring.launcher)
     except MpiError:
-        if needed or named:
+        if needed or measuring.mpicc is not None:
             raise
         return None
 
 
-def _settings(blocks: int, each: int, emulate: str | None) -> Settings:
+def _settings(measuring: Measuring) -> Settings:
     from tutti.mpi.bench import Settings
-    from tutti.mpi.distance import Distance
 
-    distance = Distance.parse(emulate) if emulate is not None else None
-    return Settings(blocks=blocks, each=each, distance=distance)
+    return Settings(
+        blocks=measuring.blocks,
+        each=measuring.each,
+        distance=distance(measuring.emulate),
+        options=measuring.launcher_option or [],
+    )
 
 
-def _questions(
-    collectives: list[str],
-    ranks: str,
-    span: tuple[str, str, int],
-    datatype: str,
-    targets: list[str],
-) -> list[Question]:
+def _questions(asked: Asked, targets: list[str]) -> list[Question]:
     from tutti.config.mistakes import mistake
     from tutti.datatypes import DATATYPES
     from tutti.tune import Question
     from tutti.tune.measure import COLLECTIVES
 
-    name = options.datatype(datatype) or datatype
+    collectives = asked.collectives or ["all_reduce"]
+    name = options.datatype(asked.datatype) or asked.datatype
     if name not in DATATYPES:
-        raise mistake("there is no such datatype", source="-d", value=datatype,
+        raise mistake("there is no such datatype", source="-d", value=asked.datatype,
                       expected=", ".join(DATATYPES))  # fmt: skip
     for collective in collectives:
         if collective not in COLLECTIVES:
@@ -204,81 +215,107 @@ def _questions(
             raise mistake("cannot be tuned", source="COLLECTIVE", value=collective,
                           expected=expected)  # fmt: skip
     return [
-        Question(collective, count, _sizes(collective, count, span, DATATYPES[name]), name, targets)
+        Question(
+            collective, count, _sizes(asked, collective, count, DATATYPES[name]), name, targets
+        )
         for collective in collectives
-        for count in options.expanded_ranks(ranks)
+        for count in options.expanded_ranks(asked.ranks)
     ]
 
 
-_NOTHING = 0.01
-"""A loss below this share is nothing to tell of."""
-_DEALT = {"reduce_scatter", "all_gather", "all_to_all"}
-
-
-def _sizes(collective: str, ranks: int, span: tuple[str, str, int], width: int) -> list[int]:
+def _sizes(asked: Asked, collective: str, ranks: int, width: int) -> list[int]:
     """Sizes that have an element for each rank, where ranks have parts; a barrier has none."""
+    from tutti.config.mistakes import mistake
+    from tutti.mpi.sizes import growing, part_bytes
     from tutti.units import Size
 
     if collective == "barrier":
         return [0]
     first, last = (Size.parse(options.size(text, name)).bytes
-                   for text, name in zip(span[:2], ("-b", "-e"), strict=True))  # fmt: skip
-    part = width * (ranks if collective in _DEALT else 1)
-    sizes, size = [], first
-    while size <= last:
-        sizes.append(-(-size // part) * part)
-        size *= span[2]
-    if sizes and sizes[0] != first:
-        remark(f"{collective} on {ranks} ranks: sizes are multiples of {part} B")
+                   for text, name in ((asked.begin, "-b"), (asked.end, "-e")))  # fmt: skip
+    if last < first or first < 1:
+        raise mistake("no size to look at", source="-b and -e", value=f"{first} to {last}",
+                      expected="1 byte or more, and the smaller first")  # fmt: skip
+    unit = part_bytes(collective, ranks, width)
+    sizes = [-(-size // unit) * unit for size in growing(first, last, asked.factor)]
+    if sizes[0] != first:
+        remark(f"{collective} on {ranks} ranks: sizes are multiples of {unit} B")
     return sorted(set(sizes))
+
+
+# --- how long it takes ----------------------------------------------------------------------------
 
 
 def _times(
     question: Question,
-    by: str,
-    machine: Platform | None,
-    host: Host | None,
-    settings: Settings,
-    only: list[str],
-    most: int,
+    asked: Asked,
+    measuring: Measuring,
+    machine: Machine | None,
+    mpi: Mpi | None,
 ) -> pl.DataFrame:
+    """By a model, by measurement, or by both: then the model's stand beside what was measured."""
     import polars as pl
 
-    from tutti.tune import by_measurement, by_model, fastest
+    from tutti.tune import by_model, fastest
     from tutti.tune.measure import notations
 
-    names = None
-    label = f"{question.collective} on {question.ranks} ranks"
-    if machine is not None and by != "measurement":
-        with Progress(label, work=len(question.sizes), total=len(question.sizes)) as progress:
+    only = asked.algorithm or []
+    modelled, names = None, []
+    if machine is not None and asked.by != "measurement":
+        total = len(question.sizes)
+        with Progress(_label(question), work=total, total=total) as progress:
             modelled = by_model(question, machine, only, progress.advance)
-        if by == "model":
-            return modelled
-        names = fastest(modelled, question, most)
-    if host is None:  # it has been found by now, or that has been told
+        names = fastest(modelled, question, measuring.most)
+    if modelled is not None and (asked.by == "model" or mpi is None):
+        return modelled
+    if mpi is None:  # it has been found by now, or that has been told
         return pl.DataFrame()
-    names = names or notations(question, only)
-    total = settings.blocks * (len(names) + 1) * len(question.sizes)
-    with Progress(label, work=total, total=total) as progress:
-        return by_measurement(
-            question, host, settings, names,
+    measured = _measured(question, measuring, mpi, names or notations(question, only))
+    return measured if modelled is None else pl.concat([measured, modelled])
+
+
+def _measured(question: Question, measuring: Measuring, mpi: Mpi, names: list[str]) -> pl.DataFrame:
+    from tutti.mpi.library import built
+    from tutti.tune import by_measurement
+
+    built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
+    total = measuring.blocks * (len(names) + 1) * len(question.sizes)
+    with Progress(_label(question), work=total, total=total) as progress:
+        found = by_measurement(
+            question, mpi, _settings(measuring), names,
             done=lambda seen, expected: progress.reach(seen, expected, seen),
         )  # fmt: skip
+    _tell_late(question, found)
+    return found
 
 
-# --- what is written, shown and proved ------------------------------------------------------------
+def _tell_late(question: Question, measured: pl.DataFrame) -> None:
+    """How many blocks began too late to count, and where there were no others."""
+    import polars as pl
+
+    never = measured.filter(pl.col("late") >= pl.col("blocks"), pl.col("late") > 0)
+    dropped = int(measured["late"].sum()) - int(never["late"].sum())
+    if dropped:
+        every = int(measured["blocks"].sum()) + dropped
+        remark(f"{_label(question)}: {dropped} of {every} blocks began late, and do not count")
+    if not never.is_empty():
+        remark(f"{_label(question)}: every block of {len(never)} of {len(measured)} cases began "
+               "late: their times are those of a busy machine")  # fmt: skip
+
+
+def _label(question: Question) -> str:
+    return f"{question.collective} on {question.ranks} ranks"
+
+
+# --- what is written ------------------------------------------------------------------------------
 
 
 def _written(
     frames: list[pl.DataFrame],
     targets: list[str],
-    to: Path,
-    host: Host | None,
-    csel_base: Path | None,
-    machine: Platform | None,
-    *,
-    second: bool,
-    strict: bool,
+    writing: Writing,
+    mpi: Mpi | None,
+    machine: Machine | None,
 ) -> list[Written]:
     import polars as pl
 
@@ -288,148 +325,35 @@ def _written(
     from tutti.tune import write_all
     from tutti.tune.decisions import table
 
-    times = pl.concat(frames)
+    times, strict = pl.concat(frames), bool(writing.targets)
     origin = provenance(sys.argv[1:], platform=machine.name if machine else None)
-    tree = _tree(host, csel_base, wanted="mpich" in targets, strict=strict)
-    written, left = write_all(times, targets, to, provenance=origin, tree=tree, second=second)
+    stock = _stock(mpi, writing.csel_base, strict=strict) if "mpich" in targets else None
+    written, left = write_all(times, targets, writing.to, provenance=origin, stock=stock,
+                              second=writing.rules_version == 2)  # fmt: skip
+    write(times, writing.to / "times.parquet")
     for target, reason in left.items():
         if strict:
             raise TuningError(f"{target}: {reason}", kind="nothing")
         remark(f"nothing for {target}: {reason}")
-    rows = [table(list(one.decisions)).with_columns(pl.lit(one.target).alias("target"))
+    rows = [table(one.decisions).with_columns(pl.lit(one.target).alias("target"))
             for one in written]  # fmt: skip
-    write(times, to / "times.parquet")
     if rows:
-        write(pl.concat(rows, how="vertical_relaxed"), to / "decisions.csv")
+        write(pl.concat(rows, how="vertical_relaxed"), writing.to / "decisions.csv")
     return written
 
 
-def _tree(
-    host: Host | None, base: Path | None, *, wanted: bool, strict: bool
-) -> dict[str, object] | None:
+def _stock(mpi: Mpi | None, base: Path | None, *, strict: bool) -> Stock | None:
     """MPICH's stock selections: from a file, or out of the library of an MPICH."""
     from tutti.errors import TuningError
-    from tutti.tune.mpich import stock, stock_of_file
+    from tutti.tune.mpich import Stock, stock, stock_of_file
 
-    if not wanted:
-        return None
     if base is not None:
-        return stock_of_file(base)
-    if host is None or host.kind != "mpich":
+        return Stock(stock_of_file(base))
+    if mpi is None or mpi.kind != "mpich":
         return None
     try:
-        return stock(host)
+        return stock(mpi)
     except TuningError:
         if strict:
             raise
         return None
-
-
-def _show(written: list[Written]) -> None:
-    console = out()
-    for one in written:
-        if one.target == "plan" or len(written) == 1:
-            console.print(_table(one.decisions))
-    for one in written:
-        where = one.path or one.shell
-        by = f"tutti mpi exec --plan {where} -- ..." if one.target == "plan" else f". {one.shell}"
-        console.print(f"wrote {where}; it takes effect with `{by}`", markup=False)
-        if one.target == "openmpi6" and any(other.target == "openmpi" for other in written):
-            continue  # it has the same algorithms
-        for decision in one.decisions:
-            _tell_loss(one.target, decision)
-
-
-def _tell_loss(target: str, decision: Decision) -> None:
-    """What a library cannot be told to do, and what that costs."""
-    if decision.schedule == decision.best or (decision.schedule and decision.loss < _NOTHING):
-        return
-    where = f"{target}: {decision.collective} on {decision.ranks} ranks, {_span(decision)}"
-    if decision.schedule is None:
-        remark(f"{where}: has nothing that was looked at; its own choice stays")
-    else:
-        remark(
-            f"{where}: has no {decision.best}; {decision.schedule} takes {decision.loss:.0%} more"
-        )
-
-
-def _span(decision: Decision) -> str:
-    from tutti.units import Size
-
-    if decision.collective == "barrier":
-        return "0 B"
-    first = Size(bytes=decision.first)
-    return f"{first} on" if decision.last is None else f"{first} to {Size(bytes=decision.last)}"
-
-
-def _table(decisions: Sequence[Decision]) -> Table:
-    from rich.table import Table
-
-    from tutti.report.breakable import Breakable
-    from tutti.report.quantity import format_time
-
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
-    table.add_column("collective", no_wrap=True)
-    table.add_column("ranks", justify="right", no_wrap=True)
-    table.add_column("sizes", no_wrap=True)
-    table.add_column("schedule", ratio=1)
-    table.add_column("takes", justify="right", no_wrap=True)
-    table.add_column("by", no_wrap=True)
-    for one in decisions:
-        takes = "" if one.time_ps is None else format_time(one.time_ps)
-        name = Breakable(one.schedule or "its own choice")
-        table.add_row(one.collective, str(one.ranks), _span(one), name, takes, one.method)
-    return table
-
-
-def _prove(written: list[Written], host: Host) -> None:
-    """Runs the MPI under what was written; ends with an error where it did something else."""
-    from tutti.errors import ExitCode
-    from tutti.tune import prove_host, prove_plan
-
-    kinds = {"openmpi": "openmpi", "mpich": "mpich"}
-    failed = 0
-    for one in written:
-        if one.target == "plan" and one.path is not None:
-            proofs = prove_plan(host, one.decisions, one.path)
-        elif kinds.get(one.target) == host.kind:
-            proofs = prove_host(host, one.decisions, one.target, one.variables)
-        else:
-            remark(f"{one.target}: not proved: the MPI here is {host}")
-            continue
-        _tell_proofs(one.target, proofs, host)
-        failed += sum(not proof.holds for proof in proofs)
-    if failed:
-        remark(f"{failed} of the runs sent other messages than the schedule has")
-        raise typer.Exit(int(ExitCode.FAILED))
-
-
-def _tell_proofs(target: str, proofs: list[Proof], host: Host) -> None:
-    from rich.table import Table
-
-    from tutti.report.breakable import Breakable
-    from tutti.units import Size
-
-    how = "libtutti_mpi's counts" if target == "plan" else _WATCHED.get(host.kind, "")
-    out().print(f"proof for {target}, on {host}, by {how}:", markup=False)
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
-    table.add_column("collective", no_wrap=True)
-    table.add_column("ranks", justify="right", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("schedule", ratio=1)
-    table.add_column("messages", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for one in proofs:
-        size, name = str(Size(bytes=one.size)), Breakable(one.schedule)
-        row = (one.collective, str(one.ranks), size, name, str(one.messages), one.verdict)
-        table.add_row(*row)
-    out().print(table)
-    for one in proofs:
-        if one.why and one.verdict != "alike":
-            remark(f"{one.schedule} of {one.size} B on {one.ranks} ranks: {one.why}")
-
-
-_WATCHED = {
-    "openmpi": "pml_monitoring",
-    "mpich": "libfabric's trace, without shared memory",
-}

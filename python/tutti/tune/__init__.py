@@ -11,7 +11,7 @@ from __future__ import annotations
 from tutti.tune.decisions import Decision, decide
 from tutti.tune.files import Written, write_all
 from tutti.tune.measure import Question, by_measurement, by_model, fastest
-from tutti.tune.prove import Proof, prove_host, prove_plan
+from tutti.tune.prove import Proof, proofs, unproved
 from tutti.tune.targets import TARGETS
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "by_model",
     "decide",
     "fastest",
-    "prove_host",
-    "prove_plan",
+    "proofs",
+    "unproved",
     "write_all",
 ]

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from tutti.tune.targets import counterpart
+from tutti.tune.times import MODELLED, OWN, speaks_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["HOST", "TIMES", "Decision", "decide", "table"]
-
-TIMES: dict[str, type[pl.DataType]] = {
-    "collective": pl.String,
-    "ranks": pl.Int64,
-    "size_bytes": pl.Int64,
-    "schedule": pl.String,
-    "time_ps": pl.Int64,
-    "method": pl.String,
-    "moves_chunks": pl.Boolean,
-}
-"""The columns of times to choose from. ``method`` is `model` or `measurement`; the schedule `host`
-is the MPI's own code; ``moves_chunks`` says that a schedule needs equal parts."""
-
-HOST = "host"
+__all__ = ["Decision", "decide", "table"]
 
 
 @dataclass(frozen=True)
@@ -38,13 +25,17 @@ class Decision:
         ranks: on how many ranks.
         first: smallest size in bytes.
         last: largest, included; None for no end.
-        schedule: the fastest that the target has; None where it has none, `host` where the MPI's
-            own code was the fastest.
+        schedule: the fastest that the target has; None where it has none, `own` where the MPI's own
+            code was the fastest.
         time_ps: what it takes on the first size that was looked at.
-        method: how that is known.
+        method: how that is known, as in :data:`tutti.tune.times.TIMES`.
         fallback: the fastest that does with unequal parts, where `schedule` does not.
-        best: the fastest of all, whatever the target has.
-        best_ps: what that takes.
+        loss: how much longer than the fastest of all it takes, on the size where that is the most:
+            0.1 is 10 %.
+        loss_size: that size, in bytes.
+        best: the fastest of all on that size, whatever the target has.
+        datatype: of the elements that times are of.
+        conditions: under which they are, as in :data:`tutti.tune.times.TIMES`.
     """
 
     collective: str
@@ -54,25 +45,32 @@ class Decision:
     schedule: str | None
     time_ps: int | None
     method: str
-    fallback: str | None
-    best: str
-    best_ps: int
+    fallback: str | None = None
+    loss: float = 0.0
+    loss_size: int = 0
+    best: str = ""
+    datatype: str = "float32"
+    conditions: str = ""
 
     @property
-    def loss(self) -> float:
-        """How much longer than the fastest of all it takes: 0.1 is 10 %."""
-        return 0.0 if self.time_ps is None else self.time_ps / self.best_ps - 1
+    def is_rule(self) -> bool:
+        """Whether it names a schedule, and does not leave the call alone."""
+        return self.schedule not in {None, OWN}
 
 
 def decide(times: pl.DataFrame, target: str) -> list[Decision]:
     """The fastest schedule of each size that a target has, sizes with the same one joined.
 
     What is the fastest on a size is taken to be so up to the next larger one; on the smallest, from
-    nothing on; on the largest, without end.
+    nothing on; on the largest, without end. For an MPI's own file count times that were measured on
+    that MPI, and where there are none those of a model: what another MPI takes says nothing of it.
 
     Args:
-        times: with the columns of :data:`TIMES`.
+        times: with the columns of :data:`tutti.tune.times.TIMES`.
         target: one of :data:`tutti.tune.targets.TARGETS`.
+
+    Returns:
+        Nothing for sizes of which no time may decide.
     """
     found: list[Decision] = []
     for (collective, ranks), some in times.group_by("collective", "ranks", maintain_order=True):
@@ -81,14 +79,18 @@ def decide(times: pl.DataFrame, target: str) -> list[Decision]:
 
 
 def _of_sizes(times: pl.DataFrame, target: str, collective: str, ranks: int) -> Iterator[Decision]:
-    sizes = times["size_bytes"].unique().sort().to_list()
-    for place, size in enumerate(sizes):
-        at = times.filter(pl.col("size_bytes") == size).sort("time_ps", maintain_order=True)
-        mine = [row for row in at.iter_rows(named=True) if _has(target, row)]
+    cells = {
+        int(size): rows
+        for size in times["size_bytes"].unique().sort()
+        if (rows := _deciding(times.filter(pl.col("size_bytes") == size), target))
+    }
+    sizes = list(cells)
+    for place, (size, rows) in enumerate(cells.items()):
+        mine = [row for row in rows if _has(target, row)]
         chosen = mine[0] if mine else None
         spare = next((row for row in mine if not row["moves_chunks"]), None)
         moves = chosen is not None and chosen["moves_chunks"]
-        best = at.row(0, named=True)
+        how = chosen or rows[0]
         yield Decision(
             collective=collective,
             ranks=ranks,
@@ -96,34 +98,49 @@ def _of_sizes(times: pl.DataFrame, target: str, collective: str, ranks: int) -> 
             last=sizes[place + 1] - 1 if place + 1 < len(sizes) else None,
             schedule=chosen["schedule"] if chosen else None,
             time_ps=chosen["time_ps"] if chosen else None,
-            method=(chosen or best)["method"],
+            method=how["method"],
             fallback=spare["schedule"] if spare and moves else None,
-            best=best["schedule"],
-            best_ps=best["time_ps"],
+            loss=chosen["time_ps"] / max(rows[0]["time_ps"], 1) - 1 if chosen else 0.0,
+            loss_size=size,
+            best=rows[0]["schedule"],
+            datatype=how["datatype"],
+            conditions=how["conditions"],
         )
 
 
-def _has(target: str, row: dict[str, object]) -> bool:
+def _deciding(times: pl.DataFrame, target: str) -> list[dict[str, Any]]:
+    """The times of one size that may decide for a target, the fastest first."""
+    rows = times.sort("time_ps", maintain_order=True).to_dicts()
+    measured = [row for row in rows if speaks_for(target, row["mpi"])]
+    return measured or [row for row in rows if row["method"] == MODELLED]
+
+
+def _has(target: str, row: dict[str, Any]) -> bool:
     """Whether a target can be told to do it; leaving a call alone is always possible."""
-    if target == "plan" or row["schedule"] == HOST:
+    if target == "plan" or row["schedule"] == OWN:
         return True
-    schedule, ranks = str(row["schedule"]), int(str(row["ranks"]))
-    return counterpart(target, str(row["collective"]), ranks, schedule) is not None
+    return counterpart(target, row["collective"], row["ranks"], row["schedule"]) is not None
 
 
 def _joined(decisions: Iterator[Decision]) -> list[Decision]:
+    """Neighbours with the same schedule as one, which tells the greatest loss of all its sizes."""
     joined: list[Decision] = []
     for one in decisions:
         last = joined[-1] if joined else None
-        same = last is not None and (last.schedule, last.fallback) == (one.schedule, one.fallback)
-        if last is not None and same:
-            joined[-1] = Decision(**{**vars(last), "last": one.last})
-        else:
+        if last is None or _told(last) != _told(one):
             joined.append(one)
+            continue
+        worse = one if one.loss > last.loss else last
+        joined[-1] = replace(
+            last, last=one.last, loss=worse.loss, loss_size=worse.loss_size, best=worse.best
+        )
     return joined
 
 
-def table(decisions: list[Decision]) -> pl.DataFrame:
+def _told(decision: Decision) -> tuple[str | None, ...]:
+    return decision.schedule, decision.fallback, decision.method, decision.conditions
+
+
+def table(decisions: Sequence[Decision]) -> pl.DataFrame:
     """Decisions as a frame, a row each."""
-    rows = [{**vars(one), "loss": one.loss} for one in decisions]
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return pl.DataFrame([vars(one) for one in decisions], infer_schema_length=None)

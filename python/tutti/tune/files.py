@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti.errors import TuningError
 from tutti.mpi.plan import Plan, Rule
 from tutti.schedule import schedule
 from tutti.tune import mpich, openmpi, ucc
-from tutti.tune.decisions import HOST, decide
+from tutti.tune.decisions import decide
+from tutti.tune.targets import counterpart
+from tutti.tune.times import EMULATED, MODELLED, OWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.tune.decisions import Decision
+    from tutti.tune.mpich import Stock
 
 __all__ = ["Written", "write_all"]
 
@@ -32,6 +36,7 @@ class Written:
         path: the file of rules; None where variables say it all.
         variables: under which it takes effect.
         shell: a file with these variables, for the shell.
+        notes: what a person has to know of it.
     """
 
     target: str
@@ -39,6 +44,16 @@ class Written:
     path: Path | None
     variables: dict[str, str]
     shell: Path
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class _Made:
+    """The files of a library, its variables, and notes."""
+
+    path: Path | None
+    variables: dict[str, str]
+    notes: list[str] = field(default_factory=list)
 
 
 def write_all(
@@ -47,17 +62,17 @@ def write_all(
     folder: Path,
     *,
     provenance: dict[str, Any],
-    tree: dict[str, Any] | None = None,
+    stock: Stock | None = None,
     second: bool = False,
 ) -> tuple[list[Written], dict[str, str]]:
     """Decides for each library, and writes it.
 
     Args:
-        times: with the columns of :data:`tutti.tune.decisions.TIMES`.
+        times: with the columns of :data:`tutti.tune.times.TIMES`.
         targets: of :data:`tutti.tune.targets.TARGETS`.
         folder: where to.
         provenance: of the plan.
-        tree: MPICH's whole stock tree; without it nothing is written for MPICH.
+        stock: MPICH's stock trees; without them nothing is written for MPICH.
         second: whether Open MPI's classic file is of the second version.
 
     Returns:
@@ -68,45 +83,81 @@ def write_all(
     for target in targets:
         decisions = decide(times, target)
         try:
-            path, variables = _one(target, decisions, folder, provenance, tree, second=second)
+            _refuse_unknown(decisions, times)
+            made = _made(target, decisions, folder, provenance, stock, second=second)
         except TuningError as error:
             left[target] = error.problem
             continue
         shell = folder / f"{target}.env"
-        lines = [f"export {name}='{value}'" for name, value in variables.items()]
-        shell.write_text("\n".join([*lines, ""]), "utf-8")
-        written.append(Written(target, decisions, path, variables, shell))
+        shell.write_text(_shell_text(decisions, made.variables), "utf-8")
+        notes = [*_of_other_mpis(decisions, times), *made.notes, *_replaced(made.variables)]
+        written.append(Written(target, decisions, made.path, made.variables, shell, notes))
     return written, left
 
 
-def _one(
+def _refuse_unknown(decisions: Sequence[Decision], times: pl.DataFrame) -> None:
+    if not decisions:
+        measured = ", ".join(times["mpi"].drop_nulls().unique().sort())
+        message = f"only {measured} was measured, which says nothing of it, and no model is at hand"
+        hint = "measure on its MPI (--mpicc), or let a model decide: --by both --platform NAME"
+        raise TuningError(message, kind="other_mpi", hint=hint)
+
+
+def _made(
     target: str,
     decisions: Sequence[Decision],
     folder: Path,
     provenance: dict[str, Any],
-    tree: dict[str, Any] | None,
+    stock: Stock | None,
     *,
     second: bool,
-) -> tuple[Path | None, dict[str, str]]:
+) -> _Made:
     if target == "plan":
         path = folder / "plan.tutti"
-        Plan(_rules(decisions), provenance).write(path)
-        return path, {"TUTTI_MPI_PLAN": str(path.resolve())}
+        how = {"times": _known_by(decisions)}
+        Plan(_rules(decisions), provenance | how).write(path)
+        return _Made(path, {"TUTTI_MPI_PLAN": str(path.resolve())})
     if target == "ucc":
-        return None, ucc.settings(decisions)
+        return _Made(None, *ucc.settings(decisions))
     if target == "mpich":
-        if tree is None:
-            message = "MPICH's stock selections are not at hand"
-            hint = "name an MPICH with --mpicc, or its generic.json with --csel-base"
-            raise TuningError(message, kind="csel", hint=hint)
-        path = folder / "mpich.json"
-        path.write_text(mpich.merged(tree, decisions), "utf-8")
-        return path, mpich.settings(str(path.resolve()), decisions)
-    classic = target == "openmpi"
-    path = folder / ("openmpi.rules" if classic else "openmpi6.json")
-    text = openmpi.classic(decisions, second=second) if classic else openmpi.json_rules(decisions)
-    path.write_text(text, "utf-8")
-    return path, openmpi.settings(str(path.resolve()))
+        return _mpich(decisions, folder, stock)
+    return _open_mpi(target, decisions, folder, second=second)
+
+
+def _mpich(decisions: Sequence[Decision], folder: Path, stock: Stock | None) -> _Made:
+    if stock is None:
+        message = "MPICH's stock selections are not at hand"
+        hint = "name an MPICH with --mpicc, or its generic.json with --csel-base"
+        raise TuningError(message, kind="csel", hint=hint)
+    path = folder / "mpich.json"
+    path.write_text(mpich.merged(stock.algorithms, decisions), "utf-8")
+    device, notes = None, _of_blocks("mpich", decisions)
+    if stock.device is not None:
+        device = folder / "mpich_device.json"
+        device.write_text(mpich.merged_device(stock.device, decisions), "utf-8")
+    else:
+        notes.append("the device's selections are not known, so for tuned collectives its own ways "
+                     "are off for all ranks and sizes; --mpicc, instead of --csel-base, has "
+                     "them")  # fmt: skip
+    named = mpich.settings(_absolute(path), _absolute(device) if device else None, decisions)
+    return _Made(path, named, notes)
+
+
+def _open_mpi(target: str, decisions: Sequence[Decision], folder: Path, *, second: bool) -> _Made:
+    is_classic = target == "openmpi"
+    path = folder / ("openmpi.rules" if is_classic else "openmpi6.json")
+    write = openmpi.classic(decisions, second=second) if is_classic else None
+    path.write_text(write or openmpi.json_rules(decisions), "utf-8")
+    text, of_han = openmpi.han(decisions, target), None
+    if text is not None:
+        of_han = folder / f"{target}.han"
+        of_han.write_text(text, "utf-8")
+    named = openmpi.settings(_absolute(path), _absolute(of_han) if of_han else None)
+    return _Made(path, named, _of_blocks(target, decisions))
+
+
+def _absolute(path: Path) -> str:
+    return str(path.resolve())
 
 
 def _rules(decisions: Sequence[Decision]) -> list[Rule]:
@@ -118,7 +169,7 @@ def _rules(decisions: Sequence[Decision]) -> list[Rule]:
     rules = []
     for one in decisions:
         for name in (one.schedule, one.fallback):
-            if name is None or name == HOST:
+            if name is None or name == OWN:
                 continue
             laid_out = schedule(name, collective=one.collective, ranks=one.ranks)
             rules.append(Rule(one.collective, one.ranks, laid_out, (one.first, one.last)))
@@ -126,3 +177,51 @@ def _rules(decisions: Sequence[Decision]) -> list[Rule]:
         message = "the MPI's own code is the fastest everywhere: there is nothing to plan"
         raise TuningError(message, kind="nothing")
     return rules
+
+
+# --- what is said of them -------------------------------------------------------------------------
+
+
+def _shell_text(decisions: Sequence[Decision], variables: dict[str, str]) -> str:
+    lines = ["# Written by `tutti tune`. Times by:"]
+    lines += [f"#   {how}" for how in _known_by(decisions)]
+    lines += [f"export {name}='{value}'" for name, value in variables.items()]
+    return "\n".join([*lines, ""])
+
+
+def _known_by(decisions: Sequence[Decision]) -> list[str]:
+    """How times are known, each way once."""
+    words = {EMULATED: "emulated distance"}
+    told = [f"{words.get(one.method, one.method)}: {one.conditions}" for one in decisions]
+    return list(dict.fromkeys(told))
+
+
+def _of_other_mpis(decisions: Sequence[Decision], times: pl.DataFrame) -> list[str]:
+    """That a model decides although something was measured, on another MPI."""
+    measured = times["mpi"].drop_nulls().unique().sort().to_list()
+    if not measured or any(one.method != MODELLED for one in decisions):
+        return []
+    return [f"the model decides: {', '.join(measured)}, which was measured, says nothing of it"]
+
+
+def _of_blocks(target: str, decisions: Sequence[Decision]) -> list[str]:
+    """That the other reduce_scatter is left alone."""
+    tuned = any(
+        one.collective == "reduce_scatter"
+        and one.is_rule
+        and counterpart(target, one.collective, one.ranks, str(one.schedule)) is not None
+        for one in decisions
+    )
+    message = (
+        "rules of reduce_scatter hold for MPI_Reduce_scatter_block; MPI_Reduce_scatter is as it was"
+    )
+    return [message] if tuned else []
+
+
+def _replaced(variables: dict[str, str]) -> list[str]:
+    """Variables of this shell that stand for something else."""
+    return [
+        f"{name} is {os.environ[name]!r} here: what is written replaces it"
+        for name, value in variables.items()
+        if os.environ.get(name, value) != value
+    ]

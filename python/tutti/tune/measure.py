@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from tutti.errors import AlgorithmError, LayoutError, TuningError
 from tutti.schedule import Schedule, candidates, schedule
-from tutti.tune.decisions import HOST, TIMES
 from tutti.tune.targets import counterparts
+from tutti.tune.times import EMULATED, MEASURED, MODELLED, OWN, TIMES, mpi_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tutti.mpi.bench import Settings
-    from tutti.mpi.host import Host
+    from tutti.mpi.bench import Candidate, Settings
+    from tutti.mpi.underneath import Mpi
     from tutti.platform import Platform
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "by_measurement",
     "by_model",
     "fastest",
+    "in_time",
     "notations",
 ]
 
@@ -35,6 +36,9 @@ COLLECTIVES = (
 """What can be tuned."""
 
 METHODS = ("model", "measurement", "both")
+
+_ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
+"""Of several in a row the root begins the next before others have ended one."""
 
 _NOT_REAL = frozenset({"in_network"})
 """Algorithms whose folds the network does: no MPI has such a network underneath."""
@@ -100,43 +104,51 @@ def by_model(
         done: called with 1 after each size.
 
     Returns:
-        A row for each, with the columns of :data:`TIMES`.
+        A row for each, with the columns of :data:`tutti.tune.times.TIMES`.
 
     Raises:
         TuningError: there is no algorithm for a size.
     """
-    from tutti.search import winners
-    from tutti.simulate import make_case, measured
-    from tutti.units import Size
-
+    rows: list[dict[str, Any]] = []
     listed = notations(question, only)
-    rows = []
+    known = {"method": MODELLED, "conditions": f"{platform.name}: {platform.model.core}"}
     for size in question.sizes:
-        bytes_ = Size(bytes=size)
-        best = [] if only else winners(platform, question.collective, question.ranks, [bytes_])
-        every = {name: _laid_out(name, question, strict=False) for name in [*listed, *best]}
-        cases = {}
-        for laid_out in every.values():
-            if laid_out is None:
-                continue
-            try:
-                case = make_case(laid_out, platform, size=bytes_, datatype=question.datatype)
-            except LayoutError:
-                continue
-            cases[laid_out.name] = laid_out, case
-        found = measured([case for _, case in cases.values()], 0, None)
-        rows += [
-            _row(question, size, laid_out, figures[0], "model")
-            for (laid_out, _), figures in zip(cases.values(), found, strict=True)
-        ]
+        found = _modelled(question, platform, size, listed, search=not only)
+        rows += [_row(question, size, laid_out, time, known) for laid_out, time in found]
         if done is not None:
             done(1)
     return _some(rows, question)
 
 
+def _modelled(
+    question: Question, platform: Platform, size: int, listed: Sequence[str], *, search: bool
+) -> list[tuple[Schedule, int]]:
+    """The algorithms that a size can be laid out for, each with its time in picoseconds."""
+    from tutti.search import winners
+    from tutti.simulate import make_case, measured
+    from tutti.units import Size
+
+    bytes_ = Size(bytes=size)
+    best = winners(platform, question.collective, question.ranks, [bytes_]) if search else []
+    names = dict.fromkeys([*listed, *best])
+    cases = {}
+    for laid_out in (_laid_out(name, question, strict=False) for name in names):
+        if laid_out is None:
+            continue
+        try:
+            case = make_case(laid_out, platform, size=bytes_, datatype=question.datatype)
+        except LayoutError:
+            continue
+        cases[laid_out.name] = laid_out, case
+    found = measured([case for _, case in cases.values()], 0, None)
+    return [
+        (laid_out, figures[0]) for (laid_out, _), figures in zip(cases.values(), found, strict=True)
+    ]
+
+
 def by_measurement(
     question: Question,
-    host: Host,
+    mpi: Mpi,
     settings: Settings,
     names: Sequence[str],
     *,
@@ -144,39 +156,94 @@ def by_measurement(
 ) -> pl.DataFrame:
     """What algorithms take on real ranks, and the MPI's own code beside them: medians of blocks.
 
+    The MPI's own code is measured as it is where nobody has tuned it, and so it stays wherever it
+    turns out to be the fastest. Rooted collectives are measured one by one, however many a block
+    was to have. A block that a rank began late does not count, unless there is no other.
+
     Args:
         question: of what.
-        host: the MPI.
+        mpi: the MPI.
         settings: how to measure.
         names: the algorithms.
         done: called with (measured, expected) blocks.
 
     Returns:
-        A row for each, with the columns of :data:`TIMES`.
+        A row for each, with the columns of :data:`tutti.tune.times.TIMES`.
 
     Raises:
         BenchError: the run failed, or a result was wrong.
     """
+    from tutti.mpi.bench import Candidate
+
+    if question.collective in _ROOTED:
+        settings = replace(settings, each=1)
+    laid_out = {one.name: one for name in names if (one := _laid_out(name, question, strict=True))}
+    # Nothing keeps the messages of the MPI's own code apart.
+    own = [] if settings.distance is not None else [Candidate("own")]
+    chosen = own + [Candidate("schedule", one) for one in laid_out.values()]
+    frame = _right_blocks(question, mpi, settings, chosen, done)
+    tolerance = settings.tolerance_s(question.ranks, crowded=bool(frame["crowded"].any()))
+    known = _known(mpi, settings) | {"mpi": mpi_of(mpi)}
+    rows = [
+        _row(question, row["size_bytes"], laid_out.get(row["schedule"]), row["time_ps"],
+             known | {"blocks": row["blocks"], "late": row["late"]})
+        for row in in_time(frame, tolerance).iter_rows(named=True)
+    ]  # fmt: skip
+    return _some(rows, question)
+
+
+def _right_blocks(
+    question: Question,
+    mpi: Mpi,
+    settings: Settings,
+    chosen: Sequence[Candidate],
+    done: Callable[[int, int], object] | None,
+) -> pl.DataFrame:
     from tutti.errors import BenchError
-    from tutti.mpi.bench import Asked, Candidate, measure
+    from tutti.mpi.bench import Asked, measure
 
     asked = Asked(question.collective, question.ranks, question.sizes, question.datatype)
-    laid_out = {one.name: one for name in names if (one := _laid_out(name, question, strict=True))}
-    own = [] if settings.distance is not None else [Candidate(HOST)]
-    chosen = [Candidate("schedule", one) for one in laid_out.values()]
-    frame = measure(host, asked, own + chosen, settings, done=done)
+    frame = measure(mpi, asked, chosen, settings, done=done)
     if frame["wrong"].sum():
         message = f"results of {question.collective} on {question.ranks} ranks were wrong"
         raise BenchError(message, kind="failed")
-    medians = frame.group_by("schedule", "size_bytes", maintain_order=True).agg(
-        pl.col("time_ps").quantile(0.5, "lower")
+    return frame
+
+
+def _known(mpi: Mpi, settings: Settings) -> dict[str, str]:
+    from tutti.mpi.machine import this_machine
+
+    if settings.distance is not None:
+        return {"method": EMULATED, "conditions": str(settings.distance)}
+    return {"method": MEASURED, "conditions": f"{mpi}, {this_machine()}"}
+
+
+def in_time(blocks: pl.DataFrame, tolerance_s: float) -> pl.DataFrame:
+    """The median of each case over the blocks that all ranks began in time.
+
+    Args:
+        blocks: of :func:`tutti.mpi.bench.measure`.
+        tolerance_s: how late a rank may begin, in seconds.
+
+    Returns:
+        Columns: schedule, size_bytes, time_ps, blocks (that count), late (that do not). Where every
+        block began late all count, and ``late`` is their number too.
+    """
+    is_late = pl.col("late_ps") > tolerance_s * 1e12
+    counts = ~is_late | (pl.col("late_count") == pl.col("all"))
+    case = ["schedule", "size_bytes"]
+    told = blocks.with_columns(
+        late_count=is_late.sum().over(case).cast(pl.Int64), all=pl.len().over(case)
     )
-    rows = [
-        _row(question, row["size_bytes"], laid_out.get(row["schedule"]), row["time_ps"],
-             "measurement")
-        for row in medians.iter_rows(named=True)
-    ]  # fmt: skip
-    return _some(rows, question)
+    return (
+        told.filter(counts)
+        .group_by(case, maintain_order=True)
+        .agg(
+            pl.col("time_ps").quantile(0.5, "lower"),
+            pl.len().cast(pl.Int64).alias("blocks"),
+            pl.col("late_count").first().alias("late"),
+        )
+    )
 
 
 def fastest(times: pl.DataFrame, question: Question, most: int) -> list[str]:
@@ -200,20 +267,21 @@ def fastest(times: pl.DataFrame, question: Question, most: int) -> list[str]:
 
 
 def _row(
-    question: Question, size: int, laid_out: Schedule | None, time_ps: int, method: str
-) -> dict[str, object]:
-    return {
+    question: Question, size: int, laid_out: Schedule | None, time_ps: int, known: dict[str, Any]
+) -> dict[str, Any]:
+    return dict.fromkeys(TIMES) | {
         "collective": question.collective,
         "ranks": question.ranks,
         "size_bytes": size,
-        "schedule": laid_out.name if laid_out else HOST,
+        "datatype": question.datatype,
+        "schedule": laid_out.name if laid_out else OWN,
         "time_ps": time_ps,
-        "method": method,
         "moves_chunks": laid_out.moves_chunks if laid_out else False,
+        **known,
     }
 
 
-def _some(rows: list[dict[str, object]], question: Question) -> pl.DataFrame:
+def _some(rows: list[dict[str, Any]], question: Question) -> pl.DataFrame:
     if not rows:
         message = f"no algorithm performs {question.collective} on {question.ranks} ranks"
         raise TuningError(message, kind="nothing")

@@ -1,7 +1,8 @@
 """Proof that what was written takes effect: the MPI's own messages against the schedule's.
 
-One size of each decision is run, and the messages and bytes between each pair of ranks are held
-against those of the schedule.
+One size of each decision is run under the variables that were written, and the messages and bytes
+between each pair of ranks are held against those of the schedule. Where the MPI's own code is to
+stay, they are held against what it sends without these variables.
 """
 
 from __future__ import annotations
@@ -10,24 +11,24 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tutti.datatypes import DATATYPES
 from tutti.schedule import schedule
-from tutti.tune.decisions import HOST
 from tutti.tune.targets import counterpart
-from tutti.tune.watch import Call, sent_by_host, sent_by_library, sent_by_schedule
+from tutti.tune.times import OWN, mpi_of, speaks_for
+from tutti.tune.watch import CALLS, Call, sent_by_library, sent_by_mpi, sent_by_schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from tutti.mpi.host import Host
+    from tutti.mpi.underneath import Mpi
     from tutti.schedule import Schedule
     from tutti.tune.decisions import Decision
+    from tutti.tune.files import Written
     from tutti.tune.watch import Traffic
 
-__all__ = ["Proof", "prove_host", "prove_plan"]
+__all__ = ["Proof", "proofs", "unproved"]
 
-_ELEMENT = 4
-"""Bytes of the float32 that calls are of."""
+_NO_SIZE = "no size within has an element for each part"
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Proof:
         collective: of which.
         ranks: on how many ranks.
         size: in bytes.
-        schedule: what was to be done.
-        messages: how many were sent.
+        schedule: what was to be done; `own` where the MPI's own code was to stay.
+        messages: how many a call sent.
         verdict: `same` messages between the same ranks, `alike` as many, and as much from each rank
             with other numbers, `other`, or `not looked at` with the reason in `why`.
         why: what differs, in words.
@@ -58,72 +59,83 @@ class Proof:
         """Whether nothing contradicts what was written."""
         return self.verdict != "other"
 
+    @property
+    def shows(self) -> bool:
+        """Whether something was looked at, and was as it was written."""
+        return self.verdict in {"same", "alike"}
 
-def prove_host(
-    host: Host, decisions: Sequence[Decision], target: str, env: Mapping[str, str]
-) -> list[Proof]:
-    """Runs an MPI with its rules, one size of each decision.
+
+def unproved(mpi: Mpi, written: Written) -> str:
+    """Why what was written cannot be proved with an MPI, in words; empty where it can."""
+    if speaks_for(written.target, mpi_of(mpi)):
+        return "" if any(one.is_rule for one in written.decisions) else "it has no rule"
+    return f"the MPI here is {mpi}"
+
+
+def proofs(mpi: Mpi, written: Written, *, options: Sequence[str] = ()) -> list[Proof]:
+    """Runs an MPI under what was written, one size of each decision.
 
     Args:
-        host: the MPI.
-        decisions: that were written, for the target.
-        target: `openmpi`, `openmpi6` or `mpich`.
-        env: the variables under which it reads them.
+        mpi: the MPI.
+        written: what :func:`unproved` has nothing against.
+        options: of the launcher.
 
     Raises:
         TuningError: the MPI does not let itself be watched.
         ProofError: a run failed.
-    """
-    found = []
-    for one in _named(decisions):
-        call = _call(one)
-        if call is None:
-            found.append(_not_looked_at(one))
-            continue
-        pair = counterpart(target, one.collective, one.ranks, str(one.schedule))
-        exact = pair is not None and pair.exact
-        sent = sent_by_host(host, call, env=env)
-        found.append(_proof(one, call, sent, exact=exact))
-    return found
-
-
-def prove_plan(host: Host, decisions: Sequence[Decision], plan: Path) -> list[Proof]:
-    """Runs libtutti_mpi with its plan, one size of each decision, and takes its report.
-
-    Raises:
-        ProofError: a run failed.
         MpiError: the library cannot be compiled.
     """
     found = []
-    for one in _named(decisions):
+    for one in written.decisions:
+        if one.schedule is None or (one.schedule == OWN and written.target == "plan"):
+            continue  # nothing was written, and the library hands on what no rule is for
         call = _call(one)
         if call is None:
             found.append(_not_looked_at(one))
-            continue
-        sent, report = sent_by_library(host, plan, call)
-        proof = _proof(one, call, sent, exact=True)
-        others = {row.schedule for row in report.covered} - {one.schedule}
-        if others:
-            why = f"the library reports {', '.join(sorted(others))}"
-            proof = replace(proof, verdict="other", why=why)
-        found.append(proof)
+        elif one.schedule == OWN:
+            found.append(_stays(mpi, one, call, written, options))
+        elif written.target == "plan":
+            found.append(_of_library(mpi, one, call, written, options))
+        else:
+            found.append(_of_mpi(mpi, one, call, written, options))
     return found
 
 
-def _named(decisions: Sequence[Decision]) -> list[Decision]:
-    return [one for one in decisions if one.schedule not in {None, HOST}]
+def _of_mpi(mpi: Mpi, one: Decision, call: Call, written: Written, options: Sequence[str]) -> Proof:
+    pair = counterpart(written.target, one.collective, one.ranks, str(one.schedule))
+    sent = sent_by_mpi(mpi, call, env=written.variables, options=options)
+    wanted = sent_by_schedule(_schedule(one), call)
+    return _proof(one, call, sent, wanted, exact=pair is not None and pair.exact)
+
+
+def _of_library(
+    mpi: Mpi, one: Decision, call: Call, written: Written, options: Sequence[str]
+) -> Proof:
+    sent, report = sent_by_library(mpi, call, written.variables, options=options)
+    proof = _proof(one, call, sent, sent_by_schedule(_schedule(one), call), exact=True)
+    others = {row.schedule for row in report.covered} - {one.schedule}
+    if others:
+        why = f"the library reports {', '.join(sorted(others))}"
+        proof = replace(proof, verdict="other", why=why)
+    return proof
+
+
+def _stays(mpi: Mpi, one: Decision, call: Call, written: Written, options: Sequence[str]) -> Proof:
+    """What the MPI does by itself, with and without what was written."""
+    sent = sent_by_mpi(mpi, call, env=written.variables, options=options)
+    return _proof(one, call, sent, sent_by_mpi(mpi, call, options=options), exact=True)
 
 
 def _call(decision: Decision) -> Call | None:
     """A call that the decision is for, of parts that are equal and not empty."""
     if decision.collective == "barrier":
-        return Call("barrier", decision.ranks, 0)
-    laid_out = _schedule(decision)
-    part = _ELEMENT * math.lcm(laid_out.chunks, decision.ranks)
+        return Call("barrier", decision.ranks, 0, decision.datatype)
+    chunks = _schedule(decision).chunks if decision.is_rule else 1
+    part = DATATYPES[decision.datatype] * math.lcm(chunks, decision.ranks)
     size = -(-max(decision.first, 1) // part) * part
     if decision.last is not None and size > decision.last:
         return None
-    return Call(decision.collective, decision.ranks, size)
+    return Call(decision.collective, decision.ranks, size, decision.datatype)
 
 
 def _schedule(decision: Decision) -> Schedule:
@@ -131,14 +143,12 @@ def _schedule(decision: Decision) -> Schedule:
 
 
 def _not_looked_at(decision: Decision) -> Proof:
-    why = "no size within has an element for each part"
     return Proof(decision.collective, decision.ranks, decision.first, str(decision.schedule), 0,
-                 "not looked at", why)  # fmt: skip
+                 "not looked at", _NO_SIZE)  # fmt: skip
 
 
-def _proof(decision: Decision, call: Call, sent: Traffic, *, exact: bool) -> Proof:
-    wanted = sent_by_schedule(_schedule(decision), call)
-    messages = sum(count for key, count in sent.items() if key[2] == "messages")
+def _proof(decision: Decision, call: Call, sent: Traffic, wanted: Traffic, *, exact: bool) -> Proof:
+    messages = sum(count for key, count in sent.items() if key[2] == "messages") // CALLS
     verdict, why = "same", ""
     if sent != wanted:
         alike = not exact and _lengths(sent) == _lengths(wanted)
@@ -158,9 +168,11 @@ def _lengths(traffic: Traffic) -> tuple[int, list[int]]:
 
 
 def _difference(sent: Traffic, wanted: Traffic) -> str:
-    for key in sorted({*sent, *wanted}):
-        if sent[key] != wanted[key]:
-            source, destination, kind = key
-            had = f"{sent[key]} {kind} where the schedule has {wanted[key]}"
-            return f"{source} to {destination}: {had}"
-    return ""
+    """The first counts that differ, and how many more do."""
+    other = [key for key in sorted({*sent, *wanted}) if sent[key] != wanted[key]]
+    if not other:
+        return ""
+    source, destination, kind = other[0]
+    counts = f"{sent[other[0]]} {kind} in {CALLS} calls where {wanted[other[0]]} were to be"
+    more = f", and {len(other) - 1} more counts" if len(other) > 1 else ""
+    return f"{source} to {destination}: {counts}{more}"

@@ -6,7 +6,7 @@ the same ranks. That has been counted with :mod:`tutti.tune.watch` on 2 to 8 ran
 listed; neither is what a library has no rule for.
 
 Sources: ``coll_base_*_.c`` and ``docs/tuning-apps/collectives/tuned.rst`` of Open MPI 5.0,
-``src/mpi/coll`` of MPICH 5.0, ``src/components/tl/ucp`` of UCC 1.4.
+``src/mpi/coll`` of MPICH 5.0, ``src/components/tl/ucp`` of UCC 1.4 to 1.9.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ _OPEN_MPI = (
     Counterpart("broadcast", "scatter_all_gather", "scatter_allgather_ring", 9),
     Counterpart("reduce", "direct", "linear", 1),
     Counterpart("reduce", "binomial", "binomial", 5),
-    Counterpart("all_gather", "bruck", "bruck", 2),
+    # Of 6.0 on it is one of any fan-out, and without one does not end.
+    Counterpart("all_gather", "bruck", "bruck", 2, parameters={"faninout": 2}),
     Counterpart("all_gather", "recursive_doubling", "recursive_doubling", 3, fits=_power_of_two),
     Counterpart("all_gather", "ring", "ring", 4),
     Counterpart("all_to_all", "direct", "linear", 1),
@@ -194,5 +195,5 @@ _UCC = (
     Counterpart("reduce_scatter", "ring", "ring", proved=False),
     Counterpart("all_to_all", "pairwise", "pairwise", proved=False),
     Counterpart("all_to_all", "bruck", "bruck", proved=False),
-    Counterpart("barrier", "recursive_doubling", "knomial", parameters={"k": 2}, proved=False),
+    # UCC refuses a whole string that names the algorithm of a barrier.
 )  # fmt: skip

@@ -5,34 +5,36 @@ libfabric writes down every message that it is given: for that, the ranks are ta
 their own (``MPIR_CVAR_NOLOCAL``) and talk over TCP, which no choice of algorithm looks at except
 where it depends on who shares a host. libtutti_mpi reports what its schedules sent.
 
-A run of no call is taken from a run of some calls: what is left is what the collective sent.
+A run of no call is taken from a run of two calls: what is left is what two collectives sent, whose
+counts are not halved: an odd one would be hidden by that.
 """
 
 from __future__ import annotations
 
 import re
-import tempfile
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tutti.errors import ProofError, TuningError
-from tutti.mpi.bench_job import Group
-from tutti.mpi.launch import run_ranks
+from tutti.mpi.bench_job import Group, said_of_its_end
+from tutti.mpi.launch import common_folder, run_ranks, stay_here
 from tutti.mpi.library import built
 from tutti.mpi.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
-    from tutti.mpi.host import Host
+    from tutti.mpi.underneath import Mpi
     from tutti.schedule import Schedule
 
-__all__ = ["Call", "Traffic", "sent_by_host", "sent_by_library", "sent_by_schedule"]
+__all__ = ["CALLS", "Call", "Traffic", "sent_by_library", "sent_by_mpi", "sent_by_schedule"]
 
+CALLS: Final = 2
+"""How many are counted together."""
 _SECONDS = 120.0
-_TWICE = 2
 _MONITORED = re.compile(r"^[EI]\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs", re.MULTILINE)
 _TRACED = re.compile(r"^\[(\d+)\].*trace_(?:t?inject|t?send)\w*\(\).*? len (\d+) addr (\d+)\b")
 
@@ -61,7 +63,7 @@ Traffic = Counter[tuple[int, int, str]]
 
 
 def sent_by_schedule(schedule: Schedule, call: Call) -> Traffic:
-    """What a schedule sends for a call; messages of no bytes are counted too."""
+    """What a schedule sends for :data:`CALLS` calls; messages of no bytes are counted too."""
     from tutti.platform import Platform, Postal
     from tutti.simulate import simulate
     from tutti.units import Size
@@ -71,27 +73,35 @@ def sent_by_schedule(schedule: Schedule, call: Call) -> Traffic:
     found = Traffic()
     for row in run.messages_frame.iter_rows(named=True):
         _add(found, row["source"], row["destination"], row["bytes"])
-    return found
+    return Traffic({key: CALLS * value for key, value in found.items()})
 
 
 def sent_by_library(
-    host: Host, plan: Path, call: Call, *, timeout: float = _SECONDS
+    mpi: Mpi,
+    call: Call,
+    env: Mapping[str, str],
+    *,
+    options: Sequence[str] = (),
+    timeout: float = _SECONDS,
 ) -> tuple[Traffic, Report]:
-    """What libtutti_mpi sends for a call under a plan, and its report.
+    """What libtutti_mpi sends for :data:`CALLS` calls, and its report.
+
+    Args:
+        mpi: the MPI.
+        call: of what.
+        env: variables of the ranks: those that name a plan.
+        options: of the launcher.
+        timeout: seconds until the run is ended.
 
     Raises:
         ProofError: the run failed.
         MpiError: the library cannot be compiled.
         LaunchError: the ranks cannot be started.
     """
-    with tempfile.TemporaryDirectory(prefix="tutti-proof-") as name:
-        prefix = Path(name) / "report"
-        env = {
-            "TUTTI_MPI_PLAN": str(plan.resolve()),
-            "TUTTI_MPI_REPORT": str(prefix),
-            "TUTTI_MPI_COUNTS": "1",
-        }
-        _run(host, call, 1, Path(name), env=env, timeout=timeout)
+    with _folder(mpi, options) as folder:
+        prefix = folder / "report"
+        watch = {"TUTTI_MPI_REPORT": str(prefix), "TUTTI_MPI_COUNTS": "1"}
+        _run(mpi, call, CALLS, folder, env={**env, **watch}, options=options, timeout=timeout)
         report = Report.read(f"{prefix}.json")
     found = Traffic()
     for kind in ("messages", "bytes"):
@@ -102,18 +112,18 @@ def sent_by_library(
     return found, report
 
 
-def sent_by_host(
-    host: Host,
+def sent_by_mpi(
+    mpi: Mpi,
     call: Call,
     *,
     env: Mapping[str, str] | None = None,
     options: Sequence[str] = (),
     timeout: float = _SECONDS,
 ) -> Traffic:
-    """What the MPI itself sends for a call.
+    """What the MPI itself sends for :data:`CALLS` calls; what is not as often in both is seen.
 
     Args:
-        host: the MPI.
+        mpi: the MPI.
         call: of what.
         env: variables of the ranks, such as those that name a file of rules.
         options: of the launcher.
@@ -123,20 +133,24 @@ def sent_by_host(
         TuningError: an MPI that does not let itself be watched.
         ProofError: the run failed.
     """
-    watched = {"openmpi": _monitored, "mpich": _traced}.get(host.kind)
+    watched = {"openmpi": _monitored, "mpich": _traced}.get(mpi.kind)
     if watched is None:
-        raise TuningError(f"{host} has no counters that are known here", kind="cannot_prove")
-    none = watched(host, call, 0, dict(env or {}), options=list(options), timeout=timeout)
-    some = watched(host, call, _TWICE, dict(env or {}), options=list(options), timeout=timeout)
+        raise TuningError(f"{mpi} has no counters that are known here", kind="cannot_prove")
+    none = watched(mpi, call, 0, dict(env or {}), options=list(options), timeout=timeout)
+    some = watched(mpi, call, CALLS, dict(env or {}), options=list(options), timeout=timeout)
     some.subtract(none)
-    return Traffic({key: value // _TWICE for key, value in some.items() if value})
+    return Traffic({key: value for key, value in some.items() if value})
 
 
 # --- one run --------------------------------------------------------------------------------------
 
 
+def _folder(mpi: Mpi, options: Sequence[str]) -> AbstractContextManager[Path]:
+    return common_folder("proof", here=stay_here(mpi.starts, options))
+
+
 def _run(
-    host: Host,
+    mpi: Mpi,
     call: Call,
     times: int,
     folder: Path,
@@ -154,10 +168,10 @@ def _run(
     job.write_text(
         "\n".join([f"out {folder / 'samples'}", "counting 1", f"once {times}", *group.lines(), ""])
     )
-    made = built(host)
-    done = run_ranks(host, call.ranks, [made.bench, job], env=env, timeout=timeout, extra=options)
+    made = built(mpi)
+    done = run_ranks(mpi, call.ranks, [made.bench, job], env=env, timeout=timeout, extra=options)
     if done.code != 0:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-8:])
+        said = said_of_its_end(done, folder / "samples")
         message = (
             f"a run of {call.collective} on {call.ranks} ranks ended with {done.code}:\n{said}"
         )
@@ -171,18 +185,18 @@ def _add(found: Traffic, source: int, destination: int, size: int) -> None:
 
 
 def _monitored(
-    host: Host, call: Call, times: int, env: dict[str, str], *, options: list[str], timeout: float
+    mpi: Mpi, call: Call, times: int, env: dict[str, str], *, options: list[str], timeout: float
 ) -> Traffic:
     found = Traffic()
-    with tempfile.TemporaryDirectory(prefix="tutti-proof-") as name:
-        prefix = Path(name) / "sent"
+    with _folder(mpi, options) as folder:
+        prefix = folder / "sent"
         watch = {
             "OMPI_MCA_pml_monitoring_enable": "2",
             "OMPI_MCA_pml_monitoring_enable_output": "3",
             "OMPI_MCA_pml_monitoring_filename": str(prefix),
         }
-        _run(host, call, times, Path(name), env=env | watch, options=options, timeout=timeout)
-        for path in Path(name).glob("sent.*.prof"):
+        _run(mpi, call, times, folder, env=env | watch, options=options, timeout=timeout)
+        for path in folder.glob("sent.*.prof"):
             text = path.read_text("utf-8").partition("# COLLECTIVES")[0]
             for source, destination, size, messages in _MONITORED.findall(text):
                 found[int(source), int(destination), "messages"] += int(messages)
@@ -191,7 +205,7 @@ def _monitored(
 
 
 def _traced(
-    host: Host, call: Call, times: int, env: dict[str, str], *, options: list[str], timeout: float
+    mpi: Mpi, call: Call, times: int, env: dict[str, str], *, options: list[str], timeout: float
 ) -> Traffic:
     watch = {
         "MPIR_CVAR_NOLOCAL": "1",
@@ -200,11 +214,11 @@ def _traced(
         "FI_HOOK": "trace",
         "FI_LOG_LEVEL": "trace",
     }
-    with tempfile.TemporaryDirectory(prefix="tutti-proof-") as name:
-        said = _run(host, call, times, Path(name), env=env | watch,
+    with _folder(mpi, options) as folder:
+        said = _run(mpi, call, times, folder, env=env | watch,
                     options=["-prepend-rank", *options], timeout=timeout)  # fmt: skip
     if "Installing trace hook" not in said:
-        message = f"{host} has no libfabric that writes down its messages"
+        message = f"{mpi} has no libfabric that writes down its messages"
         raise TuningError(message, kind="cannot_prove")
     found = Traffic()
     for line in said.splitlines():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -35,16 +36,82 @@ def test_the_example_is_found_again(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_model_that_bends_away_is_warned_of(tmp_path: Path) -> None:
+    done = calibrate(*FILES[:1], "--model", "postal", "--out", str(tmp_path))
+    assert "bends away" not in done.output
+    file, head = tmp_path / "osu_latency.txt", (EXAMPLE / "osu_latency.txt").read_text()
+    lines = [line for line in head.splitlines() if line.startswith("#")]
+    lines += [f"{4**at:<10} {2.0**at:.2f}" for at in range(10)]
+    file.write_text("\n".join(lines))
+    done = calibrate(str(file), "--model", "postal", "--out", str(tmp_path))
+    said = " ".join(done.output.split())
+    assert done.exit_code == 0, done.output
+    assert "postal (mean): the model bends away from the data: half of the points are" in said
+    assert "-b and -e fit a narrower range" in said
+
+
 def test_collectives_need_their_algorithm(tmp_path: Path) -> None:
     file = str(OUTPUTS / "nccl.txt")
     done = calibrate(file, "--out", str(tmp_path))
     assert done.exit_code == 2
-    assert "not used: 4 times of all_reduce: --algorithm says" in done.output
+    assert "not used: 3 times of all_reduce: --algorithm says" in " ".join(done.output.split())
     done = calibrate(file, "-a", "ring", "--model", "postal", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     done = calibrate(str(OUTPUTS / "osu_full.txt"), "-a", "ring", "--out", str(tmp_path))
     assert done.exit_code == 2
     assert "--ranks N" in done.output
+
+
+def test_lines_with_wrong_results_are_left_out(tmp_path: Path) -> None:
+    text = (EXAMPLE / "osu_latency.txt").read_text()
+    checked = text.replace("Avg Latency(us)", "Avg Latency(us)        Validation")
+    file = tmp_path / "osu_latency.txt"
+    lines = [line if line.startswith("#") else f"{line}   Pass" for line in checked.splitlines()]
+    lines[5] = lines[5].replace("Pass", "Fail")
+    file.write_text("\n".join(lines))
+    done = calibrate(str(file), "--model", "postal", "--out", str(tmp_path))
+    said = "".join(done.output.split())
+    assert done.exit_code == 0, done.output
+    assert "".join(f"left out: {file}, line 6: wrong results of ping_pong of 4 B".split()) in said
+    points = pl.read_parquet(tmp_path / "calibration.parquet")
+    assert 4 not in points["size_bytes"]
+    assert 8 in points["size_bytes"]
+
+
+def multicasts(path: Path, model: str | None) -> Path:
+    """As `tutti mpi bench multicast` writes them."""
+    pl.DataFrame(
+        [(peers, False, 10**6 * (2 + peers), model, model is not None) for peers in range(1, 9)],
+        schema={"peers": pl.Int64, "blocking": pl.Boolean, "received_ps": pl.Int64,
+                "model": pl.String, "emulated": pl.Boolean}, orient="row",
+    ).write_parquet(path)  # fmt: skip
+    return path
+
+
+def test_platforms_of_emulated_distance_say_so(tmp_path: Path) -> None:
+    file = multicasts(tmp_path / "m.parquet", "pipelining_postal(alpha_p=2 ms)")
+    asked = [str(file), "--model", "pipelining_postal", "--name", "made", "--out", str(tmp_path)]
+    done = calibrate(*asked)
+    assert done.exit_code == 0, done.output
+    said = "istance was emulated by pipelining_postal(alpha_p=2 ms): no network was measured"
+    text = (tmp_path / "made.toml").read_text()
+    assert f"# D{said}." in text
+    summaries = [line for line in text.splitlines() if line.startswith(("summary", "source"))]
+    assert len(summaries) == 4
+    assert all(said in line for line in summaries)
+    origins = pl.read_parquet(tmp_path / "calibration.parquet")["origin"].unique().to_list()
+    assert origins == [f"{file}; emulated pipelining_postal(alpha_p=2 ms)"]
+
+
+def test_a_network_and_emulated_distance_make_no_fit(tmp_path: Path) -> None:
+    files = [
+        multicasts(tmp_path / "a.parquet", "postal()"),
+        multicasts(tmp_path / "b.parquet", None),
+    ]
+    for others in ([str(files[1])], [FILES[0]]):
+        done = calibrate(str(files[0]), *others, "--out", str(tmp_path))
+        assert done.exit_code == 2, done.output
+        assert "emulated distance in one fit" in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize(

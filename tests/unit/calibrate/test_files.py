@@ -98,6 +98,13 @@ def test_results_become_points() -> None:
         of_results(pl.DataFrame({"a": [1]}), "median", source="r")
 
 
+def test_blocks_with_wrong_results_are_no_points() -> None:
+    wrong = results().with_columns((pl.col("block") == 0).cast(pl.Int64).alias("wrong"))
+    assert of_results(wrong, "minimum", source="r")[0].time_us == 3.001
+    every = results().with_columns(pl.lit(1).alias("wrong"))
+    assert of_results(every, "minimum", source="r") == []
+
+
 def test_models_against_results(tmp_path: Path) -> None:
     model = fit(MODELS["pipelining_postal"], POINTS)
     frame = against(results(), {"minimum": model, "median": model}, source="r")

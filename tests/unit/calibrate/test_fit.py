@@ -169,6 +169,24 @@ def test_bursts_within_f_do_not_tell_the_gap() -> None:
     assert {"g", "f"} <= set(found.untold)
 
 
+def test_a_model_that_bends_away_says_at_which_sizes() -> None:
+    straight = fit(MODELS["postal"], [Point("one_way", 2.0 + s / 1000, s) for s in SIZES])
+    assert not straight.bent
+    # Times that grow with the square root of the size are no line.
+    found = fit(MODELS["postal"], [Point("one_way", s**0.5, s) for s in SIZES])
+    assert found.bent
+    sizes, shares = zip(*found.worst_sizes, strict=True)
+    assert sorted(sizes) == sorted(SIZES)
+    assert list(shares) == sorted(shares, reverse=True)
+    assert shares[0] == pytest.approx(np.abs(found.residuals).max())
+
+
+def test_parameters_of_one_reason_are_told_together() -> None:
+    points = made(MODELS["logfp"], TRUTHS["logfp"], one_ways() + bursts()[:2])
+    reasons = fit(MODELS["logfp"], points).untold_together
+    assert [names for names, _ in reasons] == [["L", "o"], ["g", "f"]]
+
+
 def test_nothing_to_fit_to() -> None:
     with pytest.raises(CalibrationError, match="postal says nothing"):
         fit(MODELS["postal"], [Point("issue", 0.1, 8)])

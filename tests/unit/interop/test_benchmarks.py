@@ -94,6 +94,13 @@ def test_imb_sections() -> None:
     assert rows(texts.IMB, "bytes_per_s")[5] == (128.06e6,)
 
 
+def test_imb_counts_defects_where_it_was_compiled_to() -> None:
+    text = texts.IMB.replace("t[usec]   Mbytes/sec", "t[usec]   Mbytes/sec      defects")
+    text = text.replace("         0.00", "         0.00         0.00")
+    text = text.replace("       135.57", "       135.57         3.00")
+    assert rows(text, "wrong")[:2] == [(0,), (1,)]
+
+
 def test_imb_groups_and_non_blocking() -> None:
     found = rows(texts.IMB_GROUPS, "operation", "ranks", "time_us")
     assert found == [("all_reduce", 2, 1.5), ("all_reduce", 2, 1.6)]

@@ -12,12 +12,14 @@ from tutti.errors import TuningError
 from tutti.mpi.plan import Plan
 from tutti.platform import PipeliningPostal, Platform
 from tutti.schedule import schedule
-from tutti.tune import Question, by_model, decide, fastest, mpich, openmpi, ucc, write_all
-from tutti.tune.decisions import HOST, TIMES, Decision
+from tutti.tune import Question, by_model, decide, fastest, mpich, openmpi, write_all
 from tutti.tune.targets import TARGETS, counterpart, counterparts
+from tutti.tune.times import OWN, TIMES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tutti.tune import Decision
 
 MACHINE = Platform(
     name="machine", model=PipeliningPostal(alpha_p="4 us", alpha_r="1 us", beta="1 ns/B")
@@ -26,14 +28,19 @@ MACHINE = Platform(
 
 def times(*rows: tuple[int, int, str, int]) -> pl.DataFrame:
     """Of all_reduces: ranks, size, schedule, time in us."""
-    return pl.DataFrame(
-        [
-            ("all_reduce", ranks, size, name, time * 10**6, "model",
-             name != HOST and schedule(name, ranks=ranks).moves_chunks)
-            for ranks, size, name, time in rows
-        ],
-        schema=TIMES, orient="row",
-    )  # fmt: skip
+    cells = [
+        dict.fromkeys(TIMES)
+        | {"collective": "all_reduce", "ranks": ranks, "size_bytes": size, "datatype": "float32",
+           "schedule": name, "time_ps": time * 10**6, "method": "model", "conditions": "machine",
+           "moves_chunks": name != OWN and schedule(name, ranks=ranks).moves_chunks}
+        for ranks, size, name, time in rows
+    ]  # fmt: skip
+    return pl.DataFrame(cells, schema=TIMES, orient="row")
+
+
+def measured(rows: pl.DataFrame, mpi: str) -> pl.DataFrame:
+    """The same as measured on an MPI."""
+    return rows.with_columns(pl.lit("measurement").alias("method"), pl.lit(mpi).alias("mpi"))
 
 
 TWO = times(
@@ -68,8 +75,66 @@ def test_a_library_has_what_it_can_express() -> None:
         (6, 0, None, "recursive_doubling"),
     ]
     assert found[0].best == "recursive_multiplying:a4"
-    assert found[0].loss == 1.0
+    assert (found[0].loss, found[0].loss_size) == (1.0, 8)
     assert spans(decide(TWO, "mpich"))[0] == (4, 0, 4095, "recursive_multiplying:a4")
+
+
+def test_the_greatest_loss_of_joined_sizes_is_told() -> None:
+    rows = times((4, 8, "recursive_doubling", 10), (4, 8, "recursive_multiplying:a4", 9),
+                 (4, 64, "recursive_doubling", 12), (4, 64, "direct", 3),
+                 (4, 512, "recursive_doubling", 20), (4, 512, "ring", 21))  # fmt: skip
+    (found,) = decide(rows, "openmpi")
+    assert (found.first, found.last) == (0, None)
+    assert (found.loss, found.loss_size, found.best) == (3.0, 64, "direct")
+
+
+def test_what_one_mpi_takes_decides_nothing_for_another() -> None:
+    here = measured(times((4, 8, OWN, 1), (4, 8, "ring", 5), (4, 8, "recursive_doubling", 9)),
+                    "mpich 5.0.2")  # fmt: skip
+    modelled = times((4, 8, "ring", 9), (4, 8, "recursive_doubling", 5))
+    both = pl.concat([here, modelled])
+    assert decide(both, "mpich")[0].schedule == OWN
+    assert decide(both, "plan")[0].schedule == OWN
+    for target in ("openmpi", "openmpi6", "ucc"):
+        (found,) = decide(both, target)
+        assert (found.schedule, found.method) == ("recursive_doubling", "model")
+        assert decide(here, target) == []
+    (found,) = decide(measured(modelled, "openmpi 5.0.11"), "openmpi")
+    assert found.method == "measurement"
+    assert decide(measured(modelled, "openmpi 5.0.11"), "openmpi6") == []
+
+
+def test_that_a_model_decides_for_another_mpi_is_told(tmp_path: Path) -> None:
+    rows = times((4, 8, "ring", 5))
+    both = pl.concat([measured(rows, "mpich 5.0.2"), rows])
+    (written,), _ = write_all(both, ["openmpi"], tmp_path, provenance={})
+    assert "mpich 5.0.2, which was measured, says nothing of it" in written.notes[0]
+    nothing, left = write_all(measured(rows, "mpich 5.0.2"), ["openmpi"], tmp_path, provenance={})
+    assert not nothing
+    assert "only mpich 5.0.2 was measured" in left["openmpi"]
+
+
+def test_emulated_times_are_called_so(tmp_path: Path) -> None:
+    rows = measured(times((4, 8, "ring", 5)), "openmpi 5.0.11").with_columns(
+        pl.lit("emulated").alias("method"), pl.lit("postal(alpha_p=2 ms)").alias("conditions")
+    )
+    written, _ = write_all(rows, ["plan", "openmpi"], tmp_path, provenance={})
+    for one in written:
+        assert {decision.method for decision in one.decisions} == {"emulated"}
+        assert "emulated distance: postal(alpha_p=2 ms)" in one.shell.read_text()
+    plan = Plan.read(tmp_path / "plan.tutti")
+    assert plan.provenance["times"] == ["emulated distance: postal(alpha_p=2 ms)"]
+
+
+def test_variables_that_are_replaced_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
+    monkeypatch.setenv(name, "/site/rules")
+    monkeypatch.setenv("OMPI_MCA_coll", "^adapt")
+    (written,), _ = write_all(times((4, 8, "ring", 5)), ["openmpi"], tmp_path, provenance={})
+    assert written.notes == [f"{name} is '/site/rules' here: what is written replaces it"]
+    assert "OMPI_MCA_coll" not in written.variables
 
 
 def test_what_needs_equal_parts_has_a_fallback() -> None:
@@ -79,12 +144,12 @@ def test_what_needs_equal_parts_has_a_fallback() -> None:
 
 
 def test_the_own_code_of_an_mpi_may_be_the_fastest(tmp_path: Path) -> None:
-    rows = times((4, 8, HOST, 1), (4, 8, "ring", 2), (4, 64, HOST, 3), (4, 64, "ring", 2))
-    assert spans(decide(rows, "plan")) == [(4, 0, 63, HOST), (4, 64, None, "ring")]
+    rows = times((4, 8, OWN, 1), (4, 8, "ring", 2), (4, 64, OWN, 3), (4, 64, "ring", 2))
+    assert spans(decide(rows, "plan")) == [(4, 0, 63, OWN), (4, 64, None, "ring")]
     write_all(rows, ["plan"], tmp_path, provenance={})
     rules = Plan.read(tmp_path / "plan.tutti").rules
     assert [(rule.schedule.name, rule.sizes) for rule in rules] == [("ring", (64, None))]
-    _, left = write_all(rows.filter(pl.col("schedule") == HOST), ["plan"], tmp_path, provenance={})
+    _, left = write_all(rows.filter(pl.col("schedule") == OWN), ["plan"], tmp_path, provenance={})
     assert "nothing to plan" in left["plan"]
 
 
@@ -202,13 +267,6 @@ def test_parameters_of_algorithms_are_keys() -> None:
     assert '"k=4": {}' in text
 
 
-def test_settings_take_the_device_out_of_the_way() -> None:
-    named = mpich.settings("/x/mpich.json", decide(TWO, "mpich"))
-    assert named["MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"] == "/x/mpich.json"
-    assert named["MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE"] == "0"
-    assert "MPIR_CVAR_BCAST_DEVICE_COLLECTIVE" not in named
-
-
 def test_a_tree_that_is_not_whole_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "generic.json"
     path.write_text(json.dumps(STOCK))
@@ -221,21 +279,17 @@ def test_a_tree_that_is_not_whole_is_refused(tmp_path: Path) -> None:
         mpich.stock_of_file(path)
 
 
-# --- UCC, and all together ------------------------------------------------------------------------
-
-
-def test_ucc_is_told_by_variables() -> None:
-    named = ucc.settings(decide(TWO, "ucc"))
-    assert named["UCC_TL_UCP_TUNE"].split("#")[0] == "allreduce:0-4096:[4-4]:inf:@knomial"
-    assert "0-4096:4" in named["UCC_TL_UCP_ALLREDUCE_KN_RADIX"]
+# --- all together ---------------------------------------------------------------------------------
 
 
 def test_everything_is_written(tmp_path: Path) -> None:
-    written, left = write_all(TWO, TARGETS, tmp_path, provenance={"by": "test"}, tree=STOCK)
+    written, left = write_all(
+        TWO, TARGETS, tmp_path, provenance={"by": "test"}, stock=mpich.Stock(STOCK)
+    )
     assert not left
     assert [one.target for one in written] == list(TARGETS)
     for one in written:
-        assert one.shell.read_text().startswith("export ")
+        assert "\nexport " in one.shell.read_text()
     plan = Plan.read(tmp_path / "plan.tutti")
     assert plan.provenance["by"] == "test"
     assert [(rule.ranks, rule.sizes) for rule in plan.rules] == [

@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 
+from tutti.cli import tune_shown
 from tutti.errors import ProofError, TuningError
-from tutti.mpi.host import Host
 from tutti.mpi.launch import Finished
+from tutti.mpi.underneath import Mpi
 from tutti.schedule import schedule
-from tutti.tune import prove, watch
-from tutti.tune.decisions import Decision
-from tutti.tune.watch import Call, Traffic, sent_by_host, sent_by_schedule
+from tutti.tune import Decision, Proof, Written, prove, watch
+from tutti.tune.times import OWN
+from tutti.tune.watch import Call, Traffic, sent_by_mpi, sent_by_schedule
 
 CALL = Call("all_reduce", 4, 64)
 RING = sent_by_schedule(schedule("ring", ranks=4), CALL)
+"""Of two calls."""
 
 
-def host(kind: str) -> Host:
-    return Host(kind, "1", Path("mpicc"), Path("mpiexec"), Path())  # type: ignore[arg-type]
+def mpi(kind: str) -> Mpi:
+    return Mpi(
+        kind,  # type: ignore[arg-type]
+        "5.0.1", Path("mpicc"), Path("mpiexec"), Path(),
+        starts="openmpi",
+    )  # fmt: skip
 
 
-def decision(name: str, first: int = 0, last: int | None = None) -> Decision:
-    return Decision("all_reduce", 4, first, last, name, 1, "model", None, name, 1)
+def decision(
+    name: str, first: int = 0, last: int | None = None, *, collective: str = "all_reduce"
+) -> Decision:
+    return Decision(collective, 4, first, last, name, 1, "model")
+
+
+def written(target: str, *decisions: Decision) -> Written:
+    return Written(target, decisions, None, {"RULES": "here"}, Path("rules.env"))
 
 
 def test_a_schedule_says_what_it_sends() -> None:
-    assert RING[0, 1, "messages"] == 6
-    assert RING[0, 1, "bytes"] == 6 * 16
+    assert RING[0, 1, "messages"] == 2 * 6
+    assert RING[0, 1, "bytes"] == 2 * 6 * 16
     assert not any(key[:2] == (1, 0) for key in RING)
 
 
@@ -51,26 +66,26 @@ def traced(times: int) -> str:
 
 
 def test_counts_of_a_start_are_taken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(_host: Host, _call: Call, times: int, folder: Path, **_: object) -> str:
+    def run(_mpi: Mpi, _call: Call, times: int, folder: Path, **_: object) -> str:
         (folder / "sent.0.prof").write_text(monitored(times))
         return traced(times)
 
     monkeypatch.setattr(watch, "_run", run)
-    found = sent_by_host(host("openmpi"), CALL)
-    assert found == Traffic({(0, 1, "messages"): 6, (0, 1, "bytes"): 96})
-    found = sent_by_host(host("mpich"), CALL)
-    assert found == Traffic({(1, 3, "messages"): 1, (1, 3, "bytes"): 16})
+    found = sent_by_mpi(mpi("openmpi"), CALL)
+    assert found == Traffic({(0, 1, "messages"): 12, (0, 1, "bytes"): 192})
+    found = sent_by_mpi(mpi("mpich"), CALL)
+    assert found == Traffic({(1, 3, "messages"): 2, (1, 3, "bytes"): 32})
 
 
 def test_an_mpi_that_is_not_known_cannot_be_watched() -> None:
     with pytest.raises(TuningError, match="no counters"):
-        sent_by_host(host("other"), CALL)
+        sent_by_mpi(mpi("other"), CALL)
 
 
 def test_an_mpich_without_a_trace_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_run", lambda *_, **__: "nothing")
     with pytest.raises(TuningError, match="writes down"):
-        sent_by_host(host("mpich"), CALL)
+        sent_by_mpi(mpi("mpich"), CALL)
 
 
 def test_a_run_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,34 +95,131 @@ def test_a_run_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "built", lambda _: Made())
     monkeypatch.setattr(watch, "run_ranks", lambda *_, **__: Finished("", "no rules", 7))
     with pytest.raises(ProofError, match="ended with 7:\nno rules"):
-        sent_by_host(host("openmpi"), CALL)
+        sent_by_mpi(mpi("openmpi"), CALL)
+
+
+def test_a_message_in_one_of_two_calls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_mpi: Mpi, _call: Call, times: int, folder: Path, **_: object) -> str:
+        lines = monitored(times).replace(
+            f"{7 + times * 6} msgs", f"{7 + times * 6 + (times > 1)} msgs"
+        )
+        (folder / "sent.0.prof").write_text(lines)
+        return ""
+
+    monkeypatch.setattr(watch, "_run", run)
+    assert sent_by_mpi(mpi("openmpi"), CALL)[0, 1, "messages"] == 13
 
 
 def test_a_proof_holds_where_messages_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = dict(RING)
-    monkeypatch.setattr(prove, "sent_by_host", lambda *_, **__: Traffic(sent))
-    (found,) = prove.prove_host(host("openmpi"), [decision("ring", 64)], "openmpi", {})
+    monkeypatch.setattr(prove, "sent_by_mpi", lambda *_, **__: Traffic(sent))
+    one = written("openmpi", decision("ring", 64))
+    (found,) = prove.proofs(mpi("openmpi"), one)
     assert (found.verdict, found.messages, found.size, found.holds) == ("same", 24, 64, True)
     sent[0, 1, "bytes"] += 1
-    (found,) = prove.prove_host(host("openmpi"), [decision("ring", 64)], "openmpi", {})
+    sent[1, 0, "messages"] = 1
+    (found,) = prove.proofs(mpi("openmpi"), one)
     assert not found.holds
-    assert found.why == "0 to 1: 97 bytes where the schedule has 96"
+    assert found.why == "0 to 1: 193 bytes in 2 calls where 192 were to be, and 1 more counts"
 
 
-def test_alike_is_as_many_and_as_much_between_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_have_the_variables_that_were_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Report:
+        covered = ()
+
+    seen: list[object] = []
+
+    def by_host(*_: object, env: object = None, **__: object) -> Traffic:
+        seen.append(env)
+        return RING
+
+    def by_library(_mpi: Mpi, _call: Call, env: object, **_: object) -> tuple[Traffic, Report]:
+        seen.append(env)
+        return RING, Report()
+
+    monkeypatch.setattr(prove, "sent_by_mpi", by_host)
+    monkeypatch.setattr(prove, "sent_by_library", by_library)
+    for target in ("openmpi", "plan"):
+        (found,) = prove.proofs(mpi("openmpi"), written(target, decision("ring", 64)))
+        assert found.verdict == "same"
+    assert seen == [{"RULES": "here"}, {"RULES": "here"}]
+
+
+def test_what_is_left_alone_is_held_against_the_mpi_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = {True: RING, False: Traffic(RING)}
+    monkeypatch.setattr(prove, "sent_by_mpi", lambda *_, env=None, **__: sent[env is None])
+    one = written("mpich", decision(OWN))
+    (found,) = prove.proofs(mpi("mpich"), one)
+    assert (found.verdict, found.size) == ("same", 16)
+    sent[False][0, 1, "messages"] += 1
+    (found,) = prove.proofs(mpi("mpich"), one)
+    assert found.verdict == "other"
+    assert prove.proofs(mpi("mpich"), written("plan", decision(OWN))) == []
+
+
+def test_calls_are_of_the_type_that_was_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Call] = []
+
+    def run(_mpi: Mpi, call: Call, **_: object) -> Traffic:
+        calls.append(call)
+        return Traffic()
+
+    monkeypatch.setattr(prove, "sent_by_mpi", run)
+    prove.proofs(mpi("openmpi"), written("openmpi", replace(decision("ring"), datatype="float64")))
+    assert (calls[0].datatype, calls[0].size) == ("float64", 32)
+
+
+def test_other_numbers_of_ranks_are_alike_where_that_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     wanted = sent_by_schedule(schedule("binomial", collective="broadcast", ranks=4),
-                              Call("broadcast", 4, 16))  # fmt: skip
-    turned = Traffic({(0, 1, "messages"): 1, (0, 1, "bytes"): 16, (0, 2, "messages"): 1,
-                      (0, 2, "bytes"): 16, (1, 3, "messages"): 1, (1, 3, "bytes"): 16})  # fmt: skip
+                    Call("broadcast", 4, 16))  # fmt: skip
+    turned = Traffic({(0, 1, "messages"): 2, (0, 1, "bytes"): 32, (0, 2, "messages"): 2,
+                      (0, 2, "bytes"): 32, (1, 3, "messages"): 2, (1, 3, "bytes"): 32})  # fmt: skip
     assert turned != wanted
-    monkeypatch.setattr(prove, "sent_by_host", lambda *_, **__: turned)
-    one = Decision("broadcast", 4, 16, None, "binomial", 1, "model", None, "binomial", 1)
-    (found,) = prove.prove_host(host("openmpi"), [one], "openmpi", {})
+    monkeypatch.setattr(prove, "sent_by_mpi", lambda *_, **__: turned)
+    one = decision("binomial", 16, collective="broadcast")
+    (found,) = prove.proofs(mpi("openmpi"), written("openmpi", one))
     assert found.verdict == "alike"
-    (found,) = prove.prove_host(host("mpich"), [one], "mpich", {})
+    (found,) = prove.proofs(mpi("mpich"), written("mpich", one))
     assert found.verdict == "other"
 
 
 def test_what_has_no_size_with_equal_parts_is_not_looked_at() -> None:
-    (found,) = prove.prove_host(host("openmpi"), [decision("ring", 1, 3)], "openmpi", {})
-    assert (found.verdict, found.holds) == ("not looked at", True)
+    (found,) = prove.proofs(mpi("openmpi"), written("openmpi", decision("ring", 1, 3)))
+    assert (found.verdict, found.holds, found.shows) == ("not looked at", True, False)
+
+
+def test_what_cannot_be_proved_is_told() -> None:
+    of_mpich = written("mpich", decision("ring"))
+    assert prove.unproved(mpi("openmpi"), of_mpich) == "the MPI here is Open MPI 5.0.1"
+    assert prove.unproved(mpi("mpich"), of_mpich) == ""
+    of_six = written("openmpi6", decision("ring"))
+    assert prove.unproved(mpi("openmpi"), of_six) == "the MPI here is Open MPI 5.0.1"
+    assert prove.unproved(replace(mpi("openmpi"), version="6.0.0"), of_six) == ""
+    assert prove.unproved(mpi("mpich"), written("plan", decision(OWN))) == "it has no rule"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code", "said"),
+    [
+        ((), 1, "plan: not proved: nothing that it says could be looked at"),
+        (("not looked at",), 1, "plan: not proved"),
+        (("same", "not looked at"), 0, "not looked at: no size"),
+        (("other", "same"), 3, "1 of the runs"),
+    ],
+)
+def test_the_exit_code_says_what_was_proved(
+    verdicts: tuple[str, ...],
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    proofs = [Proof("all_reduce", 4, 8, "ring", 0, verdict, "no size") for verdict in verdicts]
+    monkeypatch.setattr("tutti.tune.proofs", lambda *_, **__: proofs)
+    context = pytest.raises(typer.Exit) if code else contextlib.nullcontext()
+    with context as ended:
+        tune_shown.prove([written("plan", decision("ring"))], mpi("openmpi"))
+    assert ended is None or ended.value.exit_code == code
+    assert said in capsys.readouterr().err

@@ -118,6 +118,8 @@ def _row(
             found[_TIMES[name]] = given.number(cell, line, name)
         elif name in _EXTREMES:
             found[_EXTREMES[name]] = given.number(cell, line, name)
+        elif name == "defects":  # where IMB was compiled to check
+            found["wrong"] = int(given.number(cell, line, name) > 0)
     if "time_us" not in found and "Mbytes/sec" in by_name:
         found["bytes_per_s"] = given.number(by_name["Mbytes/sec"], line, "Mbytes/sec") * 1e6
     operation, ranks = section.operation, section.ranks

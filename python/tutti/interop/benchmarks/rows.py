@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import polars as pl
 
 from tutti.config.mistakes import mistake, shown
+from tutti.mpi.sizes import DEALT_OUT
 
 if TYPE_CHECKING:
     from tutti.errors import ConfigError
@@ -42,7 +43,8 @@ tutti has no word for it. ``line`` counts from 1; in JSON it is the place among 
 bandwidth: of nccl-tests, algbw. ``wrong`` counts wrong elements; where a tool only says pass or
 fail, it is 0 or 1."""
 
-_OF_ALL_SHARDS = frozenset({"all_gather", "all_to_all", "gather", "scatter"})
+_OF_ALL_SHARDS = DEALT_OUT - {"reduce_scatter"}
+"""Where OSU and IMB count the shard of one rank."""
 
 MOST_RANKS = 1 << 32
 _MOST_BYTES = 1 << 62

@@ -1,0 +1,130 @@
+"""What `tutti calibrate` shows and writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.cli.console import out, remark
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+    from rich.table import Table
+
+    from tutti.calibrate import Fit
+    from tutti.calibrate.files import Provenance
+
+__all__ = ["hold_against", "tell", "write_files"]
+
+
+def tell(fits: list[Fit]) -> None:
+    """Shows what was fitted, how well, and what could not be told."""
+    out().print(_table(fits))
+    for one in fits:
+        count, share = len(one.points), one.median_residual
+        told = f"{one.model.name} ({one.statistic}): half of {count} points within {share:.1%}"
+        out().print(told, markup=False)
+    for one in fits:
+        if one.bent:
+            remark(_bent(one))
+        for names, reason in one.untold_together:
+            named = " and ".join(names)
+            remark(f"{one.model.name} ({one.statistic}): {named} cannot be told: {reason}")
+        for parameter, reason in one.absent.items():
+            remark(f"{one.model.name} ({one.statistic}): {parameter} is taken for 0: {reason}")
+        if one.vague:
+            remark(
+                f"{one.model.name} ({one.statistic}): {' and '.join(one.vague)}: only roughly told;"
+                " a quieter machine, more samples or fewer sizes (-b, -e) may mend that"
+            )
+
+
+_WORST = 3
+"""Sizes that are named where a model bends away from the data."""
+
+
+def _bent(fit: Fit) -> str:
+    """That a model does not have the shape of the data, and what to do about it."""
+    from tutti.units import Size
+
+    sizes = fit.worst_sizes
+    where = ", ".join(f"{share:.0%} at {Size(bytes=size)}" for size, share in sizes[:_WORST])
+    said = (
+        f"{fit.model.name} ({fit.statistic}): the model bends away from the data: half of the "
+        f"points are more than {fit.median_residual:.0%} off, the most {where}"
+    )
+    return said + ("; -b and -e fit a narrower range of sizes" if len(sizes) > 1 else "")
+
+
+def _table(fits: list[Fit]) -> Table:
+    from rich.table import Table
+
+    from tutti.calibrate.files import written
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("model", "of", "parameter"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("95 %", no_wrap=True)
+    for one in fits:
+        for parameter in one.parameters.values():
+            low, high = (written(one, parameter, end) for end in (parameter.low, parameter.high))
+            value, interval = written(one, parameter, parameter.value), f"{low} to {high}"
+            if parameter.name in one.untold:
+                value, interval = "?", "cannot be told"
+            table.add_row(one.model.name, one.statistic, parameter.name, value, interval)
+    return table
+
+
+def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: Path) -> None:
+    """Writes the platform, every point beside what models say of it, and a figure."""
+    from tutti.calibrate.figures import draw_fits
+    from tutti.calibrate.files import platform_text, residual_frame
+    from tutti.cli.files import written
+    from tutti.platforms import platform
+    from tutti.results import write
+
+    frame = residual_frame(fits)
+    paths = [write(frame, to / f"calibration.{suffix}") for suffix in ("parquet", "csv")]
+    paths.append(written(draw_fits, to / "fit.svg", fits))
+    for path in paths:
+        out().print(f"wrote {path}", markup=False)
+    text = platform_text(fits, provenance, folds=folds)
+    path = to / f"{provenance.name}.toml"
+    path.write_text(text, "utf-8")
+    # What was written can be read, or it is told now.
+    found = platform(path)
+    out().print(f"wrote {path}: --platform {path}, model {found.model.kind}", markup=False)
+
+
+def hold_against(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> None:
+    """The model of the platform against collectives that took no part in the fit."""
+    from tutti.calibrate.against import against, choices, draw_against
+    from tutti.cli.files import written
+    from tutti.results import write
+
+    told = [one for one in fits if one.told]
+    chosen = next((one for one in told if one.model.name == "pipelining_postal"), told[0])
+    best = chosen.model
+    mine = {one.statistic: one for one in told if one.model == best}
+    if "median" not in mine:  # fitted to means alone: there is one model for both
+        mine = {"minimum": chosen, "median": chosen}
+    frame = against(results, mine, source=source)
+    for (statistic,), some in frame.group_by("statistic", maintain_order=True):
+        within = _share(some["residual"].abs().median())
+        told_of = f"{len(some)} {statistic}s of collectives"
+        out().print(f"{best.name} against {told_of}: half within {within}", markup=False)
+    for (statistic,), some in choices(frame).group_by("statistic", maintain_order=True):
+        most, usual = _share(some["loss"].max()), _share(some["loss"].median())
+        out().print(
+            f"the schedule it would choose, by {statistic}s: at most {most} above the fastest, "
+            f"{usual} in the median",
+            markup=False,
+        )
+    out().print(f"wrote {write(frame, to / 'against.parquet')}", markup=False)
+    out().print(f"wrote {written(draw_against, to / 'against.svg', frame)}", markup=False)
+
+
+def _share(value: object) -> str:
+    return f"{float(str(value)):.1%}"
