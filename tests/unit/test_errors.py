@@ -39,6 +39,7 @@ def test_errors_travel_between_processes() -> None:
 def test_exit_codes_are_those_documented() -> None:
     assert {code.name: int(code) for code in errors.ExitCode} == {
         "OK": 0,
+        "UNPROVED": 1,
         "MISTAKE": 2,
         "FAILED": 3,
         "INTERRUPTED": 130,

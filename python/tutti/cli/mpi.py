@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.cli import mpi_options
 from tutti.cli.console import out, remark
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tutti.mpi.host import Host
     from tutti.mpi.plan import Plan, Rule
+    from tutti.mpi.underneath import Mpi
 
 app = typer.Typer(
     help="Run schedules with real ranks, under unmodified MPI programs.",
@@ -31,80 +32,111 @@ PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="A plan file.", s
 
 @app.command()
 def info(
-    mpicc: Annotated[
-        str | None,
-        typer.Option("--mpicc", help="Its compiler wrapper, instead of the one on PATH."),
-    ] = None,
+    mpicc: mpi_options.Mpicc = None,
+    launcher: mpi_options.Launcher = None,
     build: Annotated[
         bool, typer.Option("--compile", help="Compile the library for it now, if it is not.")
     ] = False,
+    start: Annotated[
+        bool, typer.Option("--start", help="Start two ranks, which say what MPI they meet.")
+    ] = False,
 ) -> None:
-    """Show the MPI underneath, and whether the library is compiled for it.
+    """Show the MPI underneath, why it was taken, and whether the library is compiled for it.
 
-    It is the one on PATH, or in the environment of this Python, and is started with two ranks.
+    It is the one whose mpiexec comes first on PATH, or is in the environment of this Python.
 
     \b
     Examples:
       tutti mpi info
+      tutti mpi info --start
       tutti mpi info --mpicc /opt/mpich/bin/mpicc --compile
     """
-    from tutti.mpi.host import find_host
-    from tutti.mpi.probe import probe
+    from tutti.mpi.underneath import find_mpi
 
-    host = find_host(mpicc)
-    said = probe(host)
+    mpi = find_mpi(mpicc, launcher)
     facts = [
-        ("MPI", f"{host}, of the standard's version {host.standard}"),
-        ("says", said.version),
-        ("threads", f"{said.threads} at most"),
-        ("mpicc", str(host.mpicc)),
-        ("mpiexec", str(host.mpiexec)),
-        ("library", _library(host, build=build)),
+        ("MPI", f"{mpi}, of the standard's version {mpi.standard}"),
+        ("taken", mpi.why),
+        *(("also", other) for other in _others(mpi)),
+        ("mpicc", f"{mpi.mpicc} ({' for '.join(filter(None, (mpi.compiler, mpi.machine)))})"),
+        ("mpiexec", str(mpi.mpiexec)),
+        *_library(mpi, build=build),
+        *(_met(mpi) if start else []),
     ]
     for name, fact in facts:  # in one line each: paths are for copying
         out().print(f"{name + ':':<9}{fact}", markup=False, soft_wrap=True)
 
 
-def _library(host: Host, *, build: bool) -> str:
+def _others(mpi: Mpi) -> list[str]:
+    """Launchers of other MPIs that can be found, too, and would have been meant perhaps."""
+    from tutti.errors import MpiError
+    from tutti.mpi.underneath import NAMES, launcher_kind, launchers_on_path
+
+    found = []
+    for path in launchers_on_path():
+        if path.resolve() == mpi.mpiexec.resolve():
+            continue
+        try:
+            kind, version = launcher_kind(path)
+        except MpiError:
+            continue
+        found.append(f"{path} ({NAMES[kind]} {version}): --mpicc takes another")
+    return found
+
+
+def _met(mpi: Mpi) -> list[tuple[str, str]]:
+    from tutti.mpi.probe import probe
+
+    said = probe(mpi)
+    return [("ranks", said.version), ("threads", f"{said.threads} at most")]
+
+
+def _library(mpi: Mpi, *, build: bool) -> list[tuple[str, str]]:
     from tutti.mpi.library import built, is_built, sources
 
-    if not build and not is_built(host):
-        return f"not compiled yet, from {sources()}: --compile, or the first `tutti mpi exec`"
-    made = built(host, starting=lambda: remark(f"compiling the library for {host}, once ..."))
-    return f"{made.library}"
+    if not build and not is_built(mpi):
+        missing = "not compiled yet: --compile does it, or the first `tutti mpi exec`"
+        return [("library", missing), ("sources", str(sources()))]
+    made = built(mpi, starting=lambda: remark(f"compiling the library for {mpi}, once ..."))
+    return [("library", str(made.library))]
 
 
 # --- plan -----------------------------------------------------------------------------------------
 
 
+Rules = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[COLLECTIVE[:SIZES]=SCHEDULE]...",
+        help="What performs a collective: an algorithm, or a file that ends in .schedule; "
+        "for sizes such as 0-4K or 64K- alone, both ends included.",
+    ),
+]
+Ranks = Annotated[
+    str,
+    typer.Option(
+        "--ranks",
+        "-r",
+        help="Required. Rank counts: 8, a list 4,8,12, each of 2-16, or a range 4:64 or 4:64:4 "
+        "(with its factor).",
+    ),
+]
+ForEvery = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--for-every",
+        metavar="ALGORITHM",
+        help="A rule for every collective that this algorithm performs, behind those that are "
+        "given; `usual`: what MPI libraries use untuned. May be repeated.",
+    ),
+]
+
+
 @app.command("plan")
 def plan_(
-    rules: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[COLLECTIVE[:SIZES]=SCHEDULE]...",
-            help="What performs a collective: an algorithm, or a file that ends in .schedule; "
-            "for sizes such as 0-4K or 64K- alone, both ends included.",
-        ),
-    ] = None,
-    ranks: Annotated[
-        str,
-        typer.Option(
-            "--ranks",
-            "-r",
-            help="Rank counts: 8, a list 4,8,12, each of 2-16, or a range 4:64 or 4:64:4 "
-            "(with its factor).",
-        ),
-    ] = "",
-    for_every: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--for-every",
-            metavar="ALGORITHM",
-            help="A rule for every collective that this algorithm performs, behind those that are "
-            "given; `usual`: what MPI libraries use untuned. May be repeated.",
-        ),
-    ] = None,
+    rules: Rules = None,
+    ranks: Ranks = "",
+    for_every: ForEvery = None,
     to: Annotated[Path, typer.Option("--out", "-o", help="The file.")] = Path("plan.tutti"),
 ) -> None:
     """Write a plan: which schedule performs which collective, for which ranks and sizes.
@@ -116,7 +148,8 @@ def plan_(
 
     \b
     Examples:
-      tutti mpi plan --ranks 8 all_reduce=ring all_reduce:0-4K=recursive_multiplying:a8
+      tutti mpi plan --ranks 8 all_reduce=ring \\
+        all_reduce:0-4K=recursive_multiplying:a8
       tutti mpi plan --ranks 2-16 --for-every usual --out plan.tutti
       tutti mpi plan --ranks 6 broadcast=binomial all_reduce=mine.schedule
     """
@@ -173,7 +206,8 @@ def show(file: PlanFile) -> None:
     """Show the rules of a plan, in their order of precedence, and what made it.
 
     Each schedule is shown with the steps that rank 0 takes; a star marks those that combine in
-    another order than that of the ranks, and so are for commutative operations alone.
+    another order than that of the ranks, and so are for commutative operations alone, a plus those
+    in which ranks send what others expect in a later step, so that sends last longer than theirs.
 
     \b
     Examples:
@@ -185,8 +219,29 @@ def show(file: PlanFile) -> None:
     console = out()
     console.print(f"{file}: {_counted(plan)}".replace(" proved", ""), markup=False)
     for key, value in plan.provenance.items():
-        console.print(f"  {key}: {value}", markup=False)
+        shown = _folded(str(value)) if key == "command" else value
+        console.print(f"  {key}: {shown}", markup=False, soft_wrap=True)  # for copying
     console.print(rules_table(plan))
+
+
+_COLUMNS = 80
+
+
+def _folded(command: str) -> str:
+    """A command line in lines that a shell reads as one."""
+    import shlex
+
+    try:
+        words = [shlex.quote(word) for word in shlex.split(command)]
+    except ValueError:  # another program wrote it
+        return command
+    lines = ["  command:"]
+    for word in words:
+        if len(lines[-1]) + len(f" {word} \\") > _COLUMNS:
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    return "\n".join(lines).removeprefix("  command: ")
 
 
 def rules_table(plan: Plan) -> Table:
@@ -202,13 +257,21 @@ def rules_table(plan: Plan) -> Table:
     table.add_column("")
     for rules in _alike(plan):
         one = rules[0].schedule
-        counts = _runs([rule.ranks for rule in rules])
+        counts = runs([rule.ranks for rule in rules])
         cells = (one.collective, counts, sizes(rules[0]), one.name, _steps(rules), _mark(rules))
         table.add_row(*map(Text, cells))
-    if any(_mark([rule]) for rule in plan.rules):
-        table.caption = "* for commutative operations alone"
+    marks = "".join(_mark([rule]) for rule in plan.rules)
+    said = [f"{sign} {meaning}" for sign, meaning in _MARKS.items() if sign in marks]
+    if said:
+        table.caption = ", ".join(said)
         table.caption_justify = "right"
     return table
+
+
+_MARKS = {
+    "*": "for commutative operations alone",
+    "+": "sends last longer than their steps",
+}
 
 
 def _alike(plan: Plan) -> list[list[Rule]]:
@@ -240,12 +303,13 @@ def _steps(rules: list[Rule]) -> str:
 
 
 def _mark(rules: list[Rule]) -> str:
-    """A star where some of the schedules reduce in another order than that of the ranks."""
+    """What `_MARKS` says of some of the schedules."""
     from tutti.mpi.plan import PlannedSchedule
 
     planned = [rule.schedule for rule in rules if isinstance(rule.schedule, PlannedSchedule)]
     reduces = "reduce" in rules[0].collective
-    return "*" if reduces and not all(one.rank_order for one in planned) else ""
+    star = "*" * (reduces and not all(one.rank_order for one in planned))
+    return star + "+" * any(one.pending_sends for one in planned)
 
 
 def sizes(rule: Rule) -> str:
@@ -265,7 +329,7 @@ def sizes(rule: Rule) -> str:
     return f"{begin} {until}" if first else until
 
 
-def _runs(counts: list[int]) -> str:
+def runs(counts: list[int]) -> str:
     """Numbers as ``2-5, 8``."""
     runs: list[list[int]] = []
     for count in sorted(set(counts)):

@@ -33,13 +33,15 @@ def show_report(report: Report) -> None:
 
 
 def _summary(report: Report) -> str:
+    from tutti.mpi.underneath import named
+
     performed = sum(row.calls for row in report.covered)
     passed = sum(row.calls for row in report.passed_on)
     if not performed + passed:
         return "the program called no collective that plans are about"
     said = f"schedules performed {performed:,} of {performed + passed:,} collectives"
     mpi = report.data.get("mpi")
-    said += f", over {' '.join(str(mpi).split(',')[0].split())}" if mpi else ""
+    said += f", over {named(str(mpi))}" if mpi else ""
     emulation = report.data.get("emulation")
     return f"{said}; distance is emulated: {_model(emulation)}" if emulation else said
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from tutti.cli.options import rank_counts, size
+from tutti.cli.options import expanded_ranks, size
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.errors import AlgorithmError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tutti.errors import ConfigError
     from tutti.mpi.plan import Rule
 
 _USUAL = "usual"
 _EXPECTED = "COLLECTIVE=SCHEDULE or COLLECTIVE:SIZES=SCHEDULE, such as all_reduce:0-4K=ring"
+_COLUMNS = 78
 _MOST_COUNTS = 4096
 """Rank counts of one plan; a longer list is a slip."""
 
@@ -66,6 +67,8 @@ class Asked:
             AlgorithmError: A rule can be laid out for none of the counts.
             VerificationError: A schedule is wrong.
         """
+        from tutti.cli.mpi import runs
+
         found: list[Rule] = []
         left_out: dict[str, list[int]] = {}
         for ranks in counts:
@@ -81,44 +84,23 @@ class Asked:
             if left_out.get(wanted.text) == list(counts):
                 _laid_out(wanted, counts[0], must=True)
         remarks = [
-            f"{text}: not for {', '.join(map(str, missing))} ranks, which it cannot be laid out for"
+            f"{text}: not for {runs(missing)} ranks, which it cannot be laid out for"
             for text, missing in left_out.items()
         ]
         return found, remarks
 
 
 def rank_list(text: str) -> list[int]:
-    """Rank counts in full: lists and ranges as elsewhere, and ``2-16`` for each.
+    """Rank counts in full, of a plan.
 
     Raises:
         ConfigError: It is no list of rank counts.
     """
-    counts: set[int] = set()
-    for part in text.split(","):
-        every = re.fullmatch(r"\s*([0-9]{1,7})-([0-9]{1,7})\s*", part)
-        if every:
-            first, last = int(every[1]), int(every[2])
-            _check_range("--ranks", part, first, last)
-            counts |= set(range(first, min(last, first + _MOST_COUNTS) + 1))
-            continue
-        for entry in rank_counts(part):
-            counts |= {entry} if isinstance(entry, int) else _multiplied(part, entry)
-    if not counts or min(counts) < 2 or len(counts) > _MOST_COUNTS:
+    counts = expanded_ranks(text)
+    if min(counts) < 2 or len(counts) > _MOST_COUNTS:
         expected = f"1 to {_MOST_COUNTS} counts from 2 on, such as 8 or 2-16"
         raise mistake("is no list of rank counts for a plan", source="--ranks", value=shown(text),
                       expected=expected)  # fmt: skip
-    return sorted(counts)
-
-
-def _multiplied(text: str, entry: dict[str, int]) -> set[int]:
-    _check_range("--ranks", text, entry["from"], entry["to"])
-    if entry["factor"] < 2 or entry["from"] < 1:
-        raise mistake("a range that does not grow", source="--ranks", value=shown(text),
-                      expected="a factor of 2 or more, from 1 on")  # fmt: skip
-    counts, count = set(), entry["from"]
-    while count <= entry["to"]:
-        counts.add(count)
-        count *= entry["factor"]
     return counts
 
 
@@ -194,6 +176,23 @@ def _check_algorithm(name: str) -> None:
                       hint=did_you_mean(base, known))  # fmt: skip
 
 
+def _no_algorithm(wanted: _Wanted) -> ConfigError:
+    """A misspelt algorithm, with those that would do."""
+    from textwrap import wrap
+
+    from tutti import algorithms
+
+    base, does = wanted.notation.partition(":")[0], wanted.collective
+    known = [entry.name for entry in algorithms() if does in entry.collectives]
+    meant = did_you_mean(base, known)
+    those = f"one that performs {does}: {', '.join(known)}"
+    label = " " * len("expected: ")
+    lines = wrap(those, _COLUMNS, initial_indent=label, subsequent_indent="  ")
+    return mistake(": ".join(filter(None, [f"there is no algorithm `{base}`", meant])),
+                   source=wanted.text, expected="\n".join(lines).lstrip(),
+                   hint="`tutti schedule list` shows every algorithm")  # fmt: skip
+
+
 def _laid_out(wanted: _Wanted, ranks: int, *, must: bool) -> Rule | None:
     """A rule for one rank count; None where the algorithm does not suit it, unless it must."""
     from tutti.cli.schedule import find
@@ -202,7 +201,9 @@ def _laid_out(wanted: _Wanted, ranks: int, *, must: bool) -> Rule | None:
     file = wanted.notation.endswith(".schedule")
     try:
         schedule = find(wanted.notation, None if file else ranks, wanted.collective, None)
-    except AlgorithmError:
+    except AlgorithmError as error:
+        if error.kind == "unknown":
+            raise _no_algorithm(wanted) from None
         if must:
             raise
         return None

@@ -15,6 +15,7 @@ import typer
 
 if TYPE_CHECKING:
     from tutti.config import Experiment
+    from tutti.errors import ConfigError
 
 _SIZE = r"a size such as 8, 64K, 128MiB or '1.5 KB'"
 
@@ -251,18 +252,50 @@ def datatype(name: str | None) -> str | None:
 
 
 def expanded_ranks(text: str) -> list[int]:
-    """Rank counts as numbers, each once, ascending.
+    """Rank counts as numbers, each once, ascending: as above, and ``2-16`` for each of these.
 
     Raises:
         ConfigError: It is no list of rank counts.
     """
     found: set[int] = set()
-    for one in rank_counts(text):
-        if isinstance(one, int):
-            found.add(one)
+    for part in text.split(","):
+        every = re.fullmatch(r"\s*([0-9]{1,7})-([0-9]{1,7})\s*", part)
+        if every:
+            found |= set(_each(part, int(every[1]), int(every[2])))
             continue
-        count = one["from"]
-        while count <= one["to"]:
-            found.add(count)
-            count = count * one["factor"] if one["factor"] > 1 else count + 1
+        for one in rank_counts(part):
+            found |= {one} if isinstance(one, int) else set(_growing(part, **one))
     return sorted(found)
+
+
+_MOST_COUNTS = 4096
+"""Rank counts of one command; a longer list is a slip."""
+
+
+def _each(text: str, first: int, last: int) -> range:
+    _check_range(text, first, last)
+    if last - first >= _MOST_COUNTS:
+        raise _no_ranks(text, f"at most {_MOST_COUNTS:,} of them")
+    return range(first, last + 1)
+
+
+def _growing(text: str, **span: int) -> list[int]:
+    from tutti.mpi.sizes import growing
+
+    first, last, factor = span["from"], span["to"], span["factor"]
+    _check_range(text, first, last)
+    if factor < 2 or first < 1:
+        raise _no_ranks(text, "a range that grows: a factor of 2 or more, from 1 on")
+    return growing(first, last, factor)
+
+
+def _check_range(text: str, first: int, last: int) -> None:
+    if first > last:
+        raise _no_ranks(text, "the smaller number first")
+
+
+def _no_ranks(text: str, expected: str) -> ConfigError:
+    from tutti.config.mistakes import mistake, shown
+
+    return mistake("is no list of rank counts", source="--ranks", value=shown(text),
+                   expected=expected)  # fmt: skip

@@ -145,7 +145,7 @@ def _parameter(parameter: Any) -> str:  # noqa: ANN401 - click's
         return f"| `{name}` | {help_text} |"
     names = ", ".join(f"`{n}`" for n in (*parameter.opts, *parameter.secondary_opts))
     default = parameter.default
-    shown = default not in (None, False, True, []) and not callable(default)
+    shown = default not in (None, False, True, [], "") and not callable(default)
     value = getattr(default, "value", default)
     return f"| {names} | {help_text}{f' Default: `{value}`.' if shown else ''} |"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from tutti.errors import ConfigError
+from tutti.errors.meant import meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,5 +71,5 @@ def shown(value: object) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``did you mean `ranks`?`` when a known word is close, else nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"did you mean `{close[0]}`?" if close else ""
+    close = meant(word, known)
+    return f"did you mean `{close}`?" if close else ""

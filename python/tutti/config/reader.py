@@ -6,13 +6,13 @@ it is missing, a folder, too large, not UTF-8, or not TOML.
 
 from __future__ import annotations
 
-import difflib
 import stat
 import tomllib
 from typing import TYPE_CHECKING, Any
 
 from tutti.config.mistakes import mistake
 from tutti.errors import TuttiError
+from tutti.errors.meant import near
 
 if TYPE_CHECKING:
     import os
@@ -26,12 +26,6 @@ MAX_BYTES = 1 << 20
 
 MAX_SCHEDULE_BYTES = 64 << 20
 """Schedules in text form are larger, but algorithms stream theirs and need no file."""
-
-_CLOSE = 0.7
-"""How much alike two names of files are at least, without their suffix, where one may be meant by
-the other."""
-_VERY_CLOSE = 0.9
-"""The same, where suffixes differ too."""
 
 SCHEDULE_SUFFIX = ".schedule"
 """What tells the name of a file with a schedule from that of an algorithm."""
@@ -123,7 +117,7 @@ def read_text(path: Path, most: int, expected: str, *, hint: str = "") -> str:
 
 def missing(path: Path, expected: str, *, hint: str = "") -> ConfigError:
     """The error that a file ends in which is not there; `hint` where no name is close."""
-    hint = _near(path) or hint
+    hint = near(path) or hint
     return mistake("there is no such file", source=str(path), expected=expected, hint=hint)
 
 
@@ -146,19 +140,6 @@ def _too_large(source: str, size: int, most: int, expected: str) -> ConfigError:
         expected=f"{expected} of at most {most} bytes ({most >> 20} MiB)",
         hint="is this the right file?",
     )
-
-
-def _near(path: Path) -> str:
-    """A file whose name is close, by what tells names apart: not by a suffix that all have."""
-    try:
-        names = [p.name for p in path.parent.iterdir()]
-    except OSError:
-        return f"the folder {path.parent} does not exist either"
-    stems = {name.removesuffix(path.suffix): name for name in names if name.endswith(path.suffix)}
-    close = difflib.get_close_matches(path.stem, list(stems), n=1, cutoff=_CLOSE)
-    found = [stems[stem] for stem in close]
-    found += difflib.get_close_matches(path.name, names, n=1, cutoff=_VERY_CLOSE)
-    return f"did you mean `{found[0]}`?" if found else ""
 
 
 def _one_line(error: Exception) -> str:

@@ -10,6 +10,8 @@ class ExitCode(enum.IntEnum):
     """What the command line returns; 0 only on success."""
 
     OK = 0
+    UNPROVED = 1
+    """What was to be proved could not be looked at, or not all of it."""
     MISTAKE = 2
     """The user's mistake: one message, nothing done."""
     FAILED = 3
@@ -67,10 +69,10 @@ class TuttiError(Exception):
         name, known = self.fields.get("name"), self.fields.get("known")
         if not isinstance(name, str) or not isinstance(known, str):
             return ""
-        from difflib import get_close_matches
+        from tutti.errors.meant import meant
 
-        close = get_close_matches(name, known.split(", "), n=1)
-        return f"did you mean `{close[0]}`?" if close else ""
+        close = meant(name, known.split(", "))
+        return f"did you mean `{close}`?" if close else ""
 
     @property
     def pointer(self) -> str:

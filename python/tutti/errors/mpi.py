@@ -33,16 +33,12 @@ class PlanError(TuttiError, ValueError):
             "A schedule with work of the application in it, which no message carries.",
             "drop its compute and sleep ops: the application does its own",
         ),
-        "buffers": Kind(
-            "A schedule that waits for ever where large messages wait for their receives.",
-            "let a rank receive in the step in which it sends, or in an earlier one",
-        ),
         "too_large": Kind("A number that the format has no room for."),
         "empty": Kind("A plan without rules.", "give it at least one"),
         "no_such_schedule": Kind("A plan has no such schedule or rank.", "they count from 0"),
         "ranks": Kind(
             "A plan for other numbers of ranks than the program is started with.",
-            "write one for this many: `tutti mpi plan --ranks N`",
+            "write one for this many: `tutti mpi plan --ranks N --for-every usual`",
         ),
     }
 
@@ -94,6 +90,14 @@ class LaunchError(TuttiError, RuntimeError):
     kinds: ClassVar[dict[str, Kind]] = {
         "no_command": Kind("Nothing to run.", "`tutti mpi exec --plan FILE -- mpiexec -n 4 ./app`"),
         "no_launcher": Kind("The launcher is not there.", "is its path right?"),
+        "option": Kind(
+            "An option of a launcher that is not known here, so that the program is not found.",
+            "put `--` before the program: mpiexec -n 4 --new-option 3 -- ./app",
+        ),
+        "does_not_wait": Kind(
+            "A command that starts ranks and does not wait for them.",
+            "use one that waits, such as `flux run`",
+        ),
         "no_program": Kind("The program is not there.", "is its path right?"),
         "static": Kind(
             "A program without a dynamic loader, which LD_PRELOAD cannot reach.",
@@ -106,6 +110,14 @@ class LaunchError(TuttiError, RuntimeError):
         "no_ranks": Kind("A program started with no rank at all.", "ask for at least one"),
         "timeout": Kind("Ranks that had not ended in time, and were ended.", "raise `timeout`"),
         "report": Kind("The report of a run cannot be read."),
+        "lacking": Kind(
+            "A host of the job lacks the library, or is another kind of machine.",
+            "name a folder with TUTTI_CACHE that all hosts see, and run on machines of one kind",
+        ),
+        "folder": Kind(
+            "There is no folder for what ranks on other hosts read and write.",
+            "name one with TUTTI_SHARED that all hosts see",
+        ),
         "emulate": Kind(
             "A model of emulated distance that cannot be read.",
             "such as pipelining_postal:alpha_p=4 ms,alpha_r=1 ms",

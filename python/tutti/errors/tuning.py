@@ -36,6 +36,10 @@ class TuningError(TuttiError, ValueError):
             "A library that has none of the schedules that are to be chosen from.",
             "the plan file of libtutti_mpi can express all of them",
         ),
+        "other_mpi": Kind(
+            "Measurements on one MPI, and a file for another, of which no model speaks either.",
+            "measure on that MPI (--mpicc), or give a model's machine: --by both --platform NAME",
+        ),
         "csel": Kind(
             "A file of MPICH's selections that is not its whole tree.",
             "take maint/tuning/coll/mpir/generic.json from the sources of your MPICH's version",

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tutti.mpi.communicator import Communicator
-    from tutti.mpi.host import Host, find_host
     from tutti.mpi.launch import Finished, run_ranks
     from tutti.mpi.library import Built, built
     from tutti.mpi.plan import Plan, PlannedSchedule, Rule
+    from tutti.mpi.underneath import Mpi, find_mpi
 
 __all__ = [
     "Built",
     "Communicator",
     "Finished",
-    "Host",
+    "Mpi",
     "Plan",
     "PlannedSchedule",
     "Rule",
     "built",
-    "find_host",
+    "find_mpi",
     "run_ranks",
 ]
 
@@ -29,12 +29,12 @@ _HOMES = {
     "Built": "library",
     "Communicator": "communicator",
     "Finished": "launch",
-    "Host": "host",
+    "Mpi": "underneath",
     "Plan": "plan",
     "PlannedSchedule": "plan",
     "Rule": "plan",
     "built": "library",
-    "find_host": "host",
+    "find_mpi": "underneath",
     "run_ranks": "launch",
 }
 

@@ -8,10 +8,7 @@ block by block, and every result is checked in the same run.
 from __future__ import annotations
 
 import datetime
-import os
-import platform as this_machine
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -21,6 +18,7 @@ from tutti.datatypes import DATATYPES
 from tutti.errors import BenchError
 from tutti.mpi.bench_job import OPERATIONS, TYPES, Group, Job, Settings
 from tutti.mpi.plan import COLLECTIVES, Plan, Rule
+from tutti.mpi.sizes import part_bytes
 from tutti.results import commit
 from tutti.simulate import simulate
 from tutti.units import Size
@@ -28,11 +26,11 @@ from tutti.units import Size
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tutti.mpi.host import Host
+    from tutti.mpi.underneath import Mpi
     from tutti.platform import Platform
     from tutti.schedule import Schedule
 
-__all__ = ["BLOCKS", "Candidate", "Settings", "measure", "summarise", "this_host"]
+__all__ = ["BLOCKS", "Candidate", "Settings", "measure", "summarise"]
 
 BLOCKS: Final[dict[str, type[pl.DataType]]] = {
     "collective": pl.String,
@@ -55,6 +53,8 @@ BLOCKS: Final[dict[str, type[pl.DataType]]] = {
     "model_ps": pl.Int64,
     "model": pl.String,
     "emulated": pl.Boolean,
+    "crowded": pl.Boolean,
+    "clock_error_ps": pl.Int64,
     "mpi": pl.String,
     "host": pl.String,
     "started": pl.String,
@@ -63,17 +63,17 @@ BLOCKS: Final[dict[str, type[pl.DataType]]] = {
 }
 """The columns of measured blocks, one row each.
 
-``schedule`` is empty for the MPI's own code; ``way`` is schedule, host (the MPI's own) or call (an
+``schedule`` is empty for the MPI's own code; ``way`` is schedule, own (the MPI's own) or call (an
 application's call, answered by a rule). Times are of one collective, the block's over ``each``:
 ``time_ps`` until the last rank was done, ``first_ps`` until the first, ``mean_ps`` in the mean.
 ``late_ps`` is by how much the last rank missed the start of the block, which was measured ``tries``
 times until that was little. ``model_ps`` is what the model says of the same block; ``emulated``
-says that the ranks were kept apart by that model, and that no network was measured.
+says that the ranks were kept apart by that model, and that no network was measured. ``crowded``:
+ranks outnumbered the cores of a host. ``clock_error_ps`` is by how much the clocks of several hosts
+were at most misjudged meanwhile, and a block's start and time with them; 0 on one host.
 """
 
 _PS_PER_NS: Final = 1000
-_SHARED: Final = ("reduce_scatter", "all_gather", "gather", "scatter", "all_to_all")
-"""Collectives whose size is dealt out to the ranks."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Candidate:
     """What is measured on a size.
 
     Attributes:
-        way: "schedule", "host" for the MPI's own code, or "call" for a call as of an application,
+        way: "schedule", "own" for the MPI's own code, or "call" for a call as of an application,
             which the library answers with the schedule.
         schedule: None for the MPI's own.
     """
@@ -91,8 +91,8 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """The schedule's, or "host"."""
-        return self.schedule.name if self.schedule else "host"
+        """The schedule's, or "own"."""
+        return self.schedule.name if self.schedule else "own"
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,7 @@ class Asked:
     @property
     def part(self) -> int:
         """Bytes that a size is a multiple of."""
-        width = DATATYPES[self.datatype]
-        return width * self.ranks if self.collective in _SHARED else width
+        return part_bytes(self.collective, self.ranks, DATATYPES[self.datatype])
 
     def count(self, size: int) -> int:
         """Elements of a size."""
@@ -148,7 +147,7 @@ class Asked:
 
 
 def measure(
-    host: Host,
+    mpi: Mpi,
     asked: Asked,
     candidates: Sequence[Candidate],
     settings: Settings,
@@ -159,7 +158,7 @@ def measure(
     """Measures candidates on every size, in one run of the ranks.
 
     Args:
-        host: The MPI.
+        mpi: The MPI.
         asked: Which collective on which sizes.
         candidates: What to compare.
         settings: How to measure.
@@ -175,31 +174,39 @@ def measure(
         LaunchError: The ranks could not be started.
     """
     _check(asked, candidates, settings)
-    plan, numbers = _plan(asked, candidates)
-    groups = [
-        Group(asked.collective, asked.count(size), asked.datatype, asked.operation, asked.root,
-              [(one.way, number) for one, number in zip(candidates, numbers, strict=True)])
-        for size in asked.sizes
-    ]  # fmt: skip
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    said, samples = Job(asked.ranks, settings, plan, groups).run(host, done=done)
+    origin = origin_now()
+    said, samples = _job(asked, candidates, settings).run(mpi, done=done)
     machine = model or (settings.distance.platform if settings.distance else None)
     rows = {
         (group, case): _row(asked, size, one, settings, machine)
         for group, size in enumerate(asked.sizes)
         for case, one in enumerate(candidates)
     }
-    origin = {
-        "mpi": said["mpi"],
-        "host": this_host(),
-        "started": started,
-        "version": _core.__version__,
-        "commit": commit(),
-    }
     found = (
-        rows[one["group"], one["case"]] | _times(one, settings.each) | origin for one in samples
+        rows[one["group"], one["case"]]
+        | _times(one, settings.each)
+        | said.columns(one["group"])
+        | origin
+        for one in samples
     )
     return pl.DataFrame(list(found), schema=BLOCKS, orient="row")
+
+
+def origin_now() -> dict[str, str | None]:
+    """Columns that say when and with which tutti it was measured."""
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"started": started, "version": _core.__version__, "commit": commit()}
+
+
+def _job(asked: Asked, candidates: Sequence[Candidate], settings: Settings) -> Job:
+    plan, numbers = _plan(asked, candidates)
+    cases = [(one.way, number) for one, number in zip(candidates, numbers, strict=True)]
+    groups = [
+        Group(asked.collective, asked.count(size), asked.datatype, asked.operation, asked.root,
+              cases)
+        for size in asked.sizes
+    ]  # fmt: skip
+    return Job(asked.ranks, settings, plan, groups)
 
 
 def _check(asked: Asked, candidates: Sequence[Candidate], settings: Settings) -> None:
@@ -209,7 +216,7 @@ def _check(asked: Asked, candidates: Sequence[Candidate], settings: Settings) ->
     if len(calls) > 1:
         message = f"{len(calls)} schedules for calls of an application: expected one in a run"
         raise BenchError(message, kind="asked")
-    if settings.distance is not None and any(one.way == "host" for one in candidates):
+    if settings.distance is not None and any(one.way == "own" for one in candidates):
         message = "the MPI's own code under emulated distance: only schedules can be kept apart"
         raise BenchError(message, kind="asked")
     for one in candidates:
@@ -310,19 +317,6 @@ def _rates(row: dict[str, Any]) -> tuple[float, float]:
     time = max(row["median_ps"], 1)
     asked = (row["collective"], row["ranks"], row["size_bytes"])
     return _core.algbw(row["size_bytes"], time), _core.busbw(*asked, time)
-
-
-def this_host() -> str:
-    """The machine in words: its processor, how many cores are at hand, its system."""
-    model = this_machine.processor() or this_machine.machine()
-    try:
-        said = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
-    except OSError:
-        said = []
-    named = [line.split(":", 1)[1].strip() for line in said if line.startswith("model name")]
-    cores = len(os.sched_getaffinity(0))
-    system = f"{this_machine.system()} {this_machine.release()}"
-    return f"{named[0] if named else model}, {cores} cores, {system}"
 
 
 def _known(what: str, name: str, known: Iterable[str]) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["candidates_of", "every_schedule"]
 
-HOST: Final = "host"
+OWN: Final = "own"
 CALL: Final = "call:"
 EVERY: Final = "every"
 
@@ -37,7 +37,7 @@ def candidates_of(
     """What names stand for, each once, in their order.
 
     Args:
-        names: Notations; ``host`` for the MPI's own; ``call:NOTATION`` for a call of an application
+        names: Notations; ``own`` for the MPI's own; ``call:NOTATION`` for a call of an application
             that the library answers; ``every`` for each schedule of recursive multiplying there is,
             ``every:40`` for at most so many of them.
         collective: What they perform.
@@ -59,8 +59,8 @@ def candidates_of(
 def _candidates(
     name: str, collective: str, ranks: int, size: int, machine: Platform | None
 ) -> list[Candidate]:
-    if name == HOST:
-        return [Candidate("host")]
+    if name == OWN:
+        return [Candidate("own")]
     if name.partition(":")[0] == EVERY:
         if collective != "all_reduce":
             message = f"{name} of {collective}: recursive multiplying performs an all_reduce only"

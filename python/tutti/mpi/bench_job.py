@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
+import platform
 import threading
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tutti.errors import BenchError
 from tutti.mpi.distance import EMULATE
-from tutti.mpi.launch import run_ranks
+from tutti.mpi.launch import common_folder, run_ranks, stay_here
 from tutti.mpi.library import built
+from tutti.mpi.machine import this_machine
 from tutti.mpi.plan import COLLECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from tutti.mpi.distance import Distance
-    from tutti.mpi.host import Host
+    from tutti.mpi.launch import Finished
     from tutti.mpi.plan import Plan
+    from tutti.mpi.underneath import Mpi
 
-__all__ = ["OPERATIONS", "TYPES", "Group", "Job", "Settings"]
+__all__ = ["OPERATIONS", "TYPES", "Group", "Job", "Said", "Settings", "said_of_its_end"]
 
 TYPES: Final = (
     "int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64",
 )  # fmt: skip
 """Datatypes by their numbers in job files."""
 OPERATIONS: Final = ("sum", "prod", "min", "max")
-WAYS: Final = ("schedule", "host", "call")
+WAYS: Final = ("schedule", "own", "call")
 """Whose code carries a collective out, by their numbers in job files: the library's on a schedule,
 the MPI's own, or an application's call, which the library answers by the plan's first rule."""
 
+NO_GROUP: Final = -1
+"""In the place of a group's number, of multicasts."""
+
 _NS: Final = 1_000_000_000
+_PS_PER_NS: Final = 1000
 _SECONDS_BETWEEN_LOOKS: Final = 0.3
+_RANKS_TELL: Final = -1
+"""In the place of whether ranks wait quietly."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,13 @@ class Settings:
         warmup: Blocks before that, which are not recorded.
         check: Whether every result is checked.
         distance: The model that keeps the ranks apart; None for what the machine does.
-        quiet: Whether waiting ranks sleep; None where they outnumber the cores or are kept apart.
+        quiet: Whether waiting ranks sleep; None where they are kept apart, or find that they
+            outnumber the cores of a host.
         aligned: Whether all ranks begin a block at an agreed time. Otherwise each begins when it is
             done with the one before, so that on a busy machine, where ranks seldom have cores at
             the same time, they use that time for blocks.
         timeout: Seconds until a run is ended; None waits for ever.
+        options: Of the launcher, such as those that name hosts.
     """
 
     blocks: int = 250
@@ -63,26 +72,26 @@ class Settings:
     quiet: bool | None = None
     aligned: bool = True
     timeout: float | None = None
-
-    def is_quiet(self, ranks: int) -> bool:
-        """Whether so many ranks sleep where they wait."""
-        if self.quiet is not None:
-            return self.quiet
-        return self.distance is not None or ranks > len(os.sched_getaffinity(0))
+    options: Sequence[str] = ()
 
     def lines(self, ranks: int) -> list[str]:
         """The settings of a job file."""
-        quiet = self.is_quiet(ranks)
-        late, window, poll = self._waits(ranks, quiet)
+        quiet = _RANKS_TELL if self.quiet is None else int(self.quiet)
+        if self.distance is not None and self.quiet is None:
+            quiet = 1
+        late, window, poll = self._waits(ranks, quiet=False)
+        quiet_late, quiet_window, _ = self._waits(ranks, quiet=True)
         lines = [
             f"blocks {self.blocks}",
             f"each {self.each}",
             f"warmup {self.warmup}",
             f"check {int(self.check)}",
-            f"quiet {int(quiet)}",
+            f"quiet {quiet}",
             f"aligned {int(self.aligned)}",
             f"tolerance_ns {round(late * _NS)}",
             f"window_ns {round(window * _NS)}",
+            f"quiet_tolerance_ns {round(quiet_late * _NS)}",
+            f"quiet_window_ns {round(quiet_window * _NS)}",
             f"poll_ns {round(poll * _NS)}",
         ]
         if self.distance is not None:
@@ -90,7 +99,12 @@ class Settings:
             lines += [f"flight_ns {flight}", self.distance.job_line]
         return lines
 
-    def _waits(self, ranks: int, quiet: bool) -> tuple[float, float, float]:
+    def tolerance_s(self, ranks: int, *, crowded: bool) -> float:
+        """How late the last of so many ranks may begin a block, in seconds."""
+        quiet = crowded if self.quiet is None else self.quiet
+        return self._waits(ranks, quiet=quiet)[0]
+
+    def _waits(self, ranks: int, *, quiet: bool) -> tuple[float, float, float]:
         """Seconds: how late a rank may begin, how far ahead a window is, how rarely ranks look."""
         if self.distance is not None:
             message = self.distance.message_s
@@ -98,6 +112,42 @@ class Settings:
         if quiet:
             return 1e-3, 2e-3 + 2e-4 * ranks, 1e-3
         return 5e-6, 2e-4, 1e-3
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the ranks said of a run.
+
+    Attributes:
+        mpi: The MPI's own line about its version.
+        host: Where rank 0 was.
+        hosts: How many the ranks were on.
+        crowded: Whether ranks outnumbered the cores of a host.
+        clock_error_ns: By how much clocks of hosts were at most misjudged, by group (NO_GROUP
+            for multicasts); 0 where all ranks have one clock.
+    """
+
+    mpi: str
+    host: str
+    hosts: int
+    crowded: bool
+    clock_error_ns: dict[int, int]
+
+    def columns(self, group: int = NO_GROUP) -> dict[str, bool | int | str]:
+        """What the rows of a group have in common."""
+        return {
+            "crowded": self.crowded,
+            "clock_error_ps": self.clock_error_ns[group] * _PS_PER_NS,
+            "mpi": self.mpi,
+            "host": self.machine,
+        }
+
+    @property
+    def machine(self) -> str:
+        """Where it was, in words."""
+        if self.hosts > 1:
+            return f"{self.hosts} hosts, rank 0 on {self.host}"
+        return this_machine() if self.host == platform.node() else self.host
 
 
 @dataclass(frozen=True)
@@ -160,38 +210,51 @@ class Job:
         return self.settings.blocks * (cases + 2 * self.peers)
 
     def run(
-        self, host: Host, *, done: Callable[[int, int], object] | None = None
-    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        self, mpi: Mpi, *, done: Callable[[int, int], object] | None = None
+    ) -> tuple[Said, list[dict[str, Any]]]:
         """Runs it; what the program says of the run, and its samples.
 
         Args:
-            host: The MPI.
+            mpi: The MPI.
             done: Called with (written, expected) now and then.
 
         Raises:
             BenchError: The program ended with an error.
             LaunchError: It could not be started, or had not ended in time.
         """
-        with tempfile.TemporaryDirectory(prefix="tutti-bench-") as folder:
-            path = self._write(Path(folder))
-            samples = Path(folder) / "samples"
+        here = stay_here(mpi.starts, self.settings.options)
+        with common_folder("bench", here=here) as folder:
+            path = self._write(folder)
+            samples = folder / "samples"
             env = (
                 {} if self.settings.distance is None else {EMULATE: self.settings.distance.variable}
             )
             if self.plan is not None:
-                env["TUTTI_MPI_PLAN"] = str(Path(folder) / "plan.tutti")
+                env["TUTTI_MPI_PLAN"] = str(folder / "plan.tutti")
             with _Watch(samples, self.expected, done):
                 finished = run_ranks(
-                    host, self.ranks, [built(host).bench, path], env=env,
-                    timeout=self.settings.timeout,
+                    mpi, self.ranks, [built(mpi).bench, path], env=env,
+                    timeout=self.settings.timeout, extra=self.settings.options,
                 )  # fmt: skip
-            if finished.code != 0:
-                raise _failed(finished.stderr or finished.stdout, finished.code)
+            if finished.code != 0 or not samples.is_file():
+                said = said_of_its_end(finished, samples)
+                message = f"the program that measures ended with {finished.code}: {said}"
+                fields = {"output": finished.stderr or finished.stdout, "code": finished.code}
+                raise BenchError(message, kind="failed", fields=fields)
             lines = samples.read_text("utf-8", errors="replace").splitlines()
-        if len(lines) != self.expected + 1:
-            message = f"{len(lines) - 1} samples were written: expected {self.expected}"
+        return self._parted(lines)
+
+    def _parted(self, lines: Sequence[str]) -> tuple[Said, list[dict[str, Any]]]:
+        """What is said of the run and of its clocks, and the samples themselves."""
+        rows = [json.loads(line) for line in lines]
+        samples = [row for row in rows[1:] if row["kind"] != "clock"]
+        if not rows or len(samples) != self.expected:
+            message = f"{len(samples)} samples were written: expected {self.expected}"
             raise BenchError(message, kind="failed")
-        return json.loads(lines[0]), [json.loads(line) for line in lines[1:]]
+        errors = {row["group"]: row["error_ns"] for row in rows if row["kind"] == "clock"}
+        head = rows[0]
+        hosts = (head["host"], head["hosts"])
+        return Said(head["mpi"], *hosts, bool(head["crowded"]), errors), samples
 
     def _write(self, folder: Path) -> Path:
         lines = [f"out {folder / 'samples'}", *self.settings.lines(self.ranks)]
@@ -206,13 +269,17 @@ class Job:
         return path
 
 
-def _failed(said: str, code: int) -> BenchError:
-    """What the program said of its end: its own line, where there is one."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def said_of_its_end(finished: Finished, samples: Path) -> str:
+    """What the program that measures said of its end.
+
+    It writes that beside its samples, too: launchers may drop what a rank wrote just before its job
+    was aborted.
+    """
+    written = samples.with_name(f"{samples.name}.error")
+    text = written.read_text("utf-8", errors="replace") if written.is_file() else finished.stderr
+    lines = [line.strip() for line in (text or finished.stdout).splitlines() if line.strip()]
     own = [line for line in lines if "tutti" in line]
-    shown = "\n".join((own or lines)[:3]) or "it says nothing"
-    message = f"the program that measures ended with {code}: {shown}"
-    return BenchError(message, kind="failed", fields={"output": said, "code": code})
+    return "\n".join(dict.fromkeys((own or lines)[:3])) or "it says nothing"
 
 
 class _Watch:

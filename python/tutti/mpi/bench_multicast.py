@@ -7,24 +7,21 @@ alpha_p + b alpha_r in the model, so that a line through the times has them as i
 
 from __future__ import annotations
 
-import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
 
-from tutti import _core
 from tutti.errors import BenchError
-from tutti.mpi.bench import this_host
+from tutti.mpi.bench import origin_now
 from tutti.mpi.bench_job import Job, Settings
 from tutti.mpi.plan import Plan, Rule
-from tutti.results import commit
 from tutti.schedule import schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tutti.mpi.host import Host
+    from tutti.mpi.underneath import Mpi
 
 __all__ = ["FITTED_PEERS", "MULTICASTS", "fit", "measure_multicasts"]
 
@@ -37,6 +34,8 @@ MULTICASTS: Final[dict[str, type[pl.DataType]]] = {
     "late_ps": pl.Int64,
     "model": pl.String,
     "emulated": pl.Boolean,
+    "crowded": pl.Boolean,
+    "clock_error_ps": pl.Int64,
     "mpi": pl.String,
     "host": pl.String,
     "started": pl.String,
@@ -44,7 +43,8 @@ MULTICASTS: Final[dict[str, type[pl.DataType]]] = {
     "commit": pl.String,
 }
 """The columns of measured multicasts, one row each: from the first send until the sender had issued
-all, and until the last peer had received its message."""
+all, and until the last peer had received its message. ``crowded`` and ``clock_error_ps`` are those
+of measured blocks."""
 
 FITTED_PEERS: Final = 8
 """Of Table 1."""
@@ -55,7 +55,7 @@ _SEED: Final = 20170
 
 
 def measure_multicasts(
-    host: Host,
+    mpi: Mpi,
     peers: int,
     settings: Settings,
     *,
@@ -67,7 +67,7 @@ def measure_multicasts(
     peers in one step; one that blocks holds its sender until the message has arrived.
 
     Args:
-        host: The MPI.
+        mpi: The MPI.
         peers: The most.
         settings: How to measure; its blocks are the samples of each.
         done: Called with (measured, expected) multicasts.
@@ -82,17 +82,12 @@ def measure_multicasts(
     if not 1 <= peers <= _MOST_PEERS:
         message = f"multicasts to {peers} peers: expected 1 to {_MOST_PEERS}"
         raise BenchError(message, kind="asked")
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    origin: dict[str, Any] = dict(origin_now())
     job = Job(peers + 1, settings, _plan(peers) if settings.distance else None, peers=peers)
-    said, samples = job.run(host, done=done)
-    origin = {
+    said, samples = job.run(mpi, done=done)
+    origin |= said.columns() | {
         "model": str(settings.distance) if settings.distance else None,
         "emulated": settings.distance is not None,
-        "mpi": said["mpi"],
-        "host": this_host(),
-        "started": started,
-        "version": _core.__version__,
-        "commit": commit(),
     }
     rows = [_row(one) | origin for one in samples if one["kind"] == "multicast"]
     return pl.DataFrame(rows, schema=MULTICASTS, orient="row")

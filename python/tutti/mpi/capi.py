@@ -162,16 +162,16 @@ def running_library() -> Path:
     """
     from mpi4py import MPI
 
-    from tutti.mpi.host import find_host
     from tutti.mpi.library import built
+    from tutti.mpi.underneath import find_mpi
 
     loaded = _loaded_mpi()
     beside = loaded.parent.parent / "bin" / "mpicc" if loaded else None
-    host = find_host(beside if beside is not None and beside.is_file() else None)
-    if _running_kind() != host.kind:
-        message = f"this process runs {MPI.get_vendor()[0]}, and {host.mpicc} belongs to {host}"
-        raise MpiError(message, kind="mixture", fields={"mpicc": str(host.mpicc)})
-    return built(host).library
+    mpi = find_mpi(beside if beside is not None and beside.is_file() else None)
+    if _running_kind() != mpi.kind:
+        message = f"this process runs {MPI.get_vendor()[0]}, and {mpi.mpicc} belongs to {mpi}"
+        raise MpiError(message, kind="mixture", fields={"mpicc": str(mpi.mpicc)})
+    return built(mpi).library
 
 
 def _loaded_mpi() -> Path | None:

@@ -13,6 +13,8 @@ from tutti.platform import LogGP, PipeliningPostal, Platform
 from tutti.units import Size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tutti.units import TimePerByte
 
 __all__ = ["EMULATE", "NOTE", "Distance"]
@@ -25,6 +27,11 @@ _MODELS: Final[dict[str, type[PipeliningPostal | LogGP]]] = {
     "pipelining_postal": PipeliningPostal,
     "loggp": LogGP,
 }
+_PARAMETERS: Final = {
+    "pipelining_postal": ("alpha_p", "alpha_r", "beta"),
+    "loggp": ("L", "o", "g", "G"),
+}
+"""What is emulated of each, in the order of job files."""
 _PS: Final = 1e12
 _MANY_BYTES: Final = Size(bytes=10**9)
 
@@ -55,6 +62,11 @@ class Distance:
             message = f"--emulate with {charged[0]}: local work is done, not emulated"
             raise LaunchError(message, kind="emulate", fields={"name": charged[0]})
 
+    @property
+    def note(self) -> str:
+        """What every output says of it."""
+        return f"{NOTE}: {self}"
+
     @classmethod
     def parse(cls, text: str) -> Distance:
         """Reads ``pipelining_postal:alpha_p=4 ms,alpha_r=1 ms`` or ``loggp:L=..,o=..,g=..,G=..``.
@@ -65,13 +77,17 @@ class Distance:
         name, _, values = text.partition(":")
         if name not in _MODELS:
             message = f"--emulate {text}: expected {' or '.join(_MODELS)} with its parameters"
-            raise LaunchError(message, kind="emulate")
+            fields = {"name": name, "known": ", ".join(_MODELS)}
+            raise LaunchError(message, kind="emulate", fields=fields)
         pairs = [part.partition("=") for part in values.split(",") if part.strip()]
         given = {key.strip(): value.strip() for key, _, value in pairs}
+        model = _MODELS[name]
+        _check_names(name, given)
         try:
-            found = cls(_MODELS[name](**given))
+            found = cls(model(**given))
         except ConfigError as error:
-            message = f"--emulate {text}: {error.problem}"
+            problem = error.problem.removeprefix(f"{model.__name__}: ")
+            message = f"--emulate {text}: {name}: {problem}"
             raise LaunchError(message, kind="emulate") from None
         return found
 
@@ -112,14 +128,26 @@ class Distance:
 
     @property
     def _names(self) -> tuple[str, ...]:
-        if isinstance(self.model, PipeliningPostal):
-            return ("alpha_p", "alpha_r", "beta")
-        return ("L", "o", "g", "G")
+        return _PARAMETERS[self.model.kind]
 
     @property
     def _seconds(self) -> list[float]:
         values = (getattr(self.model, name) for name in self._names)
         return [value.ps / _PS if hasattr(value, "ps") else _per_byte(value) for value in values]
+
+
+def _check_names(model: str, given: Iterable[str]) -> None:
+    """Refuses a misspelt parameter before the one is missed that was meant.
+
+    Raises:
+        LaunchError: The model has no such parameter.
+    """
+    fields = _MODELS[model].model_fields
+    for name in given:
+        if name not in {field.alias or key for key, field in fields.items()}:
+            known = ", ".join(_PARAMETERS[model])
+            message = f"--emulate {model}: no parameter `{name}`: expected {known}"
+            raise LaunchError(message, kind="emulate", fields={"name": name, "known": known})
 
 
 def _per_byte(value: TimePerByte) -> float:

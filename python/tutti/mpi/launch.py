@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,9 +20,18 @@ from typing import TYPE_CHECKING, Final
 from tutti.errors import LaunchError
 
 if TYPE_CHECKING:
-    from tutti.mpi.host import Host, Kind
+    from tutti.mpi.underneath import Kind, Mpi
 
-__all__ = ["Finished", "preloaded", "rank_options", "run_ranks"]
+__all__ = [
+    "SHARED",
+    "Finished",
+    "common_folder",
+    "guard",
+    "preloaded",
+    "rank_options",
+    "run_ranks",
+    "stay_here",
+]
 
 Preload = Path | Sequence[Path] | None
 _GRACE_SECONDS: Final = 10.0
@@ -31,6 +42,50 @@ _ON_A_SMALL_MACHINE: Final[dict[str, str]] = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
 }
 """Open MPI refuses more ranks than cores unless it is told to; MPICH does not."""
+
+_ON_CROWDED_CORES: Final[dict[str, str]] = {
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "16",
+}
+"""MPICH's waiting ranks keep their core from those that they wait for, unless they are told to
+sleep a microsecond after so many looks in vain: a barrier of 64 ranks on 2 cores takes 30 ms then,
+not 330. Open MPI gives cores up by itself where its launcher has counted more ranks than cores."""
+
+SHARED: Final = "TUTTI_SHARED"
+"""Names a folder that all hosts see."""
+_ALLOCATIONS: Final = (
+    "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE", "COBALT_JOBID", "FLUX_JOB_ID",
+    "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile", "HYDRA_HOST_FILE",
+)  # fmt: skip
+"""Variables by which launchers find other hosts."""
+_HOSTS: Final = {
+    "H", "host", "hosts", "f", "hostfile", "machinefile", "default-hostfile", "add-host",
+    "add-hostfile", "machine", "rankfile",
+}  # fmt: skip
+"""Options that name other hosts."""
+
+_GUARD: Final = "; ".join(
+    [
+        "library=${1%%:*} is=$(uname -m)",
+        'if [ ! -r "$library" ]',
+        'then why="cannot read $library"',
+        'elif [ -n "$2" ] && [ "$is" != "$2" ]',
+        'then why="is a machine of $is, and $library is for $2"',
+        'else export LD_PRELOAD="$1"',
+        "shift 3",
+        'exec "$@"',
+        "fi",
+        'why="host $(uname -n) $why"',
+        'echo "tutti: $why" >&2',
+        'echo "$why" >>"$3"',
+        "exit 2",
+    ]
+)
+"""A rank that cannot load the library would go its own way, and the others wait for it for ever:
+the loader itself only warns."""
+
+_LOADED: Final = 'export LD_PRELOAD="$0"; exec "$@"'
+"""Launchers of batch systems hand down their environment, and must not load the library."""
 
 _AS_ROOT: Final = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 """In a container there is often nobody else; outside of one Open MPI is right to refuse."""
@@ -52,7 +107,7 @@ class Finished:
 
 
 def run_ranks(
-    host: Host,
+    mpi: Mpi,
     ranks: int,
     argv: Sequence[str | os.PathLike[str]],
     *,
@@ -64,7 +119,7 @@ def run_ranks(
     """Runs a program on so many ranks of this machine, more than it has cores if need be.
 
     Args:
-        host: The MPI.
+        mpi: The MPI.
         ranks: How many.
         argv: The program and its arguments.
         env: Variables that the ranks get beside those of this process.
@@ -78,22 +133,78 @@ def run_ranks(
     if ranks < 1:
         message = f"{ranks} ranks: expected at least one"
         raise LaunchError(message, kind="no_ranks")
-    variables = dict(env or {}) | preloaded(preload)
-    options = rank_options(host.kind, variables)
+    variables = dict(env or {})
+    before: list[str] = []
+    if mpi.starts == "other" and preload is not None:
+        before = ["/bin/sh", "-c", _LOADED, preloaded(preload)["LD_PRELOAD"]]
+    else:
+        variables |= preloaded(preload)
+    options = rank_options(mpi.starts, variables)
     command = [
-        str(host.mpiexec),
+        str(mpi.mpiexec),
         *extra,
         "-n",
         str(ranks),
         *options,
+        *before,
         *(os.fspath(part) for part in argv),
     ]
     around = dict(os.environ)
-    if host.kind == "openmpi":
-        around |= _ON_A_SMALL_MACHINE | (_AS_ROOT if os.geteuid() == 0 else {})
-    elif host.kind == "other":
+    if mpi.starts == "openmpi":
+        around = _ON_A_SMALL_MACHINE | around | (_AS_ROOT if os.geteuid() == 0 else {})
+    elif mpi.starts == "mpich" and ranks > len(os.sched_getaffinity(0)):
+        around = _ON_CROWDED_CORES | around
+    elif mpi.starts == "other":
         around |= variables
     return _finished(command, around, timeout)
+
+
+def guard(preload: str, machine: str, sign: Path) -> list[str]:
+    """Words before a program, with which a rank makes sure of the library and loads it.
+
+    Args:
+        preload: The value of LD_PRELOAD; its first file is the library.
+        machine: What the library is compiled for, as ``uname -m`` says; "" where nobody knows.
+        sign: A file that a rank writes which cannot load it.
+    """
+    return ["/bin/sh", "-c", _GUARD, "tutti", preload, machine, str(sign)]
+
+
+@contextmanager
+def common_folder(name: str, *, here: bool) -> Iterator[Path]:
+    """A folder for what ranks read and write, which is removed in the end.
+
+    Args:
+        name: Part of its name.
+        here: Whether all ranks are on this host: it then lies among the temporary files. Otherwise
+            it lies in the working directory, as files of a job do that all its hosts see. Where
+            TUTTI_SHARED names a folder it lies there.
+
+    Raises:
+        LaunchError: It cannot be made.
+    """
+    named = os.environ.get(SHARED)
+    where: Path | None = Path(named).absolute() if named else Path.cwd()
+    if not named and here:
+        where = None
+    prefix = f".tutti-{name}-" if where else f"tutti-{name}-"
+    try:
+        made = tempfile.TemporaryDirectory(prefix=prefix, dir=where, ignore_cleanup_errors=True)
+    except OSError as error:
+        message = f"{where or tempfile.gettempdir()}: no folder can be made in it: {error.strerror}"
+        raise LaunchError(message, kind="folder", fields={"folder": str(where)}) from None
+    with made as folder:
+        yield Path(folder)
+
+
+def stay_here(kind: Kind, options: Sequence[str]) -> bool:
+    """Whether ranks are surely on this host.
+
+    Nobody knows where the launcher is that of a batch system, where this process is part of a job
+    of one, or where an option names hosts.
+    """
+    names = {word.lstrip("-").partition("=")[0] for word in options if word.startswith("-")}
+    return kind != "other" and not _HOSTS & names and not set(_ALLOCATIONS) & set(os.environ)
 
 
 def preloaded(preload: Preload) -> dict[str, str]:

@@ -7,6 +7,7 @@ Its sources are in `mpi/` of a checkout, and come along in a wheel.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -21,12 +22,14 @@ from tutti.errors import MpiError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tutti.mpi.host import Host
+    from tutti.mpi.underneath import Mpi, Wrapper
 
-__all__ = ["Built", "built", "cache_folder", "files", "is_built", "sources"]
+__all__ = ["Built", "built", "cache_folder", "files", "is_built", "remembered", "sources"]
 
 LIBRARY: Final = "libtutti_mpi.so"
 BENCH: Final = "tutti_mpi_bench"
+_WRAPPER: Final = "wrapper.json"
+"""What the compiler wrapper said of itself: where a library is, no compiler is needed any more."""
 _SOURCE_SUFFIXES: Final = {".c", ".h", ".inc"}
 _LOG_LINES: Final = 12
 _SEPARATORS: Final = {" ", ":"}
@@ -69,18 +72,18 @@ def cache_folder() -> Path:
     return (Path(named) if named else Path(caches) / "tutti").absolute() / "mpi"
 
 
-def is_built(host: Host, *, sanitize: str | None = None) -> bool:
+def is_built(mpi: Mpi, *, sanitize: str | None = None) -> bool:
     """Whether it has been compiled for this MPI already."""
-    return _found(cache_folder() / _key(host, sources(), sanitize)) is not None
+    return _found(cache_folder() / _key(mpi, sources(), sanitize)) is not None
 
 
 def built(
-    host: Host, *, sanitize: str | None = None, starting: Callable[[], object] | None = None
+    mpi: Mpi, *, sanitize: str | None = None, starting: Callable[[], object] | None = None
 ) -> Built:
     """The library for an MPI, compiled now if it has not been.
 
     Args:
-        host: The MPI.
+        mpi: The MPI.
         sanitize: Sanitizers to compile with, such as ``"address,undefined"``.
         starting: Called before something is compiled, which takes seconds.
 
@@ -91,7 +94,7 @@ def built(
         message = f"the library is loaded with LD_PRELOAD, which {sys.platform} does not have"
         raise MpiError(message, kind="platform", fields={"system": sys.platform})
     source = sources()
-    folder = cache_folder() / _key(host, source, sanitize)
+    folder = cache_folder() / _key(mpi, source, sanitize)
     if _SEPARATORS & set(str(folder)):
         message = f"{folder}: has a blank or a colon in it, which separate names in LD_PRELOAD"
         raise MpiError(message, kind="cache", fields={"folder": str(folder)})
@@ -100,7 +103,7 @@ def built(
         return found
     if starting is not None:
         starting()
-    return _compiled(host, source, folder, sanitize)
+    return _compiled(mpi, source, folder, sanitize)
 
 
 def _found(folder: Path) -> Built | None:
@@ -108,17 +111,42 @@ def _found(folder: Path) -> Built | None:
     return made if made.library.is_file() else None
 
 
-def _key(host: Host, source: Path, sanitize: str | None) -> str:
+def _key(mpi: Mpi, source: Path, sanitize: str | None) -> str:
     """A hash of everything the binary depends on."""
     digest = hashlib.sha256()
-    wrapper = host.mpicc.stat()
     chosen = [os.environ.get(name) for name in ("CFLAGS", "OMPI_CC", "MPICH_CC")]
-    said = (host.kind, host.version, host.mpicc, wrapper.st_size, wrapper.st_mtime_ns, sanitize)
-    digest.update(repr((*said, *chosen)).encode())
+    said = (mpi.kind, mpi.version, *_identity(mpi.mpicc))
+    digest.update(repr((*said, mpi.machine, mpi.compiler, sanitize, *chosen)).encode())
     for path in files():
         digest.update(f"{path.relative_to(source)}\0".encode())
         digest.update(path.read_bytes() + b"\0")
-    return f"{host.kind}-{host.version or 'unknown'}-{digest.hexdigest()[:16]}"
+    parts = (mpi.kind, mpi.version or "unknown", mpi.machine or "any", digest.hexdigest()[:16])
+    return "-".join(parts)
+
+
+def remembered(mpicc: Path) -> Wrapper | None:
+    """What a compiler wrapper said when a library was compiled with it; None if none was."""
+    from tutti.mpi.underneath import Wrapper
+
+    for path in cache_folder().glob(f"*/{_WRAPPER}"):
+        try:
+            kept = json.loads(path.read_text("utf-8"))
+            if kept["wrapper"] == _identity(mpicc):
+                return Wrapper(*kept["said"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return None
+
+
+def _remember(mpi: Mpi, folder: Path) -> None:
+    said = [mpi.kind, mpi.version, mpi.standard, mpi.compiler, mpi.machine]
+    kept = {"wrapper": _identity(mpi.mpicc), "said": said}
+    (folder / _WRAPPER).write_text(json.dumps(kept) + "\n", "utf-8")
+
+
+def _identity(mpicc: Path) -> list[str | int]:
+    status = mpicc.stat()
+    return [str(mpicc), status.st_size, status.st_mtime_ns]
 
 
 def files() -> list[Path]:
@@ -130,7 +158,7 @@ def files() -> list[Path]:
     return sorted(path for path in found if path.is_file())
 
 
-def _compiled(host: Host, source: Path, folder: Path, sanitize: str | None) -> Built:
+def _compiled(mpi: Mpi, source: Path, folder: Path, sanitize: str | None) -> Built:
     """Compiles aside and moves it into its place, so that several may do it at once."""
     make = shutil.which("make") or shutil.which("gmake")
     if make is None:
@@ -143,8 +171,9 @@ def _compiled(host: Host, source: Path, folder: Path, sanitize: str | None) -> B
         message = f"{folder.parent}: cannot be written to: {error.strerror}"
         raise MpiError(message, kind="cache", fields={"folder": str(folder.parent)}) from None
     try:
-        _make(make, host, source, aside, sanitize)
+        _make(make, mpi, source, aside, sanitize)
         shutil.rmtree(aside / "objects", ignore_errors=True)
+        _remember(mpi, aside)
         try:
             aside.chmod(0o755)
             aside.rename(folder)
@@ -158,15 +187,15 @@ def _compiled(host: Host, source: Path, folder: Path, sanitize: str | None) -> B
         shutil.rmtree(aside, ignore_errors=True)
     found = _found(folder)
     if found is None:
-        message = f"compiling for {host} ended without a {LIBRARY} in {folder}"
+        message = f"compiling for {mpi} ended without a {LIBRARY} in {folder}"
         raise MpiError(message, kind="not_built", fields={"folder": str(folder)})
     return found
 
 
-def _make(make: str, host: Host, source: Path, out: Path, sanitize: str | None) -> None:
+def _make(make: str, mpi: Mpi, source: Path, out: Path, sanitize: str | None) -> None:
     jobs = f"-j{os.cpu_count() or 1}"
     command = [make, "--no-print-directory", jobs, "-C", str(source)]
-    command += [f"CC={host.mpicc}", f"OUT={out}"]
+    command += [f"CC={mpi.mpicc}", f"OUT={out}"]
     command += [f"SANITIZE={sanitize}"] if sanitize else []
     # A `make` above this one would hand down its own options and job server.
     outside = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"}}
@@ -178,6 +207,6 @@ def _make(make: str, host: Host, source: Path, out: Path, sanitize: str | None) 
         telling = [line for line in lines if "error" in line.lower()] or lines
         said = "\n".join(telling[:_LOG_LINES])
         lacks = "Error 127" in said  # as the shell has it for a command that is not there
-        message = f"compiling the library for {host} with {host.mpicc} failed:\n{said}"
+        message = f"compiling the library for {mpi} with {mpi.mpicc} failed:\n{said}"
         raise MpiError(message, kind="no_compiler" if lacks else "not_built",
-                       fields={"mpicc": str(host.mpicc), "output": "\n".join(lines)})  # fmt: skip
+                       fields={"mpicc": str(mpi.mpicc), "output": "\n".join(lines)})  # fmt: skip

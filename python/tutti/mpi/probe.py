@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from tutti.errors import MpiError
 from tutti.mpi.launch import run_ranks
+from tutti.mpi.underneath import named
 
 if TYPE_CHECKING:
-    from tutti.mpi.host import Host
+    from tutti.mpi.underneath import Mpi
 
 __all__ = ["Probe", "probe"]
 
@@ -46,14 +47,14 @@ class Probe:
 
     Attributes:
         threads: The most that its threads may do, such as ``"MPI_THREAD_MULTIPLE"``.
-        version: Its own line about its version.
+        version: Its name and version.
     """
 
     threads: str
     version: str
 
 
-def probe(host: Host) -> Probe:
+def probe(mpi: Mpi) -> Probe:
     """Compiles and starts a program of two ranks.
 
     Raises:
@@ -64,15 +65,15 @@ def probe(host: Host) -> Probe:
         source, program = Path(folder) / "probe.c", Path(folder) / "probe"
         source.write_text(_PROGRAM)
         done = subprocess.run(  # noqa: S603 - the user's own compiler
-            [str(host.mpicc), str(source), "-o", str(program)],
+            [str(mpi.mpicc), str(source), "-o", str(program)],
             capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
         if done.returncode != 0:
-            message = f"{host.mpicc} cannot compile: {done.stderr.strip()}"
-            raise MpiError(message, kind="no_compiler", fields={"mpicc": str(host.mpicc)})
-        finished = run_ranks(host, _RANKS, [program], timeout=_SECONDS)
+            message = f"{mpi.mpicc} cannot compile: {done.stderr.strip()}"
+            raise MpiError(message, kind="no_compiler", fields={"mpicc": str(mpi.mpicc)})
+        finished = run_ranks(mpi, _RANKS, [program], timeout=_SECONDS)
     said = finished.stdout.splitlines()
     if finished.code != 0 or len(said) < 2:
-        message = f"{host.mpiexec} cannot start {_RANKS} ranks: {finished.stderr.strip()}"
-        raise MpiError(message, kind="not_running", fields={"mpiexec": str(host.mpiexec)})
-    return Probe(said[0], " ".join(said[1].split(",")[0].split()))
+        message = f"{mpi.mpiexec} cannot start {_RANKS} ranks: {finished.stderr.strip()}"
+        raise MpiError(message, kind="not_running", fields={"mpiexec": str(mpi.mpiexec)})
+    return Probe(said[0], named(said[1]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -12,9 +13,6 @@ from called import call
 from tutti.cli.app import app
 from tutti.mpi.plan import COLLECTIVES, Plan
 from tutti.mpi.report import Report
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def called(*words: str | Path) -> str:
@@ -70,7 +68,7 @@ def test_rank_counts_that_an_algorithm_is_not_for_are_told(tmp_path: Path) -> No
     path = tmp_path / "plan.tutti"
     said = called("plan", "--ranks", "2-5", "-o", path, "all_reduce=recursive_multiplying:a2,a2")
     assert Plan.read(path).ranks == [4]
-    assert "not for 2, 3, 5 ranks" in said
+    assert "not for 2-3, 5 ranks" in said
 
 
 def test_what_libraries_use_untuned_covers_every_collective(tmp_path: Path) -> None:
@@ -114,13 +112,15 @@ def test_a_schedule_of_ones_own(tmp_path: Path) -> None:
         (["-r", "4", "all_reduce:8-4=ring"], "ends before it begins"),
         (["-r", "4", "all_reduce:-=ring"], "sizes without a number"),
         (["-r", "4", "all_reduce:x-=ring"], "`x` is not a size"),
-        (["-r", "4", "all_reduce=rang"], "there is no algorithm `rang`"),
+        (["-r", "4", "all_reduce=rang"], "there is no algorithm `rang`: did you mean `ring`?"),
+        (["-r", "4", "bcast=ring"], "did you mean `broadcast`?"),
         (["-r", "3", "all_reduce=swing"], "swing"),
         (["-r", "3,5", "all_reduce=swing"], "swing"),
         (["-r", "1", "all_reduce=ring"], "is no list of rank counts for a plan"),
-        (["-r", "5-2", "all_reduce=ring"], "ends before it begins"),
-        (["-r", "2-99999", "all_reduce=ring"], "1 to 4096 counts"),
-        (["-r", "2:8:1", "all_reduce=ring"], "does not grow"),
+        (["-r", "5-2", "all_reduce=ring"], "the smaller number first"),
+        (["-r", "2-99999", "all_reduce=ring"], "at most 4,096 of them"),
+        (["-r", "2:8:1", "all_reduce=ring"], "a range that grows"),
+        (["-r", "0:8", "all_reduce=ring"], "a range that grows"),
         (["-r", "x", "all_reduce=ring"], "is no list of rank counts"),
         (["-r", "4", "--for-every", "usul"], "did you mean `usual`?"),
     ],
@@ -128,6 +128,41 @@ def test_a_schedule_of_ones_own(tmp_path: Path) -> None:
 def test_what_no_plan_can_be_made_of(tmp_path: Path, words: list[str], saying: str) -> None:
     refused("plan", "-o", tmp_path / "plan.tutti", *words, saying=saying)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_misspelt_algorithm_is_told_with_those_that_would_do(tmp_path: Path) -> None:
+    words = ["plan", "-r", "4-6", "-o", tmp_path / "p.tutti", "all_gather=rign"]
+    done = CliRunner().invoke(app, ["mpi", *map(str, words)])
+    told = done.output.splitlines()
+    assert told[0] == ("error: all_gather=rign: there is no algorithm `rign`: did you mean `ring`?")
+    assert told[1].startswith("expected: one that performs all_gather: ")
+    assert "bruck" in done.output
+    assert "binomial" not in done.output
+    assert max(map(len, told)) <= 80
+
+
+def test_a_plan_that_is_not_there_is_looked_for_nearby(tmp_path: Path) -> None:
+    called("plan", "--ranks", "2", "-o", tmp_path / "plan.tutti", "barrier=dissemination")
+    refused("show", tmp_path / "plna.tutti", saying="did you mean `plan.tutti`?")
+    refused("show", tmp_path / "other.tutti", saying="`tutti mpi plan` writes one")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "saying"),
+    [
+        (0, "0 ranks: a job has at least 1"),
+        (1, "start it with 4, or without a plan"),
+        (3, "`tutti mpi plan --ranks 3 --for-every usual "),
+        (5, "--other-ranks"),
+    ],
+)
+def test_ranks_that_a_plan_is_not_for(tmp_path: Path, ranks: int, saying: str) -> None:
+    path, launcher = tmp_path / "plan.tutti", tmp_path / "mpiexec"
+    launcher.write_text("#!/bin/sh\necho 'mpiexec (OpenRTE) 5.0.11'\n")
+    launcher.chmod(0o755)
+    called("plan", "--ranks", "4", "-o", path, "all_reduce=ring")
+    words = ["--", launcher, "-n", ranks, "true"]
+    refused("exec", "--plan", path, *map(str, words), saying=saying)
 
 
 def test_a_plan_is_shown_within_80_columns(tmp_path: Path) -> None:
@@ -147,6 +182,17 @@ def test_a_plan_is_shown_within_80_columns(tmp_path: Path) -> None:
     assert "for commutative operations alone" in said
 
 
+def test_schedules_whose_sends_outlast_their_steps_are_marked(tmp_path: Path) -> None:
+    path = tmp_path / "plan.tutti"
+    called(
+        "plan", "--ranks", "4", "-o", path, "all_reduce=forest:pieces=2", "barrier=dissemination"
+    )
+    rows = [" ".join(line.split()) for line in called("show", path).splitlines()]
+    assert "all_reduce 4 all forest:pieces=2 3 +" in rows
+    assert "barrier 4 all dissemination 2" in rows
+    assert "+ sends last longer than their steps" in rows
+
+
 def test_a_file_that_is_no_plan_is_not_shown(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("hello")
     refused("show", tmp_path / "a", saying="is no plan")
@@ -157,12 +203,46 @@ def test_a_program_needs_a_plan() -> None:
     refused("exec", "--", "mpiexec", "true", saying="--plan FILE")
 
 
+def test_the_mpi_is_told_without_starting_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts: list[object] = []
+    monkeypatch.setattr("tutti.mpi.probe.run_ranks", lambda *a, **_: starts.append(a))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    said = called("info")
+    assert not starts
+    assert "it is in the environment of this Python, and PATH has none" in said
+    assert "threads:" not in said
+
+
+def test_another_mpi_behind_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "mpiexec"
+    other.write_text("#!/bin/sh\necho 'HYDRA build details: Version: 4.1'\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{tmp_path}:/usr/bin:/bin")
+    said = called("info")
+    assert "taken:   its mpiexec comes first on PATH" in said
+    assert f"also:    {other} (MPICH 4.1): --mpicc takes another" in said
+
+
 REPORT = {
     "mpi": "MPICH Version:      5.0.2",
     "emulation": {"note": "distance is emulated", "model": "loggp", "L": 0.001},
     "covered": [{"collective": "all_reduce", "ranks": 4, "schedule": "ring", "calls": 1200}],
     "passed": [{"call": "MPI_Scan", "reason": "no schedule does this", "calls": 3}],
 }
+
+
+def test_a_long_command_of_a_plan_is_folded_as_a_shell_reads_it(tmp_path: Path) -> None:
+    import shlex
+
+    path = tmp_path / "plan.tutti"
+    called("plan", "--ranks", "2", "-o", path, "barrier=dissemination")
+    command = shlex.join(["tutti", "mpi", "plan", *(f"all_reduce:{n}=a b" for n in range(20))])
+    Plan(Plan.read(path).rules, {"command": command}).write(path)
+    told = called("show", path).partition("command: ")[2].partition("collective  ")[0]
+    assert max(map(len, told.splitlines())) <= 80
+    assert shlex.split(told.replace("\\\n", "")) == shlex.split(command)
+    Plan(Plan.read(path).rules, {"command": "not 'closed"}).write(path)
+    assert "command: not 'closed" in called("show", path)
 
 
 def test_a_report_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +252,7 @@ def test_a_report_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     path.write_text(json.dumps(REPORT))
     show_report(Report.read(path))
     said = " ".join(capsys.readouterr().err.split())
-    assert "schedules performed 1,200 of 1,203 collectives, over MPICH Version: 5.0.2" in said
+    assert "schedules performed 1,200 of 1,203 collectives, over MPICH 5.0.2" in said
     assert "distance is emulated: loggp (L 0.001)" in said
     assert "1,200 all_reduce ring on 4 ranks" in said
     assert "3 MPI_Scan the MPI underneath: no schedule does this" in said

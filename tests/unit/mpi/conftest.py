@@ -43,7 +43,7 @@ def script(tmp_path: Path) -> Script:
 
 
 @pytest.fixture
-def mpi(script: Script) -> Callable[[str, str], Path]:
+def fake(script: Script) -> Callable[[str, str], Path]:
     """Writes mpicc and mpiexec of an MPI into a folder."""
 
     def write(kind: str, folder: str = "mpi") -> Path:

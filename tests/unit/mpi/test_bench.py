@@ -42,11 +42,11 @@ def test_a_budget_has_the_fastest_and_some_of_the_rest() -> None:
 
 def test_the_mpi_and_a_call_are_candidates_beside_schedules() -> None:
     found = candidates_of(
-        ["host", "recursive_doubling", "call:recursive_doubling", "host"],
+        ["own", "recursive_doubling", "call:recursive_doubling", "own"],
         collective="all_reduce", ranks=2, size=8,
     )  # fmt: skip
-    assert [one.way for one in found] == ["host", "schedule", "call"]
-    assert found[0].name == "host"
+    assert [one.way for one in found] == ["own", "schedule", "call"]
+    assert found[0].name == "own"
     assert found[2].schedule is not None
 
 
@@ -83,7 +83,7 @@ def test_the_mpi_itself_cannot_be_kept_apart() -> None:
     with pytest.raises(BenchError, match="only schedules can be kept apart"):
         measure(
             None,  # type: ignore[arg-type]
-            Asked("all_reduce", 4, [8]), [Candidate("host")], Settings(distance=DISTANCE),
+            Asked("all_reduce", 4, [8]), [Candidate("own")], Settings(distance=DISTANCE),
         )  # fmt: skip
 
 
@@ -92,7 +92,8 @@ def test_a_job_says_what_the_settings_say() -> None:
     assert {"blocks 3", "each 2", "warmup 1", "quiet 1", "flight_ns 4000000"} <= set(lines)
     assert DISTANCE.job_line in lines
     assert "quiet 0" in Settings(quiet=False).lines(64)
-    group = Group("reduce", 4, "int64", "max", 1, [("schedule", 0), ("host", 0)])
+    assert "quiet -1" in Settings().lines(64), "ranks tell whether they outnumber cores"
+    group = Group("reduce", 4, "int64", "max", 1, [("schedule", 0), ("own", 0)])
     assert group.lines() == ["group 4 4 4 3 1", "case 0 0", "case 1 0"]
 
 
@@ -155,3 +156,26 @@ def test_a_line_through_exact_times_has_alpha_p_and_alpha_r() -> None:
 def test_a_line_needs_two_numbers_of_peers() -> None:
     with pytest.raises(BenchError, match="at least two"):
         fit(multicasts(4000, 1000, [0], peers=1))
+
+
+def test_a_table_fits_into_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.console import Console
+
+    from tutti.cli import mpi_bench_shown
+    from tutti.mpi.bench import summarise
+
+    row = {"datatype": "float32", "operation": "sum", "root": 0, "count": 250, "model_ps": 10**6}
+    measured = blocks([10**6, 2 * 10**6]).with_columns(
+        *(pl.lit(value).alias(name) for name, value in row.items())
+    )
+    settings = Settings(blocks=2, each=1)
+    with pytest.MonkeyPatch.context() as patch:
+        for width, is_terminal in ((80, True), (200, True), (80, False)):
+            console = Console(width=width, force_terminal=is_terminal, highlight=False)
+            patch.setattr(mpi_bench_shown, "out", lambda console=console: console)
+            mpi_bench_shown.show_blocks(summarise(measured), settings)
+    narrow, wide, piped = (said for said in capsys.readouterr().out.split("# 4 ranks") if said)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "float32 elements, sum" in narrow
+    assert wide == piped
+    assert "quartiles" in wide.splitlines()[1]

@@ -8,8 +8,8 @@ import pytest
 
 from tutti.errors import LaunchError, MpiError
 from tutti.mpi.command import read_command
-from tutti.mpi.host import find_host
 from tutti.mpi.program import check_program, linked_mpi
+from tutti.mpi.underneath import find_mpi
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,35 +21,101 @@ VARIABLES = {"LD_PRELOAD": "/x/lib.so", "TUTTI_MPI_PLAN": "/x/a plan"}
     ("words", "ranks", "programs"),
     [
         ("-n 8 ./app -n 3", 8, ("./app",)),
-        ("-np 4 --mca coll ^han -x A=1 ./app", 4, ("./app",)),
-        ("--np=6 --bind-to none ./app", 6, ("./app",)),
-        ("--oversubscribe -n 2 python a.py", 2, ("python",)),
-        ("-genv A 1 -n 3 -l ./app", 3, ("./app",)),
+        ("--bind-to none --np=6 ./app", 6, ("./app",)),
         ("-n 1 ./a : -n 2 ./b x", 3, ("./a", "./b")),
         ("-n 1 ./a : ./b", None, ("./a", "./b")),
         ("./app", None, ("./app",)),
-        ("--unheard-of 5 -n 2 ./app", 2, ()),
+        ("--unheard-of 5 -n 2 -- ./app -n 7", 2, ("./app",)),
+        ("-n 2 ./app -- -n 7", 2, ("./app",)),
+        ("-n 1 -- ./a : -n 2 --new 7 -- ./b x", 3, ("./a", "./b")),
         ("-n many ./app", None, ("./app",)),
         ("-n 4", 4, ()),
     ],
 )
 @pytest.mark.parametrize("kind", ["openmpi", "mpich"])
 def test_ranks_and_programs_behind_a_launcher(
-    mpi: Any, kind: str, words: str, ranks: int | None, programs: tuple[str, ...]
+    fake: Any, kind: str, words: str, ranks: int | None, programs: tuple[str, ...]
 ) -> None:
-    command = read_command([str(mpi(kind) / "mpiexec"), *words.split()])
+    command = read_command([str(fake(kind) / "mpiexec"), *words.split()])
     assert (command.kind, command.ranks, command.programs) == (kind, ranks, programs)
 
 
-def test_the_ranks_alone_get_variables(mpi: Any) -> None:
-    launcher = str(mpi("openmpi", "a") / "mpiexec")
+@pytest.mark.parametrize(
+    ("kind", "words", "ranks"),
+    [
+        ("openmpi", "-np 4 --mca coll ^han -x A=1 ./app", 4),
+        ("openmpi", "--oversubscribe -c 2 --map-by ppr:1:node ./app", 2),
+        ("mpich", "-genv A 1 -n 3 -l ./app", 3),
+        ("mpich", "-f hosts -ppn 2 -rankmap 0,1 -n 2 ./app", 2),
+        ("srun", "-q debug -p short -N2 -n 64 ./app", 64),
+        ("srun", "-n4 -lu --exclusive -I60 --mpi pmix ./app", 4),
+        ("srun", "--ntasks=3 -c 2 --cpu-bind cores --x11 ./app", 3),
+        ("srun", "--part short ./app", None),
+        ("srun", "--new-option=4 -n 2 ./app", 2),
+        ("flux run", "-n 8 -o cpu-affinity=off -q debug -xl ./app", 8),
+        ("flux run", "-N2 --env=-* --setattr system.x=1 -n 4 ./app", 4),
+        ("aprun", "-n 4 -N 2 -cc cpu -ss ./app", 4),
+        ("jsrun", "-n 2 -a 4 -g1 ./app", None),
+        ("ibrun", "-n 2 ./app", 2),
+    ],
+)
+def test_options_of_launchers_take_what_their_documentation_says(
+    fake: Any, script: Any, kind: str, words: str, ranks: int | None
+) -> None:
+    name, *verbs = kind.split()
+    launcher = fake(kind) / "mpiexec" if kind in {"openmpi", "mpich"} else script(name, "")
+    command = read_command([str(launcher), *verbs, *words.split()])
+    assert (command.ranks, command.programs) == (ranks, ("./app",))
+
+
+@pytest.mark.parametrize("words", ["srun --new-option 4", "srun -y 4", "ibrun -o 4", "mpi -gen 4"])
+def test_an_option_that_is_not_known_needs_a_mark(fake: Any, script: Any, words: str) -> None:
+    name, option, value = words.split()
+    launcher = fake("mpich") / "mpiexec" if name == "mpi" else script(name, "")
+    with pytest.raises(LaunchError, match=f"{option}: is no option that is known") as caught:
+        read_command([str(launcher), option, value, "./app"])
+    assert caught.value.kind == "option"
+    assert "put `--` before the program" in caught.value.hint
+    command = read_command([str(launcher), option, value, "--", "./app", "--", "x"])
+    assert command.argv[1:] == (option, value, "./app", "--", "x")
+    assert command.programs == ("./app",)
+
+
+def test_programs_in_files(fake: Any, script: Any) -> None:
+    for launcher, words in (
+        (fake("openmpi", "a") / "mpiexec", "--app file"),
+        (fake("mpich", "b") / "mpiexec", "-configfile file"),
+        (script("srun", ""), "-n 4 --multi-prog file"),
+    ):
+        assert read_command([str(launcher), *words.split()]).programs == ()
+
+
+def test_flux_that_starts_another_launcher_or_leaves_its_ranks(script: Any) -> None:
+    flux, srun = str(script("flux", "")), str(script("srun", ""))
+    assert read_command([flux, "alloc", "-N2", srun, "-n", "3", "./app"]).ranks == 3
+    with pytest.raises(LaunchError, match="flux submit does not wait") as caught:
+        read_command([flux, "submit", "-n", "4", "./app"])
+    assert caught.value.kind == "does_not_wait"
+
+
+def test_the_ranks_alone_get_variables(fake: Any) -> None:
+    launcher = str(fake("openmpi", "a") / "mpiexec")
     argv, around = read_command(["time", launcher, "-n", "2", "./app"]).with_variables(VARIABLES)
     options = ["-x", "LD_PRELOAD=/x/lib.so", "-x", "TUTTI_MPI_PLAN=/x/a plan"]
     assert (argv, around) == (["time", launcher, *options, "-n", "2", "./app"], {})
-    launcher = str(mpi("mpich", "b") / "mpiexec")
+    launcher = str(fake("mpich", "b") / "mpiexec")
     argv, around = read_command([launcher, "./app"]).with_variables(VARIABLES)
     options = ["-genv", "LD_PRELOAD", "/x/lib.so", "-genv", "TUTTI_MPI_PLAN", "/x/a plan"]
     assert (argv, around) == ([launcher, *options, "./app"], {})
+
+
+def test_words_go_before_each_program(fake: Any) -> None:
+    launcher = str(fake("mpich") / "mpiexec")
+    command = read_command([launcher, "-n", "1", "./a", "x", ":", "-n", "2", "./b"])
+    argv, around = command.with_variables({"A": "1"}, before=["env", "-i"])
+    assert argv[1:] == ["-genv", "A", "1", "-n", "1", "env", "-i", "./a", "x", ":",
+                        "-n", "2", "env", "-i", "./b"]  # fmt: skip
+    assert around == {}
 
 
 def test_batch_systems_and_lone_programs_hand_down_their_environment(script: Any) -> None:
@@ -100,36 +166,36 @@ def ldd(script: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
 )
 def test_programs_that_the_library_cannot_work_in(
-    mpi: Any, ldd: Any, tmp_path: Path, said: str, kind: str, words: str
+    fake: Any, ldd: Any, tmp_path: Path, said: str, kind: str, words: str
 ) -> None:
-    host = find_host(mpi("openmpi") / "mpicc")
+    mpi = find_mpi(fake("openmpi") / "mpicc")
     ldd(said)
     with pytest.raises((LaunchError, MpiError), match=words) as caught:
-        check_program(str(elf(tmp_path / "app")), host)
+        check_program(str(elf(tmp_path / "app")), mpi)
     assert caught.value.kind == kind
 
 
-def test_programs_that_it_can_work_in(mpi: Any, ldd: Any, script: Any, tmp_path: Path) -> None:
-    host = find_host(mpi("openmpi") / "mpicc")
+def test_programs_that_it_can_work_in(fake: Any, ldd: Any, script: Any, tmp_path: Path) -> None:
+    mpi = find_mpi(fake("openmpi") / "mpicc")
     for said in ("\tlibc.so.6 => /lib/libc.so.6 (0x7f)", "\tlibmpi.so.40 => not found"):
         ldd(said)
-        check_program(str(elf(tmp_path / "app")), host)
+        check_program(str(elf(tmp_path / "app")), mpi)
     ldd("\tnot a dynamic executable")
-    check_program(str(script("app.sh", "true")), host)
+    check_program(str(script("app.sh", "true")), mpi)
 
 
-def test_programs_with_rights_of_their_own(mpi: Any, tmp_path: Path) -> None:
-    host = find_host(mpi("openmpi") / "mpicc")
+def test_programs_with_rights_of_their_own(fake: Any, tmp_path: Path) -> None:
+    mpi = find_mpi(fake("openmpi") / "mpicc")
     app = elf(tmp_path / "app")
     app.chmod(0o4755)
     with pytest.raises(LaunchError, match="setuid") as caught:
-        check_program(str(app), host)
+        check_program(str(app), mpi)
     assert caught.value.kind == "setuid"
 
 
-def test_a_program_that_is_not_there(mpi: Any, tmp_path: Path) -> None:
+def test_a_program_that_is_not_there(fake: Any, tmp_path: Path) -> None:
     with pytest.raises(LaunchError) as caught:
-        check_program(str(tmp_path / "app"), find_host(mpi("openmpi") / "mpicc"))
+        check_program(str(tmp_path / "app"), find_mpi(fake("openmpi") / "mpicc"))
     assert caught.value.kind == "no_program"
 
 

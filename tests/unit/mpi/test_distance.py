@@ -37,8 +37,10 @@ def test_the_platform_is_the_machine_that_is_emulated() -> None:
     [
         ("postal:alpha=1 ms", "expected pipelining_postal or loggp"),
         ("pipelining_postal:alpha_p=4,alpha_r=1 ms", "`4` has no unit"),
-        ("pipelining_postal:alpha_p=4 ms", "`alpha_r`: is missing"),
-        ("pipelining_postal:alpha_p=4 ms,alpha_r=1 ms,L=3 ms", "`L`: is unknown"),
+        ("pipelining_postal:alpha_p=4 ms", "pipelining_postal: `alpha_r`: is missing"),
+        ("pipelining_postal:alpha_p=4 ms,alpha_r=1 ms,L=3 ms", "no parameter `L`"),
+        ("pipelining_postal:alpha_p=4 ms,alpa_r=1 ms", "did you mean `alpha_r`?"),
+        ("pipeling_postal:alpha_p=4 ms", "did you mean `pipelining_postal`?"),
         ("loggp:L=1 ms,o=1 ms,g=1 ms,G=1 ns/B,gamma=1 ns/B", "local work is done, not emulated"),
     ],
 )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
+import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -14,9 +17,16 @@ import pytest
 
 from tutti.errors import LaunchError, MpiError
 from tutti.mpi import launch, library
-from tutti.mpi.host import Host, find_host
-from tutti.mpi.launch import preloaded, rank_options, run_ranks
+from tutti.mpi.launch import (
+    common_folder,
+    guard,
+    preloaded,
+    rank_options,
+    run_ranks,
+    stay_here,
+)
 from tutti.mpi.library import built, is_built, sources
+from tutti.mpi.underneath import Mpi, find_mpi
 
 ROOT = Path(__file__).parents[3]
 MAKE = """
@@ -28,7 +38,7 @@ all:
 
 
 @pytest.fixture
-def host(mpi: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+def mpi(fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mpi:
     """An MPI, and small sources, whose library is a copy of one of them."""
     folder = tmp_path / "sources"
     for part in ("src", "include", "bench"):
@@ -37,97 +47,113 @@ def host(mpi: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     (folder / "Makefile").write_text(MAKE)
     monkeypatch.setattr(library, "sources", lambda: folder)
     monkeypatch.setenv("TUTTI_CACHE", str(tmp_path / "cache"))
-    return find_host(mpi("openmpi") / "mpicc")
+    return find_mpi(fake("openmpi") / "mpicc")
 
 
-def test_it_is_compiled_once(host: Host) -> None:
+def test_it_is_compiled_once(mpi: Mpi) -> None:
     told: list[int] = []
-    assert not is_built(host)
-    first = built(host, starting=lambda: told.append(1))
-    again = built(host, starting=lambda: told.append(2))
+    assert not is_built(mpi)
+    first = built(mpi, starting=lambda: told.append(1))
+    again = built(mpi, starting=lambda: told.append(2))
     assert told == [1]
     assert first == again
-    assert is_built(host)
+    assert is_built(mpi)
     assert first.library.read_text() == "int a;"
     assert not first.library.with_name("objects").exists()
-    assert first.library.with_name("made").read_text().split() == [str(host.mpicc)]
+    assert first.library.with_name("made").read_text().split() == [str(mpi.mpicc)]
 
 
 def test_it_is_compiled_again_where_something_else_comes_out(
-    host: Host, mpi: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = [built(host), built(host, sanitize="address"), built(find_host(mpi("mpich") / "mpicc"))]
+    made = [built(mpi), built(mpi, sanitize="address"), built(find_mpi(fake("mpich") / "mpicc"))]
     (tmp_path / "sources" / "src" / "a.c").write_text("int b;")
-    made.append(built(host))
+    made.append(built(mpi))
     monkeypatch.setenv("CFLAGS", "-O0")
-    made.append(built(host))
+    made.append(built(mpi))
     assert len({one.library for one in made}) == 5
     assert made[3].library.read_text() == "int b;"
 
 
-def test_several_may_compile_it_at_once(host: Host, tmp_path: Path) -> None:
+def test_each_compiler_and_machine_has_its_own(mpi: Mpi) -> None:
+    others = [replace(mpi, compiler="gcc 13"), replace(mpi, machine="aarch64")]
+    assert len({built(one).library for one in [mpi, *others]}) == 3
+    assert "aarch64" in built(others[1]).library.parent.name
+
+
+def test_no_compiler_is_needed_where_it_is_in_the_cache(mpi: Mpi, script: Any) -> None:
+    script("mpi/bin/mpicc", "exec wrapped-compiler")
+    with pytest.raises(MpiError) as caught:
+        find_mpi(mpi.mpicc)
+    assert caught.value.kind == "no_compiler"
+    library._remember(mpi, built(mpi).library.parent)  # of the wrapper as it is now
+    again = find_mpi(mpi.mpicc)
+    assert (again, again.standard) == (mpi, mpi.standard)
+
+
+def test_several_may_compile_it_at_once(mpi: Mpi, tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda _: built(host), range(4)))
+        made = list(pool.map(lambda _: built(mpi), range(4)))
     assert len(set(made)) == 1
     assert [p.name for p in (tmp_path / "cache" / "mpi").iterdir()] == [made[0].library.parent.name]
 
 
-def test_what_the_compiler_says_is_told(host: Host, tmp_path: Path) -> None:
+def test_what_the_compiler_says_is_told(mpi: Mpi, tmp_path: Path) -> None:
     (tmp_path / "sources" / "Makefile").write_text("all:\n\t@echo 'a.c:3: error: no' >&2; exit 1\n")
     with pytest.raises(MpiError, match=r"a\.c:3: error: no") as caught:
-        built(host)
+        built(mpi)
     assert caught.value.kind == "not_built"
     assert list((tmp_path / "cache" / "mpi").iterdir()) == []
     (tmp_path / "sources" / "Makefile").write_text("all:\n\ttrue\n")
     with pytest.raises(MpiError, match="ended without") as caught:
-        built(host)
+        built(mpi)
 
 
-def test_a_compiler_that_is_missing(host: Host, tmp_path: Path) -> None:
+def test_a_compiler_that_is_missing(mpi: Mpi, tmp_path: Path) -> None:
     (tmp_path / "sources" / "Makefile").write_text("all:\n\tno-such-compiler a.c\n")
     with pytest.raises(MpiError) as caught:
-        built(host)
+        built(mpi)
     assert caught.value.kind == "no_compiler"
 
 
-def test_make_that_is_missing(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_make_that_is_missing(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MpiError, match="no `make`") as caught:
-        built(host)
+        built(mpi)
     assert caught.value.kind == "no_compiler"
 
 
 def test_a_cache_that_cannot_be_written_to(
-    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TUTTI_CACHE", str(tmp_path / "file"))
     with pytest.raises(MpiError, match="TUTTI_CACHE") as caught:
-        built(host)
+        built(mpi)
     assert caught.value.kind == "cache"
 
 
 def test_a_cache_that_the_loader_could_not_name(
-    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TUTTI_CACHE", str(tmp_path / "my cache"))
     with pytest.raises(MpiError, match="a blank or a colon") as caught:
-        built(host)
+        built(mpi)
     assert caught.value.kind == "cache"
 
 
 def test_a_cache_is_where_it_is_from_everywhere(
-    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TUTTI_CACHE", "near")
-    assert built(host).library.is_relative_to(tmp_path / "near")
+    assert built(mpi).library.is_relative_to(tmp_path / "near")
 
 
-def test_systems_without_ld_preload(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_without_ld_preload(mpi: Mpi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(MpiError, match="darwin does not have") as caught:
-        built(host)
+        built(mpi)
     assert caught.value.kind == "platform"
 
 
@@ -143,19 +169,97 @@ def test_a_wheel_has_all_that_is_compiled() -> None:
     assert [path for path in needed if not any(fnmatch(path, one) for one in patterns)] == []
 
 
+# --- ranks that make sure of it -------------------------------------------------------------------
+
+
+def guarded(library: Path, machine: str, sign: Path) -> subprocess.CompletedProcess[str]:
+    words = guard(f"{library}:/other.so", machine, sign)
+    return subprocess.run([*words, "/bin/sh", "-c", "echo $0 $LD_PRELOAD", "a b"],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+
+
+def test_a_rank_loads_the_library_that_it_can_read(tmp_path: Path) -> None:
+    # The loader warns of what is no library, and goes on: what a rank must not do.
+    (tmp_path / "lib.so").write_text("")
+    for machine in (platform.machine(), ""):
+        done = guarded(tmp_path / "lib.so", machine, tmp_path / "sign")
+        assert done.stdout == f"a b {tmp_path / 'lib.so'}:/other.so\n"
+    assert not (tmp_path / "sign").exists()
+
+
+@pytest.mark.parametrize("machine", [platform.machine(), "z80"])
+def test_a_rank_that_cannot_load_it_says_so(tmp_path: Path, machine: str) -> None:
+    library, sign = tmp_path / "lib.so", tmp_path / "sign"
+    if machine == "z80":
+        library.write_text("")
+    done = guarded(library, machine, sign)
+    assert (done.returncode, done.stdout) == (2, "")
+    said = f"is for {machine}" if machine == "z80" else f"cannot read {library}"
+    assert said in sign.read_text()
+    assert f"tutti: host {platform.node()} " in done.stderr
+
+
+# --- where ranks read and write -------------------------------------------------------------------
+
+
+@pytest.fixture
+def lone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No job of a batch system around."""
+    for name in [*launch._ALLOCATIONS, launch.SHARED]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("lone")
+def test_ranks_on_this_host_use_its_temporary_files() -> None:
+    assert stay_here("openmpi", ["--map-by", "core"])
+    with common_folder("x", here=True) as folder:
+        assert folder.is_dir()
+        assert not folder.is_relative_to(Path.cwd())
+    assert not folder.exists()
+
+
+def test_ranks_on_other_hosts_share_a_folder(lone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with common_folder("x", here=False) as folder:
+        assert folder.parent == lone
+    assert not folder.exists()
+    (lone / "shared").mkdir()
+    monkeypatch.setenv(launch.SHARED, "shared")
+    for here in (True, False):
+        with common_folder("x", here=here) as folder:
+            assert folder.parent == lone / "shared"
+    monkeypatch.setenv(launch.SHARED, "none")
+    with (
+        pytest.raises(LaunchError, match="no folder can be made") as caught,
+        common_folder("x", here=False),
+    ):
+        pass
+    assert caught.value.kind == "folder"
+
+
+@pytest.mark.usefixtures("lone")
+def test_what_may_start_ranks_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not stay_here("other", [])
+    assert not stay_here("mpich", ["-hosts", "a,b"])
+    assert not stay_here("openmpi", ["--hostfile=mine"])
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    assert not stay_here("openmpi", [])
+
+
 # --- runs -----------------------------------------------------------------------------------------
 
 
-def started(mpi: Any, body: str) -> Host:
+def started(fake: Any, body: str) -> Mpi:
     """An MPI whose launcher does what is said."""
-    host = find_host(mpi("openmpi") / "mpicc")
-    host.mpiexec.write_text(f"#!/bin/sh\n{body}\n")
-    return host
+    mpi = find_mpi(fake("openmpi") / "mpicc")
+    mpi.mpiexec.write_text(f"#!/bin/sh\n{body}\n")
+    return mpi
 
 
-def test_a_run_is_what_its_launcher_was_told(mpi: Any) -> None:
-    host = started(mpi, "printf '%s|' \"$@\"; echo late >&2; exit 3")
-    done = run_ranks(host, 4, ["./app", "-x"], env={"A": "b c"}, preload=Path("/l.so"),
+def test_a_run_is_what_its_launcher_was_told(fake: Any) -> None:
+    mpi = started(fake, "printf '%s|' \"$@\"; echo late >&2; exit 3")
+    done = run_ranks(mpi, 4, ["./app", "-x"], env={"A": "b c"}, preload=Path("/l.so"),
                      extra=["--quiet"])  # fmt: skip
     assert done.stdout.split("|")[:-1] == [
         "--quiet", "-n", "4", "-x", "A=b c", "-x", "LD_PRELOAD=/l.so", "./app", "-x"
@@ -163,22 +267,32 @@ def test_a_run_is_what_its_launcher_was_told(mpi: Any) -> None:
     assert (done.stderr, done.code) == ("late\n", 3)
 
 
-def test_a_run_that_does_not_end(mpi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_system_starts_ranks_without_loading_the_library_itself(
+    fake: Any, script: Any
+) -> None:
+    srun = script("bin/srun", 'echo $A ${LD_PRELOAD-none}; shift 2; exec "$@"')
+    mpi = find_mpi(fake("openmpi") / "mpicc", srun)
+    app = script("app", "echo $A $LD_PRELOAD")
+    done = run_ranks(mpi, 4, [app], env={"A": "1"}, preload=Path("/l.so"))
+    assert done.stdout.splitlines() == ["1 none", "1 /l.so"]
+
+
+def test_a_run_that_does_not_end(fake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "_GRACE_SECONDS", 0.5)
-    host = started(mpi, "echo before; trap '' TERM; sleep 600 & wait; sleep 600")
+    mpi = started(fake, "echo before; trap '' TERM; sleep 600 & wait; sleep 600")
     with pytest.raises(LaunchError, match=r"has not ended after 0\.5 s") as caught:
-        run_ranks(host, 2, ["./app"], timeout=0.5)
+        run_ranks(mpi, 2, ["./app"], timeout=0.5)
     assert caught.value.kind == "timeout"
 
 
-def test_runs_that_cannot_be(mpi: Any) -> None:
-    host = started(mpi, "true")
+def test_runs_that_cannot_be(fake: Any) -> None:
+    mpi = started(fake, "true")
     with pytest.raises(LaunchError) as caught:
-        run_ranks(host, 0, ["./app"])
+        run_ranks(mpi, 0, ["./app"])
     assert caught.value.kind == "no_ranks"
-    host.mpiexec.unlink()
+    mpi.mpiexec.unlink()
     with pytest.raises(LaunchError, match="cannot be started") as caught:
-        run_ranks(host, 1, ["./app"])
+        run_ranks(mpi, 1, ["./app"])
     assert caught.value.kind == "no_launcher"
 
 
@@ -191,7 +305,7 @@ def test_what_is_preloaded_already_stays(monkeypatch: pytest.MonkeyPatch) -> Non
     assert rank_options("other", {"A": "1"}) == []
 
 
-def test_ranks_meet_more_of_them_than_there_are_cores(mpi: Any) -> None:
-    host = started(mpi, 'echo "$PRTE_MCA_rmaps_default_mapping_policy $OMPI_ALLOW_RUN_AS_ROOT"')
+def test_ranks_meet_more_of_them_than_there_are_cores(fake: Any) -> None:
+    mpi = started(fake, 'echo "$PRTE_MCA_rmaps_default_mapping_policy $OMPI_ALLOW_RUN_AS_ROOT"')
     as_root = "1" if os.geteuid() == 0 else ""
-    assert run_ranks(host, 99, ["./app"]).stdout.strip() == f":oversubscribe {as_root}".strip()
+    assert run_ranks(mpi, 99, ["./app"]).stdout.strip() == f":oversubscribe {as_root}".strip()

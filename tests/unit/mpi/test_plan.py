@@ -246,7 +246,7 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
         (small().to_bytes()[:40], "truncated", "ends after 40 bytes"),
         (small().to_bytes()[:-1], "truncated", "expected"),
         (small().to_bytes() + b"\0", "corrupted", "1 bytes follow its end"),
-        (small().to_bytes()[:8] + b"\2\0\0\0" + small().to_bytes()[12:], "newer", "version 2"),
+        (small().to_bytes()[:8] + b"\3\0\0\0" + small().to_bytes()[12:], "newer", "version 3"),
         (small().to_bytes()[:8] + b"\0\0\0\0" + small().to_bytes()[12:], "corrupted", "version 0"),
         (small().to_bytes()[:-1] + b"\7", "corrupted", "checksum"),
     ],
@@ -333,6 +333,65 @@ def test_random_code_is_refused_or_within_bounds(code: bytes) -> None:
             slots = op.operands if isinstance(op, Fold) else (op.slot,)
             assert {op.into, *slots} <= {0, 1}
             assert 0 < op.chunks <= 3 - op.first
+
+
+@pytest.mark.parametrize(("at", "value"), [(8, 2**28 + 1), (12, 2**20 + 1), (12, 2**32 - 1)])
+def test_more_chunks_or_slots_than_a_plan_has_are_refused(at: int, value: int) -> None:
+    data = bytearray(small().to_bytes())
+    struct.pack_into("<I", data, 48 + 32 + at, value)
+    with pytest.raises(PlanError, match="schedule 0 cannot be"):
+        Plan.from_bytes(checked(bytes(data[16:])))
+
+
+def test_a_schedule_with_more_slots_than_a_plan_has_is_not_planned() -> None:
+    builder = ScheduleBuilder("all_reduce", ranks=2)
+    for rank in range(2):
+        builder.rank(rank).send(1 - rank).recv(1 - rank, slot=2**20).reduce(0, [0, 2**20])
+    with pytest.raises(
+        PlanError, match="1048577 slots, where a plan has 1048576 at most"
+    ) as caught:
+        PlannedSchedule.of(builder.build())
+    assert caught.value.kind == "too_large"
+
+
+def test_a_copy_to_another_place_is_of_schedules_that_move_chunks() -> None:
+    # One step with one local op: a copy of chunk 0 of slot 0 to chunk 1 of slot 1.
+    moving = bytes([1, 0, 0, 1, 1, 0, 1, 0, 1, 1])
+    for flags in (0, 2):
+        one = PlannedSchedule("x", "all_reduce", 2, 2, 2, 0, flags, (moving,) * 2)
+        if flags:
+            assert one.steps(0)[0].local == (Copy(0, 1, 0, 1, 1),)
+        else:
+            with pytest.raises(PlanError, match="copies chunk 0 to 1, where chunks keep"):
+                one.steps(0)
+
+
+def test_messages_that_are_received_as_other_chunks_move_them() -> None:
+    """Rank 1 keeps a chunk where another belongs, which may be longer, and hands it on."""
+    builder = ScheduleBuilder("broadcast", ranks=3, chunks=2)
+    builder.rank(0).send(1, chunk=0).send(1, chunks=(0, 2)).send(2, chunk=1)
+    builder.rank(1).recv(0, chunk=1, slot=1).recv(0, chunks=(0, 2)).send(2, chunk=1, slot=1)
+    builder.rank(2).recv(0, chunk=1).recv(1, chunk=0)
+    assert PlannedSchedule.of(builder.build()).moves_chunks
+
+
+def test_the_version_says_which_flags_are_known() -> None:
+    data = bytearray(small().to_bytes())
+    struct.pack_into("<I", data, 48 + 32 + 20, 16)
+    with pytest.raises(PlanError, match="schedule 0 cannot be"):
+        Plan.from_bytes(checked(bytes(data[16:])))
+
+
+@pytest.mark.parametrize(("delay", "good"), [(0, True), (1, True), (2, False), (200, False)])
+def test_a_send_is_waited_for_after_all_steps_at_the_latest(delay: int, good: bool) -> None:
+    # One step, one send of chunk 0 of slot 0 to rank 1.
+    code = bytes([1, 1, 0, 0, 1, 0, 0, 1, *([delay] if delay < 128 else [delay % 128 + 128, 1])])
+    one = PlannedSchedule("x", "all_reduce", 2, 1, 1, 0, 16, (code,) * 2)
+    if good:
+        assert one.steps(0)[0].delays == (delay,)
+    else:
+        with pytest.raises(PlanError, match=f"names step {delay} of 2"):
+            one.steps(0)
 
 
 def test_collectives_keep_their_numbers() -> None:

@@ -35,10 +35,10 @@ WIDEST = 16
 
 
 def _notes() -> tuple[str, ...]:
-    from tutti.mpi.bench import this_host
+    from tutti.mpi.machine import this_machine
 
     return (
-        f"""{NOTE}: real ranks of {runs.host()} on one machine ({this_host()}), whose messages \
+        f"""{NOTE}: real ranks of {runs.mpi()} on one machine ({this_machine()}), whose messages \
 become visible no earlier than {runs.distance()} says. No network was measured.""",
     )
 

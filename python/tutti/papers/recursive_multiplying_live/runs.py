@@ -14,15 +14,15 @@ import tutti
 from tutti.mpi.bench import Asked, Candidate, Settings, measure, summarise
 from tutti.mpi.bench_multicast import measure_multicasts
 from tutti.mpi.distance import Distance
-from tutti.mpi.host import find_host
 from tutti.mpi.library import built
+from tutti.mpi.underneath import find_mpi
 from tutti.papers.recursive_multiplying.published import DATATYPE, TABLE_2, doubling
 from tutti.units import Time
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tutti.mpi.host import Host
+    from tutti.mpi.underneath import Mpi
     from tutti.papers.recursive_multiplying.published import Row
 
 ALPHA_P, ALPHA_R = Time.parse("16 ms"), Time.parse("4 ms")
@@ -53,9 +53,9 @@ def distance(*, per_byte: bool = False) -> Distance:
 
 
 @functools.cache
-def host() -> Host:
+def mpi() -> Mpi:
     """The MPI, with the library compiled for it."""
-    found = find_host()
+    found = find_mpi()
     built(found)
     return found
 
@@ -77,14 +77,14 @@ def measured(
         for stages in schedules
     ]
     asked = Asked("all_reduce", ranks, sizes, datatype=DATATYPE)
-    return measure(host(), asked, candidates, settings)
+    return measure(mpi(), asked, candidates, settings)
 
 
 @functools.cache
 def multicasts() -> pl.DataFrame:
     """Multicasts to 1 to 16 peers, with the columns of `tutti.mpi.bench_multicast.MULTICASTS`."""
     settings = Settings(blocks=SAMPLES, warmup=1, distance=distance())
-    return measure_multicasts(host(), PEERS, settings)
+    return measure_multicasts(mpi(), PEERS, settings)
 
 
 def row_of(row: Row) -> dict[str, float]:

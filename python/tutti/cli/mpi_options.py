@@ -1,0 +1,46 @@
+"""Options that verbs with real ranks share: which MPI, how it is started, emulated distance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tutti.mpi.distance import Distance
+
+Mpicc = Annotated[
+    str | None,
+    typer.Option("--mpicc", metavar="PROGRAM", help="Compiler wrapper of the MPI to use."),
+]
+Launcher = Annotated[
+    str | None,
+    typer.Option(
+        "--launcher", metavar="PROGRAM", help="What starts ranks, such as srun; its mpiexec."
+    ),
+]
+LauncherOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--launcher-option", metavar="TEXT", help="One more for the launcher; may be repeated."
+    ),
+]
+Emulate = Annotated[
+    str | None,
+    typer.Option(
+        "--emulate",
+        metavar="MODEL",
+        help="Keep ranks apart by a model: pipelining_postal:alpha_p=1ms,...",
+    ),
+]
+
+
+def distance(text: str | None) -> Distance | None:
+    """The model of ``--emulate``.
+
+    Raises:
+        LaunchError: It cannot be read.
+    """
+    from tutti.mpi.distance import Distance
+
+    return Distance.parse(text) if text is not None else None

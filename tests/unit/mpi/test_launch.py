@@ -1,0 +1,33 @@
+"""Starting ranks, with a stand-in for the launcher."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tutti.mpi.launch import run_ranks
+from tutti.mpi.underneath import Mpi
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+THROTTLE = "MPIR_CVAR_CH4_PROGRESS_THROTTLE"
+
+
+def throttle(script: Any, ranks: int, folder: Path) -> str:
+    """What ranks of MPICH are told of it."""
+    mpiexec = script("bin/mpiexec", f"echo ${THROTTLE}")
+    mpi = Mpi("mpich", "5.0.2", folder / "mpicc", mpiexec, folder, starts="mpich")
+    return run_ranks(mpi, ranks, ["app"]).stdout.strip()
+
+
+def test_ranks_of_mpich_that_wait_give_up_cores_that_are_too_few(
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(THROTTLE, raising=False)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    assert throttle(script, 2, tmp_path) == ""
+    assert throttle(script, 3, tmp_path) == "1"
+    monkeypatch.setenv(THROTTLE, "0")
+    assert throttle(script, 3, tmp_path) == "0"

