@@ -24,8 +24,9 @@ READY := $(VENV)/.stamp-ready
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
 	@echo "                and what does communication cost a training step?"
+	@echo "make build      everything into .venv: 2 to 5 minutes the first time"
+	@echo "make mpi        build, and the MPI library, compiled for Open MPI and MPICH"
 	@echo "make test       every check and every test"
-	@echo "make mpi        the MPI library, compiled for Open MPI and MPICH"
 	@echo "make test-mpi   the long tests of the MPI library: hours"
 	@echo "make test-torch tests of models of PyTorch, which it installs"
 	@echo "make bench      benchmarks, as a table"
@@ -51,12 +52,14 @@ $(BIN)/uv:
 # The versions of requirements.txt, exactly; what is not in it is removed. All is compiled here and
 # now: where Python writes no bytecode (PYTHONDONTWRITEBYTECODE), each start would do it again.
 $(READY): requirements.txt | $(BIN)/uv
+	@echo "installing what requirements.txt names into $(VENV)"
 	$(UV) pip install --quiet --compile-bytecode --requirements requirements.txt
 	@touch $@
 
 # One build, with optimisation, for the demo, the tests and the benchmarks alike. The Python files
 # are used where they are, so only a change of Rust sources makes it build again.
 $(BUILT): $(READY) $(RUST_SOURCES) pyproject.toml
+	@echo "compiling the Rust core: 2 to 5 minutes the first time, in silence"
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH \
 	  $(BIN)/maturin develop --quiet --release --uv
 	@$(BIN)/python -m compileall -q python/tutti

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
 
 import pytest
+
+from tutti import schedule
+from tutti.mpi import Plan, Rule
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +57,9 @@ measure = 500
 seeds = 2
 """
 
+RANKS = 4
+"""Of the plan and the program of MPI that a reader of the reference has."""
+
 # What a person says who works in a container, which has no other user, and few cores.
 MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -61,14 +68,22 @@ MPI = {
 }
 
 
+@functools.cache
+def plan() -> bytes:
+    """A plan for an MPI job."""
+    return Plan([Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS))]).to_bytes()
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder but for the examples, an experiment, a sweep and networks."""
+    """A working folder with the examples, an experiment, a sweep, networks, and an MPI job."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
     (tmp_path / "sweep.toml").write_text(SWEEP)
     (tmp_path / "noc.toml").write_text(NOC)
     (tmp_path / "mesh.toml").write_text(MESH)
+    (tmp_path / "plan.tutti").write_bytes(plan())
+    (tmp_path / "app.py").symlink_to(ROOT / "examples" / "18_mpi_job" / "app.py")
     for variable, value in MPI.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")

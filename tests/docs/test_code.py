@@ -101,12 +101,8 @@ SMALLER = {
 """What is added to commands that begin so and would take long: the last of an option counts."""
 
 OF_A_READER = (
-    "tutti calibrate",
-    "tutti mpi bench",
-    "tutti mpi exec",
     "tutti mpi info --mpicc",
     "tutti mpi plan --ranks 6",
-    "tutti tune",
 )
 """What the reference shows with programs, files and machines of a reader's own, and guides run."""
 
