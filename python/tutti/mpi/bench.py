@@ -32,6 +32,18 @@ if TYPE_CHECKING:
 
 __all__ = ["BLOCKS", "Candidate", "Settings", "measure", "summarise"]
 
+ORIGIN: Final[dict[str, type[pl.DataType]]] = {
+    "model": pl.String,
+    "emulated": pl.Boolean,
+    "crowded": pl.Boolean,
+    "clock_error_ps": pl.Int64,
+    "mpi": pl.String,
+    "host": pl.String,
+    "started": pl.String,
+    "version": pl.String,
+    "commit": pl.String,
+}
+"""The columns that say where measured rows come from."""
 BLOCKS: Final[dict[str, type[pl.DataType]]] = {
     "collective": pl.String,
     "schedule": pl.String,
@@ -51,15 +63,7 @@ BLOCKS: Final[dict[str, type[pl.DataType]]] = {
     "tries": pl.Int64,
     "wrong": pl.Int64,
     "model_ps": pl.Int64,
-    "model": pl.String,
-    "emulated": pl.Boolean,
-    "crowded": pl.Boolean,
-    "clock_error_ps": pl.Int64,
-    "mpi": pl.String,
-    "host": pl.String,
-    "started": pl.String,
-    "version": pl.String,
-    "commit": pl.String,
+    **ORIGIN,
 }
 """The columns of measured blocks, one row each.
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from tutti.errors import BenchError
-from tutti.mpi.bench import origin_now
+from tutti.mpi.bench import ORIGIN, origin_now
 from tutti.mpi.bench_job import Job, Settings
 from tutti.mpi.plan import Plan, Rule
 from tutti.schedule import schedule
@@ -32,15 +32,7 @@ MULTICASTS: Final[dict[str, type[pl.DataType]]] = {
     "issued_ps": pl.Int64,
     "received_ps": pl.Int64,
     "late_ps": pl.Int64,
-    "model": pl.String,
-    "emulated": pl.Boolean,
-    "crowded": pl.Boolean,
-    "clock_error_ps": pl.Int64,
-    "mpi": pl.String,
-    "host": pl.String,
-    "started": pl.String,
-    "version": pl.String,
-    "commit": pl.String,
+    **ORIGIN,
 }
 """The columns of measured multicasts, one row each: from the first send until the sender had issued
 all, and until the last peer had received its message. ``crowded`` and ``clock_error_ps`` are those

@@ -103,15 +103,7 @@ def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
 def _row(
     cells: list[str], line: int, section: _Section, datatypes: list[str], given: Given
 ) -> dict[str, Any]:
-    if len(cells) != len(section.columns):
-        given.refuse(
-            line,
-            f"has {len(cells)} numbers where the heading has {len(section.columns)} columns",
-            value=" ".join(cells),
-            expected=", ".join(section.columns),
-            hint="output of the job may have got in between: remove what is not the benchmark's",
-        )
-    by_name = dict(zip(section.columns, cells, strict=True))
+    by_name = given.by_column(cells, section.columns, line)
     found: dict[str, Any] = {}
     for name, cell in by_name.items():
         if name in _TIMES:

@@ -95,15 +95,7 @@ def _columns(line: str) -> tuple[str, ...]:
 
 
 def _row(cells: list[str], line: int, block: _Block, given: Given) -> dict[str, Any]:
-    if len(cells) != len(block.columns):
-        given.refuse(
-            line,
-            f"has {len(cells)} numbers where the heading has {len(block.columns)} columns",
-            value=" ".join(cells),
-            expected=", ".join(block.columns),
-            hint="output of the job may have got in between: remove what is not the benchmark's",
-        )
-    by_name = dict(zip(block.columns, cells, strict=True))
+    by_name = given.by_column(cells, block.columns, line)
     found: dict[str, Any] = {}
     for name, cell in by_name.items():
         base, _, unit = name.rstrip(")").partition("(")

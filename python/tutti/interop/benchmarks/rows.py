@@ -12,6 +12,8 @@ from tutti.config.mistakes import mistake, shown
 from tutti.mpi.sizes import DEALT_OUT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.errors import ConfigError
 
 BENCHMARKS: dict[str, type[pl.DataType]] = {
@@ -85,6 +87,19 @@ class Given:
             expected=expected,
             hint=hint,
         )
+
+    def by_column(self, cells: Sequence[str], columns: Sequence[str], line: int) -> dict[str, str]:
+        """The cells of a line under the names of their columns."""
+        if len(cells) != len(columns):
+            self.refuse(
+                line,
+                f"has {len(cells)} numbers where the heading has {len(columns)} columns",
+                value=" ".join(cells),
+                expected=", ".join(columns),
+                hint="output of the job may have got in between: "
+                "remove what is not the benchmark's",
+            )
+        return dict(zip(columns, cells, strict=True))
 
     def whole(self, cell: str, line: int, what: str) -> int:
         """A cell that holds a whole number from 0."""
