@@ -101,6 +101,11 @@ def test_imb_counts_defects_where_it_was_compiled_to() -> None:
     assert rows(text, "wrong")[:2] == [(0,), (1,)]
 
 
+def test_imb_headings_that_are_damaged() -> None:
+    with pytest.raises(ConfigError, match="is no heading"):
+        parse(texts.IMB.replace("#repetitions", "0#repetitions"), source="x.txt")
+
+
 def test_imb_groups_and_non_blocking() -> None:
     found = rows(texts.IMB_GROUPS, "operation", "ranks", "time_us")
     assert found == [("all_reduce", 2, 1.5), ("all_reduce", 2, 1.6)]

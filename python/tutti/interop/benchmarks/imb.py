@@ -93,11 +93,19 @@ def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
         elif found := _GROUPS.match(line):
             section = section._replace(ranks=int(found[2][:9]))
         elif "#repetitions" in line:
-            section = section._replace(columns=tuple(line.split()))
+            section = section._replace(columns=_columns(line, number, given))
         elif line.lstrip().startswith("#"):
             continue
         elif section.columns and not any(word in line for word in _FAILED):
             yield _row(line.split(), number, section, datatypes, given)
+
+
+def _columns(heading: str, line: int, given: Given) -> tuple[str, ...]:
+    found = tuple(heading.split())
+    if "#repetitions" not in found:
+        expected = "columns such as #bytes #repetitions t[usec]"
+        given.refuse(line, "is no heading", value=heading.strip(), expected=expected)
+    return found
 
 
 def _row(
