@@ -67,8 +67,7 @@ def every() -> list[tuple[str, str]]:
 def test_every_algorithm_comes_back_as_it_was(name: str, collective: str) -> None:
     entry = next(one for one in algorithms() if one.name == name)
     counts = [n for n in range(2, 17) if entry.claims(collective, n)]
-    if not counts:
-        pytest.skip("not for so few ranks")
+    assert counts
     laid_out = [schedule(name, ranks=n, collective=collective) for n in counts]
     plan = Plan([Rule(collective, one.ranks, one) for one in laid_out], {"n": counts})
     again = Plan.from_bytes(plan.to_bytes())
