@@ -19,12 +19,13 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
-.PHONY: demo build mpi test test-mpi test-torch test-rust test-python browser bench papers validate check reference format lock clean help
+.PHONY: demo build dev mpi test test-mpi test-torch test-rust test-python browser bench papers validate check reference format lock clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
 	@echo "                and what does communication cost a training step?"
 	@echo "make build      everything into .venv: 2 to 5 minutes the first time"
+	@echo "make dev        the Rust core alone, incremental and little optimised: seconds"
 	@echo "make mpi        build, and the MPI library, compiled for Open MPI and MPICH"
 	@echo "make test       every check and every test"
 	@echo "make test-mpi   the long tests of the MPI library: hours"
@@ -67,6 +68,11 @@ $(BUILT): $(READY) $(RUST_SOURCES) pyproject.toml
 
 build: $(BUILT)
 
+# For development: no link-time optimisation, incremental. The next `make build` builds the release again.
+dev: $(READY)
+	@rm -f $(BUILT)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --skip-install
+
 # The second MPI that the library is tested with. Its files have the same names as Open MPI's, so it
 # lives apart; what else is in there has the versions of requirements.txt.
 $(MPICH)/.stamp: requirements.txt Makefile | $(READY)
@@ -103,6 +109,7 @@ validate: build
 check: build
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy

@@ -4,7 +4,7 @@
  * own clock, when it is free again and when each message arrives, and tells the receiver the latter in a stamp: a message
  * of 16 bytes with a tag of its own, so that what the schedule sends stays as it is. A step ends when the messages of
  * the schedule are really there, their times of arrival have come, and the rank is free. The rules are those of
- * crates/tutti-core/src/network (pipelining_postal.rs, loggp.rs).
+ * crates/tutti-network/src (pipelining_postal.rs, loggp.rs).
  *
  * All ranks read one CLOCK_MONOTONIC and so must be on one host. Waiting ranks sleep: many ranks share few cores, and
  * what a rank does in between (its real cost) is meant to be small beside the modelled times. */

@@ -29,7 +29,7 @@ PARTS = ("What travels", "Closed form", "Fold order", "Good for", "Source")
 MOST_LINES = 50
 
 # What has no closed form for any request stands here with a reason. The engine is held against its
-# slow twin for every algorithm all the same: crates/tutti-core/tests/fast_against_slow.rs.
+# slow twin for every algorithm all the same: crates/tutti-tests/tests/fast_against_slow.rs.
 WITHOUT_CLOSED_FORM: dict[str, str] = {
     "concentrated_multi_tree": "between groups of 2x2 it is MultiTree on a mesh, which has none: "
     "who comes last in a step depends on the network",

@@ -1,9 +1,9 @@
 //! The registry of algorithms: what there is, and schedules laid out by name.
 
 use pyo3::prelude::*;
-use tutti_core::algorithm::{self, Entry, REGISTRY};
-use tutti_core::collective::Collective;
-use tutti_core::ids::RankId;
+use tutti_schedule::algorithm::{self, Entry, REGISTRY};
+use tutti_schedule::collective::Collective;
+use tutti_units::ids::RankId;
 
 use crate::errors::{OrRaise, refuse};
 use crate::schedule::{Number, Schedule};

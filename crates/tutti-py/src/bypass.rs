@@ -1,7 +1,7 @@
 //! Networks of bypass wires, and configurations of them.
 
 use pyo3::prelude::*;
-use tutti_core::topology::bypass::{self, Configuration, Muxes};
+use tutti_topology::bypass::{self, Configuration, Muxes};
 
 use crate::errors::{OrRaise, raised_at};
 use crate::schedule::Number;

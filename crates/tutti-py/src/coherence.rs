@@ -3,13 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use tutti_core::coherence::program::kernel::{REGISTRY, named};
-use tutti_core::coherence::program::{Program, ProgramError, Scale};
-use tutti_core::coherence::{
+use tutti_coherence::program::kernel::{REGISTRY, named};
+use tutti_coherence::program::{Program, ProgramError, Scale};
+use tutti_coherence::{
     CoherenceError, Collector, FlowCount, Mean, MissKind, Misses, Protocol, SharedHint, System,
     SystemRun, SystemSettings,
 };
-use tutti_core::network::flit::smart::{Fabric, Settings};
+use tutti_noc::smart::{Fabric, Settings};
 
 use crate::errors::{OrRaise, raised, raised_by_flits, refuse};
 use crate::schedule::Number;
@@ -176,7 +176,7 @@ fn network(mesh: &SmartMesh, chip: &SystemSettings) -> Settings {
 /// Why a case cannot be run, or was not run to its end.
 enum Refused {
     Work(ProgramError),
-    Network(tutti_core::network::flit::FlitError),
+    Network(tutti_noc::FlitError),
     Chip(CoherenceError),
 }
 

@@ -1,14 +1,14 @@
 //! Tori, and the endpoints of their NPUs.
 
 use pyo3::prelude::*;
-use tutti_core::endpoint::ace::{Ace, Division, Fsms, Handover};
-use tutti_core::endpoint::agent::Agent;
-use tutti_core::endpoint::baseline::Baseline;
-use tutti_core::endpoint::ideal::Ideal;
-use tutti_core::endpoint::{self, Admission, Chunks};
-use tutti_core::engine::training::{PhaseKind, Ring, Torus as CoreTorus, TrainingRunError};
-use tutti_core::units::{Bytes, Time};
-use tutti_core::workload::Rings;
+use tutti_engine::endpoint::ace::{Ace, Division, Fsms, Handover};
+use tutti_engine::endpoint::agent::Agent;
+use tutti_engine::endpoint::baseline::Baseline;
+use tutti_engine::endpoint::ideal::Ideal;
+use tutti_engine::endpoint::{self, Admission, Chunks};
+use tutti_engine::training::{PhaseKind, Ring, Torus as CoreTorus, TrainingRunError};
+use tutti_engine::workload::Rings;
+use tutti_units::{Bytes, Time};
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, refuse};

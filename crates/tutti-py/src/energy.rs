@@ -1,12 +1,12 @@
 //! Energy and area: what counted events cost on a network, in a technology.
 
 use pyo3::prelude::*;
-use tutti_core::energy::{
+use tutti_energy::{
     self, Component, Constant, Costs, Events, Interval, Links, MeshComponent, MeshHardware,
     Network, Parameter, Part, Router, mesh_technology, registry,
 };
-use tutti_core::network::flit::smart::{Class, Counts, FanIn, FanOut, Settings, Tree};
-use tutti_core::units::{Length, Time};
+use tutti_noc::smart::{Class, Counts, FanIn, FanOut, Settings, Tree};
+use tutti_units::{Length, Time};
 
 use crate::errors::{OrRaise, raised_by_flits, refuse};
 
@@ -20,7 +20,7 @@ fn bounds(interval: Interval) -> Bounds {
 /// The constants of routers and of links.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, PartialEq)]
-pub(crate) struct Technology(energy::Technology);
+pub(crate) struct Technology(tutti_energy::Technology);
 
 /// Name, part, meaning, value, factors of the lower and upper bound, source, and whether it is inferred.
 type ConstantRow = (&'static str, &'static str, &'static str, f64, f64, f64, String, bool);
@@ -29,7 +29,7 @@ type ConstantRow = (&'static str, &'static str, &'static str, f64, f64, f64, Str
 impl Technology {
     #[new]
     fn new(router: &str, link: &str) -> PyResult<Technology> {
-        energy::Technology::build(router, link).or_raise().map(Technology)
+        tutti_energy::Technology::build(router, link).or_raise().map(Technology)
     }
 
     /// The same with another value of a constant.
@@ -147,7 +147,7 @@ impl EnergyNetwork {
         events: &EnergyEvents,
         technology: &Technology,
     ) -> PyResult<Vec<(&'static str, Bounds, Bounds)>> {
-        let report = energy::energy(&self.0, &events.0, &technology.0).or_raise()?;
+        let report = tutti_energy::energy(&self.0, &events.0, &technology.0).or_raise()?;
         let row = |component: Component| {
             let (dynamic, leakage) = (report.dynamic(component), report.leakage(component));
             (component.name(), bounds(dynamic), bounds(leakage))
@@ -157,7 +157,7 @@ impl EnergyNetwork {
 
     /// Of each component its name and what it takes up, in square micrometres.
     fn area(&self, technology: &Technology) -> Vec<(&'static str, Bounds)> {
-        let report = energy::area(&self.0, &technology.0);
+        let report = tutti_energy::area(&self.0, &technology.0);
         let row = |component: Component| (component.name(), bounds(report.um2(component)));
         Component::ALL.map(row).to_vec()
     }
@@ -337,7 +337,7 @@ impl EnergyMesh {
         counts: GivenCounts,
         technology: &Technology,
     ) -> Vec<(&'static str, Bounds, Bounds)> {
-        let report = energy::mesh_energy(&self.hardware, &counts.into(), &technology.0);
+        let report = tutti_energy::mesh_energy(&self.hardware, &counts.into(), &technology.0);
         let row = |component: MeshComponent| {
             let (dynamic, leakage) = (report.dynamic(component), report.leakage(component));
             (component.name(), bounds(dynamic), bounds(leakage))

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use tutti_core::algorithm::critical_path;
-use tutti_core::engine::{
+use tutti_analysis::bound::{Asked, Folding, Ports, Way, bound, in_network};
+use tutti_analysis::closed_form;
+use tutti_engine::results;
+use tutti_engine::{
     self, EngineError, Loaded, LocalCosts, Routed, Silent, Simulation, TimelineProbe,
 };
-use tutti_core::ids::RankId;
-use tutti_core::network::bound::{Asked, Folding, Ports, Way, bound, in_network};
-use tutti_core::network::packet::{self, Ends, Fabric, Packets};
-use tutti_core::network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended, closed_form};
-use tutti_core::results;
-use tutti_core::schedule::Layout;
-use tutti_core::topology;
-use tutti_core::units::{self, Bytes, Time};
+use tutti_network::packet::{self, Ends, Fabric, Packets};
+use tutti_network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended};
+use tutti_schedule::Layout;
+use tutti_schedule::algorithm::critical_path;
+use tutti_units::ids::RankId;
+use tutti_units::{Bytes, Time};
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, raised, refuse};
@@ -38,14 +38,14 @@ pub(crate) struct Case {
     element: u64,
     costs: LocalCosts,
     conditions: Conditions,
-    routes: Option<Arc<topology::Routes>>,
+    routes: Option<Arc<tutti_topology::Routes>>,
     ways: Option<Arc<Ways>>,
     packets: Option<Packets>,
     flits: Option<Flits>,
     mesh: Option<MeshFlits>,
     /// How packets choose their way, and the seed of what is random about it.
     choosing: Option<(Choosing, u64)>,
-    load: Option<Arc<tutti_core::network::LinkLoad>>,
+    load: Option<Arc<tutti_network::LinkLoad>>,
     flows: Vec<BackgroundFlow>,
 }
 
@@ -108,7 +108,10 @@ impl Case {
     fn closed_form_ps(&self) -> PyResult<Option<u64>> {
         let Some(notation) = &self.schedule.algorithm else { return Ok(None) };
         let distant = self.routes.is_some() || self.mesh.is_some();
-        if distant || !self.conditions.0.is_quiet() || self.costs.copy != units::TimePerByte::ZERO {
+        if distant
+            || !self.conditions.0.is_quiet()
+            || self.costs.copy != tutti_units::TimePerByte::ZERO
+        {
             return Ok(None);
         }
         let shape = self.schedule.inner.shape();
@@ -256,7 +259,7 @@ impl Case {
         let ranks = &self.conditions.0;
         let loaded = self.load.as_deref().zip(self.routes.as_deref());
         let loaded = loaded.map(|(load, routes)| Loaded { ranks, routes, load });
-        let disturbance: Option<&dyn engine::Disturbance> = match &loaded {
+        let disturbance: Option<&dyn tutti_engine::Disturbance> = match &loaded {
             Some(loaded) => Some(loaded),
             None if ranks.is_quiet() => None,
             None => Some(ranks),
@@ -264,13 +267,13 @@ impl Case {
         let included = self.model.per_byte();
         let alone = self.routes.as_deref().filter(|_| !self.is_contended());
         let routed = alone.map(|routes| Routed { routes, included });
-        let distance = routed.as_ref().map(|routed| routed as &dyn engine::Distance);
+        let distance = routed.as_ref().map(|routed| routed as &dyn tutti_engine::Distance);
         let simulation = Simulation {
             schedule: &*self.schedule.inner,
             layout: self.layout,
             model,
             costs: self.costs,
-            conditions: engine::Conditions { disturbance, distance },
+            conditions: tutti_engine::Conditions { disturbance, distance },
         };
         self.run_over(&simulation, record, stop)
     }
@@ -302,7 +305,7 @@ impl Case {
         Ok(Left { used: Used::ByPackets(fabric.link_use().collect()), ..left })
     }
 
-    fn packet_ways<'a>(&'a self, routes: &'a topology::Routes) -> packet::Ways<'a> {
+    fn packet_ways<'a>(&'a self, routes: &'a tutti_topology::Routes) -> packet::Ways<'a> {
         match &self.choosing {
             Some(((distances, choice), seed)) => {
                 packet::Ways::Chosen { distances, choice: *choice, seed: *seed }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use tutti_core::network::Model;
-use tutti_core::network::bound::Ports;
-use tutti_core::network::flit::routing::Routing;
-use tutti_core::network::flit::{FlitCarrier, Network, Packing, Settings, Wiring};
-use tutti_core::network::packet::{Ends, LinkUse};
-use tutti_core::topology::Topology;
-use tutti_core::units::{Time, TimePerByte};
+use tutti_analysis::bound::Ports;
+use tutti_network::Model;
+use tutti_network::packet::{Ends, LinkUse};
+use tutti_noc::routing::Routing;
+use tutti_noc::{FlitCarrier, Network, Packing, Settings, Wiring};
+use tutti_topology::Topology;
+use tutti_units::{Time, TimePerByte};
 
 use crate::errors::{raised_by_flits, refuse};
 use crate::noc::FlitNetwork;

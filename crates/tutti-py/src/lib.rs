@@ -1,4 +1,4 @@
-//! Python bindings of `tutti-core`: conversion and errors, no physics.
+//! Python bindings of the core: conversion and errors, no physics.
 //!
 //! One file per stage of the core that Python sees; `errors` maps what each stage refuses to a Python
 //! class. Everything appears flat in the one module `tutti._core`, whose stub is `_core.pyi`.

@@ -3,11 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use tutti_core::network::bound::Ports;
-use tutti_core::network::flit::FlitError;
-use tutti_core::network::flit::smart::{Counts, Cutting, FabricCarrier, FanIn, FanOut};
-use tutti_core::network::packet::Ends;
-use tutti_core::units::{Bytes, Time, TimePerByte};
+use tutti_analysis::bound::Ports;
+use tutti_network::packet::Ends;
+use tutti_noc::FlitError;
+use tutti_noc::smart::{Counts, Cutting, FabricCarrier, FanIn, FanOut};
+use tutti_units::{Bytes, Time, TimePerByte};
 
 use crate::errors::{raised_by_flits, refuse};
 use crate::run::Used;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tutti_core::engine::Ranks;
-use tutti_core::network::{self, Distribution, Entry, Noise, REGISTRY, closed_form, packet};
-use tutti_core::units::{Bytes, Time};
+use tutti_analysis::closed_form;
+use tutti_engine::Ranks;
+use tutti_network::{Distribution, Entry, Noise, REGISTRY, packet};
+use tutti_units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
 use crate::topology::Routes;
@@ -15,7 +16,7 @@ use crate::units::TimePerByte;
 /// A network model with its parameters.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Model(pub(crate) network::Model);
+pub(crate) struct Model(pub(crate) tutti_network::Model);
 
 #[pymethods]
 impl Model {
@@ -24,7 +25,7 @@ impl Model {
     fn new(kind: &str, parameters: BTreeMap<String, String>) -> PyResult<Model> {
         let given: Vec<(&str, &str)> =
             parameters.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-        network::build(kind, &given).or_raise().map(Model)
+        tutti_network::build(kind, &given).or_raise().map(Model)
     }
 
     /// Its name in the registry.
@@ -154,7 +155,7 @@ impl Conditions {
 
 /// Times in which the processors of ranks do something else, in a cycle.
 #[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct Detours(network::Detours);
+pub(crate) struct Detours(tutti_network::Detours);
 
 #[pymethods]
 impl Detours {
@@ -163,14 +164,16 @@ impl Detours {
     fn trace(cycle: u64, detours: Vec<(u64, u64)>, aligned: bool) -> PyResult<Detours> {
         let ps = |(start, lost)| (Time::from_ps(start), Time::from_ps(lost));
         let detours: Vec<_> = detours.into_iter().map(ps).collect();
-        network::Detours::trace(Time::from_ps(cycle), &detours, aligned).or_raise().map(Detours)
+        tutti_network::Detours::trace(Time::from_ps(cycle), &detours, aligned)
+            .or_raise()
+            .map(Detours)
     }
 
     /// Detours at random times, `interval` picoseconds apart in the mean.
     #[staticmethod]
     fn random(interval: u64, duration: &str, aligned: bool) -> PyResult<Detours> {
         let duration = Distribution::parse(duration).or_raise()?;
-        network::Detours::random(Time::from_ps(interval), &duration, aligned)
+        tutti_network::Detours::random(Time::from_ps(interval), &duration, aligned)
             .or_raise()
             .map(Detours)
     }
@@ -178,14 +181,14 @@ impl Detours {
 
 /// Traffic of others on the links of a topology.
 #[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct LinkLoad(pub(crate) Arc<network::LinkLoad>);
+pub(crate) struct LinkLoad(pub(crate) Arc<tutti_network::LinkLoad>);
 
 #[pymethods]
 impl LinkLoad {
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
     fn new(routes: &Routes, loads: Vec<f64>, burst: u64) -> PyResult<LinkLoad> {
-        let load = network::LinkLoad::new(&routes.inner, &loads, Bytes(burst)).or_raise()?;
+        let load = tutti_network::LinkLoad::new(&routes.inner, &loads, Bytes(burst)).or_raise()?;
         Ok(LinkLoad(Arc::new(load)))
     }
 }

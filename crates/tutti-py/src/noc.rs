@@ -5,19 +5,17 @@ use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tutti_core::network::flit::allocator::AllocatorKind;
-use tutti_core::network::flit::credits::{self, Throttled};
-use tutti_core::network::flit::deadlock::{self, Verdict};
-use tutti_core::network::flit::measure::{
-    self, Ending, Estimate, Load, Measured, Measurement, Plan,
-};
-use tutti_core::network::flit::routing::{self, Routing};
-use tutti_core::network::flit::traffic::{self, PacketSize, Pattern, Process, Trace};
-use tutti_core::network::flit::{
+use tutti_noc::allocator::AllocatorKind;
+use tutti_noc::credits::{self, Throttled};
+use tutti_noc::deadlock::{self, Verdict};
+use tutti_noc::measure::{self, Ending, Estimate, Load, Measured, Measurement, Plan};
+use tutti_noc::routing::{self, Routing};
+use tutti_noc::traffic::{self, PacketSize, Pattern, Process, Trace};
+use tutti_noc::{
     ChannelParameters, End, FlitError, Network, Priority, Settings, Speculation, VcRange, Wiring,
 };
-use tutti_core::topology::Family;
-use tutti_core::units::{Bytes, Length, Time};
+use tutti_topology::Family;
+use tutti_units::{Bytes, Length, Time};
 
 use crate::errors::{OrRaise, raised_by_flits, refuse};
 use crate::schedule::Number;
@@ -272,7 +270,7 @@ impl FlitNetwork {
             End::Router { router, port } => ("router", router, Some(port)),
             End::Node(node) => ("node", node, None),
         };
-        let channel = |channel: &tutti_core::network::flit::Channel| {
+        let channel = |channel: &tutti_noc::Channel| {
             let ChannelParameters { latency, credit_latency, flit_time, length } =
                 channel.parameters;
             let (from, to) = (end(channel.from), end(channel.to));

@@ -3,10 +3,10 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tutti_core::engine::{self, Outcome, Timeline};
-use tutti_core::network::flit::smart::Counts;
-use tutti_core::network::packet::LinkUse;
-use tutti_core::units::Time;
+use tutti_engine::{Outcome, Timeline};
+use tutti_network::packet::LinkUse;
+use tutti_noc::smart::Counts;
+use tutti_units::Time;
 
 use crate::smart_measure::DescribedCounts;
 
@@ -123,7 +123,7 @@ impl Run {
         columns.set_item("rank", narrow(py, spans().map(|span| span.rank.0)))?;
         columns.set_item("step", narrow(py, spans().map(|span| span.step)))?;
         columns.set_item("activity", narrow(py, spans().map(|span| span.activity as u32)))?;
-        let peer = |span: &engine::Span| span.peer.map_or(u32::MAX, |peer| peer.0);
+        let peer = |span: &tutti_engine::Span| span.peer.map_or(u32::MAX, |peer| peer.0);
         columns.set_item("peer", narrow(py, spans().map(peer)))?;
         columns.set_item("start_ps", times(py, spans().map(|span| &span.start)))?;
         columns.set_item("end_ps", times(py, spans().map(|span| &span.end)))?;
@@ -163,7 +163,7 @@ fn times<'py, 'a>(py: Python<'py>, values: impl Iterator<Item = &'a Time>) -> Bo
 /// The names of the activities of a timeline, at the numbers that [`Run::spans`] gives them.
 #[pyfunction]
 pub(crate) fn activities() -> Vec<&'static str> {
-    use engine::Activity as A;
+    use tutti_engine::Activity as A;
     let all = [A::Noise, A::Send, A::Wait, A::Recv, A::Reduce, A::Copy, A::Compute, A::Sleep];
     all.map(A::name).to_vec()
 }

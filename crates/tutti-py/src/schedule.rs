@@ -5,9 +5,9 @@ use std::thread;
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use tutti_core::collective::Collective;
-use tutti_core::ids::RankId;
-use tutti_core::schedule::{self, Explicit, Message, Step, text};
+use tutti_schedule::collective::Collective;
+use tutti_schedule::{Explicit, Message, Step, text};
+use tutti_units::ids::RankId;
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, refuse};
@@ -17,7 +17,7 @@ use crate::threads::LOOK;
 #[pyclass(frozen, module = "tutti._core")]
 #[derive(Clone)]
 pub(crate) struct Schedule {
-    pub(crate) inner: Arc<dyn schedule::Schedule>,
+    pub(crate) inner: Arc<dyn tutti_schedule::Schedule>,
     /// The notation that the registry laid it out for; others have no closed form.
     pub(crate) algorithm: Option<String>,
 }
@@ -99,7 +99,9 @@ impl Schedule {
     /// Proves it right, or raises a `VerificationError` that says what is wrong.
     fn verify(&self, py: Python<'_>) -> PyResult<Verification> {
         let schedule = Arc::clone(&self.inner);
-        heeding_signals(py, move || schedule::verify(&*schedule))?.or_raise().map(Verification)
+        heeding_signals(py, move || tutti_schedule::verify(&*schedule))?
+            .or_raise()
+            .map(Verification)
     }
 
     /// How many phases it has, between which the network may be set up anew.
@@ -110,7 +112,7 @@ impl Schedule {
 
     /// One of its phases by itself.
     fn phase(&self, index: Number) -> PyResult<Schedule> {
-        match schedule::OnlyPhase::new(Arc::clone(&self.inner), index.0) {
+        match tutti_schedule::OnlyPhase::new(Arc::clone(&self.inner), index.0) {
             Ok(part) => Ok(Schedule { inner: Arc::new(part), algorithm: None }),
             Err(error) => Err(refuse("ScheduleError", "no_such_phase", &error.to_string())),
         }
@@ -118,7 +120,7 @@ impl Schedule {
 
     /// The same `count` times in a row.
     fn repeated(&self, count: Number) -> PyResult<Schedule> {
-        match schedule::Repeated::new(Arc::clone(&self.inner), count.0) {
+        match tutti_schedule::Repeated::new(Arc::clone(&self.inner), count.0) {
             Ok(repeated) => Ok(Schedule { inner: Arc::new(repeated), algorithm: None }),
             Err(error) => Err(refuse("ScheduleError", "not_repeated", &error.to_string())),
         }
@@ -187,7 +189,7 @@ impl Schedule {
 /// One op of a step; what does not apply to its kind is None.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Op(schedule::Op);
+pub(crate) struct Op(tutti_schedule::Op);
 
 #[pymethods]
 impl Op {
@@ -195,15 +197,15 @@ impl Op {
     #[getter]
     fn kind(&self) -> &'static str {
         match self.0 {
-            schedule::Op::Send(_) => "send",
-            schedule::Op::Recv(_) => "recv",
-            schedule::Op::Multicast { .. } => "multicast",
-            schedule::Op::Contribute(_) => "contribute",
-            schedule::Op::Combine { .. } => "combine",
-            schedule::Op::Reduce { .. } => "reduce",
-            schedule::Op::Copy { .. } => "copy",
-            schedule::Op::Compute { .. } => "compute",
-            schedule::Op::Sleep { .. } => "sleep",
+            tutti_schedule::Op::Send(_) => "send",
+            tutti_schedule::Op::Recv(_) => "recv",
+            tutti_schedule::Op::Multicast { .. } => "multicast",
+            tutti_schedule::Op::Contribute(_) => "contribute",
+            tutti_schedule::Op::Combine { .. } => "combine",
+            tutti_schedule::Op::Reduce { .. } => "reduce",
+            tutti_schedule::Op::Copy { .. } => "copy",
+            tutti_schedule::Op::Compute { .. } => "compute",
+            tutti_schedule::Op::Sleep { .. } => "sleep",
         }
     }
 
@@ -217,8 +219,10 @@ impl Op {
     #[getter]
     fn peers(&self) -> Vec<u32> {
         match &self.0 {
-            schedule::Op::Multicast { peers, .. } => peers.iter().map(|peer| peer.0).collect(),
-            schedule::Op::Combine { operands, .. } => {
+            tutti_schedule::Op::Multicast { peers, .. } => {
+                peers.iter().map(|peer| peer.0).collect()
+            }
+            tutti_schedule::Op::Combine { operands, .. } => {
                 operands.iter().filter_map(|(_, from)| from.map(|from| from.0)).collect()
             }
             _ => self.peer().into_iter().collect(),
@@ -229,9 +233,11 @@ impl Op {
     #[getter]
     fn slot(&self) -> Option<u32> {
         match self.0 {
-            schedule::Op::Reduce { into, .. } | schedule::Op::Combine { into, .. } => Some(into.0),
-            schedule::Op::Multicast { slot, .. } => Some(slot.0),
-            schedule::Op::Copy { from, .. } => Some(from.0),
+            tutti_schedule::Op::Reduce { into, .. } | tutti_schedule::Op::Combine { into, .. } => {
+                Some(into.0)
+            }
+            tutti_schedule::Op::Multicast { slot, .. } => Some(slot.0),
+            tutti_schedule::Op::Copy { from, .. } => Some(from.0),
             _ => self.message().map(|message| message.slot.0),
         }
     }
@@ -240,10 +246,10 @@ impl Op {
     #[getter]
     fn chunks(&self) -> Option<(u32, u32)> {
         match self.0 {
-            schedule::Op::Reduce { chunks, .. }
-            | schedule::Op::Copy { chunks, .. }
-            | schedule::Op::Multicast { chunks, .. }
-            | schedule::Op::Combine { chunks, .. } => Some(chunks),
+            tutti_schedule::Op::Reduce { chunks, .. }
+            | tutti_schedule::Op::Copy { chunks, .. }
+            | tutti_schedule::Op::Multicast { chunks, .. }
+            | tutti_schedule::Op::Combine { chunks, .. } => Some(chunks),
             _ => self.message().map(|message| message.chunks),
         }
         .map(|chunks| (chunks.start, chunks.end))
@@ -253,10 +259,10 @@ impl Op {
     #[getter]
     fn operands(&self) -> Option<Vec<u32>> {
         match &self.0 {
-            schedule::Op::Combine { operands, .. } => {
+            tutti_schedule::Op::Combine { operands, .. } => {
                 Some(operands.iter().map(|(slot, _)| slot.0).collect())
             }
-            schedule::Op::Reduce { operands, .. } => {
+            tutti_schedule::Op::Reduce { operands, .. } => {
                 Some(operands.iter().map(|slot| slot.0).collect())
             }
             _ => None,
@@ -267,7 +273,7 @@ impl Op {
     #[getter]
     fn sources(&self) -> Option<Vec<Option<u32>>> {
         match &self.0 {
-            schedule::Op::Combine { operands, .. } => {
+            tutti_schedule::Op::Combine { operands, .. } => {
                 Some(operands.iter().map(|(_, from)| from.map(|from| from.0)).collect())
             }
             _ => None,
@@ -278,7 +284,7 @@ impl Op {
     #[getter]
     fn into(&self) -> Option<u32> {
         match self.0 {
-            schedule::Op::Copy { into, .. } => Some(into.0),
+            tutti_schedule::Op::Copy { into, .. } => Some(into.0),
             _ => None,
         }
     }
@@ -287,7 +293,7 @@ impl Op {
     #[getter]
     fn to(&self) -> Option<u32> {
         match self.0 {
-            schedule::Op::Copy { to, .. } => Some(to),
+            tutti_schedule::Op::Copy { to, .. } => Some(to),
             _ => None,
         }
     }
@@ -296,7 +302,7 @@ impl Op {
     #[getter]
     fn duration_ps(&self) -> Option<u64> {
         match self.0 {
-            schedule::Op::Compute { duration } | schedule::Op::Sleep { duration } => {
+            tutti_schedule::Op::Compute { duration } | tutti_schedule::Op::Sleep { duration } => {
                 Some(duration.ps())
             }
             _ => None,
@@ -311,9 +317,9 @@ impl Op {
 impl Op {
     fn message(&self) -> Option<&Message> {
         match &self.0 {
-            schedule::Op::Send(message)
-            | schedule::Op::Recv(message)
-            | schedule::Op::Contribute(message) => Some(message),
+            tutti_schedule::Op::Send(message)
+            | tutti_schedule::Op::Recv(message)
+            | tutti_schedule::Op::Contribute(message) => Some(message),
             _ => None,
         }
     }
@@ -322,7 +328,7 @@ impl Op {
 /// What holds of a schedule that is right.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Verification(schedule::Verification);
+pub(crate) struct Verification(tutti_schedule::Verification);
 
 #[pymethods]
 impl Verification {

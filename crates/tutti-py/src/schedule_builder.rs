@@ -1,9 +1,9 @@
 //! Schedules that Python builds op by op.
 
 use pyo3::prelude::*;
-use tutti_core::ids::RankId;
-use tutti_core::schedule::{self, ChunkRange, Explicit, Slot};
-use tutti_core::units::Time;
+use tutti_schedule::{ChunkRange, Explicit, Slot};
+use tutti_units::Time;
+use tutti_units::ids::RankId;
 
 use crate::algorithm::collective_named;
 use crate::errors::OrRaise;
@@ -12,7 +12,7 @@ use crate::schedule::{Number, Schedule};
 /// Builds a schedule op by op, in the program order of each rank; the first mistake is raised by
 /// `build`.
 #[pyclass(module = "tutti._core")]
-pub(crate) struct ScheduleBuilder(schedule::Builder);
+pub(crate) struct ScheduleBuilder(tutti_schedule::Builder);
 
 #[pymethods]
 impl ScheduleBuilder {

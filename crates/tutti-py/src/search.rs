@@ -2,14 +2,14 @@
 
 use pyo3::prelude::*;
 use rayon::prelude::*;
-use tutti_core::algorithm::AlgorithmError;
-use tutti_core::algorithm::search::{self as schedules, Kind, Order};
-use tutti_core::engine::{LocalCosts, Routed};
-use tutti_core::ids::RankId;
-use tutti_core::schedule::MAX_RANKS;
-use tutti_core::schedule::notation::Notation;
-use tutti_core::search::{self, Effort, Flat, Scored};
-use tutti_core::units::{self, Bytes, Time};
+use tutti_analysis::search::{self, Effort, Flat, Scored};
+use tutti_engine::{LocalCosts, Routed};
+use tutti_schedule::MAX_RANKS;
+use tutti_schedule::algorithm::AlgorithmError;
+use tutti_schedule::algorithm::search::{self as schedules, Kind, Order};
+use tutti_schedule::notation::Notation;
+use tutti_units::ids::RankId;
+use tutti_units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
 use crate::network::Model;
@@ -35,7 +35,8 @@ impl ScheduleSearch {
         reduce_overhead_ps: u64,
     ) -> ScheduleSearch {
         let reduce_overhead = Time::from_ps(reduce_overhead_ps);
-        let costs = LocalCosts { gamma: gamma.0, reduce_overhead, copy: units::TimePerByte::ZERO };
+        let costs =
+            LocalCosts { gamma: gamma.0, reduce_overhead, copy: tutti_units::TimePerByte::ZERO };
         ScheduleSearch(Flat { model: model.0, bytes: Bytes(size), costs })
     }
 

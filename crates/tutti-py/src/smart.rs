@@ -1,8 +1,8 @@
 //! Meshes whose flits make several hops in a cycle: what they are made of.
 
 use pyo3::prelude::*;
-use tutti_core::network::flit::FlitError;
-use tutti_core::network::flit::smart::{
+use tutti_noc::FlitError;
+use tutti_noc::smart::{
     Class, Design, DesignKind, Fabric, FanIn, FanOut, Priority, Settings, Tree,
     design as design_of, designs,
 };

@@ -3,13 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use tutti_core::network::flit::FlitError;
-use tutti_core::network::flit::measure::half_width as half_width_of;
-use tutti_core::network::flit::smart::measure::{
+use tutti_noc::FlitError;
+use tutti_noc::measure::half_width as half_width_of;
+use tutti_noc::smart::measure::{
     Ending, Kind, Load, Measured, Measurement, Members, Plan, Sources, check, ideal, measure, watch,
 };
-use tutti_core::network::flit::smart::{Counts, Event, EventKind, Settings, Stop};
-use tutti_core::network::flit::traffic::{PacketSize, Pattern, Process};
+use tutti_noc::smart::{Counts, Event, EventKind, Settings, Stop};
+use tutti_noc::traffic::{PacketSize, Pattern, Process};
 
 use crate::errors::{OrRaise, raised_by_flits, refuse};
 use crate::schedule::Number;

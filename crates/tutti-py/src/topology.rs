@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use tutti_core::algorithm::bound::{by_links, most_loaded};
-use tutti_core::collective::Collective;
-use tutti_core::ids::{LinkId, RankId, VertexId};
-use tutti_core::network::bound::Way;
-use tutti_core::network::packet::Choice;
-use tutti_core::topology::{self, Builder, Hop, LinkParameters, TopologyError, VertexKind};
-use tutti_core::units::{Length, Time};
+use tutti_analysis::bound::Way;
+use tutti_network::packet::Choice;
+use tutti_schedule::algorithm::bound::{by_links, most_loaded};
+use tutti_schedule::collective::Collective;
+use tutti_topology::{Builder, Hop, LinkParameters, TopologyError, VertexKind};
+use tutti_units::ids::{LinkId, RankId, VertexId};
+use tutti_units::{Length, Time};
 
 use crate::algorithm::collective_named;
 use crate::errors::{OrRaise, refuse};
@@ -63,26 +63,26 @@ impl TopologyFamily {
 /// Every family there is, in the order of the registry.
 #[pyfunction]
 pub(crate) fn topology_families() -> Vec<TopologyFamily> {
-    let line = |entry: &topology::Entry| TopologyFamily {
+    let line = |entry: &tutti_topology::Entry| TopologyFamily {
         name: entry.name,
         summary: entry.summary,
         argument: entry.argument,
         example: entry.example,
     };
-    topology::REGISTRY.iter().map(line).collect()
+    tutti_topology::REGISTRY.iter().map(line).collect()
 }
 
 /// The kinds of link in `notation` whose parameters may differ, in order.
 #[pyfunction]
 pub(crate) fn topology_link_classes(notation: &str) -> PyResult<Vec<String>> {
-    topology::parse(notation).or_raise().map(|family| family.link_classes())
+    tutti_topology::parse(notation).or_raise().map(|family| family.link_classes())
 }
 
 /// An immutable graph of NPUs, switches and routers, joined by one-directional links.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(PartialEq, Eq)]
 pub(crate) struct Topology {
-    pub(crate) inner: Arc<topology::Topology>,
+    pub(crate) inner: Arc<tutti_topology::Topology>,
 }
 
 #[pymethods]
@@ -91,7 +91,7 @@ impl Topology {
     #[staticmethod]
     fn build(py: Python<'_>, notation: &str, links: Vec<Parameters>) -> PyResult<Topology> {
         let links: Vec<LinkParameters> = links.into_iter().map(parameters).collect();
-        let built = py.detach(|| topology::build(notation, &links));
+        let built = py.detach(|| tutti_topology::build(notation, &links));
         built.or_raise().map(|inner| Topology { inner: Arc::new(inner) })
     }
 
@@ -151,7 +151,7 @@ impl Topology {
     /// Every link: where from, where to, time per byte, latency in ps, length in um.
     fn links(&self) -> Vec<(u32, u32, TimePerByte, u64, Option<u64>)> {
         let link = |id| {
-            let topology::Link { from, to, parameters } = self.inner.link(id);
+            let tutti_topology::Link { from, to, parameters } = self.inner.link(id);
             let length = parameters.length.map(Length::um);
             (from.0, to.0, TimePerByte(parameters.rate), parameters.latency.ps(), length)
         };
@@ -166,7 +166,7 @@ impl Topology {
 
     /// The sizes of a mesh or torus, and whether its rows wrap; None for other topologies.
     fn grid(&self) -> Option<(Vec<u32>, bool)> {
-        let grid = self.inner.family().and_then(topology::Family::grid)?;
+        let grid = self.inner.family().and_then(tutti_topology::Family::grid)?;
         Some((grid.sizes().to_vec(), grid.wraps()))
     }
 
@@ -245,19 +245,19 @@ pub(crate) struct Wire {
 }
 
 /// How packets choose their way, and what they know of the graph.
-pub(crate) type Choosing = (Arc<topology::Distances>, Choice);
+pub(crate) type Choosing = (Arc<tutti_topology::Distances>, Choice);
 
 /// The routes between all ranks of a topology, or a rule by which packets choose among them.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct Routes {
     /// One route a pair; minimal ones where packets choose.
-    pub(crate) inner: Arc<topology::Routes>,
+    pub(crate) inner: Arc<tutti_topology::Routes>,
     pub(crate) ways: Arc<Ways>,
     pub(crate) choosing: Option<Choosing>,
 }
 
 impl Routes {
-    fn of(inner: topology::Routes) -> Routes {
+    fn of(inner: tutti_topology::Routes) -> Routes {
         Routes { inner: Arc::new(inner), ways: Arc::default(), choosing: None }
     }
 }
@@ -272,7 +272,7 @@ pub(crate) struct Ways(Mutex<BTreeMap<Asked, Way>>);
 impl Ways {
     pub(crate) fn of(
         &self,
-        topology: &topology::Topology,
+        topology: &tutti_topology::Topology,
         collective: Collective,
         ranks: u32,
         shared: bool,
@@ -290,34 +290,34 @@ impl Routes {
     /// Fewest hops, then least latency, then lowest link ids.
     #[staticmethod]
     fn shortest_path(topology: &Topology) -> Routes {
-        Routes::of(topology::Routes::shortest_path(Arc::clone(&topology.inner)))
+        Routes::of(tutti_topology::Routes::shortest_path(Arc::clone(&topology.inner)))
     }
 
     /// In a mesh or torus, one dimension after the other.
     #[staticmethod]
     fn dimension_order(topology: &Topology) -> PyResult<Routes> {
-        let routes = topology::Routes::dimension_order(Arc::clone(&topology.inner));
+        let routes = tutti_topology::Routes::dimension_order(Arc::clone(&topology.inner));
         routes.or_raise().map(Routes::of)
     }
 
     /// In a dragonfly, the shortest path with at most one global link.
     #[staticmethod]
     fn minimal(topology: &Topology) -> PyResult<Routes> {
-        let routes = topology::Routes::minimal(Arc::clone(&topology.inner));
+        let routes = tutti_topology::Routes::minimal(Arc::clone(&topology.inner));
         routes.or_raise().map(Routes::of)
     }
 
     /// In a fat tree, up by the digits of the destination's number.
     #[staticmethod]
     fn d_mod_k(topology: &Topology) -> PyResult<Routes> {
-        let routes = topology::Routes::d_mod_k(Arc::clone(&topology.inner));
+        let routes = tutti_topology::Routes::d_mod_k(Arc::clone(&topology.inner));
         routes.or_raise().map(Routes::of)
     }
 
     /// At every vertex one of the links with the fewest hops to go, by a hash of pair and seed.
     #[staticmethod]
     fn ecmp(topology: &Topology, seed: u64) -> Routes {
-        Routes::of(topology::Routes::ecmp(Arc::clone(&topology.inner), seed))
+        Routes::of(tutti_topology::Routes::ecmp(Arc::clone(&topology.inner), seed))
     }
 
     /// Packets choose their way: `adaptive`, `valiant` or `ugal`.
@@ -329,14 +329,17 @@ impl Routes {
             return Err(refuse("TopologyError", "argument", &message));
         };
         let graph = || Arc::clone(&topology.inner);
-        let dragonfly = graph().family().and_then(topology::Family::dragonfly).is_some();
+        let dragonfly = graph().family().and_then(tutti_topology::Family::dragonfly).is_some();
         let (routes, distances) = if dragonfly {
             (
-                topology::Routes::minimal(graph()).or_raise()?,
-                topology::Distances::one_global(graph()).or_raise()?,
+                tutti_topology::Routes::minimal(graph()).or_raise()?,
+                tutti_topology::Distances::one_global(graph()).or_raise()?,
             )
         } else {
-            (topology::Routes::shortest_path(graph()), topology::Distances::fewest_hops(graph()))
+            (
+                tutti_topology::Routes::shortest_path(graph()),
+                tutti_topology::Distances::fewest_hops(graph()),
+            )
         };
         let choosing = Some((Arc::new(distances), choice));
         Ok(Routes { choosing, ..Routes::of(routes) })
@@ -356,7 +359,7 @@ impl Routes {
             destination: RankId(destination),
             link: LinkId(link),
         });
-        let routes = topology::Routes::next_hops(Arc::clone(&topology.inner), hops);
+        let routes = tutti_topology::Routes::next_hops(Arc::clone(&topology.inner), hops);
         routes.or_raise().map(Routes::of)
     }
 
@@ -366,7 +369,7 @@ impl Routes {
         let paths = paths.into_iter().map(|(from, to, links)| {
             (RankId(from), RankId(to), links.into_iter().map(LinkId).collect())
         });
-        let routes = topology::Routes::paths(Arc::clone(&topology.inner), paths);
+        let routes = tutti_topology::Routes::paths(Arc::clone(&topology.inner), paths);
         routes.or_raise().map(Routes::of)
     }
 
@@ -377,7 +380,7 @@ impl Routes {
         let ways = ways.into_iter().map(|(from, to, passed)| {
             (RankId(from), RankId(to), passed.into_iter().map(RankId).collect())
         });
-        let routes = topology::Routes::ways(Arc::clone(&topology.inner), ways);
+        let routes = tutti_topology::Routes::ways(Arc::clone(&topology.inner), ways);
         routes.or_raise().map(Routes::of)
     }
 

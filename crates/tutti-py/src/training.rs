@@ -3,16 +3,16 @@
 use std::num::NonZeroU64;
 
 use pyo3::prelude::*;
-use tutti_core::endpoint::ServerUse;
-use tutti_core::engine::training::{
+use tutti_engine::endpoint::ServerUse;
+use tutti_engine::training::{
     Breakdown, Fabric, NpuRecord, Order, Population, TrainingOutcome, TrainingRun,
     TrainingRunError, Windows,
 };
-use tutti_core::units::{Bytes, OpRate, Time};
-use tutti_core::workload::{
+use tutti_engine::workload::{
     Dataflow, Embedding, Exchange, Gemm, Lane, Layer, Pass, Pipeline, Program, Rings, Roofline,
     SystolicArray, SystolicError, Task, TaskId, TrainingError, TrainingLoop, Transfer, What, Work,
 };
+use tutti_units::{Bytes, OpRate, Time};
 
 use crate::algorithm::collective_named;
 use crate::endpoint::{Endpoint, Torus};

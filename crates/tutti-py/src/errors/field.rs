@@ -2,16 +2,16 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tutti_core::collective::{Collective, Contribution};
-use tutti_core::endpoint::EndpointError;
-use tutti_core::engine::Waiting;
-use tutti_core::ids::{LinkId, RankId, VertexId};
-use tutti_core::network::flit::FlitError;
-use tutti_core::network::flit::allocator::{AllocatorError, AllocatorKind, ArbiterKind};
-use tutti_core::schedule::{At, ChunkRange, ExplicitError, Fold, Slot, Wait};
-use tutti_core::topology::{Components, TopologyError};
-use tutti_core::units::{Bytes, Time, UnitError};
-use tutti_core::workload::{ProgramError, TaskId};
+use tutti_engine::Waiting;
+use tutti_engine::endpoint::EndpointError;
+use tutti_engine::workload::{ProgramError, TaskId};
+use tutti_noc::FlitError;
+use tutti_noc::allocator::{AllocatorError, AllocatorKind, ArbiterKind};
+use tutti_schedule::collective::{Collective, Contribution};
+use tutti_schedule::{At, ChunkRange, ExplicitError, Fold, Slot, Wait};
+use tutti_topology::{Components, TopologyError};
+use tutti_units::ids::{LinkId, RankId, VertexId};
+use tutti_units::{Bytes, Time, UnitError};
 
 /// A value that an error carries, as Python sees it.
 pub(super) trait Field {

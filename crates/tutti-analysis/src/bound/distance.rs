@@ -1,0 +1,75 @@
+//! How near and how far ranks are, by latency alone and whatever the route.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use tutti_topology::Topology;
+use tutti_units::Time;
+use tutti_units::ids::VertexId;
+
+/// Above this many links to walk over, only the ways from one rank are looked at.
+const MOST_WORK: u64 = 60_000_000;
+
+/// The least latency between two of the first `ranks` NPUs, and the most: from or to the root where there
+/// is one. In a large graph the least is that of an NPU's links, and the most is that from rank 0.
+pub(super) fn extremes(
+    topology: &Topology,
+    ranks: u32,
+    root: Option<VertexId>,
+    inwards: bool,
+) -> (Time, Time) {
+    let all = (0..ranks).map(VertexId);
+    let walks = |count: u32| u64::from(count) * topology.link_count() as u64 <= MOST_WORK;
+    let few = !walks(ranks);
+    let mut nearest = Time::MAX;
+    let mut farthest = Time::ZERO;
+    for source in all.clone() {
+        if few {
+            let links = topology.links_out(source);
+            let least = links.map(|link| topology.parameters(link).latency).min();
+            nearest = nearest.min(least.unwrap_or(Time::ZERO));
+            if source.0 > 0 {
+                continue;
+            }
+        }
+        let latencies = from(topology, source, false);
+        let others = || all.clone().filter(|&rank| rank != source);
+        let least = others().map(|rank| latencies[rank.index()]).min();
+        nearest = nearest.min(least.unwrap_or(Time::ZERO));
+        if root.is_none() {
+            let most = others().map(|rank| latencies[rank.index()]).max();
+            farthest = farthest.max(most.unwrap_or(Time::ZERO));
+        }
+    }
+    if let Some(root) = root {
+        let latencies = from(topology, root, inwards);
+        farthest = all.map(|rank| latencies[rank.index()]).max().unwrap_or(Time::ZERO);
+    }
+    (nearest, farthest)
+}
+
+/// The least latency from a vertex to each, or to it from each.
+fn from(topology: &Topology, source: VertexId, inwards: bool) -> Vec<Time> {
+    let mut found = vec![Time::MAX; topology.vertex_count()];
+    found[source.index()] = Time::ZERO;
+    let mut heap = BinaryHeap::from([Reverse((Time::ZERO, source))]);
+    while let Some(Reverse((latency, at))) = heap.pop() {
+        if latency > found[at.index()] {
+            continue;
+        }
+        let mut look = |link, next: VertexId| {
+            let through = latency + topology.parameters(link).latency;
+            if through < found[next.index()] {
+                found[next.index()] = through;
+                heap.push(Reverse((through, next)));
+            }
+        };
+        if inwards {
+            let links = topology.links_in(at).iter();
+            links.for_each(|&link| look(link, topology.link_from(link)));
+        } else {
+            topology.links_out(at).for_each(|link| look(link, topology.link_to(link)));
+        }
+    }
+    found
+}

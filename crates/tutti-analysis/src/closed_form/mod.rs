@@ -1,0 +1,164 @@
+//! Closed forms: how long an algorithm's critical path takes on a model, without an event in sight.
+//!
+//! An algorithm's [`Stage`]s say what its slowest rank does between two waits: m messages sent, k taken,
+//! all of n bytes, then a fold. The formulas below turn a stage into time. They share nothing with the
+//! models' own code, and a test demands that the engine agrees to the picosecond.
+//!
+//! **Lockstep.** All ranks of a stage start it together, at time 0 here, with idle ports. An exchange
+//! has m = k: the i-th message a rank takes is the i-th of some peer. A fan-out has k = 1: the receiver
+//! takes the sender's last. A fan-in has m = 1: the receiver takes k that were sent together.
+//!
+//! **Postal.** The i-th message is there after i (alpha + n beta), taking it is free: m (alpha + n beta).
+//!
+//! **Pipelining postal.** The i-th message leaves after i (alpha_r + n beta) and travels alpha_p:
+//! alpha_p + m (alpha_r + n beta), eq. (3) of Ruefenacht et al. 2017.
+//!
+//! **LogP, LogGP, LogfP.** Let l = (n - 1) G (zero but in LogGP). Sends start at u_1 = 0, then o apart
+//! while free of the gap (i <= f; f = 1 but in LogfP) and s = max(o, g + l) apart beyond: u_i. The last
+//! send ends at F = u_m + o; the i-th message is there at D + u_i, where D = o + l + L. Messages are taken
+//! in the same rhythm, each no sooner than it is there and none before F. In an exchange the i-th is
+//! taken from t_i = max(t_(i-1) + u_i - u_(i-1), D + u_i), t_1 = max(F, D), so by induction
+//! t_i = max(F, D) + u_i. With k = 1 it is t = D + u_m, and D >= o makes F irrelevant; with m = 1 it is
+//! t_k = max(F, D) + u_k. All three are t = max(F + u_k, D + u_max(m, k)), and the stage takes t + o.
+//!
+//! The next stage finds idle ports if it starts no sooner than g + l after the last send, and its first
+//! message is there no sooner than g + l after the last was taken. It starts at t + o >= u_m + D + o, so
+//! both hold if and only if g <= L + 2 o; where they do not, **there is no closed form** for more than one
+//! stage. LogfP starts every burst anew, so there it always holds.
+//!
+//! **LoP.** The j-th send ends at h_j = o_first + (j - 1) o_next; the adapter is done with the m-th
+//! message at x = max over j of h_j + C(m) - C(j - 1), where C(i) = i processing + max(0, i - knee)
+//! saturation is what i messages take. h_j - C(j - 1) is concave in j with a bend at knee + 1, so the
+//! maximum is at 1, at knee + 1 or at m. The message is there at x + L. What the i-th is late by,
+//! x_i - i o_next, never falls with i (the adapter only gets slower), so in an exchange taking all of
+//! them ends at max(h_m + k o_next, x + L + o_next); in a fan-in it is x + L + k o_next.
+
+mod real;
+
+pub use real::{b_opt, lambert_w0, time_of_uniform_stages};
+
+use tutti_network::{LoP, LogGP, LogfP, Model};
+use tutti_schedule::algorithm::Stage;
+use tutti_units::{Bytes, Time};
+
+/// How long the stages take, one after the other, on a payload of `size` bytes in elements of
+/// `element` bytes; `reduce` is the time of folding that many operands of that many bytes.
+///
+/// `None` where there is no closed form: a stage's chunks are no whole number of elements, so that
+/// messages differ; or the gap of LogP or LogGP is so long (g > L + 2 o) that ports are still busy with
+/// the stage before.
+pub fn time(
+    model: &Model,
+    stages: &[Stage],
+    size: Bytes,
+    element: u64,
+    reduce: impl Fn(u32, Bytes) -> Time,
+) -> Option<Time> {
+    if stages.len() > 1 && outlasts_a_stage(model) {
+        return None;
+    }
+    let mut total = Time::ZERO;
+    for stage in stages {
+        let bytes = message_bytes(stage, size, element)?;
+        total += stage_time(model, stage.messages, stage.receives, bytes);
+        if stage.reductions > 0 {
+            total += reduce(stage.reductions + 1, bytes);
+        }
+    }
+    Some(total)
+}
+
+/// The bytes of a stage's messages, where all are the same.
+fn message_bytes(stage: &Stage, size: Bytes, element: u64) -> Option<Bytes> {
+    let elements = size.0.checked_div(element).filter(|count| count * element == size.0)?;
+    let product = u128::from(elements) * u128::from(stage.chunks);
+    let of = u128::from(stage.of);
+    if of == 0 || !product.is_multiple_of(of) {
+        return None;
+    }
+    u64::try_from(product / of).ok().map(|whole| Bytes(whole * element))
+}
+
+/// Whether a port may be busy with a message when the next stage wants it.
+fn outlasts_a_stage(model: &Model) -> bool {
+    let outlasts = |m: &LogGP| m.gap() > m.latency() + m.overhead().times(2);
+    match model {
+        Model::LogP(m) => outlasts(m.as_loggp()),
+        Model::LogGP(m) => outlasts(m),
+        Model::Postal(_) | Model::PipeliningPostal(_) | Model::LoP(_) | Model::LogfP(_) => false,
+    }
+}
+
+/// Until the stage's last message is taken: `m` sent one after the other, `k` taken, of `n` bytes each.
+#[must_use]
+pub fn stage_time(model: &Model, m: u32, k: u32, n: Bytes) -> Time {
+    if m == 0 || k == 0 {
+        return Time::ZERO;
+    }
+    match model {
+        Model::Postal(p) => (p.alpha() + p.beta().of(n)).times(u64::from(m)),
+        Model::PipeliningPostal(p) => {
+            p.alpha_p() + (p.alpha_r() + p.beta().of(n)).times(u64::from(m))
+        }
+        Model::LogP(p) => Rhythm::of_loggp(p.as_loggp(), Bytes(0)).stage(m, k),
+        Model::LogGP(p) => Rhythm::of_loggp(p, n).stage(m, k),
+        Model::LogfP(p) => Rhythm::of_logfp(p).stage(m, k),
+        Model::LoP(p) => lop_stage(p, m, k),
+    }
+}
+
+/// What LogP, LogGP and LogfP have in common for messages of one size.
+struct Rhythm {
+    overhead: Time,
+    /// l + L.
+    wire: Time,
+    /// s = max(o, g + l).
+    apart: Time,
+    /// Messages only o apart at the start of a burst.
+    free: u32,
+}
+
+impl Rhythm {
+    fn of_loggp(model: &LogGP, bytes: Bytes) -> Rhythm {
+        let length = model.length(bytes);
+        let overhead = model.overhead();
+        let apart = overhead.max(model.gap() + length);
+        Rhythm { overhead, wire: length + model.latency(), apart, free: 1 }
+    }
+
+    fn of_logfp(model: &LogfP) -> Rhythm {
+        let overhead = model.overhead();
+        let apart = overhead.max(model.gap());
+        Rhythm { overhead, wire: model.latency(), apart, free: model.free() }
+    }
+
+    /// u_i.
+    fn start(&self, i: u32) -> Time {
+        let free = i.min(self.free);
+        self.overhead.times(u64::from(free - 1)) + self.apart.times(u64::from(i - free))
+    }
+
+    fn stage(&self, m: u32, k: u32) -> Time {
+        let sent = self.start(m) + self.overhead;
+        let there = self.overhead + self.wire;
+        let taken_from = (sent + self.start(k)).max(there + self.start(m.max(k)));
+        taken_from + self.overhead
+    }
+}
+
+fn lop_stage(p: &LoP, m: u32, k: u32) -> Time {
+    let work = |i: u32| {
+        let slow = u64::from(i.saturating_sub(p.knee));
+        p.processing.times(u64::from(i)) + p.saturation.times(slow)
+    };
+    let handed_over = |j: u32| p.overhead_first + p.overhead_next.times(u64::from(j - 1));
+    let candidate = |j: u32| handed_over(j) + (work(m) - work(j - 1));
+    let bend = p.knee.saturating_add(1).min(m);
+    let processed = candidate(1).max(candidate(bend)).max(candidate(m));
+    let behind = u64::from(k.saturating_sub(m) + 1);
+    let all_there = processed + p.latency + p.overhead_next.times(behind);
+    all_there.max(handed_over(m) + p.overhead_next.times(u64::from(k)))
+}
+
+#[cfg(test)]
+mod tests;

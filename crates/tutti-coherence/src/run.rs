@@ -1,0 +1,280 @@
+//! What a run was like.
+
+use tutti_noc::smart::Counts;
+
+/// What a core missed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum MissKind {
+    /// A line to read.
+    Read,
+    /// A line to write.
+    Write,
+    /// The right to write a line that it had.
+    Upgrade,
+}
+
+impl MissKind {
+    /// All of them.
+    pub const ALL: [MissKind; 3] = [MissKind::Read, MissKind::Write, MissKind::Upgrade];
+
+    /// For results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            MissKind::Read => "read",
+            MissKind::Write => "write",
+            MissKind::Upgrade => "upgrade",
+        }
+    }
+}
+
+/// A mean, and what it was made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Mean {
+    /// Of how many.
+    pub count: u64,
+    /// Their sum.
+    pub sum: u64,
+    /// The largest.
+    pub most: u64,
+}
+
+impl Mean {
+    /// One more.
+    pub fn add(&mut self, value: u64) {
+        self.count += 1;
+        self.sum += value;
+        self.most = self.most.max(value);
+    }
+
+    /// The mean; 0 of none.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        ratio(self.sum, self.count)
+    }
+}
+
+/// One number over another; 0 over 0.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+pub(super) fn ratio(one: u64, other: u64) -> f64 {
+    if other == 0 { 0.0 } else { one as f64 / other as f64 }
+}
+
+/// What cycles of misses were spent on, one after the other; together they are the whole latency. With HT, in
+/// the order of the fields. With TC, `probe` is the way of the request to the one whose tokens came last, `snoop` or
+/// `memory` what that one took, `data` the way of the tokens, and there is no `request` and no `answers`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Parts {
+    /// The look into the core's own caches.
+    pub lookup: u64,
+    /// The request's way to the home.
+    pub request: u64,
+    /// HT: waiting at the home for earlier requests of the line, and the home's own cycles. TC: requests
+    /// that nobody answered in time.
+    pub wait: u64,
+    /// The broadcast, up to the last cache.
+    pub probe: u64,
+    /// The look into other caches.
+    pub snoop: u64,
+    /// The answers' way, up to the last one.
+    pub answers: u64,
+    /// After that, waiting for data from another cache.
+    pub data: u64,
+    /// After that, waiting for data from memory.
+    pub memory: u64,
+}
+
+impl Parts {
+    /// The parts with their names.
+    #[must_use]
+    pub fn named(&self) -> [(&'static str, u64); 8] {
+        [
+            ("lookup", self.lookup),
+            ("request", self.request),
+            ("wait", self.wait),
+            ("probe", self.probe),
+            ("snoop", self.snoop),
+            ("answers", self.answers),
+            ("data", self.data),
+            ("memory", self.memory),
+        ]
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.named().iter().map(|(_, cycles)| cycles).sum()
+    }
+
+    /// What was spent in the network: the way of requests, broadcasts, answers, and of data of other caches.
+    #[must_use]
+    pub fn network(&self) -> u64 {
+        self.request + self.probe + self.answers + self.data
+    }
+
+    pub(super) fn add(&mut self, other: &Parts) {
+        self.lookup += other.lookup;
+        self.request += other.request;
+        self.wait += other.wait;
+        self.probe += other.probe;
+        self.snoop += other.snoop;
+        self.answers += other.answers;
+        self.data += other.data;
+        self.memory += other.memory;
+    }
+}
+
+/// Misses of a kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Misses {
+    /// Their latency, in cycles from the access to its end.
+    pub latency: Mean,
+    /// What it was spent on, summed.
+    pub parts: Parts,
+    /// How many got their data from another cache.
+    pub from_caches: u64,
+    /// How many got them from memory.
+    pub from_memory: u64,
+}
+
+/// How many flows of a kind there were: messages to one node, broadcasts, reductions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowCount {
+    /// Of its messages.
+    pub kind: &'static str,
+    /// Its message class.
+    pub class: u8,
+    /// `unicast`, `broadcast`, or `answers`.
+    pub cast: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// What a run was like, between the beginning of the region of interest and its end (or the whole run, if the
+/// program names none). Times are in cycles.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SystemRun {
+    /// The region's length.
+    pub cycles: u64,
+    /// The whole run's.
+    pub total_cycles: u64,
+    /// How many cores had a thread.
+    pub cores: u32,
+    /// Of all cores: an access is one, a cycle of work is one; a spin is one, however long.
+    pub instructions: u64,
+    /// Accesses; a spin is as many as it needs to look.
+    pub accesses: u64,
+    /// Those not found in the first cache, or not to be written there.
+    pub l1_misses: u64,
+    /// Those that went to the network, by [`MissKind::ALL`].
+    pub misses: [Misses; 3],
+    /// Cycles that cores spun on a copy that did not change.
+    pub spun: u64,
+    /// From a broadcast's creation to its last arrival (1-to-M).
+    pub broadcasts: Mean,
+    /// From the first answer's turn to the last one's arrival (M-to-1).
+    pub reductions: Mean,
+    /// Packets of answers that arrived.
+    pub answer_packets: u64,
+    /// Reductions under way, summed over cycles.
+    pub open_reductions: u64,
+    /// Flows by kind; those within a node are not among them.
+    pub flows: Vec<FlowCount>,
+    /// TC: requests sent again.
+    pub reissues: u64,
+    /// TC: persistent requests.
+    pub persistent: u64,
+    /// Lines read from memory.
+    pub memory_reads: u64,
+    /// Lines written to memory.
+    pub memory_writes: u64,
+    /// What happened in the fabric.
+    pub counts: Counts,
+    /// Whether the checker looked on.
+    pub checked: bool,
+    /// The memory in the end.
+    pub memory: Vec<u64>,
+}
+
+impl SystemRun {
+    /// All kinds of misses as one.
+    #[must_use]
+    pub fn all_misses(&self) -> Misses {
+        let mut all = Misses::default();
+        for misses in &self.misses {
+            all.latency.count += misses.latency.count;
+            all.latency.sum += misses.latency.sum;
+            all.latency.most = all.latency.most.max(misses.latency.most);
+            all.parts.add(&misses.parts);
+            all.from_caches += misses.from_caches;
+            all.from_memory += misses.from_memory;
+        }
+        all
+    }
+
+    /// Misses in the first caches per thousand instructions.
+    #[must_use]
+    pub fn l1_mpki(&self) -> f64 {
+        1000.0 * ratio(self.l1_misses, self.instructions)
+    }
+
+    /// Misses that went to the network per thousand instructions, upgrades too.
+    #[must_use]
+    pub fn l2_mpki(&self) -> f64 {
+        1000.0 * ratio(self.all_misses().latency.count, self.instructions)
+    }
+
+    /// Which share of misses that needed data got it from another cache.
+    #[must_use]
+    pub fn cache_to_cache(&self) -> f64 {
+        let all = self.all_misses();
+        ratio(all.from_caches, all.from_caches + all.from_memory)
+    }
+
+    /// Broadcasts per thousand instructions.
+    #[must_use]
+    pub fn broadcasts_per_kilo_instruction(&self) -> f64 {
+        1000.0 * ratio(self.flows_of("broadcast"), self.instructions)
+    }
+
+    /// Packets of answers that arrived per reduction.
+    #[must_use]
+    pub fn answers_per_flow(&self) -> f64 {
+        ratio(self.answer_packets, self.reductions.count)
+    }
+
+    /// Which share of the cores' time they waited for the network (f): requests, broadcasts, answers, and data
+    /// from other caches.
+    #[must_use]
+    pub fn network_stall(&self) -> f64 {
+        ratio(self.all_misses().parts.network(), self.cycles * u64::from(self.cores))
+    }
+
+    /// Which share of the cores' time they waited for misses.
+    #[must_use]
+    pub fn stall(&self) -> f64 {
+        ratio(self.all_misses().latency.sum, self.cycles * u64::from(self.cores))
+    }
+
+    /// Which share of all flows are of a cast: `unicast`, `broadcast`, or `answers`.
+    #[must_use]
+    pub fn share_of(&self, cast: &str) -> f64 {
+        ratio(self.flows_of(cast), self.flows.iter().map(|flow| flow.count).sum())
+    }
+
+    fn flows_of(&self, cast: &str) -> u64 {
+        self.flows.iter().filter(|flow| flow.cast == cast).map(|flow| flow.count).sum()
+    }
+
+    /// Reductions under way, on average.
+    #[must_use]
+    pub fn mean_open_reductions(&self) -> f64 {
+        ratio(self.open_reductions, self.cycles)
+    }
+
+    /// Entries in use in a router's table of reductions, on average.
+    #[must_use]
+    pub fn table_occupancy(&self, nodes: u32) -> f64 {
+        ratio(self.counts.table_entries, self.counts.cycles * u64::from(nodes))
+    }
+}

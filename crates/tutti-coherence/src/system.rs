@@ -1,0 +1,261 @@
+//! A program on a chip, from its first cycle to its last.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::cache::Held;
+use super::chip::{Chip, Event};
+use super::error::CoherenceError;
+use super::ht::Ht;
+use super::packet::Kind;
+use super::program::{Check, Program};
+use super::run::SystemRun;
+use super::settings::{Protocol, SystemSettings};
+use super::tc::Tc;
+use tutti_noc::smart::{Answers, Arrival, Fabric};
+
+/// What a protocol does when something happens.
+pub(super) trait Engine {
+    /// A core has missed: [`Chip::cores`] says what.
+    fn miss(&mut self, chip: &mut Chip, core: u32);
+
+    /// A message has come to a node. It says [`super::packet::Packets::done`] when it was looked at.
+    fn arrived(&mut self, chip: &mut Chip, node: u32, packet: u32);
+
+    /// Answers have come to the one who collects them.
+    fn answered(&mut self, chip: &mut Chip, node: u32, packet: u32, answers: &Answers);
+
+    /// A cache has been looked into for a message.
+    fn snoop(&mut self, chip: &mut Chip, node: u32, packet: u32);
+
+    /// A home turns to a message.
+    fn home(&mut self, chip: &mut Chip, packet: u32);
+
+    /// A core has waited for a miss for long.
+    fn timeout(&mut self, chip: &mut Chip, core: u32, serial: u64);
+
+    /// A line has fallen out of a core's caches.
+    fn fallen(&mut self, chip: &mut Chip, core: u32, held: &Held);
+
+    /// What the miss of a core waits for, for errors; empty or beginning with a semicolon.
+    fn describe(&self, chip: &Chip, core: u32) -> String;
+}
+
+/// A program on a chip.
+pub struct System {
+    chip: Chip,
+    engine: Box<dyn Engine>,
+    check: Check,
+    /// Words of the program; the memory's last line may have more.
+    words: usize,
+    /// The cycle in which the last core finished.
+    finished: Option<u64>,
+    arrivals: Vec<Arrival>,
+}
+
+/// How many cycles pass between two looks at the clock and at whether to stop.
+const GLANCE: u64 = 1024;
+
+impl System {
+    /// A program, whose thread i runs at node i, on a fabric with the settings of
+    /// [`SystemSettings::fit`].
+    ///
+    /// # Errors
+    /// When settings, program and fabric cannot be or do not fit.
+    pub fn new(
+        settings: &SystemSettings,
+        program: Program,
+        fabric: Box<dyn Fabric>,
+    ) -> Result<System, CoherenceError> {
+        let nodes = fabric.nodes();
+        settings.check(nodes)?;
+        let Program { threads, memory, check } = program;
+        if threads.is_empty() || threads.len() > nodes as usize {
+            return Err(CoherenceError::Threads { threads: threads.len(), nodes });
+        }
+        let most = 8 * (u64::from(u32::MAX) - 1);
+        if memory.is_empty() || memory.len() as u64 > most {
+            return Err(CoherenceError::Memory { words: memory.len(), most });
+        }
+        let words = memory.len();
+        let chip = Chip::new(settings, threads, memory, fabric);
+        let engine: Box<dyn Engine> = match settings.protocol {
+            Protocol::Ht => Box::new(Ht::new(&chip)),
+            Protocol::Tc => Box::new(Tc::new(&chip)),
+        };
+        Ok(System { chip, engine, check, words, finished: None, arrivals: Vec::new() })
+    }
+
+    /// Runs it to its end, and checks what came out.
+    ///
+    /// # Errors
+    /// When `stop` is set; when the protocol turns out to be incoherent, or the fabric stuck; when the program
+    /// leaves its memory, comes to no end, or ends with something else than it should.
+    pub fn run(mut self, stop: &AtomicBool) -> Result<SystemRun, CoherenceError> {
+        let mut glance = 0;
+        while self.cycle()? {
+            if self.chip.now >= glance {
+                glance = self.chip.now + GLANCE;
+                self.glance(stop)?;
+            }
+        }
+        self.finish()
+    }
+
+    /// Runs a cycle, or passes over those in which nothing happens; whether there are more.
+    fn cycle(&mut self) -> Result<bool, CoherenceError> {
+        let now = self.chip.now;
+        self.chip.earliest = now;
+        while let Some(event) = self.chip.agenda.pop(now) {
+            self.event(event)?;
+        }
+        if self.finished.is_none() && self.chip.unfinished == 0 {
+            self.finished = Some(now);
+        }
+        if !self.chip.fabric.is_empty() {
+            self.step()?;
+            return Ok(true);
+        }
+        match self.chip.agenda.next(now) {
+            Some(next) => {
+                self.chip.fabric.skip_to(next);
+                self.chip.now = next;
+                Ok(true)
+            }
+            None if self.chip.unfinished == 0 => Ok(false),
+            None => Err(CoherenceError::Deadlock { cycle: now, waiting: self.waiting() }),
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), CoherenceError> {
+        let (chip, engine) = (&mut self.chip, &mut self.engine);
+        match event {
+            Event::Resume(core) => chip.resume(core),
+            Event::Issue(core) => chip.issue(core),
+            Event::Look(core) => {
+                if chip.look(core) {
+                    engine.miss(chip, core);
+                }
+            }
+            Event::Send(packet) => chip.post(packet),
+            Event::Deliver { node, packet } => engine.arrived(chip, node, packet),
+            Event::Snoop { node, packet } => engine.snoop(chip, node, packet),
+            Event::Home(packet) => engine.home(chip, packet),
+            Event::Timeout { core, serial } => engine.timeout(chip, core, serial),
+        }
+        self.settle()
+    }
+
+    /// Runs a cycle of the fabric, and sees to what has arrived.
+    fn step(&mut self) -> Result<(), CoherenceError> {
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        self.chip.fabric.step(&mut arrivals);
+        self.chip.earliest = self.chip.now + 1;
+        for arrival in arrivals.drain(..) {
+            self.arrival(&arrival);
+            self.settle()?;
+        }
+        self.arrivals = arrivals;
+        self.chip.now += 1;
+        Ok(())
+    }
+
+    fn arrival(&mut self, arrival: &Arrival) {
+        let chip = &mut self.chip;
+        let id = u32::try_from(arrival.tag).expect("tags are numbers of messages");
+        let now = chip.now;
+        let Some(answers) = &arrival.answers else {
+            let packet = chip.packets.get_mut(id);
+            packet.arriving -= 1;
+            if packet.arriving == 0 && packet.kind.is_broadcast() && chip.stats.counts() {
+                chip.stats.run.broadcasts.add(now - packet.sent);
+            }
+            self.engine.arrived(chip, arrival.node, id);
+            return;
+        };
+        let packet = chip.packets.get(id);
+        debug_assert_eq!(packet.kind, Kind::Answers);
+        chip.checker.answered(packet.line, packet.serial, answers.count, answers.last);
+        if answers.last {
+            chip.stats.reductions(now, -1);
+        }
+        if chip.stats.counts() {
+            chip.stats.run.answer_packets += 1;
+            if answers.last {
+                chip.stats.run.reductions.add(now - arrival.created);
+            }
+        }
+        self.engine.answered(chip, arrival.node, id, answers);
+    }
+
+    /// Sees to what has fallen out of caches, and to what went wrong.
+    #[inline]
+    fn settle(&mut self) -> Result<(), CoherenceError> {
+        while let Some((core, held)) = self.chip.fallen.pop() {
+            self.engine.fallen(&mut self.chip, core, &held);
+        }
+        if let Some(error) = self.chip.trouble.take() {
+            return Err(error);
+        }
+        self.chip.checker.verdict(self.chip.now)
+    }
+
+    fn glance(&self, stop: &AtomicBool) -> Result<(), CoherenceError> {
+        let chip = &self.chip;
+        let (cycle, patience, limit) = (chip.now, chip.settings.patience, chip.settings.limit);
+        if stop.load(Ordering::Relaxed) {
+            return Err(CoherenceError::Stopped { cycle });
+        }
+        if chip.fabric.is_stuck() {
+            return Err(CoherenceError::FabricStuck { cycle, waiting: self.waiting() });
+        }
+        let until = chip.agenda.next(cycle).unwrap_or(cycle);
+        if until.saturating_sub(chip.progress) > patience && !chip.computes() {
+            return Err(CoherenceError::NoProgress { cycle, patience, waiting: self.waiting() });
+        }
+        if cycle > limit {
+            return Err(CoherenceError::Endless { limit, waiting: self.waiting() });
+        }
+        Ok(())
+    }
+
+    /// What cores wait for, the first few of them, for errors.
+    fn waiting(&self) -> String {
+        const SHOWN: usize = 4;
+        let describe = |core: u32| {
+            let pending = self.chip.cores[core as usize].pending?;
+            let miss = self.engine.describe(&self.chip, core);
+            Some(format!("core {core} {}{miss}", pending.describe()))
+        };
+        let all: Vec<String> = (0..self.chip.nodes).filter_map(describe).collect();
+        let mut text = all[..all.len().min(SHOWN)].join(", ");
+        if all.is_empty() {
+            "no core waits for an access".clone_into(&mut text);
+        } else if all.len() > SHOWN {
+            text.push_str(&format!(", and {} more wait", all.len() - SHOWN));
+        }
+        text
+    }
+
+    /// Brings what caches own to memory, and checks what came out.
+    fn finish(mut self) -> Result<SystemRun, CoherenceError> {
+        let cycles = self.finished.expect("all cores have finished");
+        let chip = &mut self.chip;
+        if chip.stats.is_inside() {
+            let what = "finishes last, and nobody has ended the region of interest";
+            return Err(CoherenceError::Region { cycle: cycles, core: 0, what });
+        }
+        for caches in &chip.caches {
+            for held in caches.iter().filter(|held| held.dirty) {
+                chip.memory.set(held.line, &held.words);
+            }
+        }
+        chip.checker.over(chip.memory.words(), chip.packets.len());
+        chip.checker.verdict(chip.now)?;
+        let (counts, traffic) = (*chip.fabric.counts(), chip.memory.traffic());
+        let words = &chip.memory.words()[..self.words];
+        (self.check)(words).map_err(|problem| CoherenceError::Wrong { cycles, problem })?;
+        let mut run = self.chip.stats.finish(cycles, counts, traffic);
+        run.memory = self.chip.memory.words()[..self.words].to_vec();
+        Ok(run)
+    }
+}

@@ -1,0 +1,22 @@
+//! Links: from die to die as in Simba.
+
+use crate::Parameter::*;
+use crate::{Constant, Entry, Parameter};
+
+const SOURCE: &str = "Simba (Shao et al., MICRO 2019): 0.82 to 1.75 pJ/bit at 11 to 25 Gb/s per pin, 1.17 pJ/bit \
+    in simulators; the length is that of GRS on a package";
+
+/// Its line of the registry.
+pub(crate) const ENTRY: Entry =
+    Entry { name: "simba_package", summary: "from die to die as in Simba", constants };
+
+fn constants() -> Vec<(Parameter, Constant)> {
+    vec![
+        (Crossing, Constant::of(1.17, SOURCE).within(0.7, 1.5)),
+        (Wire, super::beyond()),
+        (Included, Constant::inferred(4.5, SOURCE)),
+        (Signal, super::beyond()),
+        (WireLeakage, super::leaks_unknown()),
+        (WireArea, super::area_unknown()),
+    ]
+}

@@ -1,0 +1,80 @@
+//! Why a run cannot finish.
+
+use tutti_units::Time;
+use tutti_units::ids::RankId;
+
+/// A rank that can never go on, and whom it waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Who waits.
+    pub rank: RankId,
+    /// In which of its steps.
+    pub step: u32,
+    /// The peers whose messages are missing, one entry a message.
+    pub on: Vec<RankId>,
+}
+
+impl std::fmt::Display for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} in step {} waits for ", self.rank, self.step)?;
+        let shown: Vec<String> = self.on.iter().take(4).map(ToString::to_string).collect();
+        f.write_str(&shown.join(", "))?;
+        if self.on.len() > shown.len() {
+            write!(f, " and {} more", self.on.len() - shown.len())?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a run gives no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum EngineError {
+    /// Ranks wait for messages that nobody sends; at most the first sixteen are listed.
+    #[error("the simulation cannot finish: {stuck} of {ranks} ranks wait for ever: {}", list(.waiting))]
+    Deadlock { waiting: Vec<Waiting>, stuck: usize, ranks: u32 },
+    /// The network stands still with messages in it.
+    #[error("the network is deadlocked: from {since} on nothing moves in it, with {messages} messages under way; {}", round(.circle))]
+    Standstill { since: Time, messages: usize, circle: Vec<String> },
+    /// Messages that nobody receives.
+    #[error("{count} messages are never received; the first is from {sender} to {receiver}")]
+    Unreceived { count: u64, sender: RankId, receiver: RankId },
+    /// A message to a rank that does not exist.
+    #[error("{sender} in step {step} sends to {receiver}, but there are only {ranks} ranks")]
+    NoSuchRank { sender: RankId, step: u32, receiver: RankId, ranks: u32 },
+    /// A message between ranks of which the graph does not lead from one to the other.
+    #[error(
+        "{sender} in step {step} sends to {receiver}, but there is no way from {sender} to \
+         {receiver}: no live links lead there"
+    )]
+    NoWay { sender: RankId, step: u32, receiver: RankId },
+    /// No message was sent at all.
+    #[error("the schedule sends no message: there is nothing to simulate")]
+    NothingMoved,
+    /// Chunks of the payload that are not the schedule's.
+    #[error("the payload is laid out in {layout} chunks but the schedule has {schedule}")]
+    WrongLayout { layout: u32, schedule: u32 },
+    /// Somebody stopped it.
+    #[error("the simulation was stopped before it was done")]
+    Stopped,
+    /// Longer than time can count.
+    #[error("{rank} would finish later than the latest time there is (about 213 days)")]
+    TimeOverflow { rank: RankId },
+}
+
+fn list(waiting: &[Waiting]) -> String {
+    waiting.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Of a circle that is named, at most so many.
+const SHOWN: usize = 8;
+
+fn round(circle: &[String]) -> String {
+    if circle.is_empty() {
+        return "what it waits for was not found".to_owned();
+    }
+    let shown = circle.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = circle.len().saturating_sub(SHOWN);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("each waits for the next and the last for the first: {shown}{more}")
+}

@@ -1,0 +1,478 @@
+//! Which ranks can go on, and what they do when they can. Knows no network but through its model.
+
+mod ended;
+mod forked;
+
+use std::collections::VecDeque;
+
+use super::awaited::Awaited;
+use super::combining::Combining;
+use super::dispatch::Dispatch;
+use super::mailbox::{Letters, Mailbox};
+use super::matching::Matching;
+use super::record::{Activity, Span};
+use super::transit::Parcel;
+use super::{EngineError, Probe, Simulation};
+use tutti_network::{Carried, Carrier, Cursor, MessageModel, Port, Ticket};
+use tutti_schedule::{Local, Message, Run, Step};
+use tutti_units::ids::RankId;
+use tutti_units::{Bytes, Time};
+
+/// Where a rank stands.
+#[derive(Clone, Copy)]
+struct Progress {
+    clock: Time,
+    port: Port,
+    /// When all that was sent so far has arrived, where the rank waits for that.
+    sent: Time,
+    /// What it sent that the network still carries, and whether it waits for nothing else.
+    in_flight: u32,
+    held: bool,
+    step: u32,
+    steps: u32,
+    mailbox: Mailbox,
+    /// Letters that must be in the mailbox before it is worth looking; zero while not waiting.
+    needs: u32,
+}
+
+impl Progress {
+    /// Of all ranks before their first step.
+    fn of_all<M: MessageModel>(simulation: &Simulation<'_, M>) -> Vec<Progress> {
+        (0..simulation.schedule.shape().ranks)
+            .map(|rank| Progress {
+                clock: simulation.conditions.start(RankId(rank)),
+                port: Port::default(),
+                sent: Time::ZERO,
+                in_flight: 0,
+                held: false,
+                step: 0,
+                steps: simulation.schedule.steps(RankId(rank)),
+                mailbox: Mailbox::EMPTY,
+                needs: 0,
+            })
+            .collect()
+    }
+}
+
+/// Messages, and the bytes in them.
+#[derive(Clone, Copy, Default)]
+struct Moved {
+    messages: u64,
+    bytes: u128,
+}
+
+impl Moved {
+    fn count(&mut self, messages: usize, each: Bytes) {
+        self.messages += messages as u64;
+        self.bytes += messages as u128 * u128::from(each.0);
+    }
+}
+
+/// The state of a run.
+pub(super) struct Executor<'a, M: MessageModel, C: Carrier, P: Probe> {
+    simulation: &'a Simulation<'a, M>,
+    carrier: &'a mut C,
+    probe: &'a mut P,
+    ranks: Vec<Progress>,
+    letters: Letters,
+    awaited: Awaited,
+    dispatch: Dispatch<'a, M>,
+    /// Whether messages are offered to the network, which asks for them again, rather than given to it.
+    offers: bool,
+    /// Where the network combines.
+    combining: Combining,
+    /// Messages of a multicast that the network forks.
+    forked: Vec<(Ticket, Carried)>,
+    /// Messages that have just arrived.
+    arrived: Vec<Parcel>,
+    ready: VecDeque<RankId>,
+    /// The step at hand.
+    step: Step,
+    matching: Matching,
+    waits_for_sends: bool,
+    messages: u64,
+    bytes: u128,
+    /// What more ranks take than they send where the network forks, and how much less where it combines.
+    copied: Moved,
+    combined: Moved,
+    /// The first send to a rank that does not exist.
+    astray: Option<EngineError>,
+}
+
+impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
+    pub(super) fn new(
+        simulation: &'a Simulation<'a, M>,
+        carrier: &'a mut C,
+        probe: &'a mut P,
+    ) -> Self {
+        // What is recorded is kept anyway.
+        let offers = !P::LOOKS
+            && !simulation.conditions.delay_messages()
+            && carrier.prefers_offers().is_some_and(|rate| simulation.model.keeps_order(rate));
+        let mut combining = Combining::default();
+        if C::IN_NETWORK && carrier.combines() {
+            let (found, combines) = Combining::of(simulation);
+            carrier.expect(combines);
+            combining = found;
+        }
+        Executor {
+            simulation,
+            carrier,
+            probe,
+            ranks: Progress::of_all(simulation),
+            letters: Letters::default(),
+            awaited: Awaited::default(),
+            dispatch: Dispatch::new(simulation),
+            offers,
+            combining,
+            forked: Vec::new(),
+            arrived: Vec::new(),
+            ready: VecDeque::new(),
+            step: Step::new(),
+            matching: Matching::default(),
+            waits_for_sends: simulation.conditions.waits_for_sends(),
+            messages: 0,
+            bytes: 0,
+            copied: Moved::default(),
+            combined: Moved::default(),
+            astray: None,
+        }
+    }
+
+    /// A rank whose mailbox may hold all that its step waits for.
+    pub(super) fn next_ready(&mut self) -> Option<RankId> {
+        self.ready.pop_front()
+    }
+
+    /// Lets the network go on until a message arrives; whether one did.
+    pub(super) fn next_arrival(&mut self) -> bool {
+        let next = if self.offers {
+            self.carrier.next_arrival_of(&mut self.dispatch)
+        } else if self.dispatch.transit.is_empty() {
+            None
+        } else {
+            self.carrier.next_arrival()
+        };
+        let Some((ticket, arrival)) = next else { return false };
+        let mut arrived = std::mem::take(&mut self.arrived);
+        self.dispatch.transit.arrive(ticket, arrival, &mut arrived);
+        for parcel in arrived.drain(..) {
+            self.hand_over(parcel.source, parcel.destination, parcel.arrival);
+            if self.waits_for_sends {
+                self.put_arrived(parcel.source, parcel.arrival);
+            }
+            if P::LOOKS {
+                let Parcel { source, destination, bytes, sent, arrival, .. } = parcel;
+                self.probe.sent(source, destination, bytes, sent, arrival);
+            }
+        }
+        self.arrived = arrived;
+        true
+    }
+
+    /// What a rank waits for, that its message has arrived, has happened to one of them.
+    fn put_arrived(&mut self, source: RankId, arrival: Time) {
+        let sender = &mut self.ranks[source.index()];
+        sender.sent = arrival.max(sender.sent);
+        sender.in_flight -= 1;
+        if sender.in_flight == 0 && std::mem::take(&mut sender.held) {
+            self.ready.push_back(source);
+        }
+    }
+
+    /// Puts a message into the mailbox of its receiver, who may wait for it.
+    #[inline]
+    fn hand_over(&mut self, source: RankId, destination: RankId, arrival: Time) {
+        if C::CONTENDED && self.awaited.take(destination, source) {
+            self.take_at_once(destination, arrival);
+            if self.awaited.missing(destination) == Some(0) {
+                self.ready.push_back(destination);
+            }
+            return;
+        }
+        let receiver = &mut self.ranks[destination.index()];
+        self.letters.put(&mut receiver.mailbox, source, arrival);
+        if receiver.mailbox.count() == receiver.needs {
+            self.ready.push_back(destination);
+        }
+    }
+
+    /// Takes a message that has just come, or was the next to come: at its end all that count are its time and the
+    /// rank's.
+    #[inline]
+    fn take_at_once(&mut self, rank: RankId, arrival: Time) {
+        let progress = &mut self.ranks[rank.index()];
+        let (model, clock) = (self.simulation.model, progress.clock);
+        progress.clock = model.receive(&mut progress.port, clock, arrival, Bytes(0));
+    }
+
+    /// Lets a rank wait by bits where messages come in order of time; what has come for its step is taken.
+    fn await_rest(&mut self, rank: RankId) {
+        let sources = self.step.recvs.iter().map(|recv| recv.peer);
+        let of = self.ranks.len();
+        if !self.offers || self.waits_for_sends || !self.awaited.begin(rank, of, sources) {
+            return;
+        }
+        let progress = &mut self.ranks[rank.index()];
+        progress.needs = 0;
+        let awaited = &mut self.awaited;
+        let is_awaited = |source| awaited.take(rank, source);
+        let arrivals = self.matching.pick(&mut self.letters, &mut progress.mailbox, is_awaited);
+        for arrival in arrivals {
+            self.take_at_once(rank, arrival);
+        }
+    }
+
+    /// Takes up a waiting rank where it stopped.
+    pub(super) fn resume(&mut self, rank: RankId) {
+        self.load_step(rank);
+        if self.receive_all(rank) {
+            self.end_step(rank);
+            self.advance(rank);
+        }
+    }
+
+    /// Runs a rank from the start of its next step until it waits or is done.
+    pub(super) fn advance(&mut self, rank: RankId) {
+        while self.ranks[rank.index()].step < self.ranks[rank.index()].steps {
+            self.load_step(rank);
+            self.begin_step(rank);
+            if !self.receive_all(rank) {
+                return;
+            }
+            self.end_step(rank);
+        }
+    }
+
+    #[inline]
+    fn load_step(&mut self, rank: RankId) {
+        self.step.clear();
+        let step = self.ranks[rank.index()].step;
+        self.simulation.schedule.step(rank, step, &mut self.step);
+    }
+
+    /// Noise, then the step's sends in order.
+    fn begin_step(&mut self, rank: RankId) {
+        let Progress { clock: before, mut port, step, .. } = self.ranks[rank.index()];
+        let conditions = &self.simulation.conditions;
+        let ready = conditions.done(rank, before, conditions.before_step(rank, step));
+        let mut clock = ready;
+        port.begin_step();
+        if C::IN_NETWORK {
+            self.carrier.begin_step(rank);
+        }
+        if P::LOOKS {
+            self.look(rank, step, Activity::Noise, (before, ready), None, Bytes(0));
+        }
+        let mut index = 0;
+        while index < self.step.sends.len() {
+            if let Some(run) = self.forked_from(index) {
+                clock = self.fork(rank, step, run, clock, &mut port);
+                index = run.end as usize;
+            } else {
+                clock = self.send(rank, step, index, clock, &mut port);
+                index += 1;
+            }
+        }
+        clock = self.detour(rank, (ready, clock));
+        let progress = &mut self.ranks[rank.index()];
+        progress.clock = clock;
+        progress.port = port;
+    }
+
+    /// Sends the `index`-th message of the step at hand; when the rank can go on.
+    #[inline]
+    fn send(&mut self, rank: RankId, step: u32, index: usize, now: Time, port: &mut Port) -> Time {
+        let Simulation { layout, model, conditions, .. } = self.simulation;
+        let Message { peer, chunks, .. } = self.step.sends[index];
+        let bytes = layout.bytes(chunks);
+        let nth = u32::try_from(index).unwrap_or(u32::MAX);
+        let at = Cursor { rank, step, index: nth, ready: now, port: *port };
+        let sent = model.send(port, now, bytes);
+        let arrival = sent.arrival + conditions.late((rank, step, nth), peer, bytes);
+        self.messages += 1;
+        self.bytes += u128::from(bytes.0);
+        if peer.index() >= self.ranks.len() {
+            self.note_astray(rank, step, peer);
+            return sent.free;
+        }
+        if P::LOOKS {
+            self.look(rank, step, Activity::Send, (now, sent.free), Some(peer), bytes);
+        }
+        if self.waits_for_sends {
+            let sender = &mut self.ranks[rank.index()];
+            if C::CONTENDED {
+                sender.in_flight += 1;
+            } else {
+                sender.sent = arrival.max(sender.sent);
+            }
+        }
+        if C::CONTENDED {
+            let message = Carried { source: rank, destination: peer, bytes, arrival };
+            self.give(&at, message);
+            return sent.free;
+        }
+        self.hand_over(rank, peer, arrival);
+        if P::LOOKS {
+            self.probe.sent(rank, peer, bytes, now, arrival);
+        }
+        sent.free
+    }
+
+    /// Gives a message to a network in which messages meet.
+    #[inline]
+    fn give(&mut self, at: &Cursor, message: Carried) {
+        if self.offers && message.source != message.destination {
+            return self.carrier.offer(at, message);
+        }
+        let pair = (message.source, message.destination);
+        let ticket = self.dispatch.transit.send(pair, message.bytes, at.ready);
+        let combine = if C::IN_NETWORK && self.carrier.combines() {
+            let contributes = self.step.contributions().any(|send| send == at.index);
+            contributes.then(|| self.combining.next(pair.0, pair.1)).flatten()
+        } else {
+            None
+        };
+        match combine {
+            Some(combine) => self.carrier.contribute(combine, ticket, message),
+            None => self.carrier.carry(ticket, message),
+        }
+    }
+
+    /// Takes the step's messages if all are there; otherwise notes how many letters it takes to look again.
+    fn receive_all(&mut self, rank: RankId) -> bool {
+        let progress = &mut self.ranks[rank.index()];
+        if progress.in_flight > 0 {
+            progress.needs = 0;
+            progress.held = true;
+            return false;
+        }
+        if C::CONTENDED && self.awaited.missing(rank).is_some() {
+            self.awaited.end(rank);
+        } else {
+            let mailbox = &mut progress.mailbox;
+            let missing = self.matching.run(&self.step.recvs, &mut self.letters, mailbox);
+            if missing > 0 {
+                progress.needs = progress.mailbox.count() + missing;
+                self.await_rest(rank);
+                return false;
+            }
+            progress.needs = 0;
+            for index in 0..self.matching.matched.len() {
+                let (arrival, position) = self.matching.matched[index];
+                self.receive(rank, arrival, position);
+            }
+        }
+        self.wait_for_sends(rank);
+        let now = self.ranks[rank.index()].clock;
+        self.ranks[rank.index()].clock = self.detour(rank, (now, now));
+        true
+    }
+
+    /// Nothing, where a rank may go on while its messages are on their way.
+    #[inline]
+    fn wait_for_sends(&mut self, rank: RankId) {
+        let Progress { clock: now, sent, step, .. } = self.ranks[rank.index()];
+        if sent > now {
+            self.ranks[rank.index()].clock = sent;
+            if P::LOOKS {
+                self.look(rank, step, Activity::Wait, (now, sent), None, Bytes(0));
+            }
+        }
+    }
+
+    /// When a rank that would have been busy with messages from `start` to `end` can go on: what it is kept
+    /// from by a detour comes after them.
+    #[inline]
+    fn detour(&mut self, rank: RankId, (start, end): (Time, Time)) -> Time {
+        let done = self.simulation.conditions.done(rank, start, end - start);
+        if P::LOOKS {
+            let step = self.ranks[rank.index()].step;
+            self.look(rank, step, Activity::Noise, (end, done), None, Bytes(0));
+        }
+        done
+    }
+
+    #[inline]
+    fn receive(&mut self, rank: RankId, arrival: Time, position: u32) {
+        let Simulation { layout, model, .. } = self.simulation;
+        let Message { peer, chunks, .. } = self.step.recvs[position as usize];
+        let bytes = layout.bytes(chunks);
+        let progress = &mut self.ranks[rank.index()];
+        let (now, step) = (progress.clock, progress.step);
+        // Where messages meet, their bytes have passed the receiver's port among those of others.
+        let passing = if C::CONTENDED { Bytes(0) } else { bytes };
+        // What the network has combined comes as one message, whichever is the first.
+        let combined = |(run, _): &(Run, u32)| run.start < position && position < run.end;
+        let rest =
+            C::IN_NETWORK && self.carrier.combines() && self.step.combines().any(|c| combined(&c));
+        let held = if rest {
+            self.combined.count(1, bytes);
+            arrival.max(now)
+        } else {
+            model.receive(&mut progress.port, now, arrival, passing)
+        };
+        progress.clock = held;
+        if P::LOOKS {
+            let here = arrival.max(now);
+            self.look(rank, step, Activity::Wait, (now, here), Some(peer), bytes);
+            self.look(rank, step, Activity::Recv, (here, held), Some(peer), bytes);
+            self.probe.received(peer, rank, arrival, held);
+        }
+    }
+
+    /// The step's local ops in order.
+    fn end_step(&mut self, rank: RankId) {
+        let step = self.ranks[rank.index()].step;
+        // What the network combines it has folded too; folds of combines come first.
+        let in_network = C::IN_NETWORK && self.carrier.combines();
+        let folded = if in_network { self.step.combines().count() } else { 0 };
+        for index in 0..self.step.locals.len() {
+            let (activity, nominal, bytes) = self.local(self.step.locals[index]);
+            let nominal = if index < folded { Time::ZERO } else { nominal };
+            let asleep = activity == Activity::Sleep;
+            let conditions = &self.simulation.conditions;
+            let now = self.ranks[rank.index()].clock;
+            let end = if asleep {
+                now + nominal
+            } else {
+                conditions.done(rank, now, conditions.local(rank, nominal))
+            };
+            self.ranks[rank.index()].clock = end;
+            if P::LOOKS {
+                self.look(rank, step, activity, (now, end), None, bytes);
+            }
+        }
+        self.ranks[rank.index()].step = step + 1;
+    }
+
+    /// What a local op is, how long it takes at nominal speed, and on how many bytes.
+    #[inline]
+    fn local(&self, local: Local) -> (Activity, Time, Bytes) {
+        let Simulation { layout, costs, .. } = self.simulation;
+        match local {
+            Local::Reduce { operands, chunks, .. } => {
+                let bytes = layout.bytes(chunks);
+                (Activity::Reduce, costs.reduce(operands.len(), bytes), bytes)
+            }
+            Local::Copy { chunks, .. } => {
+                let bytes = layout.bytes(chunks);
+                (Activity::Copy, costs.copy.of(bytes), bytes)
+            }
+            Local::Compute { duration } => (Activity::Compute, duration, Bytes(0)),
+            Local::Sleep { duration } => (Activity::Sleep, duration, Bytes(0)),
+        }
+    }
+
+    fn look(
+        &mut self,
+        rank: RankId,
+        step: u32,
+        activity: Activity,
+        (start, end): (Time, Time),
+        peer: Option<RankId>,
+        bytes: Bytes,
+    ) {
+        self.probe.span(Span { rank, step, activity, start, end, peer, bytes });
+    }
+}

@@ -1,0 +1,303 @@
+//! Training: a program on every NPU of a torus, and its collectives behind an endpoint.
+//!
+//! The processor works off the tasks of its [`Program`]; collectives are handed to the
+//! [`Fabric`], which carries them out piece by piece and says when one is done. What the time of an NPU
+//! went into is added up as it passes, and its parts sum to the whole.
+
+mod conserved;
+mod entry;
+mod event;
+mod fabric;
+mod limit;
+mod npu;
+mod plan;
+mod processor;
+mod record;
+#[cfg(test)]
+mod tests;
+mod transfers;
+mod windows;
+
+pub use entry::Order;
+pub use fabric::{Fabric, Population};
+pub use limit::Limit;
+pub use npu::Stall;
+pub use plan::{Phase, PhaseKind, Ring, Shape, Torus, TorusError, shapes};
+pub use processor::{Breakdown, TaskSpan};
+pub use record::{NpuRecord, TrainingOutcome};
+pub use windows::Windows;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::endpoint::EndpointError;
+use crate::workload::{Program, Task, TaskId, Transfer, What};
+use fabric::Running;
+use processor::{Processor, Wish};
+use tutti_units::{Bytes, Time};
+
+/// Why a training run gives no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum TrainingRunError {
+    /// A collective that a torus of rings has no plan for.
+    #[error(
+        "there is no plan for {collective} on a torus: expected all_reduce, reduce_scatter, all_gather or \
+         all_to_all"
+    )]
+    NoPlan { collective: &'static str },
+    /// More chunks than can be counted.
+    #[error("a collective of {bytes} in chunks of {chunk} has too many chunks")]
+    TooManyChunks { bytes: Bytes, chunk: Bytes },
+    /// Chunks or messages of no bytes.
+    #[error("chunks and messages of 0 B carry nothing: expected at least 1 B")]
+    EmptyChunk,
+    /// An endpoint that cannot carry it.
+    #[error(transparent)]
+    Endpoint {
+        #[from]
+        source: EndpointError,
+    },
+    /// Programs of other NPUs than there are.
+    #[error("there are programs of {given} NPUs, but {npus} are simulated: expected one for each")]
+    WrongPrograms { given: usize, npus: usize },
+    /// NPUs that do not communicate the same.
+    #[error(
+        "NPU {npu} does not hand over what NPU 0 does: its collective {index} is {found}, and there it is \
+         {expected}"
+    )]
+    OtherCollectives { npu: usize, index: usize, found: String, expected: String },
+    /// Tasks that are never free.
+    #[error("the run cannot finish: {count} tasks of NPU {npu} wait for ever, the first is {task}")]
+    Stuck { npu: u32, task: TaskId, count: usize },
+    /// Somebody stopped it.
+    #[error("the simulation was stopped before it was done")]
+    Stopped,
+}
+
+/// A training run: all that it depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainingRun<'a> {
+    /// What every NPU does.
+    pub program: &'a Program,
+    /// What each NPU does instead, where they differ: the same collectives in the same order, but other
+    /// work. Empty where all do the same.
+    pub each: &'a [Program],
+    /// What carries its collectives.
+    pub fabric: &'a Fabric,
+    /// The length of the windows in which links and processors are watched; zero: not at all.
+    pub window: Time,
+}
+
+impl TrainingRun<'_> {
+    fn program_of(&self, npu: usize) -> &Program {
+        self.each.get(npu).unwrap_or(self.program)
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// When a collective has no plan on the torus, a chunk fits nowhere, or tasks wait for ever.
+    pub fn run(&self) -> Result<TrainingOutcome, TrainingRunError> {
+        self.run_until(&AtomicBool::new(false))
+    }
+
+    /// Runs to the end, or until somebody sets `stop`.
+    ///
+    /// # Errors
+    /// As [`TrainingRun::run`], and when it was stopped.
+    pub fn run_until(&self, stop: &AtomicBool) -> Result<TrainingOutcome, TrainingRunError> {
+        let mut state = State::new(self)?;
+        state.begin();
+        let mut steps = 0_u32;
+        while state.step() {
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(4096) && stop.load(Ordering::Relaxed) {
+                return Err(TrainingRunError::Stopped);
+            }
+        }
+        state.finish()
+    }
+}
+
+/// The collectives of a program: the task of each, and the collective of each task.
+struct Handed {
+    tasks: Vec<TaskId>,
+    transfers: Vec<usize>,
+}
+
+impl Handed {
+    fn new(program: &Program) -> Handed {
+        let mut tasks = Vec::new();
+        let mut transfers = vec![usize::MAX; program.tasks().len()];
+        for (id, task) in (0..).zip(program.tasks()) {
+            if let What::Collective(_) = task.what {
+                transfers[TaskId(id).index()] = tasks.len();
+                tasks.push(TaskId(id));
+            }
+        }
+        Handed { tasks, transfers }
+    }
+}
+
+fn collectives(program: &Program) -> Vec<Transfer> {
+    let collective = |task: &Task| match task.what {
+        What::Collective(transfer) => Some(transfer),
+        _ => None,
+    };
+    program.tasks().iter().filter_map(collective).collect()
+}
+
+/// Every NPU must hand over the same collectives in the same order: they are matched by their number.
+fn check_programs(
+    each: &[Program],
+    expected: &[Transfer],
+    npus: usize,
+) -> Result<(), TrainingRunError> {
+    if !each.is_empty() && each.len() != npus {
+        return Err(TrainingRunError::WrongPrograms { given: each.len(), npus });
+    }
+    let told = |transfer: Option<&Transfer>| match transfer {
+        Some(transfer) => format!("{} of {}", transfer.exchange.name(), transfer.bytes),
+        None => "none".to_owned(),
+    };
+    for (npu, program) in each.iter().enumerate() {
+        let found = collectives(program);
+        let most = found.len().max(expected.len());
+        if let Some(index) = (0..most).find(|&index| found.get(index) != expected.get(index)) {
+            let (found, expected) = (told(found.get(index)), told(expected.get(index)));
+            return Err(TrainingRunError::OtherCollectives { npu, index, found, expected });
+        }
+    }
+    Ok(())
+}
+
+/// The state of a run.
+struct State<'a> {
+    run: &'a TrainingRun<'a>,
+    fabric: Running<'a>,
+    processors: Vec<Processor>,
+    /// When tasks of processors end.
+    ends: BinaryHeap<Reverse<(Time, u32, TaskId)>>,
+    /// The collectives of each program.
+    handed: Vec<Handed>,
+    computing: Windows,
+    wishes: Vec<Wish>,
+    done: Vec<(u32, usize)>,
+    now: Time,
+}
+
+impl<'a> State<'a> {
+    fn new(run: &'a TrainingRun<'a>) -> Result<State<'a>, TrainingRunError> {
+        let collectives = collectives(run.program);
+        let fabric = Running::new(run.fabric, &collectives, run.window)?;
+        let npus = fabric.npus().len();
+        check_programs(run.each, &collectives, npus)?;
+        let processors = (0..npus).map(|npu| Processor::new(run.program_of(npu))).collect();
+        let handed = if run.each.is_empty() {
+            vec![Handed::new(run.program)]
+        } else {
+            run.each.iter().map(Handed::new).collect()
+        };
+        Ok(State {
+            run,
+            fabric,
+            processors,
+            ends: BinaryHeap::new(),
+            handed,
+            computing: Windows::new(run.window),
+            wishes: Vec::new(),
+            done: Vec::new(),
+            now: Time::ZERO,
+        })
+    }
+
+    fn handed(&self, npu: usize) -> &Handed {
+        self.handed.get(npu).unwrap_or(&self.handed[0])
+    }
+
+    fn begin(&mut self) {
+        for npu in 0..self.processors.len() {
+            self.processors[npu].begin(self.run.program_of(npu), &mut self.wishes);
+            self.grant(npu);
+        }
+    }
+
+    /// What comes next: the end of a task, or something on the fabric; tasks first. Whether there was
+    /// anything.
+    fn step(&mut self) -> bool {
+        let end = self.ends.peek().map(|Reverse((time, ..))| *time);
+        let event = self.fabric.next();
+        match (end, event) {
+            (None, None) => return false,
+            (Some(end), event) if event.is_none_or(|event| end <= event) => {
+                if let Some(Reverse((time, npu, task))) = self.ends.pop() {
+                    self.end(npu, task, time);
+                }
+            }
+            (_, event) => {
+                self.now = event.unwrap_or(self.now);
+                self.fabric.step();
+            }
+        }
+        self.collect();
+        true
+    }
+
+    /// Ends the tasks whose collectives are done.
+    fn collect(&mut self) {
+        loop {
+            let mut done = std::mem::take(&mut self.done);
+            self.fabric.take_done(&mut done);
+            let any = !done.is_empty();
+            for (npu, transfer) in done.drain(..) {
+                let task = self.handed(npu as usize).tasks[transfer];
+                self.end(npu, task, self.now);
+            }
+            self.done = done;
+            if !any {
+                return;
+            }
+        }
+    }
+
+    fn end(&mut self, npu: u32, task: TaskId, now: Time) {
+        self.now = now;
+        let program = self.run.program_of(npu as usize);
+        self.processors[npu as usize].end(program, task, now, &mut self.wishes);
+        self.grant(npu as usize);
+    }
+
+    /// Does what a processor wishes.
+    fn grant(&mut self, npu: usize) {
+        let id = u32::try_from(npu).expect("there are fewer than 2^32 NPUs");
+        let mut wishes = std::mem::take(&mut self.wishes);
+        for wish in wishes.drain(..) {
+            match wish {
+                Wish::Until(end, task) => {
+                    self.computing.add(self.now, end);
+                    self.ends.push(Reverse((end, id, task)));
+                }
+                Wish::Rest(end, task) => self.ends.push(Reverse((end, id, task))),
+                Wish::Issue(task) => {
+                    let transfer = self.handed(npu).transfers[task.index()];
+                    self.fabric.issue(id, transfer, self.now);
+                }
+            }
+        }
+        self.wishes = wishes;
+    }
+
+    fn finish(self) -> Result<TrainingOutcome, TrainingRunError> {
+        for (npu, processor) in (0..).zip(&self.processors) {
+            if processor.left > 0 {
+                let stuck = processor.stuck();
+                let task = stuck.first().copied().unwrap_or(TaskId(0));
+                return Err(TrainingRunError::Stuck { npu, task, count: processor.left });
+            }
+        }
+        debug_assert!(self.fabric.is_at_rest(), "something was taken and not given back");
+        Ok(record::outcome(self.run, self.fabric, self.processors, self.computing, self.now))
+    }
+}

@@ -1,0 +1,418 @@
+//! Injected bytes, reads and rates by hand; one NPU that stands for all against each of them.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::endpoint::ace::{Ace, Division, Fsms, Handover};
+use crate::endpoint::baseline::Baseline;
+use crate::endpoint::ideal::Ideal;
+use crate::endpoint::{Chunks, Endpoint, ServerUse};
+use crate::workload::{Exchange, Layer, Pipeline, Rings, TrainingLoop};
+use tutti_schedule::collective::Collective;
+use tutti_units::TimePerByte;
+
+fn rate(text: &str) -> TimePerByte {
+    TimePerByte::parse(text).unwrap()
+}
+
+/// Rashidi et al. 2021: 200 GB/s each way inside a package, 25 GB/s each way between packages.
+fn torus(nodes: [u32; 3]) -> Torus {
+    let ring = |nodes, per_byte: &str, ps| Ring {
+        nodes,
+        per_byte: rate(per_byte),
+        latency: Time::from_ps(ps),
+    };
+    let [local, vertical, horizontal] = nodes;
+    Torus::new(vec![
+        ring(local, "200 GB/s", 72_289),
+        ring(vertical, "25 GB/s", 401_606),
+        ring(horizontal, "25 GB/s", 401_606),
+    ])
+    .unwrap()
+}
+
+fn ideal() -> Endpoint {
+    let cycle = Time::from_ps(803);
+    Ideal { packet: Bytes(256), cycle, chunks: Chunks::default() }.endpoint().unwrap()
+}
+
+fn baseline(memory: &str, sms: u32) -> Endpoint {
+    let settings = Baseline {
+        memory: rate(memory),
+        per_sm: rate("80 GB/s"),
+        sms,
+        bus: rate("500 GB/s"),
+        message: Bytes(8 << 10),
+        overhead: Time::ZERO,
+        chunks: Chunks::default(),
+        fused: true,
+        charge_writes: false,
+    };
+    settings.endpoint().unwrap()
+}
+
+fn ace(torus: &Torus, memory: &str) -> Endpoint {
+    ace_that(torus, memory, Handover::Ahead)
+}
+
+fn ace_that(torus: &Torus, memory: &str, handover: Handover) -> Endpoint {
+    let packet = Bytes(256);
+    let loads = torus.phase_loads(Bytes(64 << 10), packet, false);
+    let settings = Ace {
+        memory: rate(memory),
+        bus: rate("500 GB/s"),
+        sram: Bytes(4 << 20),
+        division: Division::RateTimesChunk,
+        handover,
+        sram_read: rate("318.72 GB/s"),
+        sram_write: rate("318.72 GB/s"),
+        fsms: Fsms::ByTime(16),
+        alu: rate("318.72 GB/s"),
+        packet,
+        port: 16,
+        cycle: Time::from_ps(803),
+        charge_writes: false,
+    };
+    settings.endpoint(&loads, Bytes(64 << 10)).unwrap()
+}
+
+fn fabric(torus: Torus, endpoint: Endpoint, population: Population) -> Fabric {
+    let (chunk, message) = (Bytes(64 << 10), Bytes(8 << 10));
+    Fabric { torus, endpoint, chunk, parts: None, message, order: Order::Lifo, population }
+}
+
+/// One collective by itself.
+fn alone(collective: Collective, bytes: u64) -> Program {
+    let layer = Layer {
+        name: "one".to_owned(),
+        weight_gradient: Time::from_ps(1),
+        after_weight_gradient: Some(Transfer::new(collective, Bytes(bytes))),
+        ..Layer::default()
+    };
+    let plan = TrainingLoop { layers: vec![layer], ..TrainingLoop::default() };
+    plan.program().unwrap()
+}
+
+fn run(fabric: &Fabric, program: &Program) -> TrainingOutcome {
+    TrainingRun { program, each: &[], fabric, window: Time::ZERO }.run().unwrap()
+}
+
+fn sent(npu: &NpuRecord) -> u64 {
+    npu.links.iter().map(|link| link.bytes).sum()
+}
+
+fn server(npu: &NpuRecord, name: &str) -> ServerUse {
+    npu.servers.iter().find(|(server, _)| *server == name).unwrap().1
+}
+
+/// X = 2 (L-1)/L + 2 (V-1)/(VL) + 2 (H-1)/(HL): Rashidi et al. 2021, section V.
+#[test]
+fn injected_bytes_are_those_of_the_formula() {
+    let cases = [([4, 2, 2], 32), ([4, 4, 2], 34), ([4, 4, 4], 36), ([4, 8, 4], 37)];
+    for (nodes, sixteenths) in cases {
+        let bytes = 1 << 20;
+        for endpoint in [ideal(), baseline("450 GB/s", 80), ace(&torus(nodes), "128 GB/s")] {
+            let fabric = fabric(torus(nodes), endpoint, Population::One);
+            let outcome = run(&fabric, &alone(Collective::AllReduce, bytes));
+            assert_eq!(16 * sent(&outcome.npus[0]), sixteenths * bytes, "{nodes:?}");
+        }
+    }
+}
+
+/// 3 (N - 1) reads for 2 (N - 1) sends, for every N and for every hierarchy of rings.
+#[test]
+fn the_baseline_reads_three_bytes_for_two_sent() {
+    for nodes in [[2, 1, 1], [3, 1, 1], [8, 1, 1], [4, 2, 2], [4, 4, 4], [1, 5, 1]] {
+        let fabric = fabric(torus(nodes), baseline("900 GB/s", 80), Population::One);
+        let bytes: u64 = nodes.iter().map(|n| u64::from(*n)).product::<u64>() * 3072;
+        let outcome = run(&fabric, &alone(Collective::AllReduce, bytes));
+        let npu = &outcome.npus[0];
+        assert_eq!(2 * server(npu, "memory").bytes, 3 * sent(npu), "{nodes:?}");
+    }
+}
+
+/// Each byte of the payload goes in once and out once.
+#[test]
+fn ace_reads_each_byte_once() {
+    let torus = torus([4, 4, 4]);
+    let endpoint = ace(&torus, "128 GB/s");
+    let fabric = fabric(torus, endpoint, Population::One);
+    let outcome = run(&fabric, &alone(Collective::AllReduce, 1 << 20));
+    assert_eq!(server(&outcome.npus[0], "memory").bytes, 1 << 20);
+    assert_eq!(server(&outcome.npus[0], "memory_writes").bytes, 1 << 20);
+}
+
+/// Peak injection of each size: X / max over the rings of the time a byte takes there.
+#[test]
+fn ideal_reaches_the_peak() {
+    let cases =
+        [([4, 2, 2], 400_000), ([4, 4, 2], 283_334), ([4, 4, 4], 300_000), ([4, 8, 4], 264_286)];
+    for (nodes, peak) in cases {
+        let fabric = fabric(torus(nodes), ideal(), Population::One);
+        let outcome = run(&fabric, &alone(Collective::AllReduce, 64 << 20));
+        // Bytes in a microsecond.
+        let reached = sent(&outcome.npus[0]) * 1_000_000 / outcome.end.ps();
+        let expected = peak * 97 / 100..=peak;
+        assert!(expected.contains(&reached), "{nodes:?}: {reached} of {peak}");
+    }
+}
+
+/// A ring of n, all pieces of a chunk behind one another: steps x (latency + a piece) and the rest of the
+/// pieces of one step.
+#[test]
+fn one_chunk_takes_the_closed_form() {
+    let ring = Ring { nodes: 5, per_byte: rate("25 GB/s"), latency: Time::from_ps(400_000) };
+    let torus = Torus::new(vec![ring]).unwrap();
+    let endpoint = ideal();
+    let fabric = fabric(torus, endpoint, Population::One);
+    let outcome = run(&fabric, &alone(Collective::AllReduce, 5 * 1024));
+    // 8 steps of four packets of 256 B, each 10,240 ps on the link; a step after the other.
+    let shape = fabric.torus.phase_loads(Bytes(5 * 1024), Bytes(256), false)[0];
+    assert_eq!(shape.time.ps(), 8 * (400_000 + 10_240) + 3 * 10_240);
+    let step = 400_000 + 803 + 10_240;
+    assert_eq!(outcome.end.ps(), 1 + 8 * step + 3 * 10_240);
+}
+
+#[test]
+fn parts_sum_to_the_whole() {
+    let torus = torus([4, 2, 2]);
+    let endpoint = ace(&torus, "128 GB/s");
+    let fabric = fabric(torus, endpoint, Population::One);
+    let program = small_loop(3).program().unwrap();
+    let outcome = run(&fabric, &program);
+    let breakdown = outcome.npus[0].breakdown;
+    assert_eq!(breakdown.total(), outcome.end);
+    let compute: u64 = program
+        .tasks()
+        .iter()
+        .map(|task| match task.what {
+            What::Compute { time, .. } => time.ps(),
+            What::Collective(_) | What::Bubble(_) => 0,
+        })
+        .sum();
+    assert_eq!(breakdown.computing().ps(), compute);
+}
+
+fn small_loop(iterations: u32) -> TrainingLoop {
+    let layer = |name: &str, us: u64, bytes| Layer {
+        name: name.to_owned(),
+        forward: Time::from_ps(us * 1_000_000),
+        input_gradient: Time::from_ps(us * 1_000_000),
+        weight_gradient: Time::from_ps(us * 1_000_000),
+        after_weight_gradient: Some(Transfer::new(Collective::AllReduce, Bytes(bytes))),
+        ..Layer::default()
+    };
+    TrainingLoop {
+        layers: vec![layer("a", 3, 40_000), layer("b", 5, 300_000), layer("c", 2, 100_000)],
+        iterations,
+        ..TrainingLoop::default()
+    }
+}
+
+/// Reduce-scatter on all rings but the last, all-reduce there, all-gather back.
+#[test]
+fn a_nested_all_reduce_goes_inwards_and_back() {
+    let torus = torus([4, 2, 8]).nested();
+    let phases = torus.phases(Collective::AllReduce, Rings::ALL).unwrap();
+    let told: Vec<_> = phases.iter().map(|p| (p.kind, p.ring, p.divide, p.class)).collect();
+    let expected = [
+        (PhaseKind::ReduceScatter, 0, 1, 0),
+        (PhaseKind::ReduceScatter, 1, 4, 1),
+        (PhaseKind::AllReduce, 2, 8, 2),
+        (PhaseKind::AllGather, 1, 4, 3),
+        (PhaseKind::AllGather, 0, 1, 4),
+    ];
+    for ((kind, ring, _, class), found) in expected.iter().zip(&told) {
+        assert_eq!((kind, ring, class), (&found.0, &found.1, &found.3));
+    }
+    assert_eq!(told.len(), torus.classes());
+    let outcome =
+        run(&fabric(torus, ideal(), Population::One), &alone(Collective::AllReduce, 1 << 16));
+    // 2 (3/4 + 1/8 + 7/64) of what is reduced.
+    assert_eq!(sent(&outcome.npus[0]), 2 * (48 + 8 + 7) * (1 << 10));
+}
+
+#[test]
+fn programs_of_other_npus_are_refused() {
+    let torus = torus([2, 1, 1]);
+    let fabric = fabric(torus, ideal(), Population::All);
+    let (program, other) = (alone(Collective::AllReduce, 8), alone(Collective::AllReduce, 16));
+    let refused = |each: &[Program]| {
+        TrainingRun { program: &program, each, fabric: &fabric, window: Time::ZERO }
+            .run()
+            .unwrap_err()
+    };
+    let error = refused(std::slice::from_ref(&program));
+    assert_eq!(error, TrainingRunError::WrongPrograms { given: 1, npus: 2 });
+    let error = refused(&[program.clone(), other]).to_string();
+    assert!(error.contains("NPU 1") && error.contains("16 B"), "{error}");
+}
+
+/// (micro-batches + stages - 1) times what a micro-batch takes both ways: Huang et al. 2019, section 2.
+#[test]
+fn a_pipeline_has_its_bubble() {
+    let torus = torus([4, 2, 1]);
+    let handed =
+        Transfer { exchange: Exchange::Shift, rings: Rings(1), bytes: Bytes(100_000), level: 0 };
+    let layer = Layer {
+        name: "stage".to_owned(),
+        forward: Time::from_ps(30_000_000),
+        input_gradient: Time::from_ps(20_000_000),
+        weight_gradient: Time::from_ps(40_000_000),
+        ..Layer::default()
+    };
+    let piped = |micro_batches| {
+        let pipeline = Some(Pipeline { stages: 4, micro_batches, handed });
+        let plan =
+            TrainingLoop { layers: vec![layer.clone()], pipeline, ..TrainingLoop::default() };
+        let outcome =
+            run(&fabric(torus.clone(), ideal(), Population::All), &plan.program().unwrap());
+        assert_eq!(sent(&outcome.npus[5]), 2 * u64::from(micro_batches) * 100_000);
+        outcome.end
+    };
+    // One task, then what it hands on: that takes `sending`.
+    let once = Layer { after_forward: vec![handed], ..Layer::default() };
+    let once = TrainingLoop { layers: vec![once], ..TrainingLoop::default() }.program().unwrap();
+    let sending = run(&fabric(torus.clone(), ideal(), Population::One), &once).end;
+    for micro_batches in [1, 2, 3, 8] {
+        let rounds = u64::from(micro_batches) + 3;
+        let expected = Time::from_ps(90_000_000).times(rounds)
+            + sending.times(2 * 3 + u64::from(micro_batches > 1));
+        assert_eq!(piped(micro_batches), expected);
+    }
+}
+
+/// A stage whose sends take longer than its passes is as fast as its sends.
+#[test]
+fn a_pipeline_waits_for_its_links() {
+    let rings = vec![Ring { nodes: 2, per_byte: rate("1 GB/s"), latency: Time::from_ps(1) }];
+    let handed =
+        Transfer { exchange: Exchange::Shift, rings: Rings::ALL, bytes: Bytes(1 << 20), level: 0 };
+    let layer =
+        Layer { forward: Time::from_ps(1), weight_gradient: Time::from_ps(1), ..Layer::default() };
+    let pipeline = Some(Pipeline { stages: 2, micro_batches: 50, handed });
+    let plan = TrainingLoop { layers: vec![layer], pipeline, ..TrainingLoop::default() };
+    let torus = Torus::new(rings).unwrap();
+    let outcome = run(&fabric(torus, ideal(), Population::One), &plan.program().unwrap());
+    assert!(outcome.end >= Time::from_ps(2 * 50 * (1 << 20) * 1000));
+}
+
+fn any_endpoint(torus: &Torus, which: u8) -> Endpoint {
+    match which {
+        0 => ideal(),
+        1 => baseline("128 GB/s", 2),
+        2 => ace(torus, "128 GB/s"),
+        _ => ace_that(torus, "128 GB/s", Handover::AtEnd),
+    }
+}
+
+/// Everything of a collective alone whose chunk has one piece in each step waits for nothing.
+#[test]
+fn a_single_piece_takes_what_its_stops_and_links_take() {
+    for which in 0..4 {
+        let torus = torus([4, 4, 4]);
+        let endpoint = any_endpoint(&torus, which);
+        let fabric = fabric(torus, endpoint, Population::One);
+        let bytes = 4 * 256;
+        let transfer = Transfer::new(Collective::AllReduce, Bytes(bytes));
+        let limit = fabric.limit(transfer).unwrap();
+        let alone = run(&fabric, &alone(Collective::AllReduce, bytes));
+        let computing = Time::from_ps(1);
+        assert_eq!(alone.end, limit.latency + computing, "{which}");
+        assert_eq!(limit.time(), limit.latency, "{which}");
+    }
+}
+
+/// Ring of N, baseline: 3 (N - 1) m/N bytes over the memory's rate, when that is what binds.
+#[test]
+fn a_large_collective_takes_what_its_busiest_server_takes() {
+    let torus = torus([4, 4, 4]);
+    let transfer = Transfer::new(Collective::AllReduce, Bytes(64 << 20));
+    let endpoint = baseline("128 GB/s", 80);
+    let fabric = fabric(torus, endpoint, Population::One);
+    let limit = fabric.limit(transfer).unwrap();
+    // X = 2.25 sent, 1.5 reads each, at 7.8125 ps a byte.
+    let reads = (64 << 20) * 27 / 8;
+    assert_eq!(limit.time().ps(), reads * 125 / 16);
+    let end = run(&fabric, &alone(Collective::AllReduce, 64 << 20)).end;
+    assert!(end.ps() <= limit.time().ps() * 102 / 100, "{end} of {}", limit.time());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Pieces that are counted beforehand are those that are handled, and nothing is faster than them.
+    #[test]
+    fn nothing_beats_the_limit(
+        nodes in prop::array::uniform3(1_u32..5),
+        which in 0_u8..4,
+        collective in prop::sample::select(vec![
+            Collective::AllReduce,
+            Collective::ReduceScatter,
+            Collective::AllGather,
+            Collective::AllToAll,
+        ]),
+        bytes in 1_u64..600_000,
+    ) {
+        prop_assume!(nodes.iter().any(|nodes| *nodes > 1));
+        let torus = torus(nodes);
+        let endpoint = any_endpoint(&torus, which);
+        let fabric = fabric(torus, endpoint, Population::One);
+        let limit = fabric.limit(Transfer::new(collective, Bytes(bytes))).unwrap();
+        let outcome = run(&fabric, &alone(collective, bytes));
+        prop_assert!(limit.time() <= outcome.end);
+        let npu = &outcome.npus[0];
+        let servers: Vec<Time> = npu.servers.iter().map(|(_, used)| used.busy).collect();
+        let counted: Vec<Time> = limit.servers.iter().map(|(_, time)| *time).collect();
+        prop_assert_eq!(servers, counted);
+        let links: Vec<Time> = npu.links.iter().map(|link| link.busy).collect();
+        prop_assert_eq!(links, limit.links);
+    }
+
+    /// The NPU that stands for all does what each of them does.
+    #[test]
+    fn one_stands_for_all(
+        nodes in prop::array::uniform3(1_u32..5),
+        which in 0_u8..4,
+        collective in prop::sample::select(vec![
+            Collective::AllReduce,
+            Collective::ReduceScatter,
+            Collective::AllGather,
+            Collective::AllToAll,
+        ]),
+        bytes in 1_u64..400_000,
+        rings in 1_u8..8,
+        nested in any::<bool>(),
+        relayed in any::<bool>(),
+    ) {
+        let live = (0..3).any(|ring| Rings(rings).contains(ring) && nodes[ring] > 1);
+        prop_assume!(live);
+        let torus = torus(nodes);
+        let torus = if nested { torus.nested() } else { torus };
+        let torus = if relayed { torus.relayed(1, rate("25 GB/s")) } else { torus };
+        let endpoint = any_endpoint(&torus, which);
+        let one = fabric(torus.clone(), endpoint.clone(), Population::One);
+        let all = fabric(torus, endpoint, Population::All);
+        let mut plan = small_loop(1);
+        let rings = Rings(rings);
+        let transfer = Transfer { rings, ..Transfer::new(collective, Bytes(bytes)) };
+        plan.layers[1].after_weight_gradient = Some(transfer);
+        let program = plan.program().unwrap();
+        let (one, all) = (run(&one, &program), run(&all, &program));
+        prop_assert_eq!(one.end, all.end);
+        for npu in &all.npus {
+            prop_assert_eq!(npu, &one.npus[0]);
+        }
+    }
+
+    /// What stands in the way never makes it faster: an ideal endpoint is a bound for the others.
+    #[test]
+    fn ideal_is_never_slower(which in 1_u8..4, bytes in 1_u64..2_000_000) {
+        let torus = torus([4, 2, 2]);
+        let endpoint = any_endpoint(&torus, which);
+        let program = alone(Collective::AllReduce, bytes);
+        let best = run(&fabric(torus.clone(), ideal(), Population::One), &program).end;
+        let other = run(&fabric(torus, endpoint, Population::One), &program).end;
+        prop_assert!(best <= other, "{} > {}", best, other);
+    }
+}

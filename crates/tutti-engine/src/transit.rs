@@ -1,0 +1,165 @@
+//! Messages that the network carries: handed over in the order in which their sender sent them.
+//!
+//! Where messages meet, a later one of the same pair can be there first: it took another way, or its
+//! forerunner was held up. The k-th message still meets the k-th receive, so it is kept back until those
+//! before it have come. That changes no time: whoever waits for it waits for those as well.
+
+use tutti_network::Ticket;
+use tutti_units::ids::RankId;
+use tutti_units::{Bytes, Time};
+
+/// No parcel.
+const NONE: u32 = u32::MAX;
+
+/// Parcels and buckets start with so many places.
+const FEW: usize = 64;
+
+/// A message under way, or kept back.
+#[derive(Clone, Copy)]
+pub(super) struct Parcel {
+    pub(super) source: RankId,
+    pub(super) destination: RankId,
+    pub(super) bytes: Bytes,
+    pub(super) sent: Time,
+    /// `Time::MAX` while under way.
+    pub(super) arrival: Time,
+    /// The bucket's parcels sent before and after it.
+    before: u32,
+    after: u32,
+}
+
+impl Parcel {
+    #[inline]
+    fn is_of(&self, pair: (RankId, RankId)) -> bool {
+        (self.source, self.destination) == pair
+    }
+}
+
+/// All parcels. Those of a pair of ranks lie in one bucket, in the order sent; which bucket that is, and
+/// what else lies there, changes nothing.
+pub(super) struct Transit {
+    slab: Vec<Parcel>,
+    unused: Vec<u32>,
+    /// The parcel sent last in each bucket; a power of two of them.
+    last: Vec<u32>,
+    /// How many have come and are kept back.
+    kept: usize,
+}
+
+impl Transit {
+    pub(super) fn new() -> Transit {
+        Transit { slab: Vec::new(), unused: Vec::new(), last: vec![NONE; FEW], kept: 0 }
+    }
+
+    /// Whether nothing is under way or kept back.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slab.len() == self.unused.len()
+    }
+
+    /// Takes note of a message that is handed to the network.
+    pub(super) fn send(&mut self, pair: (RankId, RankId), bytes: Bytes, sent: Time) -> Ticket {
+        if self.slab.len() - self.unused.len() >= self.last.len() {
+            self.spread();
+        }
+        let (source, destination) = pair;
+        let (arrival, before, after) = (Time::MAX, NONE, NONE);
+        let parcel = Parcel { source, destination, bytes, sent, arrival, before, after };
+        let at = if let Some(at) = self.unused.pop() {
+            self.slab[at as usize] = parcel;
+            at
+        } else {
+            self.slab.push(parcel);
+            u32::try_from(self.slab.len() - 1).expect("fewer than 2^32 messages are in flight")
+        };
+        self.append(at);
+        Ticket(at)
+    }
+
+    /// A message has arrived; puts it, and those that it kept back, into `into` in the order sent.
+    pub(super) fn arrive(&mut self, ticket: Ticket, arrival: Time, into: &mut Vec<Parcel>) {
+        self.slab[ticket.0 as usize].arrival = arrival;
+        if self.is_kept_back(ticket.0) {
+            self.kept += 1;
+            return;
+        }
+        let Parcel { source, destination, after, .. } = self.slab[ticket.0 as usize];
+        into.push(self.remove(ticket.0));
+        let mut next = after;
+        while self.kept > 0 && next != NONE {
+            let parcel = self.slab[next as usize];
+            if parcel.is_of((source, destination)) {
+                if parcel.arrival == Time::MAX {
+                    return;
+                }
+                self.kept -= 1;
+                into.push(self.remove(next));
+            }
+            next = parcel.after;
+        }
+    }
+
+    /// Whether an earlier message of the same pair has not come.
+    fn is_kept_back(&self, at: u32) -> bool {
+        let Parcel { source, destination, mut before, .. } = self.slab[at as usize];
+        while before != NONE {
+            let parcel = &self.slab[before as usize];
+            if parcel.is_of((source, destination)) {
+                return true;
+            }
+            before = parcel.before;
+        }
+        false
+    }
+
+    #[inline]
+    fn bucket(&self, source: RankId, destination: RankId) -> usize {
+        let pair = u64::from(source.0) << 32 | u64::from(destination.0);
+        let mixed = pair.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let bucket = mixed >> (u64::BITS - self.last.len().trailing_zeros());
+        usize::try_from(bucket).expect("below the number of buckets")
+    }
+
+    #[inline]
+    fn append(&mut self, at: u32) {
+        let Parcel { source, destination, .. } = self.slab[at as usize];
+        let bucket = self.bucket(source, destination);
+        let before = std::mem::replace(&mut self.last[bucket], at);
+        self.slab[at as usize].before = before;
+        self.slab[at as usize].after = NONE;
+        if before != NONE {
+            self.slab[before as usize].after = at;
+        }
+    }
+
+    fn remove(&mut self, at: u32) -> Parcel {
+        let parcel = self.slab[at as usize];
+        if parcel.before != NONE {
+            self.slab[parcel.before as usize].after = parcel.after;
+        }
+        if parcel.after == NONE {
+            let bucket = self.bucket(parcel.source, parcel.destination);
+            self.last[bucket] = parcel.before;
+        } else {
+            self.slab[parcel.after as usize].before = parcel.before;
+        }
+        self.unused.push(at);
+        parcel
+    }
+
+    /// Four times as many buckets. The parcels of a pair stay in their order.
+    #[cold]
+    fn spread(&mut self) {
+        let buckets = vec![NONE; self.last.len() * 4];
+        for last in std::mem::replace(&mut self.last, buckets) {
+            let mut newest_first = Vec::new();
+            let mut at = last;
+            while at != NONE {
+                newest_first.push(at);
+                at = self.slab[at as usize].before;
+            }
+            for at in newest_first.into_iter().rev() {
+                self.append(at);
+            }
+        }
+    }
+}

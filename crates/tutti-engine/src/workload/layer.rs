@@ -1,0 +1,129 @@
+//! A layer as training sees it: three passes, each with a time and perhaps a collective.
+
+use tutti_schedule::collective::Collective;
+use tutti_units::{Bytes, Time};
+
+/// The passes over a layer in one iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pass {
+    /// Activations from inputs.
+    Forward,
+    /// Gradients of the inputs, for the layer before.
+    InputGradient,
+    /// Gradients of the parameters.
+    WeightGradient,
+    /// New parameters from gradients.
+    Update,
+}
+
+impl Pass {
+    /// Every pass, in the order of an iteration.
+    pub const ALL: [Pass; 4] =
+        [Pass::Forward, Pass::InputGradient, Pass::WeightGradient, Pass::Update];
+
+    /// Its name in snake case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Pass::Forward => "forward",
+            Pass::InputGradient => "input_gradient",
+            Pass::WeightGradient => "weight_gradient",
+            Pass::Update => "update",
+        }
+    }
+}
+
+/// Which rings of a torus take part; the NPUs of the others do the same among themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rings(pub u8);
+
+impl Rings {
+    /// Every ring.
+    pub const ALL: Rings = Rings(u8::MAX);
+
+    /// Whether ring number `ring` is one of them.
+    #[inline]
+    #[must_use]
+    pub fn contains(self, ring: usize) -> bool {
+        ring < 8 && self.0 >> ring & 1 == 1
+    }
+}
+
+/// What is communicated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// A collective.
+    Collective(Collective),
+    /// Each NPU sends to the next one on the ring: stages of a pipeline.
+    Shift,
+}
+
+impl Exchange {
+    /// Its name in snake case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Exchange::Collective(collective) => collective.name(),
+            Exchange::Shift => "shift",
+        }
+    }
+}
+
+impl From<Collective> for Exchange {
+    fn from(collective: Collective) -> Exchange {
+        Exchange::Collective(collective)
+    }
+}
+
+/// What a pass hands to the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// What is communicated.
+    pub exchange: Exchange,
+    /// Among the NPUs of these rings.
+    pub rings: Rings,
+    /// Its size by the convention of [`tutti_schedule::collective`].
+    pub bytes: Bytes,
+    /// Those of a higher level go first, whatever the order among equals.
+    pub level: u8,
+}
+
+impl Transfer {
+    /// An ordinary one, among all NPUs.
+    #[must_use]
+    pub fn new(collective: Collective, bytes: Bytes) -> Transfer {
+        let exchange = Exchange::Collective(collective);
+        Transfer { exchange, rings: Rings::ALL, bytes, level: 0 }
+    }
+
+    /// The same before all ordinary ones.
+    #[must_use]
+    pub fn first(self) -> Transfer {
+        Transfer { level: 1, ..self }
+    }
+}
+
+/// What a layer costs an NPU in one iteration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layer {
+    /// Its name, for reports.
+    pub name: String,
+    /// Time of the forward pass.
+    pub forward: Time,
+    /// Time of the input gradient.
+    pub input_gradient: Time,
+    /// Time of the weight gradient.
+    pub weight_gradient: Time,
+    /// Time from the end of the gradients' collective to new parameters.
+    pub update: Time,
+    /// The collective that gathers the weights before the forward pass.
+    pub before_forward: Option<Transfer>,
+    /// The same before the backward pass, where weights are not kept in between.
+    pub before_backward: Option<Transfer>,
+    /// The collectives after the forward pass, one after the other, which the next layer waits for.
+    pub after_forward: Vec<Transfer>,
+    /// The collectives after the input gradient, which the layer before waits for.
+    pub after_input_gradient: Vec<Transfer>,
+    /// The collective of the weight gradient, which the same layer's next forward pass waits for.
+    pub after_weight_gradient: Option<Transfer>,
+}

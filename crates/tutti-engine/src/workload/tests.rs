@@ -1,0 +1,247 @@
+//! Training loops as programs: what waits for what.
+
+use super::*;
+use tutti_schedule::collective::Collective;
+use tutti_units::{Bytes, Time};
+
+fn layer(name: &str, bytes: u64) -> Layer {
+    Layer {
+        name: name.to_owned(),
+        forward: Time::from_ps(1),
+        input_gradient: Time::from_ps(1),
+        weight_gradient: Time::from_ps(1),
+        after_weight_gradient: Some(Transfer::new(Collective::AllReduce, Bytes(bytes))),
+        ..Layer::default()
+    }
+}
+
+fn plan(iterations: u32) -> TrainingLoop {
+    let mut first = layer("a", 10);
+    first.input_gradient = Time::ZERO;
+    TrainingLoop {
+        layers: vec![first, layer("b", 20), layer("c", 30)],
+        iterations,
+        ..TrainingLoop::default()
+    }
+}
+
+/// Each task in short: pass and layer, a collective in brackets.
+fn told(program: &Program) -> Vec<String> {
+    let one = |task: &Task| {
+        let pass = match task.pass {
+            Pass::Forward => "f",
+            Pass::InputGradient => "i",
+            Pass::WeightGradient => "w",
+            Pass::Update => "u",
+        };
+        let name = &program.names()[task.layer as usize];
+        match task.what {
+            What::Compute { lane: Lane::Main, .. } => format!("{pass}{name}"),
+            What::Compute { .. } => format!("behind {pass}{name}"),
+            What::Collective(transfer) => format!("[{pass}{name} {}]", transfer.bytes.0),
+            What::Bubble(bubble) => format!("bubble x {}", bubble.times),
+        }
+    };
+    program.tasks().iter().map(one).collect()
+}
+
+/// Who waits for a task, in short.
+fn after(program: &Program, told: &[String], task: &str) -> Vec<String> {
+    let index = told.iter().position(|one| one == task).unwrap();
+    let id = TaskId(u32::try_from(index).unwrap());
+    program.followers(id).iter().map(|task| told[task.index()].clone()).collect()
+}
+
+#[test]
+fn gradients_leave_before_the_input_gradient() {
+    let program = plan(1).program().unwrap();
+    let expected =
+        ["fa", "fb", "fc", "wc", "[wc 30]", "ic", "wb", "[wb 20]", "ib", "wa", "[wa 10]"];
+    assert_eq!(told(&program), expected);
+}
+
+#[test]
+fn the_next_forward_pass_waits_for_its_own_gradients() {
+    let program = plan(2).program().unwrap();
+    let told = told(&program);
+    assert_eq!(after(&program, &told, "[wa 10]"), ["fa"]);
+    assert_eq!(after(&program, &told, "[wb 20]"), ["fb"]);
+    let second = told.iter().rposition(|task| task == "fb").unwrap();
+    let gradients = told.iter().position(|task| task == "[wb 20]").unwrap();
+    let followers = program.followers(TaskId(u32::try_from(gradients).unwrap()));
+    assert_eq!(followers, [TaskId(u32::try_from(second).unwrap())]);
+}
+
+#[test]
+fn without_overlap_one_collective_ends_the_backward_pass() {
+    let program = TrainingLoop { overlap: false, ..plan(2) }.program().unwrap();
+    let told = told(&program);
+    let expected = ["fa", "fb", "fc", "wc", "ic", "wb", "ib", "wa", "[wa 60]"];
+    assert_eq!(told[..9], expected);
+    assert!(after(&program, &told, "[wa 60]").contains(&"fa".to_owned()));
+}
+
+#[test]
+fn a_bucket_gathers_gradients() {
+    let program = TrainingLoop { bucket: Some(Bytes(45)), ..plan(1) }.program().unwrap();
+    let sent: Vec<String> =
+        told(&program).into_iter().filter(|task| task.starts_with('[')).collect();
+    assert_eq!(sent, ["[wb 50]", "[wa 10]"]);
+}
+
+fn embedding(background: bool) -> Embedding {
+    let (lookup, update) = (Time::from_ps(5), Time::from_ps(6));
+    Embedding { bottom: 1, lookup, first_lookup: lookup, update, bytes: Bytes(64), background }
+}
+
+#[test]
+fn top_layers_wait_for_what_was_looked_up() {
+    let program = TrainingLoop { embedding: Some(embedding(false)), ..plan(2) }.program().unwrap();
+    let told = told(&program);
+    let expected = [
+        "fembedding",
+        "[fembedding 64]",
+        "fa",
+        "fb",
+        "fc",
+        "wc",
+        "[wc 30]",
+        "ic",
+        "wb",
+        "[wb 20]",
+        "ib",
+        "[iembedding 64]",
+        "wa",
+        "[wa 10]",
+        "uembedding",
+    ];
+    assert_eq!(told[..15], expected);
+    assert_eq!(after(&program, &told, "[fembedding 64]"), ["fb"]);
+    assert_eq!(after(&program, &told, "[iembedding 64]"), ["uembedding"]);
+    assert!(after(&program, &told, "uembedding").contains(&"fembedding".to_owned()));
+}
+
+#[test]
+fn in_the_background_the_next_lookup_runs_beside_the_loop() {
+    let program = TrainingLoop { embedding: Some(embedding(true)), ..plan(3) }.program().unwrap();
+    let told = told(&program);
+    let count = |task: &str| told.iter().filter(|one| *one == task).count();
+    assert_eq!(count("fembedding"), 1, "the first lookup has nothing to hide behind");
+    assert_eq!(count("behind fembedding"), 2);
+    assert_eq!(count("behind uembedding"), 2, "the last update is left to what follows");
+    assert_eq!(after(&program, &told, "[iembedding 64]"), ["behind uembedding"]);
+}
+
+fn gathering(bytes: u64) -> Option<Transfer> {
+    Some(Transfer::new(Collective::AllGather, Bytes(bytes)))
+}
+
+#[test]
+fn weights_are_gathered_a_pass_ahead() {
+    let mut plan = TrainingLoop { prefetch: Some(1), ..plan(1) };
+    for (layer, bytes) in plan.layers.iter_mut().zip([1, 2, 3]) {
+        layer.before_forward = gathering(bytes);
+        layer.before_backward = gathering(10 * bytes);
+    }
+    let program = plan.program().unwrap();
+    let told = told(&program);
+    assert_eq!(after(&program, &told, "[fa 1]"), ["fa"]);
+    assert_eq!(after(&program, &told, "[fb 2]"), ["fb"]);
+    assert_eq!(after(&program, &told, "fa"), ["fb", "[fc 3]"], "gathered while b computes");
+    assert_eq!(after(&program, &told, "fb"), ["fc", "[wc 30]"]);
+    assert_eq!(after(&program, &told, "[wc 30]"), ["wc"]);
+    assert_eq!(after(&program, &told, "wc"), ["[wc 30]", "ic", "[wa 10]"]);
+}
+
+#[test]
+fn weights_that_are_kept_are_gathered_when_they_are_new() {
+    let mut plan = plan(2);
+    plan.layers[1].before_forward = gathering(7);
+    plan.layers[1].update = Time::from_ps(1);
+    let program = plan.program().unwrap();
+    let told = told(&program);
+    assert_eq!(after(&program, &told, "[wb 20]"), ["ub"]);
+    assert_eq!(after(&program, &told, "ub"), ["[fb 7]", "fb"]);
+    assert_eq!(told.iter().filter(|task| *task == "[fb 7]").count(), 2);
+}
+
+#[test]
+fn a_pass_hands_over_one_after_the_other() {
+    let mut plan = plan(1);
+    let hand = |bytes| Transfer::new(Collective::AllToAll, Bytes(bytes));
+    plan.layers[0].after_forward = vec![hand(5), hand(6)];
+    plan.layers[2].after_input_gradient = vec![hand(8)];
+    let program = plan.program().unwrap();
+    let told = told(&program);
+    assert_eq!(after(&program, &told, "fa"), ["[fa 5]", "fb"]);
+    assert_eq!(after(&program, &told, "[fa 5]"), ["[fa 6]"]);
+    assert_eq!(after(&program, &told, "[fa 6]"), ["fb"]);
+    assert_eq!(after(&program, &told, "[ic 8]"), ["wb"]);
+}
+
+#[test]
+fn gradients_of_each_kind_gather_by_themselves() {
+    let mut mixed = TrainingLoop { bucket: Some(Bytes(1000)), ..plan(1) };
+    mixed.layers[1].after_weight_gradient =
+        Some(Transfer::new(Collective::ReduceScatter, Bytes(9)));
+    let told = told(&mixed.program().unwrap());
+    assert_eq!(told[told.len() - 2..], ["[wa 40]", "[wb 9]"]);
+}
+
+#[test]
+fn a_pipeline_passes_micro_batches() {
+    let handed =
+        Transfer { exchange: Exchange::Shift, ..Transfer::new(Collective::Barrier, Bytes(4)) };
+    let pipeline = Some(Pipeline { stages: 3, micro_batches: 2, handed });
+    let one = TrainingLoop { layers: vec![layer("a", 10)], pipeline, ..TrainingLoop::default() };
+    let program = one.program().unwrap();
+    let bubble = "bubble x 2";
+    let expected = [
+        "fa", "[fa 4]", "fa", "[fa 4]", bubble, "wa", "ia", "[ia 4]", bubble, "wa", "[wa 10]",
+        "ia", "[ia 4]",
+    ];
+    assert_eq!(told(&program), expected);
+    assert_eq!(after(&program, &expected.map(str::to_owned), bubble), ["wa"]);
+}
+
+#[test]
+fn a_pipeline_that_is_none_is_refused() {
+    let handed = Transfer::new(Collective::AllGather, Bytes(4));
+    let piped = |stages, micro_batches| TrainingLoop {
+        pipeline: Some(Pipeline { stages, micro_batches, handed }),
+        ..plan(1)
+    };
+    let error = piped(1, 3).program().unwrap_err();
+    assert_eq!(error, TrainingError::NoPipeline { stages: 1, micro_batches: 3 });
+    assert!(piped(2, 0).program().is_err());
+    let tables = TrainingLoop { embedding: Some(embedding(false)), ..piped(2, 2) };
+    assert_eq!(tables.program().unwrap_err(), TrainingError::EmbeddingInPipeline);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let none = TrainingLoop { layers: Vec::new(), ..plan(1) };
+    assert_eq!(none.program().unwrap_err(), TrainingError::NoLayers);
+    assert_eq!(plan(0).program().unwrap_err(), TrainingError::NoIterations);
+    let top = Embedding { bottom: 3, ..embedding(false) };
+    let error = TrainingLoop { embedding: Some(top), ..plan(1) }.program().unwrap_err();
+    assert_eq!(error, TrainingError::NoTop { bottom: 3, layers: 3 });
+}
+
+#[test]
+fn a_circle_is_named() {
+    let task = |_| Task {
+        what: What::Compute { time: Time::from_ps(1), lane: Lane::Main },
+        layer: 0,
+        pass: Pass::Forward,
+        iteration: 0,
+    };
+    let waits = [vec![], vec![TaskId(3), TaskId(0)], vec![TaskId(1)], vec![TaskId(2)]];
+    let tasks = (0..4).map(task).zip(waits).collect();
+    let error = Program::new(vec!["x".to_owned()], tasks).unwrap_err();
+    let expected = "tasks wait for each other in a circle: task 1 -> task 3 -> task 2 -> task 1";
+    assert_eq!(error.to_string(), expected);
+    let missing = Program::new(Vec::new(), vec![(task(0), vec![TaskId(7)])]).unwrap_err();
+    assert!(matches!(missing, ProgramError::NoSuchTask { tasks: 1, .. }));
+    assert_eq!(Program::new(Vec::new(), Vec::new()).unwrap_err(), ProgramError::Empty);
+}

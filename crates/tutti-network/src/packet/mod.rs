@@ -1,0 +1,175 @@
+//! Packets: messages cut into pieces that queue for the links of a graph. Congestion, and messages of
+//! one rank in each other's way, come from here.
+//!
+//! **The way of a packet.** A message enters at its source when its first byte leaves the sender's port,
+//! and is cut into packets of at most [`Packets::size`]. A packet crosses one link after the other,
+//! *virtual cut-through*: it goes on as soon as its head has arrived and the next link is free, and holds
+//! that link until its tail has left, which is no sooner than its tail has come in. A link that is free
+//! serves the inputs that wait for it in turn (round robin, a packet each), the NPU's own messages being
+//! one input; messages of one NPU for one link follow one another. So two flows that meet on a link share
+//! it evenly.
+//!
+//! **Backpressure.** At the end of each link lies a buffer with room for what the wire holds
+//! (rate x latency) and `Packets::buffer` more. A packet starts only when the buffer it goes to has room
+//! for all of it, and gives back the room it leaves when it begins to leave. What has reached its
+//! destination is taken at once.
+//!
+//! **At the very same time** everything has its order, so that a run is the same again, and the same in
+//! [`oracle`]. First all events of that time happen, in the order in which they were put in: messages enter,
+//! heads of packets arrive and queue, messages are delivered and ranks answer. Then links start packets,
+//! always the lowest that can, asked anew after each start, until none can: what that brings about at once
+//! happens next, and so on before time goes on. Links of the graph come by their ids, then injection ports,
+//! then ejection ports by NPU. So of packets that reach a queue in the same picosecond the one that started
+//! earlier comes first, and of those that started together the one from the lower link.
+//!
+//! **The ends.** What a model charges a sender per byte is the rate at which its port hands a message over.
+//! What it charges a receiver per byte (LogGP does) is an ejection port of that rate, through which the
+//! packets of all messages pass; the model itself then charges the receiver for messages of no bytes, so
+//! that nothing is counted twice.
+//!
+//! **Which way** is that of the routes, or a choice of each packet by what waits where ([`Choice`]).
+//!
+//! **No deadlock.** Every buffer exists once for each number of links crossed before (its class), and a
+//! packet that has crossed c links waits in class c for room in class c + 1. Waiting therefore always
+//! points to a higher class, and the highest is drained by the destination: no cycle, whatever the routes.
+//! Real networks reach the same with fewer virtual channels by forbidding some turns.
+//!
+//! **Without contention** a message of n bytes takes what the sender's model says, the sum of the links'
+//! latencies, and n times what the slowest link takes per byte beyond what the model charges anyway:
+//! exactly `tutti_engine::Routed`. Tests hold the two together, and this against [`oracle`], the same
+//! rules written down the obvious way.
+
+mod ahead;
+mod fabric;
+mod lines;
+mod links;
+#[cfg(any(test, feature = "oracle"))]
+pub mod oracle;
+mod outbox;
+mod pieces;
+mod queue;
+mod rooms;
+mod slab;
+mod stirred;
+mod waiting;
+mod ways;
+
+pub use fabric::{Fabric, UnderWay};
+pub use links::LinkUse;
+pub use ways::{Choice, Ways};
+
+use super::{Model, Ticket};
+use tutti_units::{Bytes, TimePerByte};
+
+/// No link, packet or queue.
+const NONE: u32 = u32::MAX;
+
+/// In place of a link: where messages enter.
+const SOURCE: u32 = u32::MAX;
+
+/// Why there are no such packets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum PacketError {
+    /// Packets of no bytes.
+    #[error("packets of 0 B carry nothing: expected `size` to be at least 1 B")]
+    Empty,
+    /// A buffer that no packet fits in.
+    #[error(
+        "a buffer of {buffer} holds no packet of {size}: expected at least {packet} ({size} and a header of {header})"
+    )]
+    BufferTooSmall { buffer: Bytes, size: Bytes, header: Bytes, packet: Bytes },
+    /// A packet longer than can be counted.
+    #[error("packets of {size} are too long: expected at most 1 GiB")]
+    TooLong { size: Bytes },
+}
+
+/// What the models at both ends do about a message's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ends {
+    /// What the sender's model charges per byte: its port hands bytes over no faster.
+    pub hands_over: TimePerByte,
+    /// What the receiver's model charges per byte, if it does: its port takes bytes no faster.
+    pub takes: Option<TimePerByte>,
+}
+
+impl Ends {
+    /// Bytes cost nothing at the ends.
+    pub const FREE: Ends = Ends { hands_over: TimePerByte::ZERO, takes: None };
+
+    /// Those of a model.
+    #[must_use]
+    pub fn of(model: &Model) -> Ends {
+        Ends { hands_over: model.per_byte(), takes: model.takes_per_byte() }
+    }
+}
+
+/// How messages are cut and how much waits where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packets {
+    size: Bytes,
+    header: Bytes,
+    buffer: Bytes,
+    injection: Option<TimePerByte>,
+    ejection: Option<TimePerByte>,
+}
+
+impl Packets {
+    /// The longest packet.
+    const LONGEST: u64 = 1 << 30;
+
+    /// Packets of at most `size` bytes of a message and `header` bytes besides; buffers have room for
+    /// `buffer` bytes beyond what their wire holds.
+    ///
+    /// # Errors
+    /// When packets would be empty or too long, or fit in no buffer.
+    pub fn new(size: Bytes, header: Bytes, buffer: Bytes) -> Result<Packets, PacketError> {
+        if size == Bytes(0) {
+            return Err(PacketError::Empty);
+        }
+        let packet = size + header;
+        if packet.0 > Packets::LONGEST {
+            return Err(PacketError::TooLong { size: packet });
+        }
+        if buffer < packet {
+            return Err(PacketError::BufferTooSmall { buffer, size, header, packet });
+        }
+        Ok(Packets { size, header, buffer, injection: None, ejection: None })
+    }
+
+    /// Every NPU injects over a port of that rate, one message after the other, whichever links follow.
+    #[must_use]
+    pub fn with_injection(self, rate: TimePerByte) -> Packets {
+        Packets { injection: Some(rate), ..self }
+    }
+
+    /// Every NPU takes what reaches it through a port of that rate.
+    #[must_use]
+    pub fn with_ejection(self, rate: TimePerByte) -> Packets {
+        Packets { ejection: Some(rate), ..self }
+    }
+
+    /// What a byte takes through the port over which an NPU injects, if it has one.
+    #[must_use]
+    pub fn injection(&self) -> Option<TimePerByte> {
+        self.injection
+    }
+
+    /// What a byte takes through the port over which an NPU ejects, if it has one.
+    #[must_use]
+    pub fn ejection(&self) -> Option<TimePerByte> {
+        self.ejection
+    }
+
+    /// The most bytes of a message in one packet.
+    #[must_use]
+    pub fn size(&self) -> Bytes {
+        self.size
+    }
+
+    /// How many packets a message is cut into; an empty one still takes one.
+    #[must_use]
+    pub fn of(&self, message: Bytes) -> u64 {
+        message.0.div_ceil(self.size.0).max(1)
+    }
+}

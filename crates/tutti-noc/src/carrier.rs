@@ -1,0 +1,421 @@
+//! Messages of schedules over a flit network.
+//!
+//! A message is cut into packets, these into flits; a flit of each packet, its head, may be there for the
+//! route alone. A node injects its messages one after the other, in the order in which they were sent. Where an
+//! NPU is several nodes, each of them takes the next packet of the message that the fewest others are at, of
+//! equals the one sent first; and packets that come are dealt out to them in turn. A
+//! packet is injected from the first whole cycle on in which the model says that its first byte leaves. A message has
+//! arrived when the last flit of it has, and never before the model says.
+//!
+//! **The ends** are those of [packets](tutti_network::packet): what a model charges a sender per byte is the
+//! rate at which its port hands bytes over, and what it charges a receiver per byte is a port of that rate,
+//! through which the packets of all messages pass.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::packet::{Delivery, Order, Source};
+use super::{FlitError, Network, Settings, Wiring, deadlock};
+use tutti_network::packet::Ends;
+use tutti_network::{Carried, Carrier, Standstill, Ticket};
+use tutti_topology::{Distances, Family, Topology, UNREACHABLE};
+use tutti_units::ids::{RankId, VertexId};
+use tutti_units::{Bytes, Time};
+
+/// How messages are cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packing {
+    flit: Bytes,
+    packet: u32,
+    header: u32,
+}
+
+impl Packing {
+    /// Flits of so many bytes of a message each; packets of at most `packet` flits, of which `header` carry
+    /// nothing of the message.
+    ///
+    /// # Errors
+    /// When flits carry nothing, or packets have no flit for the message.
+    pub fn new(flit: Bytes, packet: u32, header: u32) -> Result<Packing, FlitError> {
+        if flit == Bytes(0) {
+            let expected = "at least 1 B".to_owned();
+            return Err(FlitError::OutOfRange { what: "flit", value: 0, expected });
+        }
+        if packet <= header {
+            let (value, expected) =
+                (u64::from(packet), format!("more than the header of {header}"));
+            return Err(FlitError::OutOfRange { what: "flits of a packet", value, expected });
+        }
+        Ok(Packing { flit, packet, header })
+    }
+
+    /// Refuses routers that no packet fits into.
+    ///
+    /// # Errors
+    /// When a packet goes on only where there is room for all of it, and there never is.
+    pub fn check(&self, settings: &Settings) -> Result<(), FlitError> {
+        let (buffer, packet) = (settings.buffer, self.packet);
+        if settings.cut_through && packet > buffer {
+            return Err(FlitError::BufferSmallerThanPacket { buffer, packet });
+        }
+        Ok(())
+    }
+
+    /// What a flit carries of a message.
+    #[must_use]
+    pub fn flit(&self) -> Bytes {
+        self.flit
+    }
+
+    /// The most flits of a packet.
+    #[must_use]
+    pub fn packet(&self) -> u32 {
+        self.packet
+    }
+
+    /// Flits that so many bytes fill; at least one.
+    fn flits(&self, bytes: Bytes) -> u64 {
+        bytes.0.div_ceil(self.flit.0).max(1)
+    }
+}
+
+/// Cycles without a flit that moves after which packets under way are deadlocked, besides the longest that
+/// one may be on its way to the next router, or its credit back.
+const PATIENCE: u64 = 10_000;
+
+/// In place of a message.
+const NOTHING: u64 = u64::MAX;
+
+/// Cycles between looks at whether to go on.
+const LOOK: u32 = 1024;
+
+/// Carries messages as packets of flits.
+pub struct FlitCarrier<'a> {
+    network: Network,
+    wiring: Arc<Wiring>,
+    /// Of a graph in which some are out of reach of others.
+    gaps: Option<Distances>,
+    messages: Messages,
+    patience: u64,
+    stop: Option<&'a AtomicBool>,
+    standstill: Option<Standstill>,
+}
+
+/// A message that is not wholly there.
+#[derive(Clone, Copy)]
+struct Message {
+    ticket: Ticket,
+    destination: u32,
+    /// When its first byte leaves.
+    head: Time,
+    /// The cycle in which the first flit of its next packet can be injected.
+    start: u64,
+    bytes: Bytes,
+    /// Flits that are still to be put into packets.
+    uncut: u64,
+    /// Packets that have not arrived, as far as there are any.
+    missing: u64,
+    /// When the last of those that have is through the receiver's port; no sooner than the model says.
+    there: Time,
+}
+
+/// The messages of all nodes.
+struct Messages {
+    packing: Packing,
+    cycle: u64,
+    ends: Ends,
+    /// By number, which is the tag of its packets.
+    all: BTreeMap<u64, Message>,
+    /// Nodes of each NPU.
+    ports: u32,
+    /// Per NPU, the messages that it has still to inject.
+    queues: Vec<VecDeque<u64>>,
+    /// Per node, the packet that it injects next, and the message that it is or was of.
+    cut: Vec<Option<Order>>,
+    serves: Vec<u64>,
+    /// Per NPU, the packets that were cut for it.
+    dealt: Vec<u32>,
+    /// Nodes that have been asked in vain.
+    asked: Vec<bool>,
+    stirred: Vec<(u32, u8)>,
+    next: u64,
+    /// Per NPU, when the port through which it takes messages is free.
+    free: Vec<Time>,
+    /// Those that are there, not yet told: in order of time.
+    done: VecDeque<(Ticket, Time)>,
+    vc_grants: u64,
+}
+
+impl<'a> FlitCarrier<'a> {
+    /// An empty network with nodes for ranks; the network is one of the wiring and the settings.
+    #[must_use]
+    pub fn new(
+        network: Network,
+        wiring: Arc<Wiring>,
+        settings: &Settings,
+        packing: Packing,
+        ends: Ends,
+    ) -> FlitCarrier<'a> {
+        let nodes = wiring.nodes() as usize;
+        let npus = nodes / wiring.ports() as usize;
+        let messages = Messages {
+            packing,
+            cycle: wiring.cycle().ps(),
+            ends,
+            all: BTreeMap::new(),
+            ports: wiring.ports(),
+            queues: vec![VecDeque::new(); npus],
+            cut: vec![None; nodes],
+            serves: vec![NOTHING; nodes],
+            dealt: vec![0; npus],
+            asked: vec![true; nodes],
+            stirred: Vec::new(),
+            next: 0,
+            free: vec![Time::ZERO; npus],
+            done: VecDeque::new(),
+            vc_grants: 0,
+        };
+        let patience = PATIENCE + longest_wait(&wiring, settings);
+        let gaps = wiring.topology().filter(|graph| lacks_ways(graph)).map(Arc::clone);
+        let gaps = gaps.map(Distances::fewest_hops);
+        FlitCarrier { network, wiring, gaps, messages, patience, stop: None, standstill: None }
+    }
+
+    /// Ends early when somebody sets `stop`: then nothing arrives any more.
+    #[must_use]
+    pub fn until(self, stop: &'a AtomicBool) -> FlitCarrier<'a> {
+        FlitCarrier { stop: Some(stop), ..self }
+    }
+
+    /// The network, for what its channels did.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// VCs that routers have given to packets which have arrived.
+    #[must_use]
+    pub fn vc_grants(&self) -> u64 {
+        self.messages.vc_grants
+    }
+
+    /// A cycle, and those after it in which nothing would happen. What arrives in a cycle to come can
+    /// make ranks send, so they are passed over up to there.
+    fn step(&mut self) {
+        self.network.step(&mut self.messages);
+        self.network.rest(self.messages.due());
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    fn stand_still(&mut self, since: u64) {
+        let circle = deadlock::waiting(&self.wiring, &self.network.circle());
+        self.standstill = Some(Standstill {
+            since: Time::from_ps(since.saturating_mul(self.messages.cycle)),
+            messages: self.messages.all.len(),
+            circle: circle.iter().map(ToString::to_string).collect(),
+        });
+    }
+}
+
+fn lacks_ways(graph: &Topology) -> bool {
+    graph.family().is_some_and(Family::may_lack_ways)
+}
+
+/// Cycles that may pass between two moves of a packet that nobody is in the way of.
+fn longest_wait(wiring: &Wiring, settings: &Settings) -> u64 {
+    let cycle = wiring.cycle().ps();
+    let channels = wiring.channels().iter().map(|channel| {
+        let parameters = channel.parameters;
+        let on_channel = u64::from(parameters.latency) + u64::from(parameters.credit_latency);
+        on_channel + parameters.flit_time.ps().div_ceil(cycle)
+    });
+    let Settings { routing_delay, vc_delay, switch_delay, traversal_delay, credit_delay, .. } =
+        *settings;
+    let delays = [routing_delay, vc_delay, switch_delay, traversal_delay, credit_delay];
+    channels.max().unwrap_or(0) + delays.into_iter().map(u64::from).sum::<u64>()
+}
+
+impl Carrier for FlitCarrier<'_> {
+    const CONTENDED: bool = true;
+
+    fn carry(&mut self, ticket: Ticket, message: Carried) {
+        let Carried { source, destination, bytes, arrival } = message;
+        if source == destination {
+            return self.messages.is_there(ticket, arrival);
+        }
+        // The model's arrival counts the time at the port; the first byte leaves that much before.
+        let head = arrival - self.messages.ends.hands_over.of(bytes).min(arrival);
+        let start = self.messages.cycle_of(head).max(self.network.now());
+        let uncut = self.messages.packing.flits(bytes);
+        let (destination, missing, there) = (destination.0, 0, arrival);
+        let message = Message { ticket, destination, head, start, bytes, uncut, missing, there };
+        self.messages.put(source.0, message);
+    }
+
+    fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
+        // What has been told of lies in the past: a message is there only when no other, still under
+        // way, can be there before it.
+        let (mut moves, mut since) = (self.network.moves(), self.network.now());
+        let mut looks = 0_u32;
+        while !self.messages.all.is_empty() {
+            if self.messages.due().is_some_and(|due| due <= self.network.now()) {
+                break;
+            }
+            self.step();
+            looks += 1;
+            if looks.is_multiple_of(LOOK) && self.is_stopped() {
+                return None;
+            }
+            if self.network.now() - since < self.patience {
+                continue;
+            }
+            let stands = self.network.moves() == moves && self.network.under_way() > 0;
+            if stands {
+                if self.messages.done.is_empty() {
+                    self.stand_still(since);
+                }
+                break;
+            }
+            (moves, since) = (self.network.moves(), self.network.now());
+        }
+        self.messages.done.pop_front()
+    }
+
+    fn lacks_ways(&self) -> bool {
+        self.gaps.is_some()
+    }
+
+    fn reaches(&self, from: RankId, to: RankId) -> bool {
+        let hops = |gaps: &Distances| gaps.hops(VertexId(from.0), VertexId(to.0));
+        self.gaps.as_ref().is_none_or(|gaps| hops(gaps) != UNREACHABLE)
+    }
+
+    fn standstill(&self) -> Option<Standstill> {
+        self.standstill.clone()
+    }
+}
+
+impl Messages {
+    /// The first whole cycle from a time on.
+    fn cycle_of(&self, time: Time) -> u64 {
+        time.ps().div_ceil(self.cycle)
+    }
+
+    fn time_of(&self, cycle: u64) -> Time {
+        Time::from_ps(cycle.saturating_mul(self.cycle))
+    }
+
+    /// The cycle from which on the first message that is there can be told of.
+    fn due(&self) -> Option<u64> {
+        self.done.front().map(|&(_, time)| self.cycle_of(time))
+    }
+
+    fn put(&mut self, npu: u32, message: Message) {
+        self.all.insert(self.next, message);
+        self.queues[npu as usize].push_back(self.next);
+        for node in npu * self.ports..(npu + 1) * self.ports {
+            if std::mem::take(&mut self.asked[node as usize]) {
+                self.stirred.push((node, 0));
+            }
+        }
+        self.next += 1;
+    }
+
+    /// The message that a node of an NPU turns to: the first of those that the fewest nodes are at.
+    fn choose(&self, npu: u32) -> Option<u64> {
+        let queue = &self.queues[npu as usize];
+        if self.ports == 1 {
+            return queue.front().copied();
+        }
+        let nodes = (npu * self.ports) as usize..((npu + 1) * self.ports) as usize;
+        let busy =
+            |number: &&u64| self.serves[nodes.clone()].iter().filter(|n| n == number).count();
+        queue.iter().min_by_key(busy).copied()
+    }
+
+    /// Cuts the next packet of a message.
+    fn cut(&mut self, npu: u32, number: u64) -> Order {
+        let mut message = self.all[&number];
+        let room = u64::from(self.packing.packet - self.packing.header);
+        let carried = message.uncut.min(room);
+        let created = message.start;
+        message.uncut -= carried;
+        message.missing += 1;
+        if message.uncut == 0 {
+            self.queues[npu as usize].retain(|&other| other != number);
+        } else {
+            let cut = self.packing.flits(message.bytes) - message.uncut;
+            let cut = self.carried(&message, cut);
+            let next = message.head + self.ends.hands_over.of(cut);
+            message.start = message.start.max(self.cycle_of(next));
+        }
+        self.all.insert(number, message);
+        let dealt = &mut self.dealt[message.destination as usize];
+        let destination = message.destination * self.ports + *dealt % self.ports;
+        *dealt = dealt.wrapping_add(1);
+        let flits = u32::try_from(carried).unwrap_or(u32::MAX) + self.packing.header;
+        Order { created, destination, flits, class: 0, priority: 0, tag: number }
+    }
+
+    fn is_there(&mut self, ticket: Ticket, time: Time) {
+        let place = self.done.partition_point(|&(_, earlier)| earlier <= time);
+        self.done.insert(place, (ticket, time));
+    }
+
+    /// Bytes of a message that so many flits carry; the last one may be filled in part.
+    fn carried(&self, message: &Message, flits: u64) -> Bytes {
+        Bytes((flits * self.packing.flit.0).min(message.bytes.0))
+    }
+
+    /// When a packet is through the receiver's port.
+    fn passes(&mut self, message: &Message, delivery: &Delivery) -> Time {
+        let bytes = self.carried(message, u64::from(delivery.flits - self.packing.header));
+        // Its last byte is handed over so much after the first, and is as long on its way at least.
+        let handed_over = self.time_of(delivery.created) + self.ends.hands_over.of(bytes);
+        let way = self.time_of(delivery.head_arrived - delivery.injected);
+        let tail = self.time_of(delivery.arrived).max(handed_over + way);
+        let Some(takes) = self.ends.takes else { return tail };
+        let head = self.time_of(delivery.head_arrived);
+        let free = &mut self.free[(delivery.destination / self.ports) as usize];
+        *free = (head.max(*free) + takes.of(bytes)).max(tail);
+        *free
+    }
+}
+
+impl Source for Messages {
+    fn next_at(&mut self, node: u32, _: u8) -> Option<u64> {
+        let (place, npu) = (node as usize, node / self.ports);
+        self.serves[place] = NOTHING;
+        let chosen = self.choose(npu);
+        self.asked[place] = chosen.is_none();
+        let number = chosen?;
+        let order = self.cut(npu, number);
+        self.serves[place] = number;
+        self.cut[place] = Some(order);
+        Some(order.created)
+    }
+
+    fn take(&mut self, node: u32, class: u8) -> Order {
+        let order = self.cut[node as usize].take().expect("next_at told of a message");
+        Order { class, ..order }
+    }
+
+    fn delivered(&mut self, delivery: &Delivery) {
+        self.vc_grants += u64::from(delivery.hops);
+        let Some(mut message) = self.all.remove(&delivery.tag) else { return };
+        message.there = message.there.max(self.passes(&message, delivery));
+        message.missing -= 1;
+        if message.missing == 0 && message.uncut == 0 {
+            return self.is_there(message.ticket, message.there);
+        }
+        self.all.insert(delivery.tag, message);
+    }
+
+    fn stirred(&mut self, queues: &mut Vec<(u32, u8)>) {
+        queues.append(&mut self.stirred);
+    }
+}

@@ -1,0 +1,87 @@
+//! Why there is no such flit network, or why a run of it ended early.
+
+use super::allocator::AllocatorError;
+use tutti_topology::TopologyError;
+use tutti_units::{Bytes, Time};
+
+/// Why a flit network cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum FlitError {
+    /// A cycle of no length.
+    #[error("a cycle of 0 s: expected the length of a clock cycle, such as 1 ns")]
+    NoCycle,
+    /// A link that is longer than the engine counts.
+    #[error("a latency of {time} is more than {most} cycles of {cycle}: expected a longer cycle")]
+    TooManyCycles { time: Time, cycle: Time, most: u32 },
+    /// A flit that a link does not carry in a cycle.
+    #[error(
+        "a flit of {flit} is wider than what {from} > {to} carries in a cycle of {cycle}, which is {carries}"
+    )]
+    TooWide { flit: Bytes, from: String, to: String, carries: Bytes, cycle: Time },
+    /// A routing whose VCs depend on each other in a circle.
+    #[error("routing `{routing}` can deadlock: packets can wait for each other round {}", circle.join(", "))]
+    CanDeadlock { routing: String, circle: Vec<String> },
+    /// A number out of its range.
+    #[error("`{what}` is {value}: expected {expected}")]
+    OutOfRange { what: &'static str, value: u64, expected: String },
+    /// Virtual cut-through that cannot take a packet.
+    #[error(
+        "a VC buffer of {buffer} flits holds no packet of {packet} flits, which virtual cut-through \
+         needs: expected `buffer` to be at least {packet}"
+    )]
+    BufferSmallerThanPacket { buffer: u32, packet: u32 },
+    /// An allocator that cannot be.
+    #[error(transparent)]
+    Allocator {
+        #[from]
+        source: AllocatorError,
+    },
+    /// Settings that do not go together.
+    #[error("{what}: {problem}")]
+    Clash { what: &'static str, problem: String },
+    /// A class without VCs.
+    #[error("class {class} has the VCs {first} to {last}, but there are {vcs} (0 to {}): expected a range of them", vcs - 1)]
+    NoSuchVcs { class: usize, first: u32, last: u32, vcs: u32 },
+    /// No routing has that name.
+    #[error("there is no routing `{name}` for flits: expected one of {known}")]
+    UnknownRouting { name: String, known: String },
+    /// What follows a routing's colon cannot be read.
+    #[error("`{text}` cannot be read: expected {expected}")]
+    RoutingArgument { text: String, expected: String },
+    /// A routing of the graph that suits another graph.
+    #[error(transparent)]
+    Topology {
+        #[from]
+        source: TopologyError,
+    },
+    /// A routing that needs what the network is not.
+    #[error("routing `{routing}` needs {needs}, which {network} is not")]
+    RoutingDoesNotFit { routing: String, needs: &'static str, network: String },
+    /// A routing that needs more VCs than a class has.
+    #[error(
+        "routing `{routing}` needs at least {needs} VCs per class, and class {class} has {has}"
+    )]
+    TooFewVcs { routing: String, needs: u32, class: usize, has: u32 },
+    /// A flow whose packets do not arrive.
+    #[error("the flow from node {from} to node {to}: {problem}")]
+    Flow { from: u32, to: u32, problem: String },
+    /// A node that no path leads to.
+    #[error("no path leads from router {from} to node {node}")]
+    Unreachable { from: u32, node: u32 },
+    /// No design of a mesh has that name.
+    #[error("there is no design `{name}`: expected one of {known}")]
+    UnknownDesign { name: String, known: String },
+    /// A multicast or a reduction among nobody.
+    #[error("{what} of node {node} has no members: expected a node other than itself")]
+    NoMembers { what: &'static str, node: u32 },
+    /// A member that is not there.
+    #[error("there is no node {node} among {nodes} (0 to {}): {what} names it", nodes - 1)]
+    NoSuchNode { what: &'static str, node: u32, nodes: u32 },
+    /// A packet that its class does not take.
+    #[error("a packet of class {class}: {problem}")]
+    BadPacket { class: u8, problem: String },
+    /// Someone asked for it.
+    #[error("the run was stopped")]
+    Stopped,
+}

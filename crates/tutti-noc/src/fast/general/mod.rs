@@ -1,0 +1,430 @@
+//! Every other allocator and pipeline: priorities, speculation, speedups, delays of several cycles,
+//! switches that are held.
+//!
+//! Here routers first ask, all of them, on the state that the cycle began with; then answers that are due
+//! take effect: VCs first, then the switch.
+
+mod bids;
+
+use std::collections::VecDeque;
+
+use super::Network;
+use super::bits::{Bits, low};
+use super::state::{InVc, Layout, Router, Stage, count};
+use crate::FlitError;
+use crate::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
+use crate::routing::Way;
+use crate::settings::{Priority, Settings};
+
+/// Below every priority that a packet or a way has.
+const LAST: i64 = 1 << 62;
+
+/// What an input VC hears `due`.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    due: u64,
+    router: u32,
+    /// Counted from the router's first input VC.
+    local: usize,
+    /// The output VC, or the switch output, that it has been granted; counted from the router's first.
+    granted: Option<usize>,
+}
+
+/// An input VC that asks for the switch.
+#[derive(Clone, Copy, Debug)]
+struct Bid {
+    input: usize,
+    output: usize,
+    local: usize,
+    priority: i64,
+    speculative: bool,
+}
+
+/// Allocators, and what is under way between them and those that asked.
+pub(super) struct General {
+    vc: Vec<Allocator>,
+    switch: Vec<Allocator>,
+    speculative: Vec<Allocator>,
+    /// Per switch input, the VC whose turn it is.
+    offsets: Vec<usize>,
+    /// Per switch input, the input VC that holds it, counted from the router's first, and the switch
+    /// output that it holds.
+    holders: Vec<Option<(usize, usize)>>,
+    /// Per switch output, how many switch inputs hold it: grants of several rounds can be due in one.
+    held: Vec<u32>,
+    vc_answers: VecDeque<Answer>,
+    switch_answers: VecDeque<Answer>,
+    requests: Vec<Request>,
+    grants: Vec<(u32, u32)>,
+    bids: Vec<Bid>,
+    /// VCs granted in the turn of this router, for those that speculate.
+    fresh_grants: Vec<(u32, u32)>,
+    /// Router and input VC of those that hold the switch, and whether they can use it now.
+    holding: Vec<(usize, usize, bool)>,
+    /// Rounds in a cycle, and rounds before this one; stages and queues count in rounds.
+    rounds: u64,
+    round: u64,
+    /// Heads being routed: the round from which they ask for a VC.
+    routing: VecDeque<(u64, u32)>,
+    /// Per input port, the round that credits were last given in, and the cycle they leave in: a message
+    /// for a round, and one message in a cycle.
+    credits: Vec<(u64, u64)>,
+    /// Per output port, the round in which flits reach the queue behind the switch, and the cycle in
+    /// which they leave it; where that is bounded.
+    queues: Vec<VecDeque<(u64, u64)>>,
+}
+
+impl General {
+    /// Whether settings ask for more than the usual.
+    pub(super) fn needed(settings: &Settings) -> bool {
+        let usual = settings.vc_allocator == AllocatorKind::SeparableInputFirst
+            && settings.switch_allocator == AllocatorKind::SeparableInputFirst
+            && settings.arbiter == ArbiterKind::RoundRobin
+            && (settings.vc_delay, settings.switch_delay) == (1, 1)
+            && settings.speculation.is_none()
+            && (settings.input_speedup, settings.output_speedup) == (1, 1)
+            && settings.internal_speedup == 1
+            && !settings.prioritize_empty
+            && !settings.hold_switch
+            && settings.priority == Priority::None;
+        !usual
+    }
+
+    pub(super) fn new<const W: usize>(
+        layout: &Layout<W>,
+        settings: &Settings,
+    ) -> Result<General, FlitError> {
+        let allocators = |kind, inputs: u32, outputs: u32| {
+            let one = |(index, router): (u64, &Router<W>)| {
+                let (inputs, outputs) = (router.inputs * inputs, router.outputs * outputs);
+                let seed = settings.seed ^ index << 32;
+                let (arbiter, iterations) = (settings.arbiter, settings.iterations);
+                Allocator::new(kind, arbiter, inputs, outputs, iterations, seed)
+            };
+            (0..).zip(&layout.routers).map(one).collect::<Result<Vec<_>, _>>()
+        };
+        let (ins, outs) = (settings.input_speedup, settings.output_speedup);
+        let speculative = settings.speculation.and_then(|speculation| speculation.allocator);
+        let (in_ports, out_ports) = (layout.in_ports.len(), layout.out_ports.len());
+        let inputs = in_ports * ins as usize;
+        Ok(General {
+            vc: allocators(settings.vc_allocator, settings.vcs, settings.vcs)?,
+            switch: allocators(settings.switch_allocator, ins, outs)?,
+            speculative: speculative.map_or(Ok(Vec::new()), |kind| allocators(kind, ins, outs))?,
+            offsets: (0..inputs).map(|input| input % ins as usize).collect(),
+            holders: vec![None; inputs],
+            held: vec![0; out_ports * outs as usize],
+            vc_answers: VecDeque::new(),
+            switch_answers: VecDeque::new(),
+            requests: Vec::new(),
+            grants: Vec::new(),
+            bids: Vec::new(),
+            fresh_grants: Vec::new(),
+            holding: Vec::new(),
+            rounds: u64::from(settings.internal_speedup),
+            round: 0,
+            routing: VecDeque::new(),
+            credits: vec![(u64::MAX, 0); in_ports],
+            queues: vec![VecDeque::new(); out_ports],
+        })
+    }
+}
+
+impl General {
+    /// The last round of a stage of so many cycles that begins in `round`.
+    fn end_of(&self, round: u64, cycles: u64) -> u64 {
+        if cycles <= 1 { round } else { (round / self.rounds + cycles - 1) * self.rounds }
+    }
+
+    /// Whether nobody waits for an answer.
+    pub(super) fn is_idle(&self) -> bool {
+        self.routing.is_empty() && self.vc_answers.is_empty() && self.switch_answers.is_empty()
+    }
+
+    /// A head is routed from this round on, or from the first of a cycle that has just begun.
+    pub(super) fn route_until(&mut self, now: u64, delay: u64, in_vc: u32) {
+        let round = self.round.max(now * self.rounds);
+        self.routing.push_back((self.end_of(round, delay) + 1, in_vc));
+    }
+
+    /// A VC holds a switch input and output from now on, and whoever held that input does no more.
+    fn hold(&mut self, input: usize, local: usize, output: usize) {
+        self.let_go(input);
+        self.holders[input] = Some((local, output));
+        self.held[output] += 1;
+    }
+
+    /// A switch input, and the output it is held for, are free again.
+    fn let_go(&mut self, input: usize) {
+        if let Some((_, output)) = self.holders[input].take() {
+            self.held[output] -= 1;
+        }
+    }
+
+    /// How long credits given now wait for those before them.
+    pub(super) fn credit_waits(&mut self, in_port: usize, now: u64) -> u64 {
+        let (round, leaves) = &mut self.credits[in_port];
+        if *round != self.round {
+            *leaves = if *round == u64::MAX { now } else { now.max(*leaves + 1) };
+            *round = self.round;
+        }
+        *leaves - now
+    }
+}
+
+/// The switch inputs or outputs of a router's ports.
+#[derive(Clone, Copy)]
+struct Switch {
+    ins: usize,
+    outs: usize,
+    vcs: usize,
+}
+
+impl Switch {
+    /// The switch input of an input VC.
+    fn input(self, local: usize) -> usize {
+        let (port, vc) = (local / self.vcs, local % self.vcs);
+        port * self.ins + vc % self.ins
+    }
+
+    /// The switch output that an input VC uses of an output port.
+    fn output(self, local: usize, port: usize) -> usize {
+        port * self.outs + local / self.vcs % self.outs
+    }
+}
+
+impl<const W: usize> Network<W> {
+    /// All rounds of a cycle.
+    pub(super) fn allocate_generally(&mut self) {
+        let rounds = u64::from(self.settings.internal_speedup);
+        for round in 0..rounds {
+            self.begin_round(self.now * rounds + round);
+            let Some(mut general) = self.general.take() else { return };
+            for index in 0..self.active.words() {
+                let mut word = self.active.word(index);
+                while word != 0 {
+                    self.ask(&mut general, index * 64 + low(word));
+                    word &= word - 1;
+                }
+            }
+            self.answer_vcs(&mut general);
+            let passages = self.passages(&mut general);
+            self.general = Some(general);
+            let sooner = round + 1 < rounds && self.settings.traversal_delay > 0;
+            self.answer_switch(passages, sooner);
+        }
+    }
+
+    /// Heads that have become first are routed; those that have been ask for a VC.
+    fn begin_round(&mut self, round: u64) {
+        if let Some(general) = &mut self.general {
+            general.round = round;
+        }
+        self.route_fresh();
+        while let Some(general) = &mut self.general
+            && let Some(&(from, in_vc)) = general.routing.front()
+            && from <= round
+        {
+            general.routing.pop_front();
+            self.want(in_vc);
+        }
+    }
+
+    fn switch(&self) -> Switch {
+        Switch {
+            ins: self.settings.input_speedup as usize,
+            outs: self.settings.output_speedup as usize,
+            vcs: self.vcs,
+        }
+    }
+
+    /// A router's VCs ask for what they need.
+    fn ask(&mut self, general: &mut General, router: usize) {
+        let (wants, ready) = (self.routers[router].wants, self.routers[router].ready);
+        general.fresh_grants.clear();
+        if wants.any() {
+            self.ask_for_vcs(general, router, wants);
+        }
+        let speculates = self.settings.speculation.is_some() && wants.any();
+        if ready.any() || speculates {
+            self.ask_for_switch(general, router, ready, wants);
+        }
+        self.routers[router].wants = Bits::EMPTY;
+        self.routers[router].ready = Bits::EMPTY;
+        self.active.clear(router);
+    }
+
+    fn ask_for_vcs(&mut self, general: &mut General, router: usize, wants: Bits<W>) {
+        general.requests.clear();
+        let mut rest = wants;
+        while let Some(local) = rest.pop() {
+            let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+            self.for_each_way(in_vc, |way| self.request_vcs(general, router, local, way));
+        }
+        general.vc[router].allocate(&general.requests, &mut general.fresh_grants);
+        let due = general.end_of(general.round, u64::from(self.settings.vc_delay));
+        let mut rest = wants;
+        let mut grants = general.fresh_grants.iter().peekable();
+        while let Some(local) = rest.pop() {
+            let granted = grants.next_if(|grant| grant.0 as usize == local);
+            let granted = granted.map(|grant| grant.1 as usize);
+            self.in_vcs[self.routers[router].first_in as usize * self.vcs + local].stage =
+                Stage::Pending;
+            general.vc_answers.push_back(Answer { due, router: count(router), local, granted });
+        }
+    }
+
+    /// Every way that the first packet of a VC may go.
+    fn for_each_way(&self, in_vc: usize, mut what: impl FnMut(&Way)) {
+        let vc = &self.in_vcs[in_vc];
+        if vc.many {
+            self.ways[in_vc].iter().for_each(what);
+        } else {
+            what(&Way { port: u32::from(vc.port), vcs: vc.vcs(), priority: 0 });
+        }
+    }
+
+    /// A packet asks for every VC of a way that it can have.
+    fn request_vcs(&self, general: &mut General, router: usize, local: usize, way: &Way) {
+        let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+        let port = (self.routers[router].first_out + way.port) as usize;
+        let vc = &self.in_vcs[in_vc];
+        let mut free = self.with_room(vc, in_vc, port, self.out_ports[port].free & way.vcs.mask());
+        let output_priority = self.first_priority(in_vc, vc);
+        while free != 0 {
+            let bit = low(free);
+            free &= free - 1;
+            let credits = u32::from(self.out_vcs[port * self.vcs + bit].credits);
+            let empty = credits == self.settings.buffer;
+            let last = if self.settings.prioritize_empty && !empty { LAST } else { 0 };
+            general.requests.push(Request {
+                input: count(local),
+                output: way.port * self.settings.vcs + count(bit),
+                input_priority: i64::from(way.priority) - last,
+                output_priority,
+            });
+        }
+    }
+
+    /// The priority of the packet that is first in a VC.
+    fn first_priority(&self, in_vc: usize, vc: &InVc) -> i64 {
+        let flit = self.slots[in_vc * self.settings.buffer as usize + vc.front as usize];
+        self.priority(flit.packet())
+    }
+
+    fn answer_vcs(&mut self, general: &mut General) {
+        while general.vc_answers.front().is_some_and(|answer| answer.due <= general.round) {
+            let Some(Answer { router, local, granted, .. }) = general.vc_answers.pop_front() else {
+                break;
+            };
+            let router = router as usize;
+            let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+            let still = granted.filter(|&out| self.is_still_free(router, in_vc, out));
+            match still {
+                Some(out) => self.grant_vc(router, local, out),
+                None => {
+                    self.in_vcs[in_vc].stage = Stage::Waiting;
+                    self.routers[router].wants.set(local);
+                }
+            }
+            self.active.set(router);
+        }
+    }
+
+    /// Whether an output VC granted some cycles ago is still to be had.
+    fn is_still_free(&self, router: usize, in_vc: usize, out: usize) -> bool {
+        let port = self.routers[router].first_out as usize + out / self.vcs;
+        let bit = 1 << (out % self.vcs);
+        let free = self.out_ports[port].free & bit;
+        self.settings.vc_delay == 1 || self.with_room(&self.in_vcs[in_vc], in_vc, port, free) != 0
+    }
+
+    /// Those who are due to pass and still can, before any of them does; the others ask again.
+    fn passages(&mut self, general: &mut General) -> Vec<(usize, usize)> {
+        let mut passages = Vec::new();
+        while general.switch_answers.front().is_some_and(|answer| answer.due <= general.round) {
+            let Some(Answer { router, local, granted, .. }) = general.switch_answers.pop_front()
+            else {
+                break;
+            };
+            let router = router as usize;
+            let in_vc = self.routers[router].first_in as usize * self.vcs + local;
+            self.in_vcs[in_vc].asked = false;
+            let out = &self.out_vcs[self.in_vcs[in_vc].out as usize];
+            let can = out.credits > 0 && (!self.slow || self.can_send(out.port as usize));
+            if can && granted.is_some_and(|output| !self.is_held(general, router, local, output)) {
+                passages.push((router, local));
+            } else {
+                self.routers[router].ready.set(local);
+                self.active.set(router);
+            }
+        }
+        passages
+    }
+
+    /// Packets that hold the switch go on, or lose it; then those that have been granted it pass.
+    fn answer_switch(&mut self, passages: Vec<(usize, usize)>, sooner: bool) {
+        let Some(general) = &mut self.general else { return };
+        let mut holding = std::mem::take(&mut general.holding);
+        for &(router, local, can) in &holding {
+            self.release(router, local);
+            if !can {
+                self.routers[router].ready.set(local);
+                self.active.set(router);
+            }
+        }
+        for &(router, local, _) in holding.iter().filter(|&&(_, _, can)| can) {
+            self.pass(router, local, sooner);
+        }
+        holding.clear();
+        if let Some(general) = &mut self.general {
+            general.holding = holding;
+        }
+        for (router, local) in passages {
+            self.pass(router, local, sooner);
+        }
+    }
+
+    /// A held switch is free again.
+    fn release(&mut self, router: usize, local: usize) {
+        let switch = self.switch();
+        let first_in = self.routers[router].first_in as usize;
+        let Some(general) = &mut self.general else { return };
+        general.let_go(first_in * switch.ins + switch.input(local));
+    }
+
+    /// A flit passes the switch.
+    fn pass(&mut self, router: usize, local: usize, sooner: bool) {
+        let Router { first_in, first_out, .. } = self.routers[router];
+        let in_vc = first_in as usize * self.vcs + local;
+        let port = self.out_vcs[self.in_vcs[in_vc].out as usize].port as usize;
+        let goes_on = self.leave(router, local, u64::from(sooner));
+        if self.routers[router].ready.any() {
+            self.active.set(router);
+        }
+        let switch = self.switch();
+        let Some(general) = &mut self.general else { return };
+        let delay = u64::from(self.settings.traversal_delay);
+        if self.settings.output_buffer.is_some() {
+            let leaves = self.serial[port].next + delay - u64::from(self.out_ports[port].after) - 1;
+            let reaches = match delay {
+                0 => general.round,
+                delay => general.end_of(general.round + 1, delay),
+            };
+            general.queues[port].push_back((reaches, leaves));
+        }
+        if self.settings.hold_switch && goes_on && self.in_vcs[in_vc].length > 0 {
+            let input = first_in as usize * switch.ins + switch.input(local);
+            let output = switch.output(local, port - first_out as usize);
+            general.hold(input, local, first_out as usize * switch.outs + output);
+        }
+    }
+
+    /// Whether a packet has come to hold the switch input or output since they were granted.
+    fn is_held(&self, general: &General, router: usize, local: usize, output: usize) -> bool {
+        let switch = self.switch();
+        let Router { first_in, first_out, .. } = self.routers[router];
+        general.holders[first_in as usize * switch.ins + switch.input(local)].is_some()
+            || general.held[first_out as usize * switch.outs + output] > 0
+    }
+}

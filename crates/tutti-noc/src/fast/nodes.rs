@@ -1,0 +1,273 @@
+//! Nodes: queues of packets, and a flit of them into the network in each cycle.
+
+use super::bits::Members;
+use super::state::{Flit, INJECTING, Layout, NONE};
+use super::wheel::Calendar;
+use super::{Network, Packet};
+use crate::packet::{Head, Source};
+use crate::settings::Settings;
+use crate::{Priority, VcRange, Wiring};
+
+/// A node's packets of one class.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    /// The packet being injected.
+    packet: u32,
+    /// Flits of it, and those of them that are still to be injected.
+    flits: u32,
+    left: u32,
+    /// The VC of the packet; of the last one, between packets.
+    vc: u32,
+}
+
+impl Queue {
+    /// Whether a packet of it is half in the network.
+    fn is_open(&self) -> bool {
+        self.packet != NONE && self.left < self.flits
+    }
+}
+
+/// All nodes.
+pub(super) struct Nodes {
+    queues: Vec<Queue>,
+    classes: usize,
+    /// Per node, the class that a flit was last injected of.
+    last_class: Vec<usize>,
+    /// Per node, how many of its queues have a packet.
+    open: Vec<u32>,
+    active: Members,
+    /// Queues whose next packet is there in a cycle to come.
+    due: Calendar,
+    /// The first output port of nodes.
+    first_port: usize,
+    serial: u64,
+    begun: bool,
+}
+
+impl Nodes {
+    pub(super) fn new<const W: usize>(
+        wiring: &Wiring,
+        settings: &Settings,
+        layout: &Layout<W>,
+    ) -> Nodes {
+        let (nodes, classes) = (wiring.nodes() as usize, settings.classes.len());
+        let queue = Queue { packet: NONE, flits: 0, left: 0, vc: NONE };
+        Nodes {
+            queues: vec![queue; nodes * classes],
+            classes,
+            last_class: vec![0; nodes],
+            open: vec![0; nodes],
+            active: Members::new(nodes),
+            due: Calendar::new(),
+            first_port: layout.out_ports.len() - nodes,
+            serial: 0,
+            begun: false,
+        }
+    }
+
+    /// How many there are.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether no packet is being injected.
+    pub(super) fn are_idle(&self) -> bool {
+        self.begun && !self.active.any()
+    }
+
+    /// The next cycle in which a packet is known to come.
+    pub(super) fn next_due(&self, now: u64) -> Option<u64> {
+        self.due.next(now)
+    }
+}
+
+impl<const W: usize> Network<W> {
+    /// Nodes inject, a flit each.
+    pub(super) fn inject<S: Source>(&mut self, source: &mut S) {
+        let mut due = self.nodes.due.take(self.now);
+        self.begin(source, &mut due);
+        // Packets are numbered in the order of nodes and classes.
+        due.sort_unstable();
+        for &queue in &due {
+            self.load(queue, source);
+        }
+        self.nodes.due.restore(self.now, due);
+        for index in 0..self.nodes.active.words() {
+            let mut word = self.nodes.active.word(index);
+            while word != 0 {
+                let node = index * 64 + super::bits::low(word);
+                word &= word - 1;
+                self.inject_at(node, source);
+            }
+        }
+    }
+
+    /// Asks the source for what is new: of all queues in the first cycle, then of those it names.
+    fn begin<S: Source>(&mut self, source: &mut S, due: &mut Vec<u32>) {
+        if self.nodes.begun {
+            let mut stirred = std::mem::take(&mut self.scratch.stirred);
+            source.stirred(&mut stirred);
+            for (node, class) in stirred.drain(..) {
+                due.extend(self.expect(node as usize, usize::from(class), self.now, source));
+            }
+            self.scratch.stirred = stirred;
+            return;
+        }
+        self.nodes.begun = true;
+        // All queues are asked now.
+        source.stirred(&mut self.scratch.stirred);
+        self.scratch.stirred.clear();
+        for node in 0..self.nodes.open.len() {
+            for class in 0..self.nodes.classes {
+                due.extend(self.expect(node, class, self.now, source));
+            }
+        }
+    }
+
+    /// Notes when the next packet of a queue is there: no sooner than `from`. The queue, if that is now.
+    fn expect<S: Source>(
+        &mut self,
+        node: usize,
+        class: usize,
+        from: u64,
+        source: &mut S,
+    ) -> Option<u32> {
+        let created = source.next_at(super::count(node), class_of(class))?;
+        let queue = super::count(node * self.nodes.classes + class);
+        if created.max(from) <= self.now {
+            return Some(queue);
+        }
+        self.nodes.due.push(self.now, created.max(from), queue);
+        None
+    }
+
+    /// The next packet of a queue is taken.
+    fn load<S: Source>(&mut self, queue: u32, source: &mut S) {
+        let node = queue as usize / self.nodes.classes;
+        let class = class_of(queue as usize % self.nodes.classes);
+        let order = source.take(super::count(node), class);
+        let head = Head {
+            serial: self.nodes.serial,
+            source: super::count(node),
+            destination: order.destination,
+            intermediate: order.destination,
+            hops: 0,
+            class,
+            phase: 0,
+        };
+        self.nodes.serial += 1;
+        let packet = self.admit(Packet { head, order, injected: 0, head_arrived: 0 });
+        let queue = &mut self.nodes.queues[queue as usize];
+        (queue.packet, queue.flits, queue.left) = (packet, order.flits, order.flits);
+        self.nodes.open[node] += 1;
+        self.nodes.active.set(node);
+    }
+
+    #[inline]
+    fn inject_at<S: Source>(&mut self, node: usize, source: &mut S) {
+        let port = self.nodes.first_port + node;
+        if self.slow && !self.can_send(port) {
+            return;
+        }
+        let Some((class, vc)) = self.choose(node, port) else { return };
+        let index = node * self.nodes.classes + class;
+        let queue = &mut self.nodes.queues[index];
+        let (head, tail) = (queue.left == queue.flits, queue.left == 1);
+        queue.left -= 1;
+        queue.vc = vc;
+        let flit = Flit::new(queue.packet, head, tail);
+        let packet = queue.packet;
+        let out = &mut self.out_ports[port];
+        if head {
+            out.free &= !(1 << vc);
+            self.out_vcs[port * self.vcs + vc as usize].owner = INJECTING;
+            self.packets[packet as usize].injected = self.now;
+        }
+        let out_vc = &mut self.out_vcs[port * self.vcs + vc as usize];
+        out_vc.credits -= 1;
+        out_vc.sent = out_vc.sent.wrapping_add(1);
+        out.sent += 1;
+        self.arrivals.push(self.now + u64::from(out.after), (flit, out.to + vc));
+        if tail {
+            out_vc.owner = NONE;
+            out.free |= u64::from(!self.settings.wait_for_tail_credit) << vc;
+        }
+        self.nodes.last_class[node] = class;
+        if self.slow {
+            self.serial[port].occupy(self.now * self.cycle, self.cycle);
+        }
+        if tail {
+            self.finish(node, class, index, source);
+        }
+    }
+
+    /// A packet has been injected wholly.
+    fn finish<S: Source>(&mut self, node: usize, class: usize, index: usize, source: &mut S) {
+        self.nodes.queues[index].packet = NONE;
+        self.nodes.open[node] -= 1;
+        if self.nodes.open[node] == 0 {
+            self.nodes.active.clear(node);
+        }
+        self.expect(node, class, self.now + 1, source);
+    }
+
+    /// The class that injects next, and its VC.
+    #[inline]
+    fn choose(&self, node: usize, port: usize) -> Option<(usize, u32)> {
+        let classes = self.nodes.classes;
+        let mut best: Option<(usize, u32, i64)> = None;
+        let mut class = self.nodes.last_class[node];
+        if self.settings.hold_switch && self.nodes.queues[node * classes + class].is_open() {
+            // A packet that has begun goes on before others of its priority.
+            class = (class + classes - 1) % classes;
+        }
+        for _ in 0..classes {
+            class = if class + 1 == classes { 0 } else { class + 1 };
+            let queue = &self.nodes.queues[node * classes + class];
+            if queue.packet == NONE {
+                continue;
+            }
+            let Some(vc) = self.vc_for(queue, class, port) else { continue };
+            let priority = self.priority(queue.packet);
+            if best.is_none_or(|(_, _, other)| priority > other) {
+                best = Some((class, vc, priority));
+            }
+        }
+        best.map(|(class, vc, _)| (class, vc))
+    }
+
+    /// Where the next flit of a queue can go.
+    #[inline]
+    fn vc_for(&self, queue: &Queue, class: usize, port: usize) -> Option<u32> {
+        let credits = |vc: u32| u32::from(self.out_vcs[port * self.vcs + vc as usize].credits);
+        if queue.left < queue.flits {
+            return (credits(queue.vc) > 0).then_some(queue.vc);
+        }
+        let head = &self.packets[queue.packet as usize].head;
+        let VcRange { first, last } = self.routing.injects(head, self.settings.classes[class]);
+        let room = if self.settings.cut_through { queue.flits } else { 1 };
+        let fits = |vc: &u32| self.out_ports[port].free >> vc & 1 != 0 && credits(*vc) >= room;
+        if queue.vc < first || queue.vc > last {
+            return Some(first).filter(fits);
+        }
+        (queue.vc + 1..=last).chain(first..=queue.vc).find(fits)
+    }
+
+    /// How much a packet is preferred.
+    #[inline]
+    pub(super) fn priority(&self, packet: u32) -> i64 {
+        let order = &self.packets[packet as usize].order;
+        match self.settings.priority {
+            Priority::None => 0,
+            Priority::Ordered => order.priority,
+            Priority::Age => i64::MAX - i64::try_from(order.created).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+/// Classes are counted in a byte.
+#[expect(clippy::cast_possible_truncation, reason = "at most 256 classes")]
+fn class_of(class: usize) -> u8 {
+    class as u8
+}

@@ -1,0 +1,283 @@
+//! How the state of routers lies in memory: a few flat arrays, few bytes for each VC.
+
+use super::bits::Bits;
+use crate::{End, Settings, VcRange, Wiring};
+
+/// Nobody, nothing.
+pub(super) const NONE: u32 = u32::MAX;
+/// Owns an output VC of a node while a packet is being injected.
+pub(super) const INJECTING: u32 = u32::MAX - 1;
+
+/// A flit: a packet, and whether it is its first and its last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Flit(u32);
+
+impl Flit {
+    #[inline]
+    pub(super) fn new(packet: u32, head: bool, tail: bool) -> Flit {
+        Flit(packet << 2 | u32::from(head) << 1 | u32::from(tail))
+    }
+
+    #[inline]
+    pub(super) fn packet(self) -> u32 {
+        self.0 >> 2
+    }
+
+    #[inline]
+    pub(super) fn is_head(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    #[inline]
+    pub(super) fn is_tail(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
+
+/// What the first packet of a VC is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// There is none.
+    Idle,
+    /// It is being routed.
+    Routing,
+    /// It waits for a VC of an output.
+    Waiting,
+    /// It has been granted a VC, or denied one, and does not know yet.
+    Pending,
+    /// It has a VC.
+    Active,
+}
+
+/// An input VC.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InVc {
+    /// Which slot of its buffer the first flit is in.
+    pub(super) front: u16,
+    /// Flits in its buffer.
+    pub(super) length: u16,
+    /// The output VC of the packet that is first.
+    pub(super) out: u32,
+    /// Its router.
+    pub(super) router: u32,
+    /// The output port that its packet goes to, if there is one way only.
+    pub(super) port: u16,
+    /// The VCs of it.
+    pub(super) first: u8,
+    pub(super) last: u8,
+    pub(super) stage: Stage,
+    /// Whether there are more ways than one; they lie elsewhere.
+    pub(super) many: bool,
+    /// Whether it has a grant of the switch, or a denial, that it does not know of yet.
+    pub(super) asked: bool,
+    /// The output VC that its turn begins with, counted from the router's first.
+    pub(super) turn: u32,
+}
+
+impl InVc {
+    #[inline]
+    pub(super) fn vcs(&self) -> VcRange {
+        VcRange { first: u32::from(self.first), last: u32::from(self.last) }
+    }
+}
+
+/// An output VC: what is known of the input VC behind it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OutVc {
+    /// Free slots in the buffer behind it.
+    pub(super) credits: u16,
+    /// The input VC that its turn begins with, counted from the router's first.
+    pub(super) turn: u16,
+    /// The input VC whose packet has it.
+    pub(super) owner: u32,
+    /// The output port it is of.
+    pub(super) port: u32,
+    /// Flits sent, modulo 2^32.
+    pub(super) sent: u32,
+}
+
+/// An input port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InPort {
+    /// The first output VC that its credits go to.
+    pub(super) credits_to: u32,
+    /// Cycles until they count there.
+    pub(super) credit_after: u32,
+    /// Whether a node injects here.
+    pub(super) injected: bool,
+    /// The output port of the router that its turn begins with, and the VC of its own.
+    pub(super) turn: u32,
+    pub(super) vc_turn: u32,
+}
+
+/// An output port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OutPort {
+    /// The first input VC behind it, or the node.
+    pub(super) to: u32,
+    /// Cycles from when a flit leaves its buffer to when it is there.
+    pub(super) after: u32,
+    /// The VCs that no packet has.
+    pub(super) free: u64,
+    /// Flits sent.
+    pub(super) sent: u64,
+    /// Whether a node ejects here.
+    pub(super) ejects: bool,
+    /// Cycles from when a node has taken a flit to when the credit counts here.
+    pub(super) credit_after: u32,
+    /// The input port of the router that its turn begins with.
+    pub(super) turn: u32,
+}
+
+/// When an output port can send again: for those slower than a flit per cycle, and for those that have
+/// more than one switch output.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Serial {
+    /// In picoseconds.
+    pub(super) flit_time: u64,
+    pub(super) free_at: u64,
+    /// The cycle in which the last flit was sent, and one more.
+    pub(super) next: u64,
+}
+
+impl Serial {
+    /// A flit is sent; that is felt only by what takes longer than a cycle.
+    #[inline]
+    pub(super) fn occupy(&mut self, now: u64, cycle: u64) {
+        if self.flit_time > cycle {
+            self.free_at = self.free_at.max(now) + self.flit_time;
+        }
+    }
+}
+
+/// A router.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Router<const W: usize> {
+    /// Its first input port and output port.
+    pub(super) first_in: u32,
+    pub(super) first_out: u32,
+    pub(super) inputs: u32,
+    pub(super) outputs: u32,
+    /// Input VCs whose packets ask for an output VC, counted from its first.
+    pub(super) wants: Bits<W>,
+    /// Input VCs whose next flit has an output VC and a credit.
+    pub(super) ready: Bits<W>,
+}
+
+/// Ports and VCs of a whole network: those of routers in order, then the nodes'.
+pub(super) struct Layout<const W: usize> {
+    pub(super) routers: Vec<Router<W>>,
+    pub(super) in_vcs: Vec<InVc>,
+    pub(super) out_vcs: Vec<OutVc>,
+    pub(super) in_ports: Vec<InPort>,
+    pub(super) out_ports: Vec<OutPort>,
+    pub(super) serial: Vec<Serial>,
+    /// The channel of each output port.
+    pub(super) channels: Vec<u32>,
+}
+
+impl<const W: usize> Layout<W> {
+    pub(super) fn of(wiring: &Wiring, settings: &Settings) -> Layout<W> {
+        let mut layout = Layout {
+            routers: Vec::new(),
+            in_vcs: Vec::new(),
+            out_vcs: Vec::new(),
+            in_ports: Vec::new(),
+            out_ports: Vec::new(),
+            serial: Vec::new(),
+            channels: Vec::new(),
+        };
+        let (mut first_in, mut first_out) = (0, 0);
+        for router in 0..wiring.routers() {
+            let inputs = count(wiring.inputs(router).len());
+            let outputs = count(wiring.outputs(router).len());
+            let (wants, ready) = (Bits::EMPTY, Bits::EMPTY);
+            layout.routers.push(Router { first_in, first_out, inputs, outputs, wants, ready });
+            first_in += inputs;
+            first_out += outputs;
+        }
+        for router in 0..wiring.routers() {
+            for &channel in wiring.outputs(router) {
+                layout.output(wiring, settings, channel, settings.traversal_delay);
+            }
+        }
+        for node in 0..wiring.nodes() {
+            layout.output(wiring, settings, wiring.injects(node), 0);
+        }
+        for router in 0..wiring.routers() {
+            for &channel in wiring.inputs(router) {
+                layout.input(wiring, settings, channel, router, first_out);
+            }
+        }
+        layout
+    }
+
+    fn output(&mut self, wiring: &Wiring, settings: &Settings, channel: u32, delay: u32) {
+        let wire = wiring.channels()[channel as usize];
+        let (to, ejects) = match wire.to {
+            End::Router { router, port } => {
+                ((self.routers[router as usize].first_in + port) * settings.vcs, false)
+            }
+            End::Node(node) => (node, true),
+        };
+        let port = count(self.out_ports.len());
+        let vcs = VcRange { first: 0, last: settings.vcs - 1 };
+        self.out_ports.push(OutPort {
+            to,
+            after: delay + wire.parameters.latency + 1,
+            free: vcs.mask(),
+            sent: 0,
+            ejects,
+            credit_after: wire.parameters.credit_latency + 1 + settings.credit_delay,
+            turn: 0,
+        });
+        let flit_time = wire.parameters.flit_time.ps();
+        self.serial.push(Serial { flit_time, free_at: 0, next: 0 });
+        self.channels.push(channel);
+        let credits = super::low_half(settings.buffer);
+        let vc = OutVc { credits, turn: 0, owner: NONE, port, sent: 0 };
+        self.out_vcs.extend(std::iter::repeat_n(vc, settings.vcs as usize));
+    }
+
+    fn input(
+        &mut self,
+        wiring: &Wiring,
+        settings: &Settings,
+        channel: u32,
+        router: u32,
+        nodes: u32,
+    ) {
+        let wire = wiring.channels()[channel as usize];
+        let (port, injected) = match wire.from {
+            End::Router { router, port } => (self.routers[router as usize].first_out + port, false),
+            End::Node(node) => (nodes + node, true),
+        };
+        let counts_after = if injected { 0 } else { settings.credit_delay };
+        self.in_ports.push(InPort {
+            credits_to: port * settings.vcs,
+            credit_after: wire.parameters.credit_latency + 1 + counts_after,
+            injected,
+            turn: 0,
+            vc_turn: 0,
+        });
+        let vc = InVc {
+            front: 0,
+            length: 0,
+            out: NONE,
+            router,
+            port: 0,
+            first: 0,
+            last: 0,
+            stage: Stage::Idle,
+            many: false,
+            asked: false,
+            turn: 0,
+        };
+        self.in_vcs.extend(std::iter::repeat_n(vc, settings.vcs as usize));
+    }
+}
+
+/// Counts are bounded by what a graph may hold.
+pub(super) fn count(number: usize) -> u32 {
+    u32::try_from(number).expect("fewer than 2^32 of anything")
+}

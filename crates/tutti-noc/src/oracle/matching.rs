@@ -1,0 +1,123 @@
+//! Who of those that ask gets what, from a request matrix that is written out in full.
+
+use super::count;
+use crate::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
+use crate::{FlitError, Settings};
+
+/// What somebody asks for, and how much it is preferred.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ask {
+    /// Who of the input it is.
+    pub(super) label: u32,
+    /// Compared with other asks of the same input.
+    pub(super) input_priority: i64,
+    /// Compared with other asks for the same output.
+    pub(super) output_priority: i64,
+}
+
+/// An ask, or none, for each input and output.
+pub(super) type Matrix = Vec<Vec<Option<Ask>>>;
+
+/// A matrix in which nobody asks.
+pub(super) fn nobody(inputs: usize, outputs: usize) -> Matrix {
+    vec![vec![None; outputs]; inputs]
+}
+
+/// A way to match inputs to outputs.
+#[derive(Clone, Debug)]
+pub(super) enum Matching {
+    /// The usual one.
+    InputFirst(InputFirst),
+    /// Any other: the allocators have twins of their own.
+    Other(Allocator),
+}
+
+impl Matching {
+    pub(super) fn new(
+        kind: AllocatorKind,
+        router: u32,
+        inputs: usize,
+        outputs: usize,
+        settings: &Settings,
+    ) -> Result<Matching, FlitError> {
+        if (kind, settings.arbiter) == (AllocatorKind::SeparableInputFirst, ArbiterKind::RoundRobin)
+        {
+            return Ok(Matching::InputFirst(InputFirst::new(inputs, outputs)));
+        }
+        let (inputs, outputs) = (count(inputs), count(outputs));
+        let seed = settings.seed ^ (u64::from(router) << 32);
+        let (arbiter, iterations) = (settings.arbiter, settings.iterations);
+        let allocator = Allocator::new(kind, arbiter, inputs, outputs, iterations, seed)?;
+        Ok(Matching::Other(allocator))
+    }
+
+    /// What each input is granted. Where nobody asks, nothing changes.
+    pub(super) fn allocate(&mut self, asks: &Matrix) -> Vec<Option<usize>> {
+        match self {
+            Matching::InputFirst(matching) => matching.allocate(asks),
+            Matching::Other(allocator) => allocate_other(allocator, asks),
+        }
+    }
+}
+
+fn allocate_other(allocator: &mut Allocator, asks: &Matrix) -> Vec<Option<usize>> {
+    let mut requests = Vec::new();
+    for (input, asks) in asks.iter().enumerate() {
+        for (output, ask) in asks.iter().enumerate() {
+            let Some(Ask { input_priority, output_priority, .. }) = *ask else { continue };
+            let (input, output) = (count(input), count(output));
+            requests.push(Request { input, output, input_priority, output_priority });
+        }
+    }
+    let mut granted = vec![None; asks.len()];
+    if requests.is_empty() {
+        return granted;
+    }
+    let mut grants = Vec::new();
+    allocator.allocate(&requests, &mut grants);
+    for (input, output) in grants {
+        granted[input as usize] = Some(output as usize);
+    }
+    granted
+}
+
+/// Each input chooses an output, then each output one of the inputs that chose it; both in turn.
+#[derive(Clone, Debug)]
+pub(super) struct InputFirst {
+    input_turns: Vec<usize>,
+    output_turns: Vec<usize>,
+}
+
+impl InputFirst {
+    pub(super) fn new(inputs: usize, outputs: usize) -> InputFirst {
+        InputFirst { input_turns: vec![0; inputs], output_turns: vec![0; outputs] }
+    }
+
+    /// What each input is granted. A turn moves on, to the one after, only with a grant.
+    pub(super) fn allocate(&mut self, asks: &Matrix) -> Vec<Option<usize>> {
+        let (inputs, outputs) = (self.input_turns.len(), self.output_turns.len());
+        let choose = |(asks, &turn): (&Vec<Option<Ask>>, &usize)| {
+            first(asks.iter().map(|ask| ask.map(|ask| ask.input_priority)), turn)
+        };
+        let chosen: Vec<Option<usize>> = asks.iter().zip(&self.input_turns).map(choose).collect();
+        let mut granted = vec![None; inputs];
+        for output in 0..outputs {
+            let wishes = asks.iter().zip(&chosen).map(|(asks, &chosen)| {
+                asks[output].filter(|_| chosen == Some(output)).map(|ask| ask.output_priority)
+            });
+            let Some(input) = first(wishes, self.output_turns[output]) else { continue };
+            granted[input] = Some(output);
+            self.input_turns[input] = (output + 1) % outputs;
+            self.output_turns[output] = (input + 1) % inputs;
+        }
+        granted
+    }
+}
+
+/// Of those with the highest priority the first in a turn that begins at `turn`.
+pub(super) fn first(wishes: impl Iterator<Item = Option<i64>>, turn: usize) -> Option<usize> {
+    let wishes: Vec<Option<i64>> = wishes.collect();
+    let highest = wishes.iter().flatten().max()?;
+    let size = wishes.len();
+    (0..size).map(|step| (turn + step) % size).find(|&at| wishes[at].as_ref() == Some(highest))
+}

@@ -1,0 +1,160 @@
+//! What nodes and routers are made of: flits, outputs with the credits of the buffers behind them, wires.
+
+use std::collections::VecDeque;
+
+use crate::packet::{Head, Order};
+use crate::{Channel, Priority, Settings, Wiring};
+
+/// A flit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Flit {
+    /// Its packet's serial number.
+    pub(super) packet: u64,
+    pub(super) head: bool,
+    pub(super) tail: bool,
+    /// The VC it is in, or will be in.
+    pub(super) vc: u32,
+}
+
+/// A packet under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet {
+    pub(super) head: Head,
+    pub(super) order: Order,
+    pub(super) injected: u64,
+    pub(super) head_arrived: u64,
+}
+
+impl Packet {
+    /// How much it is preferred: within bounds that leave room below for those that speculate.
+    pub(super) fn priority(&self, settings: &Settings) -> i64 {
+        match settings.priority {
+            Priority::None => 0,
+            Priority::Ordered => self.order.priority.clamp(-(1 << 61), 1 << 61),
+            Priority::Age => {
+                i64::try_from(self.order.created).map_or(-(1 << 61), |created| -created)
+            }
+        }
+    }
+}
+
+/// What is known at an output of one VC of the buffer behind it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OutputVc {
+    pub(super) credits: u32,
+    /// Whether a packet has it.
+    pub(super) taken: bool,
+    /// Whether the last flit of that packet has been sent.
+    pub(super) tail_sent: bool,
+}
+
+/// An output port, of a router or a node.
+#[derive(Clone, Debug)]
+pub(super) struct Output {
+    pub(super) channel: usize,
+    pub(super) vcs: Vec<OutputVc>,
+    /// Flits that have crossed the switch and are not yet on the channel.
+    pub(super) queue: VecDeque<Flit>,
+    /// When the channel can take the next flit, in picoseconds.
+    pub(super) free_at: u64,
+    /// How long the channel is busy with a flit, if that is longer than a cycle, else 0.
+    slow_by: u64,
+    cycle: u64,
+}
+
+impl Output {
+    pub(super) fn new(wiring: &Wiring, channel: u32, settings: &Settings) -> Output {
+        let flit_time = wiring.channels()[channel as usize].parameters.flit_time;
+        let vc = OutputVc { credits: settings.buffer, taken: false, tail_sent: false };
+        Output {
+            channel: channel as usize,
+            vcs: vec![vc; settings.vcs as usize],
+            queue: VecDeque::new(),
+            free_at: 0,
+            slow_by: if flit_time > wiring.cycle() { flit_time.ps() } else { 0 },
+            cycle: wiring.cycle().ps(),
+        }
+    }
+
+    /// A credit has come back.
+    pub(super) fn credit(&mut self, vc: u32, settings: &Settings) {
+        let vc = &mut self.vcs[vc as usize];
+        vc.credits += 1;
+        if settings.wait_for_tail_credit && vc.tail_sent && vc.credits == settings.buffer {
+            vc.taken = false;
+        }
+    }
+
+    /// A packet takes a VC.
+    pub(super) fn take(&mut self, vc: u32) {
+        let vc = &mut self.vcs[vc as usize];
+        assert!(!vc.taken, "a VC is given to one packet at a time");
+        vc.taken = true;
+        vc.tail_sent = false;
+    }
+
+    /// A flit is bound to go out: a credit is used, and the last one gives its VC back.
+    pub(super) fn use_credit(&mut self, flit: &Flit, settings: &Settings) {
+        let vc = &mut self.vcs[flit.vc as usize];
+        assert!(vc.taken && vc.credits > 0, "a flit goes out to a VC of its own that has room");
+        vc.credits -= 1;
+        if flit.tail {
+            vc.tail_sent = true;
+            vc.taken = settings.wait_for_tail_credit;
+        }
+    }
+
+    /// Whether the channel is busy for all of the cycle that begins now. What is free within it takes a
+    /// flit, so that one of 1.5 cycles for a flit takes two in three cycles, not one in two.
+    pub(super) fn is_busy(&self, now: u64) -> bool {
+        self.free_at >= now + self.cycle
+    }
+
+    /// The channel is busy with a flit from `now` on, or from when it has sent the flits before it: if it
+    /// is slower than a flit for each cycle.
+    pub(super) fn occupy(&mut self, now: u64) {
+        if self.slow_by > 0 {
+            self.free_at = self.free_at.max(now) + self.slow_by;
+        }
+    }
+}
+
+/// What is under way on a channel, and when it is due.
+#[derive(Clone, Debug)]
+pub(super) struct Wire {
+    pub(super) channel: Channel,
+    pub(super) flits: VecDeque<(u64, Flit)>,
+    /// Credits that were sent together: for several VCs.
+    pub(super) credits: VecDeque<(u64, Vec<u32>)>,
+    /// Cycles that its upstream end takes to count a credit.
+    pub(super) credit_delay: u32,
+    /// Flits sent, by VC.
+    pub(super) sent: Vec<u64>,
+}
+
+impl Wire {
+    pub(super) fn send(&mut self, now: u64, flit: Flit) {
+        self.sent[flit.vc as usize] += 1;
+        self.flits.push_back((now + u64::from(self.channel.parameters.latency) + 1, flit));
+    }
+
+    pub(super) fn send_credits(&mut self, now: u64, vcs: Vec<u32>) {
+        let delay = self.channel.parameters.credit_latency + 1 + self.credit_delay;
+        self.credits.push_back((now + u64::from(delay), vcs));
+    }
+
+    pub(super) fn take_flit(&mut self, now: u64) -> Option<Flit> {
+        due(&mut self.flits, now)
+    }
+
+    pub(super) fn take_credits(&mut self, now: u64) -> Vec<u32> {
+        due(&mut self.credits, now).unwrap_or_default()
+    }
+}
+
+fn due<T>(line: &mut VecDeque<(u64, T)>, now: u64) -> Option<T> {
+    if line.front()?.0 > now {
+        return None;
+    }
+    line.pop_front().map(|(_, item)| item)
+}

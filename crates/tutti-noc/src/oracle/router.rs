@@ -1,0 +1,261 @@
+//! A router: routing, and who gets which VC of the next one.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::matching::{Ask, Matching, Matrix, nobody};
+use super::parts::{Flit, Output, Packet};
+use super::switch::Switch;
+use super::{Rules, count};
+use crate::routing::{Chance, Place, Way};
+use crate::{End, FlitError, Settings, Wiring};
+
+/// What the packet that is first in a VC does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// There is none.
+    Idle,
+    /// It became first, and has not been routed.
+    Fresh,
+    /// It is being routed, and may ask for a VC in round `until`.
+    Routing { until: u64 },
+    /// It asks for a VC.
+    WaitingForVc,
+    /// It goes out by this port and VC.
+    Active { port: u32, vc: u32 },
+}
+
+/// A VC of an input port.
+#[derive(Clone, Debug)]
+pub(super) struct InputVc {
+    pub(super) flits: VecDeque<Flit>,
+    pub(super) state: State,
+    /// Where the first packet may go.
+    pub(super) ways: Vec<Way>,
+    /// Rounds before which it does not ask for a VC, and for the switch: it does not know yet what became
+    /// of the last request.
+    asks_vc: u64,
+    pub(super) asks_switch: u64,
+}
+
+/// An input port.
+#[derive(Clone, Debug)]
+pub(super) struct Input {
+    pub(super) channel: usize,
+    injected: bool,
+    pub(super) vcs: Vec<InputVc>,
+    /// VCs that flits have left in this round.
+    pub(super) freed: Vec<u32>,
+    /// Messages with the credits of a round each, not yet sent.
+    pub(super) credits: VecDeque<Vec<u32>>,
+}
+
+/// A VC of an output port, for a VC of an input port, from a round on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VcGrant {
+    due: u64,
+    pub(super) input: usize,
+    pub(super) vc: usize,
+    pub(super) port: u32,
+    pub(super) out_vc: u32,
+}
+
+/// A router.
+#[derive(Clone, Debug)]
+pub(super) struct Router {
+    id: u32,
+    pub(super) inputs: Vec<Input>,
+    pub(super) outputs: Vec<Output>,
+    vc_matching: Matching,
+    vc_grants: VecDeque<VcGrant>,
+    pub(super) switch: Switch,
+}
+
+impl Router {
+    pub(super) fn new(id: u32, wiring: &Wiring, settings: &Settings) -> Result<Router, FlitError> {
+        let vcs = settings.vcs as usize;
+        let vc = InputVc {
+            flits: VecDeque::new(),
+            state: State::Idle,
+            ways: Vec::new(),
+            asks_vc: 0,
+            asks_switch: 0,
+        };
+        let input = |&channel: &u32| Input {
+            channel: channel as usize,
+            injected: matches!(wiring.channels()[channel as usize].from, End::Node(_)),
+            vcs: vec![vc.clone(); vcs],
+            freed: Vec::new(),
+            credits: VecDeque::new(),
+        };
+        let inputs: Vec<Input> = wiring.inputs(id).iter().map(input).collect();
+        let output = |&channel: &u32| Output::new(wiring, channel, settings);
+        let outputs: Vec<Output> = wiring.outputs(id).iter().map(output).collect();
+        let (ins, outs) = (inputs.len() * vcs, outputs.len() * vcs);
+        Ok(Router {
+            id,
+            vc_matching: Matching::new(settings.vc_allocator, id, ins, outs, settings)?,
+            vc_grants: VecDeque::new(),
+            switch: Switch::new(id, inputs.len(), outputs.len(), settings)?,
+            inputs,
+            outputs,
+        })
+    }
+
+    /// A flit enters a buffer.
+    pub(super) fn receive(&mut self, input: usize, flit: Flit) {
+        let vc = &mut self.inputs[input].vcs[flit.vc as usize];
+        vc.flits.push_back(flit);
+        if vc.state == State::Idle {
+            assert!(flit.head, "the first flit of a packet is its head");
+            vc.state = State::Fresh;
+        }
+    }
+
+    /// A round: everything is decided on what was before it.
+    pub(super) fn round(&mut self, rules: &Rules<'_>, packets: &mut BTreeMap<u64, Packet>) {
+        self.route(rules, packets);
+        self.allocate_vcs(rules, packets);
+        let vcs = self.vcs_due(rules, packets);
+        let held = self.held(rules);
+        self.allocate_switch(rules, packets);
+        let passages = self.passages_due(rules, &vcs);
+        for grant in vcs {
+            self.outputs[grant.port as usize].take(grant.out_vc);
+            let vc = &mut self.inputs[grant.input].vcs[grant.vc];
+            vc.state = State::Active { port: grant.port, vc: grant.out_vc };
+        }
+        self.pass_held(rules, held, packets);
+        self.pass(rules, passages, packets);
+        self.cross(rules);
+    }
+
+    /// Heads that became first are routed, and those that have been may ask for a VC.
+    fn route(&mut self, rules: &Rules<'_>, packets: &mut BTreeMap<u64, Packet>) {
+        for input in 0..self.inputs.len() {
+            for vc in 0..self.inputs[input].vcs.len() {
+                if self.inputs[input].vcs[vc].state == State::Fresh {
+                    self.route_vc(input, vc, rules, packets);
+                }
+                let vc = &mut self.inputs[input].vcs[vc];
+                if let State::Routing { until } = vc.state
+                    && until <= rules.round
+                {
+                    vc.state = State::WaitingForVc;
+                }
+            }
+        }
+    }
+
+    fn route_vc(
+        &mut self,
+        input: usize,
+        vc: usize,
+        rules: &Rules<'_>,
+        packets: &mut BTreeMap<u64, Packet>,
+    ) {
+        let (outputs, buffer) = (&self.outputs, rules.settings.buffer);
+        let used = |port: u32| {
+            outputs[port as usize].vcs.iter().map(|vc| buffer - vc.credits).sum::<u32>()
+        };
+        let (port, number) = (&mut self.inputs[input], count(vc));
+        let injected = port.injected;
+        let vc = &mut port.vcs[vc];
+        let Some(packet) = packets.get_mut(&vc.flits[0].packet) else { return };
+        let place = Place {
+            router: self.id,
+            input: count(input),
+            vc: number,
+            injected,
+            vcs: rules.settings.classes[usize::from(packet.head.class)],
+            chance: Chance::Seed(rules.settings.seed),
+            used: &used,
+        };
+        vc.ways.clear();
+        rules.routing.route(&place, &mut packet.head, &mut vc.ways);
+        let until = match rules.settings.routing_delay {
+            0 => rules.round,
+            delay => rules.end_of(rules.round, delay) + 1,
+        };
+        vc.state = State::Routing { until };
+    }
+
+    /// Heads that wait ask for VCs that no packet has.
+    fn allocate_vcs(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) {
+        let vcs = rules.settings.vcs as usize;
+        let done = rules.end_of(rules.round, rules.settings.vc_delay);
+        let mut asks = nobody(self.inputs.len() * vcs, self.outputs.len() * vcs);
+        for input in 0..self.inputs.len() {
+            for vc in 0..vcs {
+                let from = &self.inputs[input].vcs[vc];
+                if from.state != State::WaitingForVc || from.asks_vc > rules.round {
+                    continue;
+                }
+                self.ask_for_vcs(input, vc, rules, packets, &mut asks);
+                self.inputs[input].vcs[vc].asks_vc = done + 1;
+            }
+        }
+        for (asker, granted) in self.vc_matching.allocate(&asks).into_iter().enumerate() {
+            let Some(granted) = granted else { continue };
+            let (input, vc) = (asker / vcs, asker % vcs);
+            let (port, out_vc) = (count(granted / vcs), count(granted % vcs));
+            self.vc_grants.push_back(VcGrant { due: done, input, vc, port, out_vc });
+        }
+    }
+
+    fn ask_for_vcs(
+        &self,
+        input: usize,
+        vc: usize,
+        rules: &Rules<'_>,
+        packets: &BTreeMap<u64, Packet>,
+        asks: &mut Matrix,
+    ) {
+        let vcs = rules.settings.vcs as usize;
+        let from = &self.inputs[input].vcs[vc];
+        let packet = &packets[&from.flits[0].packet];
+        for way in &from.ways {
+            for out_vc in way.vcs.first..=way.vcs.last {
+                if !self.may_have(way.port, out_vc, packet, rules) {
+                    continue;
+                }
+                let empty = self.credits(way.port, out_vc) == rules.settings.buffer;
+                let last = rules.settings.prioritize_empty && !empty;
+                let ask = Ask {
+                    label: 0,
+                    input_priority: i64::from(way.priority) - if last { 1 << 32 } else { 0 },
+                    output_priority: packet.priority(rules.settings),
+                };
+                let place = &mut asks[input * vcs + vc][way.port as usize * vcs + out_vc as usize];
+                if place.is_none_or(|other| other.input_priority < ask.input_priority) {
+                    *place = Some(ask);
+                }
+            }
+        }
+    }
+
+    /// Whether a packet can be given a VC: no other has it, and there is as much room as is needed.
+    fn may_have(&self, port: u32, vc: u32, packet: &Packet, rules: &Rules<'_>) -> bool {
+        let full = rules.settings.busy_when_full && self.credits(port, vc) == 0;
+        let small = rules.settings.cut_through && self.credits(port, vc) < packet.order.flits;
+        !self.outputs[port as usize].vcs[vc as usize].taken && !full && !small
+    }
+
+    pub(super) fn credits(&self, port: u32, vc: u32) -> u32 {
+        self.outputs[port as usize].vcs[vc as usize].credits
+    }
+
+    /// VCs that are given now: granted a while ago, if they are still to be had.
+    fn vcs_due(&mut self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) -> Vec<VcGrant> {
+        let mut due = Vec::new();
+        let mut given = BTreeSet::new();
+        while self.vc_grants.front().is_some_and(|grant| grant.due <= rules.round) {
+            let Some(grant) = self.vc_grants.pop_front() else { break };
+            let flit = self.inputs[grant.input].vcs[grant.vc].flits[0];
+            let may = self.may_have(grant.port, grant.out_vc, &packets[&flit.packet], rules);
+            if may && given.insert((grant.port, grant.out_vc)) {
+                due.push(grant);
+            }
+        }
+        due
+    }
+}

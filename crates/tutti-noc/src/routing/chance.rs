@@ -1,0 +1,85 @@
+//! Random choices of routings: drawn, or made every way.
+
+use std::cell::{Cell, RefCell};
+
+use super::Place;
+use crate::packet::Head;
+use tutti_units::random::{random_bits, scale, split_words};
+
+/// Who makes random choices.
+#[derive(Clone, Copy, Debug)]
+pub enum Chance<'a> {
+    /// They are drawn, with this seed.
+    Seed(u64),
+    /// They are made one way after the other.
+    Chosen(&'a Choices),
+}
+
+/// Choices that are made every way: the first way of each to begin with, another after each [`advance`].
+///
+/// [`advance`]: Choices::advance
+#[derive(Clone, Default, Debug)]
+pub struct Choices {
+    /// What was chosen, and of how many.
+    made: RefCell<Vec<(u64, u64)>>,
+    /// How many have been asked for since the last advance.
+    asked: Cell<usize>,
+}
+
+impl Choices {
+    /// A number below `bound`.
+    pub fn next(&self, bound: u64) -> u64 {
+        if bound < 2 {
+            return 0;
+        }
+        let mut made = self.made.borrow_mut();
+        let place = self.asked.get();
+        self.asked.set(place + 1);
+        if let Some(&(chosen, _)) = made.get(place) {
+            return chosen;
+        }
+        made.push((0, bound));
+        0
+    }
+
+    /// The next way; false where all have been made, and then it begins again.
+    pub fn advance(&mut self) -> bool {
+        self.asked.set(0);
+        let made = self.made.get_mut();
+        while let Some((chosen, bound)) = made.pop() {
+            if chosen + 1 < bound {
+                made.push((chosen + 1, bound));
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// What a random choice is for; choices of one packet in one router are apart.
+#[derive(Clone, Copy)]
+pub(super) enum Draw {
+    Direction,
+    Partition,
+    Order,
+    Intermediate,
+    Port,
+    OtherPort,
+    Flow,
+}
+
+/// A number below `bound`, for a packet in a router.
+pub(super) fn draw(place: &Place<'_>, head: &Head, what: Draw, bound: u64) -> u64 {
+    let seed = match place.chance {
+        Chance::Seed(seed) => seed,
+        Chance::Chosen(choices) => return choices.next(bound),
+    };
+    let [low, high] = split_words(head.serial);
+    let bits = random_bits(seed, [low, high, place.router, what as u32 | 0x0F17_0000]);
+    scale(bits, u128::from(bound))
+}
+
+/// A coin tossed for a packet in a router.
+pub(super) fn toss(place: &Place<'_>, head: &Head, what: Draw) -> bool {
+    draw(place, head, what, 2) == 1
+}

@@ -1,0 +1,132 @@
+//! Which port leads which way, where routers stand on a grid.
+
+use crate::{End, Wiring};
+
+const NONE: u32 = u32::MAX;
+
+/// Where routers and nodes are on a grid, and which port of a router leads up or down each dimension.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Compass {
+    sizes: Vec<u32>,
+    wraps: bool,
+    /// Per router and dimension.
+    coordinates: Vec<u32>,
+    /// Per router and dimension, up and down.
+    ports: Vec<[u32; 2]>,
+    /// Per router and input port, the dimension it comes along, and whether downwards; none for a node's.
+    along: Vec<Vec<Option<(usize, bool)>>>,
+    /// Per node, its router and the port that leads to it.
+    homes: Vec<(u32, u32)>,
+}
+
+impl Compass {
+    /// Routers of a wiring that stand on a grid in the order of their numbers, the first dimension
+    /// fastest. `None` when they do not.
+    #[must_use]
+    pub fn of(wiring: &Wiring, sizes: &[u32], wraps: bool) -> Option<Compass> {
+        let routers = wiring.routers();
+        if sizes.iter().map(|&size| u64::from(size)).product::<u64>() != u64::from(routers) {
+            return None;
+        }
+        let mut coordinates = Vec::new();
+        for router in 0..routers {
+            let mut rest = router;
+            for &size in sizes {
+                coordinates.push(rest % size);
+                rest /= size;
+            }
+        }
+        let dimensions = sizes.len();
+        let mut compass = Compass {
+            sizes: sizes.to_vec(),
+            wraps,
+            ports: vec![[NONE; 2]; coordinates.len()],
+            coordinates,
+            along: vec![Vec::new(); routers as usize],
+            homes: (0..wiring.nodes()).map(|node| wiring.home(node)).collect(),
+        };
+        for channel in wiring.channels() {
+            let (End::Router { router: from, port }, End::Router { router: to, .. }) =
+                (channel.from, channel.to)
+            else {
+                continue;
+            };
+            let (dimension, directions) = compass.step(from, to)?;
+            for direction in directions {
+                compass.ports[from as usize * dimensions + dimension][direction] = port;
+            }
+        }
+        for router in 0..routers {
+            let along = |&channel: &u32| match wiring.channels()[channel as usize].from {
+                End::Router { router: from, .. } => {
+                    let (dimension, directions) = compass.step(from, router)?;
+                    Some((dimension, directions[0] == 1))
+                }
+                End::Node(_) => None,
+            };
+            let along = wiring.inputs(router).iter().map(along).collect();
+            compass.along[router as usize] = along;
+        }
+        Some(compass)
+    }
+
+    /// The dimension and the directions (up 0, down 1) of a channel; both in a ring of two.
+    fn step(&self, from: u32, to: u32) -> Option<(usize, Vec<usize>)> {
+        let (here, there) = (self.at(from), self.at(to));
+        let mut differ = (0..self.sizes.len()).filter(|&d| here[d] != there[d]);
+        let (dimension, None) = (differ.next()?, differ.next()) else { return None };
+        let (size, a, b) = (self.sizes[dimension], here[dimension], there[dimension]);
+        let up = a + 1 == b || (self.wraps && (a + 1) % size == b);
+        let down = b + 1 == a || (self.wraps && (b + 1) % size == a);
+        let directions: Vec<usize> =
+            [(up, 0), (down, 1)].iter().filter(|way| way.0).map(|way| way.1).collect();
+        (!directions.is_empty()).then_some((dimension, directions))
+    }
+
+    /// The sizes of the dimensions.
+    #[must_use]
+    pub fn sizes(&self) -> &[u32] {
+        &self.sizes
+    }
+
+    /// Whether the ends of a row are joined.
+    #[must_use]
+    pub fn wraps(&self) -> bool {
+        self.wraps
+    }
+
+    /// A router's coordinates.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, router: u32) -> &[u32] {
+        let dimensions = self.sizes.len();
+        &self.coordinates[router as usize * dimensions..][..dimensions]
+    }
+
+    /// The port of a router that leads up (`false`) or down (`true`) a dimension.
+    #[inline]
+    #[must_use]
+    pub fn port(&self, router: u32, dimension: usize, down: bool) -> u32 {
+        self.ports[router as usize * self.sizes.len() + dimension][usize::from(down)]
+    }
+
+    /// The dimension that an input port comes along, and whether downwards; `None` for a node's port.
+    #[inline]
+    #[must_use]
+    pub fn along(&self, router: u32, input: u32) -> Option<(usize, bool)> {
+        self.along[router as usize][input as usize]
+    }
+
+    /// How many routers there are.
+    #[must_use]
+    pub fn routers(&self) -> u32 {
+        self.sizes.iter().product()
+    }
+
+    /// A node's router, and the port that leads from there to the node.
+    #[inline]
+    #[must_use]
+    pub fn home(&self, node: u32) -> (u32, u32) {
+        self.homes[node as usize]
+    }
+}

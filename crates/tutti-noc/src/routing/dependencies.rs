@@ -1,0 +1,237 @@
+//! Whether a routing can deadlock: the graph of which VC waits for which.
+//!
+//! A VC of a channel depends on another if a packet that has the one may ask for the other. A routing is
+//! free of deadlock if no VCs depend on each other in a circle (Dally and Seitz 1987). Where packets have
+//! several ways, only those of the lowest priority, the escape, must be free of circles: a packet that
+//! waits can always take it (Duato 1993). A VC of the escape then depends also on those that its packet
+//! comes to ask for after other channels.
+//!
+//! Every random choice is made every way, and credits are found in use or not at every port that a routing
+//! compares. Packets that go on alike are followed once: a routing says by its [`Course`] which do.
+
+use super::spots::{Marks, Spot, Spots};
+use super::{Chance, Choices, Course, Place, Routing, Way};
+use crate::packet::Head;
+use crate::{End, Settings, Wiring};
+
+/// A VC of a channel.
+pub type ChannelVc = (u32, u32);
+
+/// For how many places of packets a routing is asked, before it is too much.
+const MOST_CALLS: u64 = 1 << 26;
+
+/// Credits in use at a port that has any, in units that no threshold or number of hops outweighs.
+const MANY: u32 = 1 << 20;
+
+/// VCs that depend on each other in a circle, each on the next and the last on the first; empty if there
+/// are none. `None` where packets have too many ways to follow them all.
+#[must_use]
+pub fn circle(
+    wiring: &Wiring,
+    settings: &Settings,
+    routing: &dyn Routing,
+) -> Option<Vec<ChannelVc>> {
+    Some(explored(wiring, settings, routing)?.circle(settings.vcs))
+}
+
+/// Each VC of a channel and one that it depends on, in order. `None` where packets have too many ways to
+/// follow them all.
+#[must_use]
+pub fn pairs(
+    wiring: &Wiring,
+    settings: &Settings,
+    routing: &dyn Routing,
+) -> Option<Vec<(ChannelVc, ChannelVc)>> {
+    Some(explored(wiring, settings, routing)?.pairs())
+}
+
+fn explored(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> Option<Spots> {
+    // Packets for every node pass every router: that is known without counting.
+    if u64::from(wiring.nodes()) * u64::from(wiring.routers()) > MOST_CALLS {
+        return None;
+    }
+    let mut explorer = Explorer {
+        wiring,
+        settings,
+        routing,
+        course: routing.course(),
+        starts: starts(wiring),
+        spots: Spots::new(wiring.channels().len()),
+        seen: Marks::default(),
+        visits: Vec::new(),
+        choices: Choices::default(),
+        calls: 0,
+    };
+    for class in 0..settings.classes.len() {
+        // Settings of more classes are refused.
+        let class = u8::try_from(class).unwrap_or(u8::MAX);
+        match explorer.course {
+            Course::Destination => explorer.by_destination(class)?,
+            Course::Pair => explorer.by_pair(class)?,
+            Course::Via { second } => explorer.by_way(class, second)?,
+        }
+    }
+    Some(explorer.spots)
+}
+
+struct Explorer<'a> {
+    wiring: &'a Wiring,
+    settings: &'a Settings,
+    routing: &'a dyn Routing,
+    course: Course,
+    /// A node at each router that nodes inject into: packets of its others go on alike.
+    starts: Vec<u32>,
+    spots: Spots,
+    /// Where packets of this destination, or pair, have been.
+    seen: Marks,
+    visits: Vec<Visit>,
+    choices: Choices,
+    calls: u64,
+}
+
+/// A packet that has a VC of a channel: one of those of a way, which are alike.
+#[derive(Clone, Copy)]
+struct Visit {
+    spot: Spot,
+    head: Head,
+    /// The last spot of the escape that it has.
+    held: Option<Spot>,
+}
+
+impl Explorer<'_> {
+    /// Packets of all sources for a destination go on alike.
+    fn by_destination(&mut self, class: u8) -> Option<()> {
+        for destination in 0..self.wiring.nodes() {
+            self.seen.clear();
+            for start in 0..self.starts.len() {
+                self.begin(head(self.starts[start], destination, class));
+            }
+            while let Some(visit) = self.visits.pop() {
+                self.visit(visit, true)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Packets of each pair by themselves.
+    fn by_pair(&mut self, class: u8) -> Option<()> {
+        for source in 0..self.wiring.nodes() {
+            for destination in 0..self.wiring.nodes() {
+                self.seen.clear();
+                self.begin(head(source, destination, class));
+                while let Some(visit) = self.visits.pop() {
+                    self.visit(visit, true)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// First the ways to each node that packets go by way of, whatever their destination, then those on
+    /// from where these end.
+    fn by_way(&mut self, class: u8, second: u8) -> Option<()> {
+        let mut turns: Vec<Visit> = Vec::new();
+        let mut turned = Marks::default();
+        for node in 0..self.wiring.nodes() {
+            self.seen.clear();
+            for start in 0..self.starts.len() {
+                self.begin(head(self.starts[start], node, class));
+            }
+            while let Some(visit) = self.visits.pop() {
+                let is_over = self.visit(visit, false)? & second != 0;
+                let note = (visit.head.phase, 0, None);
+                let turns_here = is_over && visit.head.phase & second == 0;
+                if turns_here && turned.is_new(visit.spot, note) {
+                    turns.push(visit);
+                }
+            }
+        }
+        for destination in 0..self.wiring.nodes() {
+            self.seen.clear();
+            for &turn in &turns {
+                self.visits.push(Visit { head: Head { destination, ..turn.head }, ..turn });
+            }
+            while let Some(visit) = self.visits.pop() {
+                self.visit(visit, false)?;
+            }
+        }
+        Some(())
+    }
+
+    /// A packet is injected.
+    fn begin(&mut self, head: Head) {
+        let vcs = self.settings.classes[usize::from(head.class)];
+        let vcs = self.routing.injects(&head, vcs);
+        let spot = self.spots.spot(self.wiring.injects(head.source), vcs);
+        self.visits.push(Visit { spot, head, held: None });
+    }
+
+    /// Where a packet goes on, whatever is drawn and found; the phases that it may then be in, as bits.
+    /// `injected` where a routing is to see that a packet comes from its node.
+    fn visit(&mut self, visit: Visit, injected: bool) -> Option<u8> {
+        let (channel, vcs) = self.spots.of(visit.spot);
+        let channel = self.wiring.channels()[channel as usize];
+        let End::Router { router, port: input } = channel.to else { return Some(0) };
+        let injected = injected && matches!(channel.from, End::Node(_));
+        let (mut ways, mut phases) = (Vec::new(), 0);
+        loop {
+            self.calls += 1;
+            if self.calls > MOST_CALLS {
+                return None;
+            }
+            let mut head = visit.head;
+            let choices = std::mem::take(&mut self.choices);
+            let place = Place {
+                router,
+                input,
+                vc: vcs.first,
+                injected,
+                vcs: self.settings.classes[usize::from(head.class)],
+                chance: Chance::Chosen(&choices),
+                used: &|_| if choices.next(2) == 0 { 0 } else { MANY },
+            };
+            ways.clear();
+            self.routing.route(&place, &mut head, &mut ways);
+            head.hops += 1;
+            phases |= head.phase;
+            self.choices = choices;
+            self.take(&ways, router, Visit { head, ..visit });
+            if !self.choices.advance() {
+                return Some(phases);
+            }
+        }
+    }
+
+    /// A packet asks for the VCs of each way, and then has one of them.
+    fn take(&mut self, ways: &[Way], router: u32, visit: Visit) {
+        let lowest = ways.iter().map(|way| way.priority).min();
+        for way in ways {
+            let channel = self.wiring.outputs(router)[way.port as usize];
+            let spot = self.spots.spot(channel, way.vcs);
+            let escape = Some(way.priority) == lowest;
+            if let (true, Some(held)) = (escape, visit.held) {
+                self.spots.depends(held, spot);
+            }
+            let held = if escape { Some(spot) } else { visit.held };
+            let Head { phase, intermediate, .. } = visit.head;
+            let note = if self.course == Course::Pair { intermediate } else { 0 };
+            let is_end = matches!(self.wiring.channels()[channel as usize].to, End::Node(_));
+            if !is_end && self.seen.is_new(spot, (phase, note, held)) {
+                self.visits.push(Visit { spot, head: visit.head, held });
+            }
+        }
+    }
+}
+
+fn starts(wiring: &Wiring) -> Vec<u32> {
+    let mut known = vec![false; wiring.routers() as usize];
+    let is_first = |&node: &u32| match wiring.channels()[wiring.injects(node) as usize].to {
+        End::Router { router, .. } => !std::mem::replace(&mut known[router as usize], true),
+        End::Node(_) => false,
+    };
+    (0..wiring.nodes()).filter(is_first).collect()
+}
+
+fn head(source: u32, destination: u32, class: u8) -> Head {
+    Head { serial: 0, source, destination, intermediate: destination, hops: 0, class, phase: 0 }
+}

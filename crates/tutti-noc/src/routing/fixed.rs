@@ -1,0 +1,104 @@
+//! Along routes of the graph. Where these share links side by side, a packet may take any of them: those with the
+//! fewest credits in use are tried first.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Course, Place, Routing, Way};
+use crate::packet::Head;
+use crate::{FlitError, Wiring};
+use tutti_topology::Routes;
+use tutti_units::ids::{LinkId, RankId};
+
+/// A way for every pair of nodes: those of a static routing of the graph, a table or paths.
+pub struct Fixed {
+    routes: Arc<Routes>,
+    wiring: Arc<Wiring>,
+}
+
+impl Fixed {
+    /// Along routes of the graph that the wiring was made of.
+    ///
+    /// # Errors
+    /// When the wiring was made of no graph, or another one.
+    pub fn new(routes: Arc<Routes>, wiring: Arc<Wiring>) -> Result<Fixed, FlitError> {
+        if wiring.topology().is_none_or(|made_of| **made_of != **routes.topology()) {
+            return Err(FlitError::RoutingDoesNotFit {
+                routing: format!("{routes:?}"),
+                needs: "a network made of its own graph",
+                network: "this one".to_owned(),
+            });
+        }
+        Ok(Fixed { routes, wiring })
+    }
+
+    /// The link on the way from a node to another, at a router that is not yet the last.
+    fn link(&self, router: u32, source: u32, destination: u32, hops: u32) -> Option<LinkId> {
+        let at = self.wiring.vertex(router)?;
+        let (from, to) = (RankId(self.wiring.npu(source)), RankId(self.wiring.npu(destination)));
+        // A node without a router of its own has crossed a link to be here.
+        let crossed = hops + u32::from(self.wiring.is_leaf(source));
+        Some(self.routes.next_link(from, to, at, crossed as usize))
+    }
+
+    fn port(&self, router: u32, source: u32, destination: u32, hops: u32) -> u32 {
+        let (home, ejects) = self.wiring.home(destination);
+        if home == router {
+            return ejects;
+        }
+        let link = self.link(router, source, destination, hops);
+        link.and_then(|link| self.wiring.port_of(link)).unwrap_or(ejects)
+    }
+
+    /// Pushes every link side by side with the one on a packet's way; none where there is no way, which no
+    /// packet goes.
+    fn bundle(&self, place: &Place<'_>, head: &Head, ways: &mut Vec<Way>) {
+        let (home, ejects) = self.wiring.home(head.destination);
+        if home == place.router {
+            ways.push(Way { port: ejects, vcs: place.vcs, priority: 0 });
+            return;
+        }
+        let hops = u32::from(head.hops);
+        let link = self.link(place.router, head.source, head.destination, hops);
+        let Some(link) = link.filter(|&link| self.wiring.port_of(link).is_some()) else { return };
+        let beside = self.routes.bundle(link);
+        let several = beside.len() > 1;
+        for port in beside.filter_map(|link| self.wiring.port_of(link)) {
+            let used = if several { (place.used)(port) } else { 0 };
+            let priority = i32::try_from(used).map_or(i32::MIN, |used| -used);
+            ways.push(Way { port, vcs: place.vcs, priority });
+        }
+    }
+}
+
+impl fmt::Debug for Fixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.routes)
+    }
+}
+
+impl Routing for Fixed {
+    fn name(&self) -> &'static str {
+        "paths of the graph"
+    }
+
+    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+        if self.routes.share_bundles() {
+            return self.bundle(place, head, ways);
+        }
+        let hops = u32::from(head.hops);
+        let port = self.port(place.router, head.source, head.destination, hops);
+        ways.push(Way { port, vcs: place.vcs, priority: 0 });
+    }
+
+    fn fixed(&self, router: u32, destination: u32) -> Option<u32> {
+        // Any source will do where the source makes no difference.
+        let depends = self.routes.tell_sources_apart() || self.routes.share_bundles();
+        (!depends).then(|| self.port(router, 0, destination, 0))
+    }
+
+    fn course(&self) -> Course {
+        let by_pair = self.routes.share_bundles() && self.routes.tell_sources_apart();
+        if by_pair { Course::Pair } else { Course::Destination }
+    }
+}

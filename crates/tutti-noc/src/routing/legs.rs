@@ -1,0 +1,113 @@
+//! Legs: how routings that go by way of another node get there and on, network by network.
+
+use std::fmt;
+
+use super::{Compass, Draw, Place, dimension_order, draw, torus_order};
+use crate::Wiring;
+use crate::packet::Head;
+use crate::settings::VcRange;
+
+/// Noted in the phase of a packet that is on its second leg, to its destination.
+pub(super) const SECOND: u8 = 2;
+
+/// Two legs, to the node that a packet goes by way of and from there to its destination, on VCs of their
+/// own each, so that no circle of packets can wait for each other.
+pub trait Legs: fmt::Debug + Send + Sync {
+    /// A node's router, and the port that leads from there to the node.
+    fn home(&self, node: u32) -> (u32, u32);
+
+    /// Whether the first leg is over at a router.
+    fn is_over(&self, router: u32, head: &Head) -> bool {
+        self.home(head.intermediate).0 == router
+    }
+
+    /// The port and VCs by which a packet goes on along its leg; `None` where its destination is. `anew`
+    /// where a leg begins.
+    fn next(&self, place: &Place<'_>, head: &mut Head, anew: bool) -> Option<(u32, VcRange)>;
+
+    /// A node to go by way of, where the choice is between that and straight on.
+    fn via(&self, place: &Place<'_>, head: &Head) -> u32;
+
+    /// Routers from one to a node's.
+    fn straight(&self, from: u32, to: u32) -> u32;
+
+    /// Routers from one over both legs.
+    fn detour(&self, from: u32, via: u32, to: u32) -> u32 {
+        self.straight(from, via) + self.straight(self.home(via).0, to)
+    }
+
+    /// How many VCs of each class they need.
+    fn least_vcs(&self) -> u32;
+}
+
+/// Which node a packet is going to: that of its leg.
+pub(super) fn target(head: &Head) -> u32 {
+    if head.phase & SECOND == 0 { head.intermediate } else { head.destination }
+}
+
+/// Any of so many nodes.
+pub(super) fn any(place: &Place<'_>, head: &Head, nodes: u32) -> u32 {
+    let node = draw(place, head, Draw::Intermediate, u64::from(nodes));
+    u32::try_from(node).unwrap_or(0)
+}
+
+/// Per router, a node there.
+pub(super) fn residents(wiring: &Wiring) -> Vec<u32> {
+    let mut residents = vec![u32::MAX; wiring.routers() as usize];
+    for node in (0..wiring.nodes()).rev() {
+        residents[wiring.home(node).0 as usize] = node;
+    }
+    residents
+}
+
+/// In dimension order in a mesh, on half of the VCs each; in a torus each half is halved again for
+/// datelines.
+#[derive(Clone, Debug)]
+pub struct GridLegs {
+    compass: Compass,
+    nodes: u32,
+}
+
+impl GridLegs {
+    /// On a mesh or torus of so many nodes.
+    #[must_use]
+    pub fn new(compass: Compass, nodes: u32) -> GridLegs {
+        GridLegs { compass, nodes }
+    }
+}
+
+impl Legs for GridLegs {
+    fn home(&self, node: u32) -> (u32, u32) {
+        self.compass.home(node)
+    }
+
+    fn next(&self, place: &Place<'_>, head: &mut Head, anew: bool) -> Option<(u32, VcRange)> {
+        let to = self.home(target(head)).0;
+        let second = head.phase & SECOND != 0;
+        if self.compass.wraps() {
+            let port = torus_order::next(&self.compass, place, head, to, anew, false)?;
+            return Some((port, torus_order::half(head, place.vcs).half(second)));
+        }
+        let port = dimension_order::next(&self.compass, place.router, to, false)?;
+        Some((port, place.vcs.half(second)))
+    }
+
+    fn via(&self, place: &Place<'_>, head: &Head) -> u32 {
+        any(place, head, self.nodes)
+    }
+
+    fn straight(&self, from: u32, to: u32) -> u32 {
+        let (here, there) = (self.compass.at(from), self.compass.at(self.home(to).0));
+        let along = here.iter().zip(there).zip(self.compass.sizes());
+        along
+            .map(|((&a, &b), &size)| {
+                let distance = a.abs_diff(b);
+                if self.compass.wraps() { distance.min(size - distance) } else { distance }
+            })
+            .sum()
+    }
+
+    fn least_vcs(&self) -> u32 {
+        if self.compass.wraps() { 4 } else { 2 }
+    }
+}

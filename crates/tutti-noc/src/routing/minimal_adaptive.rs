@@ -1,0 +1,90 @@
+//! Any minimal way, with an escape.
+
+use super::{Compass, Place, Routing, Way, dimension_order, torus_order};
+use crate::packet::Head;
+use crate::settings::VcRange;
+
+/// Along any dimension that is not yet right. The lowest VCs of a class are the escape: dimension order,
+/// one VC in a mesh, two (datelines) in a torus, taken when nothing else is free; who has taken it stays
+/// in it (Duato, "A new theory of deadlock-free adaptive routing in wormhole networks", 1993).
+///
+/// `one_way` leaves only the first of these dimensions. It is what `min_adapt_mesh` of BookSim 2 does: its
+/// `OutputSet` is ordered by priority, and of several ways of one priority keeps the first.
+#[derive(Clone, Debug)]
+pub struct MinimalAdaptive {
+    compass: Compass,
+    one_way: bool,
+}
+
+impl MinimalAdaptive {
+    /// On a mesh or torus.
+    #[must_use]
+    pub fn new(compass: Compass) -> MinimalAdaptive {
+        MinimalAdaptive { compass, one_way: false }
+    }
+
+    /// On a mesh or torus, along the first dimension that is not yet right.
+    #[must_use]
+    pub fn one_way(compass: Compass) -> MinimalAdaptive {
+        MinimalAdaptive { compass, one_way: true }
+    }
+
+    /// How many VCs are the escape.
+    fn escapes(&self) -> u32 {
+        if self.compass.wraps() { 2 } else { 1 }
+    }
+
+    /// The dimension-order way, on the escape; `None` at the destination.
+    fn escape(&self, place: &Place<'_>, head: &mut Head, to: u32, in_escape: bool) -> Option<Way> {
+        let first = place.vcs.first;
+        if !self.compass.wraps() {
+            let port = dimension_order::next(&self.compass, place.router, to, false)?;
+            return Some(Way { port, vcs: VcRange { first, last: first }, priority: 0 });
+        }
+        // Who is not in the escape could enter it here: as if it began here.
+        let port = torus_order::next(&self.compass, place, head, to, !in_escape, false)?;
+        let vcs = torus_order::half(head, VcRange { first, last: first + 1 });
+        Some(Way { port, vcs, priority: 0 })
+    }
+}
+
+impl Routing for MinimalAdaptive {
+    fn name(&self) -> &'static str {
+        "minimal_adaptive"
+    }
+
+    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+        let (home, ejects) = self.compass.home(head.destination);
+        let in_escape = !place.injected && place.vc < place.vcs.first + self.escapes();
+        let Some(escape) = self.escape(place, head, home, in_escape) else {
+            ways.push(Way { port: ejects, vcs: place.vcs, priority: 0 });
+            return;
+        };
+        ways.push(escape);
+        if in_escape {
+            return;
+        }
+        let vcs = VcRange { first: place.vcs.first + self.escapes(), last: place.vcs.last };
+        let (here, there) = (self.compass.at(place.router), self.compass.at(home));
+        for (dimension, (&a, &b)) in here.iter().zip(there).enumerate() {
+            if a == b {
+                continue;
+            }
+            let size = self.compass.sizes()[dimension];
+            let down =
+                if self.compass.wraps() { 2 * ((b + size - a) % size) >= size } else { a > b };
+            ways.push(Way {
+                port: self.compass.port(place.router, dimension, down),
+                vcs,
+                priority: 1,
+            });
+            if self.one_way {
+                break;
+            }
+        }
+    }
+
+    fn least_vcs(&self) -> u32 {
+        self.escapes() + 1
+    }
+}

@@ -1,0 +1,351 @@
+//! Routings by name: one line of [`REGISTRY`] each.
+
+use std::sync::Arc;
+
+use super::{
+    Compass, DimensionOrder, Fixed, Flow, GridLegs, GroupLegs, Legs, Minimal, MinimalAdaptive,
+    NearestAncestor, O1Turn, Routing, RowLegs, SourceRouted, Through, TorusOrder, TwoPhases,
+};
+use crate::{FlitError, VcRange, Wiring};
+use tutti_topology::{Dragonfly, Family, Routes, Topology, TopologyError};
+use tutti_units::ids::RankId;
+
+/// A line of the registry.
+pub struct Entry {
+    /// Its name in configuration files and results.
+    pub name: &'static str,
+    /// What may follow the name and a colon; empty where nothing may.
+    pub argument: &'static str,
+    /// One sentence for lists.
+    pub summary: &'static str,
+    build: fn(&Call<'_>) -> Result<Arc<dyn Routing>, FlitError>,
+}
+
+/// Every routing there is.
+pub const REGISTRY: &[Entry] = &[
+    Entry {
+        name: "dimension_order",
+        argument: "[yx|balanced]",
+        summary: "one dimension after the other, wherever there are any; in a torus with datelines, on two VCs \
+                  or more",
+        build: dimension_order,
+    },
+    Entry {
+        name: "o1_turn",
+        argument: "[adaptive]",
+        summary: "in a mesh, half of the packets XY, half YX, on two VCs or more",
+        build: o1_turn,
+    },
+    Entry {
+        name: "romm",
+        argument: "",
+        summary: "in a mesh, by way of a random node between source and destination, on two VCs or more",
+        build: romm,
+    },
+    Entry {
+        name: "valiant",
+        argument: "",
+        summary: "by way of a random node: in a mesh or flattened butterfly on two VCs or more, in a dragonfly \
+                  on three, in a torus on four",
+        build: valiant,
+    },
+    Entry {
+        name: "ugal",
+        argument: "[THRESHOLD]",
+        summary: "straight on, or by way of a random node where credits in use times hops say so (UGAL-L); VCs \
+                  as for valiant",
+        build: ugal,
+    },
+    Entry {
+        name: "minimal_adaptive",
+        argument: "[one_way]",
+        summary: "any minimal way with free VCs, dimension order as escape; one VC more than that takes",
+        build: minimal_adaptive,
+    },
+    Entry {
+        name: "shortest_path",
+        argument: "",
+        summary: "on any graph, a shortest path for each pair",
+        build: |call| call.along(|graph| Ok(Routes::shortest_path(graph))),
+    },
+    Entry {
+        name: "minimal",
+        argument: "",
+        summary: "in a dragonfly, over at most one global link, on two VCs or more",
+        build: minimal,
+    },
+    Entry {
+        name: "d_mod_k",
+        argument: "",
+        summary: "in a fat tree, up by the digits of the destination's number",
+        build: |call| call.along(Routes::d_mod_k),
+    },
+    Entry {
+        name: "nca",
+        argument: "[adaptive]",
+        summary: "in a fat tree, up by random links to a nearest common ancestor",
+        build: nca,
+    },
+    Entry {
+        name: "source_routed",
+        argument: "FLOW[;FLOW...][;*=ROUTING]",
+        summary: "flows with their output ports, as `0-5=1.1.3`; other pairs by another routing",
+        build: source_routed,
+    },
+    Entry {
+        name: "ways",
+        argument: "NODE>NODE[>...][;...]",
+        summary: "ways as the nodes that they pass, as `0>4>5`, over any of the links side by side; a shortest \
+                  path for other pairs",
+        build: ways,
+    },
+    Entry {
+        name: "ecmp",
+        argument: "[SEED]",
+        summary: "on any graph, one of the paths with the fewest hops, drawn for each pair",
+        build: ecmp,
+    },
+];
+
+/// The threshold of UGAL in BookSim 2's flattened butterfly.
+const THRESHOLD: u32 = 2;
+
+/// Someone asks for a routing.
+struct Call<'a> {
+    text: &'a str,
+    entry: &'static Entry,
+    argument: Option<&'a str>,
+    wiring: &'a Arc<Wiring>,
+}
+
+/// The routing of a notation, `name` or `name:argument` as [`REGISTRY`] lists them, on a wiring that was
+/// made of a graph.
+///
+/// # Errors
+/// When there is no such routing, its argument cannot be read, or the graph does not suit it.
+pub fn parse(text: &str, wiring: &Arc<Wiring>) -> Result<Arc<dyn Routing>, FlitError> {
+    let text = text.trim();
+    let (name, argument) = match text.split_once(':') {
+        None => (text, None),
+        Some((name, argument)) => (name.trim(), Some(argument.trim())),
+    };
+    let entry = REGISTRY.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let known: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
+        FlitError::UnknownRouting { name: name.to_owned(), known: known.join(", ") }
+    })?;
+    let call = Call { text, entry, argument, wiring };
+    if entry.argument.is_empty() && argument.is_some() {
+        return Err(call.malformed());
+    }
+    (entry.build)(&call)
+}
+
+/// Refuses classes with fewer VCs than a routing needs; `name` is what errors call it.
+///
+/// # Errors
+/// When a class has too few.
+pub fn check_vcs(name: &str, routing: &dyn Routing, classes: &[VcRange]) -> Result<(), FlitError> {
+    let needs = routing.least_vcs();
+    match classes.iter().enumerate().find(|(_, vcs)| vcs.count() < needs) {
+        None => Ok(()),
+        Some((class, vcs)) => {
+            let (routing, has) = (name.to_owned(), vcs.count());
+            Err(FlitError::TooFewVcs { routing, needs, class, has })
+        }
+    }
+}
+
+impl Call<'_> {
+    fn malformed(&self) -> FlitError {
+        let Entry { name, argument, .. } = self.entry;
+        let options = argument.trim_matches(['[', ']']).split('|').filter(|one| !one.is_empty());
+        let forms = options.map(|option| format!(" or `{name}:{option}`")).collect::<String>();
+        let expected = format!("`{name}`{forms}");
+        FlitError::RoutingArgument { text: self.text.to_owned(), expected }
+    }
+
+    fn malformed_flow(part: &str) -> FlitError {
+        let text = part.trim().to_owned();
+        let expected = "FROM-TO=PORT.PORT..., such as `0-5=1.1.3`, or once `*=ROUTING`".to_owned();
+        FlitError::RoutingArgument { text, expected }
+    }
+
+    /// Whether the argument is this word; refuses all others.
+    fn says(&self, word: &str) -> Result<bool, FlitError> {
+        match self.argument {
+            None => Ok(false),
+            Some(argument) if argument == word => Ok(true),
+            Some(_) => Err(self.malformed()),
+        }
+    }
+
+    fn unsuited(&self, needs: &'static str) -> FlitError {
+        let network = self.wiring.topology().map_or("this network", |graph| graph.name());
+        let (routing, network) = (self.text.to_owned(), network.to_owned());
+        FlitError::RoutingDoesNotFit { routing, needs, network }
+    }
+
+    fn graph(&self) -> Result<Arc<Topology>, FlitError> {
+        let graph = self.wiring.topology().map(Arc::clone);
+        graph.ok_or_else(|| self.unsuited("a network made of a graph"))
+    }
+
+    /// Where routers are, if they are those of a mesh or torus.
+    fn compass(&self) -> Option<Compass> {
+        let grid = self.wiring.topology()?.family().and_then(Family::router_grid)?;
+        Compass::of(self.wiring, grid.sizes(), grid.wraps())
+    }
+
+    fn mesh(&self) -> Result<Compass, FlitError> {
+        let mesh = self.compass().filter(|compass| !compass.wraps());
+        mesh.ok_or_else(|| self.unsuited("a mesh"))
+    }
+
+    fn mesh_or_torus(&self) -> Result<Compass, FlitError> {
+        self.compass().ok_or_else(|| self.unsuited("a mesh or torus"))
+    }
+
+    fn dragonfly(&self) -> Result<&Dragonfly, FlitError> {
+        let family = self.wiring.topology().and_then(|graph| graph.family()?.dragonfly());
+        family.ok_or_else(|| self.unsuited("a dragonfly"))
+    }
+
+    /// The ways over another node.
+    fn legs(&self) -> Result<Arc<dyn Legs>, FlitError> {
+        if let Some(compass) = self.compass() {
+            return Ok(Arc::new(GridLegs::new(compass, self.wiring.nodes())));
+        }
+        let family = self.wiring.topology().and_then(|graph| graph.family());
+        let in_rows = family.and_then(|family| RowLegs::new(self.wiring, family.row_sizes()?));
+        if let Some(legs) = in_rows {
+            return Ok(Arc::new(legs));
+        }
+        let needs = "a mesh, torus, flattened butterfly, HyperX or dragonfly";
+        let groups = family.and_then(|family| GroupLegs::new(self.wiring, family.dragonfly()?));
+        groups.map_or_else(|| Err(self.unsuited(needs)), |legs| Ok(Arc::new(legs) as Arc<dyn Legs>))
+    }
+
+    /// By way of another node.
+    fn by_way(&self, through: Through) -> Result<Arc<dyn Routing>, FlitError> {
+        Ok(Arc::new(TwoPhases::along(self.legs()?, self.wiring.nodes(), through)))
+    }
+
+    /// Along the routes that a rule finds in the graph.
+    fn along(
+        &self,
+        rule: impl FnOnce(Arc<Topology>) -> Result<Routes, TopologyError>,
+    ) -> Result<Arc<dyn Routing>, FlitError> {
+        let routes = Arc::new(rule(self.graph()?)?);
+        Ok(Arc::new(Fixed::new(routes, Arc::clone(self.wiring))?))
+    }
+}
+
+fn dimension_order(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    match (call.compass(), call.argument) {
+        (Some(torus), argument) if torus.wraps() => {
+            let balanced = argument.is_some() && call.says("balanced")?;
+            Ok(Arc::new(TorusOrder::new(torus, balanced)))
+        }
+        (Some(mesh), argument) => {
+            let descending = argument.is_some() && call.says("yx")?;
+            Ok(Arc::new(DimensionOrder::new(mesh, descending)))
+        }
+        // What has dimensions of another kind has routes of the graph along them.
+        (None, None) => call.along(Routes::dimension_order),
+        (None, Some("yx" | "balanced")) => Err(call.unsuited("a mesh or torus")),
+        (None, Some(_)) => Err(call.malformed()),
+    }
+}
+
+fn o1_turn(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let adaptive = call.says("adaptive")?;
+    Ok(Arc::new(O1Turn::new(call.mesh()?, adaptive)))
+}
+
+fn romm(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    Ok(Arc::new(TwoPhases::new(call.mesh()?, call.wiring.nodes(), Through::Quadrant)))
+}
+
+fn valiant(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    call.by_way(Through::Any)
+}
+
+fn ugal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let threshold = match call.argument {
+        None => THRESHOLD,
+        Some(text) => text.parse().map_err(|_| call.malformed())?,
+    };
+    call.by_way(Through::Either { threshold })
+}
+
+fn minimal_adaptive(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    if call.says("one_way")? {
+        return Ok(Arc::new(MinimalAdaptive::one_way(call.mesh_or_torus()?)));
+    }
+    Ok(Arc::new(MinimalAdaptive::new(call.mesh_or_torus()?)))
+}
+
+fn minimal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let minimal = Minimal::new(call.wiring, call.dragonfly()?);
+    Ok(Arc::new(minimal.ok_or_else(|| call.unsuited("a dragonfly"))?))
+}
+
+fn nca(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let adaptive = call.says("adaptive")?;
+    let tree = call.wiring.topology().and_then(|graph| graph.family()?.fat_tree());
+    let nca = tree.and_then(|tree| NearestAncestor::new(call.wiring, tree, adaptive));
+    Ok(Arc::new(nca.ok_or_else(|| call.unsuited("a fat tree"))?))
+}
+
+fn source_routed(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let (mut flows, mut others) = (Vec::new(), None);
+    for part in call.argument.unwrap_or("").split(';') {
+        match part.split_once('=') {
+            // Flows within flows would nest without end.
+            Some((pair, routing))
+                if pair.trim() == "*"
+                    && others.is_none()
+                    && !routing.trim().starts_with(call.entry.name) =>
+            {
+                others = Some(parse(routing, call.wiring)?);
+            }
+            _ => flows.push(flow(part).ok_or_else(|| Call::malformed_flow(part))?),
+        }
+    }
+    Ok(Arc::new(SourceRouted::new(call.wiring, flows, others)?))
+}
+
+/// `0-5=1.1.3`: from node 0 to node 5, by the output ports 1, 1 and 3.
+fn flow(text: &str) -> Option<Flow> {
+    let (pair, ports) = text.split_once('=')?;
+    let (source, destination) = pair.split_once('-')?;
+    let number = |text: &str| text.trim().parse().ok();
+    Some(Flow {
+        source: number(source)?,
+        destination: number(destination)?,
+        ports: ports.split('.').map(number).collect::<Option<_>>()?,
+    })
+}
+
+fn ways(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let mut given = Vec::new();
+    for part in call.argument.unwrap_or("").split(';') {
+        let nodes = part.split('>').map(|node| node.trim().parse().ok().map(RankId));
+        let nodes: Option<Vec<RankId>> = nodes.collect();
+        let Some(nodes) = nodes.filter(|nodes| nodes.len() > 1) else {
+            let text = part.trim().to_owned();
+            let expected = "NODE>NODE..., such as `0>4>5`, with `;` between ways".to_owned();
+            return Err(FlitError::RoutingArgument { text, expected });
+        };
+        given.push((nodes[0], nodes[nodes.len() - 1], nodes));
+    }
+    call.along(|graph| Routes::ways(graph, given))
+}
+
+fn ecmp(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let seed = match call.argument {
+        None => 0,
+        Some(text) => text.parse().map_err(|_| call.malformed())?,
+    };
+    call.along(|graph| Ok(Routes::ecmp(graph, seed)))
+}

@@ -1,0 +1,120 @@
+//! What a NIC has still to hand over, and what of it has not arrived.
+
+use std::collections::BTreeMap;
+
+use super::super::{FlowId, NodeSet};
+use tutti_network::Ticket;
+use tutti_units::{Bytes, Time};
+
+/// Where the packets of a message go.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// To one node.
+    One(u32),
+    /// To each of these.
+    Many(NodeSet),
+    /// To the destination of this reduction.
+    Part(usize),
+}
+
+/// A message of which not all has been handed over.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) number: u64,
+    pub(super) kind: Kind,
+    pub(super) bytes: Bytes,
+    /// When its first byte leaves.
+    pub(super) head: Time,
+    /// The cycle in which its next packet can be injected.
+    pub(super) start: u64,
+    /// Flits that have been handed over, and all.
+    pub(super) cut: u64,
+    pub(super) of: u64,
+}
+
+/// A message that is not wholly there.
+#[derive(Clone, Debug)]
+pub(super) struct Under {
+    pub(super) bytes: Bytes,
+    /// Flits of its packets, but for the last.
+    pub(super) packet: u32,
+    /// Receivers to whom something is missing, by node: packets, or flits of a combine of which not all
+    /// answers have come; and when the last of those that are there has, no sooner than the model says.
+    pub(super) receivers: Vec<(u32, Ticket, u64, Time)>,
+    /// Of a combine, the messages of its members.
+    pub(super) members: Option<Vec<Ticket>>,
+}
+
+impl Under {
+    /// One more member contributes.
+    pub(super) fn join(&mut self, ticket: Ticket, arrival: Time) {
+        if let Some(members) = &mut self.members {
+            members.push(ticket);
+        }
+        let there = &mut self.receivers[0].3;
+        *there = arrival.max(*there);
+    }
+
+    /// A packet has come to a node, the last of a flit's answers if it is some; whether all has come to all, and the
+    /// messages that are wholly there now.
+    pub(super) fn takes(
+        &mut self,
+        node: u32,
+        there: Time,
+        last: bool,
+    ) -> (bool, Vec<(Ticket, Time)>) {
+        let Ok(place) = self.receivers.binary_search_by_key(&node, |&(node, ..)| node) else {
+            return (self.receivers.is_empty(), Vec::new());
+        };
+        let (_, ticket, missing, time) = &mut self.receivers[place];
+        *time = there.max(*time);
+        *missing -= u64::from(last);
+        if *missing > 0 {
+            return (false, Vec::new());
+        }
+        let (ticket, time) = (*ticket, *time);
+        self.receivers.remove(place);
+        let done = match self.members.take() {
+            Some(members) => members.into_iter().map(|ticket| (ticket, time)).collect(),
+            None => vec![(ticket, time)],
+        };
+        (self.receivers.is_empty(), done)
+    }
+}
+
+/// A combine, whose flits are reductions of their own.
+#[derive(Clone, Debug)]
+pub(super) struct Reduction {
+    pub(super) destination: u32,
+    pub(super) members: NodeSet,
+    pub(super) bytes: Bytes,
+    /// The tag of its flits, once a member contributes.
+    pub(super) number: Option<u64>,
+    /// Flits for which some members have answered: how many are still to.
+    open: BTreeMap<u64, (FlowId, u32)>,
+}
+
+impl Reduction {
+    pub(super) fn new(destination: u32, members: NodeSet, bytes: Bytes) -> Reduction {
+        Reduction { destination, members, bytes, number: None, open: BTreeMap::new() }
+    }
+
+    /// The reduction of a flit that one more member answers, if it has begun.
+    pub(super) fn begun(&mut self, flit: u64) -> Option<FlowId> {
+        let (flow, silent) = self.open.get_mut(&flit)?;
+        let flow = *flow;
+        *silent -= 1;
+        if *silent == 0 {
+            self.open.remove(&flit);
+        }
+        Some(flow)
+    }
+
+    /// Takes note of one that begins with the answer of a member.
+    pub(super) fn begin(&mut self, flit: u64, flow: FlowId) {
+        let silent = self.members.len() - 1;
+        if silent > 0 {
+            self.open.insert(flit, (flow, silent));
+        }
+    }
+}

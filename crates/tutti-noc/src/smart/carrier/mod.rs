@@ -1,0 +1,483 @@
+//! Messages of schedules over a fabric whose routers may fork and combine.
+//!
+//! Rank i is node i. A message is cut into packets of flits that carry so many bytes each; where routers know of
+//! multicasts, one to several ranks is a multicast of a flit for each of these, and where they know of answers, a
+//! combine is a reduction of a flit for each: every member answers with its part, routers add what meets, and the
+//! destination's NIC adds what still comes apart, and its own, as flits come in. Folding so costs no time
+//! besides that of the flits: the adder is in the path, which limits hops per cycle
+//! ([`REDUCER_HOPS`](super::REDUCER_HOPS)), or at the port of a NIC, which takes a flit per cycle.
+//!
+//! **A NIC** has the messages of a step take turns, a packet at a time, before those of the next step, and hands a packet
+//! to the fabric when the one before is injected. The first packet can be injected from the first whole cycle on in which the model says that
+//! the first byte leaves; what arrives in a cycle can be answered from the next on. A message has arrived when all of
+//! it has, and never before the model says; a multicast at each receiver by itself, a combine with the last answer.
+//!
+//! **Reductions under way** are no more than there are entries of tables ([`Settings::art_entries`]): a NIC passes
+//! over what would be one more until one is over. (How it knows is not modelled.) As it begins none of a later step before
+//! those of an earlier one, ranks that go through combines in the same order never wait for each other's entries. When
+//! nothing else can move one more is begun all the same; its answers are then unicasts, if routers have tables.
+
+mod jobs;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{
+    Arrival, Cast, Combine, Counts, Fabric, FanIn, FanOut, Flow, Message, NodeSet, Settings,
+};
+use crate::FlitError;
+use jobs::{Job, Kind, Reduction, Under};
+use tutti_network::packet::Ends;
+use tutti_network::{Carried, Carrier, Combined, Standstill, Ticket};
+use tutti_units::ids::RankId;
+use tutti_units::{Bytes, Time};
+
+/// Cycles between looks at whether to go on.
+const LOOK: u32 = 1024;
+
+/// How messages are cut for a fabric, and how long its cycles are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cutting {
+    /// A cycle.
+    pub cycle: Time,
+    /// What a flit carries of a message.
+    pub payload: Bytes,
+    /// The most flits of a packet to one rank; all others have one.
+    pub packet: u32,
+    /// The message class of all packets.
+    pub class: u8,
+}
+
+impl Cutting {
+    /// Refuses what does not fit a fabric.
+    ///
+    /// # Errors
+    /// When cycles take no time, flits carry nothing, packets do not fit into the class, no multicasts travel in it
+    /// although routers fork, or routers combine but have no reducer.
+    pub fn check(&self, settings: &Settings) -> Result<(), FlitError> {
+        settings.check()?;
+        let refuse = |what, value, expected: &str| {
+            Err(FlitError::OutOfRange { what, value, expected: expected.to_owned() })
+        };
+        if self.cycle == Time::ZERO {
+            return refuse("cycle", 0, "more than no time");
+        }
+        if self.payload == Bytes(0) {
+            return refuse("flit", 0, "at least 1 B");
+        }
+        let Some(class) = settings.classes.get(usize::from(self.class)) else {
+            return refuse("class", u64::from(self.class), "a class of the mesh");
+        };
+        if self.packet == 0 || self.packet > class.depth {
+            let expected = format!("1 to {}, which a VC holds", class.depth);
+            return refuse("flits of a packet", u64::from(self.packet), &expected);
+        }
+        let clash =
+            |what, problem: &str| Err(FlitError::Clash { what, problem: problem.to_owned() });
+        if settings.fan_out != FanOut::Unicasts && !class.multicasts {
+            return clash("class", "no multicasts travel in it, and schedules have some");
+        }
+        if settings.fan_in != FanIn::Unicasts && !settings.reducer {
+            let problem =
+                "routers that combine payloads of schedules need one; expected `reducer = true`";
+            return clash("reducer", problem);
+        }
+        Ok(())
+    }
+}
+
+/// Carries messages over a fabric.
+pub struct FabricCarrier<'a> {
+    fabric: Box<dyn Fabric>,
+    settings: Settings,
+    cutting: Cutting,
+    ends: Ends,
+    /// Per node and step, the messages that it has still to hand over, the next first.
+    nics: Vec<VecDeque<VecDeque<Job>>>,
+    jobs: usize,
+    /// Messages that have not arrived, by number, which is the tag of their packets.
+    under: BTreeMap<u64, Under>,
+    next: u64,
+    reductions: Vec<Reduction>,
+    /// Reductions of a flit that have begun and are not over.
+    begun: u32,
+    /// Those that were begun although tables had no entry left.
+    beyond: u64,
+    /// Per node, when the port through which it takes messages is free.
+    free: Vec<Time>,
+    /// Those that are there, not yet told: in order of time.
+    done: VecDeque<(Ticket, Time)>,
+    arrivals: Vec<Arrival>,
+    stop: Option<&'a AtomicBool>,
+    standstill: Option<Standstill>,
+}
+
+impl<'a> FabricCarrier<'a> {
+    /// An empty fabric of these settings.
+    ///
+    /// # Errors
+    /// When the settings cannot be, or messages cannot be so cut for them.
+    pub fn new(
+        fabric: Box<dyn Fabric>,
+        settings: &Settings,
+        cutting: Cutting,
+        ends: Ends,
+    ) -> Result<FabricCarrier<'a>, FlitError> {
+        cutting.check(settings)?;
+        let nodes = fabric.nodes() as usize;
+        Ok(FabricCarrier {
+            fabric,
+            settings: settings.clone(),
+            cutting,
+            ends,
+            nics: vec![VecDeque::new(); nodes],
+            jobs: 0,
+            under: BTreeMap::new(),
+            next: 0,
+            reductions: Vec::new(),
+            begun: 0,
+            beyond: 0,
+            free: vec![Time::ZERO; nodes],
+            done: VecDeque::new(),
+            arrivals: Vec::new(),
+            stop: None,
+            standstill: None,
+        })
+    }
+
+    /// Ends early when somebody sets `stop`: then nothing arrives any more.
+    #[must_use]
+    pub fn until(self, stop: &'a AtomicBool) -> FabricCarrier<'a> {
+        FabricCarrier { stop: Some(stop), ..self }
+    }
+
+    /// What has happened in the fabric.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        self.fabric.counts()
+    }
+
+    /// Reductions that were begun although tables had no entry left.
+    #[must_use]
+    pub fn beyond(&self) -> u64 {
+        self.beyond
+    }
+
+    /// The first whole cycle from a time on.
+    fn cycle_of(&self, time: Time) -> u64 {
+        time.ps().div_ceil(self.cutting.cycle.ps())
+    }
+
+    fn time_of(&self, cycle: u64) -> Time {
+        Time::from_ps(cycle.saturating_mul(self.cutting.cycle.ps()))
+    }
+
+    /// Flits that so many bytes fill; at least one.
+    fn flits(&self, bytes: Bytes) -> u64 {
+        bytes.0.div_ceil(self.cutting.payload.0).max(1)
+    }
+
+    /// Bytes of a message in this packet of so many flits; its last flit may be filled in part.
+    fn carried(&self, bytes: Bytes, flits: u64) -> Bytes {
+        Bytes((flits * self.cutting.payload.0).min(bytes.0))
+    }
+
+    /// Puts a message into the queue of its NIC.
+    fn put(&mut self, message: &Carried, kind: Kind, number: u64) {
+        let Carried { source, bytes, arrival, .. } = *message;
+        // The model's arrival counts the time at the port; the first byte leaves that much before.
+        let head = arrival - self.ends.hands_over.of(bytes).min(arrival);
+        let start = self.cycle_of(head).max(self.fabric.now());
+        let job = Job { number, kind, bytes, head, start, cut: 0, of: self.flits(bytes) };
+        let nic = &mut self.nics[source.index()];
+        if nic.is_empty() {
+            nic.push_back(VecDeque::new());
+        }
+        nic.back_mut().expect("there is a step").push_back(job);
+        self.jobs += 1;
+    }
+
+    fn number(&mut self, under: Under) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.under.insert(number, under);
+        number
+    }
+
+    /// Has every NIC that has nothing waiting hand over a packet; whether any did. `beyond` lets one reduction more
+    /// begin than there are entries.
+    fn hand_over(&mut self, mut beyond: bool) -> bool {
+        let mut any = false;
+        for node in 0..self.fabric.nodes() {
+            if self.nics[node as usize].is_empty() || self.fabric.queued(node) > 0 {
+                continue;
+            }
+            for step in 0..self.nics[node as usize].len() {
+                if self.hand_over_of(node, step, &mut beyond) {
+                    any = true;
+                    break;
+                }
+            }
+            while self.nics[node as usize].front().is_some_and(VecDeque::is_empty) {
+                self.nics[node as usize].pop_front();
+            }
+        }
+        any
+    }
+
+    /// Has a NIC hand over a packet of the first message of a step that can go.
+    fn hand_over_of(&mut self, node: u32, step: usize, beyond: &mut bool) -> bool {
+        let (now, nic) = (self.fabric.now(), node as usize);
+        for _ in 0..self.nics[nic][step].len() {
+            let Some(mut job) = self.nics[nic][step].pop_front() else { break };
+            let sent = job.start <= now && self.send(node, &mut job, beyond);
+            if job.cut < job.of {
+                self.nics[nic][step].push_back(job);
+            } else {
+                self.jobs -= 1;
+            }
+            if sent {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Hands the next packet of a message over, if it can go.
+    fn send(&mut self, node: u32, job: &mut Job, beyond: &mut bool) -> bool {
+        let (cast, flits) = match &job.kind {
+            Kind::One(receiver) => {
+                let flits = (job.of - job.cut).min(u64::from(self.cutting.packet));
+                (Cast::One(*receiver), flits)
+            }
+            Kind::Many(receivers) => (Cast::Many(receivers.clone()), 1),
+            &Kind::Part(reduction) => {
+                let before = self.beyond;
+                let Some(flow) = self.flow(reduction, job, *beyond) else { return false };
+                *beyond &= self.beyond == before;
+                (Cast::Answer(flow, 1), 1)
+            }
+        };
+        let message = Message {
+            created: self.fabric.now(),
+            source: node,
+            cast,
+            class: self.cutting.class,
+            flits: u32::try_from(flits).unwrap_or(u32::MAX),
+            tag: job.number,
+        };
+        self.fabric.send(message).expect("receivers and lengths were checked");
+        job.cut += flits;
+        let next = job.head + self.ends.hands_over.of(self.carried(job.bytes, job.cut));
+        job.start = job.start.max(self.cycle_of(next));
+        true
+    }
+
+    /// The reduction that the next flit of a contribution belongs to: one that has begun, or one more if it may.
+    fn flow(&mut self, reduction: usize, job: &Job, beyond: bool) -> Option<super::FlowId> {
+        if let Some(flow) = self.reductions[reduction].begun(job.cut) {
+            return Some(flow);
+        }
+        let full = self.begun >= self.settings.art_entries;
+        if full && !beyond {
+            return None;
+        }
+        self.beyond += u64::from(full);
+        let Reduction { destination, members, .. } = &self.reductions[reduction];
+        let flow = Flow {
+            created: self.fabric.now(),
+            destination: *destination,
+            members: members.clone(),
+            class: self.cutting.class,
+            combine: Combine::Sum,
+            held: false,
+            tag: job.number,
+        };
+        let flow = self.fabric.open(flow).expect("members were checked");
+        self.begun += 1;
+        self.reductions[reduction].begin(job.cut, flow);
+        Some(flow)
+    }
+
+    /// A cycle, and those after it in which nothing would happen.
+    fn step(&mut self) {
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        self.fabric.step(&mut arrivals);
+        for arrival in arrivals.drain(..) {
+            self.arrived(&arrival);
+        }
+        self.arrivals = arrivals;
+    }
+
+    fn arrived(&mut self, arrival: &Arrival) {
+        let &Arrival { arrived, node, tag, answers, .. } = arrival;
+        let at = self.time_of(arrived);
+        let Some(mut under) = self.under.remove(&tag) else { return };
+        let there = self.passes(node, at, under.bytes, under.packet);
+        if let Some(answers) = answers {
+            debug_assert_eq!(answers.value, u64::from(answers.count), "every answer is worth one");
+            self.begun -= u32::from(answers.last);
+        }
+        let last = answers.is_none_or(|answers| answers.last);
+        let (over, mut done) = under.takes(node, there, last);
+        if !over {
+            self.under.insert(tag, under);
+        }
+        done.drain(..).for_each(|(ticket, time)| self.is_there(ticket, time));
+    }
+
+    /// When a packet that arrives is through the receiver's port.
+    fn passes(&mut self, node: u32, arrived: Time, bytes: Bytes, packet: u32) -> Time {
+        let Some(takes) = self.ends.takes else { return arrived };
+        let bytes = self.carried(bytes, u64::from(packet));
+        let free = &mut self.free[node as usize];
+        *free = arrived.max(*free) + takes.of(bytes);
+        *free
+    }
+
+    fn is_there(&mut self, ticket: Ticket, time: Time) {
+        let place = self.done.partition_point(|&(_, earlier)| earlier <= time);
+        self.done.insert(place, (ticket, time));
+    }
+
+    /// The cycle from which on the first message that is there can be told of.
+    fn due(&self) -> Option<u64> {
+        self.done.front().map(|&(_, time)| self.cycle_of(time))
+    }
+
+    /// Goes on where nothing is under way in the fabric: to the next cycle in which something can be handed over,
+    /// or told. Whether there is one.
+    fn skip(&mut self) -> bool {
+        let now = self.fabric.now();
+        let starts =
+            self.nics.iter().flatten().flatten().map(|job| job.start).filter(|&start| start > now);
+        let next = starts.chain(self.due()).min();
+        match next {
+            Some(next) => {
+                self.fabric.skip_to(next.max(now));
+                true
+            }
+            // All that is left waits for entries of tables.
+            None => self.jobs > 0 && self.hand_over(true),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    fn stand_still(&mut self) {
+        let since = self.fabric.now().saturating_sub(self.settings.patience);
+        self.standstill = Some(Standstill {
+            since: self.time_of(since),
+            messages: self.under.len(),
+            circle: Vec::new(),
+        });
+    }
+}
+
+impl Carrier for FabricCarrier<'_> {
+    const CONTENDED: bool = true;
+    const IN_NETWORK: bool = true;
+
+    fn carry(&mut self, ticket: Ticket, message: Carried) {
+        let Carried { source, destination, bytes, arrival } = message;
+        if source == destination {
+            return self.is_there(ticket, arrival);
+        }
+        let packet = self.cutting.packet;
+        let packets = self.flits(bytes).div_ceil(u64::from(packet));
+        let receivers = vec![(destination.0, ticket, packets, arrival)];
+        let number = self.number(Under { bytes, packet, receivers, members: None });
+        self.put(&message, Kind::One(destination.0), number);
+    }
+
+    fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
+        let mut looks = 0_u32;
+        // What has been told of lies in the past: a message is there only when no other, still under
+        // way, can be there before it.
+        while self.due().is_none_or(|due| due > self.fabric.now()) {
+            let handed_over = self.hand_over(false);
+            if !handed_over && self.fabric.is_empty() {
+                if self.skip() {
+                    continue;
+                }
+                break;
+            }
+            self.step();
+            looks += 1;
+            if looks.is_multiple_of(LOOK) && self.is_stopped() {
+                return None;
+            }
+            if self.fabric.is_stuck() {
+                if self.done.is_empty() {
+                    self.stand_still();
+                }
+                break;
+            }
+        }
+        self.done.pop_front()
+    }
+
+    fn begin_step(&mut self, rank: RankId) {
+        let nic = &mut self.nics[rank.index()];
+        if nic.back().is_some_and(|step| !step.is_empty()) {
+            nic.push_back(VecDeque::new());
+        }
+    }
+
+    fn forks(&self) -> bool {
+        self.settings.fan_out != FanOut::Unicasts
+    }
+
+    fn fork(&mut self, messages: &[(Ticket, Carried)]) {
+        let Some(&(_, first)) = messages.first() else { return };
+        let flits = self.flits(first.bytes);
+        let receiver = |&(ticket, message): &(Ticket, Carried)| {
+            (message.destination.0, ticket, flits, message.arrival)
+        };
+        let mut receivers: Vec<_> = messages.iter().map(receiver).collect();
+        receivers.sort_unstable_by_key(|&(node, ..)| node);
+        let nodes: NodeSet = receivers.iter().map(|&(node, ..)| node).collect();
+        let under = Under { bytes: first.bytes, packet: 1, receivers, members: None };
+        let number = self.number(under);
+        self.put(&first, Kind::Many(nodes), number);
+    }
+
+    fn combines(&self) -> bool {
+        self.settings.fan_in != FanIn::Unicasts
+    }
+
+    fn expect(&mut self, combines: Vec<Combined>) {
+        self.reductions = combines
+            .into_iter()
+            .map(|Combined { destination: RankId(destination), members, bytes }| {
+                let members = members.into_iter().map(|RankId(member)| member).collect();
+                Reduction::new(destination, members, bytes)
+            })
+            .collect();
+    }
+
+    fn contribute(&mut self, combine: usize, ticket: Ticket, message: Carried) {
+        let (number, bytes) = (self.reductions[combine].number, self.reductions[combine].bytes);
+        let number = if let Some(number) = number {
+            number
+        } else {
+            let flits = self.flits(bytes);
+            let destination = self.reductions[combine].destination;
+            let receivers = vec![(destination, ticket, flits, message.arrival)];
+            let number =
+                self.number(Under { bytes, packet: 1, receivers, members: Some(Vec::new()) });
+            self.reductions[combine].number = Some(number);
+            number
+        };
+        if let Some(under) = self.under.get_mut(&number) {
+            under.join(ticket, message.arrival);
+        }
+        self.put(&message, Kind::Part(combine), number);
+    }
+
+    fn standstill(&self) -> Option<Standstill> {
+        self.standstill.clone()
+    }
+}

@@ -1,0 +1,134 @@
+//! Links of their own between all nodes: what a mesh is measured against.
+
+use std::collections::VecDeque;
+
+use super::counts::Counts;
+use super::fabric::Fabric;
+use super::flows::Flows;
+use super::message::{Answers, Arrival, Cast, Flow, FlowId, Message};
+use super::settings::Settings;
+use crate::FlitError;
+
+/// A fully connected fabric: every packet arrives a cycle after it was sent (its last flit, one per cycle),
+/// at all of its destinations. Answers are not combined.
+pub struct FullyConnected {
+    nodes: u32,
+    now: u64,
+    /// Whether a NIC takes one packet per cycle; otherwise as many as come.
+    narrow: bool,
+    settings: Settings,
+    flows: Flows,
+    /// What arrives at each node, by the cycle from which it may, first come first served.
+    arriving: Vec<VecDeque<(u64, Arrival)>>,
+    under_way: u64,
+    counts: Counts,
+}
+
+impl FullyConnected {
+    /// Of the nodes and classes of a mesh; `narrow` lets a NIC take one packet per cycle only.
+    ///
+    /// # Errors
+    /// When the settings cannot be.
+    pub fn new(settings: &Settings, narrow: bool) -> Result<FullyConnected, FlitError> {
+        settings.check()?;
+        let nodes = settings.nodes();
+        Ok(FullyConnected {
+            nodes,
+            now: 0,
+            narrow,
+            settings: settings.clone(),
+            flows: Flows::new(nodes),
+            arriving: vec![VecDeque::new(); nodes as usize],
+            under_way: 0,
+            counts: Counts::default(),
+        })
+    }
+
+    fn put(&mut self, node: u32, message: &Message, created: u64, tag: u64, at: u64) {
+        let answers = match message.cast {
+            Cast::Answer(flow, value) => Some(Answers { flow, count: 1, value, last: false }),
+            _ => None,
+        };
+        let Message { source, class, .. } = *message;
+        let arrival = Arrival { arrived: at, node, source, created, class, tag, answers };
+        let queue = &mut self.arriving[node as usize];
+        let place = queue.partition_point(|&(other, _)| other <= at);
+        queue.insert(place, (at, arrival));
+        self.under_way += 1;
+        self.counts.ejected += u64::from(message.flits);
+    }
+}
+
+impl Fabric for FullyConnected {
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    fn open(&mut self, flow: Flow) -> Result<FlowId, FlitError> {
+        self.flows.open(flow, self.settings.classes.len())
+    }
+
+    fn release(&mut self, flow: FlowId) {
+        self.flows.release(flow);
+    }
+
+    fn send(&mut self, message: Message) -> Result<(), FlitError> {
+        self.flows.check(&message, &self.settings)?;
+        let at = self.now + u64::from(message.flits);
+        self.counts.injected += u64::from(message.flits);
+        match &message.cast {
+            &Cast::One(node) => self.put(node, &message, message.created, message.tag, at),
+            Cast::Many(members) => {
+                for node in members.iter() {
+                    self.put(node, &message, message.created, message.tag, at);
+                }
+            }
+            &Cast::Answer(flow, _) => {
+                let flow = self.flows.get(flow);
+                let (node, created, tag) = (flow.destination, flow.created, flow.tag);
+                self.put(node, &message, created, tag, at);
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, arrivals: &mut Vec<Arrival>) {
+        for queue in &mut self.arriving {
+            while queue.front().is_some_and(|&(at, _)| at <= self.now) {
+                let (_, mut arrival) = queue.pop_front().expect("there is one in front");
+                arrival.arrived = self.now;
+                if let Some(answers) = &mut arrival.answers {
+                    answers.last = self.flows.arrived(answers.flow, answers.count);
+                }
+                arrivals.push(arrival);
+                self.under_way -= 1;
+                if self.narrow {
+                    break;
+                }
+            }
+        }
+        self.now += 1;
+        self.counts.cycles += 1;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.under_way == 0
+    }
+
+    fn skip_to(&mut self, cycle: u64) {
+        self.counts.cycles += cycle - self.now;
+        self.now = cycle;
+    }
+
+    fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn is_stuck(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,116 @@
+//! The designs that are compared, by name.
+
+use super::connected::FullyConnected;
+use super::fabric::Fabric;
+use super::mesh::Mesh;
+use super::settings::{FanIn, FanOut, Settings, Tree};
+use crate::FlitError;
+
+/// A design: what it is called, and what it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Design {
+    /// As files and commands name it.
+    pub name: &'static str,
+    /// A sentence.
+    pub summary: &'static str,
+    /// What it is made of.
+    pub kind: DesignKind,
+}
+
+/// What a design is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DesignKind {
+    /// A mesh: hops per cycle, multicasts, reductions.
+    Mesh(u32, FanOut, FanIn),
+    /// Links of their own between all nodes; whether a NIC takes one packet per cycle only.
+    FullyConnected(bool),
+}
+
+/// The reach of a cycle that the paper's designs have (section V).
+const REACH: u32 = 8;
+
+const DESIGNS: &[Design] = &[
+    Design {
+        name: "baseline",
+        summary: "one-cycle routers; a multicast is a unicast to each, answers go alone",
+        kind: DesignKind::Mesh(1, FanOut::Unicasts, FanIn::Unicasts),
+    },
+    Design {
+        name: "baseline_collective",
+        summary: "one-cycle routers that fork multicasts and combine answers that meet",
+        kind: DesignKind::Mesh(1, FanOut::Greedy(Tree::Shared), FanIn::Greedy),
+    },
+    Design {
+        name: "smart_1d",
+        summary: "several hops per cycle along a dimension; no collectives",
+        kind: DesignKind::Mesh(REACH, FanOut::Unicasts, FanIn::Unicasts),
+    },
+    Design {
+        name: "sfo_greedy",
+        summary: "several hops per cycle, copies retained on the way, along shared trees",
+        kind: DesignKind::Mesh(REACH, FanOut::Greedy(Tree::Shared), FanIn::Greedy),
+    },
+    Design {
+        name: "sfo_greedy_pvt",
+        summary: "several hops per cycle, copies retained on the way, along the trees of the corners",
+        kind: DesignKind::Mesh(REACH, FanOut::Greedy(Tree::Private), FanIn::Greedy),
+    },
+    Design {
+        name: "sfo_complete",
+        summary: "broadcasts in slots of their own, two cycles in six, along the trees of the corners",
+        kind: DesignKind::Mesh(REACH, FanOut::Complete { interval: 6 }, FanIn::Complete),
+    },
+    Design {
+        name: "fully_connected",
+        summary: "a link of one cycle between any two nodes, and NICs that take all that comes",
+        kind: DesignKind::FullyConnected(false),
+    },
+    Design {
+        name: "fully_connected_narrow",
+        summary: "a link of one cycle between any two nodes, and NICs that take a packet per cycle",
+        kind: DesignKind::FullyConnected(true),
+    },
+];
+
+/// All designs.
+#[must_use]
+pub fn designs() -> &'static [Design] {
+    DESIGNS
+}
+
+/// The design of a name.
+///
+/// # Errors
+/// When there is none.
+pub fn design(name: &str) -> Result<Design, FlitError> {
+    let found = DESIGNS.iter().find(|design| design.name == name).copied();
+    found.ok_or_else(|| {
+        let known: Vec<&str> = DESIGNS.iter().map(|design| design.name).collect();
+        FlitError::UnknownDesign { name: name.to_owned(), known: known.join(", ") }
+    })
+}
+
+impl Design {
+    /// Its settings on a mesh of a size, with one class of four VCs; of a fully connected one what its classes are.
+    #[must_use]
+    pub fn settings(&self, columns: u32, rows: u32) -> Settings {
+        let settings = Settings::new(columns, rows);
+        match self.kind {
+            DesignKind::Mesh(hops_per_cycle, fan_out, fan_in) => {
+                Settings { hops_per_cycle, fan_out, fan_in, ..settings }
+            }
+            DesignKind::FullyConnected(_) => settings,
+        }
+    }
+
+    /// An empty fabric of this design, with settings that may have been changed since.
+    ///
+    /// # Errors
+    /// When the settings cannot be.
+    pub fn build(&self, settings: &Settings) -> Result<Box<dyn Fabric + Send>, FlitError> {
+        Ok(match self.kind {
+            DesignKind::Mesh(..) => Box::new(Mesh::new(settings)?),
+            DesignKind::FullyConnected(narrow) => Box::new(FullyConnected::new(settings, narrow)?),
+        })
+    }
+}

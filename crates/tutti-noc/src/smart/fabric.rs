@@ -1,0 +1,55 @@
+//! What all designs are to those who send over them.
+
+use super::counts::Counts;
+use super::message::{Arrival, Flow, FlowId, Message};
+use crate::FlitError;
+
+/// A network on a chip, cycle by cycle.
+///
+/// In a cycle: whoever drives it sends what there is to send ([`Fabric::send`], with
+/// [`Message::created`] at most [`Fabric::now`]), then [`Fabric::step`]s, and hears what has arrived in
+/// that cycle. What is sent in cycle t takes part in arbitration in cycle t if its NIC has nothing before
+/// it. A NIC has an infinite queue for each class and injects a flit per cycle.
+pub trait Fabric {
+    /// The cycle that the next [`Fabric::step`] runs.
+    fn now(&self) -> u64;
+
+    /// How many nodes.
+    fn nodes(&self) -> u32;
+
+    /// Begins a reduction; answers may be sent from now on.
+    ///
+    /// # Errors
+    /// When the flow names nodes that are not there, or nobody, or a class that is not.
+    fn open(&mut self, flow: Flow) -> Result<FlowId, FlitError>;
+
+    /// Frees the table entry of a flow that was [`Flow::held`], once its last answer has arrived; such a flow is
+    /// to be released once.
+    fn release(&mut self, flow: FlowId);
+
+    /// Queues a packet at its source.
+    ///
+    /// # Errors
+    /// When it names nodes that are not there, or nobody, or does not fit its class.
+    fn send(&mut self, message: Message) -> Result<(), FlitError>;
+
+    /// Packets that the NIC of a node has not begun to inject; 0 where it never keeps any.
+    fn queued(&self, _node: u32) -> usize {
+        0
+    }
+
+    /// Runs a cycle. What arrives in it is pushed, ordered by node.
+    fn step(&mut self, arrivals: &mut Vec<Arrival>);
+
+    /// Whether nothing is queued or under way.
+    fn is_empty(&self) -> bool;
+
+    /// Passes over cycles in which nothing happens; only when [`Fabric::is_empty`].
+    fn skip_to(&mut self, cycle: u64);
+
+    /// What has happened so far, for energy and statistics.
+    fn counts(&self) -> &Counts;
+
+    /// Whether packets are under way and none has moved for [`super::Settings::patience`] cycles.
+    fn is_stuck(&self) -> bool;
+}

@@ -1,0 +1,177 @@
+//! Measurement of meshes under synthetic traffic: broadcasts, multicasts, reductions, unicasts, and
+//! mixtures of them.
+//!
+//! Warm up, measure, drain, as in [`crate::measure`]: messages created in the window count,
+//! whenever they end, and load goes on until they have. The latency of a broadcast or multicast runs from
+//! its creation to the last of its deliveries, that of a reduction from its beginning until the answers
+//! of all have arrived; waiting at the source is part of both. Runs with several seeds are independent;
+//! their means give confidence intervals.
+
+mod ideal;
+mod run;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod traffic;
+mod watch;
+
+pub use ideal::{Ideal, ideal};
+pub use run::{check, measure};
+pub use watch::{Sent, Watched, watch};
+
+use super::counts::Counts;
+use crate::traffic::{PacketSize, Pattern, Process};
+
+/// What messages are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Packets to one node.
+    Unicast {
+        /// Where they go.
+        pattern: Pattern,
+        /// How long they are.
+        size: PacketSize,
+    },
+    /// A flit to every other node.
+    Broadcast {
+        /// Who sends.
+        from: Sources,
+    },
+    /// A flit to some other nodes, drawn for each.
+    Multicast {
+        /// Who sends.
+        from: Sources,
+        /// To how many.
+        to: Members,
+    },
+    /// A flit from every other node to a destination that is drawn for each, all at once; entries of
+    /// tables are there as if a broadcast had made them.
+    Reduction {
+        /// Independent processes that begin them; each begins one per cycle at most.
+        streams: u32,
+    },
+}
+
+/// Who sends broadcasts or multicasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sources {
+    /// Every node.
+    All,
+    /// The four corners.
+    Corners,
+}
+
+/// To whom a multicast goes; never to its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Members {
+    /// As many as each number from one to all others is as likely, and then any of them.
+    AnyNumber,
+    /// Each with a chance of a half; if nobody then is left, drawn again.
+    Half,
+}
+
+/// Traffic of one kind, in one message class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// What it is.
+    pub kind: Kind,
+    /// When messages are created, by each source: a node, or a process that begins reductions.
+    pub process: Process,
+    /// The message class.
+    pub class: u8,
+}
+
+/// How long to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Cycles before the window.
+    pub warmup: u64,
+    /// Cycles of the window.
+    pub measure: u64,
+    /// Cycles after the window in which what was created in it must end.
+    pub drain: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// All that was created in the window has ended, and what was offered was accepted.
+    Stable,
+    /// Less than 97 % of what was offered was accepted, or not all ended in time: latencies are those of
+    /// the messages that ended, and say how long the run was.
+    Saturated,
+    /// Packets are under way and none moves.
+    Deadlocked,
+}
+
+/// The result of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measurement {
+    /// How it ended.
+    pub ending: Ending,
+    /// Cycles it took, warm-up and drain included.
+    pub cycles: u64,
+    /// Each load.
+    pub loads: Vec<Measured>,
+    /// What happened in the window.
+    pub counts: Counts,
+    /// How many routers there are.
+    pub routers: u32,
+}
+
+/// What was measured of a load; times in cycles.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// Messages that were created in the window and have ended.
+    pub messages: u64,
+    /// Messages created in the window, per cycle, by all sources together.
+    pub offered: f64,
+    /// Messages that ended in it, per cycle, counted by their parts: deliveries, or answers.
+    pub accepted: f64,
+    /// Parts of a message, in the mean: destinations of a multicast, answers of a reduction, flits.
+    pub parts: f64,
+    /// From creation to the end; not a number if none ended.
+    pub latency: f64,
+    /// The least and the most.
+    pub latency_extremes: (u64, u64),
+    /// 50, 90, 99 and 99.9 of 100 took no longer.
+    pub quantiles: [u64; 4],
+    /// From creation to each delivery, in the mean.
+    pub part_latency: f64,
+    /// Packets that arrived for a message, in the mean: of a reduction, how many of its answers were not
+    /// combined with others.
+    pub arrivals: f64,
+    /// Messages that had begun and not ended, in the mean over the window.
+    pub active: f64,
+}
+
+impl Measurement {
+    /// Entries of tables of reductions in use, per router.
+    #[must_use]
+    pub fn table_entries(&self) -> f64 {
+        self.per_router(self.counts.table_entries)
+    }
+
+    /// Distinct flows with an answer in a buffer, per router.
+    #[must_use]
+    pub fn buffered_flows(&self) -> f64 {
+        self.per_router(self.counts.buffered_flows)
+    }
+
+    /// Cycles that an answer stays in a router where it is buffered, in the mean: one if it leaves with the
+    /// first arbitration. By Little's law, with those that merged into it as one.
+    #[must_use]
+    pub fn stay(&self) -> f64 {
+        real(self.counts.buffered_flows) / real(self.counts.answers_buffered)
+    }
+
+    fn per_router(&self, sum: u64) -> f64 {
+        real(sum) / (real(self.counts.cycles) * f64::from(self.routers))
+    }
+}
+
+/// A count as a float.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn real(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,225 @@
+//! From an empty fabric to a measurement.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::tally::Tally;
+use super::traffic::{Generator, Order};
+use super::{Ending, Kind, Load, Measurement, Plan};
+use crate::FlitError;
+use crate::smart::fabric::Fabric;
+use crate::smart::message::{Arrival, Cast, Combine, Flow, Message, NodeSet};
+use crate::smart::settings::Settings;
+
+/// Refuses loads that a mesh cannot have, and plans that measure nothing.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check(settings: &Settings, loads: &[Load], plan: &Plan) -> Result<(), FlitError> {
+    let clash = |what, problem| Err(FlitError::Clash { what, problem });
+    if plan.measure == 0 || plan.measure > LONGEST || plan.warmup.max(plan.drain) > LONGEST {
+        let expected = format!("a cycle or more of `measure`, and {LONGEST} at most of each part");
+        return Err(FlitError::OutOfRange { what: "measure", value: plan.measure, expected });
+    }
+    if loads.is_empty() {
+        return clash("loads", "there are none; expected one or more".to_owned());
+    }
+    for load in loads {
+        let Some(class) = settings.classes.get(usize::from(load.class)) else {
+            let classes = settings.classes.len();
+            let problem = format!("there are {classes} classes, 0 to {}", classes - 1);
+            return Err(FlitError::BadPacket { class: load.class, problem });
+        };
+        match &load.kind {
+            Kind::Unicast { pattern, .. } if pattern.nodes() != settings.nodes() => {
+                let problem = format!("{} nodes, not {}", pattern.nodes(), settings.nodes());
+                return clash("a pattern for another network", problem);
+            }
+            Kind::Unicast { size, .. } if size.largest() > class.depth => {
+                let (packet, buffer) = (size.largest(), class.depth);
+                return Err(FlitError::BufferSmallerThanPacket { buffer, packet });
+            }
+            Kind::Broadcast { .. } | Kind::Multicast { .. } if !class.multicasts => {
+                let problem = "no multicasts travel in it".to_owned();
+                return Err(FlitError::BadPacket { class: load.class, problem });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Runs synthetic traffic on an empty fabric of these settings, until told to stop.
+///
+/// # Errors
+/// As [`check`], and when it was stopped.
+pub fn measure(
+    settings: &Settings,
+    fabric: &mut dyn Fabric,
+    loads: &[Load],
+    plan: &Plan,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<Measurement, FlitError> {
+    check(settings, loads, plan)?;
+    let generator = |(index, load): (u64, &Load)| {
+        Generator::new(load, settings.columns, settings.rows, seed ^ index << 48)
+    };
+    let run = Run {
+        fabric,
+        plan: *plan,
+        generators: (0..).zip(loads).map(generator).collect(),
+        tallies: loads.iter().map(|_| Tally::new(*plan)).collect(),
+        arrivals: Vec::new(),
+        nodes: settings.nodes(),
+        stop,
+    };
+    run.go()
+}
+
+/// No part of a run has more cycles.
+const LONGEST: u64 = 1 << 40;
+
+/// Between looks at whether to go on.
+const LOOK: u64 = 1024;
+
+struct Run<'a> {
+    fabric: &'a mut dyn Fabric,
+    plan: Plan,
+    generators: Vec<Generator>,
+    tallies: Vec<Tally>,
+    arrivals: Vec<Arrival>,
+    nodes: u32,
+    stop: &'a AtomicBool,
+}
+
+impl Run<'_> {
+    fn go(mut self) -> Result<Measurement, FlitError> {
+        let Plan { warmup, drain, .. } = self.plan;
+        let end = self.plan.end();
+        let mut stuck = self.until(warmup, |_| false)?;
+        let before = *self.fabric.counts();
+        stuck = stuck || self.until(end, |_| false)?;
+        let counts = self.fabric.counts().since(&before);
+        let overloaded = self.tallies.iter().any(Tally::is_overloaded);
+        if !stuck && !overloaded {
+            stuck = self.until(end + drain, |run| run.has_all())?;
+        }
+        let ending = if stuck {
+            Ending::Deadlocked
+        } else if self.has_all() && !overloaded {
+            Ending::Stable
+        } else {
+            Ending::Saturated
+        };
+        Ok(Measurement {
+            ending,
+            cycles: self.fabric.now(),
+            loads: self.tallies.iter().map(Tally::measured).collect(),
+            counts,
+            routers: self.nodes,
+        })
+    }
+
+    fn has_all(&self) -> bool {
+        self.tallies.iter().all(|tally| tally.missing == 0)
+    }
+
+    /// Runs until a cycle, or until it is over; whether it is stuck.
+    fn until(&mut self, end: u64, is_over: impl Fn(&Run<'_>) -> bool) -> Result<bool, FlitError> {
+        while self.fabric.now() < end && !is_over(self) {
+            let now = self.fabric.now();
+            if now.is_multiple_of(LOOK) && self.stop.load(Ordering::Relaxed) {
+                return Err(FlitError::Stopped);
+            }
+            let next = self.generators.iter().map(Generator::next).min().unwrap_or(end).min(end);
+            if next > now && self.fabric.is_empty() {
+                self.fabric.skip_to(next);
+                continue;
+            }
+            self.send(now)?;
+            self.fabric.step(&mut self.arrivals);
+            self.hear();
+            if self.plan.is_measured(now) {
+                self.tallies.iter_mut().for_each(Tally::pass);
+            }
+            if self.fabric.is_stuck() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn send(&mut self, now: u64) -> Result<(), FlitError> {
+        let Run { fabric, generators, tallies, nodes, .. } = self;
+        for (index, (generator, tally)) in (0..).zip(generators.iter_mut().zip(tallies)) {
+            let class = generator.load.class;
+            let mut result = Ok(());
+            generator.take(now, |order| {
+                if result.is_ok() {
+                    let place = tally.begin(now, order.parts(*nodes));
+                    let tag = index << 32 | u64::from(place);
+                    result = give(&mut **fabric, order, class, tag, *nodes);
+                }
+            });
+            result?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self) {
+        for arrival in self.arrivals.drain(..) {
+            let [load, place] = [arrival.tag >> 32, arrival.tag & u64::from(u32::MAX)];
+            let (load, place) = (usize::try_from(load), u32::try_from(place));
+            let (Ok(load), Ok(place)) = (load, place) else { continue };
+            let parts = match (&self.generators[load].load.kind, arrival.answers) {
+                (_, Some(answers)) => Some(u64::from(answers.count)),
+                (Kind::Unicast { .. }, None) => None,
+                (_, None) => Some(1),
+            };
+            self.tallies[load].arrive(place, arrival.arrived, parts);
+        }
+    }
+}
+
+impl Order {
+    /// Flits of a unicast, destinations of a multicast, answers of a reduction.
+    fn parts(&self, nodes: u32) -> u64 {
+        u64::from(match self {
+            Order::Unicast { flits, .. } => *flits,
+            Order::Multicast { members, .. } => members.len(),
+            Order::Reduction { .. } => nodes - 1,
+        })
+    }
+}
+
+/// Sends a message.
+pub(super) fn give(
+    fabric: &mut dyn Fabric,
+    order: Order,
+    class: u8,
+    tag: u64,
+    nodes: u32,
+) -> Result<(), FlitError> {
+    let created = fabric.now();
+    let packet = |source, cast, flits| Message { created, source, cast, class, flits, tag };
+    match order {
+        Order::Unicast { source, destination, flits } => {
+            fabric.send(packet(source, Cast::One(destination), flits))
+        }
+        Order::Multicast { source, members } => fabric.send(packet(source, Cast::Many(members), 1)),
+        Order::Reduction { destination } => {
+            let members = NodeSet::all_but(nodes, destination);
+            let combine = Combine::Count;
+            let flow = fabric.open(Flow {
+                created,
+                destination,
+                members: members.clone(),
+                class,
+                combine,
+                held: false,
+                tag,
+            })?;
+            members.iter().try_for_each(|node| fabric.send(packet(node, Cast::Answer(flow, 0), 1)))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What happens flit by flit under synthetic traffic, for those who want to see it.
+
+use super::run::{check, give};
+use super::traffic::{Generator, Order};
+use super::{Load, Plan};
+use crate::FlitError;
+use crate::smart::fabric::Fabric;
+use crate::smart::mesh::Mesh;
+use crate::smart::record::Event;
+use crate::smart::settings::{FanOut, Settings};
+
+/// A packet that was sent; [`Event::packet`] is its place among all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// In which cycle.
+    pub cycle: u64,
+    /// Of which load.
+    pub load: u32,
+    /// Of which message, counted from 0: those of a reduction are of one, and unicasts that a multicast
+    /// was made of.
+    pub message: u32,
+    /// By which node.
+    pub source: u32,
+    /// To which nodes.
+    pub to: Vec<u32>,
+}
+
+/// What happened on a mesh.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Watched {
+    /// All of it, in order.
+    pub events: Vec<Event>,
+    /// The packets.
+    pub sent: Vec<Sent>,
+}
+
+/// Runs synthetic traffic on an empty mesh for so many cycles.
+///
+/// # Errors
+/// As [`check`].
+pub fn watch(
+    settings: &Settings,
+    loads: &[Load],
+    cycles: u64,
+    seed: u64,
+) -> Result<Watched, FlitError> {
+    check(settings, loads, &Plan { warmup: 0, measure: cycles, drain: 0 })?;
+    let mut mesh = Mesh::new(settings)?;
+    mesh.record(true);
+    let generator = |(index, load): (u64, &Load)| {
+        Generator::new(load, settings.columns, settings.rows, seed ^ index << 48)
+    };
+    let mut generators: Vec<Generator> = (0..).zip(loads).map(generator).collect();
+    let mut sent = Vec::new();
+    let mut messages = 0;
+    let mut arrivals = Vec::new();
+    for cycle in 0..cycles {
+        for (load, generator) in (0..).zip(&mut generators) {
+            let mut orders = Vec::new();
+            generator.take(cycle, |order| orders.push(order));
+            for order in orders {
+                let packet = |source, to| Sent { cycle, load, message: messages, source, to };
+                note(&order, settings, packet, &mut sent);
+                messages += 1;
+                give(&mut mesh, order, generator.load.class, 0, settings.nodes())?;
+            }
+        }
+        mesh.step(&mut arrivals);
+        arrivals.clear();
+        if mesh.is_stuck() {
+            break;
+        }
+    }
+    Ok(Watched { events: mesh.take_record(), sent })
+}
+
+/// Notes the packets that an order is made of, in the order in which the mesh counts them.
+fn note(
+    order: &Order,
+    settings: &Settings,
+    packet: impl Fn(u32, Vec<u32>) -> Sent,
+    sent: &mut Vec<Sent>,
+) {
+    match order {
+        &Order::Unicast { source, destination, .. } => sent.push(packet(source, vec![destination])),
+        Order::Multicast { source, members } if settings.fan_out == FanOut::Unicasts => {
+            sent.extend(members.iter().map(|node| packet(*source, vec![node])));
+        }
+        Order::Multicast { source, members } => {
+            sent.push(packet(*source, members.iter().collect()));
+        }
+        &Order::Reduction { destination } => {
+            let others = (0..settings.nodes()).filter(|&node| node != destination);
+            sent.extend(others.map(|node| packet(node, vec![destination])));
+        }
+    }
+}

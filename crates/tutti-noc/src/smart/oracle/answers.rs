@@ -1,0 +1,228 @@
+//! Answers become one on their way.
+
+use std::collections::BTreeSet;
+
+use super::Mesh;
+use super::grid::Port;
+use super::parts::{Cargo, Flit, Rule};
+use crate::smart::message::FlowId;
+use crate::smart::settings::{FanIn, Fault};
+
+/// What tables know of a flow, by router.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    /// Directions that answers still come from.
+    directions: Vec<u32>,
+    /// How many answers were dropped, and what became of their values.
+    dropped: Vec<Option<(u32, u64)>>,
+    /// The links that its answers cross.
+    links: u32,
+}
+
+/// A place in the tables.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    flow: FlowId,
+    /// Whether it must be released too.
+    held: bool,
+    /// The cycle in which its last answer arrived.
+    over: Option<u64>,
+    /// The cycle in which it was released.
+    released: Option<u64>,
+}
+
+impl Entry {
+    fn is_free(&self, now: u64) -> bool {
+        let was = |cycle: Option<u64>, last: u64| cycle.is_some_and(|cycle| cycle < last);
+        was(self.over, now) && (!self.held || was(self.released, now + 1))
+    }
+}
+
+impl Mesh {
+    /// Takes an entry for a new flow, if there is one.
+    pub(super) fn reserve(&mut self, flow: FlowId) {
+        let now = self.now;
+        let of = self.flows.get(flow);
+        let (held, members) = (of.held, of.members.len());
+        self.entries.retain(|entry| !entry.is_free(now));
+        let is_there = self.entries.len() < self.settings.art_entries as usize;
+        let mut links = None;
+        if self.settings.fan_in == FanIn::Complete && is_there {
+            self.entries.push(Entry { flow, held, over: None, released: None });
+            let table = self.table(flow);
+            links = Some(table.links);
+            self.tables.insert(flow, table);
+        }
+        self.audit.flow(flow, members, links);
+    }
+
+    fn table(&self, flow: FlowId) -> Table {
+        let flow = self.flows.get(flow);
+        let mut links = BTreeSet::new();
+        for member in flow.members.iter() {
+            let mut at = member;
+            for next in self.grid.route(member, flow.destination) {
+                links.insert((at, next));
+                at = next;
+            }
+        }
+        let broken = self.settings.fault == Some(Fault::WrongDirections);
+        let directions = |router: u32| {
+            let neighbours = links.iter().filter(|&&(_, to)| to == router && !broken).count();
+            let neighbours = u32::try_from(neighbours).expect("a router has four neighbours");
+            neighbours + u32::from(flow.members.contains(router))
+        };
+        Table {
+            directions: (0..self.grid.nodes()).map(directions).collect(),
+            dropped: vec![None; self.grid.nodes() as usize],
+            links: u32::try_from(links.len()).expect("fewer links than 2^32"),
+        }
+    }
+
+    /// The last answer of a flow has arrived.
+    pub(super) fn flow_is_over(&mut self, flow: FlowId) {
+        self.audit.over(flow);
+        if let Some(table) = self.tables.remove(&flow) {
+            assert!(
+                table.directions.iter().all(|&left| left == 0),
+                "tables are empty after a flow"
+            );
+            assert!(table.dropped.iter().all(Option::is_none), "nothing is left behind");
+        }
+        let is_its = |entry: &&mut Entry| entry.flow == flow && entry.over.is_none();
+        if let Some(entry) = self.entries.iter_mut().find(is_its) {
+            entry.over = Some(self.now);
+        }
+    }
+
+    /// The entry of a flow that was held is free.
+    pub(super) fn free(&mut self, flow: FlowId) {
+        let is_its = |entry: &&mut Entry| entry.flow == flow && entry.released.is_none();
+        if let Some(entry) = self.entries.iter_mut().find(is_its) {
+            entry.released = Some(self.now);
+        }
+    }
+
+    /// How many directions answers of a flow still come from, at a router.
+    pub(super) fn directions(&self, flow: FlowId, router: u32) -> u32 {
+        self.tables[&flow].directions[router as usize]
+    }
+
+    /// An answer comes to a router: whether one of its flow is there, which it is merged into.
+    pub(super) fn merge_into_buffered(&mut self, router: u32, flow: FlowId, flit: &Flit) -> bool {
+        let Some((input, vc)) = self.buffered(router, flow) else { return false };
+        let combine = self.flows.get(flow).combine;
+        let (count, value) = operand(flit);
+        let into = &mut self.input_mut(router, input).vcs[vc].flits[0];
+        let (before, own) = operand_mut(into);
+        *before += count;
+        *own = combine.of(*own, value);
+        self.counts.merged += 1;
+        true
+    }
+
+    /// Where the answer of a flow is that is buffered at a router.
+    pub(super) fn buffered(&self, router: u32, flow: FlowId) -> Option<(Port, usize)> {
+        let mut found = None;
+        for input in Port::ALL {
+            for (vc, buffer) in self.input(router, input).vcs.iter().enumerate() {
+                if buffer.flits.front().is_some_and(|flit| flit.combines(Rule::Merge) == Some(flow))
+                {
+                    assert!(found.is_none(), "answers of a flow that meet are merged");
+                    found = Some((input, vc));
+                }
+            }
+        }
+        found
+    }
+
+    /// An answer comes to a router: whether it is dropped, since others are to come; else it carries on
+    /// what was dropped before.
+    pub(super) fn drop_or_take_over(&mut self, router: u32, flow: FlowId, flit: &mut Flit) -> bool {
+        let combine = self.flows.get(flow).combine;
+        let table = self.tables.get_mut(&flow).expect("it has an entry");
+        let left = &mut table.directions[router as usize];
+        *left = left.checked_sub(1).expect("the number of directions is never negative");
+        let is_last = *left == 0;
+        let dropped = &mut table.dropped[router as usize];
+        let (count, value) = operand_mut(flit);
+        if let Some((others, theirs)) = dropped.take() {
+            *count += others;
+            *value = combine.of(theirs, *value);
+        }
+        if !is_last {
+            *dropped = Some((*count, *value));
+            self.counts.merged += 1;
+        }
+        !is_last
+    }
+
+    /// An answer passes a router, and takes along what is there of its flow.
+    pub(super) fn take_along(&mut self, router: u32, flit: &mut Flit) {
+        let before = operand_of(flit);
+        let combines = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)).is_some();
+        self.counts.table_reads += u64::from(combines);
+        if let Some(flow) = flit.combines(Rule::Table) {
+            let is_dropped = self.drop_or_take_over(router, flow, flit);
+            assert!(!is_dropped, "an answer passes where it is the last to come");
+        }
+        if let Some(flow) = flit.combines(Rule::Merge)
+            && self.settings.priority == crate::smart::settings::Priority::Bypass
+            && let Some((input, vc)) = self.buffered(router, flow)
+        {
+            let combine = self.flows.get(flow).combine;
+            let now = self.now;
+            let other = self.input_mut(router, input).pop(vc, now);
+            let (more, theirs) = operand(&other);
+            let (count, value) = operand_mut(flit);
+            *count += more;
+            *value = combine.of(theirs, *value);
+            self.counts.merged += 1;
+        }
+        if self.settings.fault == Some(Fault::LostMerge)
+            && let Some((lost_count, lost_value)) = before
+        {
+            let (count, value) = operand_mut(flit);
+            (*count, *value) = (lost_count, lost_value);
+        }
+    }
+
+    /// Counts what is there at the end of a cycle, for so many cycles.
+    pub(super) fn tally(&mut self, cycles: u64) {
+        let used = |table: &Table| table.directions.iter().filter(|&&left| left > 0).count();
+        let used: usize = self.tables.values().map(used).sum();
+        let mut flows = BTreeSet::new();
+        for router in 0..self.grid.nodes() {
+            for input in &self.routers[router as usize].inputs {
+                for flit in input.vcs.iter().flat_map(|vc| &vc.flits) {
+                    if let Some(flow) = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)) {
+                        flows.insert((router, flow));
+                    }
+                }
+            }
+        }
+        let [used, flows] = [used, flows.len()].map(|count| u64::try_from(count).expect("it fits"));
+        self.counts.table_entries += cycles * used;
+        self.counts.buffered_flows += cycles * flows;
+        self.counts.cycles += cycles;
+    }
+}
+
+fn operand_of(flit: &Flit) -> Option<(u32, u64)> {
+    match flit.cargo {
+        Cargo::Answer { count, value, .. } => Some((count, value)),
+        _ => None,
+    }
+}
+
+/// How many answers an answer stands for, and its value.
+fn operand(flit: &Flit) -> (u32, u64) {
+    operand_of(flit).expect("it is an answer")
+}
+
+fn operand_mut(flit: &mut Flit) -> (&mut u32, &mut u64) {
+    match &mut flit.cargo {
+        Cargo::Answer { count, value, .. } => (count, value),
+        _ => unreachable!("it is an answer"),
+    }
+}

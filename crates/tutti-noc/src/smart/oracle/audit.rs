@@ -1,0 +1,147 @@
+//! What must hold in every cycle.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Mesh;
+use super::grid::Port;
+use super::parts::{Cargo, Flit};
+use crate::smart::fabric::Fabric;
+use crate::smart::message::{FlowId, NodeSet};
+
+/// What has been seen.
+#[derive(Default, Debug)]
+pub(super) struct Audit {
+    /// The flit that crosses a router from an input in a cycle.
+    inputs: BTreeMap<(u64, u32, Port), (u64, u32)>,
+    /// The outputs, and so the links, that are crossed in a cycle.
+    outputs: BTreeSet<(u64, u32, Port)>,
+    /// Who has not got a multicast, by packet.
+    waiting: BTreeMap<u64, NodeSet>,
+    flows: BTreeMap<FlowId, Watched>,
+}
+
+/// A flow.
+#[derive(Debug)]
+struct Watched {
+    members: u32,
+    /// Answers that were sent, and answers that arrived.
+    sent: u32,
+    arrived: u32,
+    /// Links that its answers have crossed, and that they are to cross if tables are kept.
+    links: u32,
+    expected: Option<u32>,
+}
+
+impl Audit {
+    /// Something crosses the switch of a router from an input.
+    pub(super) fn passes(&mut self, at: u64, router: u32, input: Port, flit: &Flit) {
+        let flit = (flit.packet, flit.index);
+        let before = self.inputs.insert((at, router, input), flit);
+        assert!(
+            before.is_none_or(|before| before == flit),
+            "two flits cross from {input:?} of router {router} in cycle {at}"
+        );
+    }
+
+    /// Something crosses an output of a router.
+    pub(super) fn crosses(&mut self, at: u64, router: u32, output: Port) {
+        assert!(
+            self.outputs.insert((at, router, output)),
+            "two flits cross to {output:?} of router {router} in cycle {at}"
+        );
+    }
+
+    /// A multicast is sent.
+    pub(super) fn multicast(&mut self, packet: u64, members: &NodeSet) {
+        self.waiting.insert(packet, members.clone());
+    }
+
+    /// A flit goes to a NIC.
+    pub(super) fn ejects(&mut self, node: u32, flit: &Flit) {
+        if let Cargo::Multicast { .. } = flit.cargo {
+            let waiting = self.waiting.get_mut(&flit.packet).expect("it was sent");
+            assert!(waiting.remove(node), "a multicast comes to node {node} twice, or unasked");
+            if waiting.is_empty() {
+                self.waiting.remove(&flit.packet);
+            }
+        } else if let Cargo::Unicast { to } | Cargo::Answer { to, .. } = flit.cargo {
+            assert_eq!(to, node, "a packet comes to its destination");
+        }
+    }
+
+    /// A flow begins.
+    pub(super) fn flow(&mut self, flow: FlowId, members: u32, expected: Option<u32>) {
+        let watched = Watched { members, sent: 0, arrived: 0, links: 0, expected };
+        self.flows.insert(flow, watched);
+    }
+
+    /// An answer is sent.
+    pub(super) fn answer(&mut self, flow: FlowId) {
+        self.flows.get_mut(&flow).expect("it is open").sent += 1;
+    }
+
+    /// Answers arrive.
+    pub(super) fn arrive(&mut self, flow: FlowId, count: u32) {
+        self.flows.get_mut(&flow).expect("it is open").arrived += count;
+    }
+
+    /// The last answer of a flow has arrived.
+    pub(super) fn over(&mut self, flow: FlowId) {
+        let watched = self.flows.remove(&flow).expect("it is open");
+        assert_eq!(watched.arrived, watched.members, "all answers of a flow arrive, each once");
+        if let Some(expected) = watched.expected {
+            assert_eq!(watched.links, expected, "answers cross each link of their tree once");
+        }
+    }
+}
+
+impl Mesh {
+    /// A flit sets out on a path that it asked for.
+    pub(super) fn audit_departure(
+        &mut self,
+        at: u64,
+        router: u32,
+        input: Port,
+        output: Port,
+        way: &[u32],
+        flit: &Flit,
+    ) {
+        let hops = self.settings.hops_per_cycle as usize;
+        assert!(way.len() <= hops, "a flit makes {} hops in a cycle", way.len());
+        let (_, passed) = way.split_last().expect("it leaves");
+        let steps = std::iter::once((router, input))
+            .chain(passed.iter().map(|&router| (router, output.opposite())));
+        for (router, input) in steps {
+            assert!(
+                !self.keeps_input(router, input, at) && !self.keeps_output(router, output, at),
+                "what is not on a preset path crosses router {router} where one is kept"
+            );
+            self.audit.passes(at, router, input, flit);
+            self.audit.crosses(at, router, output);
+        }
+        if let Cargo::Answer { flow, .. } = flit.cargo {
+            let links = u32::try_from(way.len()).expect("lines are short");
+            self.audit.flows.get_mut(&flow).expect("it is open").links += links;
+        }
+    }
+
+    /// A flit goes to its NIC.
+    pub(super) fn audit_ejection(&mut self, at: u64, router: u32, input: Port, flit: &Flit) {
+        assert!(!self.blocks_ejection(at), "NICs take nothing in slots");
+        self.audit.passes(at, router, input, flit);
+        self.audit.crosses(at, router, Port::Local);
+    }
+
+    /// Looks at what there is at the end of a cycle.
+    pub(super) fn check(&mut self) {
+        let now = self.now;
+        self.audit.inputs.retain(|&(at, _, _), _| at > now);
+        self.audit.outputs.retain(|&(at, _, _)| at > now);
+        if self.is_empty() {
+            assert!(self.audit.waiting.is_empty(), "every multicast comes to all of its members");
+            for flow in self.audit.flows.values() {
+                assert!(flow.sent < flow.members, "answers of a flow were lost: {flow:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What is in a mesh: flits, and the buffers they wait in.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::grid::Port;
+use crate::smart::message::{FlowId, NodeSet};
+
+/// What a flit is for.
+#[derive(Clone, Debug)]
+pub(super) enum Cargo {
+    Unicast {
+        to: u32,
+    },
+    Multicast {
+        members: NodeSet,
+    },
+    Answer {
+        flow: FlowId,
+        to: u32,
+        /// How many answers were combined into it, itself included.
+        count: u32,
+        value: u64,
+        rule: Rule,
+    },
+}
+
+/// What routers do with an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rule {
+    /// Nothing.
+    Unicast,
+    /// Merge it with those it meets.
+    Merge,
+    /// Look into their tables.
+    Table,
+}
+
+/// A flit, or a copy of one.
+#[derive(Clone, Debug)]
+pub(super) struct Flit {
+    /// The serial number of its packet.
+    pub(super) packet: u64,
+    /// Its place in the packet.
+    pub(super) index: u32,
+    /// Whether it is the last of the packet.
+    pub(super) tail: bool,
+    pub(super) source: u32,
+    pub(super) class: u8,
+    pub(super) created: u64,
+    pub(super) tag: u64,
+    pub(super) cargo: Cargo,
+    /// Of a multicast on a private tree: 0 to the corner, 1 before the turn, 2 after it. Else 0.
+    pub(super) stage: usize,
+    /// The outputs of its router that it still has to go to.
+    pub(super) mask: BTreeSet<Port>,
+    /// The cycle in which it came to its router.
+    pub(super) came: u64,
+}
+
+impl Flit {
+    /// Whether its packet has more flits than this.
+    pub(super) fn is_of_several(&self) -> bool {
+        self.index > 0 || !self.tail
+    }
+
+    /// The flow of an answer that routers merge or keep tables for.
+    pub(super) fn combines(&self, wanted: Rule) -> Option<FlowId> {
+        match self.cargo {
+            Cargo::Answer { flow, rule, .. } if rule == wanted => Some(flow),
+            _ => None,
+        }
+    }
+}
+
+/// A virtual channel.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Vc {
+    /// The pool that it is of: those of one class and stage.
+    pool: usize,
+    pub(super) flits: VecDeque<Flit>,
+    /// The packet that has it: flits of it are here, or will come.
+    owner: Option<u64>,
+    /// When the last flit of the packet that had it left.
+    left: Option<u64>,
+}
+
+/// An input port of a router.
+#[derive(Clone, Debug)]
+pub(super) struct Input {
+    pub(super) vcs: Vec<Vc>,
+    /// Cycles for which a VC that was left still is taken.
+    delay: u64,
+    /// The VC that is looked at first.
+    pub(super) pointer: usize,
+}
+
+impl Input {
+    /// With pools of so many VCs.
+    pub(super) fn new(sizes: &[u32], delay: u64) -> Input {
+        let vcs = sizes.iter().enumerate().flat_map(|(pool, &vcs)| {
+            std::iter::repeat_n(Vc { pool, ..Vc::default() }, vcs as usize)
+        });
+        Input { vcs: vcs.collect(), delay, pointer: 0 }
+    }
+
+    /// The VC that a packet has here.
+    fn of(&self, packet: u64) -> Option<usize> {
+        self.vcs.iter().position(|vc| vc.owner == Some(packet))
+    }
+
+    /// The VC of a pool that a new packet would get.
+    fn free(&self, pool: usize, now: u64) -> Option<usize> {
+        let is_taken =
+            |vc: &Vc| vc.owner.is_some() || vc.left.is_some_and(|left| now <= left + self.delay);
+        self.vcs.iter().position(|vc| vc.pool == pool && !is_taken(vc))
+    }
+
+    /// Whether a flit can come to a pool.
+    pub(super) fn takes(&self, pool: usize, packet: u64, now: u64) -> bool {
+        self.has(packet) || self.free(pool, now).is_some()
+    }
+
+    /// Whether a packet has a VC here.
+    pub(super) fn has(&self, packet: u64) -> bool {
+        self.of(packet).is_some()
+    }
+
+    /// Takes a VC for a flit that will come, if its packet has none.
+    pub(super) fn claim(&mut self, pool: usize, packet: u64, now: u64) {
+        if !self.has(packet) {
+            let free = self.free(pool, now);
+            let free = free.unwrap_or_else(|| panic!("packet {packet} takes a VC too many"));
+            self.vcs[free].owner = Some(packet);
+        }
+    }
+
+    /// Puts a flit that has come into its packet's VC.
+    pub(super) fn put(&mut self, flit: Flit) {
+        let vc = self.of(flit.packet).expect("what comes has a VC kept for it");
+        self.vcs[vc].flits.push_back(flit);
+    }
+
+    /// Gives up the VC that was kept for a flit that came, or passed, and needs it no more.
+    pub(super) fn give_up(&mut self, packet: u64, now: u64) {
+        let vc = self.of(packet).expect("what comes has a VC kept for it");
+        assert!(self.vcs[vc].flits.is_empty(), "the last flit of a packet passes no other of it");
+        self.vcs[vc].owner = None;
+        self.vcs[vc].left = Some(now);
+    }
+
+    /// Gives up the VC that was kept for a flit that came and was not kept: nothing ever was in it.
+    pub(super) fn forgo(&mut self, packet: u64) {
+        let vc = self.of(packet).expect("what comes has a VC kept for it");
+        assert!(self.vcs[vc].flits.is_empty(), "what is not kept is alone");
+        self.vcs[vc].owner = None;
+    }
+
+    /// Takes the first flit of a VC out of it.
+    pub(super) fn pop(&mut self, vc: usize, now: u64) -> Flit {
+        let vc = &mut self.vcs[vc];
+        let flit = vc.flits.pop_front().expect("there is a flit");
+        assert_eq!(vc.owner, Some(flit.packet), "a VC holds flits of its packet");
+        if flit.tail {
+            vc.owner = None;
+            vc.left = Some(now);
+        }
+        flit
+    }
+}
+
+/// A flit that crosses links, and will come to a router.
+#[derive(Clone, Debug)]
+pub(super) struct Landing {
+    /// The cycle of its crossing.
+    pub(super) at: u64,
+    pub(super) router: u32,
+    pub(super) input: Port,
+    /// Whether it stops there; else only a copy is retained.
+    pub(super) stops: bool,
+    pub(super) flit: Flit,
+}

@@ -1,0 +1,236 @@
+//! Paths of several hops (SA-G), and what sets out on them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Mesh;
+use super::grid::Port;
+use super::parts::{Flit, Landing, Rule};
+use super::switch::Grants;
+use crate::smart::settings::Priority;
+
+/// A flit that asks for a path.
+#[derive(Debug)]
+struct Ask {
+    router: u32,
+    input: Port,
+    output: Port,
+    flit: Flit,
+    /// The routers on the path, to the one where it ends at the latest.
+    path: Vec<u32>,
+}
+
+/// What becomes of requests.
+#[derive(Default, Debug)]
+struct Paths {
+    /// The routers that each comes to; nobody if it does not leave its own.
+    ways: Vec<Vec<u32>>,
+    /// Nominees that do not go to their NIC although they were granted it.
+    stay: BTreeSet<(u32, Port)>,
+}
+
+impl Mesh {
+    /// Finds out how far each flit that was granted an output goes, and sends it there.
+    pub(super) fn set_paths(&mut self, grants: &Grants) {
+        let asks = self.asks(grants);
+        let paths = match self.settings.priority {
+            Priority::Local => self.nearest_first(grants, &asks),
+            Priority::Bypass => self.farthest_first(grants, &asks),
+        };
+        for (&(router, input), &vc) in &grants.nominees {
+            let is_its = |ask: &Ask| (ask.router, ask.input) == (router, input);
+            let ways = asks.iter().zip(&paths.ways).filter(|(ask, _)| is_its(ask));
+            let ways: Vec<(Port, &[u32])> =
+                ways.map(|(ask, way)| (ask.output, way.as_slice())).collect();
+            let ejects = grants.inputs.get(&(router, Port::Local)) == Some(&input)
+                && !paths.stay.contains(&(router, input));
+            self.leave(router, input, vc, &ways, ejects);
+        }
+    }
+
+    fn asks(&mut self, grants: &Grants) -> Vec<Ask> {
+        let mut asks = Vec::new();
+        let mesh = grants.inputs.iter().filter(|&(&(_, output), _)| output != Port::Local);
+        for (&(router, output), &input) in mesh {
+            let vc = grants.nominees[&(router, input)];
+            let flit = self.input(router, input).vcs[vc].flits[0].clone();
+            let reach = self.settings.hops_per_cycle as usize;
+            let hops = self.grid.remaining(&flit, router, output).min(reach);
+            let line = self.grid.line(router, output);
+            let heard = u64::try_from(line.len().min(reach)).expect("lines are short");
+            if reach > 1 {
+                self.count_request(&flit, heard);
+            }
+            asks.push(Ask { router, input, output, flit, path: line[..hops].to_vec() });
+        }
+        asks
+    }
+
+    fn count_request(&mut self, flit: &Flit, heard: u64) {
+        if flit.combines(Rule::Table).or(flit.combines(Rule::Merge)).is_some() {
+            self.counts.answer_requests += 1;
+            self.counts.answer_request_hops += heard;
+        } else {
+            self.counts.requests += 1;
+            self.counts.request_hops += heard;
+        }
+    }
+
+    /// Whether nothing but others that go first keeps a flit from passing a router on its path.
+    fn could_pass(&self, ask: &Ask, router: u32) -> bool {
+        let (output, input) = (ask.output, ask.output.opposite());
+        let crossing = self.crossing();
+        let stage = self.grid.stage_after(&ask.flit, ask.router, output);
+        let waits_for_others = match ask.flit.combines(Rule::Table) {
+            Some(flow) => self.directions(flow, router) != 1,
+            None => false,
+        };
+        let behind_its_own = self.comes_before(router, input, ask.flit.packet);
+        self.has_room(router, output, &ask.flit, stage)
+            && !behind_its_own
+            && !waits_for_others
+            && !self.keeps_input(router, input, crossing)
+            && !self.keeps_output(router, output, crossing)
+    }
+
+    /// Whether a flit of a packet is at an input, or will stop there.
+    fn comes_before(&self, router: u32, input: Port, packet: u64) -> bool {
+        let vcs = &self.input(router, input).vcs;
+        let will = |landing: &Landing| {
+            (landing.router, landing.input, landing.flit.packet) == (router, input, packet)
+        };
+        vcs.iter().flat_map(|vc| &vc.flits).any(|flit| flit.packet == packet)
+            || self.landings.iter().any(will)
+    }
+
+    /// `priority = "local"`.
+    fn nearest_first(&self, grants: &Grants, asks: &[Ask]) -> Paths {
+        let way = |ask: &Ask| {
+            let stops = |&router: &u32| {
+                !self.could_pass(ask, router)
+                    || grants.inputs.contains_key(&(router, ask.output))
+                    || grants.uses(router, ask.output.opposite())
+            };
+            first_stop(ask, stops)
+        };
+        Paths { ways: asks.iter().map(way).collect(), stay: BTreeSet::new() }
+    }
+
+    /// `priority = "bypass"`.
+    fn farthest_first(&self, grants: &Grants, asks: &[Ask]) -> Paths {
+        // Who has an output of a router: how far away it is, and its place among those that ask.
+        let mut has: BTreeMap<(u32, Port), (usize, usize)> = BTreeMap::new();
+        for (place, ask) in asks.iter().enumerate() {
+            let (_, passed) = ask.path.split_last().expect("paths are of one hop or more");
+            let passable = (1..).zip(passed).filter(|&(_, &router)| self.could_pass(ask, router));
+            for (distance, router) in std::iter::once((0, ask.router))
+                .chain(passable.map(|(distance, &router)| (distance, router)))
+            {
+                let best = has.entry((router, ask.output)).or_insert((distance, place));
+                *best = (*best).max((distance, place));
+            }
+        }
+        let taken = |router: u32, input: Port| {
+            has.get(&(router, input.opposite())).is_some_and(|&(distance, _)| distance > 0)
+        };
+        let mut paths = Paths::default();
+        for (place, ask) in asks.iter().enumerate() {
+            let has_it =
+                |router: u32| has.get(&(router, ask.output)).map(|&(_, who)| who) == Some(place);
+            let leaves = has_it(ask.router) && !taken(ask.router, ask.input);
+            let way = if leaves { first_stop(ask, |&router| !has_it(router)) } else { Vec::new() };
+            paths.ways.push(way);
+        }
+        let nominees = grants.nominees.keys().copied();
+        paths.stay = nominees.filter(|&(router, input)| taken(router, input)).collect();
+        paths
+    }
+
+    /// A nominee leaves by the outputs that it has.
+    fn leave(
+        &mut self,
+        router: u32,
+        input: Port,
+        vc: usize,
+        ways: &[(Port, &[u32])],
+        ejects: bool,
+    ) {
+        let ways: Vec<_> = ways.iter().filter(|(_, way)| !way.is_empty()).collect();
+        let outputs = ways.len() + usize::from(ejects);
+        if outputs == 0 {
+            return;
+        }
+        let at = self.crossing();
+        self.moved = self.now;
+        self.counts.buffer_reads += 1;
+        self.counts.crossings[outputs - 1] += 1;
+        let flit = self.input(router, input).vcs[vc].flits[0].clone();
+        for &&(output, way) in &ways {
+            self.audit_departure(at, router, input, output, way, &flit);
+            let mut copy = flit.clone();
+            let (_, passed) = way.split_last().expect("it leaves");
+            passed.iter().for_each(|&passed| self.take_along(passed, &mut copy));
+            self.set_out(&copy, router, output, way, |_| at, false);
+            self.uncover(router, input, vc, output);
+        }
+        if ejects {
+            self.audit_ejection(at, router, input, &flit);
+            self.eject(router, &flit);
+            self.uncover(router, input, vc, Port::Local);
+        }
+    }
+
+    /// A flit has gone by an output: it leaves its VC if that was its last.
+    pub(super) fn uncover(&mut self, router: u32, input: Port, vc: usize, output: Port) {
+        let now = self.now;
+        let input = self.input_mut(router, input);
+        let flit = input.vcs[vc].flits.front_mut().expect("it is there");
+        assert!(flit.mask.remove(&output), "a flit goes where it still has to go");
+        if flit.mask.is_empty() {
+            input.pop(vc, now);
+        }
+    }
+
+    /// A flit crosses links; `when` says in which cycle, by how many routers it has come to before.
+    pub(super) fn set_out(
+        &mut self,
+        flit: &Flit,
+        router: u32,
+        output: Port,
+        way: &[u32],
+        when: impl Fn(usize) -> u64,
+        covers: bool,
+    ) {
+        let leaves_copies = self.grid.heads_for(flit, router).is_none();
+        let stage = self.grid.stage_after(flit, router, output);
+        let pool = self.pool(flit.class, stage);
+        let input = output.opposite();
+        for (place, &next) in way.iter().enumerate() {
+            self.counts.link_hops += 1;
+            let last = place + 1 == way.len();
+            if !last {
+                self.counts.bypasses += 1;
+                self.counts.crossings[0] += 1;
+            }
+            let now = self.now;
+            let is_kept = last || leaves_copies;
+            if is_kept || flit.is_of_several() {
+                self.input_mut(next, input).claim(pool, flit.packet, now);
+            }
+            if !is_kept && flit.is_of_several() && flit.tail {
+                self.input_mut(next, input).give_up(flit.packet, now);
+            }
+            if is_kept {
+                let flit = Flit { stage, ..flit.clone() };
+                let (at, stops) = (when(place), last && !covers);
+                self.landings.push(Landing { at, router: next, input, stops, flit });
+            }
+        }
+    }
+}
+
+/// The path to the first router at which it stops, or to its end.
+fn first_stop(ask: &Ask, stops: impl Fn(&u32) -> bool) -> Vec<u32> {
+    let (_, passed) = ask.path.split_last().expect("paths are of one hop or more");
+    let hops = passed.iter().position(stops).map_or(ask.path.len(), |place| place + 1);
+    ask.path[..hops].to_vec()
+}

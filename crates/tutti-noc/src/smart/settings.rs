@@ -1,0 +1,286 @@
+//! What a mesh of routers with multi-hop links is like: its designs, buffers and delays.
+
+use crate::FlitError;
+
+/// Which of two flits that want the same port goes first (section II).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Priority {
+    /// The one that comes from nearer: buffered here, then the next router's, and so on.
+    #[default]
+    Local,
+    /// The one that comes from farther.
+    Bypass,
+}
+
+/// Which way broadcasts go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Tree {
+    /// From their source along its row, and from there along every column: links are shared with the trees
+    /// of other sources (shared virtual tree, section III-A).
+    #[default]
+    Shared,
+    /// To the nearest corner, from there along an edge, and from that along every row or column: the four
+    /// trees have no link in common but those of the edges (private virtual tree, section III-A).
+    Private,
+}
+
+/// What a multicast is to routers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FanOut {
+    /// Nothing: the NIC sends a unicast to each destination, one per cycle.
+    #[default]
+    Unicasts,
+    /// A copy is retained at every router passed, as far as the flit gets (section III-C). With one hop per
+    /// cycle this is forking at every hop.
+    Greedy(Tree),
+    /// All of an edge, then all rows or columns, in cycles kept free for it (section III-B): one broadcast
+    /// from each corner every `interval` cycles. The tree is the private one.
+    Complete {
+        /// Cycles from one broadcast slot to the next (BI).
+        interval: u32,
+    },
+}
+
+/// What the answers of a reduction are to routers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FanIn {
+    /// Nothing: each is a unicast.
+    #[default]
+    Unicasts,
+    /// Those of a flow that meet in a router become one; with [`Priority::Bypass`] one that passes takes
+    /// along those that are buffered where it passes (section IV-B).
+    Greedy,
+    /// Routers know how many directions answers come from, drop all but the last, and so one arrives
+    /// (section IV-A).
+    Complete,
+}
+
+/// The VCs of a message class at each input port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Class {
+    /// How many; with [`Tree::Private`] of each of the three stages of a broadcast (to the corner, before
+    /// the turn, after it), or shared out to them with [`Settings::split_vcs`].
+    pub vcs: u32,
+    /// Flits that each holds; a packet of the class has no more.
+    pub depth: u32,
+    /// Whether multicasts travel in it.
+    pub multicasts: bool,
+}
+
+/// A rule that is broken on purpose, so that tests see that the checks see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The three stages of a broadcast share their VCs.
+    SharedVcs,
+    /// Routers expect an answer from their own NIC only.
+    WrongDirections,
+    /// What a bypassing answer takes along is lost.
+    LostMerge,
+}
+
+/// All settings of a mesh. Delays are in cycles. Sections are those of Krishna and Peh, "Single-Cycle
+/// Collective Communication Over A Shared Network Fabric", NOCS 2014, unless something else is said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Routers in a row, 2 to 64; x grows to the east.
+    pub columns: u32,
+    /// Routers in a column, 2 to 64; y grows to the north. Node x + columns y is at (x, y).
+    pub rows: u32,
+    /// Hops that a flit can make in a cycle (HPC_max), 1 or more; 1 is the mesh of one-cycle routers.
+    pub hops_per_cycle: u32,
+    /// Who goes first.
+    pub priority: Priority,
+    /// Whether packets go along y before x; broadcast trees of [`Tree::Shared`] too.
+    pub yx: bool,
+    /// Multicasts.
+    pub fan_out: FanOut,
+    /// Reductions.
+    pub fan_in: FanIn,
+    /// The message classes (virtual networks).
+    pub classes: Vec<Class>,
+    /// Whether the VCs of a class are shared out to the three stages of a broadcast instead of each having
+    /// as many.
+    pub split_vcs: bool,
+    /// Cycles from when a VC is vacated to when the routers upstream can count on it, besides the next one.
+    /// 2 is natural: traversal, and the wire back.
+    pub credit_delay: u32,
+    /// Cycles that setting up a path takes besides that of switch allocation: 0 as the paper's latencies
+    /// have it, 1 as published implementations.
+    pub sag_extra_cycle: u32,
+    /// Cycles from winning the ejection port to arrival.
+    pub eject_cost: u32,
+    /// Entries of the aggregation reduction tables (ART) of [`FanIn::Complete`], i.e. reductions that can be
+    /// under way at once: with it one at least for each root of a tree, 4 on private trees, else each node.
+    pub art_entries: u32,
+    /// Whether what passes can be combined with an operand (OR, MIN, MAX, sums other than counts); then
+    /// [`Settings::hops_per_cycle`] is at most [`REDUCER_HOPS`].
+    pub reducer: bool,
+    /// Cycles without any move after which packets under way are called deadlocked.
+    pub patience: u64,
+    /// What is broken on purpose, in tests.
+    pub fault: Option<Fault>,
+}
+
+/// The most hops per cycle with a reducer in the path, at 1 GHz, 1 mm tiles and 45 nm (section IV-A.8).
+pub const REDUCER_HOPS: u32 = 9;
+
+impl Settings {
+    /// A mesh of routers that take a cycle and links that take one, without collectives: one class of four
+    /// VCs of one flit.
+    #[must_use]
+    pub fn new(columns: u32, rows: u32) -> Settings {
+        Settings {
+            columns,
+            rows,
+            hops_per_cycle: 1,
+            priority: Priority::Local,
+            yx: false,
+            fan_out: FanOut::Unicasts,
+            fan_in: FanIn::Unicasts,
+            classes: vec![Class { vcs: 4, depth: 1, multicasts: true }],
+            split_vcs: false,
+            credit_delay: 2,
+            sag_extra_cycle: 0,
+            eject_cost: 0,
+            art_entries: 64,
+            reducer: false,
+            patience: 10_000,
+            fault: None,
+        }
+    }
+
+    /// How many nodes.
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.columns * self.rows
+    }
+
+    /// Which tree multicasts go along, if routers know of them.
+    #[must_use]
+    pub fn tree(&self) -> Option<Tree> {
+        match self.fan_out {
+            FanOut::Unicasts => None,
+            FanOut::Greedy(tree) => Some(tree),
+            FanOut::Complete { .. } => Some(Tree::Private),
+        }
+    }
+
+    /// VCs of a class for each stage of what travels in it; one stage but for multicasts on private trees.
+    #[must_use]
+    pub fn stages(&self, class: &Class) -> Vec<u32> {
+        if !class.multicasts || self.tree() != Some(Tree::Private) {
+            return vec![class.vcs];
+        }
+        if self.split_vcs {
+            return (0..3).map(|stage| (class.vcs + 2 - stage) / 3).collect();
+        }
+        vec![class.vcs; 3]
+    }
+
+    /// Cycles of each interval in which paths are preset, with [`FanOut::Complete`]: 2, and 2 more for each
+    /// further reach of [`Settings::hops_per_cycle`] that an edge needs.
+    #[must_use]
+    pub fn preset_cycles(&self) -> u32 {
+        let edge = self.columns.max(self.rows) - 1;
+        2 * edge.div_ceil(self.hops_per_cycle)
+    }
+
+    /// Looks for what cannot be.
+    ///
+    /// # Errors
+    /// The first setting that is out of its range, or clashes with another.
+    pub fn check(&self) -> Result<(), FlitError> {
+        let most = super::super::LONGEST_DELAY;
+        in_range("columns", self.columns, 2, 64)?;
+        in_range("rows", self.rows, 2, 64)?;
+        in_range("hpc_max", self.hops_per_cycle, 1, 64)?;
+        in_range("credit_delay", self.credit_delay, 0, most)?;
+        in_range("sag_extra_cycle", self.sag_extra_cycle, 0, 1)?;
+        in_range("eject_cost", self.eject_cost, 0, most)?;
+        if self.patience == 0 {
+            let expected = "a cycle or more".to_owned();
+            return Err(FlitError::OutOfRange { what: "patience", value: 0, expected });
+        }
+        self.check_classes()?;
+        self.check_fan_out()?;
+        self.check_fan_in()
+    }
+
+    fn check_classes(&self) -> Result<(), FlitError> {
+        in_range("classes", u32::try_from(self.classes.len()).unwrap_or(u32::MAX), 1, 16)?;
+        let mut all = 0;
+        for class in &self.classes {
+            in_range("vcs", class.vcs, 1, 64)?;
+            in_range("depth", class.depth, 1, 1 << 10)?;
+            let stages = self.stages(class);
+            if stages.contains(&0) {
+                let problem = format!(
+                    "{} VCs for the three stages of a broadcast; expected 3 or more, or `split_vcs = false`",
+                    class.vcs
+                );
+                return Err(FlitError::Clash { what: "vcs", problem });
+            }
+            all += stages.iter().sum::<u32>();
+        }
+        if all > 64 {
+            let shares = !self.split_vcs && self.tree() == Some(Tree::Private);
+            let instead = if shares { ", or `split_vcs = true`" } else { "" };
+            let problem = format!(
+                "{all} VCs at each port, of all classes and stages; expected 64 or fewer{instead}"
+            );
+            return Err(FlitError::Clash { what: "vcs", problem });
+        }
+        Ok(())
+    }
+
+    fn check_fan_out(&self) -> Result<(), FlitError> {
+        let FanOut::Complete { interval } = self.fan_out else { return Ok(()) };
+        let (preset, most) = (self.preset_cycles(), super::super::LONGEST_DELAY);
+        if (preset + 1..=most).contains(&interval) {
+            return Ok(());
+        }
+        let problem = format!(
+            "`complete:{interval}` is a broadcast every {interval} cycles, and its paths take {preset}; expected \
+             `complete:{}` to `complete:{most}`",
+            preset + 1
+        );
+        Err(FlitError::Clash { what: "fan_out", problem })
+    }
+
+    fn check_fan_in(&self) -> Result<(), FlitError> {
+        if self.reducer && self.hops_per_cycle > REDUCER_HOPS {
+            let problem = format!(
+                "{} hops per cycle past routers with a reducer; expected {REDUCER_HOPS} or fewer",
+                self.hops_per_cycle
+            );
+            return Err(FlitError::Clash { what: "hpc_max", problem });
+        }
+        let most = 1 << 16;
+        if self.fan_in != FanIn::Complete {
+            return in_range("art_entries", self.art_entries, 1, most);
+        }
+        let (least, roots) = match self.tree() {
+            Some(Tree::Private) => (4, "corner, where private trees begin"),
+            _ => (self.nodes(), "node, as each may be a root"),
+        };
+        if (least..=most).contains(&self.art_entries) {
+            return Ok(());
+        }
+        let expected = format!(
+            "{least} to {most}: an entry of the aggregation reduction tables (ART) for each {roots}"
+        );
+        Err(FlitError::OutOfRange {
+            what: "art_entries",
+            value: u64::from(self.art_entries),
+            expected,
+        })
+    }
+}
+
+fn in_range(what: &'static str, value: u32, least: u32, most: u32) -> Result<(), FlitError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    let expected = format!("{least} to {most}");
+    Err(FlitError::OutOfRange { what, value: u64::from(value), expected })
+}

@@ -1,0 +1,204 @@
+//! Meshes with several hops per cycle: their designs, both engines of each, and what is sent over them.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+
+use std::collections::BTreeMap;
+
+use tutti_noc::smart::{
+    Arrival, Cast, Class, Combine, Counts, Fabric, FanIn, FanOut, Flow, FlowId, Mesh, Message,
+    NodeSet, Priority, Settings, Tree, oracle,
+};
+
+/// Both engines of a mesh, and what they are called.
+pub fn engines(settings: &Settings) -> Vec<(&'static str, Box<dyn Fabric>)> {
+    vec![
+        ("obvious", Box::new(oracle::Mesh::new(settings).unwrap())),
+        ("fast", Box::new(Mesh::new(settings).unwrap())),
+    ]
+}
+
+/// A mesh of one-cycle routers that fork and merge.
+pub fn collective(columns: u32, rows: u32) -> Settings {
+    Settings {
+        fan_out: FanOut::Greedy(Tree::Shared),
+        fan_in: FanIn::Greedy,
+        reducer: true,
+        ..Settings::new(columns, rows)
+    }
+}
+
+/// A mesh of eight hops per cycle without collectives.
+pub fn smart(columns: u32, rows: u32) -> Settings {
+    Settings { hops_per_cycle: 8, ..Settings::new(columns, rows) }
+}
+
+/// Greedy multicasts along a tree.
+pub fn greedy(tree: Tree) -> Settings {
+    Settings { fan_out: FanOut::Greedy(tree), ..smart(8, 8) }
+}
+
+/// Multicasts in slots.
+pub fn slotted(interval: u32) -> Settings {
+    Settings { fan_out: FanOut::Complete { interval }, ..smart(8, 8) }
+}
+
+/// Answers that are combined.
+pub fn combining(fan_in: FanIn, priority: Priority) -> Settings {
+    Settings { fan_in, priority, reducer: true, ..smart(8, 8) }
+}
+
+/// Classes that carry multicasts, of as many VCs each.
+pub fn classes(vcs: &[u32], depth: u32) -> Vec<Class> {
+    vcs.iter().map(|&vcs| Class { vcs, depth, multicasts: true }).collect()
+}
+
+/// What is done in a cycle.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    Unicast {
+        from: u32,
+        to: u32,
+        class: u8,
+        flits: u32,
+    },
+    Multicast {
+        from: u32,
+        to: NodeSet,
+        class: u8,
+    },
+    /// A reduction; each member answers so many cycles after it begins.
+    Reduce {
+        to: u32,
+        members: Vec<(u32, u64)>,
+        class: u8,
+        combine: Combine,
+        /// Cycles after its last answer has arrived until it is released.
+        held: Option<u64>,
+    },
+}
+
+/// One flit to one node.
+pub fn unicast(from: u32, to: u32) -> Deed {
+    Deed::Unicast { from, to, class: 0, flits: 1 }
+}
+
+/// To all the others.
+pub fn broadcast(nodes: u32, from: u32) -> Deed {
+    Deed::Multicast { from, to: NodeSet::all_but(nodes, from), class: 0 }
+}
+
+/// From all the others, which answer at once.
+pub fn reduction(nodes: u32, to: u32) -> Deed {
+    let members = NodeSet::all_but(nodes, to).iter().map(|node| (node, 0)).collect();
+    Deed::Reduce { to, members, class: 0, combine: Combine::Sum, held: None }
+}
+
+/// What came of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    pub arrivals: Vec<Arrival>,
+    pub counts: Counts,
+    /// Whether it got stuck, or was not over at the limit.
+    pub unfinished: bool,
+    /// The cycle in which it ended.
+    pub end: u64,
+}
+
+impl Outcome {
+    /// Latencies by node of the packets with a tag.
+    pub fn latencies(&self, tag: u64) -> BTreeMap<u32, u64> {
+        let its = self.arrivals.iter().filter(|arrival| arrival.tag == tag);
+        its.map(|arrival| (arrival.node, arrival.arrived - arrival.created)).collect()
+    }
+
+    /// The latency of the last of them.
+    pub fn last(&self, tag: u64) -> u64 {
+        *self.latencies(tag).values().max().expect("something has arrived")
+    }
+}
+
+enum Due {
+    Deed(u64, Deed),
+    Answer(FlowId, u32, u8),
+    Release(FlowId),
+}
+
+/// Does what is to be done in each cycle, tagged by its place in the list, until all is over or `limit`.
+pub fn run(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)], limit: u64) -> Outcome {
+    let mut due: BTreeMap<u64, Vec<Due>> = BTreeMap::new();
+    for (tag, (cycle, deed)) in (0..).zip(deeds) {
+        due.entry(*cycle).or_default().push(Due::Deed(tag, deed.clone()));
+    }
+    let mut held: BTreeMap<FlowId, u64> = BTreeMap::new();
+    let mut arrivals = Vec::new();
+    while !(due.is_empty() && fabric.is_empty()) && fabric.now() < limit && !fabric.is_stuck() {
+        let now = fabric.now();
+        for one in due.remove(&now).unwrap_or_default() {
+            match one {
+                Due::Deed(tag, deed) => begin(fabric, tag, deed, &mut due, &mut held),
+                Due::Answer(flow, from, class) => answer(fabric, flow, from, class),
+                Due::Release(flow) => fabric.release(flow),
+            }
+        }
+        let before = arrivals.len();
+        fabric.step(&mut arrivals);
+        for answers in arrivals[before..].iter().filter_map(|arrival| arrival.answers) {
+            if let Some(delay) = held.get(&answers.flow).copied().filter(|_| answers.last) {
+                held.remove(&answers.flow);
+                due.entry(now + 1 + delay).or_default().push(Due::Release(answers.flow));
+            }
+        }
+    }
+    let unfinished = !(due.is_empty() && fabric.is_empty());
+    Outcome { arrivals, counts: *fabric.counts(), unfinished, end: fabric.now() }
+}
+
+fn begin(
+    fabric: &mut dyn Fabric,
+    tag: u64,
+    deed: Deed,
+    due: &mut BTreeMap<u64, Vec<Due>>,
+    held_flows: &mut BTreeMap<FlowId, u64>,
+) {
+    let created = fabric.now();
+    let mut send = |source, cast, class, flits| {
+        fabric.send(Message { created, source, cast, class, flits, tag }).unwrap();
+    };
+    match deed {
+        Deed::Unicast { from, to, class, flits } => send(from, Cast::One(to), class, flits),
+        Deed::Multicast { from, to, class } => send(from, Cast::Many(to), class, 1),
+        Deed::Reduce { to, members, class, combine, held } => {
+            let all = members.iter().map(|&(node, _)| node).collect();
+            let flow = Flow {
+                created,
+                destination: to,
+                members: all,
+                class,
+                combine,
+                held: held.is_some(),
+                tag,
+            };
+            let flow = fabric.open(flow).unwrap();
+            if let Some(delay) = held {
+                held_flows.insert(flow, delay);
+            }
+            for (node, delay) in members {
+                if delay == 0 {
+                    answer(fabric, flow, node, class);
+                } else {
+                    due.entry(created + delay).or_default().push(Due::Answer(flow, node, class));
+                }
+            }
+        }
+    }
+}
+
+/// A value that tells who answered.
+pub fn value_of(node: u32) -> u64 {
+    1 << (node % 64)
+}
+
+fn answer(fabric: &mut dyn Fabric, flow: FlowId, source: u32, class: u8) {
+    let cast = Cast::Answer(flow, value_of(source));
+    let created = fabric.now();
+    fabric.send(Message { created, source, cast, class, flits: 1, tag: 0 }).unwrap();
+}

@@ -1,0 +1,181 @@
+//! Routings that can deadlock are found out, those that cannot are not, and what deadlocks is explained.
+
+use std::sync::Arc;
+
+use tutti_noc::measure::{Ending, Load, Plan, measure};
+use tutti_noc::routing::dependencies::circle;
+use tutti_noc::routing::{self, Compass, DimensionOrder, Fixed};
+use tutti_noc::traffic::{PacketSize, Pattern, Process};
+use tutti_noc::{ChannelParameters, End, Network, Settings, Wiring};
+use tutti_topology::{LinkParameters, Routes};
+use tutti_units::{Bytes, Time, TimePerByte};
+
+fn wiring(notation: &str) -> Arc<Wiring> {
+    let cycle = Time::from_ps(1000);
+    let link = LinkParameters::new(TimePerByte::new(1000, 16).unwrap(), cycle);
+    let classes = tutti_topology::parse(notation).unwrap().link_classes().len();
+    let topology = Arc::new(tutti_topology::build(notation, &vec![link; classes]).unwrap());
+    let port = ChannelParameters { latency: 1, credit_latency: 1, flit_time: cycle, length: None };
+    Arc::new(Wiring::of(topology, cycle, Bytes(16), port).unwrap())
+}
+
+fn shortest(wiring: &Arc<Wiring>) -> Fixed {
+    let routes = Routes::shortest_path(Arc::clone(wiring.topology().unwrap()));
+    Fixed::new(Arc::new(routes), Arc::clone(wiring)).unwrap()
+}
+
+#[test]
+fn routings_with_orders_classes_and_escapes_are_free_of_circles() {
+    let free: &[(&str, &[&str])] = &[
+        (
+            "mesh:4x4",
+            &[
+                "dimension_order",
+                "dimension_order:yx",
+                "o1_turn",
+                "o1_turn:adaptive",
+                "romm",
+                "valiant",
+                "ugal",
+                "minimal_adaptive",
+                "minimal_adaptive:one_way",
+            ],
+        ),
+        (
+            "torus:5x4",
+            &[
+                "dimension_order",
+                "dimension_order:balanced",
+                "valiant",
+                "ugal",
+                "minimal_adaptive",
+                "minimal_adaptive:one_way",
+            ],
+        ),
+        ("flattened_butterfly:3x3:2x1", &["dimension_order", "valiant", "ugal"]),
+        ("hyperx:s=3x2x2,t=2,k=1x2x1", &["dimension_order", "valiant", "ugal"]),
+        ("dragonfly:p=1,a=4,h=1", &["minimal", "valiant", "ugal"]),
+        ("dragonfly:p=1,a=3x2,h=1,g=4,k=1x2", &["minimal", "valiant", "ugal"]),
+        ("dragonfly:p=1,a=4,h=2,g=3,absolute", &["minimal", "valiant", "ugal"]),
+        ("fat_tree:k=2,n=3", &["d_mod_k", "nca", "nca:adaptive"]),
+        ("fat_tree:m=3x2x2,w=1x2x2,p=1x2x1", &["d_mod_k", "nca", "nca:adaptive"]),
+    ];
+    for &(notation, routings) in free {
+        let wiring = wiring(notation);
+        for text in routings {
+            let routing = routing::parse(text, &wiring).unwrap();
+            let found = circle(&wiring, &Settings::new(4, 4), &*routing);
+            assert_eq!(found, Some(Vec::new()), "{notation}: {text}");
+            let least = Settings::new(routing.least_vcs(), 4);
+            let found = circle(&wiring, &least, &*routing);
+            assert_eq!(found, Some(Vec::new()), "{notation}: {text}, fewest VCs");
+        }
+    }
+}
+
+#[test]
+fn flows_in_a_circle_are_found_out_and_those_of_a_tree_are_not() {
+    let ring = wiring("ring:4");
+    let port = |router: u32, up: bool| {
+        let outputs = ring.outputs(router).iter().take(2);
+        let to = (router + if up { 1 } else { 3 }) % 4;
+        let leads = |channel: u32| match ring.channels()[channel as usize].to {
+            End::Router { router, .. } => router == to,
+            End::Node(_) => false,
+        };
+        outputs.enumerate().find(|(_, channel)| leads(**channel)).unwrap().0
+    };
+    let flows = |ups: &dyn Fn(u32, u32) -> bool| {
+        let mut text = Vec::new();
+        for from in 0..4_u32 {
+            for to in 0..4_u32 {
+                let (mut at, mut ports) = (from, Vec::new());
+                while at != to {
+                    let up = ups(from, to);
+                    ports.push(port(at, up).to_string());
+                    at = (at + if up { 1 } else { 3 }) % 4;
+                }
+                ports.push("2".to_owned());
+                text.push(format!("{from}-{to}={}", ports.join(".")));
+            }
+        }
+        format!("source_routed:{}", text.join(";"))
+    };
+    let settings = Settings::new(2, 4);
+    let round = routing::parse(&flows(&|_, _| true), &ring).unwrap();
+    assert_eq!(circle(&ring, &settings, &*round).unwrap().len(), 4);
+    // Never over the link between the last router and the first.
+    let line = routing::parse(&flows(&|from, to| to > from), &ring).unwrap();
+    assert_eq!(circle(&ring, &settings, &*line), Some(Vec::new()));
+}
+
+#[test]
+fn shortest_paths_round_a_ring_are_a_circle() {
+    let ring = wiring("ring:5");
+    let found = circle(&ring, &Settings::new(2, 4), &shortest(&ring)).unwrap();
+    assert_eq!(found.len(), 5, "{found:?}");
+    for (here, there) in found.iter().zip(found.iter().cycle().skip(1)) {
+        let (here, there) = (ring.channels()[here.0 as usize], ring.channels()[there.0 as usize]);
+        let (End::Router { router: end, .. }, End::Router { router: begin, .. }) =
+            (here.to, there.from)
+        else {
+            panic!("{here:?} or {there:?} is a node's");
+        };
+        assert_eq!(end, begin, "each channel of the circle begins where the one before ends");
+    }
+}
+
+#[test]
+fn a_deadlock_is_called_one_and_explained() {
+    let ring = wiring("ring:5");
+    let settings = Settings::new(1, 1);
+    let mut network = Network::new(&ring, &settings, Arc::new(shortest(&ring))).unwrap();
+    let load = Load {
+        // All begin at once, two hops the same way round.
+        pattern: Pattern::parse("tornado", 5, Some(&[5])).unwrap(),
+        process: Process::periodic(0.02, true).unwrap(),
+        size: PacketSize::fixed(5).unwrap(),
+        priority: 0,
+    };
+    let plan = Plan {
+        warmup: 1000,
+        measure: 5000,
+        batches: 10,
+        drain: 5000,
+        patience: 1000,
+        sample: 0,
+        keep_vcs: false,
+    };
+    let result = measure(&ring, &settings, &mut network, &[load], &plan).unwrap();
+    assert_eq!(result.ending, Ending::Deadlocked);
+    let waiting = network.circle();
+    assert_eq!(waiting.len() % 5, 0, "{waiting:?}");
+    assert!(!waiting.is_empty());
+}
+
+#[test]
+fn what_moves_waits_in_no_circle() {
+    let mesh = wiring("mesh:4x4");
+    let compass = Compass::of(&mesh, &[4, 4], false).unwrap();
+    let settings = Settings::new(1, 1);
+    let routing = Arc::new(DimensionOrder::new(compass, false));
+    let mut network = Network::new(&mesh, &settings, routing).unwrap();
+    let load = Load {
+        pattern: Pattern::parse("uniform", 16, None).unwrap(),
+        process: Process::bernoulli(0.2).unwrap(),
+        size: PacketSize::fixed(5).unwrap(),
+        priority: 0,
+    };
+    let plan = Plan {
+        warmup: 500,
+        measure: 2000,
+        batches: 10,
+        drain: 1000,
+        patience: 1000,
+        sample: 0,
+        keep_vcs: false,
+    };
+    let result = measure(&mesh, &settings, &mut network, &[load], &plan).unwrap();
+    assert_eq!(result.ending, Ending::Saturated);
+    assert_eq!(network.circle(), []);
+}

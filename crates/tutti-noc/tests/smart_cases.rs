@@ -1,0 +1,295 @@
+//! Small cases worked out by hand: who passes whom, who stops where, what tables say.
+
+mod common;
+
+use common::{
+    Deed, Outcome, broadcast, classes, collective, combining, engines, reduction, run, slotted,
+    smart, unicast,
+};
+use tutti_noc::smart::{Combine, FanIn, FanOut, NodeSet, Priority, Settings, Tree};
+
+/// What both engines make of it.
+fn both(settings: &Settings, deeds: &[(u64, Deed)], look: impl Fn(&Outcome)) {
+    for (engine, mut fabric) in engines(settings) {
+        let outcome = run(&mut *fabric, deeds, 10_000);
+        assert!(!outcome.unfinished, "{engine}");
+        look(&outcome);
+    }
+}
+
+/// The latency of what was sent to one node.
+fn took(outcome: &Outcome, tag: u64) -> u64 {
+    outcome.last(tag)
+}
+
+#[test]
+fn alone_on_its_row_a_flit_stops_at_its_end_only() {
+    both(&smart(4, 2), &[(0, unicast(0, 3))], |outcome| {
+        assert_eq!(took(outcome, 0), 2);
+        let counts = outcome.counts;
+        assert_eq!((counts.buffer_writes, counts.link_hops, counts.bypasses), (2, 3, 2));
+        assert_eq!((counts.requests, counts.request_hops), (1, 3));
+    });
+}
+
+#[test]
+fn the_nearer_one_goes_first_or_the_farther_one() {
+    let deeds = [(0, unicast(0, 3)), (0, unicast(2, 3))];
+    let with = |priority| Settings { priority, ..smart(4, 2) };
+    both(&with(Priority::Local), &deeds, |outcome| {
+        // It is latched at router 2, and goes from there once the other has gone.
+        assert_eq!((took(outcome, 0), took(outcome, 1)), (4, 2));
+        assert_eq!(outcome.counts.buffer_writes, 2 + 3);
+    });
+    both(&with(Priority::Bypass), &deeds, |outcome| {
+        assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 3));
+        assert_eq!(outcome.counts.buffer_writes, 2 + 2);
+    });
+}
+
+#[test]
+fn what_leaves_to_the_nic_stops_what_comes_in_by_the_same_port() {
+    // 0 > 2 lands at router 2 in cycle 1 and takes the NIC in cycle 2, when 0 > 3 would pass.
+    let deeds = [(0, unicast(0, 2)), (2, unicast(0, 3))];
+    let with = |priority| Settings { priority, ..smart(4, 2) };
+    both(&with(Priority::Local), &deeds, |outcome| {
+        assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 4));
+    });
+    both(&with(Priority::Bypass), &deeds, |outcome| {
+        assert_eq!((took(outcome, 0), took(outcome, 1)), (3, 2));
+    });
+}
+
+#[test]
+fn an_output_idles_that_was_kept_for_a_flit_stopped_before() {
+    let settings = Settings {
+        priority: Priority::Bypass,
+        classes: classes(&[1], 1),
+        credit_delay: 2,
+        ..smart(5, 2)
+    };
+    // 1 > 2 has taken the only VC at the west of router 2 until cycle 4; 3 > 4 shares nothing with it.
+    let deeds = [(0, unicast(1, 2)), (1, unicast(0, 4)), (1, unicast(3, 4))];
+    both(&settings, &deeds, |outcome| {
+        assert_eq!(took(outcome, 0), 2);
+        // 0 > 4 stops at router 1, but had router 3 in cycle 1: 3 > 4 goes a cycle later.
+        assert_eq!(took(outcome, 2), 3);
+        // Router 2 has room again in cycle 5, router 4, where the other was, in cycle 7: a stop at 3, and
+        // it is out in 9.
+        assert_eq!(took(outcome, 1), 8);
+    });
+}
+
+#[test]
+fn a_vc_is_taken_until_credits_are_back() {
+    for credit_delay in 0..4 {
+        let settings = Settings { classes: classes(&[1], 1), credit_delay, ..smart(4, 2) };
+        let deeds = [(0, unicast(0, 1)), (1, unicast(0, 1))];
+        both(&settings, &deeds, |outcome| {
+            // Left in cycle 2, taken until 2 + delay: granted in 3 + delay, out in 5 + delay.
+            assert_eq!(took(outcome, 1), 4 + u64::from(credit_delay));
+        });
+    }
+}
+
+#[test]
+fn flits_of_a_packet_stop_where_earlier_ones_did() {
+    // The head of 0 > 5 is stopped at router 2 by 2 > 5; the others stop there too, and none gets ahead.
+    let settings = Settings { classes: classes(&[2], 3), ..smart(6, 2) };
+    let long = Deed::Unicast { from: 0, to: 5, class: 0, flits: 3 };
+    both(&settings, &[(0, long), (0, unicast(2, 5))], |outcome| {
+        // Cycle 0: to router 2. 1 and 2: the others too, while the head goes on in 2. It takes all three
+        // a stop more: 2 + 2 + 2 cycles.
+        assert_eq!((took(outcome, 0), took(outcome, 1)), (6, 2));
+        assert_eq!(outcome.counts.buffer_writes, 3 * 3 + 2);
+    });
+}
+
+#[test]
+fn classes_take_turns_at_the_nic() {
+    let settings = Settings { classes: classes(&[2, 2], 4), ..smart(4, 2) };
+    let of = |class, flits| Deed::Unicast { from: 0, to: 1, class, flits };
+    both(&settings, &[(0, of(0, 1)), (0, of(1, 3)), (0, of(0, 1))], |outcome| {
+        let order: Vec<u64> = outcome.arrivals.iter().map(|arrival| arrival.tag).collect();
+        assert_eq!(order, [0, 2, 1]);
+    });
+}
+
+#[test]
+fn answers_to_a_corner_of_five_by_five_go_as_drawn() {
+    // Figure 4: all but 40 answer at once. Leaves of the rows go to column 4 in one cycle, that to 40.
+    let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
+    both(&settings, &[(0, reduction(25, 4))], |outcome| {
+        assert_eq!(took(outcome, 0), 4);
+        assert_eq!(outcome.arrivals[0].answers.unwrap().count, 24);
+        assert_eq!((outcome.counts.link_hops, outcome.counts.merged), (24, 23));
+    });
+}
+
+#[test]
+fn an_answer_is_dropped_where_the_nic_has_not_answered() {
+    // Figure 4(d), row 3: that of 03 stops at 33, whose own comes ten cycles later and goes on for both.
+    let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
+    let late = 3 + 5 * 3;
+    let others = NodeSet::all_but(25, 4);
+    let members = others.iter().map(|node| (node, 10 * u64::from(node == late)));
+    let deed = Deed::Reduce {
+        to: 4,
+        members: members.collect(),
+        class: 0,
+        combine: Combine::Sum,
+        held: None,
+    };
+    both(&settings, &[(0, deed)], |outcome| {
+        assert_eq!(took(outcome, 0), 10 + 4);
+        let answers = outcome.arrivals[0].answers.unwrap();
+        assert_eq!((answers.count, answers.value), (24, (1 << 25) - 1 - (1 << 4)));
+        assert_eq!(outcome.counts.link_hops, 24);
+    });
+}
+
+#[test]
+fn of_few_members_only_their_ways_count() {
+    // 6 > 4 > ... : the answers of 10 and 14 meet at 14 on their way to 4, in a mesh of 5 by 5.
+    let settings = Settings { columns: 5, rows: 5, ..combining(FanIn::Complete, Priority::Local) };
+    let members = vec![(10, 0), (14, 3)];
+    let deed = Deed::Reduce { to: 4, members, class: 0, combine: Combine::Max, held: None };
+    both(&settings, &[(0, deed)], |outcome| {
+        assert_eq!(outcome.arrivals.len(), 1);
+        assert_eq!(outcome.arrivals[0].answers.unwrap().value, 1 << 14);
+        assert_eq!((took(outcome, 0), outcome.counts.link_hops), (3 + 2, 4 + 2));
+    });
+}
+
+#[test]
+fn a_flow_without_an_entry_has_plain_unicasts() {
+    let settings = Settings {
+        art_entries: 4,
+        fan_out: FanOut::Greedy(Tree::Private),
+        ..combining(FanIn::Complete, Priority::Local)
+    };
+    let deeds: Vec<(u64, Deed)> = (0..5).map(|node| (0, reduction(64, node))).collect();
+    both(&settings, &deeds, |outcome| {
+        let of = |tag| outcome.arrivals.iter().filter(move |arrival| arrival.tag == tag).count();
+        assert_eq!([0, 1, 2, 3, 4].map(of), [1, 1, 1, 1, 63]);
+    });
+}
+
+#[test]
+fn an_entry_is_free_in_the_cycle_after_the_last_answer_or_the_release() {
+    let settings = Settings {
+        art_entries: 4,
+        fan_out: FanOut::Greedy(Tree::Private),
+        ..combining(FanIn::Complete, Priority::Local)
+    };
+    for held in [None, Some(6)] {
+        // What is over in cycle 4 is free in 5; what is released 6 cycles later, in 11, is free for all that
+        // is done after that in the cycle: here, in the next.
+        let free = if held.is_some() { 12 } else { 5 };
+        for begins in [free - 1, free] {
+            let one = |to, held| Deed::Reduce {
+                to,
+                members: NodeSet::all_but(64, to).iter().map(|node| (node, 0)).collect(),
+                class: 0,
+                combine: Combine::Count,
+                held,
+            };
+            // Three that are never over meanwhile: a member of each answers late.
+            let late = |to: u32| Deed::Reduce {
+                to,
+                members: vec![(to + 1, 0), (to + 2, 100)],
+                class: 0,
+                combine: Combine::Count,
+                held: None,
+            };
+            let deeds = [
+                (0, one(9, held)),
+                (0, late(20)),
+                (0, late(30)),
+                (0, late(40)),
+                (begins, one(50, None)),
+            ];
+            both(&settings, &deeds, |outcome| {
+                let arrived = outcome.arrivals.iter().filter(|arrival| arrival.tag == 4).count();
+                assert_eq!(arrived, if begins < free { 63 } else { 1 }, "{held:?} {begins}");
+            });
+        }
+    }
+}
+
+#[test]
+fn two_answers_that_meet_are_one() {
+    // Of 0 and 2 in a row of three hop by hop: both land at 1 in cycle 1, and the second is merged.
+    let settings = collective(3, 2);
+    let members = vec![(0, 0), (2, 0)];
+    let deed = Deed::Reduce { to: 4, members, class: 0, combine: Combine::Or, held: None };
+    both(&settings, &[(0, deed)], |outcome| {
+        let answers = outcome.arrivals[0].answers.unwrap();
+        assert_eq!((answers.count, answers.value), (2, 0b101));
+        assert_eq!((took(outcome, 0), outcome.counts.merged), (4, 1));
+    });
+}
+
+#[test]
+fn a_broadcast_that_is_stopped_serves_what_it_has_passed() {
+    // 0 broadcasts along its row while 2 sends east: the row up to 2 is served, the rest a try later.
+    let settings =
+        Settings { columns: 5, rows: 2, fan_out: FanOut::Greedy(Tree::Shared), ..smart(5, 2) };
+    both(&settings, &[(0, broadcast(10, 0)), (0, unicast(2, 4))], |outcome| {
+        let latencies = outcome.latencies(0);
+        assert_eq!((latencies[&1], latencies[&2], latencies[&3]), (2, 2, 4));
+        assert_eq!((latencies[&5], latencies[&6], latencies[&8]), (2, 4, 6));
+        assert_eq!(latencies.len(), 9);
+    });
+}
+
+#[test]
+fn a_slot_that_finds_no_room_is_waited_for_once_more() {
+    // One VC before the turn: the second broadcast of a corner waits until copies of the first have left the edge.
+    let settings = Settings { classes: classes(&[1], 1), credit_delay: 0, ..slotted(4) };
+    both(&settings, &[(0, broadcast(64, 0)), (1, broadcast(64, 0))], |outcome| {
+        assert_eq!(outcome.last(0), 2);
+        // The copies at the edge have gone in cycle 1; the next slots are 4 and 5.
+        assert_eq!(outcome.last(1), 3 + 2);
+    });
+    // Until cycle 4 their VCs are taken: the slot after that is 8.
+    let settings = Settings { credit_delay: 3, ..settings };
+    both(&settings, &[(0, broadcast(64, 0)), (1, broadcast(64, 0))], |outcome| {
+        assert_eq!(outcome.last(1), 7 + 2);
+    });
+}
+
+#[test]
+fn longer_edges_have_longer_slots() {
+    // Of 8 by 8 with 4 hops per cycle: straights in 0 and 1, turns in 1 to 3, out from 3 (crossing in 4).
+    let settings = Settings { hops_per_cycle: 4, ..slotted(6) };
+    both(&settings, &[(0, broadcast(64, 0))], |outcome| {
+        assert!(outcome.latencies(0).values().all(|&latency| latency == 3 || latency == 4));
+        assert_eq!(outcome.last(0), 4);
+    });
+}
+
+#[test]
+fn messages_to_many_are_unicasts_where_routers_know_no_multicasts() {
+    both(&smart(4, 2), &[(0, broadcast(8, 0))], |outcome| {
+        assert_eq!((outcome.arrivals.len(), outcome.counts.injected), (7, 7));
+        // One after the other, the lowest first. That to 1 goes to its NIC when the one to 3, sent in cycle
+        // 2, would come by, which therefore stops at router 1; and so does that to 7 for that to 5, which
+        // turns there.
+        let latencies: Vec<u64> = outcome.latencies(0).into_values().collect();
+        assert_eq!(latencies, [2, 1 + 2, 2 + 4, 3 + 2, 4 + 4, 5 + 4, 6 + 6]);
+    });
+}
+
+#[test]
+fn what_is_skipped_is_counted() {
+    for (engine, mut fabric) in engines(&smart(4, 2)) {
+        run(&mut *fabric, &[(0, unicast(0, 3))], 100);
+        let now = fabric.now();
+        fabric.skip_to(now + 1000);
+        assert_eq!(fabric.now(), now + 1000, "{engine}");
+        assert_eq!(fabric.counts().cycles, now + 1000, "{engine}");
+        let outcome = run(&mut *fabric, &[(now + 1000, unicast(0, 3))], now + 2000);
+        assert_eq!(outcome.last(0), 2, "{engine}");
+    }
+}

@@ -1,0 +1,175 @@
+//! The fast meshes with several hops per cycle against the obvious ones: the same packets and answers
+//! arrive in the same cycles, and as much has happened, over random settings and traffic.
+
+mod common;
+
+use common::{Deed, Outcome, engines, run};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tutti_noc::smart::{Class, Combine, FanIn, FanOut, NodeSet, Priority, Settings, Tree};
+
+#[derive(Clone, Debug)]
+struct Case {
+    settings: Settings,
+    deeds: Vec<(u64, Deed)>,
+}
+
+fn fan_out() -> impl Strategy<Value = FanOut> {
+    prop_oneof![
+        2 => Just(FanOut::Unicasts),
+        4 => Just(FanOut::Greedy(Tree::Shared)),
+        4 => Just(FanOut::Greedy(Tree::Private)),
+        // Beyond the least that its settings allow.
+        5 => (0..7_u32).prop_map(|interval| FanOut::Complete { interval }),
+    ]
+}
+
+fn fan_in() -> impl Strategy<Value = FanIn> {
+    prop_oneof![
+        1 => Just(FanIn::Unicasts),
+        3 => Just(FanIn::Greedy),
+        3 => Just(FanIn::Complete),
+    ]
+}
+
+fn priority() -> impl Strategy<Value = Priority> {
+    prop_oneof![Just(Priority::Local), Just(Priority::Bypass)]
+}
+
+fn class() -> impl Strategy<Value = Class> {
+    (1..=4_u32, 1..=4_u32, proptest::bool::weighted(0.7))
+        .prop_map(|(vcs, depth, multicasts)| Class { vcs, depth, multicasts })
+}
+
+prop_compose! {
+    fn settings(across: u32)(
+        columns in 2..=across,
+        rows in 2..=across,
+        hops_per_cycle in 1..=8_u32,
+        (priority, yx) in (priority(), any::<bool>()),
+        (fan_out, fan_in) in (fan_out(), fan_in()),
+        classes in vec(class(), 1..=3),
+        split_vcs in any::<bool>(),
+        (credit_delay, sag_extra_cycle, eject_cost) in (0..=3_u32, 0..=1_u32, 0..=2_u32),
+        more_entries in 0..3_u32,
+    ) -> Settings {
+        let mut settings = Settings {
+            columns, rows, hops_per_cycle, priority, yx, fan_out, fan_in, classes,
+            split_vcs, credit_delay, sag_extra_cycle, eject_cost,
+            patience: 2000,
+            reducer: true,
+            ..Settings::new(columns, rows)
+        };
+        if let FanOut::Complete { interval } = fan_out {
+            let interval = settings.preset_cycles() + 1 + interval;
+            settings.fan_out = FanOut::Complete { interval };
+        }
+        settings.split_vcs &= settings.classes.iter().all(|class| class.vcs >= 3);
+        let private = settings.tree() == Some(Tree::Private);
+        settings.art_entries = more_entries + if private { 4 } else { settings.nodes() };
+        settings
+    }
+}
+
+/// Numbers that become a deed on any mesh.
+type Numbers = (u64, u8, u32, u32, u8, u32, Vec<(u32, u64)>, Option<u64>);
+
+fn numbers(within: u64) -> impl Strategy<Value = Numbers> {
+    let others = vec((any::<u32>(), 0..12_u64), 1..30);
+    let held = proptest::option::weighted(0.3, 0..20_u64);
+    (0..within, 0..10_u8, any::<u32>(), any::<u32>(), any::<u8>(), any::<u32>(), others, held)
+}
+
+fn deed(settings: &Settings, numbers: Numbers) -> (u64, Deed) {
+    let (cycle, kind, one, other, class, flits, others, held) = numbers;
+    let nodes = settings.nodes();
+    let (from, to) = (one % nodes, other % nodes);
+    let classes = u8::try_from(settings.classes.len()).unwrap();
+    let class = class % classes;
+    let Class { depth, multicasts, .. } = settings.classes[usize::from(class)];
+    let mut members: NodeSet =
+        others.iter().map(|&(node, _)| node % nodes).filter(|&node| node != from).collect();
+    if members.is_empty() || flits % 3 == 0 {
+        members = NodeSet::all_but(nodes, from);
+    }
+    let deed = match kind {
+        0..4 => Deed::Unicast { from, to, class, flits: 1 + flits % depth },
+        4..7 if multicasts => Deed::Multicast { from, to: members, class },
+        _ => {
+            let combine = [Combine::Sum, Combine::Or, Combine::Max, Combine::Count];
+            let combine = combine[flits as usize / 3 % 4];
+            let delays = others.iter().map(|&(_, delay)| delay).cycle();
+            let members = members.iter().zip(delays).collect();
+            Deed::Reduce { to: from, members, class, combine, held }
+        }
+    };
+    (cycle, deed)
+}
+
+fn case(across: u32, deeds: usize, within: u64) -> impl Strategy<Value = Case> {
+    (settings(across), vec(numbers(within), 1..deeds)).prop_map(|(settings, numbers)| {
+        let deeds = numbers.into_iter().map(|numbers| deed(&settings, numbers)).collect();
+        Case { settings, deeds }
+    })
+}
+
+/// How many packets, copies and answers must arrive.
+fn expected(deeds: &[(u64, Deed)]) -> u64 {
+    let of = |deed: &Deed| match deed {
+        Deed::Unicast { .. } => 1,
+        Deed::Multicast { to, .. } => u64::from(to.len()),
+        Deed::Reduce { members, .. } => u64::try_from(members.len()).unwrap(),
+    };
+    deeds.iter().map(|(_, deed)| of(deed)).sum()
+}
+
+fn arrived(outcome: &Outcome) -> u64 {
+    let of = |answers: tutti_noc::smart::Answers| u64::from(answers.count);
+    outcome.arrivals.iter().map(|arrival| arrival.answers.map_or(1, of)).sum()
+}
+
+fn agree(case: &Case) {
+    case.settings.check().unwrap();
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for (engine, mut fabric) in engines(&case.settings) {
+        let outcome = run(&mut *fabric, &case.deeds, 200_000);
+        assert!(!outcome.unfinished, "{engine} is stuck in cycle {}", outcome.end);
+        assert_eq!(arrived(&outcome), expected(&case.deeds), "{engine}");
+        if let Some(first) = outcomes.first() {
+            let pairs = first.arrivals.iter().zip(&outcome.arrivals);
+            for (obvious, other) in pairs {
+                assert_eq!(obvious, other, "the obvious one, and {engine}");
+            }
+            assert_eq!(first.counts, outcome.counts, "the obvious one, and {engine}");
+            assert_eq!(first, &outcome, "the obvious one, and {engine}");
+        }
+        outcomes.push(outcome);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn small_meshes_agree(case in case(3, 12, 12)) {
+        agree(&case);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn meshes_with_much_to_do_agree(case in case(5, 80, 40)) {
+        agree(&case);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
+
+    #[test]
+    fn large_meshes_agree(case in case(9, 60, 20)) {
+        agree(&case);
+    }
+}

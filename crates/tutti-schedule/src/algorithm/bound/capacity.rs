@@ -1,0 +1,100 @@
+//! A topology as numbers: how much each link carries, in whole multiples of one rate.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::flow::FlowGraph;
+use tutti_topology::Topology;
+use tutti_units::TimePerByte;
+
+/// Capacities stay below this, so that sums and products fit.
+const MOST: u128 = 1 << 40;
+
+/// The links between vertices, parallel ones added up; the vertices `0..ranks` host ranks.
+pub(super) struct Capacities {
+    pub(super) vertices: usize,
+    pub(super) ranks: u32,
+    /// (from, to, capacity), ascending.
+    pub(super) edges: Vec<(u32, u32, u128)>,
+    /// A capacity of `unit` is a byte per picosecond.
+    unit: u128,
+}
+
+impl Capacities {
+    /// Of the whole graph, whose first NPUs host the ranks. Where the rates have no common measure, they
+    /// are rounded up, by less than one part in 2^30 of the greatest.
+    pub(super) fn of(topology: &Topology, ranks: u32) -> Capacities {
+        let rates: BTreeSet<(u64, u64)> =
+            topology.links().map(|link| topology.parameters(link).rate.fraction()).collect();
+        let unit = common_unit(&rates);
+        let mut edges = BTreeMap::new();
+        for link in topology.links() {
+            let (ps, bytes) = topology.parameters(link).rate.fraction();
+            let capacity = (u128::from(bytes) * unit).div_ceil(u128::from(ps.max(1)));
+            let ends = (topology.link_from(link).0, topology.link_to(link).0);
+            *edges.entry(ends).or_insert(0) += capacity;
+        }
+        let edges = edges.into_iter().map(|((from, to), capacity)| (from, to, capacity)).collect();
+        Capacities { vertices: topology.vertex_count(), ranks, edges, unit }
+    }
+
+    /// The same links the other way round.
+    pub(super) fn reversed(&self) -> Capacities {
+        let mut edges: Vec<_> = self.edges.iter().map(|&(a, b, c)| (b, a, c)).collect();
+        edges.sort_unstable();
+        Capacities { edges, ..*self }
+    }
+
+    /// For flows, with further edges; vertices beyond the graph's are `vertices` and `vertices + 1`.
+    pub(super) fn flow(
+        &self,
+        times: u128,
+        more: impl IntoIterator<Item = (u32, u32, u128)>,
+    ) -> FlowGraph {
+        let edges = self.edges.iter().map(|&(from, to, capacity)| (from, to, capacity * times));
+        FlowGraph::new(self.vertices + 2, edges.chain(more))
+    }
+
+    /// What leaves a set of vertices.
+    pub(super) fn exit(&self, inside: impl Fn(u32) -> bool) -> u128 {
+        let leaves = self.edges.iter().filter(|(from, to, _)| inside(*from) && !inside(*to));
+        leaves.map(|(.., capacity)| capacity).sum()
+    }
+
+    /// The time per byte of a payload of which `parts / of` has to go over links of this capacity in
+    /// all; rounded down where the fraction does not fit.
+    pub(super) fn time(&self, parts: u128, of: u128, capacity: u128) -> TimePerByte {
+        let mut ps = parts * self.unit;
+        let mut bytes = of * capacity;
+        let common = gcd(ps, bytes).max(1);
+        (ps, bytes) = (ps / common, bytes / common);
+        while ps.max(bytes) > u128::from(u64::MAX) {
+            ps >>= 1;
+            bytes = bytes.div_ceil(2);
+        }
+        let narrow = |wide| u64::try_from(wide).unwrap_or(u64::MAX);
+        TimePerByte::new(narrow(ps), narrow(bytes)).unwrap_or(TimePerByte::ZERO)
+    }
+}
+
+/// The unit in which every rate is whole; a rough one where that would be too fine.
+fn common_unit(rates: &BTreeSet<(u64, u64)>) -> u128 {
+    let mut unit: u128 = 1;
+    for &(ps, _) in rates {
+        let ps = u128::from(ps.max(1));
+        unit = (unit / gcd(unit, ps)).saturating_mul(ps).min(MOST * MOST);
+    }
+    let greatest = |unit: u128| {
+        let capacities = rates.iter().map(|&(ps, bytes)| {
+            u128::from(bytes).saturating_mul(unit).div_ceil(u128::from(ps.max(1)))
+        });
+        capacities.max().unwrap_or(0)
+    };
+    while greatest(unit) > MOST && unit > 1 {
+        unit /= 2;
+    }
+    unit
+}
+
+fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

@@ -1,0 +1,46 @@
+//! What a schedule asks of the links: beside the limit, how close to it the most loaded link is.
+
+use crate::{Schedule, Step};
+use tutti_topology::{Routes, TopologyError};
+use tutti_units::TimePerByte;
+use tutti_units::ids::{LinkId, RankId};
+
+/// The time per byte of the size for which the most loaded link is busy when a schedule's messages take
+/// these routes. No run in which messages share links is faster.
+///
+/// # Errors
+/// When the topology has fewer NPUs than the schedule has ranks.
+pub fn most_loaded(schedule: &dyn Schedule, routes: &Routes) -> Result<TimePerByte, TopologyError> {
+    let shape = schedule.shape();
+    let topology = routes.topology();
+    let mut chunks = vec![0_u64; topology.link_count()];
+    let mut step = Step::new();
+    for rank in (0..shape.ranks).map(RankId) {
+        for index in 0..schedule.steps(rank) {
+            step.clear();
+            schedule.step(rank, index, &mut step);
+            for message in &step.sends {
+                for link in routes.path(rank, message.peer)? {
+                    // Of links side by side that are shared, the first stands for all.
+                    let first = routes.bundle(link).next().unwrap_or(link);
+                    chunks[first.index()] += u64::from(message.chunks.len());
+                }
+            }
+        }
+    }
+    let busy = (0..).zip(chunks).map(|(link, chunks)| {
+        let (ps, bytes) = routes.parameters(LinkId(link)).rate.fraction();
+        fraction(u128::from(ps) * u128::from(chunks), u128::from(bytes) * u128::from(shape.chunks))
+    });
+    Ok(busy.max().unwrap_or(TimePerByte::ZERO))
+}
+
+/// In lowest terms; rounded down where they do not fit.
+fn fraction(mut ps: u128, mut bytes: u128) -> TimePerByte {
+    while ps.max(bytes) > u128::from(u64::MAX) {
+        ps >>= 1;
+        bytes = bytes.div_ceil(2);
+    }
+    let narrow = |wide| u64::try_from(wide).unwrap_or(u64::MAX);
+    TimePerByte::new(narrow(ps), narrow(bytes)).unwrap_or(TimePerByte::ZERO)
+}

@@ -1,0 +1,105 @@
+//! all_gather: a rank collects the blocks of the ranks behind it.
+//!
+//! Place p of rank r's work slot is for the block of rank r + p (mod N). With d places filled, the rank at
+//! r + s has the blocks that belong at s, s + 1, ... s + d - 1. The missing N - d places are shared among
+//! the K ports in runs of q = min(d, ceil((N - d) / K)): run j begins at s = d + (j - 1) q, comes from rank
+//! r + s and is the first q (or fewer, in the end) places there. So a round fills K d more places, the last
+//! one what is missing, evenly. In the end places are copied to the order of the ranks, in two runs.
+
+use crate::collective::Collective;
+use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use tutti_units::ids::RankId;
+
+const WORK: Slot = Slot(1);
+const RESULT: Slot = Slot(2);
+
+pub(super) struct AllGather {
+    shape: Shape,
+    rounds: Vec<Round>,
+}
+
+/// One round: what is known, and how what comes is shared among the ports.
+#[derive(Clone, Copy)]
+struct Round {
+    known: u32,
+    share: u32,
+    ports: u32,
+}
+
+impl Round {
+    /// Where the run of a port begins, and its length, among so many ranks.
+    fn run(self, port: u32, ranks: u32) -> (u32, u32) {
+        let start = self.known + port * self.share;
+        (start, self.share.min(ranks - start))
+    }
+}
+
+fn rounds(ranks: u32, ports: u32) -> Vec<Round> {
+    let mut rounds = Vec::new();
+    let mut known = 1;
+    while known < ranks {
+        let missing = ranks - known;
+        let share = known.min(missing.div_ceil(ports));
+        let ports = ports.min(missing.div_ceil(share));
+        rounds.push(Round { known, share, ports });
+        known += missing.min(ports * share);
+    }
+    rounds
+}
+
+/// The blocks in each message of a rank, round by round.
+pub(super) fn message_lengths(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
+    let lengths = |round: Round| (0..round.ports).map(|port| round.run(port, ranks).1).collect();
+    rounds(ranks, ports).into_iter().map(lengths).collect()
+}
+
+impl AllGather {
+    pub(super) fn new(name: String, ranks: u32, ports: u32) -> AllGather {
+        let shape = Shape {
+            name,
+            collective: Collective::AllGather,
+            ranks,
+            chunks: ranks,
+            slots: 3,
+            result: RESULT,
+        };
+        AllGather { shape, rounds: rounds(ranks, ports) }
+    }
+}
+
+impl Schedule for AllGather {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, _rank: RankId) -> u32 {
+        u32::try_from(self.rounds.len()).unwrap_or(u32::MAX)
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        let n = self.shape.ranks;
+        let wrap = |value: u32| if value >= n { value - n } else { value };
+        let round = self.rounds[step as usize];
+        // The first message is the rank's own block, which need not be in its place for it.
+        let (slot, first) = if step == 0 { (Slot::DATA, rank.0) } else { (WORK, 0) };
+        for port in 0..round.ports {
+            let (start, len) = round.run(port, n);
+            out.send(RankId(wrap(rank.0 + n - start)), slot, ChunkRange::new(first, first + len));
+            out.recv(RankId(wrap(rank.0 + start)), WORK, ChunkRange::new(start, start + len));
+        }
+        if step == 0 {
+            out.copy(Slot::DATA, ChunkRange::one(rank.0), WORK, 0);
+        }
+        if step + 1 == self.steps(rank) {
+            let turn = n - rank.0;
+            out.copy(WORK, ChunkRange::new(0, turn), RESULT, rank.0);
+            if turn < n {
+                out.copy(WORK, ChunkRange::new(turn, n), RESULT, 0);
+            }
+        }
+    }
+
+    fn step_name(&self, _rank: RankId, step: u32) -> String {
+        format!("gather {step}")
+    }
+}

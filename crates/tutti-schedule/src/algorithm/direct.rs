@@ -1,0 +1,285 @@
+//! Direct: everybody exchanges with everybody, in one step.
+//!
+//! The fewest steps there can be and the most messages: n - 1 from each rank. Every reduction folds all
+//! ranks' values in rank order, so the bits are those of the sequential sum. all_reduce comes in two
+//! forms: `one_step` (every rank gets every buffer and reduces it all) and `two_step` (a direct
+//! reduce_scatter and a direct all_gather: least bytes). all_to_all works out of place.
+//! Sources: Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005), on all_to_all and all_gather; one-shot and
+//! two-shot all_reduce as in TensorRT-LLM and MSCCL++.
+
+use std::sync::Arc;
+
+use super::{AlgorithmError, Entry, Request, Stage};
+use crate::collective::Collective;
+use crate::{ChunkRange, Phase, Schedule, Sequence, Shape, Slot, Step};
+use tutti_units::ids::RankId;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "direct",
+    summary: "everybody exchanges with everybody at once; one step, most messages",
+    source: "Thakur, Rabenseifner and Gropp 2005; one- and two-shot all_reduce: MSCCL++",
+    argument: "for all_reduce: `one_step` (also without) or `two_step`",
+    collectives: &[
+        "all_reduce",
+        "reduce_scatter",
+        "all_gather",
+        "broadcast",
+        "reduce",
+        "gather",
+        "scatter",
+        "all_to_all",
+        "barrier",
+    ],
+    ranks: "any",
+    claims: |request| request.ranks >= 2 && two_step(request).is_ok(),
+    build,
+    critical_path,
+};
+
+/// Where an all_to_all puts its result.
+const RESULT: Slot = Slot(1);
+
+fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    let name = match request.argument {
+        Some(argument) => format!("{}:{argument}", ENTRY.name),
+        None => ENTRY.name.to_owned(),
+    };
+    if !two_step(request)? {
+        return Ok(Arc::new(Direct::new(name, request.collective, request.ranks)));
+    }
+    let half = |collective: Collective| Phase {
+        name: collective.name().to_owned(),
+        schedule: Arc::new(Direct::new(ENTRY.name.to_owned(), collective, request.ranks)),
+    };
+    let phases = vec![half(Collective::ReduceScatter), half(Collective::AllGather)];
+    let whole = Sequence::new(name, request.collective, phases);
+    Ok(Arc::new(whole.expect("both halves have the same ranks and shards")))
+}
+
+fn two_step(request: &Request) -> Result<bool, AlgorithmError> {
+    let Some(argument) = request.argument else {
+        return Ok(false);
+    };
+    let problem = match argument {
+        _ if request.collective != Collective::AllReduce => {
+            format!("{} takes no argument", request.collective)
+        }
+        "one_step" => return Ok(false),
+        "two_step" => return Ok(true),
+        _ => "expected `one_step` or `two_step`".to_owned(),
+    };
+    Err(AlgorithmError::Argument {
+        name: ENTRY.name,
+        argument: argument.to_owned(),
+        at: 0,
+        problem,
+    })
+}
+
+fn critical_path(request: &Request) -> Option<Vec<Stage>> {
+    let (others, shards) = (request.ranks - 1, request.ranks);
+    let stage = |messages, receives, reductions, of| Stage {
+        messages,
+        receives,
+        chunks: 1,
+        reductions,
+        of,
+    };
+    let exchange = |reductions, of| stage(others, others, reductions, of);
+    Some(match request.collective {
+        Collective::AllReduce if two_step(request).ok()? => {
+            vec![exchange(others, shards), exchange(0, shards)]
+        }
+        Collective::AllReduce | Collective::Barrier => vec![exchange(others, 1)],
+        Collective::ReduceScatter => vec![exchange(others, shards)],
+        Collective::AllGather | Collective::AllToAll => vec![exchange(0, shards)],
+        Collective::Broadcast { .. } => vec![stage(others, 1, 0, 1)],
+        Collective::Scatter { .. } => vec![stage(others, 1, 0, shards)],
+        Collective::Reduce { .. } => vec![stage(1, others, others, 1)],
+        Collective::Gather { .. } => vec![stage(1, others, 0, shards)],
+    })
+}
+
+struct Direct {
+    shape: Shape,
+    /// Combines what arrives (a barrier: its tokens).
+    reduces: bool,
+    /// What a rank sends to another: all it has, its own shard, or the other's.
+    sent: Sent,
+    pattern: Pattern,
+}
+
+#[derive(Clone, Copy)]
+enum Pattern {
+    Everyone,
+    FromRoot(RankId),
+    ToRoot(RankId),
+}
+
+#[derive(Clone, Copy)]
+enum Sent {
+    Whole,
+    Own,
+    Theirs,
+}
+
+impl Direct {
+    fn new(name: String, collective: Collective, ranks: u32) -> Direct {
+        let reduces = collective.reduces() || collective == Collective::Barrier;
+        let out_of_place = collective == Collective::AllToAll;
+        let shape = Shape {
+            name,
+            collective,
+            ranks,
+            chunks: if collective.has_shards() { ranks } else { 1 },
+            slots: if reduces { ranks } else { 1 + u32::from(out_of_place) },
+            result: if out_of_place { RESULT } else { Slot::DATA },
+        };
+        let sent = match collective {
+            Collective::AllGather | Collective::Gather { .. } => Sent::Own,
+            Collective::ReduceScatter | Collective::Scatter { .. } | Collective::AllToAll => {
+                Sent::Theirs
+            }
+            _ => Sent::Whole,
+        };
+        let pattern = match collective {
+            Collective::Broadcast { root } | Collective::Scatter { root } => {
+                Pattern::FromRoot(root)
+            }
+            Collective::Reduce { root } | Collective::Gather { root } => Pattern::ToRoot(root),
+            _ => Pattern::Everyone,
+        };
+        Direct { shape, reduces, sent, pattern }
+    }
+
+    fn chunks(&self, from: RankId, to: RankId) -> ChunkRange {
+        ChunkRange::one(match self.sent {
+            Sent::Whole => 0,
+            Sent::Own => from.0,
+            Sent::Theirs => to.0,
+        })
+    }
+
+    /// Where `rank` puts what comes from `peer`; a reduction needs a place for each.
+    fn slot(&self, rank: RankId, peer: RankId) -> Slot {
+        if !self.reduces {
+            return self.shape.result;
+        }
+        match peer.cmp(&rank) {
+            std::cmp::Ordering::Less => Slot(peer.0 + 1),
+            std::cmp::Ordering::Equal => Slot::DATA,
+            std::cmp::Ordering::Greater => Slot(peer.0),
+        }
+    }
+
+    fn send(&self, rank: RankId, peer: RankId, out: &mut Step) {
+        out.send(peer, Slot::DATA, self.chunks(rank, peer));
+    }
+
+    fn receive(&self, rank: RankId, peer: RankId, out: &mut Step) {
+        // In an all_to_all my shard of the peer's buffer becomes the peer's shard of my result.
+        let out_of_place = self.shape.result == RESULT;
+        let chunks = if out_of_place { ChunkRange::one(peer.0) } else { self.chunks(peer, rank) };
+        out.recv(peer, self.slot(rank, peer), chunks);
+    }
+
+    /// Each rank begins with its right-hand neighbour, so that no one is everybody's first.
+    fn send_all(&self, rank: RankId, out: &mut Step) {
+        for peer in (rank.0 + 1..self.shape.ranks).chain(0..rank.0) {
+            self.send(rank, RankId(peer), out);
+        }
+    }
+
+    /// Left-hand neighbour first, as they arrive; then what is to be done with it all.
+    fn receive_all(&self, rank: RankId, out: &mut Step) {
+        for peer in (0..rank.0).rev().chain((rank.0 + 1..self.shape.ranks).rev()) {
+            self.receive(rank, RankId(peer), out);
+        }
+        if self.reduces {
+            let operands = (0..self.shape.ranks).map(|peer| self.slot(rank, RankId(peer)));
+            out.reduce(Slot::DATA, operands, self.chunks(rank, rank));
+        } else if self.shape.result == RESULT {
+            out.copy(Slot::DATA, ChunkRange::one(rank.0), RESULT, rank.0);
+        }
+    }
+}
+
+impl Schedule for Direct {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, _rank: RankId) -> u32 {
+        1
+    }
+
+    fn step(&self, rank: RankId, _step: u32, out: &mut Step) {
+        match self.pattern {
+            Pattern::FromRoot(root) if rank == root => self.send_all(rank, out),
+            Pattern::FromRoot(root) => self.receive(rank, root, out),
+            Pattern::ToRoot(root) if rank == root => self.receive_all(rank, out),
+            Pattern::ToRoot(root) => self.send(rank, root, out),
+            Pattern::Everyone => {
+                self.send_all(rank, out);
+                self.receive_all(rank, out);
+            }
+        }
+    }
+
+    fn step_name(&self, _rank: RankId, _step: u32) -> String {
+        "exchange".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::check;
+
+    #[test]
+    fn it_does_what_it_claims_at_every_rank_count() {
+        for ranks in 2..=128 {
+            check::claims(&ENTRY, "direct", ranks);
+            check::performs("direct:two_step", Collective::AllReduce, ranks);
+        }
+    }
+
+    #[test]
+    fn reductions_are_the_sequential_sum() {
+        for ranks in [2, 3, 8, 13] {
+            let sequential = |notation, collective| {
+                check::performs(notation, collective, ranks).reproducibility.sequential
+            };
+            assert!(sequential("direct", Collective::AllReduce));
+            assert!(sequential("direct:two_step", Collective::AllReduce));
+            assert!(sequential("direct", Collective::ReduceScatter));
+            assert!(sequential("direct", Collective::Reduce { root: RankId(1) }));
+        }
+    }
+
+    #[test]
+    fn the_critical_path_is_exact_at_every_rank_count() {
+        for ranks in [2, 3, 5, 8, 16, 21] {
+            for collective in Collective::ALL {
+                assert!(check::critical_path_is_exact("direct", collective, ranks));
+            }
+            let two_step = "direct:two_step";
+            assert!(check::critical_path_is_exact(two_step, Collective::AllReduce, ranks));
+        }
+    }
+
+    #[test]
+    fn other_arguments_are_refused() {
+        let problem = |notation, collective| {
+            crate::algorithm::build(notation, collective, 4).err().unwrap().to_string()
+        };
+        assert_eq!(
+            problem("direct:three_step", Collective::AllReduce),
+            "`three_step` does not fit direct: expected `one_step` or `two_step`"
+        );
+        assert_eq!(
+            problem("direct:two_step", Collective::AllGather),
+            "`two_step` does not fit direct: all_gather takes no argument"
+        );
+    }
+}

@@ -1,0 +1,234 @@
+//! Which phases a hierarchical collective consists of, and where each of them stands.
+
+use std::sync::Arc;
+
+use super::argument::{self, Named};
+use crate::algorithm::sizes::{self, Misfit};
+use crate::algorithm::{self, AlgorithmError, Request};
+use crate::collective::Collective;
+use crate::{Digit, Place, Schedule, Slot};
+use tutti_units::ids::RankId;
+
+/// How the levels work together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Style {
+    /// Each level works on the shard that the level inside it left.
+    Sharded,
+    /// The same, but every level's all_reduce is taken apart, that of the outermost too.
+    Decomposed,
+    /// Only the innermost level divides the payload; each other level works on the shard that it left.
+    Local,
+    /// Only one rank of each group takes part in the level above.
+    Leader,
+}
+
+impl Style {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Style::Sharded => super::SHARDED.name,
+            Style::Decomposed => super::DECOMPOSED.name,
+            Style::Local => super::LOCAL.name,
+            Style::Leader => super::LEADER.name,
+        }
+    }
+
+    fn default_algorithm(self) -> &'static str {
+        match self {
+            Style::Sharded | Style::Decomposed | Style::Local => "ring",
+            Style::Leader => "binomial",
+        }
+    }
+}
+
+/// One collective on one level.
+pub(super) struct Step<'a> {
+    pub(super) collective: Collective,
+    pub(super) level: usize,
+    pub(super) notation: &'a str,
+    /// Where in the argument the notation stands.
+    at: usize,
+}
+
+pub(super) struct Plan<'a> {
+    style: Style,
+    collective: Collective,
+    argument: &'a str,
+    ranks: u32,
+    /// Innermost first.
+    pub(super) sizes: Vec<u32>,
+    pub(super) phases: Vec<Step<'a>>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(style: Style, request: &Request<'a>) -> Result<Plan<'a>, AlgorithmError> {
+        let &Request { collective, ranks, argument } = request;
+        let text = argument.unwrap_or_default();
+        let refuse = |Misfit { at, problem }| AlgorithmError::Argument {
+            name: style.name(),
+            argument: text.to_owned(),
+            at,
+            problem,
+        };
+        let (sizes, named) = match argument {
+            Some(argument) => {
+                let levels = argument::read(argument).map_err(refuse)?;
+                sizes::fits(&levels.sizes, ranks).map_err(refuse)?;
+                (levels.sizes, levels.algorithms)
+            }
+            None => (two_levels(style, ranks)?, Vec::new()),
+        };
+        let order = phases(style, collective, &sizes);
+        let named = argument::one_per_phase(named, &order, sizes.len(), text).map_err(refuse)?;
+        let phases = order.into_iter().enumerate().map(|(i, (collective, level))| {
+            let default = Named { text: style.default_algorithm(), at: 0 };
+            let Named { text: notation, at } = named.get(i).copied().unwrap_or(default);
+            Step { collective, level, notation, at }
+        });
+        let phases = phases.collect();
+        Ok(Plan { style, collective, argument: text, ranks, sizes, phases })
+    }
+
+    /// The schedule of each phase, inside one of its groups.
+    pub(super) fn inner_schedules(&self) -> Result<Vec<Arc<dyn Schedule>>, AlgorithmError> {
+        let build = |phase: &Step| {
+            algorithm::build(phase.notation, phase.collective, self.sizes[phase.level]).map_err(
+                |error| {
+                    let within = match &error {
+                        // The argument of a level's algorithm stands behind its name and the colon.
+                        AlgorithmError::Argument { at, argument, .. } => {
+                            phase.notation.len().saturating_sub(argument.len()) + at
+                        }
+                        _ => 0,
+                    };
+                    self.refuse(phase, within, error.to_string())
+                },
+            )
+        };
+        self.phases.iter().map(build).collect()
+    }
+
+    /// An error in the notation of a phase, `within` bytes from its start.
+    pub(super) fn refuse(&self, phase: &Step, within: usize, problem: String) -> AlgorithmError {
+        AlgorithmError::Argument {
+            name: self.style.name(),
+            argument: self.argument.to_owned(),
+            at: phase.at + within,
+            problem: format!("level {}: {problem}", phase.level),
+        }
+    }
+
+    /// The fewest chunks that every phase can divide its part of.
+    pub(super) fn chunks(&self, inners: &[Arc<dyn Schedule>]) -> Result<u32, AlgorithmError> {
+        let mut chunks = 1u64;
+        for (phase, inner) in self.phases.iter().zip(inners) {
+            let needed = u64::from(self.share(phase)) * u64::from(inner.shape().chunks);
+            chunks = chunks / gcd(chunks, needed) * needed;
+            if chunks > u64::from(u32::MAX) {
+                let problem =
+                    format!("the payload would have {chunks} chunks: expected below 2^32");
+                return Err(self.refuse(phase, 0, problem));
+            }
+        }
+        Ok(u32::try_from(chunks).unwrap_or(u32::MAX))
+    }
+
+    /// A phase works on one part in this many of the payload.
+    pub(super) fn share(&self, phase: &Step) -> u32 {
+        match self.style {
+            _ if self.collective == Collective::AllToAll => 1,
+            Style::Sharded | Style::Decomposed => self.stride(phase.level),
+            Style::Local => self.stride(phase.level.min(1)),
+            Style::Leader if self.collective.has_shards() => {
+                self.ranks / self.stride(phase.level + 1)
+            }
+            Style::Leader => 1,
+        }
+    }
+
+    /// Where a phase stands when the payload has this many chunks.
+    pub(super) fn place(&self, phase: &Step, chunks: u32) -> Place {
+        let stride = self.stride(phase.level);
+        let digit = |level: usize| Digit { stride: self.stride(level), size: self.sizes[level] };
+        let root = self.collective.root().unwrap_or_default().0;
+        let first = match self.style {
+            Style::Sharded | Style::Decomposed => {
+                let weight = |level| chunks / self.stride(level + 1);
+                (0..phase.level).map(|level| (digit(level), weight(level))).collect()
+            }
+            Style::Local if phase.level == 0 => Vec::new(),
+            Style::Local => vec![(digit(0), chunks / self.stride(1))],
+            // Groups of a level lie one after the other, as their ranks do.
+            Style::Leader => match self.share(phase) {
+                1 => Vec::new(),
+                size => vec![(Digit { stride: self.stride(phase.level + 1), size }, chunks / size)],
+            },
+        };
+        Place {
+            group: digit(phase.level),
+            only: (self.style == Style::Leader && stride > 1).then(|| root % stride),
+            part: chunks / self.share(phase),
+            first,
+            data: Slot::DATA,
+            scratch: Slot(1),
+        }
+    }
+
+    /// The distance of neighbours on a level: how many ranks the levels inside it have.
+    fn stride(&self, level: usize) -> u32 {
+        self.sizes[..level].iter().product()
+    }
+}
+
+/// The collectives to perform, each with its level, in order.
+fn phases(style: Style, collective: Collective, sizes: &[u32]) -> Vec<(Collective, usize)> {
+    let top = sizes.len() - 1;
+    let mut stride = 1;
+    let mut roots = Vec::new();
+    for size in sizes {
+        roots.push(RankId(collective.root().unwrap_or_default().0 / stride % size));
+        stride *= size;
+    }
+    let on = |level: usize, kind: Collective| (kind.with_root(roots[level]), level);
+    let root = RankId(0);
+    let (up, down) = match style {
+        Style::Sharded | Style::Decomposed | Style::Local => {
+            (Collective::ReduceScatter, Collective::AllGather)
+        }
+        Style::Leader => (Collective::Reduce { root }, Collective::Broadcast { root }),
+    };
+    match collective {
+        Collective::AllReduce if style == Style::Decomposed => (0..=top)
+            .map(|level| on(level, up))
+            .chain((0..=top).rev().map(|l| on(l, down)))
+            .collect(),
+        Collective::AllReduce if style == Style::Local => {
+            let across = (1..=top).map(|level| on(level, collective));
+            [on(0, up)].into_iter().chain(across).chain([on(0, down)]).collect()
+        }
+        Collective::AllReduce | Collective::Barrier => {
+            let there = (0..top).map(|level| on(level, up));
+            let back = (0..top).rev().map(|level| on(level, down));
+            there.chain([on(top, collective)]).chain(back).collect()
+        }
+        Collective::AllGather | Collective::Broadcast { .. } | Collective::Scatter { .. } => {
+            (0..=top).rev().map(|level| on(level, collective)).collect()
+        }
+        _ => (0..=top).map(|level| on(level, collective)).collect(),
+    }
+}
+
+/// Two levels that are as alike as they can be, the smaller inside.
+fn two_levels(style: Style, ranks: u32) -> Result<Vec<u32>, AlgorithmError> {
+    sizes::two_alike(ranks).ok_or_else(|| AlgorithmError::WrongRanks {
+        name: style.name(),
+        ranks,
+        needs: "a product of two sizes of at least 2".to_owned(),
+    })
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,92 @@
+//! Between the order of the ranks and the order of the levels.
+//!
+//! Inner groups come first in a reduce_scatter and last in an all_gather, and each level must work on one
+//! run of chunks. Ranks are numbered innermost level first, so the shards of a level lie apart: they are
+//! copied to where the digits of the rank, innermost first, say.
+
+use crate::collective::Collective;
+use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use tutti_units::ids::RankId;
+
+/// Where the shards lie in the order of the levels.
+pub(super) const WORK: Slot = Slot(1);
+
+/// One step of copies, for a reduce_scatter or an all_gather.
+pub(super) struct Reorder {
+    shape: Shape,
+    sizes: Vec<u32>,
+    /// Chunks per shard.
+    unit: u32,
+    /// Every shard, or the rank's own.
+    all: bool,
+    /// Back into the order of the ranks.
+    out: bool,
+}
+
+impl Reorder {
+    pub(super) fn new(collective: Collective, sizes: &[u32], chunks: u32, out: bool) -> Reorder {
+        let ranks = sizes.iter().product();
+        let shape = Shape {
+            name: "order of shards".to_owned(),
+            collective,
+            ranks,
+            chunks,
+            slots: 2,
+            result: Slot::DATA,
+        };
+        // A reduce_scatter begins with every shard and ends with one, an all_gather the other way.
+        let all = (collective == Collective::AllGather) == out;
+        Reorder { shape, sizes: sizes.to_vec(), unit: chunks / ranks, all, out }
+    }
+
+    /// Which place the shard of a rank has in the order of the levels.
+    fn place(&self, rank: u32) -> u32 {
+        let (mut rest, mut block, mut place) = (rank, self.shape.ranks, 0);
+        for &size in &self.sizes {
+            block /= size;
+            place += rest % size * block;
+            rest /= size;
+        }
+        place
+    }
+
+    fn copy(&self, rank: u32, step: &mut Step) {
+        let by_rank = rank * self.unit;
+        let by_level = self.place(rank) * self.unit;
+        if self.out {
+            let chunks = ChunkRange::new(by_level, by_level + self.unit);
+            step.copy(WORK, chunks, Slot::DATA, by_rank);
+        } else {
+            let chunks = ChunkRange::new(by_rank, by_rank + self.unit);
+            step.copy(Slot::DATA, chunks, WORK, by_level);
+        }
+    }
+}
+
+impl Schedule for Reorder {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, _rank: RankId) -> u32 {
+        1
+    }
+
+    fn step(&self, rank: RankId, _step: u32, out: &mut Step) {
+        if self.all {
+            for shard in 0..self.shape.ranks {
+                self.copy(shard, out);
+            }
+        } else {
+            self.copy(rank.0, out);
+        }
+    }
+
+    fn moves_chunks(&self) -> bool {
+        true
+    }
+
+    fn step_name(&self, _rank: RankId, _step: u32) -> String {
+        "copy".to_owned()
+    }
+}

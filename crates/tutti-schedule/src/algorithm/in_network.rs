@@ -1,0 +1,275 @@
+//! In network: reductions and broadcasts that the network does on the way, where it can.
+//!
+//! The payload is divided among R roots. All ranks contribute their part of each root's share to it, which the
+//! network combines ([`Step::combine`]), and each root sends what has become of it to all, which the network
+//! forks ([`Step::multicast`]). A share is cut into C segments: in a step segment s goes up and segment s - 1 comes
+//! down, so that both directions are in use, and nothing needs to be buffered. Every rank sends and receives the payload
+//! once, whatever the number of ranks; a schedule of ordinary messages has to send nearly twice as much.
+//!
+//! Where the network does neither, this is what it says: a root receives from all, folds in rank order, and sends to
+//! all, one after the other. Reductions then are the sequential sum; a network that combines folds in the order in
+//! which messages meet.
+//!
+//! Sources: a reduction and a broadcast in the network are those of Krishna and Peh, "Single-Cycle Collective
+//! Communication Over A Shared Network Fabric", NOCS 2014; to give every rank a share, of Klenk et al., "An
+//! in-network architecture for accelerating shared-memory multiprocessor collectives", ISCA 2020 (NVLink SHARP).
+
+use std::sync::Arc;
+
+use super::sizes::{Misfit, misfit};
+use super::{AlgorithmError, Entry, Request, Stage};
+use crate::collective::Collective;
+use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use tutti_units::ids::RankId;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "in_network",
+    summary: "the network combines on the way to a root, and forks on the way from it",
+    source: "Krishna and Peh 2014; Klenk et al. 2020 (NVLink SHARP)",
+    argument: "[ROOTS,] [segments=C]: for all_reduce the roots that share the payload, as in `0+7+56+63`, or `all`, rank 0 \
+               without; into how many segments a share is cut, 1 without",
+    collectives: &["all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier"],
+    ranks: "any",
+    claims: |request| request.ranks >= 2 && form(request).is_ok(),
+    build,
+    critical_path,
+};
+
+/// The most segments of a share: steps and chunks are counted in 32 bits.
+const MOST: u32 = 1 << 20;
+
+/// What is asked for.
+struct Form {
+    roots: Vec<u32>,
+    segments: u32,
+}
+
+fn form(request: &Request) -> Result<Form, AlgorithmError> {
+    let argument = request.argument.unwrap_or("");
+    let refused = |Misfit { at, problem }| AlgorithmError::Argument {
+        name: ENTRY.name,
+        argument: argument.to_owned(),
+        at,
+        problem,
+    };
+    let (roots, segments) = read(argument, request).map_err(refused)?;
+    let roots = match (request.collective, roots) {
+        (Collective::AllReduce, Some(roots)) => roots,
+        (Collective::AllReduce | Collective::Barrier, None) => vec![0],
+        (other, None) => match other.root() {
+            Some(root) => vec![root.0],
+            None => (0..request.ranks).collect(),
+        },
+        (other, Some(_)) => {
+            let problem = format!("{other} takes no roots, only `segments=C`");
+            return Err(refused(Misfit { at: 0, problem }));
+        }
+    };
+    let chunks = u64::from(segments) * roots.len() as u64;
+    if request.collective == Collective::Barrier && segments > 1 {
+        let problem = "a barrier carries nothing that could be cut".to_owned();
+        return Err(refused(Misfit { at: 0, problem }));
+    }
+    if chunks > u64::from(MOST) {
+        let problem = format!("{chunks} segments of all shares; expected {MOST} at most");
+        return Err(refused(Misfit { at: 0, problem }));
+    }
+    Ok(Form { roots, segments })
+}
+
+/// Reads `0+7+56+63,segments=4`: the roots, if there are any, and the segments.
+fn read(argument: &str, request: &Request) -> Result<(Option<Vec<u32>>, u32), Misfit> {
+    let (mut roots, mut segments, mut at) = (None, None, 0);
+    for word in argument.split(',').filter(|_| !argument.is_empty()) {
+        let trimmed = word.trim();
+        let place = at + word.len() - word.trim_start().len();
+        if let Some(number) = trimmed.strip_prefix("segments=") {
+            let given = number.parse::<u32>().ok().filter(|number| (1..=MOST).contains(number));
+            let Some(given) = given else {
+                return misfit(
+                    place,
+                    format!("`{number}`: a share is cut into 1 to {MOST} segments"),
+                );
+            };
+            if segments.replace(given).is_some() {
+                return misfit(place, "`segments` is given twice".to_owned());
+            }
+        } else if roots.replace(ranks(trimmed, place, request.ranks)?).is_some() {
+            return misfit(place, "roots are given twice: expected `+` between them".to_owned());
+        }
+        at += word.len() + 1;
+    }
+    Ok((roots, segments.unwrap_or(1)))
+}
+
+/// Reads `all` or `0+7+56+63`.
+fn ranks(text: &str, mut at: usize, ranks: u32) -> Result<Vec<u32>, Misfit> {
+    if text == "all" {
+        return Ok((0..ranks).collect());
+    }
+    let mut roots = Vec::new();
+    for one in text.split('+') {
+        match one.trim().parse::<u32>() {
+            Ok(root) if root >= ranks => {
+                return misfit(
+                    at,
+                    format!("root {root} is not one of the ranks 0 to {}", ranks - 1),
+                );
+            }
+            Ok(root) if roots.contains(&root) => {
+                return misfit(at, format!("root {root} is named twice"));
+            }
+            Ok(root) => roots.push(root),
+            Err(_) => {
+                let expected =
+                    "is no root: expected ranks, as in `0` or `0+7+56+63`, `all`, or `segments=C`";
+                return misfit(at, format!("`{}` {expected}", one.trim()));
+            }
+        }
+        at += one.len() + 1;
+    }
+    Ok(roots)
+}
+
+fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    let name = match request.argument {
+        Some(argument) => format!("{}:{argument}", ENTRY.name),
+        None => ENTRY.name.to_owned(),
+    };
+    Ok(Arc::new(InNetwork::new(name, request, form(request)?)))
+}
+
+/// With one segment, and one root or nothing but multicasts, all ranks that end last do the same. Several roots are
+/// contributed to in the same order by all, so that contributions meet: who is last then depends on the network.
+fn critical_path(request: &Request) -> Option<Vec<Stage>> {
+    let Form { roots, segments } = form(request).ok()?;
+    let (others, of) = (request.ranks - 1, u32::try_from(roots.len()).ok()?);
+    let (up, down) = directions(request.collective);
+    if segments > 1 || of > 1 && (up || of < request.ranks) {
+        return None;
+    }
+    let stage =
+        |messages, receives, reductions| Stage { messages, receives, chunks: 1, reductions, of };
+    let up = up.then(|| stage(1, others, others));
+    let down = down.then(|| stage(others, if of > 1 { others } else { 1 }, 0));
+    Some(up.into_iter().chain(down).collect())
+}
+
+/// Whether the collective combines, and whether it multicasts.
+fn directions(collective: Collective) -> (bool, bool) {
+    let down = !matches!(collective, Collective::ReduceScatter | Collective::Reduce { .. });
+    let up = !matches!(collective, Collective::AllGather | Collective::Broadcast { .. });
+    (up, down)
+}
+
+struct InNetwork {
+    shape: Shape,
+    roots: Vec<u32>,
+    segments: u32,
+    up: bool,
+    down: bool,
+}
+
+impl InNetwork {
+    fn new(name: String, request: &Request, Form { roots, segments }: Form) -> InNetwork {
+        let (up, down) = directions(request.collective);
+        let shares = u32::try_from(roots.len()).expect("there are no more roots than ranks");
+        let shape = Shape {
+            name,
+            collective: request.collective,
+            ranks: request.ranks,
+            chunks: shares * segments,
+            slots: if up { request.ranks } else { 1 },
+            result: Slot::DATA,
+        };
+        InNetwork { shape, roots, segments, up, down }
+    }
+
+    /// The segment that goes up in a step.
+    fn rising(&self, step: u32) -> Option<u32> {
+        (self.up && step < self.segments).then_some(step)
+    }
+
+    /// The segment that comes down: of a reduction, the one that went up in the step before.
+    fn falling(&self, step: u32) -> Option<u32> {
+        step.checked_sub(u32::from(self.up)).filter(|_| self.down)
+    }
+
+    /// The roots that are not `rank`, with the chunk of a segment of their shares.
+    fn other_roots(
+        &self,
+        rank: RankId,
+        segment: u32,
+    ) -> impl Iterator<Item = (RankId, ChunkRange)> + '_ {
+        let shares = (0..).zip(&self.roots).filter(move |&(_, &root)| root != rank.0);
+        shares.map(move |(share, &root)| (RankId(root), self.chunk(share, segment)))
+    }
+
+    fn chunk(&self, share: u32, segment: u32) -> ChunkRange {
+        ChunkRange::one(share * self.segments + segment)
+    }
+
+    /// The share that a rank is the root of.
+    fn own_share(&self, rank: RankId) -> Option<u32> {
+        let place = self.roots.iter().position(|&root| root == rank.0);
+        place.and_then(|place| u32::try_from(place).ok())
+    }
+
+    /// The next rank first, so that no one is everybody's first.
+    fn others(&self, rank: RankId) -> impl Iterator<Item = RankId> {
+        (rank.0 + 1..self.shape.ranks).chain(0..rank.0).map(RankId)
+    }
+
+    /// Where a root puts what comes from a rank, and whom it comes from; its own is in place.
+    fn operand(rank: RankId, peer: u32) -> (Slot, Option<RankId>) {
+        match peer.cmp(&rank.0) {
+            std::cmp::Ordering::Less => (Slot(peer + 1), Some(RankId(peer))),
+            std::cmp::Ordering::Equal => (Slot::DATA, None),
+            std::cmp::Ordering::Greater => (Slot(peer), Some(RankId(peer))),
+        }
+    }
+}
+
+impl Schedule for InNetwork {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, _rank: RankId) -> u32 {
+        self.segments + u32::from(self.up && self.down)
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        let (rising, falling, share) =
+            (self.rising(step), self.falling(step), self.own_share(rank));
+        if let (Some(segment), Some(share)) = (falling, share) {
+            out.multicast(self.others(rank), Slot::DATA, self.chunk(share, segment));
+        }
+        if let Some(segment) = rising {
+            for (root, chunk) in self.other_roots(rank, segment) {
+                out.contribute(root, Slot::DATA, chunk);
+            }
+        }
+        if let Some(segment) = falling {
+            for (root, chunk) in self.other_roots(rank, segment) {
+                out.recv(root, Slot::DATA, chunk);
+            }
+        }
+        if let (Some(segment), Some(share)) = (rising, share) {
+            let operands = (0..self.shape.ranks).map(|peer| InNetwork::operand(rank, peer));
+            out.combine(Slot::DATA, operands, self.chunk(share, segment));
+        }
+    }
+
+    fn step_name(&self, _rank: RankId, step: u32) -> String {
+        match (self.rising(step), self.falling(step)) {
+            (Some(up), Some(down)) => format!("up {up}, down {down}"),
+            (Some(up), None) => format!("up {up}"),
+            (None, Some(down)) => format!("down {down}"),
+            (None, None) => format!("step {step}"),
+        }
+    }
+}

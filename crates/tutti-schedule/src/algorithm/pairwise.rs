@@ -1,0 +1,147 @@
+//! Pairwise: every rank deals with one other rank at a time.
+//!
+//! n - 1 steps of one message of 1/n of the payload each: in an all_to_all the part for the other rank, in a
+//! reduce_scatter too, which the other folds into its shard at once, in an all_gather the rank's own shard. In step i, counted from 1, rank r exchanges
+//! with r xor i where the rank count is a power of two; otherwise it sends to r + i and receives from
+//! r - i (mod n). Either way a step is a permutation of the ranks, so nobody is sent two messages at
+//! once. all_to_all works out of place; a rank's own part is copied in the first step. Source: Thakur, Rabenseifner
+//! and Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
+
+use std::sync::Arc;
+
+use super::{AlgorithmError, Entry, Request, Stage};
+use crate::collective::Collective;
+use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use tutti_units::ids::RankId;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "pairwise",
+    summary: "with one other rank at a time; least bytes, nobody is sent two messages at once",
+    source: "Thakur, Rabenseifner and Gropp 2005",
+    argument: "",
+    collectives: &["reduce_scatter", "all_gather", "all_to_all"],
+    ranks: "any",
+    claims: |request| request.ranks >= 2,
+    build,
+    critical_path,
+};
+
+/// Where an all_to_all puts its result, and a reduce_scatter what comes.
+const RESULT: Slot = Slot(1);
+const SCRATCH: Slot = Slot(1);
+
+struct Pairwise {
+    shape: Shape,
+}
+
+fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    let shape = Shape {
+        name: ENTRY.name.to_owned(),
+        collective: request.collective,
+        ranks: request.ranks,
+        chunks: request.ranks,
+        slots: if request.collective == Collective::AllGather { 1 } else { 2 },
+        result: if request.collective == Collective::AllToAll { RESULT } else { Slot::DATA },
+    };
+    Ok(Arc::new(Pairwise { shape }))
+}
+
+/// All ranks do the same and stay together.
+fn critical_path(request: &Request) -> Option<Vec<Stage>> {
+    let reductions = u32::from(request.collective.reduces());
+    let stage = Stage { messages: 1, receives: 1, chunks: 1, reductions, of: request.ranks };
+    Some(vec![stage; (request.ranks - 1) as usize])
+}
+
+impl Pairwise {
+    /// To whom `rank` sends in this step, and from whom it receives.
+    fn peers(&self, rank: RankId, step: u32) -> (RankId, RankId) {
+        let (n, distance) = (self.shape.ranks, step + 1);
+        if n.is_power_of_two() {
+            let partner = RankId(rank.0 ^ distance);
+            return (partner, partner);
+        }
+        let wrap = |value: u32| if value >= n { value - n } else { value };
+        (RankId(wrap(rank.0 + distance)), RankId(wrap(rank.0 + n - distance)))
+    }
+}
+
+impl Schedule for Pairwise {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, _rank: RankId) -> u32 {
+        self.shape.ranks - 1
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        let (to, from) = self.peers(rank, step);
+        let shard = |of: RankId| ChunkRange::one(of.0);
+        match self.shape.collective {
+            Collective::AllGather => {
+                out.send(to, Slot::DATA, shard(rank));
+                out.recv(from, Slot::DATA, shard(from));
+            }
+            Collective::ReduceScatter => {
+                out.send(to, Slot::DATA, shard(to));
+                out.recv(from, SCRATCH, shard(rank));
+                out.reduce(Slot::DATA, [Slot::DATA, SCRATCH], shard(rank));
+            }
+            // Shard `rank` of the other's buffer becomes shard `from` of the result.
+            _ => {
+                out.send(to, Slot::DATA, shard(to));
+                out.recv(from, RESULT, shard(from));
+                if step == 0 {
+                    out.copy(Slot::DATA, shard(rank), RESULT, rank.0);
+                }
+            }
+        }
+    }
+
+    fn step_name(&self, _rank: RankId, step: u32) -> String {
+        let how = if self.shape.ranks.is_power_of_two() { "xor" } else { "shift by" };
+        format!("{how} {}", step + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::check;
+
+    #[test]
+    fn it_does_what_it_claims_at_every_rank_count() {
+        for ranks in 2..=128 {
+            check::claims(&ENTRY, ENTRY.name, ranks);
+        }
+    }
+
+    #[test]
+    fn the_critical_path_is_exact_at_every_rank_count() {
+        for ranks in 2..=40 {
+            assert!(check::critical_path_is_exact(ENTRY.name, Collective::AllToAll, ranks));
+            assert!(check::critical_path_is_exact(ENTRY.name, Collective::AllGather, ranks));
+            assert!(check::critical_path_is_exact(ENTRY.name, Collective::ReduceScatter, ranks));
+        }
+    }
+
+    #[test]
+    fn nobody_is_sent_two_messages_in_one_step() {
+        for ranks in [2, 3, 6, 7, 8, 16] {
+            let schedule =
+                crate::algorithm::build(ENTRY.name, Collective::AllToAll, ranks).unwrap();
+            let mut out = Step::new();
+            for step in 0..ranks - 1 {
+                let mut sent_to = Vec::new();
+                for rank in 0..ranks {
+                    out.clear();
+                    schedule.step(RankId(rank), step, &mut out);
+                    sent_to.extend(out.sends.iter().map(|message| message.peer.0));
+                }
+                sent_to.sort_unstable();
+                assert_eq!(sent_to, (0..ranks).collect::<Vec<_>>(), "{ranks} ranks, step {step}");
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Elimination for long vectors: surplus ranks are taken out during the first exchange of halves.
+//!
+//! The P/2 pairs of the first exchange are grown from two, three or four ranks, as in
+//! [`elimination`](crate::algorithm::elimination); in each the first survivor ends with the lower half of
+//! the vector, folded over all of the pair's ranks, and the second with the upper half.
+//!
+//! - **Two ranks** exchange halves.
+//! - **Three, 3-2**: a and b exchange halves, so that a holds the upper one of both and b the lower; a sends
+//!   it to c, and c sends its own lower half to b at once. Back: b and c exchange their halves, and each
+//!   sends its own to a.
+//! - **Four**: a and b, c and d exchange halves; a hands the lower one to c, b the upper one to d. Back the
+//!   same way: c and d return what they have, and both exchange.
+//!
+//! The other f - 1 rounds go on halving among first and among second survivors. So surplus ranks cost one
+//! round of S/2 each way beside those of a power of two: less than 3 S in all, where `fold` takes 4 S.
+
+use super::SCRATCH;
+use crate::algorithm::elimination::pairs::{Origin, Pairs, Place};
+use crate::collective::Collective;
+use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use tutti_units::ids::RankId;
+
+/// A second message of a step.
+const SECOND: Slot = Slot(2);
+
+pub(super) struct LongElimination {
+    shape: Shape,
+    pairs: Pairs,
+    /// The logarithm of the power of two; half of the ranks that survive are firsts.
+    log: u32,
+}
+
+impl LongElimination {
+    pub(super) fn new(name: String, ranks: u32) -> LongElimination {
+        let log = ranks.ilog2();
+        let (chunks, result) = (1 << log, Slot::DATA);
+        let collective = Collective::AllReduce;
+        let shape = Shape { name, collective, ranks, chunks, slots: 3, result };
+        LongElimination { shape, pairs: Pairs::new(ranks), log }
+    }
+
+    /// First (0) or second (1) survivor; nothing where the rank is eliminated.
+    fn side(place: Place) -> Option<u32> {
+        (place.member + 2).checked_sub(place.origin.ranks())
+    }
+
+    fn survivor(&self, pair: u32, side: u32) -> RankId {
+        let (origin, first) = self.pairs.origin(pair);
+        RankId(first + origin.ranks() - 2 + side)
+    }
+
+    /// Steps before the halves are with the survivors; as many bring the result back, but for the ranks of
+    /// a triple that survive.
+    fn growing(place: Place) -> u32 {
+        match (place.origin, place.member) {
+            (Origin::Two, _) | (Origin::Three, 1 | 2) => 1,
+            _ => 2,
+        }
+    }
+
+    /// The lower (0) and the upper half (1).
+    fn half(&self, side: u32) -> ChunkRange {
+        let len = 1 << (self.log - 1);
+        ChunkRange::new(side * len, (side + 1) * len)
+    }
+
+    /// What the survivor with this number, 2 pair + side, holds after `halved` rounds.
+    fn range(&self, number: u32, halved: u32) -> ChunkRange {
+        let len = 1 << (self.log - halved);
+        let start = (number & ((1 << halved) - 1)).reverse_bits() >> (u32::BITS - self.log);
+        ChunkRange::new(start, start + len)
+    }
+
+    /// Exchanges halves with a neighbour; keeps and folds one of them.
+    fn swap(&self, peer: RankId, own_first: bool, kept: u32, out: &mut Step) {
+        out.send(peer, Slot::DATA, self.half(1 - kept));
+        out.recv(peer, SCRATCH, self.half(kept));
+        let operands = if own_first { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
+        out.reduce(Slot::DATA, operands, self.half(kept));
+    }
+
+    fn grow(&self, place: Place, step: u32, out: &mut Step) {
+        let peer = |member| RankId(place.first + member);
+        let (low, high) = (self.half(0), self.half(1));
+        match (place.origin, place.member, step) {
+            (Origin::Two, member, _) => self.swap(peer(1 - member), member == 0, member, out),
+            (Origin::Three, 0, 0) => self.swap(peer(1), true, 1, out),
+            (Origin::Three, 0, _) => out.send(peer(2), Slot::DATA, high),
+            (Origin::Three, 1, _) => {
+                out.send(peer(0), Slot::DATA, high);
+                out.recv(peer(0), SCRATCH, low);
+                out.recv(peer(2), SECOND, low);
+                out.reduce(Slot::DATA, [SCRATCH, Slot::DATA, SECOND], low);
+            }
+            (Origin::Three, _, _) => {
+                out.send(peer(1), Slot::DATA, low);
+                out.recv(peer(0), SCRATCH, high);
+                out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], high);
+            }
+            (Origin::Four, member, 0) => {
+                self.swap(peer(member ^ 1), member % 2 == 0, member % 2, out);
+            }
+            (Origin::Four, member @ (0 | 1), _) => {
+                out.send(peer(member + 2), Slot::DATA, self.half(member));
+            }
+            (Origin::Four, member, _) => {
+                let kept = self.half(member - 2);
+                out.recv(peer(member - 2), SCRATCH, kept);
+                out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], kept);
+            }
+        }
+    }
+
+    /// The result, from the survivors' halves to everyone.
+    fn give(&self, place: Place, step: u32, out: &mut Step) {
+        let peer = |member| RankId(place.first + member);
+        let trade = |peer: RankId, own: u32, out: &mut Step| {
+            out.send(peer, Slot::DATA, self.half(own));
+            out.recv(peer, Slot::DATA, self.half(1 - own));
+        };
+        match (place.origin, place.member, step) {
+            (Origin::Two, member, _) => trade(peer(1 - member), member, out),
+            (Origin::Three, 0, _) => {
+                out.recv(peer(1), Slot::DATA, self.half(0));
+                out.recv(peer(2), Slot::DATA, self.half(1));
+            }
+            // The two begin with different ranks, so that nobody is sent two halves at once.
+            (Origin::Three, 1, _) => {
+                out.send(peer(0), Slot::DATA, self.half(0));
+                trade(peer(2), 0, out);
+            }
+            (Origin::Three, _, _) => {
+                trade(peer(1), 1, out);
+                out.send(peer(0), Slot::DATA, self.half(1));
+            }
+            (Origin::Four, member @ (0 | 1), 0) => {
+                out.recv(peer(member + 2), Slot::DATA, self.half(member));
+            }
+            (Origin::Four, member, 0) => {
+                out.send(peer(member - 2), Slot::DATA, self.half(member - 2));
+            }
+            (Origin::Four, member, _) => trade(peer(member ^ 1), member % 2, out),
+        }
+    }
+
+    /// A round of halving or doubling among survivors of one side; the pairs differ in bit `round` - 1.
+    fn exchange(&self, pair: u32, side: u32, round: u32, halve: bool, out: &mut Step) {
+        let partner = pair ^ (1 << (round - 1));
+        let peer = self.survivor(partner, side);
+        let [own, other] = [pair, partner].map(|pair| self.range(2 * pair + side, round + 1));
+        if !halve {
+            out.send(peer, Slot::DATA, own);
+            return out.recv(peer, Slot::DATA, other);
+        }
+        out.send(peer, Slot::DATA, other);
+        out.recv(peer, SCRATCH, own);
+        let operands = if pair < partner { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
+        out.reduce(Slot::DATA, operands, own);
+    }
+
+    /// Steps that bring the result back.
+    fn giving(place: Place) -> u32 {
+        if place.origin == Origin::Four { 2 } else { 1 }
+    }
+
+    /// Rounds among the survivors of one side, there and back.
+    fn exchanges(&self, place: Place) -> u32 {
+        if Self::side(place).is_some() { 2 * (self.log - 1) } else { 0 }
+    }
+}
+
+impl Schedule for LongElimination {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, rank: RankId) -> u32 {
+        let place = self.pairs.place(rank.0);
+        Self::growing(place) + self.exchanges(place) + Self::giving(place)
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        let place = self.pairs.place(rank.0);
+        let Some(exchange) = step.checked_sub(Self::growing(place)) else {
+            return self.grow(place, step, out);
+        };
+        let exchanges = self.exchanges(place);
+        match (exchange.checked_sub(exchanges), Self::side(place)) {
+            (None, Some(side)) => {
+                let there = exchange < self.log - 1;
+                let round = if there { exchange + 1 } else { exchanges - exchange };
+                self.exchange(place.pair, side, round, there, out);
+            }
+            (given, _) => self.give(place, given.unwrap_or_default(), out),
+        }
+    }
+
+    fn step_name(&self, rank: RankId, step: u32) -> String {
+        let place = self.pairs.place(rank.0);
+        let growing = Self::growing(place);
+        let (rounds, exchanges) = (self.log - 1, self.exchanges(place));
+        match place.origin {
+            Origin::Three if step < growing => "3-2 elimination".to_owned(),
+            Origin::Four if step + 1 == growing => "2-1 elimination".to_owned(),
+            _ if step < growing => "reduce_scatter 0".to_owned(),
+            _ if step < growing + exchanges / 2 => format!("reduce_scatter {}", step - growing + 1),
+            _ if step < growing + exchanges => {
+                format!("all_gather {}", step - growing - exchanges / 2)
+            }
+            Origin::Four if step == growing + exchanges => "hand the result back".to_owned(),
+            _ => format!("all_gather {rounds}"),
+        }
+    }
+}

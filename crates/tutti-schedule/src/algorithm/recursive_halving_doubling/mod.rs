@@ -1,0 +1,321 @@
+//! Recursive halving and doubling: all_reduce in 2 log2 n steps with the bytes of a ring.
+//!
+//! reduce_scatter halves the range of chunks that a rank is responsible for in every step, all_gather
+//! doubles it again. In an all_reduce the first partner is the neighbour, so that a fold always joins
+//! neighbouring runs of ranks, in order, and so that the largest messages travel the least. In a
+//! reduce_scatter by itself the first partner is the farthest: only then is the range that rank r ends
+//! with contiguous all along and shard r in the end.
+//!
+//! Rank counts that are no power of two, r more than the power P, for an all_reduce by the argument:
+//!
+//! - **`fold`**, also without: of the first 2r ranks each even one hands its data to its odd neighbour and
+//!   gets the result from it in the end, as in MPICH.
+//! - **`2-1`**: the same, but the two fold one half of the data each before one hands its half over.
+//! - **`3-2`**: see [`long_elimination`]: the surplus is taken out during the first exchange of halves.
+//! - **`binary_blocks`**: see [`binary_blocks`]: blocks of as many ranks as the bits of N say, each by itself.
+//!
+//! reduce_scatter and all_gather fold as MPICH does: see [`shards`]. Sources: Rabenseifner, "Optimization of
+//! collective reduction operations", ICCS 2004 (`2-1`, `binary_blocks`); Rabenseifner and Traeff, "More
+//! efficient reduction algorithms for non-power-of-two number of processors in message-passing parallel
+//! systems", EuroPVM/MPI 2004 (`3-2`); Thakur, Rabenseifner and Gropp, "Optimization of collective
+//! communication operations in MPICH", IJHPCA 19 (2005) (`fold`).
+
+mod binary_blocks;
+mod long_elimination;
+mod shards;
+
+use std::sync::Arc;
+
+use super::{AlgorithmError, Entry, Request, Stage};
+use crate::collective::Collective;
+use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use binary_blocks::BinaryBlocks;
+use long_elimination::LongElimination;
+use shards::Shards;
+use tutti_units::ids::RankId;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "recursive_halving_doubling",
+    summary: "halves the payload step by step, then doubles it back; few steps and least bytes",
+    source: "Rabenseifner 2004; Thakur, Rabenseifner and Gropp 2005; Rabenseifner and Traeff 2004",
+    argument: "for all_reduce, what is done with ranks beyond a power of two: `fold` (also without), \
+               `2-1`, `3-2` or `binary_blocks`",
+    collectives: &["all_reduce", "reduce_scatter", "all_gather"],
+    ranks: "any",
+    claims: |request| request.ranks >= 2 && surplus(request).is_ok(),
+    build,
+    critical_path,
+};
+
+const SCRATCH: Slot = Slot(1);
+
+struct Halving {
+    shape: Shape,
+    /// The largest power of two that is not above the rank count, and its logarithm.
+    power: u32,
+    rounds: u32,
+    /// How many ranks there are beyond the power.
+    extra: u32,
+    /// Whether a rank and its replacement fold half of the data each.
+    halves: bool,
+    /// Rounds that reduce: all of `rounds` or none.
+    reducing: u32,
+    /// Rounds that gather: all of `rounds` or none.
+    gathering: u32,
+}
+
+/// What a rank is to the inner exchange among a power of two.
+enum Part {
+    /// Its odd neighbour does its work.
+    Replaced,
+    /// Takes part for itself and its even neighbour, under this number.
+    Pair(u32),
+    /// Takes part for itself, under this number.
+    Single(u32),
+}
+
+/// What is done with the ranks beyond a power of two.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Surplus {
+    Fold,
+    TwoToOne,
+    ThreeToTwo,
+    BinaryBlocks,
+}
+
+fn surplus(request: &Request) -> Result<Surplus, AlgorithmError> {
+    let Some(argument) = request.argument else {
+        return Ok(Surplus::Fold);
+    };
+    let problem = match argument {
+        "fold" => return Ok(Surplus::Fold),
+        "2-1" | "3-2" | "binary_blocks" if request.collective != Collective::AllReduce => {
+            format!("{} can only `fold`", request.collective)
+        }
+        "2-1" => return Ok(Surplus::TwoToOne),
+        "3-2" => return Ok(Surplus::ThreeToTwo),
+        "binary_blocks" => return Ok(Surplus::BinaryBlocks),
+        _ => "expected `fold`, `2-1`, `3-2` or `binary_blocks`".to_owned(),
+    };
+    Err(AlgorithmError::Argument {
+        name: ENTRY.name,
+        argument: argument.to_owned(),
+        at: 0,
+        problem,
+    })
+}
+
+fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    let (ranks, surplus) = (request.ranks, surplus(request)?);
+    let whole = request.collective == Collective::AllReduce;
+    let name = match request.argument {
+        Some(argument) => format!("{}:{argument}", ENTRY.name),
+        None => ENTRY.name.to_owned(),
+    };
+    if !whole && !ranks.is_power_of_two() {
+        return Ok(Arc::new(Shards::new(name, request.collective, ranks)));
+    }
+    match surplus {
+        Surplus::ThreeToTwo => return Ok(Arc::new(LongElimination::new(name, ranks))),
+        Surplus::BinaryBlocks => return Ok(Arc::new(BinaryBlocks::new(name, ranks))),
+        Surplus::Fold | Surplus::TwoToOne => {}
+    }
+    let rounds = ranks.ilog2();
+    let power = 1 << rounds;
+    let reduces = request.collective != Collective::AllGather;
+    let gathers = request.collective != Collective::ReduceScatter;
+    let shape = Shape {
+        name,
+        collective: request.collective,
+        ranks,
+        chunks: power,
+        slots: if reduces { 2 } else { 1 },
+        result: Slot::DATA,
+    };
+    Ok(Arc::new(Halving {
+        shape,
+        power,
+        rounds,
+        extra: ranks - power,
+        halves: surplus == Surplus::TwoToOne,
+        reducing: if reduces { rounds } else { 0 },
+        gathering: if gathers { rounds } else { 0 },
+    }))
+}
+
+/// For every rank count where surplus ranks are folded in: the ranks that take part for two start and end last, and each round hands
+/// their delay on to their partners; the rounds back undo the rounds there, so that the delay of those
+/// same ranks is whole in the end, when the replaced ranks wait for them.
+fn critical_path(request: &Request) -> Option<Vec<Stage>> {
+    let rounds = request.ranks.ilog2();
+    let power = 1 << rounds;
+    let stage =
+        |chunks, reductions| Stage { messages: 1, receives: 1, chunks, reductions, of: power };
+    let extra = request.ranks > power;
+    let mut stages = Vec::new();
+    match surplus(request).ok()? {
+        _ if !extra => {}
+        Surplus::Fold if request.collective == Collective::AllReduce => {
+            stages.push(stage(power, 1));
+        }
+        Surplus::TwoToOne => stages.extend([stage(power / 2, 1), stage(power / 2, 0)]),
+        _ => return None,
+    }
+    if request.collective != Collective::AllGather {
+        stages.extend((0..rounds).map(|round| stage(power >> (round + 1), 1)));
+    }
+    if request.collective != Collective::ReduceScatter {
+        stages.extend((0..rounds).map(|round| stage(1 << round, 0)));
+    }
+    if extra {
+        stages.push(stage(power, 0));
+    }
+    Some(stages)
+}
+
+impl Halving {
+    fn part(&self, rank: RankId) -> Part {
+        if rank.0 >= 2 * self.extra {
+            Part::Single(rank.0 - self.extra)
+        } else if rank.0.is_multiple_of(2) {
+            Part::Replaced
+        } else {
+            Part::Pair(rank.0 / 2)
+        }
+    }
+
+    /// The rank that takes part under this number.
+    fn real(&self, number: u32) -> RankId {
+        RankId(if number < self.extra { 2 * number + 1 } else { number + self.extra })
+    }
+
+    /// In which bit the partners of halving round `round` differ.
+    fn mask(&self, round: u32) -> u32 {
+        if self.gathering > 0 && self.reducing > 0 { 1 << round } else { self.power >> (round + 1) }
+    }
+
+    /// What `number` is responsible for after `halved` rounds of halving.
+    fn range(&self, number: u32, halved: u32) -> ChunkRange {
+        let len = self.power >> halved;
+        let start = if self.gathering > 0 && self.reducing > 0 {
+            (number & ((1 << halved) - 1)).reverse_bits() >> (u32::BITS - self.rounds)
+        } else {
+            number & !(len - 1)
+        };
+        ChunkRange::new(start, start + len)
+    }
+
+    fn halve(&self, number: u32, round: u32, out: &mut Step) {
+        let partner = number ^ self.mask(round);
+        let peer = self.real(partner);
+        let kept = self.range(number, round + 1);
+        out.send(peer, Slot::DATA, self.range(partner, round + 1));
+        out.recv(peer, SCRATCH, kept);
+        let operands = if number < partner { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
+        out.reduce(Slot::DATA, operands, kept);
+    }
+
+    fn double(&self, number: u32, round: u32, out: &mut Step) {
+        let halving = self.rounds - 1 - round;
+        let partner = number ^ self.mask(halving);
+        let peer = self.real(partner);
+        out.send(peer, Slot::DATA, self.range(number, halving + 1));
+        out.recv(peer, Slot::DATA, self.range(partner, halving + 1));
+    }
+
+    fn whole(&self) -> ChunkRange {
+        ChunkRange::new(0, self.power)
+    }
+}
+
+impl Halving {
+    /// Steps before a rank that takes part for two has the data of both.
+    fn joining(&self) -> u32 {
+        1 + u32::from(self.halves)
+    }
+
+    /// A step of a rank that is replaced.
+    fn replaced(&self, rank: RankId, step: u32, out: &mut Step) {
+        let odd = RankId(rank.0 + 1);
+        let [low, high] = self.both_halves();
+        match step {
+            0 if self.halves => {
+                out.send(odd, Slot::DATA, high);
+                out.recv(odd, SCRATCH, low);
+                out.reduce(Slot::DATA, [Slot::DATA, SCRATCH], low);
+            }
+            1 if self.halves => out.send(odd, Slot::DATA, low),
+            0 => out.send(odd, Slot::DATA, self.whole()),
+            _ => out.recv(odd, Slot::DATA, self.whole()),
+        }
+    }
+
+    /// How a rank that takes part for two gets the data of the other.
+    fn join(&self, rank: RankId, step: u32, out: &mut Step) {
+        let even = RankId(rank.0 - 1);
+        let [low, high] = self.both_halves();
+        let folded = if self.halves { high } else { self.whole() };
+        if step == 1 {
+            return out.recv(even, Slot::DATA, low);
+        }
+        if self.halves {
+            out.send(even, Slot::DATA, low);
+        }
+        out.recv(even, SCRATCH, folded);
+        out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], folded);
+    }
+
+    fn both_halves(&self) -> [ChunkRange; 2] {
+        [ChunkRange::new(0, self.power / 2), ChunkRange::new(self.power / 2, self.power)]
+    }
+}
+
+impl Schedule for Halving {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, rank: RankId) -> u32 {
+        let rounds = self.reducing + self.gathering;
+        match self.part(rank) {
+            Part::Replaced => self.joining() + 1,
+            Part::Pair(_) => rounds + self.joining() + 1,
+            Part::Single(_) => rounds,
+        }
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        let (number, round) = match self.part(rank) {
+            Part::Replaced => return self.replaced(rank, step, out),
+            Part::Pair(_) if step < self.joining() => return self.join(rank, step, out),
+            Part::Pair(_) if step + 1 == self.steps(rank) => {
+                return out.send(RankId(rank.0 - 1), Slot::DATA, self.whole());
+            }
+            Part::Pair(number) => (number, step - self.joining()),
+            Part::Single(number) => (number, step),
+        };
+        if round < self.reducing {
+            self.halve(number, round, out);
+        } else {
+            self.double(number, round - self.reducing, out);
+        }
+    }
+
+    fn step_name(&self, rank: RankId, step: u32) -> String {
+        let joining = self.joining();
+        let round = match self.part(rank) {
+            Part::Single(_) => step,
+            _ if step < joining => return "fold the extra ranks in".to_owned(),
+            _ if step + 1 == self.steps(rank) => return "hand the result back".to_owned(),
+            _ => step - joining,
+        };
+        if round < self.reducing {
+            format!("reduce_scatter {round}")
+        } else {
+            format!("all_gather {}", round - self.reducing)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Reduce_scatter and gather: a reduce with the bytes of a reduce_scatter.
+//!
+//! The mirror image of [`scatter_all_gather`](super::scatter_all_gather): every rank ends up with a reduced
+//! shard, and the root gathers them over a binomial tree. About twice the payload passes the root, where a
+//! tree folds all of it log n times. The reduce_scatter is recursive halving (few steps) or a ring. Sources:
+//! van de Geijn, "On global combine operations", J. Parallel Distrib. Comput. 22 (1994); Rabenseifner,
+//! "Optimization of collective reduction operations", ICCS 2004; as in MPICH (Thakur, Rabenseifner and
+//! Gropp, IJHPCA 19 (2005)).
+
+use std::sync::Arc;
+
+use super::{AlgorithmError, Entry, Request, Stage, binomial, recursive_halving_doubling, ring};
+use crate::collective::Collective;
+use crate::{Phase, Schedule, Sequence};
+use tutti_units::ids::RankId;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "reduce_scatter_gather",
+    summary: "a reduce as reduce_scatter and binomial gather; few bytes, for large payloads",
+    source: "van de Geijn 1994; Rabenseifner 2004",
+    argument: "the reduce_scatter: `recursive_halving_doubling` (also without) or `ring`",
+    collectives: &["reduce"],
+    ranks: "any",
+    claims: |request| request.ranks >= 2 && scatter(request).is_ok() && root(request).is_some(),
+    build,
+    critical_path,
+};
+
+fn root(request: &Request) -> Option<RankId> {
+    match request.collective {
+        Collective::Reduce { root } => Some(root),
+        _ => None,
+    }
+}
+
+/// Which algorithm reduces and scatters.
+fn scatter(request: &Request) -> Result<&'static Entry, AlgorithmError> {
+    match request.argument {
+        None | Some("recursive_halving_doubling") => Ok(&recursive_halving_doubling::ENTRY),
+        Some("ring") => Ok(&ring::ENTRY),
+        Some(argument) => Err(AlgorithmError::Argument {
+            name: ENTRY.name,
+            argument: argument.to_owned(),
+            at: 0,
+            problem: "expected `recursive_halving_doubling` or `ring`".to_owned(),
+        }),
+    }
+}
+
+/// What the two phases are asked for.
+fn phases<'a>(request: &Request) -> Option<[Request<'a>; 2]> {
+    let of = |collective| Request { collective, ranks: request.ranks, argument: None };
+    Some([of(Collective::ReduceScatter), of(Collective::Gather { root: root(request)? })])
+}
+
+fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    let name = match request.argument {
+        Some(argument) => format!("{}:{argument}", ENTRY.name),
+        None => ENTRY.name.to_owned(),
+    };
+    let scatter = scatter(request)?;
+    let [across, up] = phases(request).expect("the registry lists reduce alone");
+    let phases = vec![
+        Phase { name: "reduce_scatter".to_owned(), schedule: (scatter.build)(&across)? },
+        Phase { name: "gather".to_owned(), schedule: (binomial::ENTRY.build)(&up)? },
+    ];
+    let whole = Sequence::new(name, request.collective, phases);
+    Ok(Arc::new(whole.expect("both phases have one chunk per rank and work in place")))
+}
+
+/// Where both have one: powers of two, root 0. The reduce_scatter ends everywhere at once.
+fn critical_path(request: &Request) -> Option<Vec<Stage>> {
+    let [across, up] = phases(request)?;
+    let mut stages = (scatter(request).ok()?.critical_path)(&across)?;
+    stages.extend((binomial::ENTRY.critical_path)(&up)?);
+    Some(stages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::check;
+
+    const RING: &str = "reduce_scatter_gather:ring";
+
+    #[test]
+    fn it_does_what_it_claims_at_every_rank_count() {
+        for ranks in 2..=128 {
+            check::claims(&ENTRY, ENTRY.name, ranks);
+            check::claims(&ENTRY, RING, ranks);
+        }
+    }
+
+    #[test]
+    fn the_critical_path_is_exact_for_powers_of_two() {
+        let at = |root| Collective::Reduce { root: RankId(root) };
+        for ranks in [2, 4, 8, 16, 32, 64] {
+            assert!(check::critical_path_is_exact(ENTRY.name, at(0), ranks));
+            assert!(check::critical_path_is_exact(RING, at(0), ranks));
+        }
+        for (root, ranks) in [(0, 6), (1, 8)] {
+            assert!(!check::critical_path_is_exact(ENTRY.name, at(root), ranks));
+        }
+    }
+
+    #[test]
+    fn other_arguments_are_refused() {
+        let reduce = Collective::Reduce { root: RankId(0) };
+        let error = crate::algorithm::build("reduce_scatter_gather:x", reduce, 4).err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "`x` does not fit reduce_scatter_gather: expected `recursive_halving_doubling` or `ring`"
+        );
+    }
+}

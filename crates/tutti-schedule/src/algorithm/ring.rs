@@ -1,0 +1,280 @@
+//! Ring: every rank passes one shard at a time to its right-hand neighbour.
+//!
+//! all_reduce is a reduce_scatter of n - 1 steps followed by an all_gather of n - 1 steps; each message
+//! is 1/n of the payload, so every link carries 2 (n - 1) / n of it, the least any all_reduce can do on
+//! a ring. With `bidirectional` every shard has two halves, one of which goes the other way round: as many
+//! steps, with two messages of half the size each, which pays where a link and a port carry both
+//! directions at once. With a grid the ring goes along a cycle through it, from neighbour to neighbour, see
+//! [`around`]. An all_to_all hands every part on until it is there, see [`exchange`]. Source: Patarasuk and
+//! Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel Distrib. Comput.
+//! 69 (2009).
+
+mod around;
+mod exchange;
+
+use std::sync::Arc;
+
+use around::Around;
+use exchange::Exchange;
+
+use super::grid::{self, Cycle, Grid};
+use super::rings::{Rings, Walk};
+use super::sizes::{Misfit, misfit};
+use super::{AlgorithmError, Entry, Request, Stage};
+use crate::collective::Collective;
+use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use tutti_units::ids::RankId;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "ring",
+    summary: "shards travel round a ring of neighbours; least bytes, most steps",
+    source: "Patarasuk and Yuan 2009",
+    argument: "a grid, columns first, for a cycle through its neighbours, as in `4x4`; `bidirectional`: half of \
+               the payload the other way round; or both, as in `4x4,bidirectional`",
+    collectives: &["all_reduce", "reduce_scatter", "all_gather", "all_to_all"],
+    ranks: "any",
+    claims: |request| request.ranks >= 2 && read(request).is_ok(),
+    build,
+    critical_path,
+};
+
+const SCRATCH: Slot = Slot(1);
+const BOTH: &str = "ring:bidirectional";
+
+struct Ring {
+    shape: Shape,
+    /// Steps that reduce; the others only pass on.
+    reducing: u32,
+    /// Which shard rank 0 sends first: the reduction of shard s must end at rank s.
+    first: u32,
+}
+
+/// Where the ring goes.
+#[derive(Clone, Copy)]
+struct Form {
+    both: bool,
+    around: Option<(Grid, Cycle)>,
+}
+
+fn read(request: &Request) -> Result<Form, AlgorithmError> {
+    let Some(argument) = request.argument else {
+        return Ok(Form { both: false, around: None });
+    };
+    let (grid, both) = grid::bidirectional(argument);
+    let around = match grid {
+        "" if both => Ok(None),
+        grid if grid.contains('x') => around_grid(request, grid).map(Some),
+        _ => misfit(
+            0,
+            "expected `bidirectional`, a grid as in `4x4`, or both as in `4x4,bidirectional`"
+                .to_owned(),
+        ),
+    };
+    let around = around.map_err(|misfit| grid::refuse(ENTRY.name, argument, misfit))?;
+    Ok(Form { both, around })
+}
+
+fn around_grid(request: &Request, text: &str) -> Result<(Grid, Cycle), Misfit> {
+    let grid = Grid::read(text)?;
+    grid.fits(request.ranks)?;
+    if request.collective == Collective::AllToAll {
+        let problem = "an all_to_all goes round in the order of the ranks: expected no grid";
+        return misfit(0, problem.to_owned());
+    }
+    let problem =
+        || format!("{grid} has no cycle through all its ranks: one of its sides has to be even");
+    let cycle = Cycle::of(grid).ok_or_else(|| Misfit { at: 0, problem: problem() })?;
+    Ok((grid, cycle))
+}
+
+fn both_ways(request: &Request) -> Rings {
+    let walk = Walk { sizes: vec![request.ranks], bidirectional: true, all_dimensions: false };
+    Rings::new(BOTH.to_owned(), request.collective, &walk, 2 * request.ranks)
+}
+
+fn exchange(request: &Request, both: bool) -> Exchange {
+    let name = if both { BOTH } else { ENTRY.name };
+    Exchange::new(name.to_owned(), request.ranks, both)
+}
+
+fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+    let Form { both, around } = read(request)?;
+    if request.collective == Collective::AllToAll {
+        return Ok(Arc::new(exchange(request, both)));
+    }
+    let ring: Arc<dyn Schedule> =
+        if both { Arc::new(both_ways(request)) } else { Arc::new(one_way(request)) };
+    Ok(match (around, request.argument) {
+        (Some((grid, cycle)), Some(argument)) => {
+            Arc::new(Around::new(format!("{}:{argument}", ENTRY.name), ring, grid, cycle))
+        }
+        _ => ring,
+    })
+}
+
+fn one_way(request: &Request) -> Ring {
+    let n = request.ranks;
+    let (reducing, first) = match request.collective {
+        Collective::AllGather => (0, 0),
+        _ => (n - 1, n - 1),
+    };
+    let shape = Shape {
+        name: "ring".to_owned(),
+        collective: request.collective,
+        ranks: n,
+        chunks: n,
+        slots: if reducing > 0 { 2 } else { 1 },
+        result: Slot::DATA,
+    };
+    Ring { shape, reducing, first }
+}
+
+fn critical_path(request: &Request) -> Option<Vec<Stage>> {
+    let Form { both, .. } = read(request).ok()?;
+    let n = request.ranks;
+    if request.collective == Collective::AllToAll {
+        return hand_on(&exchange(request, both), n);
+    }
+    if both {
+        return both_ways(request).stages();
+    }
+    let stage = |reductions| Stage { messages: 1, receives: 1, chunks: 1, reductions, of: n };
+    let reduce = std::iter::repeat_n(stage(1), (n - 1) as usize);
+    let gather = std::iter::repeat_n(stage(0), (n - 1) as usize);
+    Some(match request.collective {
+        Collective::ReduceScatter => reduce.collect(),
+        Collective::AllGather => gather.collect(),
+        _ => reduce.chain(gather).collect(),
+    })
+}
+
+/// All ranks keep step; in a step whose two messages differ in length there is no stage.
+fn hand_on(exchange: &Exchange, of: u32) -> Option<Vec<Stage>> {
+    let stage = |(forward, back): (u32, u32)| {
+        let messages = 1 + u32::from(back > 0);
+        let alike = back == 0 || back == forward;
+        alike.then_some(Stage { messages, receives: messages, chunks: forward, reductions: 0, of })
+    };
+    exchange.lengths().map(stage).collect()
+}
+
+impl Schedule for Ring {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, _rank: RankId) -> u32 {
+        let n = self.shape.ranks;
+        if self.shape.collective == Collective::AllReduce { 2 * (n - 1) } else { n - 1 }
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        let n = self.shape.ranks;
+        let wrap = |value: u32| if value >= n { value - n } else { value };
+        let right = RankId(wrap(rank.0 + 1));
+        let left = RankId(wrap(rank.0 + n - 1));
+        // In the gathering half of an all_reduce each rank first sends the shard it finished: its own.
+        let (first, step) =
+            if step >= self.reducing { (0, step - self.reducing) } else { (self.first, step) };
+        let sent = wrap(wrap(rank.0 + first) + n - step);
+        let received = wrap(sent + n - 1);
+        out.send(right, Slot::DATA, ChunkRange::one(sent));
+        if first == 0 {
+            out.recv(left, Slot::DATA, ChunkRange::one(received));
+        } else {
+            out.recv(left, SCRATCH, ChunkRange::one(received));
+            out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], ChunkRange::one(received));
+        }
+    }
+
+    fn step_name(&self, _rank: RankId, step: u32) -> String {
+        if step < self.reducing {
+            format!("reduce_scatter {step}")
+        } else {
+            format!("all_gather {}", step - self.reducing)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::check;
+
+    const KINDS: [Collective; 3] =
+        [Collective::AllReduce, Collective::ReduceScatter, Collective::AllGather];
+
+    #[test]
+    fn it_does_what_it_claims_at_every_rank_count() {
+        for ranks in 2..=128 {
+            check::claims(&ENTRY, ENTRY.name, ranks);
+            check::claims(&ENTRY, BOTH, ranks);
+        }
+    }
+
+    #[test]
+    fn the_critical_path_is_exact_at_every_rank_count() {
+        for (collective, ranks) in
+            KINDS.into_iter().flat_map(|kind| (2..=24).map(move |n| (kind, n)))
+        {
+            assert!(check::critical_path_is_exact(ENTRY.name, collective, ranks));
+            assert!(check::critical_path_is_exact(BOTH, collective, ranks));
+        }
+    }
+
+    /// A walk in one direction along one dimension is the ring itself: the same ops.
+    #[test]
+    fn one_part_of_a_walk_is_the_ring() {
+        for (collective, ranks) in
+            KINDS.into_iter().flat_map(|kind| [2, 3, 8, 13].map(|n| (kind, n)))
+        {
+            let walk = Walk { sizes: vec![ranks], bidirectional: false, all_dimensions: false };
+            let walked = Rings::new(String::new(), collective, &walk, ranks);
+            let ring = crate::algorithm::build(ENTRY.name, collective, ranks).unwrap();
+            check::same_steps(&walked, &*ring);
+        }
+    }
+
+    #[test]
+    fn the_halves_go_opposite_ways() {
+        let schedule = crate::algorithm::build(BOTH, Collective::AllReduce, 5).unwrap();
+        let mut out = Step::new();
+        for step in 0..8 {
+            out.clear();
+            schedule.step(RankId(2), step, &mut out);
+            let [there, back] = out.sends[..] else { panic!("{:?}", out.sends) };
+            assert_eq!((there.peer, back.peer), (RankId(3), RankId(1)));
+            assert_eq!((there.chunks.start % 2, back.chunks.start % 2), (0, 1));
+            assert_eq!(
+                (there.chunks.len(), back.chunks.len(), schedule.shape().chunks),
+                (1, 1, 10)
+            );
+        }
+    }
+
+    #[test]
+    fn all_to_all_hands_on_what_is_not_there_yet() {
+        for ranks in 2..=24 {
+            assert!(check::critical_path_is_exact(ENTRY.name, Collective::AllToAll, ranks));
+            let both = check::critical_path_is_exact(BOTH, Collective::AllToAll, ranks);
+            assert_eq!(both, ranks % 2 == 1 || ranks == 2, "{ranks} ranks");
+        }
+        let schedule = crate::algorithm::build(BOTH, Collective::AllToAll, 6).unwrap();
+        let lengths = |step| {
+            let mut out = Step::new();
+            schedule.step(RankId(4), step, &mut out);
+            out.sends.iter().map(|send| (send.peer.0, send.chunks.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(1), [(5, 3), (3, 2)]);
+        assert_eq!(lengths(2), [(5, 2), (3, 1)]);
+        assert_eq!(lengths(3), [(5, 1)]);
+    }
+
+    #[test]
+    fn other_arguments_are_refused() {
+        let error = crate::algorithm::build("ring:both", Collective::AllReduce, 4).err().unwrap();
+        let expected = "`both` does not fit ring: expected `bidirectional`, a grid as in `4x4`, or both as in \
+                        `4x4,bidirectional`";
+        assert_eq!(error.to_string(), expected);
+    }
+}

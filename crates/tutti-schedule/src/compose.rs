@@ -1,0 +1,406 @@
+//! Combinators: schedules made of schedules.
+//!
+//! [`Sequence`] runs one schedule after another; [`Embedded`] runs a schedule inside groups of the ranks
+//! and on a part of the chunks of a larger one. Both are streams themselves: nothing is unrolled.
+
+use std::sync::Arc;
+
+use super::{ChunkRange, Schedule, Shape, Slot, Step};
+use crate::collective::Collective;
+use tutti_units::ids::RankId;
+
+/// Why schedules do not fit together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum ComposeError {
+    /// A sequence of nothing.
+    #[error("a sequence has at least one phase")]
+    NoPhases,
+    /// Phases for different numbers of ranks or of chunks.
+    #[error(
+        "phase {phase} is for {ranks} ranks and {chunks} chunks: expected those of the first phase"
+    )]
+    Unlike { phase: String, ranks: u32, chunks: u32 },
+    /// A phase whose result the next one would not find.
+    #[error("{name} leaves its result in another slot than its data: it can only come last")]
+    OutOfPlace { name: String },
+    /// A schedule put into groups of another size.
+    #[error("{name} is for {ranks} ranks: it does not fit groups of {size}")]
+    GroupSize { name: String, ranks: u32, size: u32 },
+    /// Groups that do not fill the ranks.
+    #[error("groups of {size} ranks at distance {stride} do not fill {ranks} ranks")]
+    Groups { size: u32, stride: u32, ranks: u32 },
+    /// A part that cannot be divided as the schedule wants it.
+    #[error("{name} divides its payload into {chunks} chunks: it does not fit a part of {part}")]
+    Chunks { name: String, chunks: u32, part: u32 },
+    /// A phase that a schedule does not have.
+    #[error("{name} has no phase {phase}: its phases are 0 to {}", phases.saturating_sub(1))]
+    NoSuchPhase { name: String, phase: u32, phases: u32 },
+}
+
+/// One schedule after another, on the same ranks and chunks; see [`Sequence::new`].
+pub struct Sequence {
+    shape: Shape,
+    phases: Vec<Phase>,
+}
+
+/// A named part of a [`Sequence`].
+pub struct Phase {
+    /// For drawings; empty to leave the names of the steps as they are.
+    pub name: String,
+    /// What is done.
+    pub schedule: Arc<dyn Schedule>,
+}
+
+impl Sequence {
+    /// A rank goes on to the next phase as soon as it has ended the one before: nobody waits for all.
+    ///
+    /// # Errors
+    /// When the phases differ in ranks or chunks, or one before the last works out of place.
+    pub fn new(
+        name: String,
+        collective: Collective,
+        phases: Vec<Phase>,
+    ) -> Result<Sequence, ComposeError> {
+        let (Some(first), Some(last)) = (phases.first(), phases.last()) else {
+            return Err(ComposeError::NoPhases);
+        };
+        let (first, last) = (first.schedule.shape(), last.schedule.shape());
+        for (i, Phase { name, schedule }) in phases.iter().enumerate() {
+            let &Shape { ranks, chunks, result, .. } = schedule.shape();
+            if (ranks, chunks) != (first.ranks, first.chunks) {
+                return Err(ComposeError::Unlike { phase: name.clone(), ranks, chunks });
+            }
+            if result != Slot::DATA && i + 1 < phases.len() {
+                return Err(ComposeError::OutOfPlace { name: schedule.shape().name.clone() });
+            }
+        }
+        let shape = Shape {
+            name,
+            collective,
+            ranks: first.ranks,
+            chunks: first.chunks,
+            slots: phases.iter().map(|phase| phase.schedule.shape().slots).max().unwrap_or(1),
+            result: last.result,
+        };
+        Ok(Sequence { shape, phases })
+    }
+
+    /// The phase that a rank's step belongs to, and which of its steps it is.
+    fn locate(&self, rank: RankId, mut step: u32) -> (usize, u32) {
+        let last = self.phases.len() - 1;
+        for (at, phase) in self.phases[..last].iter().enumerate() {
+            let steps = phase.schedule.steps(rank);
+            if step < steps {
+                return (at, step);
+            }
+            step -= steps;
+        }
+        (last, step)
+    }
+}
+
+impl Schedule for Sequence {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, rank: RankId) -> u32 {
+        self.phases.iter().map(|phase| phase.schedule.steps(rank)).sum()
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        let (at, step) = self.locate(rank, step);
+        self.phases[at].schedule.step(rank, step, out);
+    }
+
+    fn moves_chunks(&self) -> bool {
+        let phases = &self.phases;
+        self.shape.moves_chunks() || phases.iter().any(|phase| phase.schedule.moves_chunks())
+    }
+
+    fn phases(&self) -> u32 {
+        self.phases.iter().map(|phase| phase.schedule.phases()).sum()
+    }
+
+    fn phase(&self, rank: RankId, step: u32) -> u32 {
+        let (at, step) = self.locate(rank, step);
+        let before: u32 = self.phases[..at].iter().map(|phase| phase.schedule.phases()).sum();
+        before + self.phases[at].schedule.phase(rank, step)
+    }
+
+    fn step_name(&self, rank: RankId, step: u32) -> String {
+        let (at, step) = self.locate(rank, step);
+        let Phase { name, schedule } = &self.phases[at];
+        let inner = schedule.step_name(rank, step);
+        if name.is_empty() { inner } else { format!("{name}: {inner}") }
+    }
+}
+
+/// A digit of a rank's number in a mixed radix: `rank / stride % size`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Digit {
+    /// The distance between ranks whose digits differ by one.
+    pub stride: u32,
+    /// How many values it has.
+    pub size: u32,
+}
+
+impl Digit {
+    /// The digit of `rank`.
+    #[inline]
+    #[must_use]
+    pub fn of(self, rank: RankId) -> u32 {
+        rank.0 / self.stride % self.size
+    }
+}
+
+/// Where an inner schedule stands in the larger one.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Ranks that differ in this digit alone form a group; the digit is the rank within it.
+    pub group: Digit,
+    /// Where only some groups take part: those whose ranks are this modulo the stride.
+    pub only: Option<u32>,
+    /// How many chunks of the whole the inner payload is.
+    pub part: u32,
+    /// Where the part begins: the sum of these digits of the rank, each times its weight in chunks.
+    /// The ranks of one group must agree on it.
+    pub first: Vec<(Digit, u32)>,
+    /// What the inner schedule finds as its data slot.
+    pub data: Slot,
+    /// Its first scratch slot; the others follow.
+    pub scratch: Slot,
+}
+
+/// A schedule inside groups of ranks of a larger one, on a part of its chunks.
+pub struct Embedded {
+    shape: Shape,
+    inner: Arc<dyn Schedule>,
+    place: Place,
+    /// Chunks of the whole per chunk of the inner schedule.
+    unit: u32,
+}
+
+impl Embedded {
+    /// Runs `inner` in every group at once. The shape's collective stays that of `inner`, whose
+    /// conditions hold inside each group, not for the whole.
+    ///
+    /// # Errors
+    /// When ranks or chunks do not fit, or `inner` works out of place.
+    pub fn new(
+        inner: Arc<dyn Schedule>,
+        ranks: u32,
+        chunks: u32,
+        place: Place,
+    ) -> Result<Embedded, ComposeError> {
+        if inner.shape().result != Slot::DATA {
+            return Err(ComposeError::OutOfPlace { name: inner.shape().name.clone() });
+        }
+        Embedded::out_of_place(inner, ranks, chunks, place)
+    }
+
+    /// As [`Embedded::new`], for an `inner` whose result may be in one of its scratch slots.
+    ///
+    /// # Errors
+    /// When ranks or chunks do not fit.
+    pub fn out_of_place(
+        inner: Arc<dyn Schedule>,
+        ranks: u32,
+        chunks: u32,
+        place: Place,
+    ) -> Result<Embedded, ComposeError> {
+        let of = inner.shape();
+        let Digit { stride, size } = place.group;
+        let name = || of.name.clone();
+        if of.ranks != size {
+            return Err(ComposeError::GroupSize { name: name(), ranks: of.ranks, size });
+        }
+        if size == 0
+            || stride == 0
+            || !u64::from(ranks).is_multiple_of(u64::from(size) * u64::from(stride))
+        {
+            return Err(ComposeError::Groups { size, stride, ranks });
+        }
+        if place.part == 0 || !place.part.is_multiple_of(of.chunks) {
+            return Err(ComposeError::Chunks { name: name(), chunks: of.chunks, part: place.part });
+        }
+        let result = if of.result == Slot::DATA {
+            Slot::DATA
+        } else {
+            Slot(place.scratch.0 + of.result.0 - 1)
+        };
+        let shape = Shape {
+            name: name(),
+            collective: of.collective,
+            ranks,
+            chunks,
+            slots: (place.scratch.0 + of.slots - 1).max(place.data.0 + 1),
+            result,
+        };
+        let unit = place.part / of.chunks;
+        Ok(Embedded { shape, inner, place, unit })
+    }
+
+    /// The rank within its group; nothing where its group does not take part.
+    #[inline]
+    fn member(&self, rank: RankId) -> Option<RankId> {
+        let Digit { stride, size } = self.place.group;
+        if self.place.only.is_some_and(|only| rank.0 % stride != only) {
+            return None;
+        }
+        Some(RankId(rank.0 / stride % size))
+    }
+
+    #[inline]
+    fn first_chunk(&self, rank: RankId) -> u32 {
+        self.place.first.iter().map(|&(digit, weight)| digit.of(rank) * weight).sum()
+    }
+}
+
+impl Schedule for Embedded {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, rank: RankId) -> u32 {
+        self.member(rank).map_or(0, |member| self.inner.steps(member))
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        let Some(member) = self.member(rank) else {
+            return;
+        };
+        self.inner.step(member, step, out);
+        let stride = self.place.group.stride;
+        let zeroth = rank.0 - member.0 * stride;
+        let first = self.first_chunk(rank);
+        let (data, scratch, unit) = (self.place.data, self.place.scratch.0, self.unit);
+        out.rewrite(
+            |peer| RankId(zeroth + peer.0 * stride),
+            |slot| if slot == Slot::DATA { data } else { Slot(scratch + slot.0 - 1) },
+            |run| ChunkRange::new(first + run.start * unit, first + run.end * unit),
+        );
+    }
+
+    fn moves_chunks(&self) -> bool {
+        self.inner.moves_chunks()
+    }
+
+    fn phases(&self) -> u32 {
+        self.inner.phases()
+    }
+
+    fn phase(&self, rank: RankId, step: u32) -> u32 {
+        self.member(rank).map_or(0, |member| self.inner.phase(member, step))
+    }
+
+    fn step_name(&self, rank: RankId, step: u32) -> String {
+        self.member(rank).map_or_else(String::new, |member| self.inner.step_name(member, step))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Local;
+
+    /// Every rank sends chunk 1 to the next, receives into scratch and folds, in one step.
+    struct Circle(Shape);
+
+    impl Schedule for Circle {
+        fn shape(&self) -> &Shape {
+            &self.0
+        }
+
+        fn steps(&self, rank: RankId) -> u32 {
+            1 + u32::from(rank == RankId(0))
+        }
+
+        fn step(&self, rank: RankId, _step: u32, out: &mut Step) {
+            let (n, one) = (self.0.ranks, ChunkRange::one(1));
+            out.send(RankId((rank.0 + 1) % n), Slot::DATA, one);
+            out.recv(RankId((rank.0 + n - 1) % n), Slot(1), one);
+            out.reduce(Slot::DATA, [Slot(1), Slot::DATA], one);
+            out.copy(Slot::DATA, one, Slot(1), 0);
+        }
+    }
+
+    fn circle(ranks: u32, result: Slot) -> Arc<dyn Schedule> {
+        let collective = Collective::AllReduce;
+        let shape =
+            Shape { name: "circle".to_owned(), collective, ranks, chunks: 2, slots: 2, result };
+        Arc::new(Circle(shape))
+    }
+
+    /// Groups {0, 2, 4}, {1, 3, 5}, {6, 8, 10}, {7, 9, 11}; each half of the ranks has half the chunks.
+    fn place() -> Place {
+        let group = Digit { stride: 2, size: 3 };
+        let half = Digit { stride: 6, size: 2 };
+        let first = vec![(half, 6)];
+        Place { group, only: Some(1), part: 6, first, data: Slot(1), scratch: Slot(4) }
+    }
+
+    #[test]
+    fn an_embedded_schedule_keeps_to_its_group_its_part_and_its_slots() {
+        let embedded = Embedded::new(circle(3, Slot::DATA), 12, 12, place()).unwrap();
+        let mut step = Step::new();
+        // Rank 11 is member 2 of {7, 9, 11}; chunk 1 of 2 in the second six chunks is 9..12.
+        embedded.step(RankId(11), 0, &mut step);
+        let run = ChunkRange::new(9, 12);
+        assert_eq!((step.sends[0].peer, step.sends[0].slot), (RankId(7), Slot(1)));
+        assert_eq!((step.recvs[0].peer, step.recvs[0].slot), (RankId(9), Slot(4)));
+        assert_eq!((step.sends[0].chunks, step.recvs[0].chunks), (run, run));
+        let [Local::Reduce { into, operands, chunks }, copy] = step.locals[..] else {
+            panic!("{:?}", step.locals)
+        };
+        assert_eq!((into, chunks), (Slot(1), run));
+        assert_eq!(step.operands(operands), [Slot(4), Slot(1)]);
+        assert_eq!(copy, Local::Copy { from: Slot(1), into: Slot(4), chunks: run, to: 6 });
+        // Only ranks that are 1 modulo 2 take part; of each group the first takes two steps.
+        let steps: Vec<u32> = (0..12).map(|rank| embedded.steps(RankId(rank))).collect();
+        assert_eq!(steps, [0, 2, 0, 1, 0, 1, 0, 2, 0, 1, 0, 1]);
+        assert_eq!(embedded.shape().slots, 5);
+    }
+
+    #[test]
+    fn a_sequence_goes_through_each_rank_s_own_steps() {
+        let phase = |name: &str| Phase { name: name.to_owned(), schedule: circle(3, Slot::DATA) };
+        let phases = vec![phase("one"), phase(""), phase("three")];
+        let sequence = Sequence::new("all".to_owned(), Collective::AllReduce, phases).unwrap();
+        let names = |rank| -> Vec<String> {
+            let rank = RankId(rank);
+            (0..sequence.steps(rank)).map(|step| sequence.step_name(rank, step)).collect()
+        };
+        let twice =
+            ["one: step 0", "one: step 1", "step 0", "step 1", "three: step 0", "three: step 1"];
+        assert_eq!(names(0), twice);
+        assert_eq!(names(1), ["one: step 0", "step 0", "three: step 0"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let refusal = |inner, ranks, place| Embedded::new(inner, ranks, 12, place).err().unwrap();
+        let fits = circle(3, Slot::DATA);
+        let error = refusal(circle(4, Slot::DATA), 12, place());
+        assert!(matches!(error, ComposeError::GroupSize { ranks: 4, size: 3, .. }));
+        let error = refusal(fits.clone(), 10, place());
+        assert_eq!(error, ComposeError::Groups { size: 3, stride: 2, ranks: 10 });
+        let error = refusal(fits.clone(), 12, Place { part: 5, ..place() });
+        assert!(matches!(error, ComposeError::Chunks { chunks: 2, part: 5, .. }));
+        let error = refusal(circle(3, Slot(1)), 12, place());
+        assert!(matches!(error, ComposeError::OutOfPlace { .. }));
+
+        let phase = |schedule| Phase { name: String::new(), schedule };
+        let sequence = |phases| Sequence::new(String::new(), Collective::AllReduce, phases).err();
+        assert_eq!(sequence(vec![]), Some(ComposeError::NoPhases));
+        let unlike = sequence(vec![phase(fits.clone()), phase(circle(4, Slot::DATA))]);
+        assert!(matches!(unlike, Some(ComposeError::Unlike { ranks: 4, .. })));
+        let out = || phase(circle(3, Slot(1)));
+        assert!(matches!(
+            sequence(vec![out(), phase(fits.clone())]),
+            Some(ComposeError::OutOfPlace { .. })
+        ));
+        assert_eq!(sequence(vec![phase(fits), out()]), None);
+    }
+}

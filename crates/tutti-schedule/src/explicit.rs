@@ -1,0 +1,499 @@
+//! Explicit schedules: every step written out, for schedules that people build by hand, for files and
+//! for tests. The memory they need grows with ranks x steps; algorithms stream theirs instead.
+
+use super::{ChunkRange, Local, MAX_RANKS, Message, Op, Schedule, Shape, Slot, Step};
+use crate::collective::Collective;
+use tutti_units::Time;
+use tutti_units::ids::RankId;
+
+/// Why an explicit schedule cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum ExplicitError {
+    /// No ranks.
+    #[error("a schedule has at least one rank")]
+    NoRanks,
+    /// More ranks than can be counted.
+    #[error("{ranks} ranks are too many: at most {MAX_RANKS}")]
+    TooManyRanks { ranks: u32 },
+    /// A payload in no chunks.
+    #[error("a payload is divided into at least one chunk")]
+    NoChunks,
+    /// An op of a rank that is none.
+    #[error("{rank} cannot {op}: the ranks are 0 to {last}")]
+    RankOutside { rank: RankId, op: &'static str, last: u32 },
+    /// A run of chunks that ends before it starts.
+    #[error("{rank} cannot {op} chunks {start}..{end}: the end comes before the start")]
+    BackwardChunks { rank: RankId, op: &'static str, start: u32, end: u32 },
+    /// More slots than can be counted.
+    #[error("{slot} is not a slot: at most 2^32 - 1 of them")]
+    SlotOutside { slot: Slot },
+    /// A name that would not survive being written to a file.
+    #[error("`{name}` is not a name: one line without leading or trailing blanks")]
+    BadName { name: String },
+    /// A collective whose root is none of the ranks.
+    #[error("root {root} is not one of the ranks 0 to {last}")]
+    WrongRoot { root: u32, last: u32 },
+}
+
+/// A step with the name that drawings show; empty for the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Named {
+    name: String,
+    step: Step,
+}
+
+/// A materialised schedule: a vector of steps per rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explicit {
+    shape: Shape,
+    /// Ranks beyond the last one that does anything are left out.
+    programs: Vec<Vec<Named>>,
+}
+
+impl Explicit {
+    /// Starts an empty schedule for `collective` on `ranks` ranks and a payload of `chunks` chunks.
+    #[must_use]
+    pub fn builder(collective: Collective, ranks: u32, chunks: u32) -> Builder {
+        let problem = if ranks == 0 {
+            Some(ExplicitError::NoRanks)
+        } else if ranks > MAX_RANKS {
+            Some(ExplicitError::TooManyRanks { ranks })
+        } else if chunks == 0 {
+            Some(ExplicitError::NoChunks)
+        } else {
+            let root = collective.root().filter(|root| root.0 >= ranks);
+            root.map(|root| ExplicitError::WrongRoot { root: root.0, last: ranks - 1 })
+        };
+        let shape = Shape {
+            name: "explicit".to_owned(),
+            collective,
+            ranks,
+            chunks,
+            slots: 1,
+            result: Slot::DATA,
+        };
+        Builder { schedule: Explicit { shape, programs: Vec::new() }, open: Vec::new(), problem }
+    }
+
+    /// Writes out any schedule, step by step.
+    #[must_use]
+    pub fn of(schedule: &dyn Schedule) -> Explicit {
+        let shape = schedule.shape().clone();
+        let program = |rank| {
+            let named = |index| {
+                let mut step = Step::new();
+                schedule.step(rank, index, &mut step);
+                let name = schedule.step_name(rank, index);
+                Named { name: if name == default_name(index) { String::new() } else { name }, step }
+            };
+            (0..schedule.steps(rank)).map(named).collect()
+        };
+        let programs = (0..shape.ranks).map(|rank| program(RankId(rank))).collect();
+        Explicit { shape, programs }.trimmed()
+    }
+
+    /// Forgets the empty programs at the end, so that equal schedules compare equal.
+    fn trimmed(mut self) -> Explicit {
+        while self.programs.last().is_some_and(Vec::is_empty) {
+            self.programs.pop();
+        }
+        self
+    }
+}
+
+impl Schedule for Explicit {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, rank: RankId) -> u32 {
+        let count = self.programs.get(rank.index()).map_or(0, Vec::len);
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        out.clone_from(&self.programs[rank.index()][step as usize].step);
+    }
+
+    fn moves_chunks(&self) -> bool {
+        let mut locals = self.programs.iter().flatten().flat_map(|named| &named.step.locals);
+        let moves =
+            |local: &Local| matches!(local, Local::Copy { chunks, to, .. } if *to != chunks.start);
+        self.shape.moves_chunks() || locals.any(moves)
+    }
+
+    fn step_name(&self, rank: RankId, step: u32) -> String {
+        let named = self.programs.get(rank.index()).and_then(|steps| steps.get(step as usize));
+        match named {
+            Some(named) if !named.name.is_empty() => named.name.clone(),
+            _ => default_name(step),
+        }
+    }
+}
+
+fn default_name(step: u32) -> String {
+    format!("step {step}")
+}
+
+/// Builds an [`Explicit`] schedule op by op, in the program order of each rank.
+///
+/// Ops are gathered into steps such that the schedule does what the program says: within a step sends
+/// come first, then receives, then local ops, so an op that would have to go back in that order starts
+/// a new step. So does a receive that writes what a send or another receive of the step touches. To
+/// exchange data without buffers, send first and receive next: both are then in the same step.
+///
+/// A mistake is kept and reported by [`Builder::build`], so calls can be chained.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    schedule: Explicit,
+    /// Whether the last step of a rank may still grow.
+    open: Vec<bool>,
+    problem: Option<ExplicitError>,
+}
+
+impl Builder {
+    /// Names the schedule; `explicit` otherwise.
+    pub fn name(&mut self, name: &str) -> &mut Builder {
+        if is_name(name) && !name.is_empty() {
+            name.clone_into(&mut self.schedule.shape.name);
+        } else {
+            self.refuse(ExplicitError::BadName { name: name.to_owned() });
+        }
+        self
+    }
+
+    /// Says where the result is; the data slot otherwise.
+    pub fn result(&mut self, slot: Slot) -> &mut Builder {
+        self.schedule.shape.result = slot;
+        self.slot(slot)
+    }
+
+    /// Asks for at least this many slots; the ops ask for as many as they name.
+    pub fn slots(&mut self, slots: u32) -> &mut Builder {
+        let shape = &mut self.schedule.shape;
+        shape.slots = shape.slots.max(slots);
+        self
+    }
+
+    /// `rank` sends `chunks` of `slot` to `peer`.
+    pub fn send(
+        &mut self,
+        rank: RankId,
+        peer: RankId,
+        slot: Slot,
+        chunks: ChunkRange,
+    ) -> &mut Builder {
+        self.check(rank, &Op::Send(Message { peer, slot, chunks }));
+        let fits = |step: &Step| step.recvs.is_empty() && step.locals.is_empty();
+        self.push(rank, "send", fits, |step| step.send(peer, slot, chunks))
+    }
+
+    /// `rank` receives `chunks` from `peer` into `slot`.
+    pub fn recv(
+        &mut self,
+        rank: RankId,
+        peer: RankId,
+        slot: Slot,
+        chunks: ChunkRange,
+    ) -> &mut Builder {
+        self.check(rank, &Op::Recv(Message { peer, slot, chunks }));
+        let fits = |step: &Step| {
+            let mut touched = step.sends.iter().chain(&step.recvs);
+            step.locals.is_empty()
+                && !touched.any(|other| other.slot == slot && other.chunks.overlaps(chunks))
+        };
+        self.push(rank, "receive", fits, |step| step.recv(peer, slot, chunks))
+    }
+
+    /// `rank` sends `chunks` of `slot` to each of `peers`, as one message where the network can fork it.
+    pub fn multicast(
+        &mut self,
+        rank: RankId,
+        peers: &[RankId],
+        slot: Slot,
+        chunks: ChunkRange,
+    ) -> &mut Builder {
+        self.check(rank, &Op::Multicast { peers: peers.to_vec(), slot, chunks });
+        let fits = |step: &Step| step.recvs.is_empty() && step.locals.is_empty();
+        self.push(rank, "multicast", fits, |step| {
+            step.multicast(peers.iter().copied(), slot, chunks);
+        })
+    }
+
+    /// `rank` sends `chunks` of `slot` to `peer`, which combines them with those of others.
+    pub fn contribute(
+        &mut self,
+        rank: RankId,
+        peer: RankId,
+        slot: Slot,
+        chunks: ChunkRange,
+    ) -> &mut Builder {
+        self.check(rank, &Op::Contribute(Message { peer, slot, chunks }));
+        let fits = |step: &Step| step.recvs.is_empty() && step.locals.is_empty();
+        self.push(rank, "contribute", fits, |step| step.contribute(peer, slot, chunks))
+    }
+
+    /// `rank` receives `chunks` into the operands that come from others, as one message where the network can
+    /// combine them, and folds all operands, left to right, into `into`.
+    pub fn combine(
+        &mut self,
+        rank: RankId,
+        into: Slot,
+        operands: &[(Slot, Option<RankId>)],
+        chunks: ChunkRange,
+    ) -> &mut Builder {
+        self.check(rank, &Op::Combine { into, operands: operands.to_vec(), chunks });
+        let fits = |step: &Step| {
+            let mut touched = step.sends.iter().chain(&step.recvs);
+            let received = |slot| operands.iter().any(|&(own, from)| own == slot && from.is_some());
+            step.locals.is_empty()
+                && !touched.any(|other| received(other.slot) && other.chunks.overlaps(chunks))
+        };
+        self.push(rank, "combine", fits, |step| {
+            step.combine(into, operands.iter().copied(), chunks);
+        })
+    }
+
+    /// `rank` folds `operands`, left to right, into `into`.
+    pub fn reduce(
+        &mut self,
+        rank: RankId,
+        into: Slot,
+        operands: &[Slot],
+        chunks: ChunkRange,
+    ) -> &mut Builder {
+        self.check(rank, &Op::Reduce { into, operands: operands.to_vec(), chunks });
+        self.push(rank, "reduce", always, |step| {
+            step.reduce(into, operands.iter().copied(), chunks);
+        })
+    }
+
+    /// `rank` copies `chunks` of `from` to positions `to..` of `into`.
+    pub fn copy(
+        &mut self,
+        rank: RankId,
+        from: Slot,
+        chunks: ChunkRange,
+        into: Slot,
+        to: u32,
+    ) -> &mut Builder {
+        self.check(rank, &Op::Copy { from, into, chunks, to });
+        self.push(rank, "copy", always, |step| step.copy(from, chunks, into, to))
+    }
+
+    /// `rank` computes for `duration`.
+    pub fn compute(&mut self, rank: RankId, duration: Time) -> &mut Builder {
+        self.push(rank, "compute", always, |step| step.compute(duration))
+    }
+
+    /// `rank` sleeps for `duration`.
+    pub fn sleep(&mut self, rank: RankId, duration: Time) -> &mut Builder {
+        self.push(rank, "sleep", always, |step| step.sleep(duration))
+    }
+
+    /// Any op, in program order.
+    pub fn op(&mut self, rank: RankId, op: &Op) -> &mut Builder {
+        match *op {
+            Op::Send(message) => self.send(rank, message.peer, message.slot, message.chunks),
+            Op::Multicast { ref peers, slot, chunks } => self.multicast(rank, peers, slot, chunks),
+            Op::Contribute(message) => {
+                self.contribute(rank, message.peer, message.slot, message.chunks)
+            }
+            Op::Recv(message) => self.recv(rank, message.peer, message.slot, message.chunks),
+            Op::Combine { into, ref operands, chunks } => {
+                self.combine(rank, into, operands, chunks)
+            }
+            Op::Reduce { into, ref operands, chunks } => self.reduce(rank, into, operands, chunks),
+            Op::Copy { from, into, chunks, to } => self.copy(rank, from, chunks, into, to),
+            Op::Compute { duration } => self.compute(rank, duration),
+            Op::Sleep { duration } => self.sleep(rank, duration),
+        }
+    }
+
+    /// The next op of `rank` starts a new step.
+    pub fn end_step(&mut self, rank: RankId) -> &mut Builder {
+        if let Some(open) = self.open.get_mut(rank.index()) {
+            *open = false;
+        }
+        self
+    }
+
+    /// Starts a new step of `rank`, even if it stays empty, under a name for drawings (empty: the
+    /// default name).
+    pub fn begin_step(&mut self, rank: RankId, name: &str) -> &mut Builder {
+        if is_name(name) {
+            self.add_step(rank, "begin a step", Named { name: name.to_owned(), step: Step::new() });
+        } else {
+            self.refuse(ExplicitError::BadName { name: name.to_owned() });
+        }
+        self
+    }
+
+    /// Adds a whole step, as it is, under a name (empty: the default name).
+    pub fn step(&mut self, rank: RankId, name: &str, step: Step) -> &mut Builder {
+        step.ops().for_each(|op| self.check(rank, &op));
+        self.begin_step(rank, name);
+        if let Some(last) = self.last(rank) {
+            last.step = step;
+        }
+        self.end_step(rank)
+    }
+
+    /// The schedule.
+    ///
+    /// # Errors
+    /// The first mistake that was made on the way.
+    pub fn build(&self) -> Result<Explicit, ExplicitError> {
+        match &self.problem {
+            Some(problem) => Err(problem.clone()),
+            None => Ok(self.schedule.clone().trimmed()),
+        }
+    }
+
+    pub(super) fn ranks(&self) -> u32 {
+        self.schedule.shape.ranks
+    }
+
+    /// The first mistake so far, for readers that want to say where it was made.
+    pub(super) fn problem(&self) -> Option<&ExplicitError> {
+        self.problem.as_ref()
+    }
+
+    fn push(
+        &mut self,
+        rank: RankId,
+        op: &'static str,
+        fits: impl Fn(&Step) -> bool,
+        add: impl FnOnce(&mut Step),
+    ) -> &mut Builder {
+        let open = self.open.get(rank.index()).copied().unwrap_or(false);
+        let grows = open && self.last(rank).is_some_and(|last| fits(&last.step));
+        if !grows {
+            self.add_step(rank, op, Named::default());
+        }
+        if let Some(last) = self.last(rank) {
+            add(&mut last.step);
+        }
+        self
+    }
+
+    fn last(&mut self, rank: RankId) -> Option<&mut Named> {
+        self.schedule.programs.get_mut(rank.index()).and_then(|steps| steps.last_mut())
+    }
+
+    fn add_step(&mut self, rank: RankId, op: &'static str, named: Named) {
+        let ranks = self.schedule.shape.ranks;
+        if self.problem.is_some() {
+            return;
+        }
+        if rank.0 >= ranks {
+            return self.refuse(ExplicitError::RankOutside { rank, op, last: ranks - 1 });
+        }
+        if self.open.len() <= rank.index() {
+            self.open.resize(rank.index() + 1, false);
+            self.schedule.programs.resize(rank.index() + 1, Vec::new());
+        }
+        self.open[rank.index()] = true;
+        self.schedule.programs[rank.index()].push(named);
+    }
+
+    /// Notes the slots that an op needs, and refuses what cannot be counted.
+    fn check(&mut self, rank: RankId, op: &Op) {
+        match op {
+            Op::Send(message) => self.slot(message.slot).chunks(rank, "send", message.chunks),
+            Op::Multicast { slot, chunks, .. } => {
+                self.slot(*slot).chunks(rank, "multicast", *chunks);
+            }
+            Op::Contribute(message) => {
+                self.slot(message.slot).chunks(rank, "contribute", message.chunks);
+            }
+            Op::Recv(message) => self.slot(message.slot).chunks(rank, "receive", message.chunks),
+            Op::Combine { into, operands, chunks } => {
+                operands.iter().for_each(|&(slot, _)| _ = self.slot(slot));
+                self.slot(*into).chunks(rank, "combine", *chunks);
+            }
+            Op::Reduce { into, operands, chunks } => {
+                operands.iter().for_each(|&slot| _ = self.slot(slot));
+                self.slot(*into).chunks(rank, "reduce", *chunks);
+            }
+            Op::Copy { from, into, chunks, .. } => {
+                self.slot(*from).slot(*into).chunks(rank, "copy", *chunks);
+            }
+            Op::Compute { .. } | Op::Sleep { .. } => {}
+        }
+    }
+
+    fn slot(&mut self, slot: Slot) -> &mut Builder {
+        match slot.0.checked_add(1) {
+            Some(slots) => self.slots(slots),
+            None => {
+                self.refuse(ExplicitError::SlotOutside { slot });
+                self
+            }
+        }
+    }
+
+    fn chunks(&mut self, rank: RankId, op: &'static str, chunks: ChunkRange) {
+        let ChunkRange { start, end } = chunks;
+        if end < start {
+            self.refuse(ExplicitError::BackwardChunks { rank, op, start, end });
+        }
+    }
+
+    fn refuse(&mut self, problem: ExplicitError) {
+        self.problem.get_or_insert(problem);
+    }
+}
+
+fn always(_: &Step) -> bool {
+    true
+}
+
+/// Whether a name can stand on a line of its own.
+fn is_name(name: &str) -> bool {
+    name.trim() == name && !name.contains(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: RankId = RankId(0);
+    const B: RankId = RankId(1);
+    const SCRATCH: Slot = Slot(1);
+    const ALL: ChunkRange = ChunkRange::new(0, 2);
+
+    #[test]
+    fn ops_gather_into_steps_in_program_order() {
+        let mut builder = Explicit::builder(Collective::AllReduce, 2, 2);
+        builder.send(A, B, Slot::DATA, ALL).recv(A, B, SCRATCH, ALL);
+        builder.reduce(A, Slot::DATA, &[Slot::DATA, SCRATCH], ALL);
+        // Back to sending: a new step; a receive into what is being sent: another.
+        builder.send(A, B, Slot::DATA, ALL).recv(A, B, Slot::DATA, ChunkRange::one(1));
+        builder.end_step(A).compute(A, Time::from_ps(5));
+        let schedule = builder.build().unwrap();
+        let ops = |step| {
+            let mut out = Step::new();
+            schedule.step(A, step, &mut out);
+            (out.sends.len(), out.recvs.len(), out.locals.len())
+        };
+        assert_eq!(schedule.steps(A), 4);
+        assert_eq!([ops(0), ops(1), ops(2), ops(3)], [(1, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)]);
+        assert_eq!((schedule.steps(B), schedule.shape().slots), (0, 2));
+        assert_eq!(Explicit::of(&schedule), schedule);
+    }
+
+    #[test]
+    fn the_first_mistake_is_reported() {
+        let mut builder = Explicit::builder(Collective::AllReduce, 2, 2);
+        builder.send(RankId(7), B, Slot::DATA, ALL).recv(A, B, Slot(u32::MAX), ALL);
+        let error = builder.build().unwrap_err();
+        assert_eq!(error.to_string(), "rank 7 cannot send: the ranks are 0 to 1");
+        let none = Explicit::builder(Collective::AllReduce, 0, 1).build();
+        assert_eq!(none.unwrap_err(), ExplicitError::NoRanks);
+        let root = Collective::Broadcast { root: RankId(2) };
+        let wrong = Explicit::builder(root, 2, 1).build();
+        assert_eq!(wrong.unwrap_err(), ExplicitError::WrongRoot { root: 2, last: 1 });
+    }
+}

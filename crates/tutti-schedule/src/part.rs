@@ -1,0 +1,72 @@
+//! One phase of a schedule by itself: what runs between two changes of the network.
+
+use std::sync::Arc;
+
+use super::compose::ComposeError;
+use super::{Schedule, Shape, Step};
+use tutti_units::ids::RankId;
+
+/// The steps of a schedule that belong to one of its phases. It can be timed and drawn like any other; where
+/// there are other phases it is no collective, and [`verify`](super::verify()) refuses it.
+pub struct OnlyPhase {
+    shape: Shape,
+    inner: Arc<dyn Schedule>,
+    phase: u32,
+}
+
+impl OnlyPhase {
+    /// Phase `phase`, counted from 0.
+    ///
+    /// # Errors
+    /// When there is no such phase.
+    pub fn new(inner: Arc<dyn Schedule>, phase: u32) -> Result<OnlyPhase, ComposeError> {
+        let (mut shape, phases) = (inner.shape().clone(), inner.phases());
+        if phase >= phases {
+            return Err(ComposeError::NoSuchPhase { name: shape.name, phase, phases });
+        }
+        if phases > 1 {
+            shape.name = format!("{} phase {phase}", shape.name);
+        }
+        Ok(OnlyPhase { shape, inner, phase })
+    }
+
+    /// The first step of a rank that belongs to `phase` or a later one: phases never go back.
+    fn first(&self, rank: RankId, phase: u32) -> u32 {
+        let (mut low, mut high) = (0, self.inner.steps(rank));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.inner.phase(rank, middle) < phase {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
+impl Schedule for OnlyPhase {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, rank: RankId) -> u32 {
+        self.first(rank, self.phase + 1) - self.first(rank, self.phase)
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        self.inner.step(rank, self.first(rank, self.phase) + step, out);
+    }
+
+    fn moves_chunks(&self) -> bool {
+        self.inner.moves_chunks()
+    }
+
+    fn is_part(&self) -> bool {
+        self.inner.phases() > 1 || self.inner.is_part()
+    }
+
+    fn step_name(&self, rank: RankId, step: u32) -> String {
+        self.inner.step_name(rank, self.first(rank, self.phase) + step)
+    }
+}

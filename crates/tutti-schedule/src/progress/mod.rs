@@ -1,0 +1,470 @@
+//! Walks a schedule in a causal order: posts steps, matches messages, and finds out who is stuck.
+//!
+//! A rank posts all sends and receives of a step at once. A receive is done when its message is posted;
+//! a send is done when its receive is posted, or when fewer than `buffering` messages before it from the
+//! same rank to the same rank are unmatched. `buffering` starts at none (rendezvous) and grows by one
+//! only when nothing else can move. That finds the least buffering that a schedule needs in one walk:
+//! what can happen with k buffers can happen with k + 1, and what has happened stays, in whatever order,
+//! because every rank waits for all of a step and matches are fixed by the order on each pair.
+//!
+//! What a message carries is the business of a [`Store`].
+
+mod pairs;
+
+use std::collections::VecDeque;
+
+use super::{ChunkRange, Message, Schedule, Slot, Step};
+use pairs::{Pairs, Place, Queue};
+use tutti_units::ids::RankId;
+
+/// Messages of a step whose queues are looked up together: the loads overlap, where one after the other
+/// each would wait for memory.
+const BATCH: usize = 16;
+
+/// A step of a rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct At {
+    pub rank: RankId,
+    pub step: u32,
+}
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, step {}", self.rank, self.step)
+    }
+}
+
+/// One side of a message and the step it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    pub(super) at: At,
+    pub(super) message: Message,
+}
+
+/// What the ranks hold, and what messages and local ops do to it.
+pub(super) trait Store {
+    /// The content of a message on its way.
+    type Payload;
+    /// Why a step cannot be done.
+    type Error;
+
+    /// Looks at a step before it is posted; must refuse peers that are no other rank.
+    fn begin(&mut self, at: At, step: &Step) -> Result<(), Self::Error>;
+    /// Moves the content of a message from the sender's slot straight into the receiver's.
+    fn transfer(&mut self, send: Side, recv: Side) -> Result<(), Self::Error>;
+    /// Reads the content of a message out of the sender's slot.
+    fn take(&mut self, send: Side) -> Result<Self::Payload, Self::Error>;
+    /// Writes it into the receiver's.
+    fn put(&mut self, payload: Self::Payload, send: Side, recv: Side) -> Result<(), Self::Error>;
+    /// Does the local ops of a step whose messages are through and are no longer part of it.
+    fn finish(&mut self, at: At, step: &Step) -> Result<(), Self::Error>;
+}
+
+/// A rank that waits, in this step, for a message from another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Wait {
+    pub at: At,
+    pub from: RankId,
+}
+
+/// What was seen on the way.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub(super) struct Traffic {
+    pub(super) steps: u64,
+    pub(super) messages: u64,
+    pub(super) buffering: u32,
+    pub(super) in_flight: u32,
+    pub(super) waiting: u32,
+}
+
+/// How a walk ended. It is complete when both lists are empty.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) traffic: Traffic,
+    /// Receives that can never be done.
+    pub(super) waits: Vec<Wait>,
+    /// Messages that no receive takes; listed only when every rank has finished.
+    pub(super) leftover: Vec<Side>,
+}
+
+/// Walks `schedule` to its end, or until nothing can move.
+pub(super) fn walk<S: Store>(schedule: &dyn Schedule, store: &mut S) -> Result<Outcome, S::Error> {
+    let ranks = schedule.shape().ranks;
+    let state = |rank| Rank { steps: schedule.steps(RankId(rank)), ..Rank::default() };
+    let mut walk = Walk {
+        schedule,
+        store,
+        ranks: (0..ranks).map(state).collect(),
+        waiting: vec![0; ranks as usize],
+        pairs: Pairs::new(ranks),
+        nodes: vec![Node::default()],
+        free: Vec::new(),
+        buffered: Vec::new(),
+        ready: VecDeque::new(),
+        sends: Vec::new(),
+        recvs: Vec::new(),
+        traffic: Traffic::default(),
+    };
+    let starts = (0..ranks).filter(|&rank| walk.ranks[rank as usize].steps > 0);
+    walk.ready = starts.collect();
+    loop {
+        while let Some(rank) = walk.ready.pop_front() {
+            walk.post(RankId(rank))?;
+        }
+        if !walk.buffer_more()? {
+            return Ok(walk.outcome());
+        }
+    }
+}
+
+/// Where a rank is.
+#[derive(Default)]
+struct Rank {
+    /// The step that is posted, or next.
+    at: u32,
+    steps: u32,
+    /// Sends and receives of the posted step that are not done.
+    open: usize,
+    /// The posted step: its local ops, and, as soon as anything is buffered, those of its sends that may
+    /// have to be. The others stand in the queues.
+    step: Step,
+}
+
+/// What a node of a queue stands for.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+enum Kind {
+    /// A receive of the destination's posted step.
+    #[default]
+    Recv,
+    /// A send of the source's posted step, which waits for it.
+    Send,
+    /// A send of the source's posted step that need not be waited for.
+    Eager,
+    /// A send of an earlier step.
+    Buffered,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Node {
+    next: u32,
+    /// Its number in its queue.
+    ordinal: u32,
+    /// Read from or written to; for a buffered send, its place in `buffered` instead.
+    slot: Slot,
+    chunks: ChunkRange,
+    kind: Kind,
+}
+
+struct Walk<'a, S: Store> {
+    schedule: &'a dyn Schedule,
+    store: &'a mut S,
+    ranks: Vec<Rank>,
+    /// Messages posted for a rank that it has no receive for yet.
+    waiting: Vec<u32>,
+    pairs: Pairs,
+    /// Node 0 is no node.
+    nodes: Vec<Node>,
+    /// Nodes that are in no queue. A list of its own, for following one through the nodes waits for memory.
+    free: Vec<u32>,
+    buffered: Vec<Option<(Side, S::Payload)>>,
+    ready: VecDeque<u32>,
+    /// Memory of the step that is being posted.
+    sends: Vec<Message>,
+    recvs: Vec<Message>,
+    traffic: Traffic,
+}
+
+impl<S: Store> Walk<'_, S> {
+    /// Posts the next step of a rank and matches what it can.
+    fn post(&mut self, rank: RankId) -> Result<(), S::Error> {
+        let state = &mut self.ranks[rank.index()];
+        let at = At { rank, step: state.at };
+        let mut step = std::mem::take(&mut state.step);
+        std::mem::swap(&mut step.sends, &mut self.sends);
+        std::mem::swap(&mut step.recvs, &mut self.recvs);
+        step.clear();
+        self.schedule.step(rank, at.step, &mut step);
+        self.store.begin(at, &step)?;
+        let mut open = step.sends.len() + step.recvs.len();
+        self.traffic.messages += step.sends.len() as u64;
+        open -= self.post_all(at, &step.sends, |peer| (peer, rank), Self::post_send)?;
+        open -= self.post_all(at, &step.recvs, |peer| (rank, peer), Self::post_recv)?;
+        std::mem::swap(&mut step.recvs, &mut self.recvs);
+        if self.traffic.buffering == 0 {
+            std::mem::swap(&mut step.sends, &mut self.sends);
+        }
+        let state = &mut self.ranks[rank.index()];
+        (state.step, state.open) = (step, open);
+        if open == 0 { self.finish(rank) } else { Ok(()) }
+    }
+
+    /// Posts one side of some messages; how many of them are done with. `pair` is (destination, source).
+    #[inline]
+    fn post_all(
+        &mut self,
+        at: At,
+        messages: &[Message],
+        pair: impl Fn(RankId) -> (RankId, RankId),
+        post: impl Fn(&mut Self, Side, Place) -> Result<bool, S::Error>,
+    ) -> Result<usize, S::Error> {
+        // What is buffered is looked up while others are posted, which may move the queues.
+        let batch = if self.traffic.buffering == 0 { BATCH } else { 1 };
+        let (mut places, mut done) = ([Place::default(); BATCH], 0);
+        for messages in messages.chunks(batch) {
+            self.pairs.make_room(messages.len());
+            if messages.len() > 1 {
+                self.pairs.touch(messages.iter().map(|message| pair(message.peer)));
+            }
+            for (place, message) in places.iter_mut().zip(messages) {
+                *place = self.pairs.find(pair(message.peer));
+            }
+            if messages.len() > 1 {
+                self.touch_first(&places[..messages.len()]);
+            }
+            for (&place, &message) in places.iter().zip(messages) {
+                done += usize::from(post(self, Side { at, message }, place)?);
+            }
+        }
+        Ok(done)
+    }
+
+    /// Brings the first nodes of queues into the cache, all at once.
+    #[inline]
+    fn touch_first(&mut self, places: &[Place]) {
+        let kind = |place: &Place| self.nodes[self.pairs.at(*place).head as usize].kind as u32;
+        std::hint::black_box(places.iter().map(kind).sum::<u32>());
+    }
+
+    /// Whether the send is done with.
+    #[inline]
+    fn post_send(&mut self, send: Side, place: Place) -> Result<bool, S::Error> {
+        let (source, destination) = (send.at.rank, send.message.peer);
+        let queue = *self.pairs.at(place);
+        if queue.head != 0 && self.nodes[queue.head as usize].kind == Kind::Recv {
+            let node = self.pop(place, queue);
+            let recv = self.side(destination, source, &node);
+            self.store.transfer(send, recv)?;
+            self.close(destination)?;
+            return Ok(true);
+        }
+        let (node, depth) = self.append(place, queue, Kind::Send, send.message);
+        self.traffic.in_flight = self.traffic.in_flight.max(depth);
+        let waiting = &mut self.waiting[destination.index()];
+        *waiting += 1;
+        self.traffic.waiting = self.traffic.waiting.max(*waiting);
+        let eager = depth <= self.traffic.buffering;
+        if eager {
+            self.nodes[node as usize].kind = Kind::Eager;
+        }
+        Ok(eager)
+    }
+
+    /// Whether the receive is done with.
+    #[inline]
+    fn post_recv(&mut self, recv: Side, place: Place) -> Result<bool, S::Error> {
+        let (source, destination) = (recv.message.peer, recv.at.rank);
+        let queue = *self.pairs.at(place);
+        if queue.head == 0 || self.nodes[queue.head as usize].kind == Kind::Recv {
+            self.append(place, queue, Kind::Recv, recv.message);
+            return Ok(false);
+        }
+        let node = self.pop(place, queue);
+        self.waiting[destination.index()] -= 1;
+        if node.kind == Kind::Buffered {
+            if let Some((send, payload)) = self.buffered[node.slot.0 as usize].take() {
+                self.store.put(payload, send, recv)?;
+            }
+        } else {
+            let send = self.side(source, destination, &node);
+            self.store.transfer(send, recv)?;
+        }
+        if node.kind == Kind::Send {
+            self.close(source)?;
+        }
+        if self.traffic.buffering > 0 {
+            self.relax(destination, source)?;
+        }
+        Ok(true)
+    }
+
+    /// The side that `rank` posted, in the step it is in, for a message to or from `peer`.
+    #[inline]
+    fn side(&self, rank: RankId, peer: RankId, node: &Node) -> Side {
+        let at = At { rank, step: self.ranks[rank.index()].at };
+        Side { at, message: Message { peer, slot: node.slot, chunks: node.chunks } }
+    }
+
+    /// Takes the first node off a queue that has one.
+    #[inline]
+    fn pop(&mut self, place: Place, mut queue: Queue) -> Node {
+        let first = queue.head;
+        let node = self.nodes[first as usize];
+        queue.head = node.next;
+        if queue.head == 0 {
+            queue.tail = 0;
+        }
+        *self.pairs.at(place) = queue;
+        self.free.push(first);
+        node
+    }
+
+    /// Puts a node at the end of a queue; which, and how many are in the queue then.
+    #[inline]
+    fn append(
+        &mut self,
+        place: Place,
+        mut queue: Queue,
+        kind: Kind,
+        message: Message,
+    ) -> (u32, u32) {
+        let tail = self.nodes[queue.tail as usize];
+        let ordinal = if queue.head == 0 { 0 } else { tail.ordinal.wrapping_add(1) };
+        let Message { slot, chunks, .. } = message;
+        let node = Node { next: 0, ordinal, slot, chunks, kind };
+        let index = if let Some(index) = self.free.pop() {
+            self.nodes[index as usize] = node;
+            index
+        } else {
+            self.nodes.push(node);
+            u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 messages are pending")
+        };
+        if queue.head == 0 {
+            queue.head = index;
+        } else {
+            self.nodes[queue.tail as usize].next = index;
+        }
+        queue.tail = index;
+        *self.pairs.at(place) = queue;
+        let first = self.nodes[queue.head as usize].ordinal;
+        (index, ordinal.wrapping_sub(first).wrapping_add(1))
+    }
+
+    /// One send or receive fewer for a rank to wait for.
+    #[inline]
+    fn close(&mut self, rank: RankId) -> Result<(), S::Error> {
+        let state = &mut self.ranks[rank.index()];
+        state.open -= 1;
+        if state.open == 0 { self.finish(rank) } else { Ok(()) }
+    }
+
+    /// Ends the posted step of a rank, all of whose messages are done with.
+    fn finish(&mut self, rank: RankId) -> Result<(), S::Error> {
+        if self.traffic.buffering > 0 {
+            self.keep_unmatched(rank)?;
+        }
+        let state = &mut self.ranks[rank.index()];
+        self.store.finish(At { rank, step: state.at }, &state.step)?;
+        self.traffic.steps += 1;
+        state.at += 1;
+        if state.at < state.steps {
+            self.ready.push_back(rank.0);
+        } else {
+            state.step = Step::new();
+        }
+        Ok(())
+    }
+
+    /// Reads the messages of a finishing step that nobody has taken, before their slots change.
+    fn keep_unmatched(&mut self, rank: RankId) -> Result<(), S::Error> {
+        let sends = self.ranks[rank.index()].step.sends.len();
+        for position in 0..sends {
+            let peer = self.ranks[rank.index()].step.sends[position].peer;
+            let place = self.pairs.find((peer, rank));
+            let Queue { head, tail } = *self.pairs.at(place);
+            // The step's messages are the last of the queue.
+            let mut at = if sends == 1 { tail } else { head };
+            while at != 0 {
+                let node = self.nodes[at as usize];
+                if node.kind == Kind::Eager {
+                    let send = self.side(rank, peer, &node);
+                    let payload = self.store.take(send)?;
+                    let index = u32::try_from(self.buffered.len()).expect("fewer than 2^32");
+                    self.buffered.push(Some((send, payload)));
+                    let slot = Slot(index);
+                    self.nodes[at as usize] = Node { kind: Kind::Buffered, slot, ..node };
+                }
+                at = node.next;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of the sends of a pair that now fit into its buffers; whether there were any.
+    fn relax(&mut self, destination: RankId, source: RankId) -> Result<bool, S::Error> {
+        let place = self.pairs.find((destination, source));
+        let Queue { head: mut at, tail } = *self.pairs.at(place);
+        let mut any = false;
+        // All before the last that fits are let go of already; where that is the last of all, there is no
+        // need to walk to it.
+        let [first, last] = [at, tail].map(|node| self.nodes[node as usize].ordinal);
+        if last.wrapping_sub(first) < self.traffic.buffering {
+            at = tail;
+        }
+        for _ in 0..self.traffic.buffering {
+            if at == 0 || self.nodes[at as usize].kind == Kind::Recv {
+                break;
+            }
+            let next = self.nodes[at as usize].next;
+            if self.nodes[at as usize].kind == Kind::Send {
+                self.nodes[at as usize].kind = Kind::Eager;
+                any = true;
+                self.close(source)?;
+            }
+            at = next;
+        }
+        Ok(any)
+    }
+
+    /// Gives every pair one more buffer, when everyone is stuck; whether that frees anyone.
+    fn buffer_more(&mut self) -> Result<bool, S::Error> {
+        let pending = self.pairs.pending();
+        let sends = |&&(.., node): &&(_, _, u32)| self.nodes[node as usize].kind != Kind::Recv;
+        let pairs: Vec<_> = pending.iter().filter(sends).map(|&(d, s, _)| (d, s)).collect();
+        if self.traffic.buffering == 0 {
+            self.note_sends(&pending);
+        }
+        let mut any = false;
+        self.traffic.buffering += 1;
+        for (destination, source) in pairs {
+            any |= self.relax(destination, source)?;
+        }
+        self.traffic.buffering -= u32::from(!any);
+        Ok(any)
+    }
+
+    /// Writes the pending sends back into their steps, for [`Walk::keep_unmatched`].
+    fn note_sends(&mut self, pending: &[(RankId, RankId, u32)]) {
+        for &(destination, source, mut at) in pending {
+            while at != 0 {
+                let Node { next, slot, chunks, kind, .. } = self.nodes[at as usize];
+                if kind == Kind::Send {
+                    self.ranks[source.index()].step.send(destination, slot, chunks);
+                }
+                at = next;
+            }
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let (mut waits, mut leftover) = (Vec::new(), Vec::new());
+        for (destination, source, mut node) in self.pairs.pending() {
+            while node != 0 {
+                let Node { next, slot, kind, .. } = self.nodes[node as usize];
+                let step = self.ranks[destination.index()].at;
+                if kind == Kind::Recv {
+                    waits.push(Wait { at: At { rank: destination, step }, from: source });
+                } else if let Some(Some((side, _))) = self.buffered.get(slot.0 as usize) {
+                    leftover.push(*side);
+                }
+                node = next;
+            }
+        }
+        waits.dedup();
+        if !waits.is_empty() {
+            leftover.clear();
+        }
+        Outcome { traffic: self.traffic, waits, leftover }
+    }
+}

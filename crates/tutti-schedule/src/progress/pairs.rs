@@ -1,0 +1,171 @@
+//! What is pending between two ranks: a hash table from (destination, source) to a queue.
+//!
+//! Neighbouring sources share a block, so that ranks which all send to the same ranks, one after the
+//! other, stay within the cache. Nothing is ever removed; blocks whose queues are all empty are left
+//! behind when the table grows.
+
+use tutti_units::ids::RankId;
+
+/// The two ends of a queue of nodes; 0 is no node.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub(super) struct Queue {
+    pub(super) head: u32,
+    pub(super) tail: u32,
+}
+
+const WIDTH: u32 = 7;
+
+/// Queues from neighbouring sources to one destination; as long as a line of the cache.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Block {
+    /// 0 where the block is free.
+    key: u64,
+    queues: [Queue; WIDTH as usize],
+}
+
+impl Block {
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(|queue| queue.head == 0)
+    }
+}
+
+/// Where a queue is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Place {
+    block: usize,
+    within: usize,
+}
+
+/// The table. Its order depends on nothing but the calls made.
+pub(super) struct Pairs {
+    blocks: Vec<Block>,
+    used: usize,
+}
+
+impl Pairs {
+    /// A table with room for a pair or two per rank, within reason.
+    pub(super) fn new(ranks: u32) -> Pairs {
+        let size = (ranks as usize * 2).next_power_of_two().clamp(64, 1 << 16);
+        Pairs { blocks: vec![Block::default(); size], used: 0 }
+    }
+
+    /// Lets so many queues be looked for without any of them moving.
+    #[inline]
+    pub(super) fn make_room(&mut self, queues: usize) {
+        while (self.used + queues) * 4 > self.blocks.len() * 3 {
+            self.grow();
+        }
+    }
+
+    /// Brings the queues of pairs (destination, source) into the cache, all at once: without a branch
+    /// that depends on one, the processor loads many at a time.
+    #[inline]
+    pub(super) fn touch(&self, pairs: impl Iterator<Item = (RankId, RankId)>) {
+        let at = |pair: (RankId, RankId)| home(key(pair.0, pair.1)) & (self.blocks.len() - 1);
+        let keys = pairs.map(|pair| self.blocks[at(pair)].key);
+        std::hint::black_box(keys.fold(0, std::ops::BitXor::bitxor));
+    }
+
+    /// Where the queue of messages to `destination` from `source` is, until another one is looked for
+    /// for which no room was made.
+    #[inline]
+    pub(super) fn find(&mut self, (destination, source): (RankId, RankId)) -> Place {
+        let within = source.0 % WIDTH;
+        let key = key(destination, source);
+        let mut at = probe(&self.blocks, key);
+        if self.blocks[at].key == 0 {
+            if self.used * 4 >= self.blocks.len() * 3 {
+                self.grow();
+                at = probe(&self.blocks, key);
+            }
+            self.blocks[at].key = key;
+            self.used += 1;
+        }
+        Place { block: at, within: within as usize }
+    }
+
+    #[inline]
+    pub(super) fn at(&mut self, place: Place) -> &mut Queue {
+        &mut self.blocks[place.block].queues[place.within]
+    }
+
+    /// Leaves empty blocks behind, and makes the table larger unless that halves it.
+    #[cold]
+    fn grow(&mut self) {
+        let size = self.blocks.len();
+        let live = self.blocks.iter().filter(|block| !block.is_empty()).count();
+        let size = if live * 3 < size { size } else { size * 2 };
+        let mut blocks = vec![Block::default(); size];
+        for block in self.blocks.iter().filter(|block| !block.is_empty()) {
+            let at = probe(&blocks, block.key);
+            blocks[at] = *block;
+        }
+        (self.blocks, self.used) = (blocks, live);
+    }
+
+    /// Every pair with something pending, as (destination, source, first node), ordered by rank.
+    pub(super) fn pending(&self) -> Vec<(RankId, RankId, u32)> {
+        let mut found = Vec::new();
+        for block in &self.blocks {
+            for (within, queue) in (0..).zip(&block.queues).filter(|(_, queue)| queue.head != 0) {
+                let key = block.key - 1;
+                let destination = u32::try_from(key >> 32).unwrap_or(u32::MAX);
+                let group = u32::try_from(key & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+                found.push((RankId(destination), RankId(group * WIDTH + within), queue.head));
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+}
+
+/// What the block of a pair is found by; never 0.
+#[inline]
+fn key(destination: RankId, source: RankId) -> u64 {
+    (u64::from(destination.0) << 32 | u64::from(source.0 / WIDTH)) + 1
+}
+
+/// Where the search for a key begins, but for the size of the table.
+#[inline]
+fn home(key: u64) -> usize {
+    usize::try_from(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32).unwrap_or(0)
+}
+
+/// Where `key` is, or where it belongs.
+#[inline]
+fn probe(blocks: &[Block], key: u64) -> usize {
+    let mask = blocks.len() - 1;
+    let mut at = home(key) & mask;
+    while blocks[at].key != key && blocks[at].key != 0 {
+        at = (at + 1) & mask;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn it_agrees_with_an_ordered_map() {
+        let (mut pairs, mut map) = (Pairs::new(128), BTreeMap::new());
+        let mut state = 1_u64;
+        for count in 1..20_000_u32 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let pick = |shift: u32| RankId(u32::try_from(state >> shift & 127).unwrap());
+            let (destination, source) = (pick(40), pick(50));
+            let place = pairs.find((destination, source));
+            let queue = pairs.at(place);
+            let known = map.entry((destination, source)).or_insert(0);
+            assert_eq!(queue.head, *known);
+            *known = if count % 3 == 0 { 0 } else { count };
+            *queue = Queue { head: *known, tail: *known };
+        }
+        map.retain(|_, head| *head != 0);
+        let listed: Vec<_> = map.into_iter().map(|((d, s), head)| (d, s, head)).collect();
+        assert_eq!(pairs.pending(), listed);
+    }
+}

@@ -1,0 +1,54 @@
+//! A schedule over and over, as benchmarks run it: many times in a row, and the time divided.
+
+use std::sync::Arc;
+
+use super::compose::ComposeError;
+use super::{Schedule, Shape, Slot, Step};
+use tutti_units::ids::RankId;
+
+/// A schedule `count` times in a row; a rank begins again as soon as it has ended, and nobody waits for
+/// all. What is repeated works on what it left behind, so it cannot be verified as one collective.
+pub struct Repeated {
+    shape: Shape,
+    inner: Arc<dyn Schedule>,
+    count: u32,
+}
+
+impl Repeated {
+    /// Repeats a schedule.
+    ///
+    /// # Errors
+    /// When it is repeated no time at all, or leaves its result in another slot than its data.
+    pub fn new(inner: Arc<dyn Schedule>, count: u32) -> Result<Repeated, ComposeError> {
+        let mut shape = inner.shape().clone();
+        if count == 0 {
+            return Err(ComposeError::NoPhases);
+        }
+        if shape.result != Slot::DATA && count > 1 {
+            return Err(ComposeError::OutOfPlace { name: shape.name });
+        }
+        shape.name = format!("{} x {count}", shape.name);
+        Ok(Repeated { shape, inner, count })
+    }
+}
+
+impl Schedule for Repeated {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn steps(&self, rank: RankId) -> u32 {
+        self.inner.steps(rank).saturating_mul(self.count)
+    }
+
+    fn step(&self, rank: RankId, step: u32, out: &mut Step) {
+        if let Some(within) = step.checked_rem(self.inner.steps(rank)) {
+            self.inner.step(rank, within, out);
+        }
+    }
+
+    fn step_name(&self, rank: RankId, step: u32) -> String {
+        let within = step.checked_rem(self.inner.steps(rank));
+        within.map_or_else(String::new, |within| self.inner.step_name(rank, within))
+    }
+}

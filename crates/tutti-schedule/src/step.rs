@@ -1,0 +1,246 @@
+//! One step of one rank, and the closed set of ops it is made of.
+
+use super::{ChunkRange, Mark};
+use tutti_units::Time;
+use tutti_units::ids::RankId;
+
+/// A buffer of a rank, as large as the payload; only the parts that ops touch need to exist.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+pub struct Slot(pub u32);
+
+impl Slot {
+    /// The rank's own buffer: the precondition fills it.
+    pub const DATA: Slot = Slot(0);
+}
+
+impl std::fmt::Display for Slot {
+    /// `data`, then `s1`, `s2`, ...
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            0 => f.write_str("data"),
+            scratch => write!(f, "s{scratch}"),
+        }
+    }
+}
+
+/// One side of a message: whom with, and which chunks of which slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// The other rank.
+    pub peer: RankId,
+    /// Read from (send) or written to (receive).
+    pub slot: Slot,
+    /// The chunks that travel.
+    pub chunks: ChunkRange,
+}
+
+/// Work that a rank does alone, after its step's receives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum Local {
+    /// `into[chunks] = fold(operands[chunks])`, left to right in the order of the operands, so that
+    /// the bits of the result are fixed by the schedule and never by who arrived first.
+    Reduce { into: Slot, operands: OperandRange, chunks: ChunkRange },
+    /// `into[to..] = from[chunks]`.
+    Copy { from: Slot, into: Slot, chunks: ChunkRange, to: u32 },
+    /// The application's own work, for this long.
+    Compute { duration: Time },
+    /// Waits for this long.
+    Sleep { duration: Time },
+}
+
+/// Where a reduction's operands stand in its step; see [`Step::operands`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OperandRange {
+    start: u32,
+    end: u32,
+}
+
+impl OperandRange {
+    /// How many operands.
+    #[inline]
+    #[must_use]
+    pub fn len(self) -> u32 {
+        self.end - self.start
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// What one rank does between two moments at which it waits for others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Issued first, in order.
+    pub sends: Vec<Message>,
+    /// Posted together; the step waits for all.
+    pub recvs: Vec<Message>,
+    /// Done last, in order.
+    pub locals: Vec<Local>,
+    operands: Vec<Slot>,
+    pub(super) marks: Vec<Mark>,
+    /// Memory of one combine, empty in between.
+    pub(super) combined: Vec<Slot>,
+}
+
+impl Step {
+    /// An empty step.
+    #[must_use]
+    pub fn new() -> Step {
+        Step::default()
+    }
+
+    /// Forgets all ops and keeps the memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.sends.clear();
+        self.recvs.clear();
+        self.locals.clear();
+        self.operands.clear();
+        self.marks.clear();
+    }
+
+    /// Sends `chunks` of `slot` to `peer`.
+    #[inline]
+    pub fn send(&mut self, peer: RankId, slot: Slot, chunks: ChunkRange) {
+        self.sends.push(Message { peer, slot, chunks });
+    }
+
+    /// Receives `chunks` from `peer` into `slot`.
+    #[inline]
+    pub fn recv(&mut self, peer: RankId, slot: Slot, chunks: ChunkRange) {
+        self.recvs.push(Message { peer, slot, chunks });
+    }
+
+    /// Reduces `operands`, in this order, into `into`.
+    #[inline]
+    pub fn reduce(
+        &mut self,
+        into: Slot,
+        operands: impl IntoIterator<Item = Slot>,
+        chunks: ChunkRange,
+    ) {
+        let start = self.operand_count();
+        self.operands.extend(operands);
+        let operands = OperandRange { start, end: self.operand_count() };
+        self.locals.push(Local::Reduce { into, operands, chunks });
+    }
+
+    /// Copies `chunks` of `from` to positions `to..` of `into`.
+    #[inline]
+    pub fn copy(&mut self, from: Slot, chunks: ChunkRange, into: Slot, to: u32) {
+        self.locals.push(Local::Copy { from, into, chunks, to });
+    }
+
+    /// Computes for `duration`.
+    pub fn compute(&mut self, duration: Time) {
+        self.locals.push(Local::Compute { duration });
+    }
+
+    /// Sleeps for `duration`.
+    pub fn sleep(&mut self, duration: Time) {
+        self.locals.push(Local::Sleep { duration });
+    }
+
+    /// The slots that a reduction of this step folds, in order.
+    #[inline]
+    #[must_use]
+    pub fn operands(&self, range: OperandRange) -> &[Slot] {
+        &self.operands[range.start as usize..range.end as usize]
+    }
+
+    /// Whether it does nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sends.is_empty() && self.recvs.is_empty() && self.locals.is_empty()
+    }
+
+    /// Rewrites every op in place: peers through `peer`, slots through `slot` and chunks through
+    /// `chunks`, which must keep runs of chunks together.
+    #[inline]
+    pub fn rewrite(
+        &mut self,
+        peer: impl Fn(RankId) -> RankId,
+        slot: impl Fn(Slot) -> Slot,
+        chunks: impl Fn(ChunkRange) -> ChunkRange,
+    ) {
+        for message in self.sends.iter_mut().chain(&mut self.recvs) {
+            message.peer = peer(message.peer);
+            message.slot = slot(message.slot);
+            message.chunks = chunks(message.chunks);
+        }
+        for local in &mut self.locals {
+            *local = match *local {
+                Local::Reduce { into, operands, chunks: run } => {
+                    Local::Reduce { into: slot(into), operands, chunks: chunks(run) }
+                }
+                Local::Copy { from, into, chunks: run, to } => {
+                    let to = chunks(ChunkRange::one(to)).start;
+                    Local::Copy { from: slot(from), into: slot(into), chunks: chunks(run), to }
+                }
+                other => other,
+            };
+        }
+        for operand in &mut self.operands {
+            *operand = slot(*operand);
+        }
+    }
+
+    /// The ops in program order, each with its operands written out. A combine stands among the receives.
+    pub fn ops(&self) -> impl Iterator<Item = Op> + '_ {
+        let messages = |of: &[Message], op: &dyn Fn(u32) -> Op| {
+            let (mut all, mut next) = (Vec::new(), 0);
+            while (next as usize) < of.len() {
+                let one = op(next);
+                next += Step::width(&one);
+                all.push(one);
+            }
+            all
+        };
+        let sends = messages(&self.sends, &|place| self.send_op(place));
+        let recvs = messages(&self.recvs, &|place| self.recv_op(place));
+        let folds = self.combines().count();
+        let locals = self.locals[folds..].iter().map(|&local| match local {
+            Local::Reduce { into, operands, chunks } => {
+                Op::Reduce { into, operands: self.operands(operands).to_vec(), chunks }
+            }
+            Local::Copy { from, into, chunks, to } => Op::Copy { from, into, chunks, to },
+            Local::Compute { duration } => Op::Compute { duration },
+            Local::Sleep { duration } => Op::Sleep { duration },
+        });
+        sends.into_iter().chain(recvs).chain(locals)
+    }
+
+    #[inline]
+    fn operand_count(&self) -> u32 {
+        u32::try_from(self.operands.len()).expect("a step has fewer than 2^32 operands")
+    }
+}
+
+/// An op by itself: the closed instruction set, for files, drawings and Python.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum Op {
+    /// Hands a message to the network.
+    Send(Message),
+    /// Hands a message for several ranks to the network.
+    Multicast { peers: Vec<RankId>, slot: Slot, chunks: ChunkRange },
+    /// Hands a message to the network that the receiver combines with those of others.
+    Contribute(Message),
+    /// Takes a message from the network.
+    Recv(Message),
+    /// Takes messages of several ranks and folds them, and what else is among the operands, in order, into a slot;
+    /// operands come with the rank that they are received from.
+    Combine { into: Slot, operands: Vec<(Slot, Option<RankId>)>, chunks: ChunkRange },
+    /// Folds the operands, in order, into a slot.
+    Reduce { into: Slot, operands: Vec<Slot>, chunks: ChunkRange },
+    /// Copies chunks between slots or positions.
+    Copy { from: Slot, into: Slot, chunks: ChunkRange, to: u32 },
+    /// The application's own work.
+    Compute { duration: Time },
+    /// Waiting.
+    Sleep { duration: Time },
+}

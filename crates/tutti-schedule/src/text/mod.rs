@@ -1,0 +1,123 @@
+//! The text form of a schedule: one op per line, stable, and readable by people and by [`read`].
+//!
+//! ```text
+//! tutti schedule 1
+//! name pair
+//! collective all_reduce
+//! ranks 2
+//! chunks 1
+//! slots 2
+//! result data
+//!
+//! rank 0
+//! step exchange
+//!   send data[0] to 1
+//!   recv s1[0] from 1
+//!   reduce data[0] = data + s1
+//! ```
+//!
+//! The header comes first; rooted collectives have a line `root R`. Ranks come in ascending order; those
+//! without steps may be left out. Within a step sends come first, then receives, then local ops
+//! (`copy s1[0..2] to data[4]`, `compute 1.5 us`, `sleep 3 ns`). What the network may fork or combine is written as one
+//! op: `multicast data[0] to 1 2 3` among the sends, `contribute data[0] to 0` too, and where these arrive
+//! `combine data[0] = data + s1 from 1 + s2 from 2` among the receives. `data` is slot 0, `s1` slot 1. Blank lines
+//! and lines that start with `#` mean nothing.
+
+use std::fmt::Write;
+
+use super::{Message, Op, Schedule, Step};
+use tutti_units::ids::RankId;
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use read::{TextError, read};
+
+const FIRST_LINE: &str = "tutti schedule 1";
+
+/// Writes a schedule as text.
+///
+/// # Errors
+/// Only those of `out`; writing to a `String` never fails.
+pub fn write(schedule: &dyn Schedule, out: &mut impl Write) -> std::fmt::Result {
+    let shape = schedule.shape();
+    writeln!(out, "{FIRST_LINE}\nname {}", one_line(&shape.name))?;
+    writeln!(out, "collective {}", shape.collective)?;
+    if let Some(root) = shape.collective.root() {
+        writeln!(out, "root {}", root.0)?;
+    }
+    writeln!(out, "ranks {}\nchunks {}", shape.ranks, shape.chunks)?;
+    writeln!(out, "slots {}\nresult {}", shape.slots, shape.result)?;
+    let mut step = Step::new();
+    for rank in (0..shape.ranks).map(RankId) {
+        let steps = schedule.steps(rank);
+        if steps > 0 {
+            writeln!(out, "\nrank {}", rank.0)?;
+        }
+        for index in 0..steps {
+            step.clear();
+            schedule.step(rank, index, &mut step);
+            let name = schedule.step_name(rank, index);
+            let name =
+                if name == format!("step {index}") { String::new() } else { one_line(&name) };
+            writeln!(out, "{}", format!("step {name}").trim_end())?;
+            step.ops().try_for_each(|op| writeln!(out, "  {op}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// A schedule as text.
+#[must_use]
+pub fn to_string(schedule: &dyn Schedule) -> String {
+    let mut out = String::new();
+    write(schedule, &mut out).expect("a string takes all that is written");
+    out
+}
+
+/// Names stand on one line.
+fn one_line(name: &str) -> String {
+    name.replace(char::is_control, " ").trim().to_owned()
+}
+
+impl std::fmt::Display for Op {
+    /// As it stands in the text form.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Op::Send(Message { peer, slot, chunks }) => {
+                write!(f, "send {slot}[{chunks}] to {}", peer.0)
+            }
+            Op::Multicast { peers, slot, chunks } => {
+                write!(f, "multicast {slot}[{chunks}] to")?;
+                peers.iter().try_for_each(|peer| write!(f, " {}", peer.0))
+            }
+            Op::Contribute(Message { peer, slot, chunks }) => {
+                write!(f, "contribute {slot}[{chunks}] to {}", peer.0)
+            }
+            Op::Combine { into, operands, chunks } => {
+                write!(f, "combine {into}[{chunks}] =")?;
+                for (index, (slot, from)) in operands.iter().enumerate() {
+                    write!(f, "{} {slot}", if index == 0 { "" } else { " +" })?;
+                    from.map_or(Ok(()), |from| write!(f, " from {}", from.0))?;
+                }
+                Ok(())
+            }
+            Op::Recv(Message { peer, slot, chunks }) => {
+                write!(f, "recv {slot}[{chunks}] from {}", peer.0)
+            }
+            Op::Reduce { into, operands, chunks } => {
+                write!(f, "reduce {into}[{chunks}] =")?;
+                for (index, slot) in operands.iter().enumerate() {
+                    write!(f, "{} {slot}", if index == 0 { "" } else { " +" })?;
+                }
+                Ok(())
+            }
+            Op::Copy { from, into, chunks, to } => {
+                write!(f, "copy {from}[{chunks}] to {into}[{to}]")
+            }
+            Op::Compute { duration } => write!(f, "compute {duration}"),
+            Op::Sleep { duration } => write!(f, "sleep {duration}"),
+        }
+    }
+}

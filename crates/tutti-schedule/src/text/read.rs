@@ -1,0 +1,361 @@
+//! The reader: lines to an explicit schedule, every mistake with its line.
+
+use super::FIRST_LINE;
+use crate::collective::Collective;
+use crate::{Builder, ChunkRange, Explicit, ExplicitError, Message, Slot, Step};
+use tutti_units::ids::RankId;
+use tutti_units::{Time, UnitError};
+
+/// Why a text is no schedule; lines count from 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum TextError {
+    /// A line that cannot be read.
+    #[error("line {line}: `{text}` cannot be read: expected {expected}")]
+    Malformed { line: usize, text: String, expected: &'static str },
+    /// A duration that cannot be read.
+    #[error("line {line}: {source}")]
+    Duration { line: usize, source: UnitError },
+    /// An op that the schedule cannot have.
+    #[error("line {line}: {source}")]
+    Refused { line: usize, source: ExplicitError },
+    /// A header line that is not there.
+    #[error("line {line}: the header has no line `{key}`, which must come before the first rank")]
+    MissingHeader { line: usize, key: &'static str },
+    /// A header line that is there twice.
+    #[error("line {line}: the header has a second line `{key}`")]
+    SecondHeader { line: usize, key: String },
+    /// A rank after a higher one.
+    #[error("line {line}: rank {rank} comes after rank {before}: ranks are in ascending order")]
+    RankOrder { line: usize, rank: u32, before: u32 },
+    /// An op outside a step.
+    #[error("line {line}: `{text}` stands outside a step: expected `rank` and `step` lines first")]
+    OutsideStep { line: usize, text: String },
+    /// An op that stands where another kind of op has to.
+    #[error(
+        "line {line}: `{text}` comes too late in its step: sends come first, then recvs, then local ops"
+    )]
+    OpOrder { line: usize, text: String },
+}
+
+/// Reads a schedule from text.
+///
+/// # Errors
+/// What the text gets wrong first, with its line.
+pub fn read(text: &str) -> Result<Explicit, TextError> {
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| Line { number: index + 1, text: line.trim() })
+        .filter(|line| !line.text.is_empty() && !line.text.starts_with('#'));
+    let first = lines.next().unwrap_or(Line { number: 1, text: "" });
+    if first.text != FIRST_LINE {
+        return Err(first.malformed("the first line `tutti schedule 1`"));
+    }
+    let mut header = Header::default();
+    let mut lines = lines.peekable();
+    let mut last = first.number;
+    while let Some(line) = lines.next_if(|line| line.keyword() != "rank") {
+        header.read(line)?;
+        last = line.number;
+    }
+    let mut body = Body { builder: header.builder(last)?, rank: None, step: None };
+    for line in lines {
+        body.read(line)?;
+        last = line.number;
+    }
+    body.end_step();
+    body.builder.build().map_err(|source| TextError::Refused { line: last, source })
+}
+
+/// A line of the text, without the blanks around it.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    number: usize,
+    text: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn keyword(self) -> &'a str {
+        self.text.split_whitespace().next().unwrap_or("")
+    }
+
+    /// What follows the keyword.
+    fn rest(self) -> &'a str {
+        self.text[self.keyword().len()..].trim()
+    }
+
+    fn malformed(self, expected: &'static str) -> TextError {
+        TextError::Malformed { line: self.number, text: self.text.to_owned(), expected }
+    }
+
+    fn number(self, text: &str, expected: &'static str) -> Result<u32, TextError> {
+        text.parse().map_err(|_| self.malformed(expected))
+    }
+
+    fn slot(self, text: &str) -> Result<Slot, TextError> {
+        let expected = "a slot: `data`, `s1`, `s2`, ...";
+        match text.strip_prefix('s') {
+            _ if text == "data" => Ok(Slot::DATA),
+            Some(scratch) => match self.number(scratch, expected)? {
+                0 => Err(self.malformed(expected)),
+                scratch => Ok(Slot(scratch)),
+            },
+            None => Err(self.malformed(expected)),
+        }
+    }
+
+    /// `slot[chunks]`.
+    fn place(self, text: &str, expected: &'static str) -> Result<(Slot, ChunkRange), TextError> {
+        let inner = text.strip_suffix(']').and_then(|text| text.split_once('['));
+        let (slot, chunks) = inner.ok_or_else(|| self.malformed(expected))?;
+        let slot = self.slot(slot)?;
+        if let Some((start, end)) = chunks.split_once("..") {
+            let [start, end] = [self.number(start, expected)?, self.number(end, expected)?];
+            return Ok((slot, ChunkRange::new(start, end)));
+        }
+        let start = self.number(chunks, expected)?;
+        let end = start.checked_add(1).ok_or_else(|| self.malformed(expected))?;
+        Ok((slot, ChunkRange::new(start, end)))
+    }
+
+    /// `slot[chunks] <word> peer`.
+    fn message(self, word: &str, expected: &'static str) -> Result<Message, TextError> {
+        let mut words = self.rest().split_whitespace();
+        let (Some(place), Some(middle), Some(peer), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return Err(self.malformed(expected));
+        };
+        if middle != word {
+            return Err(self.malformed(expected));
+        }
+        let (slot, chunks) = self.place(place, expected)?;
+        Ok(Message { peer: RankId(self.number(peer, expected)?), slot, chunks })
+    }
+
+    fn duration(self) -> Result<Time, TextError> {
+        let line = self.number;
+        Time::parse(self.rest()).map_err(|source| TextError::Duration { line, source })
+    }
+}
+
+#[derive(Default)]
+struct Header<'a> {
+    name: Option<Line<'a>>,
+    collective: Option<Line<'a>>,
+    root: Option<Line<'a>>,
+    ranks: Option<Line<'a>>,
+    chunks: Option<Line<'a>>,
+    slots: Option<Line<'a>>,
+    result: Option<Line<'a>>,
+}
+
+impl<'a> Header<'a> {
+    fn read(&mut self, line: Line<'a>) -> Result<(), TextError> {
+        let field = match line.keyword() {
+            "name" => &mut self.name,
+            "collective" => &mut self.collective,
+            "root" => &mut self.root,
+            "ranks" => &mut self.ranks,
+            "chunks" => &mut self.chunks,
+            "slots" => &mut self.slots,
+            "result" => &mut self.result,
+            _ => {
+                let keys = "name, collective, root, ranks, chunks, slots, result or rank";
+                return Err(line.malformed(keys));
+            }
+        };
+        if field.replace(line).is_some() {
+            let key = line.keyword().to_owned();
+            return Err(TextError::SecondHeader { line: line.number, key });
+        }
+        Ok(())
+    }
+
+    fn builder(&self, last: usize) -> Result<Builder, TextError> {
+        let need = |field: Option<Line<'a>>, key| {
+            field.ok_or(TextError::MissingHeader { line: last, key })
+        };
+        let count = |line: Line| line.number(line.rest(), "a whole number");
+        let [ranks, chunks] = [need(self.ranks, "ranks")?, need(self.chunks, "chunks")?];
+        let mut builder = Explicit::builder(self.collective(last)?, count(ranks)?, count(chunks)?);
+        let at_fault = match builder.problem() {
+            Some(ExplicitError::NoChunks) => chunks,
+            Some(ExplicitError::WrongRoot { .. }) => self.root.unwrap_or(ranks),
+            _ => ranks,
+        };
+        refuse(&builder, at_fault)?;
+        if let Some(name) = self.name {
+            builder.name(name.rest());
+            refuse(&builder, name)?;
+        }
+        if let Some(slots) = self.slots {
+            builder.slots(count(slots)?);
+        }
+        if let Some(result) = self.result {
+            builder.result(result.slot(result.rest())?);
+            refuse(&builder, result)?;
+        }
+        Ok(builder)
+    }
+
+    fn collective(&self, last: usize) -> Result<Collective, TextError> {
+        let missing = |key| TextError::MissingHeader { line: last, key };
+        let line = self.collective.ok_or(missing("collective"))?;
+        let collective = Collective::from_name(line.rest(), RankId(0))
+            .ok_or_else(|| line.malformed("a collective, such as `collective all_reduce`"))?;
+        match (collective.root(), self.root) {
+            (None, None) => Ok(collective),
+            (None, Some(root)) => Err(root.malformed("no root: this collective has none")),
+            (Some(_), None) => Err(missing("root")),
+            (Some(_), Some(root)) => {
+                Ok(collective.with_root(RankId(root.number(root.rest(), "a rank")?)))
+            }
+        }
+    }
+}
+
+/// Reports at `line` what the builder has refused.
+fn refuse(builder: &Builder, line: Line) -> Result<(), TextError> {
+    let refused =
+        |source: &ExplicitError| TextError::Refused { line: line.number, source: source.clone() };
+    builder.problem().map_or(Ok(()), |source| Err(refused(source)))
+}
+
+struct Body<'a> {
+    builder: Builder,
+    rank: Option<u32>,
+    /// The step being read, with its name.
+    step: Option<(&'a str, Step)>,
+}
+
+impl<'a> Body<'a> {
+    fn read(&mut self, line: Line<'a>) -> Result<(), TextError> {
+        match line.keyword() {
+            "rank" => self.rank(line),
+            "step" if self.rank.is_some() => {
+                self.end_step();
+                self.step = Some((line.rest(), Step::new()));
+                Ok(())
+            }
+            _ => self.op(line),
+        }?;
+        refuse(&self.builder, line)
+    }
+
+    fn rank(&mut self, line: Line) -> Result<(), TextError> {
+        self.end_step();
+        let rank = line.number(line.rest(), "`rank` and its number")?;
+        if let Some(before) = self.rank.filter(|&before| before >= rank) {
+            return Err(TextError::RankOrder { line: line.number, rank, before });
+        }
+        let last = self.builder.ranks() - 1;
+        if rank > last {
+            let source = ExplicitError::RankOutside { rank: RankId(rank), op: "take part", last };
+            return Err(TextError::Refused { line: line.number, source });
+        }
+        self.rank = Some(rank);
+        Ok(())
+    }
+
+    fn end_step(&mut self) {
+        if let (Some(rank), Some((name, step))) = (self.rank, self.step.take()) {
+            self.builder.step(RankId(rank), name, step);
+        }
+    }
+
+    fn op(&mut self, line: Line) -> Result<(), TextError> {
+        let Some((_, step)) = &mut self.step else {
+            return Err(TextError::OutsideStep { line: line.number, text: line.text.to_owned() });
+        };
+        let works = step.locals.len() > step.combines().count();
+        let late = match line.keyword() {
+            "send" | "multicast" | "contribute" => !step.recvs.is_empty() || works,
+            "recv" | "combine" => works,
+            _ => false,
+        };
+        if late {
+            return Err(TextError::OpOrder { line: line.number, text: line.text.to_owned() });
+        }
+        match line.keyword() {
+            "send" => step.sends.push(line.message("to", "`send slot[chunks] to rank`")?),
+            "multicast" => multicast(line, step)?,
+            "contribute" => {
+                let Message { peer, slot, chunks } =
+                    line.message("to", "`contribute slot[chunks] to rank`")?;
+                step.contribute(peer, slot, chunks);
+            }
+            "combine" => combine(line, step)?,
+            "recv" => step.recvs.push(line.message("from", "`recv slot[chunks] from rank`")?),
+            "reduce" => reduce(line, step)?,
+            "copy" => copy(line, step)?,
+            "compute" => step.compute(line.duration()?),
+            "sleep" => step.sleep(line.duration()?),
+            _ => {
+                let known = "send, multicast, contribute, recv, combine, reduce, copy, compute, sleep, step or rank";
+                return Err(line.malformed(known));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn reduce(line: Line, step: &mut Step) -> Result<(), TextError> {
+    let expected = "`reduce slot[chunks] = slot + slot + ...`";
+    let (place, operands) = line.rest().split_once('=').ok_or_else(|| line.malformed(expected))?;
+    let (into, chunks) = line.place(place.trim(), expected)?;
+    let operands = operands.trim();
+    let slots: Vec<Slot> = if operands.is_empty() {
+        Vec::new()
+    } else {
+        operands.split('+').map(|slot| line.slot(slot.trim())).collect::<Result<_, _>>()?
+    };
+    step.reduce(into, slots, chunks);
+    Ok(())
+}
+
+fn multicast(line: Line, step: &mut Step) -> Result<(), TextError> {
+    let expected = "`multicast slot[chunks] to rank rank ...`";
+    let (place, peers) = line.rest().split_once(" to").ok_or_else(|| line.malformed(expected))?;
+    let (slot, chunks) = line.place(place.trim(), expected)?;
+    let peer = |text: &str| line.number(text, expected).map(RankId);
+    let peers: Vec<RankId> = peers.split_whitespace().map(peer).collect::<Result<_, _>>()?;
+    if peers.is_empty() {
+        return Err(line.malformed(expected));
+    }
+    step.multicast(peers, slot, chunks);
+    Ok(())
+}
+
+fn combine(line: Line, step: &mut Step) -> Result<(), TextError> {
+    let expected = "`combine slot[chunks] = slot + slot from rank + ...`, one `from` at least";
+    let (place, operands) = line.rest().split_once('=').ok_or_else(|| line.malformed(expected))?;
+    let (into, chunks) = line.place(place.trim(), expected)?;
+    let operand = |text: &str| match text.split_once(" from ") {
+        None => Ok((line.slot(text.trim())?, None)),
+        Some((slot, from)) => {
+            let from = line.number(from.trim(), expected)?;
+            Ok((line.slot(slot.trim())?, Some(RankId(from))))
+        }
+    };
+    let operands: Vec<(Slot, Option<RankId>)> =
+        operands.split('+').map(operand).collect::<Result<_, TextError>>()?;
+    if operands.iter().all(|(_, from)| from.is_none()) {
+        return Err(line.malformed(expected));
+    }
+    step.combine(into, operands, chunks);
+    Ok(())
+}
+
+fn copy(line: Line, step: &mut Step) -> Result<(), TextError> {
+    let expected = "`copy slot[chunks] to slot[chunk]`";
+    let (from, into) = line.rest().split_once(" to ").ok_or_else(|| line.malformed(expected))?;
+    let (from, chunks) = line.place(from.trim(), expected)?;
+    let (into, to) = line.place(into.trim(), expected)?;
+    if to.len() != 1 {
+        return Err(line.malformed(expected));
+    }
+    step.copy(from, chunks, into, to.start);
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! The fast verifier: walks the schedule once, moving 32-bit ids of values instead of values.
+//!
+//! An id below [`COMPUTED`] is a contribution, `origin x chunks + chunk`; the others count the results of
+//! folds, which an [`Algebra`] keeps. Moving a chunk moves its id, so only folds cost more than that.
+
+use super::check::Checker;
+use super::slots::{NOTHING, Slots};
+use super::{Reproducibility, Verification, VerifyError, check, stuck};
+use crate::collective::{Contribution, Wanted};
+use crate::progress::{self, Side, Store};
+use crate::{At, Local, Schedule, Shape, Slot, Step};
+use tutti_units::ids::RankId;
+
+/// Ids from here on are results of folds.
+pub(super) const COMPUTED: u32 = 1 << 31;
+
+/// The most positions that all data slots together may have: 1 GiB of ids.
+const MAX_POSITIONS: u64 = 1 << 28;
+
+/// Chunks whose expected results are held at a time.
+const BLOCK: u32 = 64;
+
+/// What is remembered of the results of folds, and how they are judged.
+pub(super) trait Algebra {
+    /// The fold of these values, left to right; at least two.
+    fn fold(&mut self, ids: &[u32]) -> Result<u32, VerifyError>;
+    /// Prepares to judge results at these chunks.
+    fn expect(&mut self, chunks: std::ops::Range<u32>);
+    /// Judges a value that is reduced from all ranks, at a chunk that is expected.
+    fn judge(&mut self, rank: RankId, chunk: u32, id: u32) -> Result<(), VerifyError>;
+    /// How many contributions a value holds.
+    fn count(&self, id: u32) -> u32;
+    /// The class of what has been judged.
+    fn class(&self) -> Reproducibility;
+}
+
+/// Verifies with what `algebra` remembers.
+pub(super) fn verify(
+    schedule: &dyn Schedule,
+    algebra: impl Algebra,
+) -> Result<Verification, VerifyError> {
+    let shape = schedule.shape();
+    check::shape(shape)?;
+    let mut fast = Fast::new(shape, algebra)?;
+    let outcome = progress::walk(schedule, &mut fast)?;
+    stuck::explain(&outcome)?;
+    fast.judge(shape)?;
+    let traffic = outcome.traffic;
+    Ok(Verification {
+        steps: traffic.steps,
+        messages: traffic.messages,
+        reductions: fast.reductions,
+        buffering: traffic.buffering,
+        in_flight: traffic.in_flight,
+        waiting: traffic.waiting,
+        multicasts: fast.checker.marks(),
+        combines: 0,
+        reproducibility: fast.algebra.class(),
+    })
+}
+
+struct Fast<A> {
+    checker: Checker,
+    slots: Slots,
+    algebra: A,
+    chunks: u32,
+    reductions: u64,
+    /// Memory of one fold.
+    operands: Vec<u32>,
+}
+
+impl<A: Algebra> Fast<A> {
+    /// Before the first step.
+    fn new(shape: &Shape, algebra: A) -> Result<Fast<A>, VerifyError> {
+        let Shape { collective, ranks, chunks, .. } = *shape;
+        if u64::from(ranks) * u64::from(chunks) > MAX_POSITIONS {
+            let what = format!("{chunks} chunks on each of {ranks} ranks");
+            return Err(VerifyError::TooLarge { what, most: MAX_POSITIONS });
+        }
+        let mut slots = Slots::new(shape);
+        for rank in (0..ranks).map(RankId) {
+            for chunk in 0..chunks {
+                if let Some(held) = collective.before(rank, chunk, ranks, chunks) {
+                    let id = held.origin.0 * chunks + held.chunk;
+                    slots.set(rank, Slot::DATA, chunk, id);
+                }
+            }
+        }
+        let checker = Checker::new(shape);
+        Ok(Fast { checker, slots, algebra, chunks, reductions: 0, operands: Vec::new() })
+    }
+
+    /// Compares every result with the postcondition.
+    fn judge(&mut self, shape: &Shape) -> Result<(), VerifyError> {
+        let Shape { collective, ranks, chunks, result, .. } = *shape;
+        for start in (0..chunks).step_by(BLOCK as usize) {
+            let block = start..chunks.min(start.saturating_add(BLOCK));
+            self.algebra.expect(block.clone());
+            for rank in (0..ranks).map(RankId) {
+                for chunk in block.clone() {
+                    let wanted = collective.after(rank, chunk, ranks, chunks);
+                    if wanted == Wanted::Anything {
+                        continue;
+                    }
+                    let id = self.slots.get(rank, result, chunk);
+                    if id == NOTHING {
+                        return Err(VerifyError::NotWritten { rank, chunk });
+                    }
+                    match wanted {
+                        Wanted::One(one) => self.judge_one(rank, chunk, one, id)?,
+                        _ => self.algebra.judge(rank, chunk, id)?,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn judge_one(
+        &self,
+        rank: RankId,
+        chunk: u32,
+        wanted: Contribution,
+        id: u32,
+    ) -> Result<(), VerifyError> {
+        if id == wanted.origin.0 * self.chunks + wanted.chunk {
+            return Ok(());
+        }
+        if id >= COMPUTED {
+            // A fold of one operand is that operand, so this holds more than one contribution.
+            let found = self.algebra.count(id);
+            return Err(VerifyError::Miscounted { rank, chunk, found, wanted: 1 });
+        }
+        let found = contribution(id, self.chunks);
+        Err(VerifyError::WrongChunk { rank, chunk, wanted, found })
+    }
+
+    fn reduce(&mut self, at: At, step: &Step, local: &Local) -> Result<(), VerifyError> {
+        let Local::Reduce { into, operands, chunks } = *local else { return Ok(()) };
+        let slots = step.operands(operands);
+        self.reductions += u64::from(chunks.len()) * (slots.len() as u64 - 1);
+        for chunk in chunks.iter() {
+            self.operands.clear();
+            for &slot in slots {
+                let id = self.slots.get(at.rank, slot, chunk);
+                if id == NOTHING {
+                    return Err(VerifyError::NothingThere { at, op: "reduce", slot, chunk });
+                }
+                self.operands.push(id);
+            }
+            let id = match self.operands[..] {
+                [only] => only,
+                _ => self.algebra.fold(&self.operands)?,
+            };
+            self.slots.set(at.rank, into, chunk, id);
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, at: At, local: &Local) -> Result<(), VerifyError> {
+        let Local::Copy { from, into, chunks, to } = *local else { return Ok(()) };
+        self.operands.clear();
+        for chunk in chunks.iter() {
+            let id = self.slots.get(at.rank, from, chunk);
+            if id == NOTHING {
+                return Err(VerifyError::NothingThere { at, op: "copy", slot: from, chunk });
+            }
+            self.operands.push(id);
+        }
+        for (chunk, &id) in (to..).zip(&self.operands) {
+            self.slots.set(at.rank, into, chunk, id);
+        }
+        Ok(())
+    }
+}
+
+/// The contribution of an id below [`COMPUTED`].
+pub(super) fn contribution(id: u32, chunks: u32) -> Contribution {
+    Contribution { origin: RankId(id / chunks), chunk: id % chunks }
+}
+
+fn same_length(send: Side, recv: Side) -> Result<(), VerifyError> {
+    let (sent, expected) = (send.message.chunks, recv.message.chunks);
+    if sent.len() == expected.len() {
+        return Ok(());
+    }
+    Err(VerifyError::LengthMismatch { from: send.at, to: recv.at, sent, expected })
+}
+
+impl<A: Algebra> Store for Fast<A> {
+    type Payload = Box<[u32]>;
+    type Error = VerifyError;
+
+    #[inline]
+    fn begin(&mut self, at: At, step: &Step) -> Result<(), VerifyError> {
+        self.checker.check(at, step)
+    }
+
+    #[inline]
+    fn transfer(&mut self, send: Side, recv: Side) -> Result<(), VerifyError> {
+        same_length(send, recv)?;
+        let (from, to) = (send.message, recv.message);
+        for (chunk, target) in from.chunks.iter().zip(to.chunks.iter()) {
+            let id = self.slots.get(send.at.rank, from.slot, chunk);
+            if id == NOTHING {
+                let (at, slot) = (send.at, from.slot);
+                return Err(VerifyError::NothingThere { at, op: "send", slot, chunk });
+            }
+            self.slots.set(recv.at.rank, to.slot, target, id);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, send: Side) -> Result<Box<[u32]>, VerifyError> {
+        let (at, slot) = (send.at, send.message.slot);
+        let read = |chunk| match self.slots.get(at.rank, slot, chunk) {
+            NOTHING => Err(VerifyError::NothingThere { at, op: "send", slot, chunk }),
+            id => Ok(id),
+        };
+        send.message.chunks.iter().map(read).collect()
+    }
+
+    fn put(&mut self, payload: Box<[u32]>, send: Side, recv: Side) -> Result<(), VerifyError> {
+        same_length(send, recv)?;
+        for (chunk, &id) in recv.message.chunks.iter().zip(&payload) {
+            self.slots.set(recv.at.rank, recv.message.slot, chunk, id);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn finish(&mut self, at: At, step: &Step) -> Result<(), VerifyError> {
+        for local in &step.locals {
+            match local {
+                Local::Reduce { .. } => self.reduce(at, step, local)?,
+                Local::Copy { .. } => self.copy(at, local)?,
+                Local::Compute { .. } | Local::Sleep { .. } => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! Fingerprints: what is remembered of a partial reduction, in 32 bytes.
+//!
+//! Every contribution has pseudo-random hashes, drawn from its id. A value holds
+//! - the number of its contributions and the sum of their 96-bit weights, in two independent words: a
+//!   wrong multiset of n contributions has the right sum with probability at most n^2 2^-96 (multiplicities
+//!   that are divisible by a power of two, at most n, cost up to log2 n bits of each word);
+//! - a hash of its fold tree that does not tell the two operands of an addition apart: trees that differ in
+//!   more than that have the same hash with probability about 2^-64 per fold;
+//! - a polynomial hash, modulo 2^61 - 1, of its contributions from left to right: another sequence of n
+//!   has the same hash with probability at most n 2^-60.
+//!
+//! For 4,096 ranks with 4,096 chunks, so 2^24 results and as many folds, a wrong result passes with
+//! probability below 2^24 x 2^24 x 2^-96 = 2^-48, and a class is claimed wrongly with less than 2^-24 for
+//! rank order (2^24 chunks' sequences x 2^12 x 2^-60) and 2^-40 for the others. The hashes are fixed, so a
+//! schedule gets the same answer every time.
+
+use super::fast::{Algebra, COMPUTED, contribution};
+use super::{Reproducibility, VerifyError};
+use tutti_units::ids::RankId;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Value {
+    sum: u64,
+    tree: u64,
+    sequence: u64,
+    more_sum: u32,
+    count: u32,
+}
+
+/// What is expected of a chunk, and what has been seen of it.
+struct Expected {
+    /// The sequential sum in rank order.
+    value: Value,
+    /// A value that has been found right.
+    right: u32,
+    /// The fold tree of the first result.
+    tree: Option<u64>,
+}
+
+/// Fingerprints of all folds.
+pub(super) struct Fingerprints {
+    ranks: u32,
+    chunks: u32,
+    values: Vec<Value>,
+    /// Powers of the base of the sequence hash.
+    powers: Vec<u64>,
+    expected: Vec<Expected>,
+    first: u32,
+    class: Reproducibility,
+}
+
+impl Fingerprints {
+    pub(super) fn new(ranks: u32, chunks: u32) -> Fingerprints {
+        let power = |power: &u64| Some(modular(*power, BASE));
+        let powers = std::iter::successors(Some(1), power).take(ranks.min(1 << 16) as usize + 1);
+        Fingerprints {
+            ranks,
+            chunks,
+            values: Vec::new(),
+            powers: powers.collect(),
+            expected: Vec::new(),
+            first: 0,
+            class: Reproducibility::ALL,
+        }
+    }
+
+    #[inline]
+    fn value(&self, id: u32) -> Value {
+        if id < COMPUTED { leaf(id) } else { self.values[(id - COMPUTED) as usize] }
+    }
+
+    #[inline]
+    fn add(&self, a: &Value, b: &Value) -> Value {
+        let shift = match self.powers.get(b.count as usize) {
+            Some(power) => *power,
+            None => power(b.count),
+        };
+        let sequence = modular(a.sequence, shift) + b.sequence;
+        Value {
+            sum: a.sum.wrapping_add(b.sum),
+            more_sum: a.more_sum.wrapping_add(b.more_sum),
+            count: a.count.saturating_add(b.count),
+            tree: pair(a.tree, b.tree),
+            sequence: if sequence >= PRIME { sequence - PRIME } else { sequence },
+        }
+    }
+
+    /// Names what is wrong where a single contribution explains it.
+    fn explain(&self, rank: RankId, chunk: u32, found: &Value, wanted: &Value) -> VerifyError {
+        let weight = |id| (leaf(id).sum, leaf(id).more_sum);
+        let differs = |a: &Value, b: &Value| {
+            let difference = (a.sum.wrapping_sub(b.sum), a.more_sum.wrapping_sub(b.more_sum));
+            let mut ids = (0..self.ranks).map(|origin| origin * self.chunks + chunk);
+            ids.find(|&id| weight(id) == difference).map(|id| contribution(id, self.chunks))
+        };
+        if found.count.checked_add(1) == Some(wanted.count)
+            && let Some(contribution) = differs(wanted, found)
+        {
+            return VerifyError::Missing { rank, chunk, contribution, count: 1 };
+        }
+        if wanted.count.checked_add(1) == Some(found.count)
+            && let Some(contribution) = differs(found, wanted)
+        {
+            return VerifyError::Doubled { rank, chunk, contribution, fold: None };
+        }
+        VerifyError::Miscounted { rank, chunk, found: found.count, wanted: wanted.count }
+    }
+}
+
+impl Algebra for Fingerprints {
+    #[inline]
+    fn fold(&mut self, ids: &[u32]) -> Result<u32, VerifyError> {
+        let mut value = self.value(ids[0]);
+        for &id in &ids[1..] {
+            value = self.add(&value, &self.value(id));
+        }
+        let id = u32::try_from(self.values.len()).ok().filter(|&id| id < COMPUTED - 1);
+        let id = id.ok_or_else(|| VerifyError::TooLarge {
+            what: "its folds".to_owned(),
+            most: u64::from(COMPUTED) - 1,
+        })?;
+        self.values.push(value);
+        Ok(COMPUTED + id)
+    }
+
+    fn expect(&mut self, chunks: std::ops::Range<u32>) {
+        self.first = chunks.start;
+        self.expected.clear();
+        for chunk in chunks {
+            let leaves = (0..self.ranks).map(|origin| leaf(origin * self.chunks + chunk));
+            let value = leaves.reduce(|sum, leaf| self.add(&sum, &leaf));
+            let value = value.expect("a schedule has at least one rank");
+            self.expected.push(Expected { value, right: COMPUTED - 1, tree: None });
+        }
+    }
+
+    #[inline]
+    fn judge(&mut self, rank: RankId, chunk: u32, id: u32) -> Result<(), VerifyError> {
+        let index = (chunk - self.first) as usize;
+        if self.expected[index].right == id {
+            return Ok(());
+        }
+        let (found, wanted) = (self.value(id), self.expected[index].value);
+        let summed = |value: &Value| (value.sum, value.more_sum, value.count);
+        if summed(&found) != summed(&wanted) {
+            return Err(self.explain(rank, chunk, &found, &wanted));
+        }
+        let expected = &mut self.expected[index];
+        expected.right = id;
+        let first = *expected.tree.get_or_insert(found.tree);
+        self.class.same_on_all_ranks &= found.tree == first;
+        self.class.sequential &= found.tree == wanted.tree;
+        self.class.rank_order &= found.sequence == wanted.sequence;
+        Ok(())
+    }
+
+    fn count(&self, id: u32) -> u32 {
+        self.value(id).count
+    }
+
+    fn class(&self) -> Reproducibility {
+        self.class
+    }
+}
+
+/// 2^61 - 1.
+const PRIME: u64 = (1 << 61) - 1;
+const BASE: u64 = 0x0F1B_3C8A_59D2_6E47;
+
+/// The fingerprint of one contribution.
+#[inline]
+fn leaf(id: u32) -> Value {
+    let id = u64::from(id);
+    let word = |stream: u64| mix(id.wrapping_add(stream));
+    let (more, sequence) = (word(0x4CF5_AD43_2745_937F), word(0x5851_F42D_4C95_7F2D));
+    Value {
+        sum: word(0x9E37_79B9_7F4A_7C15),
+        tree: word(0xD1B5_4A32_D192_ED03),
+        sequence: (sequence >> 4) + 1,
+        more_sum: u32::try_from(more >> 32).unwrap_or(0),
+        count: 1,
+    }
+}
+
+/// The finaliser of SplitMix64.
+#[inline]
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+/// The hash of an addition of two trees, whichever way round.
+#[inline]
+fn pair(a: u64, b: u64) -> u64 {
+    let low = a.min(b) ^ 0xA076_1D64_78BD_642F;
+    let high = a.max(b) ^ 0xE703_7ED1_A0B4_28DB;
+    let [low, high] = halves(u128::from(low) * u128::from(high));
+    mix(low ^ high)
+}
+
+#[inline]
+fn modular(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    let [low, high] = halves(product << 3);
+    // product = high 2^61 + low / 8, and 2^61 is 1.
+    let sum = (low >> 3) + high;
+    if sum >= PRIME { sum - PRIME } else { sum }
+}
+
+fn power(exponent: u32) -> u64 {
+    let (mut result, mut base) = (1, BASE);
+    for bit in 0..32 {
+        if exponent >> bit & 1 == 1 {
+            result = modular(result, base);
+        }
+        base = modular(base, base);
+    }
+    result
+}
+
+/// The low and the high 64 bits.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the halves are what is asked for")]
+fn halves(wide: u128) -> [u64; 2] {
+    [wide as u64, (wide >> 64) as u64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modular_products_are_remainders() {
+        let mut state = 3_u64;
+        for _ in 0..1_000 {
+            state = mix(state.wrapping_add(0x9E37_79B9_7F4A_7C15));
+            let (a, b) = (state % PRIME, mix(state) % PRIME);
+            let wide = u128::from(a) * u128::from(b) % u128::from(PRIME);
+            assert_eq!(u128::from(modular(a, b)), wide);
+        }
+        assert_eq!(modular(PRIME - 1, PRIME - 1), 1);
+        let by_steps = (0..1_000).fold(1, |power, _| modular(power, BASE));
+        assert_eq!(power(1_000), by_steps);
+    }
+
+    #[test]
+    fn sequences_join_and_trees_commute_but_do_not_associate() {
+        let mut all = Fingerprints::new(8, 1);
+        let left = all.fold(&[0, 1, 2, 3]).unwrap();
+        let (a, b) = (all.fold(&[0, 1]).unwrap(), all.fold(&[2, 3]).unwrap());
+        let balanced = all.fold(&[a, b]).unwrap();
+        let commuted = all.fold(&[b, a]).unwrap();
+        let [left, balanced, commuted] = [left, balanced, commuted].map(|id| all.value(id));
+        assert_eq!(left.sequence, balanced.sequence);
+        assert_ne!(left.tree, balanced.tree);
+        assert_eq!(balanced.tree, commuted.tree);
+        assert_ne!(balanced.sequence, commuted.sequence);
+        let sums = [left, balanced, commuted].map(|value| (value.sum, value.more_sum, value.count));
+        assert!(sums.iter().all(|sum| *sum == sums[0]));
+    }
+}

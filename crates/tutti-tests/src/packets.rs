@@ -1,0 +1,85 @@
+//! What tests of messages that meet share: links, schedules, and runs through a network.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::Shaken;
+use tutti_engine::{Conditions, LocalCosts, Outcome, Silent, Simulation};
+use tutti_network::packet::Packets;
+use tutti_network::{Carrier, Model};
+use tutti_schedule::algorithm::{REGISTRY, Request};
+use tutti_schedule::collective::Collective;
+use tutti_schedule::{ChunkRange, Explicit, Layout, Schedule, Slot};
+use tutti_topology::{LinkParameters, Routes};
+use tutti_units::ids::RankId;
+use tutti_units::{Bytes, Time, TimePerByte};
+
+pub fn link(ps_per_byte: u64, latency_ns: u64) -> LinkParameters {
+    let rate = TimePerByte::new(ps_per_byte, 1).unwrap();
+    LinkParameters::new(rate, Time::from_ps(latency_ns * 1000))
+}
+
+pub fn routes(notation: &str, links: &[LinkParameters]) -> Routes {
+    let topology = tutti_topology::build(notation, links).unwrap_or_else(|error| panic!("{error}"));
+    Routes::shortest_path(Arc::new(topology))
+}
+
+pub fn packets(size: u64, buffer: u64) -> Packets {
+    Packets::new(Bytes(size), Bytes(0), Bytes(buffer)).unwrap()
+}
+
+pub fn simulation<'a>(
+    schedule: &'a dyn Schedule,
+    size: u64,
+    model: &'a Model,
+    conditions: Conditions<'a>,
+) -> Simulation<'a, Model> {
+    let layout = Layout::new(Bytes(size), 1, schedule.shape().chunks).unwrap();
+    Simulation { schedule, layout, model, costs: LocalCosts::FREE, conditions }
+}
+
+pub fn through<C: Carrier>(run: &Simulation<'_, Model>, carrier: &mut C) -> Outcome {
+    let outcome = run.run_through(carrier, &AtomicBool::new(false), &mut Silent);
+    outcome.unwrap_or_else(|error| panic!("{}: {error}", run.schedule.shape().name))
+}
+
+/// Twice: every rank sends so many messages of one to eight chunks to ranks drawn from a seed, in up to three
+/// steps, and then receives all that is sent to it.
+pub fn flood(ranks: u32, messages: u32, seed: u64) -> Explicit {
+    let mut builder = Explicit::builder(Collective::Barrier, ranks, 8);
+    let shaken = Shaken { seed };
+    let draw = |phase, rank, nth, below: u64| -> u32 {
+        let drawn = shaken.draw([phase, rank, nth, 3], below << 20).ps() >> 20;
+        u32::try_from(drawn).unwrap()
+    };
+    for phase in 0..2 {
+        let mut sent: Vec<(RankId, RankId, ChunkRange)> = Vec::new();
+        for rank in 0..ranks {
+            for nth in 0..messages {
+                let drawn = draw(phase, rank, nth, u64::from(ranks - 1) * 8);
+                let peer = RankId((rank + 1 + drawn / 8) % ranks);
+                let chunks = ChunkRange::new(0, 1 + drawn % 8);
+                builder.send(RankId(rank), peer, Slot::DATA, chunks);
+                sent.push((RankId(rank), peer, chunks));
+                if draw(phase + 2, rank, nth, u64::from(messages)) < 2 {
+                    builder.compute(RankId(rank), Time::from_ps(1000));
+                }
+            }
+        }
+        for (nth, (rank, peer, chunks)) in (1..).zip(sent) {
+            builder.recv(peer, rank, Slot(nth), chunks);
+        }
+    }
+    builder.build().unwrap()
+}
+
+/// Every algorithm of the registry at that rank count, for every collective it claims.
+pub fn algorithms(ranks: u32) -> impl Iterator<Item = Arc<dyn Schedule>> {
+    REGISTRY.iter().flat_map(move |entry| {
+        let claimed = Collective::ALL.iter().filter(|c| entry.collectives.contains(&c.name()));
+        claimed.filter_map(move |&collective| {
+            let request = Request { collective, ranks, argument: None };
+            (entry.claims)(&request).then(|| (entry.build)(&request).unwrap())
+        })
+    })
+}

@@ -1,0 +1,121 @@
+//! Which NPUs can reach each other.
+
+use std::fmt;
+
+use super::graph::Topology;
+use tutti_units::ids::{RankId, VertexId};
+
+/// The NPUs in groups whose members can all reach each other, each ascending, by first member.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Components(Vec<Vec<RankId>>);
+
+impl Components {
+    /// The groups.
+    #[must_use]
+    pub fn groups(&self) -> &[Vec<RankId>] {
+        &self.0
+    }
+
+    /// The strongly connected components (Kosaraju), with everything but NPUs left out.
+    pub(super) fn of(topology: &Topology) -> Components {
+        let mut component = vec![u32::MAX; topology.vertex_count()];
+        let mut count = 0;
+        for &root in finishing_order(topology).iter().rev() {
+            if component[root.index()] != u32::MAX {
+                continue;
+            }
+            let mut stack = vec![root];
+            component[root.index()] = count;
+            while let Some(at) = stack.pop() {
+                for from in topology.links_in(at).iter().map(|&link| topology.link_from(link)) {
+                    if component[from.index()] == u32::MAX {
+                        component[from.index()] = count;
+                        stack.push(from);
+                    }
+                }
+            }
+            count += 1;
+        }
+        let mut groups = vec![Vec::new(); count as usize];
+        for rank in 0..topology.npus() {
+            groups[component[rank as usize] as usize].push(RankId(rank));
+        }
+        groups.retain(|group| !group.is_empty());
+        groups.sort();
+        Components(groups)
+    }
+}
+
+impl fmt::Display for Components {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const GROUPS: usize = 4;
+        const MEMBERS: usize = 6;
+        write!(f, "the NPUs fall into {} groups, ", self.0.len())?;
+        for (index, group) in self.0.iter().take(GROUPS).enumerate() {
+            let shown: Vec<String> =
+                group.iter().take(MEMBERS).map(|rank| rank.0.to_string()).collect();
+            let more = if group.len() > MEMBERS { ", ..." } else { "" };
+            let between = if index == 0 { "" } else { " " };
+            write!(f, "{between}{{{}{more}}}", shown.join(", "))?;
+        }
+        f.write_str(if self.0.len() > GROUPS { " and more" } else { "" })
+    }
+}
+
+/// Two NPUs of which the first cannot reach the second: one of them is NPU 0.
+pub(super) fn unreachable_pair(topology: &Topology) -> Option<(VertexId, VertexId)> {
+    let root = VertexId(0);
+    let forward = reached(topology, |at, visit| {
+        topology.links_out(at).for_each(|link| visit(topology.link_to(link)));
+    });
+    let backward = reached(topology, |at, visit| {
+        topology.links_in(at).iter().for_each(|&link| visit(topology.link_from(link)));
+    });
+    let npus = || (0..topology.npus()).map(VertexId);
+    if let Some(lost) = npus().find(|npu| !forward[npu.index()]) {
+        return Some((root, lost));
+    }
+    npus().find(|npu| !backward[npu.index()]).map(|lost| (lost, root))
+}
+
+/// Everything that `neighbours` leads to from vertex 0.
+fn reached(
+    topology: &Topology,
+    neighbours: impl Fn(VertexId, &mut dyn FnMut(VertexId)),
+) -> Vec<bool> {
+    let mut seen = vec![false; topology.vertex_count()];
+    let mut stack = vec![VertexId(0)];
+    seen[0] = true;
+    while let Some(at) = stack.pop() {
+        neighbours(at, &mut |next| {
+            if !std::mem::replace(&mut seen[next.index()], true) {
+                stack.push(next);
+            }
+        });
+    }
+    seen
+}
+
+/// The vertices in the order in which a depth-first search along the links leaves them.
+fn finishing_order(topology: &Topology) -> Vec<VertexId> {
+    let mut order = Vec::with_capacity(topology.vertex_count());
+    let mut seen = vec![false; topology.vertex_count()];
+    for root in topology.vertices() {
+        if std::mem::replace(&mut seen[root.index()], true) {
+            continue;
+        }
+        let mut stack = vec![(root, topology.links_out(root))];
+        while let Some((at, links)) = stack.last_mut() {
+            let Some(link) = links.next() else {
+                order.push(*at);
+                stack.pop();
+                continue;
+            };
+            let next = topology.link_to(link);
+            if !std::mem::replace(&mut seen[next.index()], true) {
+                stack.push((next, topology.links_out(next)));
+            }
+        }
+    }
+    order
+}

@@ -1,0 +1,93 @@
+//! What people ask of a topology before they time anything on it.
+
+use std::collections::VecDeque;
+
+use super::graph::{Topology, VertexKind};
+use tutti_units::ids::VertexId;
+
+/// Counts and distances of a topology.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Facts {
+    /// NPUs, hence ranks.
+    pub npus: u32,
+    /// Switches.
+    pub switches: u64,
+    /// Routers.
+    pub routers: u64,
+    /// One-directional links; a cable is two.
+    pub links: u64,
+    /// The fewest and the most links that leave an NPU.
+    pub npu_degree: (u64, u64),
+    /// The most links that leave a switch or router; 0 without any.
+    pub radix: u64,
+    /// The most hops on a shortest path between two NPUs that have one.
+    pub diameter: u32,
+    /// The fewest links, counted in one direction, that join two halves of the NPUs; `None` where the
+    /// family has no closed form.
+    pub bisection_links: Option<u64>,
+}
+
+impl Topology {
+    /// Counts everything; the diameter is searched for where the family has no closed form, which takes
+    /// a walk over the graph for every NPU that the family's symmetry does not spare.
+    #[must_use]
+    pub fn facts(&self) -> Facts {
+        let count = |kind| self.kinds.iter().filter(|&&k| k == kind).count() as u64;
+        let degree = |vertex: VertexId| self.links_out(vertex).len() as u64;
+        let (npus, others) = (self.npus(), self.vertices().skip(self.npus() as usize));
+        let degrees = || (0..npus).map(VertexId).map(degree);
+        Facts {
+            npus,
+            switches: count(VertexKind::Switch),
+            routers: count(VertexKind::Router),
+            links: self.link_count() as u64,
+            npu_degree: (degrees().min().unwrap_or(0), degrees().max().unwrap_or(0)),
+            radix: others.map(degree).max().unwrap_or(0),
+            diameter: self.diameter(),
+            bisection_links: self.family().and_then(super::Family::bisection),
+        }
+    }
+
+    /// The most hops on a shortest path between two NPUs that have one.
+    #[must_use]
+    pub fn diameter(&self) -> u32 {
+        let known = self.family().and_then(super::Family::diameter);
+        known.unwrap_or_else(|| {
+            let representatives = self.family().and_then(super::Family::representatives);
+            match representatives {
+                Some(sources) => farthest(self, sources),
+                None => diameter_by_search(self),
+            }
+        })
+    }
+}
+
+/// The diameter by a breadth-first search from every NPU, whatever the family knows.
+#[must_use]
+pub fn diameter_by_search(topology: &Topology) -> u32 {
+    farthest(topology, (0..topology.npus()).map(VertexId))
+}
+
+/// The most hops from one of `sources` to an NPU.
+fn farthest(topology: &Topology, sources: impl IntoIterator<Item = VertexId>) -> u32 {
+    let mut hops = vec![u32::MAX; topology.vertex_count()];
+    let mut queue = VecDeque::new();
+    let mut diameter = 0;
+    for source in sources {
+        hops.fill(u32::MAX);
+        hops[source.index()] = 0;
+        queue.push_back(source);
+        while let Some(at) = queue.pop_front() {
+            for next in topology.links_out(at).map(|link| topology.link_to(link)) {
+                if hops[next.index()] == u32::MAX {
+                    hops[next.index()] = hops[at.index()] + 1;
+                    queue.push_back(next);
+                }
+            }
+        }
+        let reached = hops[..topology.npus() as usize].iter().filter(|&&hops| hops < u32::MAX);
+        let farthest = reached.copied().max();
+        diameter = diameter.max(farthest.unwrap_or(0));
+    }
+    diameter
+}

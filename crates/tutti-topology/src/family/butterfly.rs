@@ -1,0 +1,141 @@
+//! Butterfly: stages of routers that a message passes in one direction, the k-ary n-fly.
+//!
+//! After Dally and Towles, "Principles and practices of interconnection networks", 2004, chapter 4: n
+//! stages of k^(n - 1) routers with k links in and k out. NPU d sends to router floor(d / k) of stage 0
+//! and receives from router floor(d / k) of the last stage. Output p of router a in stage s leads to the
+//! router of stage s + 1 whose number is a with its digit n - 2 - s, in base k, replaced by p. So stage
+//! s decides digit n - 1 - s of the destination's number, and there is one path from any NPU to any
+//! other: destination-tag routing is the shortest path.
+
+use super::{Entry, Family, TopologyError, count, wrong};
+use crate::{Builder, LinkParameters};
+use tutti_units::ids::VertexId;
+
+const NAME: &str = "butterfly";
+/// More stages than any count of NPUs needs.
+const MOST_STAGES: u64 = 24;
+
+pub(super) const ENTRY: Entry = Entry {
+    name: NAME,
+    summary: "k-ary n-fly: stages of routers with links in one direction, one path for each pair",
+    argument: "ARITY:STAGES",
+    example: "butterfly:2:3",
+    parse,
+};
+
+#[derive(Debug)]
+struct Butterfly {
+    /// k.
+    arity: u64,
+    /// n.
+    stages: u32,
+}
+
+fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
+    let Some((arity, stages)) = argument.split_once(':') else {
+        let problem = format!(
+            "found `{argument}`; expected the links in and out of a router, a colon and the stages, \
+             such as `2:3`"
+        );
+        return Err(wrong(NAME, argument, argument, problem));
+    };
+    let arity = count(NAME, argument, arity, 2)?;
+    let given = count(NAME, argument, stages, 1)?;
+    match u32::try_from(given) {
+        Ok(stages) if given <= MOST_STAGES => Ok(Box::new(Butterfly { arity, stages })),
+        _ => {
+            let problem = format!("{given} stages are too many: at most {MOST_STAGES}");
+            Err(wrong(NAME, argument, stages, problem))
+        }
+    }
+}
+
+impl Butterfly {
+    /// k^(n - 1); saturates, for the caller to refuse.
+    fn routers_per_stage(&self) -> u64 {
+        self.arity.saturating_pow(self.stages - 1)
+    }
+}
+
+impl Family for Butterfly {
+    fn notation(&self) -> String {
+        format!("{NAME}:{}:{}", self.arity, self.stages)
+    }
+
+    fn size(&self) -> u64 {
+        self.routers_per_stage().saturating_mul(self.arity)
+    }
+
+    fn added_vertices(&self) -> u64 {
+        self.routers_per_stage().saturating_mul(u64::from(self.stages))
+    }
+
+    fn link_count(&self) -> u64 {
+        self.size().saturating_mul(u64::from(self.stages) + 1)
+    }
+
+    fn link_classes(&self) -> Vec<String> {
+        let between = (1..self.stages).map(|stage| format!("stage {} to {stage}", stage - 1));
+        std::iter::once("terminal".to_owned()).chain(between).collect()
+    }
+
+    fn join(
+        &self,
+        builder: &mut Builder,
+        members: &[VertexId],
+        links: &[LinkParameters],
+        prefix: &str,
+    ) -> Option<VertexId> {
+        let arity = usize::try_from(self.arity).unwrap_or(usize::MAX);
+        let per_stage = members.len() / arity;
+        let mut stage: Vec<VertexId> = Vec::new();
+        // How far apart numbers are that differ by one in the digit that the stage decides.
+        let mut stride = per_stage;
+        for (number, &link) in links.iter().enumerate() {
+            let named = (0..per_stage).map(|a| format!("{prefix}stage{number}.router{a}"));
+            let next: Vec<VertexId> = named.map(|name| builder.router(name)).collect();
+            if stage.is_empty() {
+                for (d, &npu) in members.iter().enumerate() {
+                    builder.link(npu, next[d / arity], link);
+                }
+            } else {
+                stride /= arity;
+                for (a, &router) in stage.iter().enumerate() {
+                    let others = a - a / stride % arity * stride;
+                    for output in 0..arity {
+                        builder.link(router, next[others + output * stride], link);
+                    }
+                }
+            }
+            stage = next;
+        }
+        for (d, &npu) in members.iter().enumerate() {
+            builder.link(stage[d / arity], npu, links[0]);
+        }
+        None
+    }
+
+    /// Every path passes all stages.
+    fn diameter(&self) -> Option<u32> {
+        Some(self.stages + 1)
+    }
+
+    /// Half of the NPUs by their first digit, where that has an even number of values: of the links behind
+    /// stage 0, a quarter of all lead from this half to the other. There is no smaller cut: were every
+    /// NPU to send one message to each, itself too, every link would carry N of them, and (N / 2)^2 have
+    /// to cross.
+    fn bisection(&self) -> Option<u64> {
+        match self.stages {
+            1 => Some(self.size() / 2),
+            _ => self.arity.is_multiple_of(2).then(|| self.size() / 4),
+        }
+    }
+
+    /// All NPUs are alike.
+    fn representatives(&self) -> Option<Vec<VertexId>> {
+        Some(vec![VertexId(0)])
+    }
+}
+
+#[cfg(test)]
+mod tests;

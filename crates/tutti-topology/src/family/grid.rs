@@ -1,0 +1,136 @@
+//! What meshes and tori share: members in rows along any number of dimensions.
+
+use super::{TopologyError, count, wrong};
+use crate::{Builder, LinkParameters};
+use tutti_units::ids::VertexId;
+
+/// Members on a grid. Member x0 + k0 (x1 + k1 (x2 + ...)) has the coordinates x0, x1, x2, ...: the first
+/// dimension is the fastest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grid {
+    sizes: Vec<u32>,
+    wraps: bool,
+}
+
+impl Grid {
+    pub(super) fn new(sizes: Vec<u32>, wraps: bool) -> Grid {
+        Grid { sizes, wraps }
+    }
+
+    /// Reads `4x4x2`.
+    pub(super) fn parse(
+        family: &'static str,
+        argument: &str,
+        wraps: bool,
+    ) -> Result<Grid, TopologyError> {
+        let mut sizes = Vec::new();
+        for part in argument.split('x') {
+            let size = count(family, argument, part, 1)?;
+            sizes.push(u32::try_from(size).unwrap_or(u32::MAX));
+        }
+        let grid = Grid { sizes, wraps };
+        if grid.members() < 2 {
+            let problem = "one member has nobody to be linked to; expected at least 2".to_owned();
+            return Err(wrong(family, argument, argument, problem));
+        }
+        Ok(grid)
+    }
+
+    /// How many members there are along each dimension.
+    #[must_use]
+    pub fn sizes(&self) -> &[u32] {
+        &self.sizes
+    }
+
+    /// Whether the last member of a row is linked to the first.
+    #[must_use]
+    pub fn wraps(&self) -> bool {
+        self.wraps
+    }
+
+    pub(super) fn notation(&self, family: &str) -> String {
+        let sizes: Vec<String> = self.sizes.iter().map(u32::to_string).collect();
+        format!("{family}:{}", sizes.join("x"))
+    }
+
+    /// How many members there are; saturates, for the caller to refuse.
+    pub(super) fn members(&self) -> u64 {
+        self.sizes.iter().fold(1, |product: u64, &size| product.saturating_mul(u64::from(size)))
+    }
+
+    pub(super) fn link_count(&self) -> u64 {
+        let members = self.members();
+        let cables = self.sizes.iter().map(|&size| {
+            let rows = members / u64::from(size);
+            rows.saturating_mul(self.row_cables(size))
+        });
+        cables.fold(0, |sum: u64, cables| sum.saturating_add(cables.saturating_mul(2)))
+    }
+
+    /// The cables of one row. A wrapped row of two needs one, as the way back is the way there.
+    fn row_cables(&self, size: u32) -> u64 {
+        u64::from(if self.wraps && size > 2 { size } else { size - 1 })
+    }
+
+    pub(super) fn link_classes(&self) -> Vec<String> {
+        (0..self.sizes.len()).map(|dimension| format!("dimension {dimension}")).collect()
+    }
+
+    pub(super) fn join(
+        &self,
+        builder: &mut Builder,
+        members: &[VertexId],
+        links: &[LinkParameters],
+    ) {
+        let mut stride = 1;
+        for (&size, &parameters) in self.sizes.iter().zip(links) {
+            let row = size as usize;
+            for (index, &member) in members.iter().enumerate() {
+                let position = index / stride % row;
+                if position + 1 < row {
+                    builder.cable(member, members[index + stride], parameters);
+                } else if self.wraps && row > 2 {
+                    builder.cable(member, members[index - stride * (row - 1)], parameters);
+                }
+            }
+            stride *= row;
+        }
+    }
+
+    /// The most hops between two members.
+    pub(super) fn diameter(&self) -> Option<u32> {
+        let along = |size: u32| if self.wraps { size / 2 } else { size - 1 };
+        self.sizes.iter().try_fold(0_u32, |sum, &size| sum.checked_add(along(size)))
+    }
+
+    /// The cut across the longest dimension, which is known to be the narrowest where that is even
+    /// (Leighton, "Introduction to Parallel Algorithms and Architectures", 1992, section 1.9).
+    pub(super) fn bisection(&self) -> Option<u64> {
+        let longest = *self.sizes.iter().max()?;
+        let cut = if self.wraps && longest > 2 { 2 } else { 1 };
+        longest.is_multiple_of(2).then(|| cut * (self.members() / u64::from(longest)))
+    }
+
+    /// The next member on the way from `at` to `destination`, lowest dimension first; in a wrapped row
+    /// the shorter way, and the ascending one where both are equally short.
+    pub fn next_towards(&self, at: u32, destination: u32) -> Option<u32> {
+        let mut stride = 1;
+        for &size in &self.sizes {
+            let (here, there) = (at / stride % size, destination / stride % size);
+            if here != there {
+                let ascending = if here < there { there - here } else { there + size - here };
+                let up = if self.wraps { ascending <= size - ascending } else { here < there };
+                let base = at - here * stride;
+                let position = match (up, here) {
+                    (true, _) if here + 1 == size => 0,
+                    (true, _) => here + 1,
+                    (false, 0) => size - 1,
+                    (false, _) => here - 1,
+                };
+                return Some(base + position * stride);
+            }
+            stride *= size;
+        }
+        None
+    }
+}

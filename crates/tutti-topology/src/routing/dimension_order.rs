@@ -1,0 +1,17 @@
+//! Dimension order: one dimension after the other, which keeps a mesh free of deadlock.
+
+use super::{NONE, Row};
+use crate::anchors::Anchors;
+use crate::{Family, Topology};
+use tutti_units::ids::VertexId;
+
+/// The next link towards the anchor `destination` from every anchor: from NPUs of a mesh or torus, or
+/// from routers, where NPUs stand beside them.
+pub(super) fn row(topology: &Topology, anchors: &Anchors, destination: VertexId) -> Row {
+    let dimensions = topology.family().and_then(Family::dimensions);
+    let next = |&at: &VertexId| {
+        let towards = dimensions?.next_in_order(at, destination)?;
+        topology.links_between(at, towards).next().map(|link| link.0)
+    };
+    anchors.all().iter().map(|at| next(at).unwrap_or(NONE)).collect()
+}
