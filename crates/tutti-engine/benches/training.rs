@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use tutti_engine::endpoint::Endpoint;
 use tutti_engine::endpoint::ace::{Ace, Division, Fsms, Handover};
-use tutti_engine::training::{Fabric, Order, Population, Ring, Torus, TrainingRun};
+use tutti_engine::training::{Order, Population, Ring, Torus, TrainingFabric, TrainingRun};
 use tutti_engine::workload::{Layer, Program, TrainingLoop, Transfer};
 use tutti_schedule::collective::Collective;
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -59,12 +59,12 @@ fn torus(nodes: [u32; 3]) -> Torus {
     Torus::new(rings).expect("the torus is sound")
 }
 
-fn fabric(nodes: [u32; 3]) -> Fabric {
+fn fabric(nodes: [u32; 3]) -> TrainingFabric {
     let torus = torus(nodes);
     let chunk = Bytes(64 << 10);
     let endpoint = ace(&torus, chunk);
     let (message, order, population) = (Bytes(8 << 10), Order::Lifo, Population::One);
-    Fabric { torus, endpoint, chunk, parts: None, message, order, population }
+    TrainingFabric { torus, endpoint, chunk, parts: None, message, order, population }
 }
 
 fn ace(torus: &Torus, chunk: Bytes) -> Endpoint {

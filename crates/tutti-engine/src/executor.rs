@@ -14,7 +14,7 @@ use super::record::{Activity, Span};
 use super::transit::Parcel;
 use super::{EngineError, Probe, Simulation};
 use tutti_network::{Carried, Carrier, Cursor, MessageModel, Port, Ticket};
-use tutti_schedule::{Local, Message, Run, Step};
+use tutti_schedule::{Local, Message, MessageRange, Step};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
@@ -403,7 +403,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         // Where messages meet, their bytes have passed the receiver's port among those of others.
         let passing = if C::CONTENDED { Bytes(0) } else { bytes };
         // What the network has combined comes as one message, whichever is the first.
-        let combined = |(run, _): &(Run, u32)| run.start < position && position < run.end;
+        let combined = |(run, _): &(MessageRange, u32)| run.start < position && position < run.end;
         let rest =
             C::IN_NETWORK && self.carrier.combines() && self.step.combines().any(|c| combined(&c));
         let held = if rest {

@@ -64,12 +64,12 @@ pub struct Wiring {
     /// Per node, the channels into the network and out of it.
     injects: Vec<u32>,
     ejects: Vec<u32>,
-    graph: Option<Graph>,
+    graph: Option<RouterGraph>,
 }
 
 /// The graph that a wiring was made of.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Graph {
+struct RouterGraph {
     topology: Arc<Topology>,
     /// Per router, the vertex it stands at.
     vertices: Vec<VertexId>,
@@ -193,7 +193,7 @@ impl Wiring {
         if cycle == Time::ZERO {
             return Err(FlitError::NoCycle);
         }
-        let graph = Graph::of(topology);
+        let graph = RouterGraph::of(topology);
         let nodes = graph.topology.npus().saturating_mul(ports);
         let mut wiring = Wiring::new(count(graph.vertices.len()), nodes, cycle);
         wiring.ports = ports;
@@ -379,8 +379,8 @@ impl Wiring {
     }
 }
 
-impl Graph {
-    fn of(topology: Arc<Topology>) -> Graph {
+impl RouterGraph {
+    fn of(topology: Arc<Topology>) -> RouterGraph {
         let mut routers = vec![NONE; topology.vertex_count()];
         let mut vertices = Vec::new();
         for vertex in topology.vertices().filter(|&vertex| !is_leaf(&topology, vertex)) {
@@ -398,7 +398,7 @@ impl Graph {
             next[from as usize] - 1
         };
         let ports = topology.links().map(&mut port).collect();
-        Graph { topology, vertices, routers, ports }
+        RouterGraph { topology, vertices, routers, ports }
     }
 }
 

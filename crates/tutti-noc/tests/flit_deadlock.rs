@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tutti_noc::measure::{Ending, Load, Plan, measure};
+use tutti_noc::measure::{Ending, Load, MeasurementPlan, measure};
 use tutti_noc::routing::dependencies::circle;
 use tutti_noc::routing::{self, Compass, DimensionOrder, Fixed};
 use tutti_noc::traffic::{PacketSize, Pattern, Process};
@@ -137,7 +137,7 @@ fn a_deadlock_is_called_one_and_explained() {
         size: PacketSize::fixed(5).unwrap(),
         priority: 0,
     };
-    let plan = Plan {
+    let plan = MeasurementPlan {
         warmup: 1000,
         measure: 5000,
         batches: 10,
@@ -166,7 +166,7 @@ fn what_moves_waits_in_no_circle() {
         size: PacketSize::fixed(5).unwrap(),
         priority: 0,
     };
-    let plan = Plan {
+    let plan = MeasurementPlan {
         warmup: 500,
         measure: 2000,
         batches: 10,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tutti_noc::deadlock::{Verdict, verdict};
 use tutti_noc::routing::dependencies::{ChannelVc, circle, pairs};
-use tutti_noc::routing::{Chance, Place, Routing, parse};
+use tutti_noc::routing::{Chance, Routing, RoutingContext, parse};
 use tutti_noc::{ChannelParameters, End, FlitError, Head, Settings, VcRange, Wiring};
 use tutti_topology::LinkParameters;
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -84,7 +84,7 @@ fn follow(
     let (mut channel, mut held) = (wiring.injects(head.source), None);
     while let End::Router { router, port } = wiring.channels()[channel as usize].to {
         let turn = u32::try_from(head.serial).unwrap() >> (head.hops % 8);
-        let place = Place {
+        let place = RoutingContext {
             router,
             input: port,
             vc,

@@ -10,7 +10,7 @@ use tutti_engine::results;
 use tutti_engine::{
     self, EngineError, Loaded, LocalCosts, Routed, Silent, Simulation, TimelineProbe,
 };
-use tutti_network::packet::{self, Ends, Fabric, Packets};
+use tutti_network::packet::{self, Ends, PacketNetwork, Packets};
 use tutti_network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended};
 use tutti_schedule::Layout;
 use tutti_schedule::algorithm::critical_path;
@@ -299,8 +299,8 @@ impl Case {
         let Some((routes, packets)) = self.routes.as_deref().zip(self.packets) else {
             return run_through(simulation, &mut Uncontended, record, stop);
         };
-        let mut fabric =
-            Fabric::new(self.packet_ways(routes), packets, ends).with_background(&self.flows);
+        let mut fabric = PacketNetwork::new(self.packet_ways(routes), packets, ends)
+            .with_background(&self.flows);
         let left = run_through(simulation, &mut fabric, record, stop)?;
         Ok(Left { used: Used::ByPackets(fabric.link_use().collect()), ..left })
     }

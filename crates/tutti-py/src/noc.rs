@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyDict};
 use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::credits::{self, Throttled};
 use tutti_noc::deadlock::{self, Verdict};
-use tutti_noc::measure::{self, Ending, Estimate, Load, Measured, Measurement, Plan};
+use tutti_noc::measure::{self, Ending, Estimate, Load, Measured, Measurement, MeasurementPlan};
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::traffic::{self, PacketSize, Pattern, Process, Trace};
 use tutti_noc::{
@@ -301,7 +301,7 @@ pub(crate) struct FlitCase {
     settings: Settings,
     routing: Arc<dyn Routing>,
     supply: Supply,
-    plan: Plan,
+    plan: MeasurementPlan,
 }
 
 /// Pattern, process, flits per node and cycle, sizes of packets, priority.
@@ -343,7 +343,7 @@ impl FlitCase {
             settings: network.settings.clone(),
             routing: Arc::clone(&network.routing),
             supply,
-            plan: Plan { warmup, measure, batches, drain, patience, sample, keep_vcs },
+            plan: MeasurementPlan { warmup, measure, batches, drain, patience, sample, keep_vcs },
         };
         // What is refused is refused before the first cycle, and there is none.
         match case.run(&AtomicBool::new(true)) {

@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use tutti_noc::FlitError;
 use tutti_noc::measure::half_width as half_width_of;
 use tutti_noc::smart::measure::{
-    Ending, Kind, Load, Measured, Measurement, Members, Plan, Sources, check, ideal, measure, watch,
+    Ending, Kind, Load, Measured, Measurement, Members, MeshMeasurementPlan, Sources, check, ideal,
+    measure, watch,
 };
 use tutti_noc::smart::{Counts, Event, EventKind, Settings, Stop};
 use tutti_noc::traffic::{PacketSize, Pattern, Process};
@@ -24,7 +25,7 @@ pub(crate) struct SmartCase {
     /// The mesh's, with a message class for each that loads name.
     settings: Settings,
     loads: Vec<Load>,
-    plan: Plan,
+    plan: MeshMeasurementPlan,
     seed: u64,
 }
 
@@ -117,7 +118,7 @@ impl SmartCase {
         let loads: PyResult<Vec<Load>> =
             loads.into_iter().map(|load| load.load(&settings)).collect();
         let (warmup, measure, drain) = plan;
-        let plan = Plan { warmup, measure, drain };
+        let plan = MeshMeasurementPlan { warmup, measure, drain };
         let case = SmartCase { mesh: mesh.clone(), settings, loads: loads?, plan, seed };
         let SmartCase { mesh, settings, loads, plan, .. } = &case;
         let fits = mesh.build(settings).and_then(|_| check(settings, loads, plan));

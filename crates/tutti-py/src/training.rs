@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use pyo3::prelude::*;
 use tutti_engine::endpoint::ServerUse;
 use tutti_engine::training::{
-    Breakdown, Fabric, NpuRecord, Order, Population, TrainingOutcome, TrainingRun,
+    Breakdown, NpuRecord, Order, Population, TrainingFabric, TrainingOutcome, TrainingRun,
     TrainingRunError, Windows,
 };
 use tutti_engine::workload::{
@@ -247,9 +247,9 @@ pub(crate) struct GivenCarriage {
 }
 
 impl GivenCarriage {
-    fn fabric(&self, torus: &Torus, endpoint: &Endpoint) -> PyResult<Fabric> {
+    fn fabric(&self, torus: &Torus, endpoint: &Endpoint) -> PyResult<TrainingFabric> {
         let population = if self.every_npu { Population::All } else { Population::One };
-        Ok(Fabric {
+        Ok(TrainingFabric {
             torus: torus.0.clone(),
             endpoint: endpoint.0.clone(),
             chunk: Bytes(self.chunk),

@@ -157,7 +157,7 @@ impl Digit {
 
 /// Where an inner schedule stands in the larger one.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Placement {
     /// Ranks that differ in this digit alone form a group; the digit is the rank within it.
     pub group: Digit,
     /// Where only some groups take part: those whose ranks are this modulo the stride.
@@ -177,7 +177,7 @@ pub struct Place {
 pub struct Embedded {
     shape: Shape,
     inner: Arc<dyn Schedule>,
-    place: Place,
+    place: Placement,
     /// Chunks of the whole per chunk of the inner schedule.
     unit: u32,
 }
@@ -192,7 +192,7 @@ impl Embedded {
         inner: Arc<dyn Schedule>,
         ranks: u32,
         chunks: u32,
-        place: Place,
+        place: Placement,
     ) -> Result<Embedded, ComposeError> {
         if inner.shape().result != Slot::DATA {
             return Err(ComposeError::OutOfPlace { name: inner.shape().name.clone() });
@@ -208,7 +208,7 @@ impl Embedded {
         inner: Arc<dyn Schedule>,
         ranks: u32,
         chunks: u32,
-        place: Place,
+        place: Placement,
     ) -> Result<Embedded, ComposeError> {
         let of = inner.shape();
         let Digit { stride, size } = place.group;
@@ -334,11 +334,11 @@ mod tests {
     }
 
     /// Groups {0, 2, 4}, {1, 3, 5}, {6, 8, 10}, {7, 9, 11}; each half of the ranks has half the chunks.
-    fn place() -> Place {
+    fn place() -> Placement {
         let group = Digit { stride: 2, size: 3 };
         let half = Digit { stride: 6, size: 2 };
         let first = vec![(half, 6)];
-        Place { group, only: Some(1), part: 6, first, data: Slot(1), scratch: Slot(4) }
+        Placement { group, only: Some(1), part: 6, first, data: Slot(1), scratch: Slot(4) }
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
         assert!(matches!(error, ComposeError::GroupSize { ranks: 4, size: 3, .. }));
         let error = refusal(fits.clone(), 10, place());
         assert_eq!(error, ComposeError::Groups { size: 3, stride: 2, ranks: 10 });
-        let error = refusal(fits.clone(), 12, Place { part: 5, ..place() });
+        let error = refusal(fits.clone(), 12, Placement { part: 5, ..place() });
         assert!(matches!(error, ComposeError::Chunks { chunks: 2, part: 5, .. }));
         let error = refusal(circle(3, Slot(1)), 12, place());
         assert!(matches!(error, ComposeError::OutOfPlace { .. }));

@@ -27,10 +27,10 @@ pub mod text;
 pub mod verify;
 
 pub use chunks::{ChunkRange, Layout, LayoutError};
-pub use compose::{ComposeError, Digit, Embedded, Phase, Place, Sequence};
+pub use compose::{ComposeError, Digit, Embedded, Phase, Placement, Sequence};
 pub use execute::{ExecuteError, execute};
 pub use explicit::{Builder, Explicit, ExplicitError};
-pub use marks::{Mark, Run};
+pub use marks::{Mark, MessageRange};
 pub use part::OnlyPhase;
 pub use progress::{At, Wait};
 pub use repeated::Repeated;

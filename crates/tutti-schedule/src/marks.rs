@@ -10,14 +10,14 @@ use tutti_units::ids::RankId;
 
 /// Some of a step's sends or receives, next to each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Run {
+pub struct MessageRange {
     /// The first.
     pub start: u32,
     /// One past the last.
     pub end: u32,
 }
 
-impl Run {
+impl MessageRange {
     /// These messages.
     #[must_use]
     pub fn of(self, messages: &[Message]) -> &[Message] {
@@ -35,11 +35,11 @@ impl Run {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// These sends are one message to several ranks.
-    Multicast(Run),
+    Multicast(MessageRange),
     /// This send contributes to a combine at its receiver.
     Contribution(u32),
     /// These receives are one message from several ranks, and the local op at that place folds it.
-    Combine(Run, u32),
+    Combine(MessageRange, u32),
 }
 
 impl Step {
@@ -52,7 +52,7 @@ impl Step {
     ) {
         let start = count(&self.sends);
         self.sends.extend(peers.into_iter().map(|peer| Message { peer, slot, chunks }));
-        let run = Run { start, end: count(&self.sends) };
+        let run = MessageRange { start, end: count(&self.sends) };
         self.marks.extend((run.start < run.end).then_some(Mark::Multicast(run)));
     }
 
@@ -83,7 +83,7 @@ impl Step {
         }
         self.reduce(into, slots.drain(..), chunks);
         self.combined = slots;
-        let run = Run { start, end: count(&self.recvs) };
+        let run = MessageRange { start, end: count(&self.recvs) };
         self.marks.extend((run.start < run.end).then_some(Mark::Combine(run, fold)));
     }
 
@@ -95,7 +95,7 @@ impl Step {
     }
 
     /// Its combines: the receives, and the place of the fold among the local ops.
-    pub fn combines(&self) -> impl Iterator<Item = (Run, u32)> + '_ {
+    pub fn combines(&self) -> impl Iterator<Item = (MessageRange, u32)> + '_ {
         self.marks.iter().filter_map(|mark| match *mark {
             Mark::Combine(run, fold) => Some((run, fold)),
             _ => None,

@@ -184,14 +184,14 @@ impl Notation {
             Stage::Collapse { threshold, base } => {
                 if threshold > ranks {
                     let problem = Problem::ThresholdBeyondRanks { threshold, ranks };
-                    return Err(self.error(Place::number(0, 0), problem));
+                    return Err(self.error(ErrorPosition::number(0, 0), problem));
                 }
                 ranks - threshold / base * (base - 1)
             }
             Stage::Merge { remainder, .. } => {
                 if remainder >= ranks {
                     let problem = Problem::RemainderBeyondRanks { remainder, ranks };
-                    return Err(self.error(Place::number(0, 0), problem));
+                    return Err(self.error(ErrorPosition::number(0, 0), problem));
                 }
                 ranks - remainder
             }
@@ -202,26 +202,26 @@ impl Notation {
     }
 
     /// The first stage with which the bases no longer divide what they must multiply to.
-    fn first_misfit(&self, needed: u32) -> Place {
+    fn first_misfit(&self, needed: u32) -> ErrorPosition {
         let mut left = needed;
         for (index, stage) in self.stages.iter().enumerate() {
             match *stage {
-                Stage::Merge { .. } => return Place::number(index, 1),
+                Stage::Merge { .. } => return ErrorPosition::number(index, 1),
                 Stage::Factor { base } if left.is_multiple_of(base) => left /= base,
-                Stage::Factor { .. } => return Place::number(index, 0),
+                Stage::Factor { .. } => return ErrorPosition::number(index, 0),
                 Stage::Collapse { .. } => {}
                 Stage::Expand { .. } | Stage::InverseMerge { .. } => {
-                    return Place { stage: index, number: None };
+                    return ErrorPosition { stage: index, number: None };
                 }
             }
         }
-        Place { stage: self.stages.len(), number: None }
+        ErrorPosition { stage: self.stages.len(), number: None }
     }
 
     /// Checks all rules; the ranks in the exchanges and in all.
-    fn validate(&self) -> Result<(u32, u32), (Place, Problem)> {
+    fn validate(&self) -> Result<(u32, u32), (ErrorPosition, Problem)> {
         if self.stages.is_empty() {
-            return Err((Place::number(0, 0), Problem::Empty));
+            return Err((ErrorPosition::number(0, 0), Problem::Empty));
         }
         for (index, &stage) in self.stages.iter().enumerate() {
             check_numbers(index, stage)?;
@@ -234,22 +234,23 @@ impl Notation {
                 let groups = threshold / base;
                 if groups > inner {
                     let problem = Problem::TooManyGroups { groups, inner };
-                    return Err((Place::number(0, 0), problem));
+                    return Err((ErrorPosition::number(0, 0), problem));
                 }
                 threshold - groups
             }
             Stage::Merge { remainder, .. } => remainder,
             _ => 0,
         };
-        let ranks = inner.checked_add(outside).ok_or((Place::number(0, 0), Problem::TooManyRanks));
+        let ranks =
+            inner.checked_add(outside).ok_or((ErrorPosition::number(0, 0), Problem::TooManyRanks));
         ranks.map(|ranks| (inner, ranks))
     }
 
     /// Collapse and merge come first, their counterparts last, and only together.
-    fn check_position(&self, index: usize, stage: Stage) -> Result<(), (Place, Problem)> {
+    fn check_position(&self, index: usize, stage: Stage) -> Result<(), (ErrorPosition, Problem)> {
         let first = self.stages[0];
         let last = self.stages[self.stages.len() - 1];
-        let place = Place { stage: index, number: None };
+        let place = ErrorPosition { stage: index, number: None };
         match stage {
             Stage::Factor { .. } => Ok(()),
             Stage::Collapse { .. } | Stage::Merge { .. } if index > 0 => {
@@ -272,29 +273,29 @@ impl Notation {
         }
     }
 
-    fn product(&self) -> Result<u32, (Place, Problem)> {
+    fn product(&self) -> Result<u32, (ErrorPosition, Problem)> {
         let mut product: u32 = 1;
         for (index, stage) in self.stages.iter().enumerate().filter(|(_, s)| s.is_exchange()) {
-            let place = Place { stage: index, number: None };
+            let place = ErrorPosition { stage: index, number: None };
             product = product.checked_mul(stage.base()).ok_or((place, Problem::TooManyRanks))?;
         }
         Ok(product)
     }
 
-    fn check_merges(&self, inner: u32) -> Result<(), (Place, Problem)> {
+    fn check_merges(&self, inner: u32) -> Result<(), (ErrorPosition, Problem)> {
         for (index, &stage) in self.stages.iter().enumerate() {
             if let Stage::Merge { groups, base, .. } | Stage::InverseMerge { groups, base, .. } =
                 stage
                 && groups != inner / base
             {
                 let problem = Problem::WrongGroups { groups, base, inner, wanted: inner / base };
-                return Err((Place::number(index, 1), problem));
+                return Err((ErrorPosition::number(index, 1), problem));
             }
         }
         Ok(())
     }
 
-    fn error(&self, place: Place, problem: Problem) -> NotationError {
+    fn error(&self, place: ErrorPosition, problem: Problem) -> NotationError {
         let before: usize = self.stages.iter().take(place.stage).map(|s| s.length() + 1).sum();
         let within = match (place.number, self.stages.get(place.stage)) {
             (Some(number), Some(stage)) => stage.offset(number),
@@ -317,32 +318,35 @@ impl std::fmt::Display for Notation {
 
 /// A stage, or one of its numbers: what an error points at.
 #[derive(Clone, Copy)]
-struct Place {
+struct ErrorPosition {
     stage: usize,
     number: Option<usize>,
 }
 
-impl Place {
-    fn number(stage: usize, number: usize) -> Place {
-        Place { stage, number: Some(number) }
+impl ErrorPosition {
+    fn number(stage: usize, number: usize) -> ErrorPosition {
+        ErrorPosition { stage, number: Some(number) }
     }
 }
 
 /// What a stage's numbers must be, whatever stands around it.
-fn check_numbers(index: usize, stage: Stage) -> Result<(), (Place, Problem)> {
+fn check_numbers(index: usize, stage: Stage) -> Result<(), (ErrorPosition, Problem)> {
     let base = stage.base();
     if base < 2 {
         let number = stage.letters().len() - 1;
-        return Err((Place::number(index, number), Problem::BaseTooSmall { base }));
+        return Err((ErrorPosition::number(index, number), Problem::BaseTooSmall { base }));
     }
     match stage {
         Stage::Collapse { threshold, base } | Stage::Expand { threshold, base }
             if threshold == 0 || threshold % base != 0 =>
         {
-            Err((Place::number(index, 0), Problem::ThresholdIndivisible { threshold, base }))
+            Err((
+                ErrorPosition::number(index, 0),
+                Problem::ThresholdIndivisible { threshold, base },
+            ))
         }
         Stage::Merge { remainder: 0, .. } | Stage::InverseMerge { remainder: 0, .. } => {
-            Err((Place::number(index, 0), Problem::NoRemainder))
+            Err((ErrorPosition::number(index, 0), Problem::NoRemainder))
         }
         _ => Ok(()),
     }

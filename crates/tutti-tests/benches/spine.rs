@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use tutti_analysis::search::{Effort, Flat, best};
 use tutti_engine::{Conditions, LocalCosts, Ranks, Silent, Simulation};
-use tutti_network::packet::{Ends, Fabric, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
 use tutti_network::{Distribution, Noise};
 use tutti_network::{LogGP, MessageModel, Model, PipeliningPostal};
 use tutti_noc::{ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring, routing};
@@ -200,7 +200,7 @@ fn packets(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
         PipeliningPostal::new(Time::ZERO, time("100 ns"), TimePerByte::ZERO).expect("is a model");
     let costs = LocalCosts::FREE;
     let conditions = Conditions::default();
-    let mut fabric = Fabric::new(Ways::Routed(&routes), packets, Ends::FREE);
+    let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets, Ends::FREE);
     Simulation { schedule: &*schedule, layout, model: &model, costs, conditions }
         .run_through(&mut fabric, &AtomicBool::new(false), &mut Silent)
         .expect("finishes");

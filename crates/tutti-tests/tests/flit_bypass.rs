@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use tutti_engine::{Conditions, EngineError, LocalCosts, Outcome, Routed, Silent, Simulation};
 use tutti_network::Model;
-use tutti_network::packet::{Ends, Fabric, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
 use tutti_noc::deadlock::{self, Verdict};
 use tutti_noc::routing;
 use tutti_noc::{ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring};
@@ -71,7 +71,7 @@ fn by_packets(schedule: &dyn Schedule, notation: &str, size: u64) -> Result<Outc
     let routes = Routes::shortest_path(graph(notation, 12));
     let packets = Packets::new(Bytes(4 * FLIT), Bytes(0), Bytes(32 * FLIT)).unwrap();
     let ends = ends();
-    let mut fabric = Fabric::new(Ways::Routed(&routes), packets, Ends::of(&ends));
+    let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets, Ends::of(&ends));
     let stop = AtomicBool::new(false);
     simulation(schedule, &ends, size).run_through(&mut fabric, &stop, &mut Silent)
 }

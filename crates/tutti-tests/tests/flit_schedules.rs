@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use tutti_engine::{Conditions, EngineError, LocalCosts, Outcome, Silent, Simulation};
 use tutti_network::Model;
-use tutti_network::packet::{Ends, Fabric, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::{ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring};
 use tutti_schedule::algorithm::build;
@@ -92,7 +92,7 @@ fn times(algorithm: &str, notation: &str, model: &Model, bytes: u64) -> Times {
     let flit = run(&*schedule, model, bytes, &flits).unwrap();
     let routes = Routes::dimension_order(topology).unwrap();
     let packets = Packets::new(Bytes(16 * FLIT), Bytes(0), Bytes(64 * FLIT)).unwrap();
-    let mut fabric = Fabric::new(Ways::Routed(&routes), packets, Ends::of(model));
+    let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets, Ends::of(model));
     let stop = AtomicBool::new(false);
     let simulation = simulation(&*schedule, model, bytes);
     let packet = simulation.run_through(&mut fabric, &stop, &mut Silent).unwrap();

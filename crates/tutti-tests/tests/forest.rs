@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tutti_engine::{Conditions, LocalCosts, Silent, Simulation};
-use tutti_network::packet::{Ends, Fabric, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
 use tutti_network::{Model, PipeliningPostal};
 use tutti_schedule::Layout;
 use tutti_schedule::algorithm::{bound::by_links, build_on};
@@ -49,7 +49,7 @@ fn took(
         conditions,
     };
     let packets = Packets::new(Bytes(PACKET), Bytes(0), Bytes(8 * PACKET)).unwrap();
-    let mut fabric = Fabric::new(Ways::Routed(routes), packets, Ends::FREE);
+    let mut fabric = PacketNetwork::new(Ways::Routed(routes), packets, Ends::FREE);
     let outcome = run.run_through(&mut fabric, &AtomicBool::new(false), &mut Silent).unwrap();
     (outcome.finish.into_iter().map(Time::ps).max().unwrap(), size)
 }

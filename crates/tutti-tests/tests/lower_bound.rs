@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use tutti_analysis::bound::{Asked, Folding, Ports, Way, bound};
 use tutti_engine::{Conditions, Distance, LocalCosts, Routed, Silent, Simulation};
 use tutti_network::Model;
-use tutti_network::packet::{Choice, Ends, Fabric, Packets, Ways};
+use tutti_network::packet::{Choice, Ends, PacketNetwork, Packets, Ways};
 use tutti_schedule::algorithm::{REGISTRY, build, build_on};
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{Layout, Schedule};
@@ -222,7 +222,7 @@ fn nor_is_one_whose_packets_meet() {
                 let mut draw = draws(held);
                 let (model, packets) = (&models[draw(models.len())], packets[draw(packets.len())]);
                 let ways = ways[draw(ways.len())];
-                let mut fabric = Fabric::new(ways, packets, Ends::of(model));
+                let mut fabric = PacketNetwork::new(ways, packets, Ends::of(model));
                 let way = way.with_ports(Ports::of(&packets, model));
                 held += hold_through(&*schedule, (model, size.min(40_004)), way, &mut fabric);
             }
@@ -262,7 +262,7 @@ fn hold_through(
     schedule: &dyn Schedule,
     (model, size): (&Model, u64),
     way: Way,
-    fabric: &mut Fabric,
+    fabric: &mut PacketNetwork,
 ) -> u32 {
     let Ok(layout) = Layout::of_schedule(schedule, Bytes(size), 4) else { return 0 };
     let conditions = Conditions::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tutti_engine::{Conditions, EngineError, Routed, Silent, TimelineProbe, Waiting};
-use tutti_network::packet::{Choice, Ends, Fabric, LinkUse, Packets, Ways};
+use tutti_network::packet::{Choice, Ends, LinkUse, PacketNetwork, Packets, Ways};
 use tutti_network::{BackgroundFlow, Model, PipeliningPostal};
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{ChunkRange, Explicit, Schedule, Shape, Slot, Step};
@@ -45,7 +45,7 @@ fn arrivals_by(ways: Ways, packets: Packets, size: u64, messages: &[(u32, u32)])
     let model = instant();
     let run = simulation(&schedule, size, &model, Conditions::default());
     let mut probe = TimelineProbe::default();
-    let mut fabric = Fabric::new(ways, packets, Ends::FREE);
+    let mut fabric = PacketNetwork::new(ways, packets, Ends::FREE);
     run.run_through(&mut fabric, &AtomicBool::new(false), &mut probe).unwrap();
     let records = probe.into_timeline().messages;
     let arrival = |&(source, destination): &(u32, u32)| {
@@ -75,7 +75,7 @@ fn without_contention_every_time_is_that_of_the_routes() {
                 let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
                 let run = simulation(&*schedule, 4000, &model, shared);
                 let mut fabric =
-                    Fabric::new(Ways::Routed(&routes), packets(64, 64), Ends::of(&model));
+                    PacketNetwork::new(Ways::Routed(&routes), packets(64, 64), Ends::of(&model));
                 let name = &schedule.shape().name;
                 // Messages of one pair in one step meet on its link all the same, and messages from
                 // several ranks in a port that takes them.
@@ -100,7 +100,8 @@ fn without_contention_a_ring_under_loggp_takes_what_it_takes_on_the_routes() {
         let schedule = tutti_schedule::algorithm::build("ring", Collective::AllReduce, 8).unwrap();
         let expected = simulation(&*schedule, 4000, &model, alone).run().unwrap();
         let run = simulation(&*schedule, 4000, &model, Conditions::default());
-        let mut fabric = Fabric::new(Ways::Routed(&routes), packets(64, 64), Ends::of(&model));
+        let mut fabric =
+            PacketNetwork::new(Ways::Routed(&routes), packets(64, 64), Ends::of(&model));
         assert_eq!(through(&run, &mut fabric), expected, "{notation}");
     }
 }
@@ -116,7 +117,8 @@ fn interleaved_messages_pass_the_receivers_port_once() {
     let loggp = tutti_network::LogGP::new(time("1 us"), zero, zero, per_byte).unwrap();
     let model = Model::LogGP(loggp);
     let run = simulation(&*gather, 500_000, &model, Conditions::default());
-    let mut fabric = Fabric::new(Ways::Routed(&routes), packets(1000, 8000), Ends::of(&model));
+    let mut fabric =
+        PacketNetwork::new(Ways::Routed(&routes), packets(1000, 8000), Ends::of(&model));
     let outcome = through(&run, &mut fabric);
     // Four messages of 100,000 bytes to every rank, over links and ports of one rate; L, two links, and
     // LogGP's first byte, which costs no G.
@@ -248,7 +250,7 @@ fn every_link_carries_what_the_routes_say() {
         for schedule in algorithms(12) {
             let model = instant();
             let run = simulation(&*schedule, 12_000, &model, Conditions::default());
-            let mut fabric = Fabric::new(Ways::Routed(&routes), packet, Ends::FREE);
+            let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packet, Ends::FREE);
             let mut probe = TimelineProbe::default();
             let stop = AtomicBool::new(false);
             let outcome = run.run_through(&mut fabric, &stop, &mut probe).unwrap();
@@ -321,7 +323,8 @@ fn whatever_packets_choose_all_arrive_and_the_same_way_again() {
             for schedule in algorithms(12) {
                 let model = instant();
                 let run = simulation(&*schedule, 6000, &model, Conditions::default());
-                let mut fabrics = [0, 1].map(|_| Fabric::new(ways, packets(128, 128), Ends::FREE));
+                let mut fabrics =
+                    [0, 1].map(|_| PacketNetwork::new(ways, packets(128, 128), Ends::FREE));
                 let [first, second] = fabrics.each_mut().map(|fabric| through(&run, fabric));
                 assert_eq!(first, second);
                 assert!(fabrics[0].link_use().eq(fabrics[1].link_use()));
@@ -346,7 +349,7 @@ fn traffic_of_others_takes_its_share_of_a_link() {
         count,
     };
     let took = |count| {
-        let fabric = Fabric::new(Ways::Routed(&routes), packets(1000, 8000), Ends::FREE);
+        let fabric = PacketNetwork::new(Ways::Routed(&routes), packets(1000, 8000), Ends::FREE);
         let outcome = through(&run, &mut fabric.with_background(&[flow(count)]));
         outcome.finish[2].ps() - 1
     };
@@ -366,7 +369,7 @@ fn longer_messages_put_no_more_packets_under_way() {
     let model = instant();
     let most = |size| {
         let run = simulation(&*schedule, size, &model, Conditions::default());
-        let mut fabric = Fabric::new(Ways::Routed(&routes), packets(1000, 8000), Ends::FREE);
+        let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets(1000, 8000), Ends::FREE);
         through(&run, &mut fabric);
         fabric.most_under_way()
     };
@@ -382,7 +385,7 @@ fn messages_that_wait_at_their_source_are_not_cut() {
     let schedule = at_once(9, &messages);
     let model = instant();
     let run = simulation(&schedule, 1000, &model, Conditions::default());
-    let mut fabric = Fabric::new(Ways::Routed(&routes), packets(1000, 1000), Ends::FREE);
+    let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets(1000, 1000), Ends::FREE);
     through(&run, &mut fabric);
     let most = fabric.most_under_way();
     assert_eq!(most.posted, 8);
@@ -436,7 +439,8 @@ fn messages_that_wait_at_their_source_leave_no_note_each() {
         let most = |each| {
             let schedule = Burst::new(16, each);
             let run = simulation(&schedule, 1000, &model, Conditions::default());
-            let [mut offered, mut given] = [0, 1].map(|_| Fabric::new(ways, packets, Ends::FREE));
+            let [mut offered, mut given] =
+                [0, 1].map(|_| PacketNetwork::new(ways, packets, Ends::FREE));
             let outcome = through(&run, &mut offered);
             let mut probe = TimelineProbe::default();
             let watched = run.run_through(&mut given, &AtomicBool::new(false), &mut probe).unwrap();
@@ -467,7 +471,7 @@ fn who_waits_in_vain_says_for_whom() {
     let (schedule, model) = (builder.build().unwrap(), instant());
     let run = simulation(&schedule, 1000, &model, Conditions::default());
     let plain = packets(1000, 8000);
-    let fabric = || Fabric::new(Ways::Routed(&routes), plain, Ends::FREE);
+    let fabric = || PacketNetwork::new(Ways::Routed(&routes), plain, Ends::FREE);
     let stop = AtomicBool::new(false);
     let unwatched = run.run_through(&mut fabric(), &stop, &mut Silent).unwrap_err();
     let mut probe = TimelineProbe::default();

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use tutti_engine::{Conditions, Disturbance, Outcome};
 use tutti_network::packet::oracle::Obvious;
-use tutti_network::packet::{Ends, Fabric, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, Ways};
 use tutti_tests::packets::{algorithms, flood, link, packets, routes, simulation, through};
 use tutti_tests::{MODELS, Parameters, Shaken, Staggered, model};
 use tutti_topology::LinkParameters;
@@ -117,7 +117,7 @@ impl Case {
         let schedule = if messages == 0 { &*all[nth % all.len()] } else { &flood };
         let size = size * u64::from(schedule.shape().chunks);
         let run = simulation(schedule, size, &model, conditions);
-        let fast = through(&run, &mut Fabric::new(Ways::Routed(&routes), cut, ends));
+        let fast = through(&run, &mut PacketNetwork::new(Ways::Routed(&routes), cut, ends));
         (fast, through(&run, &mut Obvious::new(&routes, cut, ends)))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use peak_alloc::PeakAlloc;
 use tutti_engine::{Conditions, LocalCosts, Silent, Simulation};
 use tutti_network::PipeliningPostal;
-use tutti_network::packet::{Ends, Fabric, Packets, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
 use tutti_schedule::Layout;
 use tutti_schedule::collective::Collective;
 use tutti_topology::{LinkParameters, Routes};
@@ -29,7 +29,7 @@ fn measure(notation: &str) -> (u64, usize) {
     let (model, costs, conditions) = (&nearly, LocalCosts::FREE, Conditions::default());
     let before = ALLOCATED.current_usage();
     ALLOCATED.reset_peak_usage();
-    let mut fabric = Fabric::new(Ways::Routed(&routes), packets, Ends::FREE);
+    let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets, Ends::FREE);
     let outcome = Simulation { schedule: &*schedule, layout, model, costs, conditions }
         .run_through(&mut fabric, &AtomicBool::new(false), &mut Silent)
         .unwrap();

@@ -68,7 +68,11 @@ pub fn orders(
     if kinds.contains(&Kind::Factored) {
         let under = found.iter().map(|candidate: &Candidate| candidate.estimate).min();
         let under = under.unwrap_or(Time::MAX);
-        found.extend(paths(&mut Costs::new(flat, distance, Place::Plain, ranks), keep, under));
+        found.extend(paths(
+            &mut Costs::new(flat, distance, RankMapping::Plain, ranks),
+            keep,
+            under,
+        ));
     }
     found.sort_by(|one, other| {
         (one.estimate, &one.notation).cmp(&(other.estimate, &other.notation))
@@ -140,9 +144,9 @@ fn reordered(
 ) {
     let stages = notation.stages();
     let (place, remainder) = match stages[0] {
-        Stage::Collapse { threshold, base } => (Place::Collapsed { threshold, base }, 0),
-        Stage::Merge { remainder, .. } => (Place::Merged { remainder }, remainder),
-        _ => (Place::Plain, 0),
+        Stage::Collapse { threshold, base } => (RankMapping::Collapsed { threshold, base }, 0),
+        Stage::Merge { remainder, .. } => (RankMapping::Merged { remainder }, remainder),
+        _ => (RankMapping::Plain, 0),
     };
     let mut costs = Costs::new(flat, distance, place, notation.inner());
     let exchanges = stages.iter().filter(|stage| stage.is_exchange());
@@ -158,9 +162,11 @@ fn reordered(
     ways.sort_unstable();
     for (estimate, order) in ways.into_iter().take(KEPT_ORDERS) {
         let notation = match place {
-            Place::Collapsed { threshold, base } => search::collapsed(threshold, base, &order),
-            Place::Merged { remainder } => search::merging(remainder, &order),
-            Place::Plain => search::factors(&order),
+            RankMapping::Collapsed { threshold, base } => {
+                search::collapsed(threshold, base, &order)
+            }
+            RankMapping::Merged { remainder } => search::merging(remainder, &order),
+            RankMapping::Plain => search::factors(&order),
         };
         found.push(Candidate { estimate, notation });
     }
@@ -168,21 +174,21 @@ fn reordered(
 
 /// Which rank a virtual rank is.
 #[derive(Clone, Copy)]
-enum Place {
+enum RankMapping {
     Plain,
     Collapsed { threshold: u32, base: u32 },
     Merged { remainder: u32 },
 }
 
-impl Place {
+impl RankMapping {
     fn rank(self, w: u32) -> RankId {
         RankId(match self {
-            Place::Plain => w,
-            Place::Collapsed { threshold, base } => {
+            RankMapping::Plain => w,
+            RankMapping::Collapsed { threshold, base } => {
                 let groups = threshold / base;
                 if w < groups { w * base + base - 1 } else { w + threshold - groups }
             }
-            Place::Merged { remainder } => w + remainder,
+            RankMapping::Merged { remainder } => w + remainder,
         })
     }
 }
@@ -192,14 +198,19 @@ struct Costs<'a> {
     flat: &'a Flat,
     bounds: Bounds<'a>,
     distance: &'a dyn Distance,
-    place: Place,
+    place: RankMapping,
     /// Ranks that take part in the exchanges.
     inner: u32,
     known: BTreeMap<(u32, u32), Time>,
 }
 
 impl<'a> Costs<'a> {
-    fn new(flat: &'a Flat, distance: &'a dyn Distance, place: Place, inner: u32) -> Costs<'a> {
+    fn new(
+        flat: &'a Flat,
+        distance: &'a dyn Distance,
+        place: RankMapping,
+        inner: u32,
+    ) -> Costs<'a> {
         let bounds = flat.bounds();
         Costs { flat, bounds, distance, place, inner, known: BTreeMap::new() }
     }
@@ -213,7 +224,7 @@ impl<'a> Costs<'a> {
             mask *= base;
         }
         match (self.place, bases.first(), bases.last()) {
-            (Place::Merged { .. }, Some(&first), Some(&last)) => {
+            (RankMapping::Merged { .. }, Some(&first), Some(&last)) => {
                 let joining = remainder.div_ceil(self.inner / first);
                 let listening = remainder.div_ceil(self.inner / last);
                 let merge = self.bounds.merge(first, joining) - self.bounds.exchange(first);
@@ -221,7 +232,7 @@ impl<'a> Costs<'a> {
                     self.bounds.inverse_merge(last, listening) - self.bounds.exchange(last);
                 total + merge + inverse
             }
-            (Place::Collapsed { base, .. }, ..) => {
+            (RankMapping::Collapsed { base, .. }, ..) => {
                 total + self.bounds.collect(base) + self.bounds.expand(base)
             }
             _ => total,

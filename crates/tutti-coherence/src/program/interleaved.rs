@@ -29,7 +29,7 @@ pub struct Tally {
 /// When threads wait forever, leave the memory, take more than `limit` accesses, or compute something
 /// else than they should.
 pub fn interleave(program: Program, seed: u64, limit: u64) -> Result<Tally, InterleaveError> {
-    let mut run = Run::new(program.threads, program.memory, seed);
+    let mut run = Interleaving::new(program.threads, program.memory, seed);
     for access in 0.. {
         if access == limit {
             return Err(InterleaveError::Endless { accesses: limit });
@@ -45,7 +45,7 @@ pub fn interleave(program: Program, seed: u64, limit: u64) -> Result<Tally, Inte
     }
 }
 
-struct Run {
+struct Interleaving {
     threads: Vec<Thread>,
     answers: Vec<u64>,
     /// Those that can go on.
@@ -61,11 +61,11 @@ struct Run {
     tally: Tally,
 }
 
-impl Run {
-    fn new(threads: Vec<Thread>, memory: Vec<u64>, seed: u64) -> Run {
+impl Interleaving {
+    fn new(threads: Vec<Thread>, memory: Vec<u64>, seed: u64) -> Interleaving {
         let mut random = Random::new(seed, 0);
         let count = threads.len();
-        Run {
+        Interleaving {
             answers: vec![0; count],
             ready: (0..count).collect(),
             spinning: Vec::new(),

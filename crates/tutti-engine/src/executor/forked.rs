@@ -4,14 +4,14 @@ use super::super::record::Activity;
 use super::super::{Probe, Simulation};
 use super::Executor;
 use tutti_network::{Carried, Carrier, MessageModel, Port};
-use tutti_schedule::{Mark, Message, Run};
+use tutti_schedule::{Mark, Message, MessageRange};
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
 impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
     /// The multicast that begins with a send of the step at hand, where the network forks it.
     #[inline]
-    pub(super) fn forked_from(&self, index: usize) -> Option<Run> {
+    pub(super) fn forked_from(&self, index: usize) -> Option<MessageRange> {
         if !C::IN_NETWORK || !self.carrier.forks() {
             return None;
         }
@@ -26,7 +26,7 @@ impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
         &mut self,
         rank: RankId,
         step: u32,
-        run: Run,
+        run: MessageRange,
         now: Time,
         port: &mut Port,
     ) -> Time {

@@ -36,7 +36,7 @@ pub enum Population {
 
 /// The network side of a training run.
 #[derive(Clone, Debug)]
-pub struct Fabric {
+pub struct TrainingFabric {
     /// The rings.
     pub torus: Torus,
     /// What stands before them.
@@ -55,7 +55,7 @@ pub struct Fabric {
 
 /// The run of a fabric.
 pub(super) struct Running<'a> {
-    fabric: &'a Fabric,
+    fabric: &'a TrainingFabric,
     cuts: Cuts,
     npus: Vec<Npu>,
     /// An NPU to which nothing has happened yet.
@@ -72,11 +72,11 @@ pub(super) struct Running<'a> {
 
 impl<'a> Running<'a> {
     pub(super) fn new(
-        fabric: &'a Fabric,
+        fabric: &'a TrainingFabric,
         transfers: &[Transfer],
         window: Time,
     ) -> Result<Running<'a>, TrainingRunError> {
-        let Fabric { torus, endpoint, population, .. } = fabric;
+        let TrainingFabric { torus, endpoint, population, .. } = fabric;
         let cuts = Cuts::new(fabric, transfers)?;
         let mut npu = Npu::new(endpoint, torus, torus.classes());
         npu.chunks.resize(cuts.chunks(), super::npu::Chunk::default());

@@ -1,12 +1,12 @@
 //! What one collective alone cannot be faster than: the work of its busiest server or link, and the way
 //! of its first chunk.
 //!
-//! Nothing is simulated: pieces are counted. [`Fabric::limit`] is a lower bound of any run, whatever
+//! Nothing is simulated: pieces are counted. [`TrainingFabric::limit`] is a lower bound of any run, whatever
 //! waits for whatever; tests hold the engine to it, and to equality where nothing waits.
 
 use super::plan::{PhaseKind, Shape};
 use super::transfers::Cuts;
-use super::{Fabric, TrainingRunError};
+use super::{TrainingFabric, TrainingRunError};
 use crate::endpoint::Handling;
 use crate::workload::Transfer;
 use tutti_units::{Bytes, Time};
@@ -34,7 +34,7 @@ impl Limit {
     }
 }
 
-impl Fabric {
+impl TrainingFabric {
     /// What a collective asks of an NPU, alone.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Fabric {
 
 /// Work added up.
 struct Sum<'a> {
-    fabric: &'a Fabric,
+    fabric: &'a TrainingFabric,
     cuts: &'a Cuts,
     servers: Vec<Time>,
     awaited: Vec<Time>,

@@ -1,7 +1,7 @@
 //! Training: a program on every NPU of a torus, and its collectives behind an endpoint.
 //!
 //! The processor works off the tasks of its [`Program`]; collectives are handed to the
-//! [`Fabric`], which carries them out piece by piece and says when one is done. What the time of an NPU
+//! [`TrainingFabric`], which carries them out piece by piece and says when one is done. What the time of an NPU
 //! went into is added up as it passes, and its parts sum to the whole.
 
 mod conserved;
@@ -19,7 +19,7 @@ mod transfers;
 mod windows;
 
 pub use entry::Order;
-pub use fabric::{Fabric, Population};
+pub use fabric::{Population, TrainingFabric};
 pub use limit::Limit;
 pub use npu::Stall;
 pub use plan::{Phase, PhaseKind, Ring, Shape, Torus, TorusError, shapes};
@@ -85,7 +85,7 @@ pub struct TrainingRun<'a> {
     /// work. Empty where all do the same.
     pub each: &'a [Program],
     /// What carries its collectives.
-    pub fabric: &'a Fabric,
+    pub fabric: &'a TrainingFabric,
     /// The length of the windows in which links and processors are watched; zero: not at all.
     pub window: Time,
 }

@@ -76,9 +76,9 @@ fn ace_that(torus: &Torus, memory: &str, handover: Handover) -> Endpoint {
     settings.endpoint(&loads, Bytes(64 << 10)).unwrap()
 }
 
-fn fabric(torus: Torus, endpoint: Endpoint, population: Population) -> Fabric {
+fn fabric(torus: Torus, endpoint: Endpoint, population: Population) -> TrainingFabric {
     let (chunk, message) = (Bytes(64 << 10), Bytes(8 << 10));
-    Fabric { torus, endpoint, chunk, parts: None, message, order: Order::Lifo, population }
+    TrainingFabric { torus, endpoint, chunk, parts: None, message, order: Order::Lifo, population }
 }
 
 /// One collective by itself.
@@ -93,7 +93,7 @@ fn alone(collective: Collective, bytes: u64) -> Program {
     plan.program().unwrap()
 }
 
-fn run(fabric: &Fabric, program: &Program) -> TrainingOutcome {
+fn run(fabric: &TrainingFabric, program: &Program) -> TrainingOutcome {
     TrainingRun { program, each: &[], fabric, window: Time::ZERO }.run().unwrap()
 }
 

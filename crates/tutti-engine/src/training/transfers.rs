@@ -1,7 +1,7 @@
 //! What is known of each collective of a program before the run: its chunks and their shapes.
 
 use super::plan::{self, Phase, PhaseKind, Shape, Torus};
-use super::{Fabric, TrainingRunError};
+use super::{TrainingFabric, TrainingRunError};
 use crate::endpoint::{Admission, Endpoint, EndpointError};
 use crate::workload::Transfer;
 use tutti_units::Bytes;
@@ -48,8 +48,11 @@ pub(super) struct Cuts {
 
 impl Cuts {
     /// Cuts `transfers` into chunks, by their size or their number.
-    pub(super) fn new(fabric: &Fabric, transfers: &[Transfer]) -> Result<Cuts, TrainingRunError> {
-        let Fabric { torus, endpoint, chunk, parts, message, .. } = fabric;
+    pub(super) fn new(
+        fabric: &TrainingFabric,
+        transfers: &[Transfer],
+    ) -> Result<Cuts, TrainingRunError> {
+        let TrainingFabric { torus, endpoint, chunk, parts, message, .. } = fabric;
         if *chunk == Bytes(0) || *message == Bytes(0) || *parts == Some(0) {
             return Err(TrainingRunError::EmptyChunk);
         }

@@ -14,7 +14,7 @@ use super::rooms::Rooms;
 use super::slab::Slab;
 use super::stirred::Stirred;
 use super::waiting::{Input, Neighbour, Queues};
-use super::ways::{Place, Traveller, Ways, along};
+use super::ways::{HeadPosition, Traveller, Ways, along};
 use super::{Ends, NONE, Packets};
 use crate::{BackgroundFlow, Carried, Carrier, Cursor, Supply, Ticket};
 use tutti_units::ids::{RankId, VertexId};
@@ -61,7 +61,7 @@ pub struct UnderWay {
 }
 
 /// Packets on the links of a graph: the state of a run.
-pub struct Fabric<'a> {
+pub struct PacketNetwork<'a> {
     ways: Ways<'a>,
     packets: Packets,
     /// What the sender's model charges per byte: its port hands bytes over no faster.
@@ -93,14 +93,14 @@ pub struct Fabric<'a> {
     full: u64,
 }
 
-impl<'a> Fabric<'a> {
+impl<'a> PacketNetwork<'a> {
     /// An empty network.
     #[must_use]
-    pub fn new(ways: Ways<'a>, packets: Packets, ends: Ends) -> Fabric<'a> {
+    pub fn new(ways: Ways<'a>, packets: Packets, ends: Ends) -> PacketNetwork<'a> {
         let ejection = packets.ejection.or(ends.takes);
         let packets = Packets { ejection, ..packets };
         let links = Links::new(ways.topology(), &packets);
-        Fabric {
+        PacketNetwork {
             ways,
             packets,
             included: ends.hands_over,
@@ -126,7 +126,7 @@ impl<'a> Fabric<'a> {
 
     /// The same network with messages of others on it.
     #[must_use]
-    pub fn with_background(mut self, flows: &[BackgroundFlow]) -> Fabric<'a> {
+    pub fn with_background(mut self, flows: &[BackgroundFlow]) -> PacketNetwork<'a> {
         for (index, flow) in (0..).zip(flows) {
             self.events.push(flow.start, Event::Traffic(index));
         }
@@ -195,7 +195,8 @@ impl<'a> Fabric<'a> {
             let ports = u16::from(self.links.injection(0).is_some());
             (at, usize::from(input.class - ports))
         };
-        let place = Place { at: VertexId(at), hops, links: &self.links, now: self.events.now() };
+        let place =
+            HeadPosition { at: VertexId(at), hops, links: &self.links, now: self.events.now() };
         match self.ways {
             Ways::Routed(routes) => along(routes, pair, &place),
             Ways::Chosen { .. } => {
@@ -390,7 +391,7 @@ impl Link {
     }
 }
 
-impl Carrier for Fabric<'_> {
+impl Carrier for PacketNetwork<'_> {
     const CONTENDED: bool = true;
 
     fn carry(&mut self, ticket: Ticket, message: Carried) {

@@ -54,7 +54,7 @@ mod stirred;
 mod waiting;
 mod ways;
 
-pub use fabric::{Fabric, UnderWay};
+pub use fabric::{PacketNetwork, UnderWay};
 pub use links::LinkUse;
 pub use ways::{Choice, Ways};
 

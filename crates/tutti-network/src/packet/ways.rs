@@ -87,7 +87,7 @@ impl Traveller {
 
 /// Where a packet asks for its way.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct HeadPosition<'a> {
     pub(super) at: VertexId,
     /// How many links of the graph it has crossed.
     pub(super) hops: usize,
@@ -140,7 +140,7 @@ impl<'a> Ways<'a> {
     pub(super) fn next(
         &self,
         packet: &mut Traveller,
-        place: &Place<'_>,
+        place: &HeadPosition<'_>,
         serial: impl FnOnce() -> u64,
     ) -> u32 {
         match *self {
@@ -159,8 +159,8 @@ impl<'a> Ways<'a> {
 
 /// The next link of a pair's route; of a bundle the one with the shortest wait, of equals the first.
 #[inline]
-pub(super) fn along(routes: &Routes, pair: (RankId, RankId), place: &Place<'_>) -> u32 {
-    let Place { at, hops, links, now } = *place;
+pub(super) fn along(routes: &Routes, pair: (RankId, RankId), place: &HeadPosition<'_>) -> u32 {
+    let HeadPosition { at, hops, links, now } = *place;
     let link = routes.next_link(pair.0, pair.1, at, hops);
     if !routes.share_bundles() {
         return link.0;

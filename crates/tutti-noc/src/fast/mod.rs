@@ -20,12 +20,12 @@ use self::bits::{Bits, Members};
 use self::general::General;
 use self::nodes::Nodes;
 use self::state::{
-    Flit, INJECTING, InPort, InVc, Layout, NONE, OutPort, OutVc, Router, Serial, Stage, count,
+    Flit, INJECTING, InPort, InVc, NONE, NetworkState, OutPort, OutVc, Router, Serial, Stage, count,
 };
 use self::wheel::Wheel;
 use super::measure::Stalls;
 use super::packet::{Delivery, Head, Order, Source};
-use super::routing::{Chance, Place, Routing, Way};
+use super::routing::{Chance, Routing, RoutingContext, Way};
 use super::settings::Settings;
 use super::{FlitError, Wiring};
 
@@ -96,7 +96,7 @@ impl<const W: usize> Network<W> {
         settings: &Settings,
         routing: Arc<dyn Routing>,
     ) -> Result<Network<W>, FlitError> {
-        let layout = Layout::<W>::of(wiring, settings);
+        let layout = NetworkState::<W>::of(wiring, settings);
         let in_vcs = layout.in_vcs.len();
         let most = layout.routers.iter().map(|router| router.inputs.max(router.outputs)).max();
         let most = most.unwrap_or(0) * settings.vcs;
@@ -380,7 +380,7 @@ impl<const W: usize> Network<W> {
             let first = (first_out + port as usize) * vcs;
             out_vcs[first..first + vcs].iter().map(|vc| buffer - u32::from(vc.credits)).sum()
         };
-        let place = Place {
+        let place = RoutingContext {
             router: vc.router,
             input,
             vc: count(local - input as usize * vcs),

@@ -1,7 +1,7 @@
 //! Nodes: queues of packets, and a flit of them into the network in each cycle.
 
 use super::bits::Members;
-use super::state::{Flit, INJECTING, Layout, NONE};
+use super::state::{Flit, INJECTING, NONE, NetworkState};
 use super::wheel::Calendar;
 use super::{Network, Packet};
 use crate::packet::{Head, Source};
@@ -48,7 +48,7 @@ impl Nodes {
     pub(super) fn new<const W: usize>(
         wiring: &Wiring,
         settings: &Settings,
-        layout: &Layout<W>,
+        layout: &NetworkState<W>,
     ) -> Nodes {
         let (nodes, classes) = (wiring.nodes() as usize, settings.classes.len());
         let queue = Queue { packet: NONE, flits: 0, left: 0, vc: NONE };

@@ -165,7 +165,7 @@ pub(super) struct Router<const W: usize> {
 }
 
 /// Ports and VCs of a whole network: those of routers in order, then the nodes'.
-pub(super) struct Layout<const W: usize> {
+pub(super) struct NetworkState<const W: usize> {
     pub(super) routers: Vec<Router<W>>,
     pub(super) in_vcs: Vec<InVc>,
     pub(super) out_vcs: Vec<OutVc>,
@@ -176,9 +176,9 @@ pub(super) struct Layout<const W: usize> {
     pub(super) channels: Vec<u32>,
 }
 
-impl<const W: usize> Layout<W> {
-    pub(super) fn of(wiring: &Wiring, settings: &Settings) -> Layout<W> {
-        let mut layout = Layout {
+impl<const W: usize> NetworkState<W> {
+    pub(super) fn of(wiring: &Wiring, settings: &Settings) -> NetworkState<W> {
+        let mut layout = NetworkState {
             routers: Vec::new(),
             in_vcs: Vec::new(),
             out_vcs: Vec::new(),

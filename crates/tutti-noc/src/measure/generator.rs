@@ -1,7 +1,7 @@
 //! Traffic that is generated, or read from a trace, and a record of what arrives.
 
 use super::tally::Tally;
-use super::{Load, Plan};
+use super::{Load, MeasurementPlan};
 use crate::packet::{Delivery, Order, Source};
 use crate::traffic::{Arrivals, Record, Trace};
 
@@ -30,7 +30,7 @@ pub(super) struct Class {
 /// The traffic of a run.
 pub(super) struct Generator {
     supply: Supply,
-    plan: Plan,
+    plan: MeasurementPlan,
     pub(super) tallies: Vec<Tally>,
     /// Packets created in the window, as far as they have been taken, that have not arrived.
     pub(super) missing: u64,
@@ -39,7 +39,12 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    pub(super) fn synthetic(loads: &[Load], nodes: u32, seed: u64, plan: Plan) -> Generator {
+    pub(super) fn synthetic(
+        loads: &[Load],
+        nodes: u32,
+        seed: u64,
+        plan: MeasurementPlan,
+    ) -> Generator {
         let class = |(class, load): (u64, &Load)| {
             let seed = seed ^ class << 48;
             Class {
@@ -54,7 +59,12 @@ impl Generator {
         Generator::new(Supply::Synthetic(classes), tallies, plan)
     }
 
-    pub(super) fn recorded(trace: &Trace, nodes: u32, classes: usize, plan: Plan) -> Generator {
+    pub(super) fn recorded(
+        trace: &Trace,
+        nodes: u32,
+        classes: usize,
+        plan: MeasurementPlan,
+    ) -> Generator {
         let mut queues = vec![Vec::new(); nodes as usize * classes];
         for record in trace.records().iter().rev() {
             queues[record.source as usize * classes + record.class as usize].push(*record);
@@ -63,7 +73,7 @@ impl Generator {
         Generator::new(Supply::Recorded { queues, classes }, tallies, plan)
     }
 
-    fn new(supply: Supply, tallies: Vec<Tally>, plan: Plan) -> Generator {
+    fn new(supply: Supply, tallies: Vec<Tally>, plan: MeasurementPlan) -> Generator {
         Generator { supply, plan, tallies, missing: 0, vc_grants: 0 }
     }
 

@@ -29,7 +29,7 @@ pub struct Load {
 
 /// How long to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Plan {
+pub struct MeasurementPlan {
     /// Cycles before the window.
     pub warmup: u64,
     /// Cycles of the window.
@@ -138,7 +138,7 @@ pub struct Measurement {
     pub buffered: Vec<u64>,
     /// The same by VC number: for each time, those in the buffers of VC 0, of VC 1, and so on.
     pub buffered_by_vc: Vec<u64>,
-    /// With [`Plan::keep_vcs`].
+    /// With [`MeasurementPlan::keep_vcs`].
     pub series: Series,
     /// Why flits stood.
     pub stalls: Stalls,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::generator::Generator;
 use super::tally::Tally;
-use super::{Ending, Load, Measured, Measurement, Plan, Series, Stalls};
+use super::{Ending, Load, Measured, Measurement, MeasurementPlan, Series, Stalls};
 use crate::settings::Settings;
 use crate::traffic::Trace;
 use crate::{FlitError, Network, Wiring};
@@ -21,7 +21,7 @@ pub fn measure(
     settings: &Settings,
     network: &mut Network,
     loads: &[Load],
-    plan: &Plan,
+    plan: &MeasurementPlan,
 ) -> Result<Measurement, FlitError> {
     measure_until(wiring, settings, network, loads, plan, &AtomicBool::new(false))
 }
@@ -35,7 +35,7 @@ pub fn measure_until(
     settings: &Settings,
     network: &mut Network,
     loads: &[Load],
-    plan: &Plan,
+    plan: &MeasurementPlan,
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
     check(plan)?;
@@ -53,7 +53,7 @@ pub fn measure_until(
     }
     let (nodes, vcs) = (u64::from(wiring.nodes()), settings.vcs as usize);
     let generator = Generator::synthetic(loads, wiring.nodes(), settings.seed, *plan);
-    Run { network, generator, plan: *plan, nodes, vcs, quiet: 0, stop }.go()
+    TrafficRun { network, generator, plan: *plan, nodes, vcs, quiet: 0, stop }.go()
 }
 
 /// Runs the packets of a trace; those of its window are measured.
@@ -65,7 +65,7 @@ pub fn replay(
     settings: &Settings,
     network: &mut Network,
     trace: &Trace,
-    plan: &Plan,
+    plan: &MeasurementPlan,
 ) -> Result<Measurement, FlitError> {
     replay_until(wiring, settings, network, trace, plan, &AtomicBool::new(false))
 }
@@ -79,7 +79,7 @@ pub fn replay_until(
     settings: &Settings,
     network: &mut Network,
     trace: &Trace,
-    plan: &Plan,
+    plan: &MeasurementPlan,
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
     check(plan)?;
@@ -95,7 +95,7 @@ pub fn replay_until(
     }
     let (nodes, vcs) = (u64::from(wiring.nodes()), settings.vcs as usize);
     let generator = Generator::recorded(trace, wiring.nodes(), classes, *plan);
-    Run { network, generator, plan: *plan, nodes, vcs, quiet: 0, stop }.go()
+    TrafficRun { network, generator, plan: *plan, nodes, vcs, quiet: 0, stop }.go()
 }
 
 /// Refuses NPUs of several nodes, which patterns do not know, and nodes that some packet would never reach.
@@ -118,7 +118,7 @@ fn check_nodes(wiring: &Wiring) -> Result<(), FlitError> {
     }
 }
 
-fn check(plan: &Plan) -> Result<(), FlitError> {
+fn check(plan: &MeasurementPlan) -> Result<(), FlitError> {
     let wrong = |what, value, expected: &str| {
         Err(FlitError::OutOfRange { what, value, expected: expected.to_owned() })
     };
@@ -147,10 +147,10 @@ fn fits(settings: &Settings, packet: u32) -> Result<(), FlitError> {
     Ok(())
 }
 
-struct Run<'a> {
+struct TrafficRun<'a> {
     network: &'a mut Network,
     generator: Generator,
-    plan: Plan,
+    plan: MeasurementPlan,
     nodes: u64,
     vcs: usize,
     /// Cycles in which nothing has moved although packets are under way.
@@ -159,9 +159,9 @@ struct Run<'a> {
     stop: &'a AtomicBool,
 }
 
-impl Run<'_> {
+impl TrafficRun<'_> {
     fn go(mut self) -> Result<Measurement, FlitError> {
-        let Plan { warmup, measure, drain, .. } = self.plan;
+        let MeasurementPlan { warmup, measure, drain, .. } = self.plan;
         let mut stuck = self.until(warmup);
         let before = self.network.sent();
         let mut looks = Looks::new(self.network, self.vcs, self.plan.keep_vcs);

@@ -1,6 +1,6 @@
 //! What is counted, and the means of it.
 
-use super::{Estimate, Measured, Plan};
+use super::{Estimate, Measured, MeasurementPlan};
 use crate::packet::Delivery;
 
 /// What is counted of a message class.
@@ -30,7 +30,7 @@ struct Batches(Vec<(u64, u64)>);
 const LONGEST: usize = 1 << 16;
 
 impl Tally {
-    pub(super) fn new(plan: &Plan, nodes: u32) -> Tally {
+    pub(super) fn new(plan: &MeasurementPlan, nodes: u32) -> Tally {
         let batches = Batches(vec![(0, 0); plan.batches as usize]);
         Tally {
             nodes,

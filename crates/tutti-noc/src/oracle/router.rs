@@ -6,7 +6,7 @@ use super::matching::{Ask, Matching, Matrix, nobody};
 use super::parts::{Flit, Output, Packet};
 use super::switch::Switch;
 use super::{Rules, count};
-use crate::routing::{Chance, Place, Way};
+use crate::routing::{Chance, RoutingContext, Way};
 use crate::{End, FlitError, Settings, Wiring};
 
 /// What the packet that is first in a VC does.
@@ -161,7 +161,7 @@ impl Router {
         let injected = port.injected;
         let vc = &mut port.vcs[vc];
         let Some(packet) = packets.get_mut(&vc.flits[0].packet) else { return };
-        let place = Place {
+        let place = RoutingContext {
             router: self.id,
             input: count(input),
             vc: number,

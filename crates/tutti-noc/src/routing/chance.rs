@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::Place;
+use super::RoutingContext;
 use crate::packet::Head;
 use tutti_units::random::{random_bits, scale, split_words};
 
@@ -69,7 +69,7 @@ pub(super) enum Draw {
 }
 
 /// A number below `bound`, for a packet in a router.
-pub(super) fn draw(place: &Place<'_>, head: &Head, what: Draw, bound: u64) -> u64 {
+pub(super) fn draw(place: &RoutingContext<'_>, head: &Head, what: Draw, bound: u64) -> u64 {
     let seed = match place.chance {
         Chance::Seed(seed) => seed,
         Chance::Chosen(choices) => return choices.next(bound),
@@ -80,6 +80,6 @@ pub(super) fn draw(place: &Place<'_>, head: &Head, what: Draw, bound: u64) -> u6
 }
 
 /// A coin tossed for a packet in a router.
-pub(super) fn toss(place: &Place<'_>, head: &Head, what: Draw) -> bool {
+pub(super) fn toss(place: &RoutingContext<'_>, head: &Head, what: Draw) -> bool {
     draw(place, head, what, 2) == 1
 }

@@ -10,7 +10,7 @@
 //! compares. Packets that go on alike are followed once: a routing says by its [`Course`] which do.
 
 use super::spots::{Marks, Spot, Spots};
-use super::{Chance, Choices, Course, Place, Routing, Way};
+use super::{Chance, Choices, Course, Routing, RoutingContext, Way};
 use crate::packet::Head;
 use crate::{End, Settings, Wiring};
 
@@ -181,7 +181,7 @@ impl Explorer<'_> {
             }
             let mut head = visit.head;
             let choices = std::mem::take(&mut self.choices);
-            let place = Place {
+            let place = RoutingContext {
                 router,
                 input,
                 vc: vcs.first,

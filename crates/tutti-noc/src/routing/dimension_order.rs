@@ -1,6 +1,6 @@
 //! Dimension order: one dimension after the other.
 
-use super::{Compass, Place, Routing, Way};
+use super::{Compass, Routing, RoutingContext, Way};
 use crate::packet::Head;
 
 /// Along the first dimension that is not yet right, in a mesh: X, then Y. Or the other way round.
@@ -41,7 +41,7 @@ impl Routing for DimensionOrder {
         "dimension_order"
     }
 
-    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let port = self.port(place.router, head.destination);
         ways.push(Way { port, vcs: place.vcs, priority: 0 });
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Course, Place, Routing, Way};
+use super::{Course, Routing, RoutingContext, Way};
 use crate::packet::Head;
 use crate::{FlitError, Wiring};
 use tutti_topology::Routes;
@@ -52,7 +52,7 @@ impl Fixed {
 
     /// Pushes every link side by side with the one on a packet's way; none where there is no way, which no
     /// packet goes.
-    fn bundle(&self, place: &Place<'_>, head: &Head, ways: &mut Vec<Way>) {
+    fn bundle(&self, place: &RoutingContext<'_>, head: &Head, ways: &mut Vec<Way>) {
         let (home, ejects) = self.wiring.home(head.destination);
         if home == place.router {
             ways.push(Way { port: ejects, vcs: place.vcs, priority: 0 });
@@ -82,7 +82,7 @@ impl Routing for Fixed {
         "paths of the graph"
     }
 
-    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         if self.routes.share_bundles() {
             return self.bundle(place, head, ways);
         }

@@ -1,7 +1,7 @@
 //! Legs through a dragonfly: groups of routers, with global channels between every two groups.
 
 use super::legs::{Legs, SECOND, any};
-use super::{Place, Routing, Way};
+use super::{Routing, RoutingContext, Way};
 use crate::packet::Head;
 use crate::settings::VcRange;
 use crate::{End, Wiring};
@@ -206,7 +206,7 @@ impl Legs for GroupLegs {
             .any(|&node| !self.groups.is_beyond(router, node))
     }
 
-    fn next(&self, place: &Place<'_>, head: &mut Head, _: bool) -> Option<(u32, VcRange)> {
+    fn next(&self, place: &RoutingContext<'_>, head: &mut Head, _: bool) -> Option<(u32, VcRange)> {
         if head.phase & SECOND == 0 {
             let (port, _) = self.groups.next(place.router, head.intermediate, true)?;
             return Some((port, place.vcs.part(0, 3)));
@@ -216,7 +216,7 @@ impl Legs for GroupLegs {
         Some((port, place.vcs.part(if before { 1 } else { 2 }, 3)))
     }
 
-    fn via(&self, place: &Place<'_>, head: &Head) -> u32 {
+    fn via(&self, place: &RoutingContext<'_>, head: &Head) -> u32 {
         any(place, head, u32::try_from(self.groups.homes.len()).unwrap_or(u32::MAX))
     }
 
@@ -253,7 +253,7 @@ impl Routing for Minimal {
         "minimal"
     }
 
-    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let way = match self.groups.next(place.router, head.destination, false) {
             Some((port, global)) => {
                 let before = !global && self.groups.is_beyond(place.router, head.destination);

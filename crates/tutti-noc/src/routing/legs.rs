@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Compass, Draw, Place, dimension_order, draw, torus_order};
+use super::{Compass, Draw, RoutingContext, dimension_order, draw, torus_order};
 use crate::Wiring;
 use crate::packet::Head;
 use crate::settings::VcRange;
@@ -23,10 +23,15 @@ pub trait Legs: fmt::Debug + Send + Sync {
 
     /// The port and VCs by which a packet goes on along its leg; `None` where its destination is. `anew`
     /// where a leg begins.
-    fn next(&self, place: &Place<'_>, head: &mut Head, anew: bool) -> Option<(u32, VcRange)>;
+    fn next(
+        &self,
+        place: &RoutingContext<'_>,
+        head: &mut Head,
+        anew: bool,
+    ) -> Option<(u32, VcRange)>;
 
     /// A node to go by way of, where the choice is between that and straight on.
-    fn via(&self, place: &Place<'_>, head: &Head) -> u32;
+    fn via(&self, place: &RoutingContext<'_>, head: &Head) -> u32;
 
     /// Routers from one to a node's.
     fn straight(&self, from: u32, to: u32) -> u32;
@@ -46,7 +51,7 @@ pub(super) fn target(head: &Head) -> u32 {
 }
 
 /// Any of so many nodes.
-pub(super) fn any(place: &Place<'_>, head: &Head, nodes: u32) -> u32 {
+pub(super) fn any(place: &RoutingContext<'_>, head: &Head, nodes: u32) -> u32 {
     let node = draw(place, head, Draw::Intermediate, u64::from(nodes));
     u32::try_from(node).unwrap_or(0)
 }
@@ -81,7 +86,12 @@ impl Legs for GridLegs {
         self.compass.home(node)
     }
 
-    fn next(&self, place: &Place<'_>, head: &mut Head, anew: bool) -> Option<(u32, VcRange)> {
+    fn next(
+        &self,
+        place: &RoutingContext<'_>,
+        head: &mut Head,
+        anew: bool,
+    ) -> Option<(u32, VcRange)> {
         let to = self.home(target(head)).0;
         let second = head.phase & SECOND != 0;
         if self.compass.wraps() {
@@ -92,7 +102,7 @@ impl Legs for GridLegs {
         Some((port, place.vcs.half(second)))
     }
 
-    fn via(&self, place: &Place<'_>, head: &Head) -> u32 {
+    fn via(&self, place: &RoutingContext<'_>, head: &Head) -> u32 {
         any(place, head, self.nodes)
     }
 

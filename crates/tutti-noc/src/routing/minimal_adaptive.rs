@@ -1,6 +1,6 @@
 //! Any minimal way, with an escape.
 
-use super::{Compass, Place, Routing, Way, dimension_order, torus_order};
+use super::{Compass, Routing, RoutingContext, Way, dimension_order, torus_order};
 use crate::packet::Head;
 use crate::settings::VcRange;
 
@@ -35,7 +35,13 @@ impl MinimalAdaptive {
     }
 
     /// The dimension-order way, on the escape; `None` at the destination.
-    fn escape(&self, place: &Place<'_>, head: &mut Head, to: u32, in_escape: bool) -> Option<Way> {
+    fn escape(
+        &self,
+        place: &RoutingContext<'_>,
+        head: &mut Head,
+        to: u32,
+        in_escape: bool,
+    ) -> Option<Way> {
         let first = place.vcs.first;
         if !self.compass.wraps() {
             let port = dimension_order::next(&self.compass, place.router, to, false)?;
@@ -53,7 +59,7 @@ impl Routing for MinimalAdaptive {
         "minimal_adaptive"
     }
 
-    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let (home, ejects) = self.compass.home(head.destination);
         let in_escape = !place.injected && place.vc < place.vcs.first + self.escapes();
         let Some(escape) = self.escape(place, head, home, in_escape) else {

@@ -55,7 +55,7 @@ pub struct Way {
 }
 
 /// Where a head is, and what is seen from there.
-pub struct Place<'a> {
+pub struct RoutingContext<'a> {
     /// The router.
     pub router: u32,
     /// The input port it came in by.
@@ -101,7 +101,7 @@ pub trait Routing: fmt::Debug + Send + Sync {
 
     /// Pushes the ways that a packet may go on; at least one. Called once in each router, when the head
     /// is first in its VC.
-    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>);
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>);
 
     /// The output port, for routings in which that depends on router and destination alone, and which
     /// leave all VCs of the class open. They are asked once for each pair, where that is not too often.

@@ -1,6 +1,6 @@
 //! Up a fat tree by random links.
 
-use super::{Chance, Draw, Place, Routing, Way, draw};
+use super::{Chance, Draw, Routing, RoutingContext, Way, draw};
 use crate::packet::Head;
 use crate::{End, Wiring};
 use tutti_topology::FatTree;
@@ -56,7 +56,7 @@ impl NearestAncestor {
     }
 
     /// One of several ports.
-    fn one(ports: &[u32], place: &Place<'_>, head: &Head, what: Draw) -> u32 {
+    fn one(ports: &[u32], place: &RoutingContext<'_>, head: &Head, what: Draw) -> u32 {
         let drawn = draw(place, head, what, ports.len() as u64);
         ports[usize::try_from(drawn).unwrap_or(0)]
     }
@@ -67,7 +67,7 @@ impl Routing for NearestAncestor {
         "nca"
     }
 
-    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let (home, ejects) = self.homes[head.destination as usize];
         let here = &self.routers[place.router as usize];
         let child = u64::from(head.destination).checked_sub(here.first);

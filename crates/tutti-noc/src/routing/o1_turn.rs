@@ -1,6 +1,6 @@
 //! One turn: XY or YX.
 
-use super::{Compass, Draw, Place, Routing, Way, dimension_order, toss};
+use super::{Compass, Draw, Routing, RoutingContext, Way, dimension_order, toss};
 use crate::packet::Head;
 
 /// In a mesh, half of the packets by ascending, half by descending dimension order, each half on VCs of its
@@ -26,7 +26,7 @@ impl Routing for O1Turn {
         "o1_turn"
     }
 
-    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let (home, ejects) = self.compass.home(head.destination);
         let port = |down| dimension_order::next(&self.compass, place.router, home, down);
         let (Some(ascending), Some(descending)) = (port(false), port(true)) else {

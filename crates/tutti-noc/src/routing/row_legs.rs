@@ -1,7 +1,7 @@
 //! Legs through routers in rows of which every two are joined: flattened butterflies and HyperX.
 
 use super::legs::{Legs, SECOND, residents, target};
-use super::{Draw, Place, draw};
+use super::{Draw, RoutingContext, draw};
 use crate::packet::Head;
 use crate::settings::VcRange;
 use crate::{End, Wiring};
@@ -90,14 +90,14 @@ impl Legs for RowLegs {
         [head.intermediate, head.destination].iter().any(|&node| self.home(node).0 == router)
     }
 
-    fn next(&self, place: &Place<'_>, head: &mut Head, _: bool) -> Option<(u32, VcRange)> {
+    fn next(&self, place: &RoutingContext<'_>, head: &mut Head, _: bool) -> Option<(u32, VcRange)> {
         let target = target(head);
         let port = self.port(place.router, self.home(target).0, target)?;
         Some((port, place.vcs.half(head.phase & SECOND != 0)))
     }
 
     /// On a router that differs from the source's only where the destination's does, as in BookSim 2.
-    fn via(&self, place: &Place<'_>, head: &Head) -> u32 {
+    fn via(&self, place: &RoutingContext<'_>, head: &Head) -> u32 {
         let to = self.home(head.destination).0;
         let spans = self.differ(place.router, to).map(|dimension| self.sizes[dimension]);
         let bound = spans.map(u64::from).product();

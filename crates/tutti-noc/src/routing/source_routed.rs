@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Course, Draw, Place, Routing, Way, draw};
+use super::{Course, Draw, Routing, RoutingContext, Way, draw};
 use crate::packet::Head;
 use crate::settings::VcRange;
 use crate::{End, FlitError, Wiring};
@@ -119,7 +119,7 @@ impl Routing for SourceRouted {
         }
     }
 
-    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let Some(flows) = self.flows_of(head) else {
             if let Some(others) = &self.others {
                 others.route(place, head, ways);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Chance, Place, Routing, Way, parse};
+use super::{Chance, Routing, RoutingContext, Way, parse};
 use crate::packet::Head;
 use crate::{ChannelParameters, End, FlitError, VcRange, Wiring};
 use tutti_topology::{Family, LinkParameters};
@@ -40,7 +40,7 @@ fn walk(
     while let End::Router { router, port: input } = wiring.channels()[channel as usize].to {
         let mut ways = Vec::new();
         let chance = Chance::Seed(5);
-        let place = Place { router, input, vc: 11, injected, vcs, chance, used };
+        let place = RoutingContext { router, input, vc: 11, injected, vcs, chance, used };
         routing.route(&place, &mut head, &mut ways);
         let Way { port, vcs, .. } = ways[ways.len() - 1];
         passed.push(router);

@@ -1,6 +1,6 @@
 //! Dimension order in a torus, with datelines.
 
-use super::{Compass, Draw, Place, Routing, Way, toss};
+use super::{Compass, Draw, Routing, RoutingContext, Way, toss};
 use crate::packet::Head;
 use crate::settings::VcRange;
 
@@ -33,7 +33,7 @@ pub(super) const UPPER: u8 = 1;
 /// `None` when there. `anew` when the packet starts afresh here.
 pub(super) fn next(
     compass: &Compass,
-    place: &Place<'_>,
+    place: &RoutingContext<'_>,
     head: &mut Head,
     to: u32,
     anew: bool,
@@ -74,7 +74,7 @@ impl Routing for TorusOrder {
         "dimension_order"
     }
 
-    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         let (home, ejects) = self.compass.home(head.destination);
         let way = match next(&self.compass, place, head, home, false, self.balanced) {
             Some(port) => Way { port, vcs: half(head, place.vcs), priority: 0 },

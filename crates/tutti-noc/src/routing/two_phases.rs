@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::legs::{GridLegs, Legs, SECOND, any};
-use super::{Compass, Course, Draw, Place, Routing, Way, draw};
+use super::{Compass, Course, Draw, Routing, RoutingContext, Way, draw};
 use crate::packet::Head;
 
 /// Which nodes a packet may go by way of.
@@ -52,7 +52,7 @@ impl TwoPhases {
     }
 
     /// A packet begins: what it goes by way of, if not straight on.
-    fn begin(&self, place: &Place<'_>, head: &mut Head) {
+    fn begin(&self, place: &RoutingContext<'_>, head: &mut Head) {
         head.phase = 0;
         head.intermediate = match (self.through, &self.mesh) {
             (Through::Quadrant, Some((compass, residents))) => {
@@ -69,7 +69,7 @@ impl TwoPhases {
     }
 
     /// Whether a packet had better go straight on.
-    fn goes_straight(&self, place: &Place<'_>, head: &Head, threshold: u32) -> bool {
+    fn goes_straight(&self, place: &RoutingContext<'_>, head: &Head, threshold: u32) -> bool {
         let here = place.router;
         if self.legs.is_over(here, head) || self.legs.home(head.destination).0 == here {
             return true;
@@ -85,7 +85,7 @@ impl TwoPhases {
 }
 
 /// A router on a shortest path through a mesh.
-fn quadrant(compass: &Compass, place: &Place<'_>, head: &Head) -> u32 {
+fn quadrant(compass: &Compass, place: &RoutingContext<'_>, head: &Head) -> u32 {
     let to = compass.home(head.destination).0;
     let (here, there) = (compass.at(place.router), compass.at(to));
     let spans = here.iter().zip(there).map(|(&a, &b)| u64::from(a.abs_diff(b)) + 1);
@@ -111,7 +111,7 @@ impl Routing for TwoPhases {
         }
     }
 
-    fn route(&self, place: &Place<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
         if place.injected {
             self.begin(place, head);
         }

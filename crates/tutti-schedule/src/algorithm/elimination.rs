@@ -43,7 +43,7 @@ use super::recursive_doubling::Doubling;
 use super::{AlgorithmError, Entry, Request, Stage};
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use overlapping::Overlapping;
-use pairs::{Origin, Pairs, Place};
+use pairs::{Origin, PairPosition, Pairs};
 use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -113,7 +113,7 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     (super::recursive_doubling::ENTRY.critical_path)(&request)
 }
 
-impl Place {
+impl PairPosition {
     fn is_eliminated(self) -> bool {
         match self.origin {
             Origin::Two => false,
@@ -168,7 +168,7 @@ impl Elimination {
     }
 
     /// Steps in which three or four ranks become a pair, or two hold the same.
-    fn grow(place: Place, step: u32, out: &mut Step) {
+    fn grow(place: PairPosition, step: u32, out: &mut Step) {
         let peer = |member| place.rank(member);
         match (place.origin, place.member, step) {
             (Origin::Two, member, _) => swap(peer(1 - member), member == 0, out),
@@ -196,7 +196,7 @@ impl Elimination {
         }
     }
 
-    fn exchange(&self, place: Place, index: u32, out: &mut Step) {
+    fn exchange(&self, place: PairPosition, index: u32, out: &mut Step) {
         let side = if place.member + 1 == place.origin.ranks() { 1 } else { 0 };
         let peer = place.pair ^ (1 << index);
         swap(self.survivor(peer, side), place.pair < peer, out);
@@ -254,7 +254,7 @@ impl Schedule for Elimination {
     }
 }
 
-impl Place {
+impl PairPosition {
     /// Whether the last step hands over the result.
     fn returns(self) -> bool {
         self.is_eliminated() || self.owes().is_some()

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::collective::Collective;
-use crate::{ChunkRange, ComposeError, Digit, Embedded, Place, Schedule, Shape, Slot, Step};
+use crate::{ChunkRange, ComposeError, Digit, Embedded, Placement, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
 /// Where every inner all_to_all leaves its result: the last one, that of the whole.
@@ -47,7 +47,7 @@ impl Exchange {
         let data = Slot(inners.iter().map(|(_, inner)| inner.shape().slots).max().unwrap_or(2));
         let (mut levels, mut stride) = (Vec::new(), 1);
         for (digit, (name, inner)) in inners.into_iter().enumerate() {
-            let place = Place {
+            let place = Placement {
                 group: Digit { stride, size: sizes[digit] },
                 only: None,
                 part: chunks,

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use super::on_graph::{self, Move, Timetable, Wiring};
+use super::on_graph::{self, LinkGraph, Move, Timetable};
 use super::{AlgorithmError, Entry, Request, Stage};
 use crate::Schedule;
 use crate::collective::Collective;
@@ -81,7 +81,7 @@ pub(super) fn timetable(
     routes: &Routes,
     ports: u32,
 ) -> Timetable {
-    let grown = |backwards| grow(&Wiring::of(routes, ranks, backwards), ports);
+    let grown = |backwards| grow(&LinkGraph::of(routes, ranks, backwards), ports);
     match collective {
         Collective::AllGather => grown(false),
         Collective::ReduceScatter => grown(true).reversed(),
@@ -145,7 +145,7 @@ impl InUse {
 }
 
 /// Grows the trees of an all_gather.
-fn grow(wiring: &Wiring, ports: u32) -> Timetable {
+fn grow(wiring: &LinkGraph, ports: u32) -> Timetable {
     let ranks = wiring.ranks;
     let tree = |root: u32| {
         let mut inside = vec![false; ranks as usize];
@@ -183,7 +183,7 @@ fn grow(wiring: &Wiring, ports: u32) -> Timetable {
 
 impl Tree {
     /// Adds one rank, if a way to one is free.
-    fn join(&mut self, wiring: &Wiring, used: &mut InUse) -> Option<(u32, u32)> {
+    fn join(&mut self, wiring: &LinkGraph, used: &mut InUse) -> Option<(u32, u32)> {
         while self.at.0 < self.old && self.members.len() < self.inside.len() {
             let from = self.members[self.at.0];
             let ways = wiring.from(from);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn steps(routes: &Routes, ports: u32) -> u32 {
-        let wiring = Wiring::of(routes, routes.topology().npus(), false);
+        let wiring = LinkGraph::of(routes, routes.topology().npus(), false);
         u32::try_from(grow(&wiring, ports).end / 2).unwrap()
     }
 

@@ -14,7 +14,7 @@ mod pairs;
 use std::collections::VecDeque;
 
 use super::{ChunkRange, Message, Schedule, Slot, Step};
-use pairs::{Pairs, Place, Queue};
+use pairs::{Pairs, Queue, QueueIndex};
 use tutti_units::ids::RankId;
 
 /// Messages of a step whose queues are looked up together: the loads overlap, where one after the other
@@ -207,11 +207,11 @@ impl<S: Store> Walk<'_, S> {
         at: At,
         messages: &[Message],
         pair: impl Fn(RankId) -> (RankId, RankId),
-        post: impl Fn(&mut Self, Side, Place) -> Result<bool, S::Error>,
+        post: impl Fn(&mut Self, Side, QueueIndex) -> Result<bool, S::Error>,
     ) -> Result<usize, S::Error> {
         // What is buffered is looked up while others are posted, which may move the queues.
         let batch = if self.traffic.buffering == 0 { BATCH } else { 1 };
-        let (mut places, mut done) = ([Place::default(); BATCH], 0);
+        let (mut places, mut done) = ([QueueIndex::default(); BATCH], 0);
         for messages in messages.chunks(batch) {
             self.pairs.make_room(messages.len());
             if messages.len() > 1 {
@@ -232,14 +232,14 @@ impl<S: Store> Walk<'_, S> {
 
     /// Brings the first nodes of queues into the cache, all at once.
     #[inline]
-    fn touch_first(&mut self, places: &[Place]) {
-        let kind = |place: &Place| self.nodes[self.pairs.at(*place).head as usize].kind as u32;
+    fn touch_first(&mut self, places: &[QueueIndex]) {
+        let kind = |place: &QueueIndex| self.nodes[self.pairs.at(*place).head as usize].kind as u32;
         std::hint::black_box(places.iter().map(kind).sum::<u32>());
     }
 
     /// Whether the send is done with.
     #[inline]
-    fn post_send(&mut self, send: Side, place: Place) -> Result<bool, S::Error> {
+    fn post_send(&mut self, send: Side, place: QueueIndex) -> Result<bool, S::Error> {
         let (source, destination) = (send.at.rank, send.message.peer);
         let queue = *self.pairs.at(place);
         if queue.head != 0 && self.nodes[queue.head as usize].kind == Kind::Recv {
@@ -263,7 +263,7 @@ impl<S: Store> Walk<'_, S> {
 
     /// Whether the receive is done with.
     #[inline]
-    fn post_recv(&mut self, recv: Side, place: Place) -> Result<bool, S::Error> {
+    fn post_recv(&mut self, recv: Side, place: QueueIndex) -> Result<bool, S::Error> {
         let (source, destination) = (recv.message.peer, recv.at.rank);
         let queue = *self.pairs.at(place);
         if queue.head == 0 || self.nodes[queue.head as usize].kind == Kind::Recv {
@@ -298,7 +298,7 @@ impl<S: Store> Walk<'_, S> {
 
     /// Takes the first node off a queue that has one.
     #[inline]
-    fn pop(&mut self, place: Place, mut queue: Queue) -> Node {
+    fn pop(&mut self, place: QueueIndex, mut queue: Queue) -> Node {
         let first = queue.head;
         let node = self.nodes[first as usize];
         queue.head = node.next;
@@ -314,7 +314,7 @@ impl<S: Store> Walk<'_, S> {
     #[inline]
     fn append(
         &mut self,
-        place: Place,
+        place: QueueIndex,
         mut queue: Queue,
         kind: Kind,
         message: Message,

@@ -32,7 +32,7 @@ impl Block {
 
 /// Where a queue is.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct QueueIndex {
     block: usize,
     within: usize,
 }
@@ -70,7 +70,7 @@ impl Pairs {
     /// Where the queue of messages to `destination` from `source` is, until another one is looked for
     /// for which no room was made.
     #[inline]
-    pub(super) fn find(&mut self, (destination, source): (RankId, RankId)) -> Place {
+    pub(super) fn find(&mut self, (destination, source): (RankId, RankId)) -> QueueIndex {
         let within = source.0 % WIDTH;
         let key = key(destination, source);
         let mut at = probe(&self.blocks, key);
@@ -82,11 +82,11 @@ impl Pairs {
             self.blocks[at].key = key;
             self.used += 1;
         }
-        Place { block: at, within: within as usize }
+        QueueIndex { block: at, within: within as usize }
     }
 
     #[inline]
-    pub(super) fn at(&mut self, place: Place) -> &mut Queue {
+    pub(super) fn at(&mut self, place: QueueIndex) -> &mut Queue {
         &mut self.blocks[place.block].queues[place.within]
     }
 

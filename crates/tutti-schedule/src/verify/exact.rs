@@ -17,7 +17,7 @@ pub(super) fn verify(schedule: &dyn Schedule) -> Result<Verification, VerifyErro
         checker.check(at, step)?;
         check::few_hazards(at, step)?;
     }
-    let mut run = Run::new(schedule.shape(), &programs);
+    let mut run = SymbolicRun::new(schedule.shape(), &programs);
     run.finish()?;
     let reproducibility = run.judge()?;
     let count = |of: fn(&Step) -> usize| all_steps(&programs).map(|(_, s)| of(s) as u64).sum();
@@ -132,7 +132,7 @@ impl Trees {
     }
 }
 
-struct Run<'a> {
+struct SymbolicRun<'a> {
     shape: &'a Shape,
     programs: &'a Programs,
     slots: BTreeMap<(RankId, Slot, u32), Held>,
@@ -142,10 +142,10 @@ struct Run<'a> {
     reductions: u64,
 }
 
-impl<'a> Run<'a> {
-    fn new(shape: &'a Shape, programs: &'a Programs) -> Run<'a> {
+impl<'a> SymbolicRun<'a> {
+    fn new(shape: &'a Shape, programs: &'a Programs) -> SymbolicRun<'a> {
         let (slots, queues, trees) = (BTreeMap::new(), BTreeMap::new(), Trees::default());
-        let mut run = Run { shape, programs, slots, queues, trees, reductions: 0 };
+        let mut run = SymbolicRun { shape, programs, slots, queues, trees, reductions: 0 };
         for rank in (0..shape.ranks).map(RankId) {
             for chunk in 0..shape.chunks {
                 let held = shape.collective.before(rank, chunk, shape.ranks, shape.chunks);

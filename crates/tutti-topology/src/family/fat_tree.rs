@@ -50,7 +50,7 @@ pub struct FatTree {
 
 /// A switch: its level from 1, the subtree that it is a top of, and its number among these tops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct TreePosition {
     /// 1 for the switches that NPUs are joined to; 0 for an NPU itself.
     pub level: usize,
     /// The number of its subtree within the level.
@@ -179,7 +179,7 @@ impl FatTree {
 
     /// Where a vertex stands.
     #[must_use]
-    pub fn place(&self, vertex: VertexId) -> Place {
+    pub fn place(&self, vertex: VertexId) -> TreePosition {
         let mut number = u64::from(vertex.0);
         let mut level = 0;
         while level < self.levels() && number >= self.at_level(level) {
@@ -187,12 +187,12 @@ impl FatTree {
             level += 1;
         }
         let tops = self.tops(level);
-        Place { level, subtree: number / tops, top: number % tops }
+        TreePosition { level, subtree: number / tops, top: number % tops }
     }
 
     /// The vertex that stands there.
     #[must_use]
-    pub fn vertex(&self, place: Place) -> VertexId {
+    pub fn vertex(&self, place: TreePosition) -> VertexId {
         let below: u64 = (0..place.level).map(|level| self.at_level(level)).sum();
         let number = below + place.subtree * self.tops(place.level) + place.top;
         VertexId(u32::try_from(number).unwrap_or(u32::MAX))
@@ -204,18 +204,18 @@ impl FatTree {
     /// port floor(d / W_l) mod (w p), and port q leads to the switch q mod w over cable floor(q / w);
     /// downwards there is one switch to go to, and it takes the cable that it would take upwards.
     #[must_use]
-    pub fn d_mod_k(&self, at: Place, destination: u64) -> (Place, u64) {
-        let Place { level, subtree, top } = at;
+    pub fn d_mod_k(&self, at: TreePosition, destination: u64) -> (TreePosition, u64) {
+        let TreePosition { level, subtree, top } = at;
         if level == 0 || destination / self.npus_below(level) != subtree {
             let (cable, parent) = self.port(level, destination);
             let subtree = subtree / u64::from(self.down[level]);
             let top = top + self.tops(level) * parent;
-            return (Place { level: level + 1, subtree, top }, cable);
+            return (TreePosition { level: level + 1, subtree, top }, cable);
         }
         let below = level - 1;
         let (cable, _) = self.port(below, destination);
         let subtree = destination / self.npus_below(below);
-        (Place { level: below, subtree, top: top % self.tops(below) }, cable)
+        (TreePosition { level: below, subtree, top: top % self.tops(below) }, cable)
     }
 
     /// Which cable to which parent D-mod-K takes from `level` upwards.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 pub use dimensions::Dimensions;
 pub use dragonfly::Dragonfly;
-pub use fat_tree::{FatTree, Place};
+pub use fat_tree::{FatTree, TreePosition};
 pub use grid::Grid;
 
 use super::builder::{Builder, MAX_LINKS, MAX_NPUS, MAX_VERTICES};

@@ -30,7 +30,7 @@ const INSTRUCTIONS: u64 = 4 * work::TRANSCENDENTAL
     + work::BRANCH;
 
 #[derive(Clone, Copy)]
-struct Layout {
+struct BlackscholesData {
     options: usize,
     times: usize,
     barrier: TreeBarrier,
@@ -53,7 +53,7 @@ impl Kernel for BlackscholesLike {
         divisible(self.name(), scale, cores, options / LINE_WORDS, "one per line of prices")?;
         let input = input(options, seed);
         let mut memory = Memory::new();
-        let layout = Layout {
+        let layout = BlackscholesData {
             options,
             times,
             barrier: TreeBarrier::new(&mut memory, cores),
@@ -71,7 +71,7 @@ impl Kernel for BlackscholesLike {
     }
 }
 
-async fn run(core: Core, layout: Layout) {
+async fn run(core: Core, layout: BlackscholesData) {
     let barrier = Barrier::from(layout.barrier);
     let lines = core.share(layout.options / LINE_WORDS);
     let options = lines.start * LINE_WORDS..lines.end * LINE_WORDS;

@@ -40,7 +40,7 @@ fn size(scale: Scale) -> (usize, usize) {
 }
 
 #[derive(Clone, Copy)]
-struct Layout {
+struct CannealData {
     side: usize,
     /// Of each core at each temperature.
     tries: usize,
@@ -54,7 +54,7 @@ struct Layout {
     log: usize,
 }
 
-impl Layout {
+impl CannealData {
     fn word(&self, element: usize, word: usize) -> u64 {
         self.elements.at(element * LINE_WORDS + word)
     }
@@ -88,7 +88,7 @@ impl Kernel for CannealLike {
         });
         let mut memory = Memory::new();
         let log = (1 + 2 * tries * TEMPERATURES).next_multiple_of(LINE_WORDS);
-        let layout = Layout {
+        let layout = CannealData {
             side,
             tries,
             seed,
@@ -104,7 +104,7 @@ impl Kernel for CannealLike {
     }
 }
 
-async fn run(core: Core, layout: Layout) {
+async fn run(core: Core, layout: CannealData) {
     let barrier = Barrier::from(layout.barrier);
     let (id, all) = (core.id() as usize, layout.side * layout.side);
     let elements = core.share(all);
@@ -160,7 +160,7 @@ fn number(word: u64) -> usize {
     word as usize
 }
 
-async fn place(core: &Core, layout: &Layout, element: usize) -> usize {
+async fn place(core: &Core, layout: &CannealData, element: usize) -> usize {
     core.compute(work::INDEX);
     number(core.load(layout.word(element, PLACE)).await)
 }
@@ -168,7 +168,7 @@ async fn place(core: &Core, layout: &Layout, element: usize) -> usize {
 /// By how much the wires of one of two elements become longer when the two exchange places.
 async fn added(
     core: &Core,
-    layout: &Layout,
+    layout: &CannealData,
     pair: [usize; 2],
     places: [usize; 2],
     turn: usize,
@@ -193,7 +193,7 @@ fn distance(side: usize, one: usize, other: usize) -> f64 {
 }
 
 /// Exchanges two elements' places, and writes it down.
-async fn exchange(core: &Core, layout: &Layout, pair: [usize; 2]) {
+async fn exchange(core: &Core, layout: &CannealData, pair: [usize; 2]) {
     let [low, high] = [pair[0].min(pair[1]), pair[0].max(pair[1])];
     let locks = [low, high].map(|element| Spinlock::at(layout.word(element, 0)));
     if layout.locked {
@@ -236,7 +236,7 @@ fn circuit(side: usize, seed: u64) -> Vec<[usize; WIRES]> {
 }
 
 /// The two elements of each exchange that was written down, and how often each had moved before.
-fn written_down(layout: &Layout, words: &[u64]) -> Result<Vec<[(usize, u64); 2]>, String> {
+fn written_down(layout: &CannealData, words: &[u64]) -> Result<Vec<[(usize, u64); 2]>, String> {
     let mut exchanges = Vec::new();
     for (core, log) in layout.logs.of(words).chunks(layout.log).enumerate() {
         let count = number(log[0]);
@@ -257,7 +257,7 @@ fn written_down(layout: &Layout, words: &[u64]) -> Result<Vec<[(usize, u64); 2]>
 
 /// Whether the exchanges that were written down, each once and in some order, make the places there are.
 fn check(
-    layout: &Layout,
+    layout: &CannealData,
     words: &[u64],
     cores: u32,
     circuit: &[[usize; WIRES]],

@@ -24,7 +24,7 @@ fn side(scale: Scale) -> usize {
 }
 
 #[derive(Clone, Copy)]
-struct Layout {
+struct FftData {
     n: usize,
     barrier: TreeBarrier,
     /// Real and imaginary parts in turn, row after row.
@@ -51,7 +51,7 @@ impl Kernel for FftLike {
         let mut random = Random::new(seed, 0);
         let input: Vec<f64> = (0..2 * n * n).map(|_| random.between(-1.0, 1.0)).collect();
         let mut memory = Memory::new();
-        let layout = Layout {
+        let layout = FftData {
             n,
             barrier: TreeBarrier::new(&mut memory, cores),
             data: memory.numbers(&input),
@@ -70,7 +70,7 @@ impl Kernel for FftLike {
     }
 }
 
-async fn run(core: Core, layout: Layout) {
+async fn run(core: Core, layout: FftData) {
     let barrier = Barrier::from(layout.barrier);
     let n = layout.n;
     let rows = core.share(n);
@@ -96,7 +96,7 @@ async fn run(core: Core, layout: Layout) {
 
 /// Fills the core's rows of `to` with columns of `from`; begins with its own rows, so that cores do not
 /// all read from the same one.
-async fn transpose(core: &Core, layout: &Layout, from: &Array, to: &Array) {
+async fn transpose(core: &Core, layout: &FftData, from: &Array, to: &Array) {
     let n = layout.n;
     let rows = core.share(n);
     for column in (0..n).map(|column| (rows.start + column) % n) {
@@ -122,7 +122,7 @@ async fn store(core: &Core, array: &Array, index: usize, [real, imaginary]: [f64
 }
 
 /// Transforms a row in place, radix 2, from the reversed order.
-async fn transform(core: &Core, layout: &Layout, data: &Array, row: usize) {
+async fn transform(core: &Core, layout: &FftData, data: &Array, row: usize) {
     let (n, first) = (layout.n, row * layout.n);
     for place in 0..n {
         let mirrored = place.reverse_bits() >> (usize::BITS - n.trailing_zeros());
@@ -152,7 +152,7 @@ async fn transform(core: &Core, layout: &Layout, data: &Array, row: usize) {
     }
 }
 
-async fn multiply(core: &Core, layout: &Layout, row: usize) {
+async fn multiply(core: &Core, layout: &FftData, row: usize) {
     for index in row * layout.n..(row + 1) * layout.n {
         let root = load(core, &layout.between, index).await;
         let number = load(core, &layout.other, index).await;

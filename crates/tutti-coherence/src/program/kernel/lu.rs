@@ -27,7 +27,7 @@ fn blocks(scale: Scale) -> usize {
 }
 
 #[derive(Clone, Copy)]
-struct Layout {
+struct LuData {
     blocks: usize,
     /// Rows and columns of cores.
     grid: [usize; 2],
@@ -36,7 +36,7 @@ struct Layout {
     matrix: Array,
 }
 
-impl Layout {
+impl LuData {
     fn owns(&self, core: &Core, row: usize, column: usize) -> bool {
         let [rows, columns] = self.grid;
         core.id() as usize == (row % rows) * columns + column % columns
@@ -63,7 +63,7 @@ impl Kernel for LuLike {
         let n = blocks * SIDE;
         let input = input(n, seed);
         let mut memory = Memory::new();
-        let layout = Layout {
+        let layout = LuData {
             blocks,
             grid: nearly_square(cores as usize),
             barrier: TreeBarrier::new(&mut memory, cores),
@@ -80,7 +80,7 @@ impl Kernel for LuLike {
     }
 }
 
-async fn run(core: Core, layout: Layout) {
+async fn run(core: Core, layout: LuData) {
     let barrier = Barrier::from(layout.barrier);
     let blocks = layout.blocks;
     for row in 0..blocks {
@@ -114,7 +114,7 @@ async fn run(core: Core, layout: Layout) {
 }
 
 /// Subtracts from the blocks right of and below a step what its row and column make of them.
-async fn update(core: &Core, layout: &Layout, step: usize) {
+async fn update(core: &Core, layout: &LuData, step: usize) {
     for row in step + 1..layout.blocks {
         for column in step + 1..layout.blocks {
             core.compute(work::ROUND + work::BRANCH);

@@ -30,7 +30,7 @@ fn size(scale: Scale) -> (usize, usize) {
     }
 }
 
-struct Layout {
+struct OceanData {
     n: usize,
     sweeps: usize,
     /// Rows and columns of cores.
@@ -48,7 +48,7 @@ fn part(n: usize, part: usize, parts: usize) -> std::ops::Range<usize> {
     part * n / parts..(part + 1) * n / parts
 }
 
-impl Layout {
+impl OceanData {
     /// Whose a point is, and its place there.
     fn place(&self, row: usize, column: usize) -> (usize, usize) {
         let [rows, columns] = self.grid;
@@ -83,7 +83,7 @@ impl Kernel for OceanLike {
         let mut random = Random::new(seed, 0);
         let forces: Vec<f64> = (0..n * n).map(|_| random.between(-1.0, 1.0)).collect();
         let mut memory = Memory::new();
-        let mut layout = Layout {
+        let mut layout = OceanData {
             n,
             sweeps,
             grid,
@@ -108,7 +108,7 @@ impl Kernel for OceanLike {
     }
 }
 
-fn check(layout: &Layout, words: &[u64], expected: &(Vec<f64>, Vec<f64>)) -> Result<(), String> {
+fn check(layout: &OceanData, words: &[u64], expected: &(Vec<f64>, Vec<f64>)) -> Result<(), String> {
     let n = layout.n;
     let point = |index: usize| {
         let (core, place) = layout.place(index / n, index % n);
@@ -119,7 +119,7 @@ fn check(layout: &Layout, words: &[u64], expected: &(Vec<f64>, Vec<f64>)) -> Res
     same_bits("largest change", &changes, &expected.1)
 }
 
-async fn run(core: Core, layout: Rc<Layout>) {
+async fn run(core: Core, layout: Rc<OceanData>) {
     let barrier = Barrier::from(layout.barrier);
     let id = core.id() as usize;
     for array in [&layout.points[id], &layout.forces[id]] {
@@ -139,7 +139,7 @@ async fn run(core: Core, layout: Rc<Layout>) {
 }
 
 /// Both colours, and the largest change of all cores.
-async fn sweep(core: &Core, layout: &Layout, barrier: &Barrier, number: usize) -> f64 {
+async fn sweep(core: &Core, layout: &OceanData, barrier: &Barrier, number: usize) -> f64 {
     let mut largest = 0.0_f64;
     for colour in 0..2 {
         largest = largest.max(relax(core, layout, colour).await);
@@ -155,7 +155,7 @@ async fn sweep(core: &Core, layout: &Layout, barrier: &Barrier, number: usize) -
 }
 
 /// The core's points of a colour; the largest change.
-async fn relax(core: &Core, layout: &Layout, colour: usize) -> f64 {
+async fn relax(core: &Core, layout: &OceanData, colour: usize) -> f64 {
     let (n, id) = (layout.n, core.id() as usize);
     let [rows, columns] = layout.grid;
     let across = part(n, id % columns, columns);
@@ -249,7 +249,7 @@ mod tests {
         for cores in [1, 2, 6, 7, 12, 64] {
             let mut program_memory = Memory::new();
             let grid = nearly_square(cores);
-            let layout = Layout {
+            let layout = OceanData {
                 n: 16,
                 sweeps: 1,
                 grid,

@@ -29,7 +29,7 @@ fn keys(scale: Scale) -> usize {
 }
 
 #[derive(Clone, Copy)]
-struct Layout {
+struct RadixData {
     keys: usize,
     barrier: TreeBarrier,
     /// The keys, and where they go; they change places with every digit.
@@ -60,7 +60,7 @@ impl Kernel for RadixLike {
         let input: Vec<u64> = (0..keys).map(key).collect();
         let mut memory = Memory::new();
         let each = RADIX * cores as usize;
-        let layout = Layout {
+        let layout = RadixData {
             keys,
             barrier: TreeBarrier::new(&mut memory, cores),
             arrays: [memory.array(&input), memory.zeros(keys)],
@@ -78,7 +78,7 @@ impl Kernel for RadixLike {
     }
 }
 
-async fn run(core: Core, layout: Layout) {
+async fn run(core: Core, layout: RadixData) {
     let barrier = Barrier::from(layout.barrier);
     let keys = core.share(layout.keys);
     let mine = core.id() as usize * RADIX;
@@ -118,7 +118,7 @@ fn index(word: u64) -> usize {
 }
 
 /// Counts the digits of the core's keys.
-async fn count(core: &Core, layout: &Layout, from: &Array, digit: usize) {
+async fn count(core: &Core, layout: &RadixData, from: &Array, digit: usize) {
     let mine = core.id() as usize * RADIX;
     for digit in 0..RADIX {
         core.store(layout.counts.at(mine + digit), 0).await;
@@ -134,7 +134,7 @@ async fn count(core: &Core, layout: &Layout, from: &Array, digit: usize) {
 }
 
 /// Sums the counts of all cores up to each one (Hillis and Steele, CACM 1986); where the sums are.
-async fn sum_up(core: &Core, layout: &Layout, barrier: &Barrier) -> Array {
+async fn sum_up(core: &Core, layout: &RadixData, barrier: &Barrier) -> Array {
     let mine = core.id() as usize * RADIX;
     for digit in 0..RADIX {
         let count = core.load(layout.counts.at(mine + digit)).await;
@@ -163,7 +163,7 @@ async fn sum_up(core: &Core, layout: &Layout, barrier: &Barrier) -> Array {
 
 /// Computes where the core's first key of each digit belongs: behind all lesser digits, and behind the
 /// same digit of the cores before it.
-async fn place(core: &Core, layout: &Layout, sums: &Array) {
+async fn place(core: &Core, layout: &RadixData, sums: &Array) {
     let mine = core.id() as usize * RADIX;
     let last = (core.cores() as usize - 1) * RADIX;
     let mut lesser = 0;

@@ -39,7 +39,7 @@ struct Swaption {
 }
 
 #[derive(Clone, Copy)]
-struct Layout {
+struct SwaptionsData {
     options: usize,
     trials: usize,
     seed: u64,
@@ -66,7 +66,7 @@ impl Kernel for SwaptionsLike {
         let mut memory = Memory::new();
         let lines =
             input.iter().map(|o| [o.rate, o.volatility, o.strike, o.step, 0.0, 0.0, 0.0, 0.0]);
-        let layout = Layout {
+        let layout = SwaptionsData {
             options,
             trials,
             seed,
@@ -88,7 +88,7 @@ impl Kernel for SwaptionsLike {
     }
 }
 
-async fn run(core: Core, layout: Layout) {
+async fn run(core: Core, layout: SwaptionsData) {
     let barrier = Barrier::from(layout.barrier);
     let options = core.share(layout.options);
     let mine = core.id() as usize * POINTS;
@@ -109,7 +109,7 @@ async fn run(core: Core, layout: Layout) {
 }
 
 /// A trial of an option, whose part of the mean is added to it.
-async fn simulate(core: &Core, layout: &Layout, option: usize, random: &mut Random) {
+async fn simulate(core: &Core, layout: &SwaptionsData, option: usize, random: &mut Random) {
     let (line, mine) = (option * LINE_WORDS, core.id() as usize * POINTS);
     let mut terms = [0.0; 4];
     for (place, term) in terms.iter_mut().enumerate() {

@@ -47,7 +47,7 @@ fn molecules(scale: Scale) -> usize {
 }
 
 #[derive(Clone, Copy)]
-struct Layout {
+struct WaterData {
     molecules: usize,
     locked: bool,
     barrier: TreeBarrier,
@@ -83,7 +83,7 @@ impl Kernel for WaterLike {
         };
         let places: Vec<f64> = input.iter().flat_map(record).collect();
         let mut memory = Memory::new();
-        let layout = Layout {
+        let layout = WaterData {
             molecules: count,
             locked: self.locked,
             barrier: TreeBarrier::new(&mut memory, cores),
@@ -113,7 +113,7 @@ impl Kernel for WaterLike {
     }
 }
 
-async fn run(core: Core, layout: Layout) {
+async fn run(core: Core, layout: WaterData) {
     let barrier = Barrier::from(layout.barrier);
     let molecules = core.share(layout.molecules);
     for array in [&layout.places, &layout.speeds, &layout.forces] {
@@ -168,7 +168,7 @@ async fn numbers(core: &Core, array: &Array, molecule: usize) -> [f64; NUMBERS] 
 }
 
 /// Adds the forces of a molecule's pairs to the core's own sums.
-async fn pairs(core: &Core, layout: &Layout, one: usize, touched: &mut [bool]) {
+async fn pairs(core: &Core, layout: &WaterData, one: usize, touched: &mut [bool]) {
     let here = numbers(core, &layout.places, one).await;
     let side = side(layout.molecules);
     let mut sum = [0_u64; NUMBERS];
@@ -208,12 +208,12 @@ const ATOMS: u64 =
 /// What the force of the oxygens costs beyond that.
 const LENNARD_JONES: u64 = 8 * work::OPERATION + work::DIVISION + 6 * work::OPERATION;
 
-fn partial(core: &Core, layout: &Layout, molecule: usize, word: usize) -> u64 {
+fn partial(core: &Core, layout: &WaterData, molecule: usize, word: usize) -> u64 {
     layout.partial.at((core.id() as usize * layout.molecules + molecule) * RECORD + word)
 }
 
 /// Adds the core's sums of a molecule to those of all, under its lock.
-async fn add_up(core: &Core, layout: &Layout, molecule: usize) {
+async fn add_up(core: &Core, layout: &WaterData, molecule: usize) {
     let lock = Spinlock::at(layout.forces.at(molecule * RECORD + NUMBERS));
     if layout.locked {
         lock.lock(core).await;
@@ -233,7 +233,7 @@ async fn add_up(core: &Core, layout: &Layout, molecule: usize) {
 }
 
 /// Moves a molecule; its energy of motion, in units of sums.
-async fn move_on(core: &Core, layout: &Layout, molecule: usize) -> u64 {
+async fn move_on(core: &Core, layout: &WaterData, molecule: usize) -> u64 {
     let mut place = numbers(core, &layout.places, molecule).await;
     let mut speed = numbers(core, &layout.speeds, molecule).await;
     let mut force = [0; NUMBERS];

@@ -14,8 +14,8 @@ use super::super::links::Links;
 use super::super::outbox::Posted;
 use super::super::pieces::{Message, Packet, Stage};
 use super::super::waiting::Input;
-use super::super::ways::{Place, Traveller, Ways};
-use super::{Event, Fabric, NOBODYS};
+use super::super::ways::{HeadPosition, Traveller, Ways};
+use super::{Event, NOBODYS, PacketNetwork};
 use crate::{BackgroundFlow, Carried, Cursor, Supply, Ticket};
 use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time};
@@ -52,7 +52,7 @@ fn way_in(ways: &Ways<'_>, links: &Links, (source, destination): (RankId, RankId
     })
 }
 
-impl Fabric<'_> {
+impl PacketNetwork<'_> {
     /// Takes note of a message, and of when it will enter.
     pub(super) fn post(&mut self, ticket: Ticket, message: Carried) {
         let Carried { source, destination, bytes, .. } = message;
@@ -154,7 +154,7 @@ impl Fabric<'_> {
     /// Asks for more messages of a line.
     fn ask(&mut self, link: u32, supply: &mut dyn Supply) {
         let included = self.included;
-        let Fabric { ways, links, lines, .. } = self;
+        let PacketNetwork { ways, links, lines, .. } = self;
         while lines.has_room(link)
             && let Some((from, begun)) = lines.rest(link)
         {
@@ -190,7 +190,8 @@ impl Fabric<'_> {
                 .push(head + self.included.of(Bytes(bytes)), Event::Deliver(message));
         }
         let link = self.links.injection(way.source.0).unwrap_or_else(|| {
-            let place = Place { at: VertexId(way.source.0), hops: 0, links: &self.links, now };
+            let place =
+                HeadPosition { at: VertexId(way.source.0), hops: 0, links: &self.links, now };
             self.ways.next(&mut way, &place, || serial)
         });
         self.outbox[id].way = way;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::Network;
 use super::bits::{Bits, low};
-use super::state::{InVc, Layout, Router, Stage, count};
+use super::state::{InVc, NetworkState, Router, Stage, count};
 use crate::FlitError;
 use crate::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
 use crate::routing::Way;
@@ -91,7 +91,7 @@ impl General {
     }
 
     pub(super) fn new<const W: usize>(
-        layout: &Layout<W>,
+        layout: &NetworkState<W>,
         settings: &Settings,
     ) -> Result<General, FlitError> {
         let allocators = |kind, inputs: u32, outputs: u32| {

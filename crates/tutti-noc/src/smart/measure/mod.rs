@@ -83,7 +83,7 @@ pub struct Load {
 
 /// How long to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Plan {
+pub struct MeshMeasurementPlan {
     /// Cycles before the window.
     pub warmup: u64,
     /// Cycles of the window.

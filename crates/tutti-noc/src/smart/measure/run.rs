@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::tally::Tally;
 use super::traffic::{Generator, Order};
-use super::{Ending, Kind, Load, Measurement, Plan};
+use super::{Ending, Kind, Load, Measurement, MeshMeasurementPlan};
 use crate::FlitError;
 use crate::smart::fabric::Fabric;
 use crate::smart::message::{Arrival, Cast, Combine, Flow, Message, NodeSet};
@@ -14,7 +14,11 @@ use crate::smart::settings::Settings;
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn check(settings: &Settings, loads: &[Load], plan: &Plan) -> Result<(), FlitError> {
+pub fn check(
+    settings: &Settings,
+    loads: &[Load],
+    plan: &MeshMeasurementPlan,
+) -> Result<(), FlitError> {
     let clash = |what, problem| Err(FlitError::Clash { what, problem });
     if plan.measure == 0 || plan.measure > LONGEST || plan.warmup.max(plan.drain) > LONGEST {
         let expected = format!("a cycle or more of `measure`, and {LONGEST} at most of each part");
@@ -56,7 +60,7 @@ pub fn measure(
     settings: &Settings,
     fabric: &mut dyn Fabric,
     loads: &[Load],
-    plan: &Plan,
+    plan: &MeshMeasurementPlan,
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
@@ -64,7 +68,7 @@ pub fn measure(
     let generator = |(index, load): (u64, &Load)| {
         Generator::new(load, settings.columns, settings.rows, seed ^ index << 48)
     };
-    let run = Run {
+    let run = MeshRun {
         fabric,
         plan: *plan,
         generators: (0..).zip(loads).map(generator).collect(),
@@ -82,9 +86,9 @@ const LONGEST: u64 = 1 << 40;
 /// Between looks at whether to go on.
 const LOOK: u64 = 1024;
 
-struct Run<'a> {
+struct MeshRun<'a> {
     fabric: &'a mut dyn Fabric,
-    plan: Plan,
+    plan: MeshMeasurementPlan,
     generators: Vec<Generator>,
     tallies: Vec<Tally>,
     arrivals: Vec<Arrival>,
@@ -92,9 +96,9 @@ struct Run<'a> {
     stop: &'a AtomicBool,
 }
 
-impl Run<'_> {
+impl MeshRun<'_> {
     fn go(mut self) -> Result<Measurement, FlitError> {
-        let Plan { warmup, drain, .. } = self.plan;
+        let MeshMeasurementPlan { warmup, drain, .. } = self.plan;
         let end = self.plan.end();
         let mut stuck = self.until(warmup, |_| false)?;
         let before = *self.fabric.counts();
@@ -125,7 +129,11 @@ impl Run<'_> {
     }
 
     /// Runs until a cycle, or until it is over; whether it is stuck.
-    fn until(&mut self, end: u64, is_over: impl Fn(&Run<'_>) -> bool) -> Result<bool, FlitError> {
+    fn until(
+        &mut self,
+        end: u64,
+        is_over: impl Fn(&MeshRun<'_>) -> bool,
+    ) -> Result<bool, FlitError> {
         while self.fabric.now() < end && !is_over(self) {
             let now = self.fabric.now();
             if now.is_multiple_of(LOOK) && self.stop.load(Ordering::Relaxed) {
@@ -150,7 +158,7 @@ impl Run<'_> {
     }
 
     fn send(&mut self, now: u64) -> Result<(), FlitError> {
-        let Run { fabric, generators, tallies, nodes, .. } = self;
+        let MeshRun { fabric, generators, tallies, nodes, .. } = self;
         for (index, (generator, tally)) in (0..).zip(generators.iter_mut().zip(tallies)) {
             let class = generator.load.class;
             let mut result = Ok(());

@@ -1,10 +1,10 @@
 //! What is counted of a load.
 
-use super::{Measured, Plan, real};
+use super::{Measured, MeshMeasurementPlan, real};
 
 /// A load's messages that are under way, and what was counted of those that ended.
 pub(super) struct Tally {
-    plan: Plan,
+    plan: MeshMeasurementPlan,
     open: Vec<Open>,
     free: Vec<u32>,
     /// Messages under way.
@@ -41,7 +41,7 @@ struct Open {
 const LONGEST: usize = 1 << 16;
 
 impl Tally {
-    pub(super) fn new(plan: Plan) -> Tally {
+    pub(super) fn new(plan: MeshMeasurementPlan) -> Tally {
         Tally {
             plan,
             open: Vec::new(),
@@ -159,7 +159,7 @@ impl Tally {
     }
 }
 
-impl Plan {
+impl MeshMeasurementPlan {
     /// Whether a cycle is in the window.
     pub(super) fn is_measured(&self, cycle: u64) -> bool {
         (self.warmup..self.end()).contains(&cycle)

@@ -3,7 +3,7 @@
 use super::Mesh;
 use super::geometry::{LOCAL, PORTS, input_of, opposite};
 use super::state::index;
-use super::vcs::{ByOutput, Input, Place, STAGES, low_bit};
+use super::vcs::{ByOutput, Input, STAGES, VcId, low_bit};
 
 /// By whose turn it is and which ports ask: who is first.
 const FIRST: [[u8; 1 << PORTS]; PORTS] = {
@@ -55,7 +55,7 @@ struct Open {
 /// A flit that was granted outputs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant {
-    pub(super) place: Place,
+    pub(super) place: VcId,
     pub(super) outputs: u8,
 }
 
@@ -172,7 +172,7 @@ impl Mesh {
             let vc = nominees[port];
             self.input_turns[input] = if vc + 1 == self.vcs.per_port { 0 } else { vc + 1 };
             let input = u32::try_from(input).expect("inputs are counted in 32 bits");
-            self.grants.push(Grant { place: Place { input, vc }, outputs: won[port] });
+            self.grants.push(Grant { place: VcId { input, vc }, outputs: won[port] });
         }
     }
 }

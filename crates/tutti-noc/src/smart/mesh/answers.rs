@@ -3,21 +3,21 @@
 use super::super::message::{Combine, Flow, FlowId};
 use super::super::settings::{FanIn, Fault, Settings};
 use super::geometry::{Geometry, LOCAL};
-use super::vcs::Place;
+use super::vcs::VcId;
 
 /// No answer is buffered.
 const NONE: u32 = u32::MAX;
 
 /// A place in 32 bits.
 #[inline]
-fn packed(place: Place) -> u32 {
+fn packed(place: VcId) -> u32 {
     place.input << 6 | u32::from(place.vc)
 }
 
 #[inline]
-fn unpacked(at: u32) -> Place {
+fn unpacked(at: u32) -> VcId {
     let vc = u8::try_from(at & 63).expect("six bits");
-    Place { input: at >> 6, vc }
+    VcId { input: at >> 6, vc }
 }
 
 /// What routers know of the flows under way.
@@ -59,7 +59,7 @@ pub(super) enum Fate {
     /// The router waits for more.
     Dropped,
     /// It joins the one that is buffered there.
-    Joins(Place),
+    Joins(VcId),
 }
 
 impl Tables {
@@ -163,7 +163,7 @@ impl Tables {
     }
 
     /// An answer is in a VC.
-    pub(super) fn is_at(&mut self, id: FlowId, router: u32, place: Place) {
+    pub(super) fn is_at(&mut self, id: FlowId, router: u32, place: VcId) {
         self.tables[id.0 as usize].at[router as usize] = packed(place);
         self.buffered += 1;
     }
@@ -176,7 +176,7 @@ impl Tables {
 
     /// The answer that is buffered at a router.
     #[inline]
-    pub(super) fn buffered_at(&self, id: FlowId, router: u32) -> Option<Place> {
+    pub(super) fn buffered_at(&self, id: FlowId, router: u32) -> Option<VcId> {
         let at = self.tables[id.0 as usize].at[router as usize];
         (at != NONE).then(|| unpacked(at))
     }

@@ -6,7 +6,7 @@ use super::geometry::{
     Geometry, LOCAL, NOWHERE, PORTS, TO_NIC, input_of, opposite, port_of, router_of,
 };
 use super::state::{Kind, index};
-use super::vcs::{Input, ON_TREE, Place, SEVERAL};
+use super::vcs::{Input, ON_TREE, SEVERAL, VcId};
 
 /// Which inputs and outputs of the switches are in use, by crossing cycle.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl Mesh {
             assert!(ready & !taken == 0, "a VC of input {input} was not given");
             let input = u32::try_from(input).expect("inputs are counted in 32 bits");
             for vc in 0..self.vcs.per_port {
-                let place = Place { input, vc };
+                let place = VcId { input, vc };
                 self.check_wants(place);
                 let vc = self.vcs.at(place);
                 if vc.packet == super::state::NOBODY {
@@ -109,7 +109,7 @@ impl Mesh {
     }
 
     /// What allocation looks at is what can be seen from the VCs themselves.
-    fn check_wants(&self, place: Place) {
+    fn check_wants(&self, place: VcId) {
         let (router, vc) = (router_of(place.input), self.vcs.at(place));
         let (bit, input) = (1_u64 << place.vc, &self.vcs.inputs[place.input as usize]);
         let ready = input.ready & bit != 0;
@@ -139,7 +139,7 @@ impl Mesh {
     }
 
     /// The answers that will land at a VC.
-    fn answers_of(&self, place: Place) -> u64 {
+    fn answers_of(&self, place: VcId) -> u64 {
         let slot = self.vcs.at(place).packet;
         let is_answer = matches!(self.packets.get(slot).kind, Kind::Answer(_));
         if is_answer { u64::from(self.vcs.sum(place).0) } else { 0 }

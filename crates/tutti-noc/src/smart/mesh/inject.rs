@@ -7,7 +7,7 @@ use super::Mesh;
 use super::answers::Fate;
 use super::geometry::{Geometry, LOCAL, input_of, router_of};
 use super::state::{Kind, Packet};
-use super::vcs::{ANSWER, ON_TREE, Place, SEVERAL, TO_TREE, Way, low_bit, pool_of};
+use super::vcs::{ANSWER, ON_TREE, SEVERAL, TO_TREE, VcId, Way, low_bit, pool_of};
 
 impl Mesh {
     /// Puts a packet into its NIC's queue.
@@ -164,7 +164,7 @@ impl Mesh {
 
     /// Gives a packet a VC.
     #[inline]
-    pub(super) fn give(&mut self, input: u32, pool: u8, slot: u32) -> Place {
+    pub(super) fn give(&mut self, input: u32, pool: u8, slot: u32) -> VcId {
         let way = self.way(router_of(input), pool, slot);
         self.packets.get_mut(slot).holders += 1;
         self.vcs.give(input, pool, slot, way)
@@ -194,7 +194,7 @@ impl Mesh {
     }
 
     /// Puts a flit into a VC.
-    pub(super) fn fill(&mut self, place: Place, count: u32, value: u64) {
+    pub(super) fn fill(&mut self, place: VcId, count: u32, value: u64) {
         self.counts.buffer_writes += 1;
         self.vcs.comes(place, self.now);
         let vc = self.vcs.at(place);

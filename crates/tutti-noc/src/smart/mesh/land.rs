@@ -5,7 +5,7 @@ use super::Mesh;
 use super::answers::Fate;
 use super::geometry::router_of;
 use super::state::{Kind, index};
-use super::vcs::{ANSWER, Place};
+use super::vcs::{ANSWER, VcId};
 
 /// What will land, by cycle and, as no two do at an input in a cycle, by input.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Landings {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, cycle: u64, place: Place) {
+    pub(super) fn add(&mut self, cycle: u64, place: VcId) {
         let last = self.cycles.len() - 1;
         let cycle = &mut self.cycles[index(cycle) & last];
         let input = place.input as usize;
@@ -48,17 +48,17 @@ impl Landings {
     }
 
     #[inline]
-    fn at(&self, cycle: u64, input: u32) -> Place {
+    fn at(&self, cycle: u64, input: u32) -> VcId {
         let vc = self.cycles[index(cycle) & (self.cycles.len() - 1)].vcs[input as usize];
-        Place { input, vc }
+        VcId { input, vc }
     }
 
     /// All of them.
     #[cfg(debug_assertions)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = Place> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = VcId> {
         self.cycles.iter().flat_map(|cycle| {
-            let all = (0..).zip(&cycle.vcs).map(|(input, &vc)| Place { input, vc });
-            all.filter(|&Place { input, .. }| {
+            let all = (0..).zip(&cycle.vcs).map(|(input, &vc)| VcId { input, vc });
+            all.filter(|&VcId { input, .. }| {
                 cycle.inputs[input as usize / 64] >> (input % 64) & 1 == 1
             })
         })
@@ -80,7 +80,7 @@ impl Mesh {
     }
 
     #[inline]
-    fn land_one(&mut self, place: Place) {
+    fn land_one(&mut self, place: VcId) {
         let vc = *self.vcs.at(place);
         if vc.mask == 0 {
             self.counts.buffer_writes += 1;
@@ -95,7 +95,7 @@ impl Mesh {
         self.vcs.comes(place, self.now);
     }
 
-    fn land_answer(&mut self, place: Place, slot: u32) {
+    fn land_answer(&mut self, place: VcId, slot: u32) {
         let (mut count, mut value) = self.vcs.sum(place);
         if let Kind::Answer(flow) = self.packets.get(slot).kind {
             let router = router_of(place.input);
@@ -113,14 +113,14 @@ impl Mesh {
     }
 
     /// What came for a VC is not kept, and its packet held by one less.
-    fn forgo(&mut self, place: Place) {
+    fn forgo(&mut self, place: VcId) {
         let slot = self.vcs.at(place).packet;
         self.vcs.forgo(place, self.now);
         self.packets.let_go(slot);
     }
 
     /// A VC is vacated, and its packet held by one less.
-    pub(super) fn leave(&mut self, place: Place) {
+    pub(super) fn leave(&mut self, place: VcId) {
         let slot = self.vcs.at(place).packet;
         self.vcs.vacate(place, self.now);
         self.packets.let_go(slot);

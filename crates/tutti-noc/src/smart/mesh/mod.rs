@@ -30,7 +30,7 @@ use answers::Tables;
 use geometry::{Geometry, PORTS, router_of};
 use land::Landings;
 use state::{Packets, index};
-use vcs::{Place, SEVERAL, Vcs};
+use vcs::{SEVERAL, VcId, Vcs};
 
 /// A mesh of routers with multi-hop links.
 pub struct Mesh {
@@ -137,14 +137,14 @@ impl Mesh {
 
     /// A flit will land at its VC in a cycle, and have a mask of outputs there.
     #[inline]
-    fn schedule(&mut self, crossing: u64, place: Place, mask: u8) {
+    fn schedule(&mut self, crossing: u64, place: VcId, mask: u8) {
         let vc = self.vcs.at_mut(place);
         (vc.due, vc.mask) = (vc.due + 1, mask);
         self.landings.add(crossing, place);
     }
 
     /// Takes a flit out of the network at its node.
-    fn eject(&mut self, place: Place, arrivals: &mut Vec<Arrival>) {
+    fn eject(&mut self, place: VcId, arrivals: &mut Vec<Arrival>) {
         let vc = *self.vcs.at(place);
         let router = router_of(place.input);
         self.counts.ejected += 1;

@@ -6,7 +6,7 @@ use super::super::settings::{FanIn, Fault, Priority, Tree};
 use super::Mesh;
 use super::allocate::Grant;
 use super::geometry::{EAST, LOCAL, NORTH, TO_NIC, input_of, opposite, port_of, router_of};
-use super::vcs::{ANSWER, CHANGES, ON_TREE, Place, SEVERAL, Way, low_bit};
+use super::vcs::{ANSWER, CHANGES, ON_TREE, SEVERAL, VcId, Way, low_bit};
 
 /// No request.
 const NONE: u32 = u32::MAX;
@@ -236,7 +236,7 @@ impl Mesh {
     }
 
     /// The VC that a packet of several flits has at a router on its path.
-    fn own_vc(&self, request: &Request, router: u32, output: usize) -> Option<Place> {
+    fn own_vc(&self, request: &Request, router: u32, output: usize) -> Option<VcId> {
         if !request.way.is(SEVERAL) {
             return None;
         }
@@ -404,7 +404,7 @@ impl Mesh {
 
     /// Gives a packet a VC farther on.
     #[inline]
-    fn give_on(&mut self, request: &Request, input: u32) -> Place {
+    fn give_on(&mut self, request: &Request, input: u32) -> VcId {
         if self.geometry.tree == Some(Tree::Private) {
             return self.give(input, request.pool, request.slot);
         }
@@ -457,7 +457,7 @@ impl Mesh {
         }
     }
 
-    fn depart_one_of_several(&mut self, place: Place) {
+    fn depart_one_of_several(&mut self, place: VcId) {
         let vc = self.vcs.at_mut(place);
         vc.left += 1;
         let (left, come, slot) = (vc.left, vc.come, vc.packet);

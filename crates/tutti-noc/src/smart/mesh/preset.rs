@@ -4,7 +4,7 @@ use super::super::record::{EventKind, Stop};
 use super::Mesh;
 use super::geometry::{Geometry, NOWHERE, PORTS, input_of, opposite};
 use super::state::Kind;
-use super::vcs::{Place, low_bit, pool_of};
+use super::vcs::{VcId, low_bit, pool_of};
 
 impl Mesh {
     /// Sends multicasts that a slot of this cycle is for.
@@ -79,13 +79,13 @@ impl Mesh {
     }
 
     /// The multicast of a corner's tree that came first and still has to go along a direction.
-    fn came_first(&self, router: u32, corner: u8, direction: usize) -> Option<Place> {
-        let mut first: Option<(u64, Place)> = None;
+    fn came_first(&self, router: u32, corner: u8, direction: usize) -> Option<VcId> {
+        let mut first: Option<(u64, VcId)> = None;
         for port in 0..PORTS {
             let input = input_of(router, port);
             let mut bits = self.vcs.inputs[input as usize].ready;
             while bits != 0 {
-                let place = Place { input, vc: low_bit(bits) };
+                let place = VcId { input, vc: low_bit(bits) };
                 bits &= bits - 1;
                 let vc = self.vcs.at(place);
                 let packet = self.packets.get(vc.packet);

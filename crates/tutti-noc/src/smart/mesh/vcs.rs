@@ -114,7 +114,7 @@ const EMPTY: Vc = Vc { packet: NOBODY, stage: 0, mask: 0, way: NO_WAY, due: 0, c
 
 /// Where a VC is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct VcId {
     /// Router x ports + port.
     pub(super) input: u32,
     pub(super) vc: u8,
@@ -157,7 +157,7 @@ pub(super) struct Vcs {
     /// By input: where the router before it learns of its room, see [`Vcs::room`].
     before: Vec<u32>,
     /// By cycle modulo its length, a power of two: VCs that are free after it.
-    releases: Vec<Vec<Place>>,
+    releases: Vec<Vec<VcId>>,
     credit_delay: u64,
 }
 
@@ -193,42 +193,42 @@ impl Vcs {
     }
 
     #[inline]
-    fn slot(&self, place: Place) -> usize {
+    fn slot(&self, place: VcId) -> usize {
         place.input as usize * usize::from(self.per_port) + usize::from(place.vc)
     }
 
     #[inline]
-    pub(super) fn at(&self, place: Place) -> &Vc {
+    pub(super) fn at(&self, place: VcId) -> &Vc {
         &self.slots[self.slot(place)]
     }
 
     #[inline]
-    pub(super) fn at_mut(&mut self, place: Place) -> &mut Vc {
+    pub(super) fn at_mut(&mut self, place: VcId) -> &mut Vc {
         let slot = self.slot(place);
         &mut self.slots[slot]
     }
 
     /// Of an answer: how many it stands for, and their value.
     #[inline]
-    pub(super) fn sum(&self, place: Place) -> (u32, u64) {
+    pub(super) fn sum(&self, place: VcId) -> (u32, u64) {
         self.sums[self.slot(place)]
     }
 
     #[inline]
-    pub(super) fn set_sum(&mut self, place: Place, sum: (u32, u64)) {
+    pub(super) fn set_sum(&mut self, place: VcId, sum: (u32, u64)) {
         let slot = self.slot(place);
         self.sums[slot] = sum;
     }
 
     /// The cycle in which its first flit came.
     #[inline]
-    pub(super) fn since(&self, place: Place) -> u64 {
+    pub(super) fn since(&self, place: VcId) -> u64 {
         self.since[self.slot(place)]
     }
 
     /// Marks that a flit comes, whose VC may have none.
     #[inline]
-    pub(super) fn comes(&mut self, place: Place, now: u64) {
+    pub(super) fn comes(&mut self, place: VcId, now: u64) {
         let slot = self.slot(place);
         let vc = &mut self.slots[slot];
         if self.preset && vc.come == vc.left {
@@ -248,7 +248,7 @@ impl Vcs {
 
     /// Marks outputs that the first flit of a VC has to go to.
     #[inline]
-    fn set_wants(&mut self, place: Place, mask: u8, way: &Way) {
+    fn set_wants(&mut self, place: VcId, mask: u8, way: &Way) {
         let bit = 1 << place.vc;
         let wants = &mut self.inputs[place.input as usize].wants;
         if way.pools[0] != way.pools[1] {
@@ -265,7 +265,7 @@ impl Vcs {
 
     /// Marks outputs that the first flit of a VC has gone to; what is left of its mask.
     #[inline]
-    pub(super) fn went(&mut self, place: Place, outputs: u8) -> u8 {
+    pub(super) fn went(&mut self, place: VcId, outputs: u8) -> u8 {
         let vc = self.at_mut(place);
         vc.mask &= !outputs;
         let Vc { mask, way: Way { pools: [first, second], .. }, .. } = *vc;
@@ -305,11 +305,11 @@ impl Vcs {
     }
 
     /// The VC that a packet has in a pool.
-    pub(super) fn of_packet(&self, input: u32, pool: u8, packet: u32) -> Option<Place> {
+    pub(super) fn of_packet(&self, input: u32, pool: u8, packet: u32) -> Option<VcId> {
         let Pool { vcs, .. } = self.pools[usize::from(pool)];
         let mut bits = vcs & self.inputs[input as usize].taken;
         while bits != 0 {
-            let place = Place { input, vc: low_bit(bits) };
+            let place = VcId { input, vc: low_bit(bits) };
             if self.at(place).packet == packet {
                 return Some(place);
             }
@@ -320,11 +320,11 @@ impl Vcs {
 
     /// Gives a packet the lowest VC of a pool that is not taken.
     #[inline]
-    pub(super) fn give(&mut self, input: u32, pool: u8, packet: u32, way: Way) -> Place {
+    pub(super) fn give(&mut self, input: u32, pool: u8, packet: u32, way: Way) -> VcId {
         let taken = &mut self.inputs[input as usize].taken;
         let free = self.pools[usize::from(pool)].vcs & !*taken;
         assert!(free != 0, "no VC is left at input {input} in pool {pool}");
-        let place = Place { input, vc: low_bit(free) };
+        let place = VcId { input, vc: low_bit(free) };
         *taken |= 1 << place.vc;
         let taken = *taken;
         self.note_room(place, taken);
@@ -334,7 +334,7 @@ impl Vcs {
 
     /// Tells the router before an input what has room since a VC was given or released.
     #[inline]
-    fn note_room(&mut self, place: Place, taken: u64) {
+    fn note_room(&mut self, place: VcId, taken: u64) {
         let Share { vcs, of_class, stage, pools } = self.shares[usize::from(place.vc)];
         let first = (self.before[place.input as usize] + u32::from(stage)) as usize;
         for stage in 0..usize::from(pools) {
@@ -345,7 +345,7 @@ impl Vcs {
 
     /// Marks that a VC holds no flit now.
     #[inline]
-    pub(super) fn set_bare(&mut self, place: Place) {
+    pub(super) fn set_bare(&mut self, place: VcId) {
         let mask = self.at(place).mask;
         let input = &mut self.inputs[place.input as usize];
         let bit = !(1 << place.vc);
@@ -355,7 +355,7 @@ impl Vcs {
 
     /// A packet's last flit has left its VC, or passed it.
     #[inline]
-    pub(super) fn vacate(&mut self, place: Place, now: u64) {
+    pub(super) fn vacate(&mut self, place: VcId, now: u64) {
         self.set_bare(place);
         self.at_mut(place).packet = NOBODY;
         let local = port_of(place.input) == LOCAL;
@@ -364,13 +364,13 @@ impl Vcs {
     }
 
     /// What came for a VC was not kept: nothing ever was in it.
-    pub(super) fn forgo(&mut self, place: Place, now: u64) {
+    pub(super) fn forgo(&mut self, place: VcId, now: u64) {
         self.at_mut(place).packet = NOBODY;
         self.releases_of(now).push(place);
     }
 
     #[inline]
-    fn releases_of(&mut self, cycle: u64) -> &mut Vec<Place> {
+    fn releases_of(&mut self, cycle: u64) -> &mut Vec<VcId> {
         let last = self.releases.len() - 1;
         &mut self.releases[index(cycle) & last]
     }

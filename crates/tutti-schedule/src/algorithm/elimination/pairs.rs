@@ -25,7 +25,7 @@ impl Origin {
 
 /// Where a rank stands: in which pair, and which of its ranks it is.
 #[derive(Clone, Copy)]
-pub(in crate::algorithm) struct Place {
+pub(in crate::algorithm) struct PairPosition {
     pub(in crate::algorithm) pair: u32,
     pub(in crate::algorithm) origin: Origin,
     /// The lowest rank of the pair's origin.
@@ -55,16 +55,21 @@ impl Pairs {
     }
 
     #[inline]
-    pub(in crate::algorithm) fn place(self, rank: u32) -> Place {
+    pub(in crate::algorithm) fn place(self, rank: u32) -> PairPosition {
         let behind = 3 * self.triples;
         if rank < behind {
             let pair = rank / 3;
             let first = pair * 3;
-            return Place { pair, origin: Origin::Three, first, member: rank - first };
+            return PairPosition { pair, origin: Origin::Three, first, member: rank - first };
         }
         let log = self.others.log();
         let (pair, member) = ((rank - behind) >> log, (rank - behind) & ((1 << log) - 1));
-        Place { pair: pair + self.triples, origin: self.others, first: rank - member, member }
+        PairPosition {
+            pair: pair + self.triples,
+            origin: self.others,
+            first: rank - member,
+            member,
+        }
     }
 
     /// What a pair is grown from, and the lowest rank there.

@@ -5,14 +5,14 @@
 //! receives in every step, so that no message meets another that was meant to be before or after it; packed
 //! trees of the same load are in each other's way there.
 
-use crate::algorithm::on_graph::{Edge, Move, Timetable, Wiring};
+use crate::algorithm::on_graph::{Edge, LinkGraph, Move, Timetable};
 
 /// What another cycle has to reach, in the time of the one before, to be worth its many messages.
 const BETTER: f64 = 0.99;
 
 /// The fastest of a cycle in ascending order, one that goes on wherever least goes already, and half of each
 /// shard each way round the first; and how long it takes per byte of the payload. `None` where there is none.
-pub(super) fn round(wiring: &Wiring) -> Option<(f64, Timetable)> {
+pub(super) fn round(wiring: &LinkGraph) -> Option<(f64, Timetable)> {
     let ascending: Vec<u32> = (0..wiring.ranks).collect();
     let back: Vec<u32> = ascending.iter().rev().copied().collect();
     let mut found: Option<(f64, Vec<Vec<u32>>)> = None;
@@ -27,7 +27,7 @@ pub(super) fn round(wiring: &Wiring) -> Option<(f64, Timetable)> {
 }
 
 /// Adds a way to what its links do in a step; the most that any of them then does.
-fn load(wiring: &Wiring, way: Edge, busy: &mut [f64]) -> f64 {
+fn load(wiring: &LinkGraph, way: Edge, busy: &mut [f64]) -> f64 {
     let mut most = 0.0;
     for (link, pace) in wiring.paced(way) {
         busy[link] += wiring.rates[pace].ps_per_byte();
@@ -38,7 +38,7 @@ fn load(wiring: &Wiring, way: Edge, busy: &mut [f64]) -> f64 {
 
 /// From rank to rank, always over the way whose links do the least; of these the shortest, and of these to
 /// the lowest rank. It ends where no way leads on.
-fn cheapest(wiring: &Wiring) -> Vec<u32> {
+fn cheapest(wiring: &LinkGraph) -> Vec<u32> {
     let mut busy = vec![0.0; wiring.rates.len()];
     let mut inside = vec![false; wiring.ranks as usize];
     let mut order = vec![0];
@@ -64,7 +64,7 @@ fn cheapest(wiring: &Wiring) -> Vec<u32> {
 
 /// With as many pieces as turns, each an order of the ranks: what a step takes on the most loaded link, for
 /// all steps.
-fn takes(wiring: &Wiring, turns: &[Vec<u32>]) -> Option<f64> {
+fn takes(wiring: &LinkGraph, turns: &[Vec<u32>]) -> Option<f64> {
     let (ranks, mut most) = (wiring.ranks, 0.0);
     let mut busy = vec![0.0; wiring.rates.len()];
     for order in turns {

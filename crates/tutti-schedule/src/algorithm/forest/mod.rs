@@ -32,7 +32,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::bound::by_links;
-use super::on_graph::{self, Timetable, Wiring};
+use super::on_graph::{self, LinkGraph, Timetable};
 use super::{AlgorithmError, Entry, Request};
 use crate::Schedule;
 use crate::collective::Collective;
@@ -122,7 +122,7 @@ fn lay_out(request: &Request, routes: &Routes, asked: Asked) -> Arc<dyn Schedule
     let timetable = match asked {
         Asked::Packed { pieces, lag } => best(request, routes, pieces, lag).1,
         Asked::Shallow => {
-            let grown = |back| shallow::grow(&Wiring::of(routes, request.ranks, back));
+            let grown = |back| shallow::grow(&LinkGraph::of(routes, request.ranks, back));
             match request.collective {
                 Collective::AllGather => grown(false),
                 Collective::ReduceScatter => grown(true).reversed(),
@@ -140,13 +140,13 @@ type Timed = (f64, Timetable);
 /// The timetable with that many pieces, or with the fewest that are close enough to the limit.
 fn best(request: &Request, routes: &Routes, pieces: Option<u32>, lag: Option<u32>) -> Timed {
     let (ranks, collective) = (request.ranks, request.collective);
-    let all = [false, true].map(|back| Wiring::of(routes, ranks, back));
-    let graph = Graph {
+    let all = [false, true].map(|back| LinkGraph::of(routes, ranks, back));
+    let graph = ForestGraph {
         routes,
         ranks,
         lag: lag.unwrap_or(LAG[usize::from(all[0].longest() > 1)]),
         sparse: all.each_ref().map(|all| (all.longest() > 1).then(|| all.sparse()).flatten()),
-        thinned: all.each_ref().map(Wiring::thinned),
+        thinned: all.each_ref().map(LinkGraph::thinned),
         all,
         limits: Default::default(),
     };
@@ -172,7 +172,7 @@ fn best(request: &Request, routes: &Routes, pieces: Option<u32>, lag: Option<u32
     graph.cut_finer(collective, found, (wanted, least), &mut manners)
 }
 
-impl Graph<'_> {
+impl ForestGraph<'_> {
     /// The timetable with more and more pieces, until it is close enough to what is `wanted` and has the
     /// `least` number of them, or there would be too many messages.
     fn cut_finer(
@@ -238,17 +238,17 @@ struct Manners {
 }
 
 /// A graph, with its ways in both directions of time: all of them, and those that are packed.
-struct Graph<'a> {
+struct ForestGraph<'a> {
     routes: &'a Routes,
     ranks: u32,
     lag: u32,
-    all: [Wiring; 2],
-    sparse: [Option<Wiring>; 2],
-    thinned: [Wiring; 2],
+    all: [LinkGraph; 2],
+    sparse: [Option<LinkGraph>; 2],
+    thinned: [LinkGraph; 2],
     limits: [OnceCell<f64>; 3],
 }
 
-impl Graph<'_> {
+impl ForestGraph<'_> {
     /// What the links allow one phase, per byte of the payload.
     fn limit(&self, phase: Phase) -> f64 {
         let limit = || by_links(phase.collective(), self.ranks, self.routes.topology());

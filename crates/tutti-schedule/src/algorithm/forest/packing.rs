@@ -10,7 +10,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::algorithm::on_graph::{Edge, Wiring};
+use crate::algorithm::on_graph::{Edge, LinkGraph};
 
 /// How steeply prices grow: a link that is used by a fiftieth more than another is e times as dear.
 const STEEPNESS: f64 = 50.0;
@@ -46,7 +46,7 @@ impl Packing {
 
 /// What is packed.
 pub(super) struct Wanted<'a> {
-    pub(super) wiring: &'a Wiring,
+    pub(super) wiring: &'a LinkGraph,
     /// How many trees each rank is the root of.
     pub(super) pieces: u32,
     /// The time per byte of the whole payload that the links allow.

@@ -3,10 +3,10 @@
 //! goes already, and shards that take the same way in the same step are one message where they stand side by
 //! side.
 
-use crate::algorithm::on_graph::{Move, Timetable, Wiring};
+use crate::algorithm::on_graph::{LinkGraph, Move, Timetable};
 
 /// A timetable in which what is d messages from its root arrives in slot d.
-pub(super) fn grow(wiring: &Wiring) -> Timetable {
+pub(super) fn grow(wiring: &LinkGraph) -> Timetable {
     let ranks = wiring.ranks;
     let mut timetable = Timetable { ranks, chunks: ranks, ..Timetable::default() };
     let mut into: Vec<Vec<usize>> = vec![Vec::new(); ranks as usize];

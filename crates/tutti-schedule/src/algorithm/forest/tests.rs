@@ -74,7 +74,7 @@ fn messages_wait_for_what_they_carry_and_for_links() {
     for (notation, rates) in [("torus:3x4", &[1][..]), ("hierarchical:switch:3/ring:3", &[1, 4])] {
         let routes = on(notation, rates);
         let ranks = routes.topology().npus();
-        let wiring = Wiring::of(&routes, ranks, false);
+        let wiring = LinkGraph::of(&routes, ranks, false);
         for order in [Order::Turns, Order::Staggered] {
             let wanted =
                 Wanted { wiring: &wiring, pieces: 3, limit: 1.0, both_ways: true, rising: false };

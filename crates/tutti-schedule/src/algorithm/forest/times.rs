@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::packing::Tree;
-use crate::algorithm::on_graph::{Edge, Move, Receiving, Timetable, Wiring};
+use crate::algorithm::on_graph::{Edge, LinkGraph, Move, Receiving, Timetable};
 
 /// A message: over which way, and how long what depends on it takes at least.
 struct Task {
@@ -20,7 +20,7 @@ struct Task {
 }
 
 /// Messages down every tree; before that up, if they are folded first.
-fn tasks(trees: &[Tree], wiring: &Wiring, both_ways: bool) -> Vec<Task> {
+fn tasks(trees: &[Tree], wiring: &LinkGraph, both_ways: bool) -> Vec<Task> {
     let ranks = wiring.ranks as usize;
     let mut tasks: Vec<Task> = Vec::new();
     for (chunk, tree) in (0..).zip(trees) {
@@ -44,7 +44,7 @@ fn tasks(trees: &[Tree], wiring: &Wiring, both_ways: bool) -> Vec<Task> {
 }
 
 /// The same ways back, deepest first; all that reach the root come before what leaves it.
-fn add_folds(tree: &Tree, chunk: u32, wiring: &Wiring, start: usize, tasks: &mut Vec<Task>) {
+fn add_folds(tree: &Tree, chunk: u32, wiring: &LinkGraph, start: usize, tasks: &mut Vec<Task>) {
     let mut into: Vec<Vec<u32>> = vec![Vec::new(); wiring.ranks as usize];
     for &way in tree.ways.iter().rev() {
         let Some(back) = wiring.way_back(way) else { continue };
@@ -96,7 +96,7 @@ const LOOK: usize = 128;
 const GOLDEN: u32 = 0x9E37_79B9;
 
 struct Clock<'a> {
-    wiring: &'a Wiring,
+    wiring: &'a LinkGraph,
     tasks: Vec<Task>,
     timing: Timing,
     /// By chunk, with [`Order::Staggered`]: when its tree should be down.
@@ -124,7 +124,7 @@ pub(super) struct Timing {
 }
 
 /// A timetable, and how long it takes, per byte of a chunk.
-pub(super) fn timed(trees: &[Tree], wiring: &Wiring, timing: Timing) -> (f64, Timetable) {
+pub(super) fn timed(trees: &[Tree], wiring: &LinkGraph, timing: Timing) -> (f64, Timetable) {
     let links = wiring.rates.len();
     let mut clock = Clock {
         wiring,

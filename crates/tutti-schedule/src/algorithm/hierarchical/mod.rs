@@ -31,7 +31,7 @@ use super::exchange::Exchange;
 use super::{AlgorithmError, Entry, Request, Stage};
 use crate::collective::Collective;
 use crate::{Embedded, Phase, Schedule, Sequence, Slot};
-use plan::{Plan, Style};
+use plan::{HierarchicalPlan, Style};
 use reorder::{Reorder, WORK};
 
 const ARGUMENT: &str = "sizes innermost first, then algorithms, as in `8x16:ring/direct/ring`: one for \
@@ -86,7 +86,7 @@ pub(super) const LEADER: Entry = Entry {
 };
 
 fn build(style: Style, request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let plan = Plan::new(style, request)?;
+    let plan = HierarchicalPlan::new(style, request)?;
     let ranks = request.ranks;
     let inners = plan.inner_schedules()?;
     let chunks = plan.chunks(&inners)?;
@@ -128,7 +128,7 @@ fn build(style: Style, request: &Request) -> Result<Arc<dyn Schedule>, Algorithm
 /// One phase after the other: exact, because all groups of a level do the same, so that the members of
 /// a group start a phase together or, under a root or a leader, all wait for the one that starts last.
 fn critical_path(style: Style, request: &Request) -> Option<Vec<Stage>> {
-    let plan = Plan::new(style, request).ok()?;
+    let plan = HierarchicalPlan::new(style, request).ok()?;
     let mut stages = Vec::new();
     for phase in &plan.phases {
         let size = plan.sizes[phase.level];

@@ -6,7 +6,7 @@ use super::argument::{self, Named};
 use crate::algorithm::sizes::{self, Misfit};
 use crate::algorithm::{self, AlgorithmError, Request};
 use crate::collective::Collective;
-use crate::{Digit, Place, Schedule, Slot};
+use crate::{Digit, Placement, Schedule, Slot};
 use tutti_units::ids::RankId;
 
 /// How the levels work together.
@@ -49,7 +49,7 @@ pub(super) struct Step<'a> {
     at: usize,
 }
 
-pub(super) struct Plan<'a> {
+pub(super) struct HierarchicalPlan<'a> {
     style: Style,
     collective: Collective,
     argument: &'a str,
@@ -59,8 +59,11 @@ pub(super) struct Plan<'a> {
     pub(super) phases: Vec<Step<'a>>,
 }
 
-impl<'a> Plan<'a> {
-    pub(super) fn new(style: Style, request: &Request<'a>) -> Result<Plan<'a>, AlgorithmError> {
+impl<'a> HierarchicalPlan<'a> {
+    pub(super) fn new(
+        style: Style,
+        request: &Request<'a>,
+    ) -> Result<HierarchicalPlan<'a>, AlgorithmError> {
         let &Request { collective, ranks, argument } = request;
         let text = argument.unwrap_or_default();
         let refuse = |Misfit { at, problem }| AlgorithmError::Argument {
@@ -85,7 +88,7 @@ impl<'a> Plan<'a> {
             Step { collective, level, notation, at }
         });
         let phases = phases.collect();
-        Ok(Plan { style, collective, argument: text, ranks, sizes, phases })
+        Ok(HierarchicalPlan { style, collective, argument: text, ranks, sizes, phases })
     }
 
     /// The schedule of each phase, inside one of its groups.
@@ -146,7 +149,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Where a phase stands when the payload has this many chunks.
-    pub(super) fn place(&self, phase: &Step, chunks: u32) -> Place {
+    pub(super) fn place(&self, phase: &Step, chunks: u32) -> Placement {
         let stride = self.stride(phase.level);
         let digit = |level: usize| Digit { stride: self.stride(level), size: self.sizes[level] };
         let root = self.collective.root().unwrap_or_default().0;
@@ -163,7 +166,7 @@ impl<'a> Plan<'a> {
                 size => vec![(Digit { stride: self.stride(phase.level + 1), size }, chunks / size)],
             },
         };
-        Place {
+        Placement {
             group: digit(phase.level),
             only: (self.style == Style::Leader && stride > 1).then(|| root % stride),
             part: chunks / self.share(phase),

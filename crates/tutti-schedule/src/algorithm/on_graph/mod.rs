@@ -11,7 +11,7 @@ mod wiring;
 use std::sync::Arc;
 
 pub(super) use timetable::{Move, Receiving, Timetable};
-pub(super) use wiring::{Edge, Wiring};
+pub(super) use wiring::{Edge, LinkGraph};
 
 use super::{AlgorithmError, Request};
 use tutti_topology::{LinkParameters, Routes};

@@ -15,7 +15,7 @@ pub(in crate::algorithm) struct Edge {
 
 /// All ways on which no rank forwards; all ways there are where these do not connect the ranks.
 #[derive(Clone)]
-pub(in crate::algorithm) struct Wiring {
+pub(in crate::algorithm) struct LinkGraph {
     pub(in crate::algorithm) ranks: u32,
     /// The time per byte of each link of the graph.
     pub(in crate::algorithm) rates: Vec<TimePerByte>,
@@ -32,17 +32,17 @@ const FEW: u32 = 24;
 /// So many ways lead over each link that is on any way, where there are that many.
 const COVER: u32 = 8;
 
-impl Wiring {
+impl LinkGraph {
     /// Between the first `ranks` NPUs. `backwards`, the way from a to b is the route from b to a.
-    pub(in crate::algorithm) fn of(routes: &Routes, ranks: u32, backwards: bool) -> Wiring {
-        let direct = Wiring::through(routes, ranks, backwards, false);
-        if direct.connects() { direct } else { Wiring::through(routes, ranks, backwards, true) }
+    pub(in crate::algorithm) fn of(routes: &Routes, ranks: u32, backwards: bool) -> LinkGraph {
+        let direct = LinkGraph::through(routes, ranks, backwards, false);
+        if direct.connects() { direct } else { LinkGraph::through(routes, ranks, backwards, true) }
     }
 
-    fn through(routes: &Routes, ranks: u32, backwards: bool, forwarding: bool) -> Wiring {
+    fn through(routes: &Routes, ranks: u32, backwards: bool, forwarding: bool) -> LinkGraph {
         let topology = routes.topology();
         let rates = topology.links().map(|link| topology.parameters(link).rate).collect();
-        let mut wiring = Wiring::empty(ranks, rates);
+        let mut wiring = LinkGraph::empty(ranks, rates);
         for from in 0..ranks {
             for to in candidates(routes, from, ranks, backwards || forwarding) {
                 let (source, destination) = if backwards { (to, from) } else { (from, to) };
@@ -56,9 +56,9 @@ impl Wiring {
         wiring
     }
 
-    fn empty(ranks: u32, rates: Vec<TimePerByte>) -> Wiring {
+    fn empty(ranks: u32, rates: Vec<TimePerByte>) -> LinkGraph {
         let (edges, links, pace) = (Vec::new(), Vec::new(), Vec::new());
-        Wiring { ranks, rates, edges, first: vec![0], links, pace }
+        LinkGraph { ranks, rates, edges, first: vec![0], links, pace }
     }
 
     fn add(&mut self, from: u32, to: u32, path: impl Iterator<Item = u32>) {
@@ -82,7 +82,7 @@ impl Wiring {
 
     /// Only some of the ways, where there are many: those to ranks at distances of powers of two, and
     /// enough others to use every link, shortest first.
-    pub(in crate::algorithm) fn thinned(&self) -> Wiring {
+    pub(in crate::algorithm) fn thinned(&self) -> LinkGraph {
         if self.edges.len() <= (FEW * self.ranks) as usize {
             return self.clone();
         }
@@ -93,7 +93,7 @@ impl Wiring {
     /// As few ways as use every link: to the next ranks, and at distances of powers of two to those that are as
     /// near as any. Links far from the ranks then have one sender, whose messages stay in their order. `None`
     /// where these do not connect the ranks.
-    pub(in crate::algorithm) fn sparse(&self) -> Option<Wiring> {
+    pub(in crate::algorithm) fn sparse(&self) -> Option<LinkGraph> {
         let nearest = |rank| self.from(rank).iter().map(|&way| self.links(way).len()).min();
         let nearest: Vec<Option<usize>> = (0..self.ranks).map(nearest).collect();
         let near = |way: Edge| Some(self.links(way).len()) == nearest[way.from as usize];
@@ -101,7 +101,7 @@ impl Wiring {
             1 => true,
             distance => distance.is_power_of_two() && near(way),
         };
-        Some(self.kept(wanted, 1)).filter(Wiring::connects)
+        Some(self.kept(wanted, 1)).filter(LinkGraph::connects)
     }
 
     /// How many ranks apart the ends of a way are, the shorter way round.
@@ -112,7 +112,7 @@ impl Wiring {
 
     /// The ways that are wanted, with their ways back, and of the others so many as lead over each link `cover` times,
     /// shortest first.
-    fn kept(&self, wanted: impl Fn(Edge) -> bool, cover: u32) -> Wiring {
+    fn kept(&self, wanted: impl Fn(Edge) -> bool, cover: u32) -> LinkGraph {
         let mut order: Vec<usize> = (0..self.edges.len()).collect();
         order.sort_by_key(|&at| {
             let way = self.edges[at];
@@ -138,8 +138,8 @@ impl Wiring {
         self.only(&kept)
     }
 
-    fn only(&self, kept: &[bool]) -> Wiring {
-        let mut some = Wiring::empty(self.ranks, self.rates.clone());
+    fn only(&self, kept: &[bool]) -> LinkGraph {
+        let mut some = LinkGraph::empty(self.ranks, self.rates.clone());
         for rank in 0..self.ranks {
             for (at, &way) in (self.first(rank)..).zip(self.from(rank)) {
                 if kept[at] {
@@ -158,7 +158,7 @@ impl Wiring {
         &self.edges[self.first[rank] as usize..self.first[rank + 1] as usize]
     }
 
-    /// Where the ways from a rank begin among [`Wiring::edges`].
+    /// Where the ways from a rank begin among [`LinkGraph::edges`].
     pub(in crate::algorithm) fn first(&self, rank: u32) -> usize {
         self.first[rank as usize] as usize
     }
@@ -280,7 +280,7 @@ mod tests {
             ("hierarchical:switch:2/ring:3", 6, 30, 6 * 2 + 24 * 3),
         ] {
             for backwards in [false, true] {
-                let wiring = Wiring::of(&routes(notation), ranks, backwards);
+                let wiring = LinkGraph::of(&routes(notation), ranks, backwards);
                 let found = (wiring.edges().len(), wiring.links.len());
                 assert_eq!(found, (edges, links), "{notation} {backwards}");
                 for &edge in wiring.edges() {
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn sparse_ways_use_every_link_with_few_senders() {
         let sparse =
-            |notation, ranks| Wiring::of(&routes(notation), ranks, false).sparse().unwrap();
+            |notation, ranks| LinkGraph::of(&routes(notation), ranks, false).sparse().unwrap();
         let rings = sparse("hierarchical:ring:4/switch:5", 20);
         let between = rings.edges().iter().filter(|way| way.from / 4 != way.to / 4);
         assert!(between.clone().all(|way| rings.around(*way) <= 2));

@@ -30,7 +30,7 @@ struct Block {
 
 /// A rank in its block, and the blocks beside that.
 #[derive(Clone, Copy)]
-struct Place {
+struct BlockMember {
     block: Block,
     member: u32,
     larger: Option<Block>,
@@ -60,7 +60,7 @@ impl BinaryBlocks {
     }
 
     /// The blocks: a bit of N each, from the highest.
-    fn place(&self, rank: u32) -> Place {
+    fn place(&self, rank: u32) -> BlockMember {
         let n = self.shape.ranks;
         let block = |log: u32| Block { first: n >> log >> 1 << log << 1, log };
         // The highest bit in which rank and N differ is the block's: below it N has a one and rank a zero.
@@ -70,7 +70,7 @@ impl BinaryBlocks {
         let larger = (above > 0).then(|| block(log + 1 + above.trailing_zeros()));
         let smaller = (below > 0).then(|| block(below.ilog2()));
         let block = block(log);
-        Place { block, member: rank - block.first, larger, smaller }
+        BlockMember { block, member: rank - block.first, larger, smaller }
     }
 
     /// What member `member` of any block holds after `halved` rounds.
@@ -80,7 +80,7 @@ impl BinaryBlocks {
         ChunkRange::new(start, start + len)
     }
 
-    fn act(place: &Place, step: u32) -> Act {
+    fn act(place: &BlockMember, step: u32) -> Act {
         let log = place.block.log;
         let [joins, hands] = [place.smaller, place.larger].map(|block| block.is_some());
         let middle = [
@@ -101,7 +101,11 @@ impl BinaryBlocks {
     }
 
     /// The members of the larger block that hold what this rank does, and what each holds.
-    fn holders(&self, place: &Place, larger: Block) -> impl Iterator<Item = (RankId, ChunkRange)> {
+    fn holders(
+        &self,
+        place: &BlockMember,
+        larger: Block,
+    ) -> impl Iterator<Item = (RankId, ChunkRange)> {
         let (member, log) = (place.member, place.block.log);
         let pieces = 0..1 << (larger.log - log);
         pieces.map(move |piece: u32| {
@@ -111,12 +115,12 @@ impl BinaryBlocks {
     }
 
     /// The member of the smaller block that holds what this rank does, and more.
-    fn joined(place: &Place, smaller: Block) -> RankId {
+    fn joined(place: &BlockMember, smaller: Block) -> RankId {
         RankId(smaller.first + (place.member & ((1 << smaller.log) - 1)))
     }
 
     /// One round inside the block; `round` counts from the first of halving.
-    fn exchange(&self, place: &Place, round: u32, halve: bool, out: &mut Step) {
+    fn exchange(&self, place: &BlockMember, round: u32, halve: bool, out: &mut Step) {
         let partner = place.member ^ (1 << round);
         let peer = RankId(place.block.first + partner);
         let [own, other] = [place.member, partner].map(|member| self.range(member, round + 1));

@@ -15,7 +15,7 @@
 //! round of S/2 each way beside those of a power of two: less than 3 S in all, where `fold` takes 4 S.
 
 use super::SCRATCH;
-use crate::algorithm::elimination::pairs::{Origin, Pairs, Place};
+use crate::algorithm::elimination::pairs::{Origin, PairPosition, Pairs};
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
@@ -40,7 +40,7 @@ impl LongElimination {
     }
 
     /// First (0) or second (1) survivor; nothing where the rank is eliminated.
-    fn side(place: Place) -> Option<u32> {
+    fn side(place: PairPosition) -> Option<u32> {
         (place.member + 2).checked_sub(place.origin.ranks())
     }
 
@@ -51,7 +51,7 @@ impl LongElimination {
 
     /// Steps before the halves are with the survivors; as many bring the result back, but for the ranks of
     /// a triple that survive.
-    fn growing(place: Place) -> u32 {
+    fn growing(place: PairPosition) -> u32 {
         match (place.origin, place.member) {
             (Origin::Two, _) | (Origin::Three, 1 | 2) => 1,
             _ => 2,
@@ -79,7 +79,7 @@ impl LongElimination {
         out.reduce(Slot::DATA, operands, self.half(kept));
     }
 
-    fn grow(&self, place: Place, step: u32, out: &mut Step) {
+    fn grow(&self, place: PairPosition, step: u32, out: &mut Step) {
         let peer = |member| RankId(place.first + member);
         let (low, high) = (self.half(0), self.half(1));
         match (place.origin, place.member, step) {
@@ -112,7 +112,7 @@ impl LongElimination {
     }
 
     /// The result, from the survivors' halves to everyone.
-    fn give(&self, place: Place, step: u32, out: &mut Step) {
+    fn give(&self, place: PairPosition, step: u32, out: &mut Step) {
         let peer = |member| RankId(place.first + member);
         let trade = |peer: RankId, own: u32, out: &mut Step| {
             out.send(peer, Slot::DATA, self.half(own));
@@ -159,12 +159,12 @@ impl LongElimination {
     }
 
     /// Steps that bring the result back.
-    fn giving(place: Place) -> u32 {
+    fn giving(place: PairPosition) -> u32 {
         if place.origin == Origin::Four { 2 } else { 1 }
     }
 
     /// Rounds among the survivors of one side, there and back.
-    fn exchanges(&self, place: Place) -> u32 {
+    fn exchanges(&self, place: PairPosition) -> u32 {
         if Self::side(place).is_some() { 2 * (self.log - 1) } else { 0 }
     }
 }

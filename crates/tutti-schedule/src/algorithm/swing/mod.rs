@@ -48,13 +48,13 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 /// What is asked for, and known to fit.
-struct Plan {
+struct SwingPlan {
     /// One for a ring.
     sizes: Vec<u32>,
     latency: bool,
 }
 
-fn plan(request: &Request) -> Result<Plan, AlgorithmError> {
+fn plan(request: &Request) -> Result<SwingPlan, AlgorithmError> {
     let &Request { collective, ranks, argument } = request;
     let plan = match argument {
         Some(argument) => read(argument, ranks, collective).map_err(|Misfit { at, problem }| {
@@ -65,7 +65,7 @@ fn plan(request: &Request) -> Result<Plan, AlgorithmError> {
                 problem,
             }
         })?,
-        None => Plan { sizes: vec![ranks], latency: false },
+        None => SwingPlan { sizes: vec![ranks], latency: false },
     };
     let needs = match () {
         () if !ranks.is_multiple_of(2) || ranks < 2 => "an even number",
@@ -76,7 +76,7 @@ fn plan(request: &Request) -> Result<Plan, AlgorithmError> {
 }
 
 /// Reads `4x8`, `latency_optimal` or `4x8:latency_optimal`.
-fn read(argument: &str, ranks: u32, collective: Collective) -> Result<Plan, Misfit> {
+fn read(argument: &str, ranks: u32, collective: Collective) -> Result<SwingPlan, Misfit> {
     let (grid, word) = match argument.rsplit_once(':') {
         Some((grid, word)) => (Some(grid), Some(word)),
         None if argument.trim() == LATENCY_OPTIMAL => (None, Some(argument)),
@@ -105,11 +105,11 @@ fn read(argument: &str, ranks: u32, collective: Collective) -> Result<Plan, Misf
         }
         None => vec![ranks],
     };
-    Ok(Plan { sizes, latency: word.is_some() })
+    Ok(SwingPlan { sizes, latency: word.is_some() })
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let Plan { sizes, latency } = plan(request)?;
+    let SwingPlan { sizes, latency } = plan(request)?;
     let name = match request.argument {
         Some(argument) => format!("{}:{argument}", ENTRY.name),
         None => ENTRY.name.to_owned(),

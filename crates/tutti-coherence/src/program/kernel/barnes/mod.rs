@@ -57,7 +57,7 @@ impl Body {
     }
 }
 
-struct Layout {
+struct BarnesData {
     bodies: usize,
     barrier: TreeBarrier,
     /// A line each: place and mass.
@@ -92,7 +92,7 @@ impl Kernel for BarnesLike {
         let places: Vec<f64> = input.iter().flat_map(|body| line(&body.mass())).collect();
         let speeds: Vec<f64> = input.iter().flat_map(|body| line(&body.speed)).collect();
         let mut memory = Memory::new();
-        let layout = Rc::new(Layout {
+        let layout = Rc::new(BarnesData {
             bodies: count,
             barrier: TreeBarrier::new(&mut memory, cores),
             places: memory.numbers(&places),
@@ -111,7 +111,7 @@ impl Kernel for BarnesLike {
     }
 }
 
-async fn run(core: Core, layout: Rc<Layout>) {
+async fn run(core: Core, layout: Rc<BarnesData>) {
     let barrier = Barrier::from(layout.barrier);
     let bodies = core.share(layout.bodies);
     for array in [&layout.places, &layout.speeds] {
@@ -146,7 +146,7 @@ async fn run(core: Core, layout: Rc<Layout>) {
     barrier.end(&core).await;
 }
 
-async fn move_on(core: &Core, layout: &Layout, number: usize, force: [f64; 3]) {
+async fn move_on(core: &Core, layout: &BarnesData, number: usize, force: [f64; 3]) {
     let (place, speed) = (number * LINE_WORDS, number * LINE_WORDS);
     let mut body = Body { at: [0.0; 3], mass: 0.0, speed: [0.0; 3] };
     for axis in 0..3 {

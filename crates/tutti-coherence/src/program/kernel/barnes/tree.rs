@@ -2,7 +2,7 @@
 
 use super::super::super::sync::Spinlock;
 use super::super::super::{Core, LINE_WORDS, work};
-use super::{CENTRE, Layout, SIDE, Sum, interaction, is_far, octant, opened};
+use super::{BarnesData, CENTRE, SIDE, Sum, interaction, is_far, octant, opened};
 
 /// What to compute a distance and to compare it costs.
 const DISTANCE: u64 = 8 * work::OPERATION + 3 * work::OPERATION + work::BRANCH;
@@ -48,14 +48,14 @@ impl Child {
 /// The tree of a step.
 pub(super) struct Tree<'a> {
     core: &'a Core,
-    layout: &'a Layout,
+    layout: &'a BarnesData,
     step: u64,
     /// Cells made by this core so far, whatever is below a cell after it.
     made: Vec<usize>,
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(core: &'a Core, layout: &'a Layout, step: u64) -> Tree<'a> {
+    pub(super) fn new(core: &'a Core, layout: &'a BarnesData, step: u64) -> Tree<'a> {
         Tree { core, layout, step, made: Vec::new() }
     }
 
