@@ -130,7 +130,7 @@ impl Family for ConcentratedMesh {
         let along = links[1..=dimensions].iter().enumerate();
         let along: Vec<LinkParameters> =
             along.map(|(dimension, &link)| self.routers.along(dimension, 1, link)).collect();
-        self.grid.join(builder, &routers, &along);
+        self.grid.join(builder, &routers, &along, prefix);
         if let Some(&link) = links.get(dimensions + 1) {
             self.join_express(builder, &routers, link);
         }

@@ -1,8 +1,24 @@
-//! What meshes and tori share: members in rows along any number of dimensions.
+//! Meshes and tori: members in rows along any number of dimensions; a torus closes its rows to rings.
 
-use super::{TopologyError, count, wrong};
+use super::{Entry, Family, TopologyError, count, wrong};
 use crate::{Builder, LinkParameters};
 use tutti_units::ids::VertexId;
+
+pub(super) const MESH: Entry = Entry {
+    name: "mesh",
+    summary: "a grid of any number of dimensions",
+    argument: "SIZE[xSIZE...]",
+    example: "mesh:4x2x2",
+    parse: |argument| Ok(Box::new(Grid::parse("mesh", argument, false)?)),
+};
+
+pub(super) const TORUS: Entry = Entry {
+    name: "torus",
+    summary: "a grid of any number of dimensions whose rows are rings",
+    argument: "SIZE[xSIZE...]",
+    example: "torus:4x2x2",
+    parse: |argument| Ok(Box::new(Grid::parse("torus", argument, true)?)),
+};
 
 /// Members on a grid. Member x0 + k0 (x1 + k1 (x2 + ...)) has the coordinates x0, x1, x2, ...: the first
 /// dimension is the fastest.
@@ -48,67 +64,14 @@ impl Grid {
         self.wraps
     }
 
-    pub(super) fn notation(&self, family: &str) -> String {
-        let sizes: Vec<String> = self.sizes.iter().map(u32::to_string).collect();
-        format!("{family}:{}", sizes.join("x"))
-    }
-
     /// How many members there are; saturates, for the caller to refuse.
     pub(super) fn members(&self) -> u64 {
         self.sizes.iter().fold(1, |product: u64, &size| product.saturating_mul(u64::from(size)))
     }
 
-    pub(super) fn link_count(&self) -> u64 {
-        let members = self.members();
-        let cables = self.sizes.iter().map(|&size| {
-            let rows = members / u64::from(size);
-            rows.saturating_mul(self.row_cables(size))
-        });
-        cables.fold(0, |sum: u64, cables| sum.saturating_add(cables.saturating_mul(2)))
-    }
-
     /// The cables of one row. A wrapped row of two needs one, as the way back is the way there.
     fn row_cables(&self, size: u32) -> u64 {
         u64::from(if self.wraps && size > 2 { size } else { size - 1 })
-    }
-
-    pub(super) fn link_classes(&self) -> Vec<String> {
-        (0..self.sizes.len()).map(|dimension| format!("dimension {dimension}")).collect()
-    }
-
-    pub(super) fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-    ) {
-        let mut stride = 1;
-        for (&size, &parameters) in self.sizes.iter().zip(links) {
-            let row = size as usize;
-            for (index, &member) in members.iter().enumerate() {
-                let position = index / stride % row;
-                if position + 1 < row {
-                    builder.cable(member, members[index + stride], parameters);
-                } else if self.wraps && row > 2 {
-                    builder.cable(member, members[index - stride * (row - 1)], parameters);
-                }
-            }
-            stride *= row;
-        }
-    }
-
-    /// The most hops between two members.
-    pub(super) fn diameter(&self) -> Option<u32> {
-        let along = |size: u32| if self.wraps { size / 2 } else { size - 1 };
-        self.sizes.iter().try_fold(0_u32, |sum, &size| sum.checked_add(along(size)))
-    }
-
-    /// The cut across the longest dimension, which is known to be the narrowest where that is even
-    /// (Leighton, "Introduction to Parallel Algorithms and Architectures", 1992, section 1.9).
-    pub(super) fn bisection(&self) -> Option<u64> {
-        let longest = *self.sizes.iter().max()?;
-        let cut = if self.wraps && longest > 2 { 2 } else { 1 };
-        longest.is_multiple_of(2).then(|| cut * (self.members() / u64::from(longest)))
     }
 
     /// The next member on the way from `at` to `destination`, lowest dimension first; in a wrapped row
@@ -132,5 +95,71 @@ impl Grid {
             stride *= size;
         }
         None
+    }
+}
+
+impl Family for Grid {
+    fn notation(&self) -> String {
+        let family = if self.wraps { TORUS.name } else { MESH.name };
+        let sizes: Vec<String> = self.sizes.iter().map(u32::to_string).collect();
+        format!("{family}:{}", sizes.join("x"))
+    }
+
+    fn size(&self) -> u64 {
+        self.members()
+    }
+
+    fn link_count(&self) -> u64 {
+        let members = self.members();
+        let cables = self.sizes.iter().map(|&size| {
+            let rows = members / u64::from(size);
+            rows.saturating_mul(self.row_cables(size))
+        });
+        cables.fold(0, |sum: u64, cables| sum.saturating_add(cables.saturating_mul(2)))
+    }
+
+    fn link_classes(&self) -> Vec<String> {
+        (0..self.sizes.len()).map(|dimension| format!("dimension {dimension}")).collect()
+    }
+
+    fn join(
+        &self,
+        builder: &mut Builder,
+        members: &[VertexId],
+        links: &[LinkParameters],
+        _prefix: &str,
+    ) -> Option<VertexId> {
+        let mut stride = 1;
+        for (&size, &parameters) in self.sizes.iter().zip(links) {
+            let row = size as usize;
+            for (index, &member) in members.iter().enumerate() {
+                let position = index / stride % row;
+                if position + 1 < row {
+                    builder.cable(member, members[index + stride], parameters);
+                } else if self.wraps && row > 2 {
+                    builder.cable(member, members[index - stride * (row - 1)], parameters);
+                }
+            }
+            stride *= row;
+        }
+        None
+    }
+
+    /// The most hops between two members.
+    fn diameter(&self) -> Option<u32> {
+        let along = |size: u32| if self.wraps { size / 2 } else { size - 1 };
+        self.sizes.iter().try_fold(0_u32, |sum, &size| sum.checked_add(along(size)))
+    }
+
+    /// The cut across the longest dimension, which is known to be the narrowest where that is even
+    /// (Leighton, "Introduction to Parallel Algorithms and Architectures", 1992, section 1.9).
+    fn bisection(&self) -> Option<u64> {
+        let longest = *self.sizes.iter().max()?;
+        let cut = if self.wraps && longest > 2 { 2 } else { 1 };
+        longest.is_multiple_of(2).then(|| cut * (self.members() / u64::from(longest)))
+    }
+
+    fn grid(&self) -> Option<&Grid> {
+        Some(self)
     }
 }

@@ -18,12 +18,10 @@ mod grid;
 mod hierarchical;
 mod hyperx;
 mod keyed;
-mod mesh;
 mod rail_optimized;
 mod ring;
 mod rows;
 mod switch;
-mod torus;
 
 use std::fmt;
 use std::sync::Arc;
@@ -155,8 +153,8 @@ pub struct Entry {
 pub const REGISTRY: &[Entry] = &[
     fully_connected::ENTRY,
     ring::ENTRY,
-    mesh::ENTRY,
-    torus::ENTRY,
+    grid::MESH,
+    grid::TORUS,
     switch::ENTRY,
     fat_tree::ENTRY,
     dragonfly::ENTRY,
