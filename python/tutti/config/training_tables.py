@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tutti.config.tables import Table, kind_of
+from tutti.config.tables import CHOICE, Table, kind_of
 from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
 
 Count = Annotated[int, Field(ge=0, lt=1 << 32)]
@@ -238,7 +238,7 @@ class ConfigurationTable(Table):
 
 _Configuration = Annotated[
     Annotated[str, Tag("value")] | Annotated[ConfigurationTable, Tag("table")],
-    Discriminator(kind_of, custom_error_type="choice", custom_error_message="is no configuration"),
+    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is no configuration"),
 ]
 
 
