@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -264,3 +266,9 @@ def test_probes_become_points() -> None:
         ("fold", 0.05, 0, 0.0),
     ]
     assert next(of_probes(frame, "median")).time_us == 1.5
+
+
+def test_scipy_is_loaded_by_the_first_fit() -> None:
+    code = "import sys, tutti, tutti.calibrate; print('scipy' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"
