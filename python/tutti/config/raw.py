@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
+from tutti.config.custom_errors import CHOICE
 from tutti.config.disturbance import Background, Distribution, Noise, PerRankTime
 from tutti.config.platform import RawPlatform
-from tutti.config.tables import CHOICE, Table, kind_of
+from tutti.config.tables import Table, kind_of
 from tutti.units import Size
 
 MAX_RANKS = 1 << 24

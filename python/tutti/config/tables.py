@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from pydantic import BaseModel, ConfigDict
-from pydantic_core import PydanticCustomError
-
-if TYPE_CHECKING:
-    from typing import LiteralString
-
-CHOICE: Final = "choice"
-"""The type of errors of a value that is neither of what is accepted."""
-REFUSED: Final = "refused"
-"""The type of errors that say all there is to say, what was expected included."""
 
 
 class Table(BaseModel):
@@ -29,13 +18,3 @@ def kind_of(value: object) -> str | None:
     if isinstance(value, list | tuple):
         return "list"
     return "value"
-
-
-def refused(problem: LiteralString, **context: object) -> PydanticCustomError:
-    """The error of a validator that knows what is wrong with a table.
-
-    Args:
-        problem: With names of the context in braces.
-        context: Values for them; `key` names the one of the table's keys that is wrong.
-    """
-    return PydanticCustomError(REFUSED, problem, context)

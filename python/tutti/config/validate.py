@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_a
 
 from pydantic import BaseModel, ValidationError
 
+from tutti.config.custom_errors import CHOICE, REFUSED
 from tutti.config.kinds import of_another_kind
 from tutti.config.mistakes import did_you_mean, mistake, shown
-from tutti.config.tables import CHOICE, REFUSED
 from tutti.errors import ConfigError, TuttiError
 
 if TYPE_CHECKING:

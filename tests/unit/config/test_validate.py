@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tutti.config import resolve, validate
-from tutti.config.tables import CHOICE, REFUSED
+from tutti.config.custom_errors import CHOICE, REFUSED
 from tutti.errors import ConfigError
 
 RIGHT: dict[str, Any] = {
