@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +15,7 @@ from tutti.errors import CalibrationError
 from tutti.units import Time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tutti.calibrate.fit import Fit, Parameter
 
@@ -99,7 +98,7 @@ def platform_text(fits: Sequence[Fit], provenance: Provenance, *, folds: Fit | N
     tables: dict[str, object] = {**head, "models": models}
     if folds is not None and folds.told:
         tables["compute"] = {name: _sourced(folds, one) for name, one in folds.parameters.items()}
-    return "\n".join([*_comments(fits, provenance), *_lines("", tables)]) + "\n"
+    return _document(_comments(fits, provenance), tables)
 
 
 def _nothing_told(fits: Sequence[Fit]) -> CalibrationError:
@@ -156,42 +155,42 @@ def written(fitted: Fit, parameter: Parameter, value: float) -> str:
 
 def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
     lines = [
-        f"# Written by `tutti calibrate` on {provenance.when}.",
-        f"# Measured: {provenance.measured}.",
-        f"# Machine: {provenance.machine}.",
-        *([f"# D{provenance.distance[1:]}."] if provenance.distance else []),
-        "# Residuals are predicted over measured time, less 1:",
+        f"Written by `tutti calibrate` on {provenance.when}.",
+        f"Measured: {provenance.measured}.",
+        f"Machine: {provenance.machine}.",
+        *([f"D{provenance.distance[1:]}."] if provenance.distance else []),
+        "Residuals are predicted over measured time, less 1:",
     ]
     for one in fits:
         worst = one.residuals[int(np.argmax(np.abs(one.residuals)))]
         left = "" if one.told else f"; LEFT OUT, not told: {', '.join(one.untold)}"
         lines.append(
-            f"#   {_key(one)}: {len(one.points)} points, half within {one.median_residual:.1%}, "
+            f"  {_key(one)}: {len(one.points)} points, half within {one.median_residual:.1%}, "
             f"worst {worst:+.0%}{left}"
         )
-    return [*lines, ""]
+    return lines
 
 
-def _lines(name: str, table: dict[str, object]) -> Iterator[str]:
-    """A table of a TOML file; numbers that carry their source stand on one line."""
-    inner = {}
-    for key, value in table.items():
-        if isinstance(value, dict) and "source" not in value:
-            inner[key] = value
-        else:
-            yield f"{key} = {_value(value)}"
-    for key, value in inner.items():
-        place = f"{name}.{key}" if name else key
-        if any(not isinstance(one, dict) or "source" in one for one in value.values()):
-            yield f"\n[{place}]"
-        yield from _lines(place, value)
+def _document(comments: Iterable[str], tables: Mapping[str, Any]) -> str:
+    """A TOML file with comments at its top; numbers that carry their source stand on one line."""
+    import tomlkit
 
+    def item(value: object) -> Any:  # noqa: ANN401 - tomlkit's own
+        if not isinstance(value, dict):
+            return tomlkit.item(value)
+        table = tomlkit.inline_table() if "source" in value else tomlkit.table()
+        for key, one in value.items():
+            table.add(key, item(one))
+        return table
 
-def _value(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(one)}" for key, one in value.items()) + " }"
-    # Strings of JSON are strings of TOML.
-    return json.dumps(value)
+    document = tomlkit.document()
+    for line in comments:
+        # A comment ends with its line; names of files may have more.
+        document.add(tomlkit.comment("".join(c if c.isprintable() else "?" for c in line)))
+    document.add(tomlkit.nl())
+    for key, value in tables.items():
+        document.add(key, item(value))
+    return tomlkit.dumps(document)
 
 
 def residual_frame(fits: Sequence[Fit]) -> pl.DataFrame:

@@ -2,9 +2,11 @@
 
 The error that is made small is the logarithm of predicted over measured time, so a time of 1 us
 counts as much as one of 1 ms; outliers, such as averages that a preempted rank has spoiled, lose
-their weight (Huber's function with a scale from the median). Parameters cannot become negative.
+their weight (Huber's function with a scale from the median). `scipy.optimize.least_squares` solves
+it, with parameters bounded to 0 and above.
 
-Uncertainty is that of resampling the points (bootstrap, 1000 times, linear around the fit).
+Uncertainty is that of resampling the points (bootstrap, 1000 times, linear around the fit), drawn
+from a generator with a fixed seed: the same points give the same bits.
 Whether a parameter can be told at all is read from the singular values of the Jacobian by relative
 changes of parameters: directions in which predictions hardly change are combinations of parameters
 that the data leave open.
@@ -34,7 +36,16 @@ __all__ = ["Fit", "Parameter", "fit"]
 
 _RESAMPLED = 1000
 _SEED = 20170911
-_ROUNDS = 60
+_ROUNDS = 10
+"""Solves of a fit: the scale of Huber's function depends on the errors that the last one left."""
+_SETTLED = 1e-3
+"""Relative change of that scale below which it has converged."""
+_STEPS = 30
+"""Evaluations of a solve."""
+_INSIDE = 1e-3
+"""Share of its expected size at which a parameter starts at least: solves start off the bound."""
+_ZERO = 1e-4
+"""Share of its expected size below which a parameter is 0: the solver only approaches the bound."""
 _HUBER = 1.345
 _FLAT = 1e-4
 """Singular values below this share of the largest belong to directions that cannot be told."""
@@ -50,6 +61,8 @@ _FEWEST_LENGTHS = 3
 _MOST_FREE = 32
 _AS_GOOD = 1.02
 """Counts whose errors add up to at most this much more fit as well."""
+_EXACT = 1e-4
+"""Errors up to this are none: measurements have more noise, and the solver stops before."""
 _RANGE = 8
 """Sizes tell a cost per byte from the ratio of the largest to the smallest on."""
 _STARTS = (1.0, 10.0, 0.1)
@@ -169,7 +182,7 @@ def _chosen(tries: list[Fit]) -> Fit:
     costs = [float(np.abs(np.log1p(one.residuals)).sum()) for one in tries]
     best = tries[int(np.argmin(costs))]
     close = [one.theta["f"] for one, cost in zip(tries, costs, strict=True)
-             if cost <= _AS_GOOD * min(costs) + 1e-9]  # fmt: skip
+             if cost <= _AS_GOOD * min(costs) + _EXACT * len(one.points)]  # fmt: skip
     low, high = min(close), max(close)
     value, untold = best.theta["f"], dict(best.untold)
     if high == len(tries):
@@ -197,7 +210,7 @@ class _Problem:
 
     def predicted(self, x: Floats) -> Floats:
         theta = {**self.fixed, **dict(zip(self.names, map(float, x), strict=True))}
-        times = [self.model.predicted(theta, point) for point in self.points]
+        times = self.model.predictions(theta, self.points)
         return np.asarray(np.maximum(np.array(times, dtype=np.float64), _LEAST_US))
 
     def errors(self, x: Floats) -> Floats:
@@ -205,14 +218,11 @@ class _Problem:
         return np.asarray(np.log(self.predicted(x) / measured))
 
     def jacobian(self, x: Floats) -> Floats:
-        """By absolute changes, a column for each parameter."""
+        """By absolute changes, a column for each parameter; central, as models have kinks."""
         columns = []
-        for at in range(len(x)):
-            step = max(x[at], self.scale()[at]) * 1e-3
-            up, down = x.copy(), x.copy()
-            up[at], down[at] = x[at] + step, max(0.0, x[at] - step)
-            width = up[at] - down[at]
-            columns.append((self.errors(up) - self.errors(down)) / width)
+        for step in np.diag(np.maximum(x, self.scale()) * 1e-3):
+            up, down = x + step, np.maximum(0.0, x - step)
+            columns.append((self.errors(up) - self.errors(down)) / (up - down).max())
         return np.stack(columns, axis=1)
 
     def scale(self) -> Floats:
@@ -266,62 +276,53 @@ def _no_sizes(points: Sequence[Point]) -> str:
 
 
 def _minimised(problem: _Problem) -> tuple[Floats, Floats]:
-    """The best of several starts, in which the first parameter stands out differently."""
+    """The best of several starts, in which the first parameter stands out differently.
+
+    Without overheads times are sums of parameters, or the largest of such sums: one start will do.
+    """
     found = []
-    for factor in _STARTS:
+    for factor in _STARTS if problem.model.overhead else _STARTS[:1]:
         start = problem.scale()
         start[0] *= factor
-        x, weights = _descended(problem, start)
-        found.append((float(np.abs(problem.errors(x)).sum()), x, weights))
-    _, x, weights = min(found, key=lambda one: one[0])
-    return x, weights
+        x = _descended(problem, start)
+        found.append((float(np.abs(problem.errors(x)).sum()), x))
+    _, x = min(found, key=lambda one: one[0])
+    return x, _weights(problem.errors(x))
 
 
-def _descended(problem: _Problem, x: Floats) -> tuple[Floats, Floats]:
-    """Gauss and Newton's steps, shortened until they help; weights anew after each."""
-    weights = np.ones(len(problem.points))
+def _descended(problem: _Problem, x: Floats) -> Floats:
+    """Solves from one start, anew for each scale of the errors that the last solve left."""
+    from scipy.optimize import least_squares
+
+    scale, spread = problem.scale(), math.inf
     for _ in range(_ROUNDS):
-        errors = problem.errors(x)
-        weights = _weights(errors)
-        step = _step(problem.jacobian(x), errors, weights, x)
-        cost, length = _cost(errors, weights), 1.0
-        while length > 1e-4:
-            tried = np.maximum(0.0, x + length * step)
-            if _cost(problem.errors(tried), weights) < cost:
-                break
-            length /= 2
-        else:
+        before, spread = spread, _spread(problem.errors(x))
+        if abs(spread - before) <= _SETTLED * spread:
             break
-        moved = np.abs(tried - x) / np.maximum(problem.scale() * 1e-3, x)
-        x = tried
-        if moved.max() < 1e-7:
-            break
-    return x, weights
+        x = least_squares(
+            problem.errors,
+            np.maximum(x, _INSIDE * scale),
+            problem.jacobian,
+            bounds=(0, np.inf),
+            x_scale=scale,
+            loss="huber",
+            f_scale=_HUBER * spread,
+            ftol=_SETTLED**2,
+            xtol=_SETTLED**2,
+            max_nfev=_STEPS,
+        ).x
+    return np.where(x > _ZERO * scale, x, 0.0)
 
 
-def _step(jacobian: Floats, errors: Floats, weights: Floats, x: Floats) -> Floats:
-    """What a linear problem would ask for; parameters at zero that would fall further stay."""
-    free = np.ones(len(x), dtype=bool)
-    root = np.sqrt(weights)
-    for _ in range(len(x)):
-        step = np.zeros(len(x))
-        scaled = jacobian[:, free] * root[:, None]
-        step[free] = np.linalg.lstsq(scaled, -errors * root, rcond=1e-9)[0]
-        falling = free & (x <= 0) & (step < 0)
-        if not falling.any():
-            break
-        free &= ~falling
-    return step
+def _spread(errors: Floats) -> float:
+    """The standard deviation that the median of the errors stands for."""
+    return max(1.4826 * float(np.median(np.abs(errors))), 1e-3)
 
 
 def _weights(errors: Floats) -> Floats:
     """Huber's: 1 for errors within the usual, less for outliers."""
-    spread = max(1.4826 * float(np.median(np.abs(errors))), 1e-3)
-    return np.asarray(np.minimum(1.0, _HUBER * spread / np.maximum(np.abs(errors), 1e-12)))
-
-
-def _cost(errors: Floats, weights: Floats) -> float:
-    return float((weights * errors**2).sum())
+    usual = _HUBER * _spread(errors)
+    return np.asarray(np.minimum(1.0, usual / np.maximum(np.abs(errors), 1e-12)))
 
 
 # --- what can be told -----------------------------------------------------------------------------
@@ -331,7 +332,8 @@ def _open(
     problem: _Problem, x: Floats, jacobian: Floats, weights: Floats
 ) -> tuple[dict[str, str], float]:
     """Parameters that the data leave open, with the reason, and the condition number."""
-    by_share = jacobian * np.where(x > 0, x, problem.scale()) * np.sqrt(weights)[:, None]
+    # Where only a sum is known, the solver may leave one part near zero: that part is open as well.
+    by_share = jacobian * np.maximum(x, problem.scale()) * np.sqrt(weights)[:, None]
     _, values, directions = np.linalg.svd(by_share, full_matrices=len(x) > len(problem.points))
     values = np.concatenate([values, np.zeros(len(x) - len(values))])
     condition = float(values[0] / values[-1]) if values[-1] > 0 else math.inf
@@ -373,13 +375,10 @@ def _intervals(
     errors: Floats, jacobian: Floats, weights: Floats, x: Floats
 ) -> tuple[Floats, Floats]:
     """95 % of what resampled points would have given, to first order."""
-    random = np.random.default_rng(_SEED)
     root = np.sqrt(weights)
     scaled, target = jacobian * root[:, None], -errors * root
-    found = []
-    for _ in range(_RESAMPLED):
-        chosen = random.integers(0, len(errors), len(errors))
-        found.append(x + np.linalg.lstsq(scaled[chosen], target[chosen], rcond=1e-9)[0])
-    low, high = np.percentile(np.array(found), [2.5, 97.5], axis=0)
+    chosen = np.random.default_rng(_SEED).integers(0, len(errors), (_RESAMPLED, len(errors)))
+    moved = np.linalg.pinv(scaled[chosen], rcond=1e-9) @ target[chosen][..., None]
+    low, high = np.percentile(x + moved[..., 0], [2.5, 97.5], axis=0)
     # The linear answer may wander off the one that was found where parameters stop at zero.
     return np.maximum(0.0, np.minimum(low, x)), np.maximum(high, x)

@@ -93,8 +93,9 @@ def _in_a_table(model: type[BaseModel], key: str) -> str:
 
 
 def _value(text: str) -> object:
-    """A value as TOML has it; what is none is text."""
+    """A value as TOML has it; what is none, or more than one, is text."""
     try:
-        return parse_toml(f"value = {text}", source="--set")["value"]
+        tables = parse_toml(f"value = {text}", source="--set")
     except TuttiError:
         return text.strip()
+    return tables["value"] if tables.keys() == {"value"} else text.strip()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
+from tutti.config.custom_errors import refused
 from tutti.config.tables import Table
 from tutti.units import Size, Time  # noqa: TC001 - pydantic looks at them
 
@@ -193,9 +193,7 @@ _Origin = TypeVar("_Origin", bound=_FromFile)
 def _one_of(table: _Origin, values: str) -> _Origin:
     """Refuses a table that gives its values twice, or not at all."""
     if bool(getattr(table, values)) == (table.file is not None):
-        raise PydanticCustomError(
-            "origin", "expected either `{values}` or `file`", {"values": values}
-        )
+        raise refused("expected either `{values}` or `file`", values=values)
     return table
 
 

@@ -43,7 +43,13 @@ def mistake(
         "\n".join(lines),
         kind="invalid",
         hint=hint,
-        fields={"source": source, "key": key, "value": value, "expected": expected},
+        fields={
+            "problem": problem,
+            "source": source,
+            "key": key,
+            "value": value,
+            "expected": expected,
+        },
     )
 
 
@@ -55,11 +61,8 @@ def moved(error: ConfigError, *, source: str, key: str) -> ConfigError:
         source: Instead of its file or option.
         key: Instead of its key.
     """
-    given = error.fields
-    before = "".join(f"{part}: " for part in (given["source"], given["key"]) if part)
-    problem = error.problem.partition("\n")[0].removeprefix(before)
-    value, expected = given["value"], given["expected"]
-    return mistake(problem, source=source, key=key, value=value, expected=expected, hint=error.hint)
+    said = {name: error.fields[name] for name in ("problem", "value", "expected")}
+    return mistake(**said, source=source, key=key, hint=error.hint)
 
 
 def shown(value: object) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
-from pydantic_core import PydanticCustomError
 
+from tutti.config.custom_errors import refused
 from tutti.config.sourced import PerByteParameter, TimeParameter  # noqa: TC001 - pydantic looks
 from tutti.config.tables import Table, kind_of
 from tutti.units import Length, Size, Time
@@ -117,12 +117,11 @@ class NocTopology(Table):
     @model_validator(mode="after")
     def _one_origin(self) -> NocTopology:
         if (self.build is None) == (self.file is None):
-            raise PydanticCustomError("topology", "expected either `build` or `file`")
+            raise refused("expected either `build` or `file`")
         if (self.build is None) == bool(self.links):
-            raise PydanticCustomError(
-                "topology",
+            raise refused(
                 "expected `links` for a family, and none for a file, which has its own",
-                {"key": "links"},
+                key="links",
             )
         return self
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
+from tutti.config.custom_errors import refused
 from tutti.config.flits import FlitsTable  # noqa: TC001 - pydantic looks at it
 from tutti.config.mesh import MeshTable  # noqa: TC001 - pydantic looks at it
 from tutti.config.package import PackageTable  # noqa: TC001 - pydantic looks at it
@@ -233,25 +233,21 @@ class TopologyTable(Table):
     @model_validator(mode="after")
     def _one_origin(self) -> TopologyTable:
         if (self.build is None) == (self.file is None):
-            raise PydanticCustomError("topology", "expected either `build` or `file`")
+            raise refused("expected either `build` or `file`")
         if (self.build is None) == bool(self.links):
-            raise PydanticCustomError(
-                "topology", "expected `links` for a family, and none for a file, which has its own"
-            )
+            raise refused("expected `links` for a family, and none for a file, which has its own")
         if self.packets is not None and self.flits is not None:
-            raise PydanticCustomError("topology", "expected either `packets` or `flits`")
+            raise refused("expected either `packets` or `flits`")
         if self.ways and self.routing != "shortest_path":
-            raise PydanticCustomError(
-                "topology",
+            raise refused(
                 "routing is `{routing}`, which decides every way: expected no `ways`",
-                {"routing": self.routing},
+                routing=self.routing,
             )
         met = self.packets or self.flits
         if met is None and self.routing in CHOICES:
-            raise PydanticCustomError(
-                "topology",
+            raise refused(
                 "routing is `{routing}`, which packets choose by: expected a `packets` table",
-                {"routing": self.routing},
+                routing=self.routing,
             )
         return self
 
@@ -284,23 +280,23 @@ class RawPlatform(Table):
     @model_validator(mode="after")
     def _one_network(self) -> RawPlatform:
         if self.topology is not None and self.mesh is not None:
-            raise PydanticCustomError("mesh", "expected either `topology` or `mesh`")
+            raise refused("expected either `topology` or `mesh`")
         return self
 
     @model_validator(mode="after")
     def _default_exists(self) -> RawPlatform:
         if self.default_model is None and len(self.models) > 1:
-            raise PydanticCustomError(
-                "default_model",
+            raise refused(
                 "has {count} models and names no default: "
                 "expected `default_model` to be one of {names}",
-                {"count": len(self.models), "names": ", ".join(self.models)},
+                count=len(self.models),
+                names=", ".join(self.models),
             )
         if self.default_model is not None and self.default_model not in self.models:
-            raise PydanticCustomError(
-                "default_model",
+            raise refused(
                 "has no model `{name}`, which `default_model` names: expected one of {names}",
-                {"name": self.default_model, "names": ", ".join(self.models)},
+                name=self.default_model,
+                names=", ".join(self.models),
             )
         return self
 

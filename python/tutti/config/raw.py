@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
+from tutti.config.custom_errors import CHOICE
 from tutti.config.disturbance import Background, Distribution, Noise, PerRankTime
 from tutti.config.platform import RawPlatform
 from tutti.config.tables import Table, kind_of
@@ -43,7 +44,7 @@ class SizeRange(Table):
 
 _RanksItem = Annotated[
     Annotated[RankCount, Tag("value")] | Annotated[RankRange, Tag("table")],
-    Discriminator(kind_of, custom_error_type="choice", custom_error_message="is no rank count"),
+    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is no rank count"),
 ]
 Ranks = Annotated[
     Annotated[RankCount, Tag("value")]
@@ -53,7 +54,7 @@ Ranks = Annotated[
 ]
 _SizesItem = Annotated[
     Annotated[Size, Tag("value")] | Annotated[SizeRange, Tag("table")],
-    Discriminator(kind_of, custom_error_type="choice", custom_error_message="is no size"),
+    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is no size"),
 ]
 Sizes = Annotated[
     Annotated[Size, Tag("value")]

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tutti.config.custom_errors import CHOICE
 from tutti.config.tables import Table, kind_of
 from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
 
@@ -238,7 +239,7 @@ class ConfigurationTable(Table):
 
 _Configuration = Annotated[
     Annotated[str, Tag("value")] | Annotated[ConfigurationTable, Tag("table")],
-    Discriminator(kind_of, custom_error_type="choice", custom_error_message="is no configuration"),
+    Discriminator(kind_of, custom_error_type=CHOICE, custom_error_message="is no configuration"),
 ]
 
 

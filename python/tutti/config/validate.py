@@ -1,14 +1,18 @@
-"""Tables checked against a model; what pydantic finds becomes one `ConfigError`."""
+"""Tables checked against a model; what pydantic finds becomes one `ConfigError`.
+
+Pydantic's errors are known by their `type` and `ctx`, and what was expected by the model itself.
+Its English is neither read nor shown.
+"""
 
 from __future__ import annotations
 
-import re
 import types
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from tutti.config.custom_errors import CHOICE, REFUSED
 from tutti.config.kinds import of_another_kind
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.errors import ConfigError, TuttiError
@@ -43,8 +47,7 @@ def _first(
     # An unknown key is most often the cause of a missing one.
     first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
     loc = _without_tags(first["loc"], tables)
-    owner = _owner(model, loc[:-1], tables)
-    problem, expected, hint = _explained(first, str(loc[-1]) if loc else "", owner)
+    problem, expected, hint = _explained(first, loc, model, tables)
     more = len(errors) - 1
     if more:
         keys = sorted({_path(_without_tags(e["loc"], tables)) for e in errors if e is not first})
@@ -52,10 +55,9 @@ def _first(
         hint = f"{hint}; {also}" if hint else also
     missing = first["type"] in {"missing", "union_tag_not_found"}
     given = first["input"]
-    if first["type"] == "union_tag_invalid" and isinstance(given, Mapping):
-        tag = _discriminator(first)
-        if tag in given:  # not the whole table, but its kind
-            loc, given = [*loc, tag], given[tag]
+    tag = _tag(_models_at(model, loc)) if first["type"] == "union_tag_invalid" else ""
+    if tag and isinstance(given, Mapping):  # not the whole table, but its kind
+        loc, given = [*loc, tag], given.get(tag)
     key = first.get("ctx", {}).get("key")
     if isinstance(key, str) and isinstance(given, Mapping):  # one of the table's keys
         missing = key not in given
@@ -67,72 +69,92 @@ def _first(
 
 
 _PROBLEMS = {
+    "missing": "`{key}` is missing",
     "int_type": "is no whole number",
+    "int_from_float": "is no whole number",
+    "float_type": "is no number",
+    "finite_number": "is not finite",
+    "greater_than": "should be greater than {gt}",
+    "greater_than_equal": "should be greater than or equal to {ge}",
+    "less_than": "should be less than {lt}",
+    "less_than_equal": "should be less than or equal to {le}",
     "string_type": "is no text",
     "string_too_short": "is empty",
     "too_short": "is empty",
+    "too_long": "has more than {max_length} values",
     "model_type": "is no table",
+    "model_attributes_type": "is no table",
     "dict_type": "is no table",
     "list_type": "is no list",
+    "tuple_type": "is no list",
     "bool_type": "is neither true nor false",
+    "value_error": "{error}",
 }
-"""What is wrong, where pydantic's words are about Python."""
+"""What is wrong, by the type of pydantic's error, with values of its context."""
 
 
 def _explained(
-    error: ErrorDetails, key: str, owner: type[BaseModel] | None
+    error: ErrorDetails,
+    loc: Sequence[int | str],
+    model: type[BaseModel],
+    tables: Mapping[str, Any],
 ) -> tuple[str, str, str]:
     """What is wrong, what was expected, and a hint."""
-    context = error.get("ctx", {})
-    kind = error["type"]
+    context, kind, given = error.get("ctx", {}), error["type"], error["input"]
+    key = str(loc[-1]) if loc else ""
+    owner = _owner(model, loc[:-1], tables)
     if kind == "extra_forbidden":
         known = _keys(owner)
         return f"unknown key `{key}`", _one_of(known), did_you_mean(key, known)
-    if kind in {"union_tag_not_found", "union_tag_invalid", "literal_error"}:
-        is_literal = kind == "literal_error"
-        what = key if is_literal else _discriminator(error)
-        known = re.findall(r"'([^']*)'", context["expected"]) if is_literal else _kinds(error)
-        asked = str(error["input"] if is_literal else context.get("tag", ""))
-        problem = f"there is no {what} `{asked}`" if asked else f"`{what}` is missing"
-        return problem, _one_of(known), did_you_mean(asked, known)
-    if isinstance(context.get("error"), TuttiError):
-        refusal = context["error"]
-        return refusal.problem, "", refusal.hint
-    if kind == "missing":
-        return f"`{key}` is missing", _description(owner, key), ""
-    if kind in {"default_model", "topology", "origin"}:
+    if kind == "literal_error":
+        name = next((part for part in reversed(loc) if isinstance(part, str)), "")
+        return _unknown(key, str(given), _words(_field(owner, name) if owner else None))
+    if kind in {"union_tag_not_found", "union_tag_invalid"}:
+        members = _models_at(model, loc)
+        if tag := _tag(members):
+            known = [word for member in members for word in _words(_field(member, tag))]
+            return _unknown(tag, str(context.get("tag", "")), known)
+    if kind == REFUSED:
         return error["msg"], "", ""
-    words = error["msg"].removeprefix("Input ")
-    problem = _PROBLEMS.get(kind, words[:1].lower() + words[1:])
+    refusal = context.get("error")
+    if isinstance(refusal, TuttiError):
+        return refusal.problem, "", refusal.hint
     hint = "text stands in quotes" if kind == "string_type" else ""
-    if kind == "list_type" and isinstance(error["input"], str):
-        each = ", ".join(f'"{name.strip()}"' for name in error["input"].split(","))
+    if kind == "list_type" and isinstance(given, str):
+        each = ", ".join(f'"{name.strip()}"' for name in given.split(","))
         hint = f"a list stands in brackets: {key} = [{each}]"
-    return problem, _description(owner, key), hint
+    return _problem(error, key), _description(owner, key), hint
 
 
-def _discriminator(error: ErrorDetails) -> str:
-    """The key that says which of several tables is meant."""
-    named = str(error.get("ctx", {}).get("discriminator", "'kind'"))
-    # A function tells some tables apart; it has no key.
-    return named.strip("'") if named.startswith("'") else "kind"
+def _unknown(what: str, word: str, known: list[str]) -> tuple[str, str, str]:
+    problem = f"there is no {what} `{word}`" if word else f"`{what}` is missing"
+    return problem, _one_of(known), did_you_mean(word, known)
 
 
-def _kinds(error: ErrorDetails) -> list[str]:
-    from tutti.config import disturbance, platform, training_tables
+def _problem(error: ErrorDetails, key: str) -> str:
+    """What is wrong, in words that no release of pydantic changes."""
+    if error["type"] == CHOICE:
+        return error["msg"]
+    numbers = {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in error.get("ctx", {}).items()
+    }
+    return _PROBLEMS.get(error["type"], "does not fit").format_map({"key": key, **numbers})
 
-    tag = _discriminator(error)
-    if tag == "model":
-        members = get_args(get_args(training_tables.ComputeTable)[0])
-    elif "models" in error["loc"]:
-        members = get_args(get_args(platform.Model)[0])
-    elif "detours" in error["loc"]:
-        union = disturbance.Noise.model_fields["detours"].annotation
-        members = get_args(get_args(get_args(union)[0])[0])
-    else:
-        members = get_args(get_args(disturbance.Distribution)[0])
-        members += (disturbance.PerRankTime,) if error["loc"] == ("arrival",) else ()
-    return [get_args(member.model_fields[tag].annotation)[0] for member in members]
+
+def _tag(members: Sequence[type[BaseModel]]) -> str:
+    """The key that says which of several tables is meant; empty where it is none of theirs."""
+    for name in members[0].model_fields if members else ():
+        if all(len(_words(_field(member, name))) == 1 for member in members):
+            return name
+    return ""
+
+
+def _words(annotation: object) -> list[str]:
+    """The words that a type allows, if it allows certain ones."""
+    if get_origin(annotation) is Literal:
+        return [str(word) for word in get_args(annotation)]
+    return [word for inner in get_args(annotation) for word in _words(inner)]
 
 
 def _without_tags(loc: Sequence[int | str], tables: object) -> list[int | str]:
@@ -166,16 +188,21 @@ def _owner(
     model: type[BaseModel], path: Sequence[int | str], tables: Mapping[str, Any]
 ) -> type[BaseModel] | None:
     """The model of the table at `path`."""
-    here: list[type[BaseModel]] = [model]
     value: Any = tables
     for part in path:
         value = value[part]
+    here = _models_at(model, path)
+    return next((owner for owner in here if _fits(owner, value)), here[0])
+
+
+def _models_at(model: type[BaseModel], path: Sequence[int | str]) -> list[type[BaseModel]]:
+    """The models that the value at `path` may have."""
+    here = [model]
+    for part in path:
         if isinstance(part, str):
             inner = [_field(owner, part) for owner in here]
-            found = [m for annotation in inner if annotation for m in models_in(annotation)]
-            here = found or here
-    fitting = [owner for owner in here if _fits(owner, value)]
-    return (fitting or here)[0]
+            here = [m for annotation in inner if annotation for m in models_in(annotation)] or here
+    return here
 
 
 def _fits(owner: type[BaseModel], value: object) -> bool:

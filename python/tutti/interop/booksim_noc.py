@@ -22,7 +22,6 @@ from tutti.errors import ConfigError
 from tutti.interop.booksim import KEYS, MAX_BYTES, BookSimConfig, parse
 from tutti.interop.booksim_router import router
 from tutti.interop.booksim_traffic import Given, traffic
-from tutti.interop.toml_text import toml_of
 from tutti.topology import Topology
 
 if TYPE_CHECKING:
@@ -213,9 +212,11 @@ def write(path: Path, found: FromBookSim) -> Path:
     Raises:
         OSError: A file cannot be written.
     """
+    import tomlkit
+
     if "file" in found.tables["topology"]:
         found.noc.network.topology.write(path.parent / found.tables["topology"]["file"])
-    path.write_text(toml_of(found.tables), encoding="utf-8")
+    path.write_text(tomlkit.dumps(found.tables), encoding="utf-8")
     return path
 
 

@@ -8,7 +8,6 @@ however it ends.
 from __future__ import annotations
 
 import multiprocessing
-import multiprocessing.context
 import os
 import signal
 import sys
@@ -20,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+    from multiprocessing.connection import Connection
 
 _LOADED = "tutti.sweep.ready"
 """Loaded once, before workers are forked off."""
@@ -41,8 +42,7 @@ def prepare(*modules: str) -> None:
     from multiprocessing.forkserver import ensure_running
 
     multiprocessing.get_context("forkserver").set_forkserver_preload([_LOADED, *modules])
-    with _no_main_module():
-        ensure_running()
+    ensure_running()
 
 
 class Processes:
@@ -62,68 +62,62 @@ class Processes:
         self.workers = workers
         self._begin = begin
         self._beside = ThreadPoolExecutor(1)
-        self._starting = self._beside.submit(self._pool)
+        self._starting = self._beside.submit(_Pool, workers, begin)
 
     @property
-    def executor(self) -> ProcessPoolExecutor:
+    def executor(self) -> _Pool:
         """The pool."""
         return self._starting.result()
 
     def renew(self) -> None:
         """Puts a new pool in the place of one whose workers have died."""
-        self.executor.shutdown(wait=False, cancel_futures=True)
-        self._starting = self._beside.submit(self._pool)
+        self.stop()
+        self._starting = self._beside.submit(_Pool, self.workers, self._begin)
 
     def stop(self) -> None:
         """Ends the processes at once: a simulation may take longer than anybody waits."""
-        running = list((getattr(self.executor, "_processes", None) or {}).values())
-        self.executor.shutdown(wait=False, cancel_futures=True)
-        for process in running:
-            process.terminate()
+        self.executor.stop()
 
     def close(self) -> None:
         """Lets the processes end."""
         with self._beside:
             self.executor.shutdown(wait=True, cancel_futures=True)
 
-    def _pool(self) -> ProcessPoolExecutor:
+
+class _Pool(ProcessPoolExecutor):
+    """Workers that exit once this end of a pipe is closed: by `stop`, or with the sweep."""
+
+    def __init__(self, workers: int, begin: Callable[[], object] | None) -> None:
         prepare()
-        forked = START_METHOD == "forkserver"
-        pool = ProcessPoolExecutor(
-            self.workers,
-            mp_context=_ForkServerContext() if forked else multiprocessing.get_context("spawn"),
-            initializer=_begin,
-            initargs=(self._begin,),
-        )
-        for _ in range(self.workers):
-            pool.submit(os.getpid)
-        return pool
+        context = multiprocessing.get_context(START_METHOD)
+        self._theirs, self._ours = context.Pipe(duplex=False)
+        arguments = (self._theirs, begin)
+        super().__init__(workers, mp_context=context, initializer=_begin, initargs=arguments)
+        for _ in range(workers):
+            self.submit(os.getpid)
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401
+        """Starts workers as they are needed: they load neither the program nor its main module."""
+        with _no_main_module():
+            return super().submit(fn, *args, **kwargs)
+
+    def stop(self) -> None:
+        """Ends all workers, whatever they do."""
+        self.shutdown(wait=False, cancel_futures=True)
+        self._ours.close()
 
 
-def _begin(more: Callable[[], object] | None) -> None:
+def _begin(alive: Connection, more: Callable[[], object] | None) -> None:
     """What a worker does first."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
     if more is not None:
         more()
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-class _Worker(multiprocessing.context.ForkServerProcess):
-    @staticmethod
-    def _Popen(process_obj: Any) -> Any:  # noqa: ANN401, N802 - as its base has it
-        with _no_main_module():
-            return multiprocessing.context.ForkServerProcess._Popen(process_obj)
-
-
-class _ForkServerContext(multiprocessing.context.ForkServerContext):
-    Process = _Worker
+def _end_with(alive: Connection) -> None:
+    alive.poll(None)  # nothing is ever sent: the other end has been closed
+    os._exit(1)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -36,6 +37,28 @@ def test_a_platform_file_holds_every_model_that_is_told(tmp_path: Path) -> None:
     assert "LEFT OUT, not told: L, o" in text
     assert 'two \\"files\\"' in text
     assert "95 % of resampled fits" in text
+
+
+@pytest.mark.parametrize(
+    "text", ['"', "\\", "a\nb", "\x7f", "\t", "= [#]", "\N{GRINNING FACE}", "é"]
+)
+def test_any_text_in_a_platform_file_is_read_back(text: str) -> None:
+    origin = Provenance.now(f"m{text}", f"file {text}", "a machine")
+    found = tomllib.loads(platform_text([fit(MODELS["postal"], POINTS)], origin))
+    assert found["name"] == f"m{text}"
+    assert found["source"].endswith(f"file {text}")
+    assert found["models"]["postal"]["alpha"].keys() == {"value", "source"}
+
+
+def test_comments_stand_before_the_first_key() -> None:
+    text = platform_text([fit(MODELS["postal"], POINTS)], ORIGIN)
+    comments, _, keys = text.partition("\n\n")
+    assert all(line.startswith("# ") for line in comments.splitlines())
+    assert '# Measured: two "files".' in comments.splitlines()
+    assert keys.startswith('name = "mine"\n')
+    assert "\n[models.postal]\n" in keys
+    assert '\nalpha = {value = "' in keys
+    assert "\n[models]\n" not in keys
 
 
 def test_nothing_told_is_refused_with_the_reasons() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,6 +101,52 @@ def test_intervals_hold_the_truth_most_of_the_time() -> None:
         found = fit(model, noisy).parameters
         held += sum(found[n].low <= value <= found[n].high for n, value in theta.items())
     assert held / (40 * len(theta)) > 0.8
+
+
+@pytest.mark.parametrize("name", ["loggp", "logfp"])
+def test_the_same_points_give_the_same_bits(name: str) -> None:
+    random = np.random.default_rng(7)
+    noisy = [
+        replace(point, time_us=point.time_us * float(np.exp(random.normal(0, 0.05))))
+        for point in made(MODELS[name], TRUTHS[name], everything())
+    ]
+    first, second = fit(MODELS[name], noisy), fit(MODELS[name], list(noisy))
+    assert first.parameters == second.parameters
+    assert first.predicted_us.tobytes() == second.predicted_us.tobytes()
+
+
+@pytest.mark.parametrize("wrong", [1, 0.3])
+def test_parameters_that_the_data_have_not_are_zero(wrong: float) -> None:
+    points = made(MODELS["pipelining_postal"], {"alpha_p": 1.5, "alpha_r": 0.3, "beta": 0.0},
+                  one_ways() + bursts() + bursts(4096))  # fmt: skip
+    points[-1] = replace(points[-1], time_us=wrong * points[-1].time_us)
+    found = fit(MODELS["pipelining_postal"], points).parameters
+    assert found["beta"].value == 0
+    assert found["beta"].low == 0
+    assert found["alpha_r"].value == pytest.approx(0.3, rel=1e-3)
+
+
+def test_a_fit_leaves_no_smaller_errors_nearby() -> None:
+    random = np.random.default_rng(3)
+    model, theta = MODELS["loggp"], TRUTHS["loggp"]
+    noisy = [
+        replace(point, time_us=point.time_us * float(np.exp(random.normal(0, 0.03))))
+        for point in made(model, theta, everything())
+    ]
+    found = fit(model, noisy)
+    scale = 1.345 * 1.4826 * float(np.median(np.abs(np.log1p(found.residuals))))
+
+    def huber(theta: dict[str, float]) -> float:
+        ratios = np.array(model.predictions(theta, noisy)) / [p.time_us for p in noisy]
+        size = np.abs(np.log(ratios))
+        inside = np.minimum(size, scale)
+        return float((inside**2 + 2 * scale * (size - inside)).sum())
+
+    least = huber(found.theta)
+    for name in theta:
+        for factor in (0.98, 1.02):
+            moved = found.theta | {name: factor * found.theta[name]}
+            assert huber(moved) >= least * (1 - 1e-6), name
 
 
 # --- what data do not tell ------------------------------------------------------------------------
@@ -217,3 +266,9 @@ def test_probes_become_points() -> None:
         ("fold", 0.05, 0, 0.0),
     ]
     assert next(of_probes(frame, "median")).time_us == 1.5
+
+
+def test_scipy_is_loaded_by_the_first_fit() -> None:
+    code = "import sys, tutti, tutti.calibrate; print('scipy' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+import time
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -235,12 +237,40 @@ def test_what_kills_its_worker_twice_is_named_and_the_rest_is_kept(
     assert again.frame().select(list(MEASUREMENTS)).equals(expected)
 
 
+FOR_LONG = """
+import tutti
+ring = tutti.schedule("ring", ranks=16384)  # half a billion messages
+tutti.simulate(ring, tutti.platforms.platform("cray_xc30"), size="4 MiB")
+"""
+
+
+def ended(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(") ")[2][0] in "ZX"
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize("how", ["stop", "renew"])
+def test_workers_end_in_the_middle_of_a_simulation(how: str) -> None:
+    crew_ = Processes(2)
+    pids = {crew_.executor.submit(os.getpid).result() for _ in range(20)}
+    running = [crew_.executor.submit(exec, FOR_LONG) for _ in range(2)]
+    while not all(one.running() for one in running):
+        time.sleep(0.01)
+    getattr(crew_, how)()
+    while not all(ended(pid) for pid in pids):  # the test's own time limit ends a wait in vain
+        time.sleep(0.01)
+    assert all(isinstance(one.exception(), BrokenExecutor) for one in running)
+    if how == "renew":
+        assert crew_.executor.submit(os.getpid).result() not in pids
+    crew_.close()
+
+
 class Broken(Executor):
     """Whatever it is given kills its worker."""
 
     def submit(self, *_: Any, **__: Any) -> Future[Any]:
-        from concurrent.futures import BrokenExecutor
-
         future: Future[Any] = Future()
         future.set_exception(BrokenExecutor("gone"))
         return future
