@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-__all__ = ["DEPTH", "DIGITS", "FIELD", "LINE", "LOG_LINE", "MOST", "Bytes", "Count", "Positive", "Size"]
+__all__ = ["DEPTH", "DIGITS", "FIELD", "LINE", "LOG_LINE", "MOST", "RANKS", "Bytes", "Count", "Positive", "Size"]
 
 LINE: Final = 1 << 20
 """Characters of a line of a table: a column for each rank makes long ones."""
@@ -18,6 +18,8 @@ DIGITS: Final = 20
 """Digits of a whole number: 2^64 has 20."""
 DEPTH: Final = 64
 """Levels of tables and lists within each other."""
+RANKS: Final = 1 << 24
+"""As many as the core's ids count."""
 MOST: Final = 2**63 - 1
 """The largest whole number: results are columns of 64 bits with a sign."""
 

@@ -10,15 +10,12 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from tutti.config.disturbance import Background, Distribution, Noise, PerRankTime
+from tutti.config.limits import RANKS
 from tutti.config.platform import RawPlatform
 from tutti.config.tables import Table, kind_of
 from tutti.units import Size
 
-MAX_RANKS = 1 << 24
-"""As many as the core's ids count."""
-
-
-RankCount = Annotated[int, Field(ge=2, le=MAX_RANKS)]
+RankCount = Annotated[int, Field(ge=2, le=RANKS)]
 
 
 class RankRange(Table):

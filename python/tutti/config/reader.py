@@ -127,8 +127,18 @@ def read_rows(path: Path, expected: str) -> Iterator[tuple[int, list[str]]]:
         raise mistake(f"not CSV: line {start}: {error}", source=str(path)) from None
 
 
-def read_frame(path: Path, expected: str) -> pl.DataFrame:
+def read_frame(
+    path: Path, expected: str, types: Mapping[str, type[pl.DataType]] | None = None
+) -> pl.DataFrame:
     """Reads a Parquet or, by its suffix, a CSV file; `check_frame` checks its columns.
+
+    Args:
+        path: The file.
+        expected: What errors say it should be.
+        types: Of columns of a CSV file; those of others follow from their cells.
+
+    Returns:
+        The frame.
 
     Raises:
         ConfigError: The file cannot be read, is damaged or too large.
@@ -138,10 +148,11 @@ def read_frame(path: Path, expected: str) -> pl.DataFrame:
     import polars as pl
 
     data = read_bytes(path, limits.Bytes.TABLE, expected)
-    read: Callable[..., pl.DataFrame] = pl.read_csv if path.suffix == ".csv" else pl.read_parquet
     try:
         with _without_stderr():
-            return read(io.BytesIO(data))
+            if path.suffix == ".csv":
+                return pl.read_csv(io.BytesIO(data), schema_overrides=types)
+            return pl.read_parquet(io.BytesIO(data))
     except pl.exceptions.PanicException:  # of Parquet whose pages contradict its footer
         reason = "the file is damaged"
     except (pl.exceptions.PolarsError, OSError, UnicodeError, ValueError) as error:
@@ -187,11 +198,12 @@ def check_frame(
     """
     import polars as pl
 
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        problem = f"lacks the columns {', '.join(missing)}"
+        raise mistake(problem, source=source, expected=expected)
     casts = {}
     for name, kind in columns.items():
-        if name not in frame.columns:
-            problem = f"the column `{name}` is missing"
-            raise mistake(problem, source=source, expected=expected)
         casts[name] = _checked_column(frame[name], kind, source, expected)
     return frame.with_columns([pl.Series(name, column) for name, column in casts.items()])
 
@@ -206,40 +218,41 @@ _COLUMN_KINDS = {
 
 
 def _checked_column(column: pl.Series, kind: str, source: str, expected: str) -> pl.Series:
-    import polars as pl
-
     plain, nullable = kind.rstrip("?"), kind.endswith("?")
-    if nullable and column.dtype == pl.Null:
-        wanted = {"text": pl.String, "number": pl.Float64, "flag": pl.Boolean}
-        return column.cast(wanted.get(plain, pl.Int64))
-    fits = _fits_kind(column, plain)
-    if fits is None:
-        wrong = 0 if column.len() else None
+    found = _of_kind(column, plain)
+    if found is None:
+        problem = f"holds {str(column.dtype).lower()}"
     else:
-        good = fits.fill_null(value=nullable)
-        wrong = None if good.all() else int(good.arg_min() or 0)
-    if fits is None or wrong is not None:
-        value = "" if wrong is None else f", row {wrong + 1}: {shown(column[wrong])}"
-        raise mistake(
-            f"column `{column.name}`{value or f' holds {column.dtype}'}",
-            source=source,
-            expected=f"{expected}, where it holds {_COLUMN_KINDS[plain]}",
-        )
-    return column.cast(pl.Int64) if plain in {"count", "positive"} else column
+        good = found.is_not_null() | column.is_null() if nullable else found.is_not_null()
+        if good.all():
+            return found
+        row = int(good.arg_min() or 0)
+        problem = f"row {row + 1}: {shown(column[row])}"
+    raise mistake(
+        f"column `{column.name}`: {problem}",
+        source=source,
+        expected=f"{expected}, where it holds {_COLUMN_KINDS[plain]}",
+    )
 
 
-def _fits_kind(column: pl.Series, kind: str) -> pl.Series | None:
-    """Which values are of a kind; None where the whole column is of another type."""
+def _of_kind(column: pl.Series, kind: str) -> pl.Series | None:
+    """The values that are of a kind, the others null; None where the column is of another type."""
     import polars as pl
 
+    types = {"text": pl.String, "flag": pl.Boolean, "number": pl.Float64}
+    if column.dtype == pl.Null:
+        return column.cast(types.get(kind, pl.Int64))
     if kind in {"text", "flag"}:
-        wanted = pl.String if kind == "text" else pl.Boolean
-        return column.is_not_null() if column.dtype == wanted else None
+        return column if column.dtype == types[kind] else None
     if kind == "number":
-        return column.is_finite() & (column >= 0) if column.dtype.is_numeric() else None
+        if not column.dtype.is_numeric():
+            return None
+        numbers = column.cast(pl.Float64, strict=False)
+        return numbers.set(~(numbers.is_finite() & (numbers >= 0)).fill_null(value=True), None)
     if not column.dtype.is_integer():
         return None
-    return column.is_between(int(kind == "positive"), limits.MOST)
+    counts = column.cast(pl.Int64, strict=False)
+    return counts.set((counts < int(kind == "positive")).fill_null(value=True), None)
 
 
 def read_text(
