@@ -76,6 +76,32 @@ def test_osu_barrier_and_non_blocking() -> None:
     assert found == [("all_reduce", False, 0.92)]
 
 
+def test_osu_runs_of_a_job_follow_one_another() -> None:
+    job = "Mon Nov 23 2026\n+ srun {}\n3 nodes, 12 ranks\n"
+    log = "".join(
+        job.format(name) + text
+        for name, text in (("a", texts.OSU_LATENCY), ("b", texts.OSU_FULL), ("c", texts.OSU_LATENCY))
+    )
+    found = rows(log + "slurmstepd: done\n", "operation", "size_bytes", ranks=4)
+    latency = [("ping_pong", 1), ("ping_pong", 2), ("ping_pong", 65536)]
+    assert found == [*latency, ("all_reduce", 4), ("all_reduce", 16384), *latency]
+
+
+def test_osu_rows_without_a_heading_are_refused() -> None:
+    text = texts.OSU_LATENCY.replace("\n2   ", "\nwarning: late\n2   ")
+    with pytest.raises(ConfigError, match="line 7: a row behind other output of the job"):
+        parse(text, source="x.txt")
+
+
+def test_lines_without_end_are_refused_before_they_are_searched() -> None:
+    title = "# OSU MPI Latency Test" + " " * 300_000 + "x\n"
+    with pytest.raises(ConfigError, match="line 1: a line of 300,023 characters"):
+        parse(title + texts.OSU_LATENCY, source="x.txt")
+    heading = "# " + "A " * 1500 + "\n"
+    with pytest.raises(ConfigError, match="no results"):
+        parse("# OSU MPI Latency Test v7.4\n" + heading * 300, source="x.txt")
+
+
 def test_osu_verdicts() -> None:
     assert rows(texts.OSU_VALIDATED, "wrong") == [(0,), (1,)]
 
