@@ -15,13 +15,15 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
 STARTS = {
@@ -44,7 +46,8 @@ WITH_AIMS = 110
 """Columns of a terminal from which aims are shown."""
 
 
-def _spine(case: str, aim: str, run: str, done: str, seconds: str, peak: str) -> dict[str, Any]:
+def _spine(case: str, aim: str, *cells: str) -> dict[str, Any]:
+    run, done, seconds, peak = cells
     rate = float(done) / float(seconds) / 1e6
     return {"case": case, "aim": aim, "run": run, "seconds": seconds, "rate": rate,
             "unit": "M/s", "peak_mib": peak}  # fmt: skip
@@ -54,7 +57,8 @@ def _flit(case: str, run: str, _cycles: str, hops: str) -> dict[str, Any]:
     return {"case": case, "run": run, "rate": hops, "unit": "M hops/s"}
 
 
-def _coherence(case: str, run: str, _: str, rate: str, _mips: str, ms: str, _digest: str) -> dict[str, Any]:
+def _coherence(case: str, run: str, *cells: str) -> dict[str, Any]:
+    _cycles, rate, _mips, ms, _digest = cells
     return {"case": case, "run": run, "rate": float(rate) / 1e3, "unit": "k cycles/s",
             "seconds": float(ms) / 1e3}  # fmt: skip
 
@@ -84,7 +88,9 @@ def rows_of(bench: str, written: str) -> pl.DataFrame:
     cells = [line.split("\t") for line in written.splitlines() if "\t" in line]
     rows = [{"bench": bench} | BENCHES[bench](*row) for row in cells]
     found = [{name: row.get(name) for name in COLUMNS} for row in rows]
-    texts = {name: [None if row[name] is None else str(row[name]) for row in found] for name in COLUMNS}
+    texts = {
+        name: [None if row[name] is None else str(row[name]) for row in found] for name in COLUMNS
+    }
     return pl.DataFrame(texts, schema=dict.fromkeys(COLUMNS, pl.String)).cast(COLUMNS)  # type: ignore[arg-type]
 
 

@@ -71,7 +71,9 @@ fraction of it that a schedule reaches: 1 means that none can be better.
 """
 
 READ: dict[str, str] = {
-    **dict.fromkeys(("collective", "datatype", "model", "platform", "algorithm", "schedule"), "text"),
+    **dict.fromkeys(
+        ("collective", "datatype", "model", "platform", "algorithm", "schedule"), "text"
+    ),
     "ranks": "positive",
     "size_bytes": "count",
     "time_ps": "positive?",

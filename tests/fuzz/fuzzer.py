@@ -44,7 +44,15 @@ MEMORY = 6 << 30
 LONGEST_ERROR = 6_000
 DOCUMENTED = {0, 1, 2, 3}
 SIMULATIONS = (
-    *("simulate.py", "experiment.py", "run.py", "search.py", "training.py", "overlap.py", "runs.py"),
+    *(
+        "simulate.py",
+        "experiment.py",
+        "run.py",
+        "search.py",
+        "training.py",
+        "overlap.py",
+        "runs.py",
+    ),
     *("measured.py", "astrasim.py", "schedule.py", "algorithms.py"),
 )
 """Files of the package whose calls into the core take as long as they are asked to."""
@@ -85,7 +93,9 @@ class Case:
                 path.mkdir()
             return
         if rng.random() < 0.03:
-            path.write_bytes(rng.choice((b"", b"\n", b"\0" * 100, rng.randbytes(300), b"{}", b"[]")))
+            path.write_bytes(
+                rng.choice((b"", b"\n", b"\0" * 100, rng.randbytes(300), b"{}", b"[]"))
+            )
             return
         if suffix in {".parquet", ".csv"} and rng.random() < 0.6 and data[:4] in {b"PAR1", b"coll"}:
             mutations.mutated_frame(path, path, rng)
@@ -120,7 +130,9 @@ def _mutate_trace(path: Path, rng: random.Random) -> None:
     action = rng.randrange(6)
     if action < 3:
         attributes = dict(node.attributes)
-        name = rng.choice((*attributes, "comm_type", "comm_size", "num_ops", "tensor_size", "is_cpu_op"))
+        name = rng.choice(
+            (*attributes, "comm_type", "comm_size", "num_ops", "tensor_size", "is_cpu_op")
+        )
         attributes[name] = chakra.Attribute(rng.choice(kinds) + rng.choice(("", "_list")), None)
         value = mutations.hostile(rng)
         value = (value, value) if attributes[name].kind.endswith("_list") else value
@@ -131,7 +143,9 @@ def _mutate_trace(path: Path, rng: random.Random) -> None:
     elif action == 4:
         nodes[at] = replace(node, data_deps=(rng.choice((1, 2, 3, 9, 2**64 - 1)),))
     else:
-        nodes[at] = replace(node, type=rng.choice(chakra.NODE_TYPES[1:]), id=rng.choice((1, 2**64 - 1)))
+        nodes[at] = replace(
+            node, type=rng.choice(chakra.NODE_TYPES[1:]), id=rng.choice((1, 2**64 - 1))
+        )
     with suppress(ValueError, TypeError, OverflowError):
         chakra.write(path, replace(trace, nodes=tuple(nodes)))
 
@@ -144,11 +158,21 @@ def load_everything() -> None:
     import tutti
 
     for module in pkgutil.walk_packages(tutti.__path__, "tutti."):
-        if not any(part in module.name for part in ("communicator", "capi", "torch", "__main__", "dask")):
+        if not any(
+            part in module.name for part in ("communicator", "capi", "torch", "__main__", "dask")
+        ):
             with suppress(ImportError):
                 importlib.import_module(module.name)
-    for name in ("matplotlib.figure", "matplotlib.backends.backend_svg", "networkx", "yaml", "rich.table",
-                 "google.protobuf.descriptor_pb2", "plotly.graph_objects", "scipy.optimize"):  # fmt: skip
+    for name in (
+        "matplotlib.figure",
+        "matplotlib.backends.backend_svg",
+        "networkx",
+        "yaml",
+        "rich.table",
+        "google.protobuf.descriptor_pb2",
+        "plotly.graph_objects",
+        "scipy.optimize",
+    ):
         with suppress(ImportError):
             importlib.import_module(name)
 
@@ -310,7 +334,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="drawn, if not given")
     parser.add_argument("--case", help="one case alone, as SEED:NUMBER; its files stay")
     parser.add_argument("--only", default="", help="targets whose name holds this")
-    parser.add_argument("--out", type=Path, default=None, help="folder for the files of failing cases")
+    parser.add_argument(
+        "--out", type=Path, default=None, help="folder for the files of failing cases"
+    )
     asked = parser.parse_args()
     seed = asked.seed if asked.seed is not None else random.SystemRandom().randrange(1 << 31)
     numbers: Any = iter(range(asked.cases or 1 << 60))
@@ -322,7 +348,10 @@ def main() -> int:
     session = Session(seed, work.resolve())
     if asked.only:
         session.targets = [one for one in session.targets if asked.only in one.name]
-    print(f"seed {seed}; {len(session.targets)} targets; files of failing cases go to {work}", flush=True)
+    print(
+        f"seed {seed}; {len(session.targets)} targets; files of failing cases go to {work}",
+        flush=True,
+    )
     started = time.monotonic()
     for number in numbers:
         if asked.seconds and time.monotonic() - started > asked.seconds:
@@ -334,8 +363,10 @@ def main() -> int:
             print(f"{name}: {session.failures[name]}\n", flush=True)
     took = time.monotonic() - started
     cases = session.counts["cases"]
-    print(f"{cases:,} cases in {took:.0f} s ({cases / took:.1f} a second): {len(session.failures)} failed, "
-          f"{session.counts['long']} stopped while simulating")  # fmt: skip
+    print(
+        f"{cases:,} cases in {took:.0f} s ({cases / took:.1f} a second): "
+        f"{len(session.failures)} failed, {session.counts['long']} stopped while simulating"
+    )
     return 1 if session.failures else 0
 
 

@@ -36,7 +36,20 @@ def hostile(rng: Random) -> Any:
     nested: Any = 1
     for _ in range(rng.choice((1, 2, 50, 2000))):
         nested = [nested] if rng.random() < 0.5 else {"a": nested}
-    others = (None, True, False, [], {}, [[]], [1], ["a"], [0, 0, 0], {"a": 1}, {"kind": "x"}, nested)
+    others: tuple[Any, ...] = (
+        None,
+        True,
+        False,
+        [],
+        {},
+        [[]],
+        [1],
+        ["a"],
+        [0, 0, 0],
+        {"a": 1},
+        {"kind": "x"},
+        nested,
+    )
     return rng.choice(rng.choice((NUMBERS, TEXTS, others)))
 
 
@@ -183,7 +196,9 @@ def mutated_frame(source: Path, target: Path, rng: Random) -> None:
         if frame.width:
             frame = _mutated_column(frame, rng)
     if source.suffix == ".csv":
-        nested = [name for name, dtype in frame.schema.items() if dtype.is_nested() or dtype == pl.Binary]
+        nested = [
+            name for name, dtype in frame.schema.items() if dtype.is_nested() or dtype == pl.Binary
+        ]
         frame.drop(nested).write_csv(target)
     else:
         frame.write_parquet(target)

@@ -60,10 +60,18 @@ def _experiments() -> list[Target]:
     packets = {"ranks": 16, "sizes": ["1 KiB"]}
     one = {"ranks": 4, "sizes": ["64 B"], "algorithms": ["ring"]}
     hierarchical = {"ranks": [16], "sizes": ["64 B"]}
-    sweep = {"experiment__ranks": 4, "experiment__algorithms": ["ring"], "sweep__grid": {
-        "sizes": ["8 B", "64 B"], "platform.models.minimum.alpha_r": ["1 us", "2 us"]}}
-    files = {"f.toml": _example("04*/experiment.toml"),
-             "pairs.schedule": (EXAMPLES / "04_schedule_by_hand/pairs.schedule").read_bytes()}
+    sweep = {
+        "experiment__ranks": 4,
+        "experiment__algorithms": ["ring"],
+        "sweep__grid": {
+            "sizes": ["8 B", "64 B"],
+            "platform.models.minimum.alpha_r": ["1 us", "2 us"],
+        },
+    }
+    files = {
+        "f.toml": _example("04*/experiment.toml"),
+        "pairs.schedule": (EXAMPLES / "04_schedule_by_hand/pairs.schedule").read_bytes(),
+    }
     found += [
         Target("03", {"f.toml": _example("03*/experiment.toml", **hierarchical)}, compare),
         Target("04", files, compare),
@@ -71,26 +79,51 @@ def _experiments() -> list[Target]:
         Target("09", {"f.toml": _example("09*/experiment.toml", sizes=["1 KiB"])}, compare),
         Target("14", {"f.toml": _example("14*/experiment.toml", sizes=["1 KiB"])}, compare),
         Target("17", {"f.toml": _example("17*/experiment.toml", **packets)}, compare),
-        Target("run", {"f.toml": _example("01*/experiment.toml", **one)}, ("run", "f.toml", "--out", "o")),
-        Target("search", {"f.toml": _example("06*/experiment.toml")},
-               ("search", "f.toml", "--ranks", "6", "--size", "64", "--out", "o", "--threads", "1")),
-        Target("sweep", {"f.toml": _example("05*/sweep.toml", **sweep)},
-               ("sweep", "f.toml", "--status", "--out", "o")),
-        Target("overlap", {"f.toml": _example("01*/experiment.toml", **one)},
-               ("train", "overlap", "f.toml", "--model", "gnmt", "--out", "o")),
-        Target("verify", {"f.schedule": files["pairs.schedule"]}, ("schedule", "verify", "f.schedule")),
-        Target("draw", {"f.schedule": files["pairs.schedule"]},
-               ("schedule", "draw", "f.schedule", "-o", "o.dot")),
-        *(Target(f"platform {path.stem}", {"f.toml": path.read_bytes()}, ("platforms", "f.toml"))
-          for path in sorted((ROOT / "python/tutti/platforms").glob("*.toml"))[:4]),
+        Target(
+            "run",
+            {"f.toml": _example("01*/experiment.toml", **one)},
+            ("run", "f.toml", "--out", "o"),
+        ),
+        Target(
+            "search",
+            {"f.toml": _example("06*/experiment.toml")},
+            ("search", "f.toml", "--ranks", "6", "--size", "64", "--out", "o", "--threads", "1"),
+        ),
+        Target(
+            "sweep",
+            {"f.toml": _example("05*/sweep.toml", **sweep)},
+            ("sweep", "f.toml", "--status", "--out", "o"),
+        ),
+        Target(
+            "overlap",
+            {"f.toml": _example("01*/experiment.toml", **one)},
+            ("train", "overlap", "f.toml", "--model", "gnmt", "--out", "o"),
+        ),
+        Target(
+            "verify", {"f.schedule": files["pairs.schedule"]}, ("schedule", "verify", "f.schedule")
+        ),
+        Target(
+            "draw",
+            {"f.schedule": files["pairs.schedule"]},
+            ("schedule", "draw", "f.schedule", "-o", "o.dot"),
+        ),
+        *(
+            Target(f"platform {path.stem}", {"f.toml": path.read_bytes()}, ("platforms", "f.toml"))
+            for path in sorted((ROOT / "python/tutti/platforms").glob("*.toml"))[:4]
+        ),
         *_recordings(),
-    ]  # fmt: skip
+    ]
     return found
 
 
 def _recordings() -> list[Target]:
-    base = {"platform": "cray_xc30", "collective": "all_reduce", "algorithms": ["ring"],
-            "ranks": [4], "sizes": ["64 B"]}  # fmt: skip
+    base = {
+        "platform": "cray_xc30",
+        "collective": "all_reduce",
+        "algorithms": ["ring"],
+        "ranks": [4],
+        "sizes": ["64 B"],
+    }
     compare = ("compare", "f.toml", "--no-report", "--threads", "1", "--out", "o")
     from mutations import toml_of
 
@@ -111,28 +144,63 @@ def _recordings() -> list[Target]:
 def _networks() -> list[Target]:
     short = {"measure__warmup": 50, "measure__measure": 100, "measure__drain": 100}
     noc = _example("08*/noc.toml", topology__build="mesh:4x4", **short)
-    mesh = {"mesh__columns": 4, "mesh__rows": 4, "measure": {"warmup": 20, "measure": 100, "seeds": 1}}
+    mesh = {
+        "mesh__columns": 4,
+        "mesh__rows": 4,
+        "measure": {"warmup": 20, "measure": 100, "seeds": 1},
+    }
     booksim = (EXAMPLES / "08_latency_under_load/mesh.cfg").read_bytes()
     booksim = booksim.replace(b"k = 8", b"k = 4").replace(b"period = 1000", b"period = 50")
-    anynet = b"topology = anynet; network_file = n.anynet; routing_function = min; sample_period = 50;"
-    chip = _example("15*/chip.toml", mesh={"columns": 4, "rows": 4}, designs=["smart_1d"],
-                    kernel=["radix_like"], scale="tiny")  # fmt: skip
+    anynet = (
+        b"topology = anynet; network_file = n.anynet; routing_function = min; sample_period = 50;"
+    )
+    chip = _example(
+        "15*/chip.toml",
+        mesh={"columns": 4, "rows": 4},
+        designs=["smart_1d"],
+        kernel=["radix_like"],
+        scale="tiny",
+    )
     full = (ROOT / "validation/booksim/fullconn8.anynet").read_bytes()
     return [
         Target("noc", {"f.toml": noc}, ("noc", "run", "f.toml", "--out", "o")),
-        Target("noc sweep", {"f.toml": noc},
-               ("noc", "sweep", "f.toml", "--loads", "0.1", "--no-saturation", "--out", "o")),
-        *(Target(f"mesh {name}", {"f.toml": _example(f"16*/{name}.toml", **mesh)},
-                 ("noc", "run", "f.toml", "--out", "o")) for name in ("broadcast", "reduction")),
-        Target("watch", {"f.toml": _example("16*/broadcast.toml", **mesh)},
-               ("noc", "watch", "f.toml", "--cycles", "20", "--out", "o")),
+        Target(
+            "noc sweep",
+            {"f.toml": noc},
+            ("noc", "sweep", "f.toml", "--loads", "0.1", "--no-saturation", "--out", "o"),
+        ),
+        *(
+            Target(
+                f"mesh {name}",
+                {"f.toml": _example(f"16*/{name}.toml", **mesh)},
+                ("noc", "run", "f.toml", "--out", "o"),
+            )
+            for name in ("broadcast", "reduction")
+        ),
+        Target(
+            "watch",
+            {"f.toml": _example("16*/broadcast.toml", **mesh)},
+            ("noc", "watch", "f.toml", "--cycles", "20", "--out", "o"),
+        ),
         Target("booksim", {"f.cfg": booksim}, ("noc", "from-booksim", "f.cfg", "--out", "o")),
-        Target("booksim write", {"f.cfg": booksim}, ("noc", "from-booksim", "f.cfg", "--write", "o.toml")),
-        Target("anynet", {"f.cfg": anynet, "n.anynet": full},
-               ("noc", "from-booksim", "f.cfg", "--out", "o"), fixed=("f.cfg",)),
-        Target("coherence", {"f.toml": chip}, ("coherence", "run", "f.toml", "--threads", "1", "--out", "o")),
+        Target(
+            "booksim write",
+            {"f.cfg": booksim},
+            ("noc", "from-booksim", "f.cfg", "--write", "o.toml"),
+        ),
+        Target(
+            "anynet",
+            {"f.cfg": anynet, "n.anynet": full},
+            ("noc", "from-booksim", "f.cfg", "--out", "o"),
+            fixed=("f.cfg",),
+        ),
+        Target(
+            "coherence",
+            {"f.toml": chip},
+            ("coherence", "run", "f.toml", "--threads", "1", "--out", "o"),
+        ),
         *_graphs(),
-    ]  # fmt: skip
+    ]
 
 
 def _graphs() -> list[Target]:
@@ -140,8 +208,9 @@ def _graphs() -> list[Target]:
     edge = {"rate": "10 GB/s", "latency": "100 ns"}
     nodes = [{"id": f"n{rank}", "kind": "npu", "rank": rank} for rank in range(4)]
     edges = [{"source": f"n{a}", "target": f"n{(a + 1) % 4}", **edge} for a in range(4)]
-    linked = json.dumps({"directed": False, "multigraph": False, "graph": {}, "nodes": nodes,
-                         "edges": edges})  # fmt: skip
+    linked = json.dumps(
+        {"directed": False, "multigraph": False, "graph": {}, "nodes": nodes, "edges": edges}
+    )
     keys = "".join(
         f'<key id="{key}" for="{of}" attr.name="{key}" attr.type="string"/>'
         for of, key in (("node", "kind"), ("edge", "rate"), ("edge", "latency"))
@@ -153,31 +222,61 @@ def _graphs() -> list[Target]:
         for a in range(4)
     )
     space = "http://graphml.graphdrawing.org/xmlns"
-    graphml = f'<graphml xmlns="{space}">{keys}<graph edgedefault="undirected">{body}</graph></graphml>'
+    graphml = (
+        f'<graphml xmlns="{space}">{keys}<graph edgedefault="undirected">{body}</graph></graphml>'
+    )
     small: dict[str, Any] = {"ranks": 4, "sizes": ["1 KiB"], "algorithms": ["ring"]}
     call = ("compare", "f.toml", "--no-report", "--threads", "1", "--out", "o")
     found = []
     for name, text in (("g.json", linked), ("g.graphml", graphml.replace("><", ">\n<"))):
-        topology = {"file": name, "routing": "minimal", "packets": {"size": "256 B", "buffer": "8 KiB"}}
-        files = {"f.toml": _example("07*/experiment.toml", platform__topology=topology, **small),
-                 name: text.encode()}  # fmt: skip
+        topology = {
+            "file": name,
+            "routing": "minimal",
+            "packets": {"size": "256 B", "buffer": "8 KiB"},
+        }
+        files = {
+            "f.toml": _example("07*/experiment.toml", platform__topology=topology, **small),
+            name: text.encode(),
+        }
         found.append(Target(name, files, call, fixed=("f.toml",)))
     return found
 
 
 def _training(made: Path) -> list[Target]:
     folder = EXAMPLES / "13_astrasim"
-    astra = {name: (folder / name).read_bytes() for name in ("Ring.json", "Ring_8.yml", "two_layers.txt")}
+    astra = {
+        name: (folder / name).read_bytes() for name in ("Ring.json", "Ring_8.yml", "two_layers.txt")
+    }
     run = ("--network", "Ring_8.yml", "--system", "Ring.json", "--out", "o")
     traces = {f"t.{rank}.et": (made / f"t.{rank}.et").read_bytes() for rank in range(2)}
-    pair = {"Ring_8.yml": astra["Ring_8.yml"].replace(b"[ 8 ]", b"[ 2 ]"), "Ring.json": astra["Ring.json"]}
+    pair = {
+        "Ring_8.yml": astra["Ring_8.yml"].replace(b"[ 8 ]", b"[ 2 ]"),
+        "Ring.json": astra["Ring.json"],
+    }
     groups = {"g.json": json.dumps({"all": [0, 1]}).encode()}
     rings = [{"name": "local", "nodes": 2, "rate": "200 GB/s", "latency": "72 ns"}]
     training: dict[str, Any] = {"batch": 4, "torus": {"efficiency": 0.94, "rings": rings}}
-    scale = b"layer,ih,iw,fh,fw,c,f,s,\nconv1,32,32,3,3,3,16,1,\nDP2,16,16,3,3,16,1,1,\ngemm,64,32,16,\n"
-    model = {"name": "m", "layers": [{"name": "a", "gemms": [{"m": 8, "n": 8, "k": 8}],
-             "parameters": 64, "inputs": 64, "outputs": 64, "first": True}]}  # fmt: skip
-    times = b"layer,forward,input_gradient,weight_gradient\nconv1,1 us,1 us,2 us\nDP2,1 us,1 us,1 us\ngemm,2 us,2 us,2 us\n"
+    scale = (
+        b"layer,h,w,fh,fw,c,f,s,\nconv1,32,32,3,3,3,16,1,\nDP2,16,16,3,3,16,1,1,\ngemm,64,32,16,\n"
+    )
+    model = {
+        "name": "m",
+        "layers": [
+            {
+                "name": "a",
+                "gemms": [{"m": 8, "n": 8, "k": 8}],
+                "parameters": 64,
+                "inputs": 64,
+                "outputs": 64,
+                "first": True,
+            }
+        ],
+    }
+    rows = (
+        "layer,forward,input_gradient,weight_gradient",
+        *(f"{name},1 us,2 us,2 us" for name in ("conv1", "DP2", "gemm")),
+    )
+    times = "\n".join(rows).encode()
     step = ("train", "run", "f.toml", "--out", "o")
 
     def of_model(name: str, **more: Any) -> bytes:
@@ -186,14 +285,32 @@ def _training(made: Path) -> list[Target]:
     measured = {"compute": {"model": "measured", "file": "times.csv"}}
     return [
         Target("astrasim", astra, ("train", "from-astrasim", "two_layers.txt", *run)),
-        Target("chakra", traces | pair | groups, ("train", "from-astrasim", "t", *run, "--groups", "g.json")),
+        Target(
+            "chakra",
+            traces | pair | groups,
+            ("train", "from-astrasim", "t", *run, "--groups", "g.json"),
+        ),
         Target("train", {"f.toml": of_model("gnmt")}, step),
         Target("train chakra", {"f.toml": of_model("chakra:t")} | traces, step, fixed=("f.toml",)),
-        Target("scalesim", {"f.toml": of_model("scalesim:s.csv"), "s.csv": scale}, step, fixed=("f.toml",)),
-        Target("model", {"f.toml": of_model("file:m.json"), "m.json": json.dumps(model).encode()}, step, fixed=("f.toml",)),
-        Target("times", {"f.toml": of_model("scalesim:s.csv", **measured), "s.csv": scale, "times.csv": times},
-               step, fixed=("f.toml", "s.csv")),
-    ]  # fmt: skip
+        Target(
+            "scalesim",
+            {"f.toml": of_model("scalesim:s.csv"), "s.csv": scale},
+            step,
+            fixed=("f.toml",),
+        ),
+        Target(
+            "model",
+            {"f.toml": of_model("file:m.json"), "m.json": json.dumps(model).encode()},
+            step,
+            fixed=("f.toml",),
+        ),
+        Target(
+            "times",
+            {"f.toml": of_model("scalesim:s.csv", **measured), "s.csv": scale, "times.csv": times},
+            step,
+            fixed=("f.toml", "s.csv"),
+        ),
+    ]
 
 
 def _benchmarks() -> list[Target]:
@@ -203,19 +320,36 @@ def _benchmarks() -> list[Target]:
     logs = [*examples, *sorted(OUTPUTS.iterdir())]
     return [
         *(Target(f"log {path.stem}", {"f.txt": path.read_bytes()}, calibrate) for path in logs),
-        Target("log of a tree", {"f.txt": (EXAMPLES / "19_calibrate_and_tune/osu_allreduce.txt").read_bytes()},
-               ("calibrate", "f.txt", "--ranks", "64", "-a", "recursive_doubling", "--model", "postal", "--out", "o")),
-    ]  # fmt: skip
+        Target(
+            "log of a tree",
+            {"f.txt": (EXAMPLES / "19_calibrate_and_tune/osu_allreduce.txt").read_bytes()},
+            (
+                "calibrate",
+                "f.txt",
+                "--ranks",
+                "64",
+                "-a",
+                "recursive_doubling",
+                "--model",
+                "postal",
+                "--out",
+                "o",
+            ),
+        ),
+    ]
 
 
 def _written(made: Path) -> list[Target]:
     """What tutti itself writes and reads back."""
+
     def file(name: str) -> bytes:
         return (made / name).read_bytes()
 
     suffixes = ("results.parquet", "results.csv")
     plots = [
-        Target(f"plot {kind} {name}", {name: file(name)}, ("plot", name, "--kind", kind, "-o", "o.svg"))
+        Target(
+            f"plot {kind} {name}", {name: file(name)}, ("plot", name, "--kind", kind, "-o", "o.svg")
+        )
         for name in suffixes
         for kind in ("time", "busbw", "ranks", "map")
     ]
@@ -224,13 +358,21 @@ def _written(made: Path) -> list[Target]:
         *plots,
         Target("plot sweep", {"swept.parquet": file("swept.parquet")}, sweep),
         Target("plan", {"plan.tutti": file("plan.tutti")}, ("mpi", "show", "plan.tutti")),
-        Target("bench", {"bench.parquet": file("bench.parquet")},
-               ("calibrate", "bench.parquet", "--model", "postal", "--out", "o")),
-        Target("against", {"bench.parquet": file("bench.parquet"),
-                           "f.txt": (EXAMPLES / "19_calibrate_and_tune/osu_latency.txt").read_bytes()},
-               ("calibrate", "f.txt", "--model", "postal", "--against", "bench.parquet", "--out", "o"),
-               fixed=("f.txt",)),
-    ]  # fmt: skip
+        Target(
+            "bench",
+            {"bench.parquet": file("bench.parquet")},
+            ("calibrate", "bench.parquet", "--model", "postal", "--out", "o"),
+        ),
+        Target(
+            "against",
+            {
+                "bench.parquet": file("bench.parquet"),
+                "f.txt": (EXAMPLES / "19_calibrate_and_tune/osu_latency.txt").read_bytes(),
+            },
+            ("calibrate", "f.txt", "--model", "postal", "--against", "bench.parquet", "--out", "o"),
+            fixed=("f.txt",),
+        ),
+    ]
 
 
 def make(folder: Path) -> None:
@@ -246,8 +388,17 @@ def make(folder: Path) -> None:
     program = [sys.executable, "-c", "from tutti.cli import main; main()"]
     for words in (
         ("compare", "e.toml", "--no-report", "--out", "."),
-        ("mpi", "plan", "--ranks", "4", "all_reduce=ring", "all_reduce:0-4K=swing", "--out", "plan.tutti"),
-    ):  # fmt: skip
+        (
+            "mpi",
+            "plan",
+            "--ranks",
+            "4",
+            "all_reduce=ring",
+            "all_reduce:0-4K=swing",
+            "--out",
+            "plan.tutti",
+        ),
+    ):
         subprocess.run([*program, *words], cwd=folder, check=True, capture_output=True)
     for rank in range(2):
         chakra.write(folder / f"t.{rank}.et", _trace(rank))
@@ -257,14 +408,25 @@ def make(folder: Path) -> None:
 def _trace(rank: int) -> Any:
     from tutti.interop.chakra import Attribute, Node, Trace
 
-    collective = {"comm_type": Attribute("int64", 0), "comm_size": Attribute("uint64", 1 << 16),
-                  "pg_name": Attribute("string", "all"),
-                  "involved_dim": Attribute("bool_list", (True,))}  # fmt: skip
-    return Trace(nodes=(
-        Node(id=1, name="a", type="COMP", duration_us=5 + rank, attributes={"is_cpu_op": Attribute("bool", value=False)}),
-        Node(id=2, name="b", type="COMM_COLL", data_deps=(1,), attributes=collective),
-        Node(id=3, name="c", type="COMP", data_deps=(2,), duration_us=2),
-    ))  # fmt: skip
+    collective = {
+        "comm_type": Attribute("int64", 0),
+        "comm_size": Attribute("uint64", 1 << 16),
+        "pg_name": Attribute("string", "all"),
+        "involved_dim": Attribute("bool_list", (True,)),
+    }
+    return Trace(
+        nodes=(
+            Node(
+                id=1,
+                name="a",
+                type="COMP",
+                duration_us=5 + rank,
+                attributes={"is_cpu_op": Attribute("bool", value=False)},
+            ),
+            Node(id=2, name="b", type="COMM_COLL", data_deps=(1,), attributes=collective),
+            Node(id=3, name="c", type="COMP", data_deps=(2,), duration_us=2),
+        )
+    )
 
 
 def _frames(folder: Path) -> None:
@@ -273,14 +435,32 @@ def _frames(folder: Path) -> None:
     from tutti.mpi.bench import BLOCKS
 
     results = pl.read_parquet(folder / "results.parquet")
-    swept = results.with_columns(**{"sweep.sizes": pl.col("size_bytes").cast(pl.String),
-                                    "sweep.sizes_bytes": pl.col("size_bytes")})  # fmt: skip
+    swept = results.with_columns(
+        **{
+            "sweep.sizes": pl.col("size_bytes").cast(pl.String),
+            "sweep.sizes_bytes": pl.col("size_bytes"),
+        }
+    )
     swept.filter(pl.col("ranks") == 4).write_parquet(folder / "swept.parquet")
     rows = [
-        {"collective": "all_reduce", "schedule": "ring", "way": "schedule", "ranks": 4, "size_bytes": size,
-         "count": size // 4, "datatype": "float32", "operation": "sum", "root": 0, "each": 1, "block": block,
-         "time_ps": 10**6 + 500 * size + block * 1000, "wrong": 0, "emulated": False, "model": None}
+        {
+            "collective": "all_reduce",
+            "schedule": "ring",
+            "way": "schedule",
+            "ranks": 4,
+            "size_bytes": size,
+            "count": size // 4,
+            "datatype": "float32",
+            "operation": "sum",
+            "root": 0,
+            "each": 1,
+            "block": block,
+            "time_ps": 10**6 + 500 * size + block * 1000,
+            "wrong": 0,
+            "emulated": False,
+            "model": None,
+        }
         for size in (64, 1024, 1 << 16, 1 << 20)
         for block in range(3)
-    ]  # fmt: skip
+    ]
     pl.DataFrame(rows, schema=BLOCKS).write_parquet(folder / "bench.parquet")

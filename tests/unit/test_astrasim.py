@@ -161,7 +161,10 @@ def test_networks_that_are_none_are_refused(
     [
         ({"scheduling-policy": "EXPLICIT"}, ("scheduling-policy", "LIFO or FIFO")),
         ({"all-gather-implementation": ["direct"]}, ("all-gather-implementation[0]", "direct")),
-        ({"preferred-dataset-splits": 0}, ("preferred-dataset-splits", "greater than or equal to 1")),
+        (
+            {"preferred-dataset-splits": 0},
+            ("preferred-dataset-splits", "greater than or equal to 1"),
+        ),
         ({"collective-optimisation": "baseline"}, ("collective-optimisation", "unknown key")),
         ({"model-shared-bus": 1}, ("model-shared-bus",)),
         ({"scheduling-policy": []}, ("scheduling-policy", "is no text")),
@@ -193,7 +196,9 @@ def test_all_to_alls_are_refused(workload: str, tmp_path: Path) -> None:
         for npu in range(2):
             chakra.write(tmp_path / f"t.{npu}.et", collective(6, 1 << 20))
     network = Network(dimensions=(one("Ring", 2),))
-    with pytest.raises(TraceError, match="all_to_all: ASTRA-sim's `ring` is not modelled") as refused:
+    with pytest.raises(
+        TraceError, match="all_to_all: ASTRA-sim's `ring` is not modelled"
+    ) as refused:
         astrasim.load_programs(path, network, System())
     assert str(path) in str(refused.value)
     assert refused.value.hint.startswith("leave it out")

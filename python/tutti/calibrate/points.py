@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 
     from tutti.schedule import Schedule
 
-__all__ = ["Kind", "Point", "Taken", "emulated", "of_benchmarks", "of_probes", "of_results", "read_results"]
+__all__ = [
+    "Kind",
+    "Point",
+    "Taken",
+    "emulated",
+    "of_benchmarks",
+    "of_probes",
+    "of_results",
+    "read_results",
+]
 
 Kind = Literal["one_way", "burst", "round_trip", "issue", "multicast", "collective", "fold"]
 

@@ -40,7 +40,9 @@ class Measured:
     ] = False
     ranks: Annotated[
         int | None,
-        typer.Option("--ranks", min=2, max=RANKS, help="How many took part, where a file does not say."),
+        typer.Option(
+            "--ranks", min=2, max=RANKS, help="How many took part, where a file does not say."
+        ),
     ] = None
     collective: Annotated[
         str | None, typer.Option("--collective", help="Which it was, where a file does not say.")

@@ -32,13 +32,15 @@ def report(error: BaseException) -> int:
     Returns:
         The exit code.
     """
-    what = f"{type(error).__name__}: {error}".splitlines()[0] if str(error) else type(error).__name__
+    what = (
+        f"{type(error).__name__}: {error}".splitlines()[0] if str(error) else type(error).__name__
+    )
     call = shlex.join(["tutti", *sys.argv[1:]])
     text = _context(error, call)
     kept = _written(text)
     lines = [
         capped(f"internal error in `{call}`: {what}"),
-        "hint: this is a fault of tutti, not of what was asked: please report it with the input files"
+        "hint: this is a fault of tutti, not of what was asked: please report it with its input"
         + (f" and {kept}" if kept else f", and with what {VARIABLE}=1 prints"),
         "see docs/reference/errors.md#exit-codes",
     ]

@@ -6,7 +6,19 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-__all__ = ["DEPTH", "DIGITS", "FIELD", "LINE", "LOG_LINE", "MOST", "RANKS", "Bytes", "Count", "Positive", "Size"]
+__all__ = [
+    "DEPTH",
+    "DIGITS",
+    "FIELD",
+    "LINE",
+    "LOG_LINE",
+    "MOST",
+    "RANKS",
+    "Bytes",
+    "Count",
+    "Positive",
+    "Size",
+]
 
 LINE: Final = 1 << 20
 """Characters of a line of a table: a column for each rank makes long ones."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tutti.config import limits
 from tutti.config.changes import read_changed
 from tutti.config.flits import check_lengths, router_of, technology_of
 from tutti.config.mistakes import mistake
 from tutti.config.noc_tables import MeasureTable, RawNoc, RouterTable
-from tutti.config import limits
 from tutti.config.reader import read_text
 from tutti.config.sourced import written
 from tutti.config.validate import validated

@@ -71,7 +71,9 @@ def parse_toml(text: str, *, source: str) -> dict[str, Any]:
     """
     expected = 'lines such as `collective = "all_reduce"`'
     hint = "text needs quotes, and each key stands once"
-    found: dict[str, Any] = _parsed(tomllib.loads, text, "TOML", source, expected, hint)
+    found: dict[str, Any] = _parsed(
+        tomllib.loads, text, "TOML", source, expected=expected, hint=hint
+    )
     return found
 
 
@@ -90,7 +92,7 @@ def parse_json(text: str, *, source: str, expected: str) -> dict[str, Any]:
     Raises:
         ConfigError: The text is no JSON object.
     """
-    found = _parsed(json.loads, text, "JSON", source, expected, "")
+    found = _parsed(json.loads, text, "JSON", source, expected=expected)
     return _table(found, source, expected)
 
 
@@ -103,7 +105,7 @@ def read_yaml(path: Path, expected: str) -> dict[str, Any]:
     import yaml
 
     text = read_text(path, limits.Bytes.NETWORK, expected)
-    found = _parsed(yaml.safe_load, text, "YAML", str(path), expected, "")
+    found = _parsed(yaml.safe_load, text, "YAML", str(path), expected=expected)
     return _table(found, str(path), expected)
 
 
@@ -120,7 +122,7 @@ def read_rows(path: Path, expected: str) -> Iterator[tuple[int, list[str]]]:
         for row in reader:
             long = next((cell for cell in row if len(cell) > limits.FIELD), None)
             if long is not None:
-                raise _too_long(str(path), start, len(long), limits.FIELD, "field", long)
+                raise _too_long(str(path), start, "field", long, limits.FIELD)
             yield start, [cell.strip() for cell in row]
             start = reader.line_num + 1
     except csv.Error as error:
@@ -162,7 +164,7 @@ def read_frame(
 
 @contextmanager
 def _without_stderr() -> Iterator[None]:
-    """Discards what libraries write to stderr: Polars reports its panics there and as exceptions."""
+    """Discards what libraries write to stderr: Polars reports its panics there, too."""
     try:
         kept = os.dup(2)
     except OSError:  # there is none
@@ -271,9 +273,20 @@ def read_text(
         ConfigError: The file is missing, no regular file, too large, not UTF-8, or a line too long.
     """
     source = str(path)
-    data = read_bytes(path, most, expected, hint=hint)
+    text = decoded(read_bytes(path, most, expected, hint=hint), source=source, expected=expected)
+    if line is not None:
+        check_lines(text, line, source=source)
+    return text
+
+
+def decoded(data: bytes, *, source: str, expected: str) -> str:
+    """The text of a file, without a byte order mark.
+
+    Raises:
+        ConfigError: It is not UTF-8; the message gives line and column.
+    """
     try:
-        text = data.decode("utf-8").removeprefix("\ufeff")
+        return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
@@ -283,9 +296,6 @@ def read_text(
             source=source,
             expected=f"{expected} in UTF-8",
         ) from None
-    if line is not None:
-        check_lines(text, line, source=source)
-    return text
 
 
 def check_lines(text: str, most: int, *, source: str) -> None:
@@ -297,7 +307,7 @@ def check_lines(text: str, most: int, *, source: str) -> None:
     if len(text) > most:
         for number, line in enumerate(text.splitlines(), start=1):
             if len(line) > most:
-                raise _too_long(source, number, len(line), most, "line", line)
+                raise _too_long(source, number, "line", line, most)
 
 
 def read_bytes(path: Path, most: int, expected: str, *, hint: str = "") -> bytes:
@@ -333,7 +343,13 @@ def whole(text: str, most: int = limits.MOST) -> int | None:
 
 
 def _parsed(
-    parse: Callable[[str], Any], text: str, form: str, source: str, expected: str, hint: str
+    parse: Callable[[str], Any],
+    text: str,
+    form: str,
+    source: str,
+    *,
+    expected: str,
+    hint: str = "",
 ) -> Any:  # noqa: ANN401 - what stands in the text
     """What a parser makes of a text, within the limits."""
     try:
@@ -396,11 +412,9 @@ def _too_deep(source: str) -> ConfigError:
     )
 
 
-def _too_long(
-    source: str, line: int, length: int, most: int, what: str, value: str
-) -> ConfigError:
+def _too_long(source: str, line: int, what: str, value: str, most: int) -> ConfigError:
     return mistake(
-        f"line {line}: a {what} of {length:,} characters",
+        f"line {line}: a {what} of {len(value):,} characters",
         source=source,
         value=shown(value),
         expected=f"at most {most:,} characters",

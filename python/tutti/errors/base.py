@@ -11,15 +11,31 @@ class ExitCode(enum.IntEnum):
 
     OK = 0
     UNPROVED = 1
-    """What was to be proved could not be looked at, or not all of it."""
     MISTAKE = 2
-    """The user's mistake: one message, nothing done."""
     FAILED = 3
-    """A schedule that cannot be proved, or a simulation that cannot finish."""
     INTERNAL = 70
-    """An error of tutti itself: please report it."""
     INTERRUPTED = 130
-    """Ctrl-C: what was finished until then is kept."""
+
+    @property
+    def meaning(self) -> str:
+        """What it says, for the reference."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    ExitCode.OK: "success",
+    ExitCode.UNPROVED: "what was to be proved could not be inspected, or not all of it",
+    ExitCode.MISTAKE: "the user's mistake: one message, nothing done",
+    ExitCode.FAILED: (
+        "a schedule that cannot be proved, a simulation that cannot finish, or a network that "
+        "saturates or deadlocks"
+    ),
+    ExitCode.INTERNAL: (
+        "an internal error of tutti: please report it, with the file that the message names; "
+        "`TUTTI_TRACEBACK=1` prints what is in it"
+    ),
+    ExitCode.INTERRUPTED: "Ctrl-C: what was finished until then is kept",
+}
 
 
 class Kind(NamedTuple):

@@ -19,7 +19,6 @@ Source: Sys.cc, Ring.cc, PacketBundle.cc of astra-sim/astra-sim 518bd51.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
@@ -37,6 +36,7 @@ from tutti.units import Time, TimePerByte
 from tutti.workload.trace import Timing, programs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import polars as pl
@@ -242,8 +242,10 @@ def _refuse_exchanges(workload: Path, found: Sequence[_core.TrainingProgram]) ->
     for program in found:
         for kind, name, *_ in program.tasks:
             if kind == "all_to_all":
-                message = f"{workload}: `{name}` is an all_to_all: ASTRA-sim's `ring` is not modelled"
-                hint = "leave it out, or run the workload with `tutti train run`, which sends parts directly"
+                message = (
+                    f"{workload}: `{name}` is an all_to_all: ASTRA-sim's `ring` is not modelled"
+                )
+                hint = "leave it out, or use `tutti train run`, which sends parts directly"
                 raise TraceError(message, kind="not_carried", hint=hint)
 
 
@@ -273,8 +275,8 @@ def load_network(path: Path) -> Network:
     """
     source = str(path)
     given = validated(_RawNetwork, read_yaml(path, "a network of ASTRA-sim 2"), source=source)
-    columns = (given.topology, given.npus_count, given.bandwidth, given.latency)
-    for key, values in zip(_RawNetwork.model_fields, columns, strict=True):
+    for key in _RawNetwork.model_fields:
+        values = getattr(given, key)
         if len(values) != len(given.topology):
             problem = f"has {len(values)} values, and `topology` {len(given.topology)}"
             raise mistake(problem, source=source, key=key)
@@ -282,11 +284,11 @@ def load_network(path: Path) -> Network:
         problem, expected = "too many NPUs", f"at most {_MOST_NPUS:,}"
         value = f"{math.prod(given.npus_count):,}"
         raise mistake(problem, source=source, key="npus_count", value=value, expected=expected)
-    rows = zip(*columns, strict=True)
+    columns = (given.topology, given.npus_count, given.bandwidth, given.latency)
     return Network(
         dimensions=tuple(
             Dimension(block=cast("Block", block), npus=npus, bandwidth=bandwidth, latency=latency)
-            for block, npus, bandwidth, latency in rows
+            for block, npus, bandwidth, latency in zip(*columns, strict=True)
         )
     )
 
@@ -360,7 +362,8 @@ def load_system(path: Path) -> System:
     unused = [
         key
         for key, field in ((field.alias, field) for field in _RawSystem.model_fields.values())
-        if key in tables and (field.default is None or (key == "peak-perf" and not given.roofline_enabled))
+        if key in tables
+        and (field.default is None or (key == "peak-perf" and not given.roofline_enabled))
     ]
     return System(
         order="lifo" if given.scheduling_policy == "LIFO" else "fifo",

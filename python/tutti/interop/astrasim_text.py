@@ -60,7 +60,9 @@ def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> _co
     if policy[0] not in _EMBEDDING and len(policy) > 1:
         problem = f"what follows {policy[0]} is not modelled"
         value = shown(" ".join(policy[1:]))
-        raise mistake(problem, source=source, key="line 1", value=value, expected="the policy alone")
+        raise mistake(
+            problem, source=source, key="line 1", value=value, expected="the policy alone"
+        )
     if count != [str(len(rows))]:
         problem = f"says {' '.join(count)[:20]} layers, but {len(rows)} follow"
         raise mistake(problem, source=source, key="line 2")

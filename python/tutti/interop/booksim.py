@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from tutti.config.mistakes import mistake, shown
 from tutti.config import limits
+from tutti.config.mistakes import mistake, shown
 from tutti.config.reader import read_text
 
 if TYPE_CHECKING:
@@ -321,7 +321,9 @@ def read(path: str | Path) -> BookSimConfig:
             that its key has; the message names line and column.
     """
     path = Path(path)
-    text = read_text(path, limits.Bytes.CONFIG, "a configuration file of BookSim", line=limits.LOG_LINE)
+    text = read_text(
+        path, limits.Bytes.CONFIG, "a configuration file of BookSim", line=limits.LOG_LINE
+    )
     return parse(text, source=str(path))
 
 

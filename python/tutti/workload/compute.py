@@ -262,4 +262,6 @@ def _time(text: str, path: Path, line: int, column: str) -> Time:
         return Time.parse(text)
     except UnitError as error:
         place = f"{path}, line {line}"
-        raise mistake(error.problem, source=place, key=f"column `{column}`", hint=error.hint) from None
+        raise mistake(
+            error.problem, source=place, key=f"column `{column}`", hint=error.hint
+        ) from None

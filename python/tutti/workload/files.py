@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from tutti.config import limits
-from tutti.config.limits import Count, Positive
+from tutti.config.limits import Count, Positive  # noqa: TC001 - a schema reads its types
 from tutti.config.reader import read_json
 from tutti.config.tables import Table
 from tutti.config.validate import validated

@@ -80,7 +80,11 @@ def test_osu_runs_of_a_job_follow_one_another() -> None:
     job = "Mon Nov 23 2026\n+ srun {}\n3 nodes, 12 ranks\n"
     log = "".join(
         job.format(name) + text
-        for name, text in (("a", texts.OSU_LATENCY), ("b", texts.OSU_FULL), ("c", texts.OSU_LATENCY))
+        for name, text in (
+            ("a", texts.OSU_LATENCY),
+            ("b", texts.OSU_FULL),
+            ("c", texts.OSU_LATENCY),
+        )
     )
     found = rows(log + "slurmstepd: done\n", "operation", "size_bytes", ranks=4)
     latency = [("ping_pong", 1), ("ping_pong", 2), ("ping_pong", 65536)]
