@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutti import _core
-from tutti.config import limits
+from tutti import _core, limits
 from tutti.config.mistakes import mistake, shown
 from tutti.config.reader import read_frame, read_text
 from tutti.errors import UnitError

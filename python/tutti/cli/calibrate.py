@@ -12,7 +12,7 @@ from tutti.cli import options
 from tutti.cli.console import remark
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
-from tutti.config.limits import RANKS
+from tutti.limits import RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti.config import limits
+from tutti import limits
 from tutti.config.changes import read_changed
 from tutti.config.flits import check_lengths, router_of, technology_of
 from tutti.config.mistakes import mistake

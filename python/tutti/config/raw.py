@@ -10,9 +10,9 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from tutti.config.disturbance import Background, Distribution, Noise, PerRankTime
-from tutti.config.limits import RANKS
 from tutti.config.platform import RawPlatform
 from tutti.config.tables import Table, kind_of
+from tutti.limits import RANKS
 from tutti.units import Size
 
 RankCount = Annotated[int, Field(ge=2, le=RANKS)]

@@ -1,7 +1,7 @@
 """Files as they stand on disk, up to the tables, rows and columns in them.
 
 Every reader of the project starts here. A file that is missing, a folder, too large, not UTF-8, not
-of its format, or beyond the limits of `tutti.config.limits` ends in a `ConfigError`. What the
+of its format, or beyond the limits of `tutti.limits` ends in a `ConfigError`. What the
 tables mean is checked next, by `tutti.config.validate` and a schema.
 """
 
@@ -16,7 +16,7 @@ import tomllib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tutti.config import limits
+from tutti import limits
 from tutti.config.mistakes import mistake, shown
 from tutti.errors import TuttiError
 from tutti.errors.meant import near

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tutti import _core
-from tutti.config import limits
+from tutti import _core, limits
 from tutti.config.mistakes import mistake, shown
 from tutti.config.reader import read_text, whole
 

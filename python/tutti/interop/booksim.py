@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from tutti.config import limits
+from tutti import limits
 from tutti.config.mistakes import mistake, shown
 from tutti.config.reader import read_text
 

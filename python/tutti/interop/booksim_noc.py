@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tutti.config import limits
+from tutti import limits
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.noc import Noc, resolve_noc
 from tutti.config.reader import read_text

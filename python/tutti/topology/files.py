@@ -13,9 +13,9 @@ import networkx as nx
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from tutti.config import reader
-from tutti.config.limits import Bytes
 from tutti.config.validate import validated
 from tutti.errors import ConfigError, TopologyError
+from tutti.limits import Bytes
 
 if TYPE_CHECKING:
     from tutti.topology.graph import Topology

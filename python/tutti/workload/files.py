@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from tutti.config import limits
-from tutti.config.limits import Count, Positive  # noqa: TC001 - a schema reads its types
+from tutti import limits
 from tutti.config.reader import read_json
-from tutti.config.tables import Table
+from tutti.config.tables import Count, Positive, Table
 from tutti.config.validate import validated
 from tutti.workload.model import Gemm, Model, ModelLayer
 

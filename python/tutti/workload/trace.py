@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tutti import _core
-from tutti.config.limits import MOST
 from tutti.errors import TraceError
+from tutti.limits import MOST
 from tutti.workload.compute import roofline
 from tutti.workload.model import Work
 

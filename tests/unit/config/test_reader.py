@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tutti.config.limits import Bytes
 from tutti.config.reader import parse_toml, read_toml
 from tutti.errors import ConfigError
+from tutti.limits import Bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

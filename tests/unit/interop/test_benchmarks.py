@@ -8,8 +8,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tutti.errors import ConfigError
 from tutti.interop.benchmarks import BENCHMARKS, parse, read, read_all
@@ -211,32 +209,3 @@ def test_files(tmp_path: Path) -> None:
     assert read_all([one, two]).height == 10
     with pytest.raises(ConfigError, match="no such file"):
         read(tmp_path / "three.txt")
-
-
-_LINES = sorted({line for text in OUTPUTS.values() for line in text.splitlines()})
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.one_of(st.sampled_from(_LINES), st.text(max_size=40)), max_size=30))
-def test_any_lines_are_read_or_refused(lines: list[str]) -> None:
-    try:
-        frame = parse("\n".join(lines), source="x.txt", ranks=3)
-    except ConfigError:
-        return
-    assert frame.schema == pl.Schema(BENCHMARKS)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.sampled_from(sorted(OUTPUTS.values())), st.data())
-def test_any_damage_is_read_or_refused(text: str, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, min(len(text), start + 20)))
-    damaged = text[:start] + data.draw(st.text(max_size=10)) + text[end:]
-    try:
-        frame = parse(damaged, source="x.txt", ranks=3)
-    except ConfigError as error:
-        refused = str(error)
-    else:
-        refused = "x.txt"
-        assert (frame["size_bytes"] >= 0).all()
-    assert refused.startswith("x.txt")

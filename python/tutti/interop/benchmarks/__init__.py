@@ -24,7 +24,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutti.config import limits
+from tutti import limits
 from tutti.config.mistakes import mistake, shown
 from tutti.config.reader import check_lines, read_text
 from tutti.interop.benchmarks import imb, nccl_tests, osu

@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import Field
-
-__all__ = [
-    "DEPTH",
-    "DIGITS",
-    "FIELD",
-    "LINE",
-    "LOG_LINE",
-    "MOST",
-    "RANKS",
-    "Bytes",
-    "Count",
-    "Positive",
-    "Size",
-]
+__all__ = ["DEPTH", "DIGITS", "FIELD", "LINE", "LOG_LINE", "MOST", "RANKS", "Bytes"]
 
 LINE: Final = 1 << 20
 """Characters of a line of a table: a column for each rank makes long ones."""
@@ -51,11 +37,3 @@ class Bytes:
     """Recordings, results and graphs: a trace of a day has millions of lines."""
     TRACE: Final = 1 << 30
     """The Chakra trace of a rank, packed or unpacked."""
-
-
-Count = Annotated[int, Field(ge=0, lt=1 << 53)]
-"""A whole number that a double holds exactly."""
-Positive = Annotated[int, Field(ge=1, lt=1 << 53)]
-"""The same from 1."""
-Size = Annotated[int, Field(ge=1, lt=1 << 32)]
-"""A side of a tensor, or a number of NPUs."""
