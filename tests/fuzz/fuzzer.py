@@ -41,6 +41,8 @@ LOOK_S = 3.0
 HANG_S = 40.0
 """Processor seconds that no reader may take."""
 MEMORY = 6 << 30
+WRITTEN = 256 << 20
+"""Bytes of a file that a case may write: a schedule of 10^6 ranks is long."""
 LONGEST_ERROR = 6_000
 DOCUMENTED = {0, 1, 2, 3}
 SIMULATIONS = (
@@ -73,17 +75,26 @@ class Case:
             for line in data.decode("utf-8", "replace").split("\n")
         ]
 
-    def write(self, folder: Path) -> None:
-        """Writes its files, of which one or two are mutated."""
+    def write(self, folder: Path) -> tuple[str, ...]:
+        """Writes its files, of which one or two are mutated, or a word of the call.
+
+        Returns:
+            The call.
+        """
         target, rng = self.target, self._rng
+        call = target.call
+        if not target.files or rng.random() < 0.1:
+            call = mutations.mutated_call(call, tuple(target.files), rng)
         names = [name for name in target.files if name not in target.fixed]
-        chosen = set(rng.sample(names, k=min(len(names), rng.choice((1, 1, 2)))))
+        mutated = min(len(names), rng.choice((1, 1, 2))) if call == target.call else 0
+        chosen = set(rng.sample(names, k=mutated))
         for name, data in target.files.items():
             path = folder / name
             path.write_bytes(data)
             if name in chosen:
                 with suppress(RecursionError):
                     self._mutate(path, data)
+        return call
 
     def _mutate(self, path: Path, data: bytes) -> None:
         rng, suffix = self._rng, path.suffix
@@ -185,6 +196,8 @@ def run(case: Case, folder: Path, look: float = LOOK_S) -> str:
     status = _watched(child, folder, look)
     if isinstance(status, str):
         return status
+    if not (folder / "stderr").exists():
+        return "the files of the case could not be written"
     said = (folder / "stderr").read_bytes().decode("utf-8", "replace")
     if os.WIFSIGNALED(status):
         return f"killed by {signal.Signals(os.WTERMSIG(status)).name}: {said[-300:]}"
@@ -204,14 +217,16 @@ def _in_child(case: Case, folder: Path) -> None:
     code = 70
     try:
         os.chdir(folder)
-        case.write(folder)
+        call = case.write(folder)
         for number, name in ((1, "stdout"), (2, "stderr")):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         faulthandler.register(signal.SIGUSR1, file=open("stack", "w"), all_threads=False)  # noqa: SIM115, PTH123
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (WRITTEN, WRITTEN))
         os.environ["COLUMNS"] = "80"
-        sys.argv = ["tutti", *case.target.call]
+        sys.argv = ["tutti", *call]
+        Path("call").write_text(repr(sys.argv), "utf-8")
         from tutti.cli import main
 
         main()

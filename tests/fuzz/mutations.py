@@ -56,7 +56,10 @@ def hostile(rng: Random) -> Any:
 def hostile_text(rng: Random) -> str:
     """The same as a word of a text."""
     value = hostile(rng)
-    return value if isinstance(value, str) else str(value)[:20_000]
+    try:
+        return value if isinstance(value, str) else str(value)[:20_000]
+    except RecursionError:
+        return "[" * 20_000
 
 
 # --- trees ---------------------------------------------------------------------------------------
@@ -181,6 +184,35 @@ def _mutated_line(line: str, rng: Random) -> str:
     while end < len(line) and (line[end].isalnum() or line[end] in "._"):
         end += 1
     return line[:start] + hostile_text(rng) + line[end:]
+
+
+_GROUPS = {"schedule", "noc", "train", "mpi", "bypass", "energy", "coherence"}
+_WRITES = {"-o", "--out", "--write", "--cache", "--draw"}
+
+
+def mutated_call(call: tuple[str, ...], files: tuple[str, ...], rng: Random) -> tuple[str, ...]:
+    """A call with another word than the verb, names of files and folders for results."""
+    first = 2 if call[0] in _GROUPS else 1
+    places = [
+        at
+        for at in range(first, len(call))
+        if call[at] not in {*files, *_WRITES} and call[at - 1] not in _WRITES
+    ]
+    if not places:
+        return call
+    at = rng.choice(places)
+    word = call[at]
+    action = rng.randrange(5)
+    if action == 0:
+        return call[:at] + call[at + 1 :]
+    if action == 1 and not word.startswith("-"):
+        word = mutated_bytes(word.encode(), rng)[:20_000].decode("utf-8", "replace")
+    elif action == 2:
+        return (*call[:at], word, *call[at:])
+    else:
+        word = hostile_text(rng)
+    # No program is given a NUL.
+    return (*call[:at], word.replace("\0", ""), *call[at + 1 :])
 
 
 # --- frames --------------------------------------------------------------------------------------

@@ -32,7 +32,14 @@ class Target:
 
 def targets(made: Path) -> list[Target]:
     """Every target; `made` is the folder that `make` has written."""
-    return [*_experiments(), *_networks(), *_training(made), *_benchmarks(), *_written(made)]
+    return [
+        *_words(),
+        *_experiments(),
+        *_networks(),
+        *_training(made),
+        *_benchmarks(),
+        *_written(made),
+    ]
 
 
 def _example(pattern: str, **changes: Any) -> bytes:
@@ -48,6 +55,50 @@ def _example(pattern: str, **changes: Any) -> bytes:
             place = place.setdefault(owner, {})
         place[last] = value
     return toml_of(tables).encode()
+
+
+def _words() -> list[Target]:
+    """Verbs that take words alone; those of others are mutated, too."""
+    experiment = _example("01*/experiment.toml")
+    sizes = ("-b", "8", "-e", "64", "-f", "2", "--ranks", "4,8", "-a", "ring")
+    options = ("--set", "seed=3", "--top", "3", "--platform", "cray_xc30", "--no-report")
+    calls = (
+        ("schedule", "show", "recursive_multiplying:a3,a2", "--ranks", "6"),
+        ("schedule", "list", "--ranks", "12", "--collective", "all_reduce"),
+        ("schedule", "verify", "double_binary_tree:nccl", "--ranks", "8", "--root", "0"),
+        ("energy", "package", "--side", "4", "--link", "simba_package"),
+        ("bypass", "draw", "4x4:mesh,0=3,12=15", "-o", "o.svg"),
+        ("bypass", "map", "ring:4x4", "--size", "4x4", "--method", "greedy", "--wires", "1"),
+        ("bypass", "run", "ring:4x4", "--payload", "4KiB", "--switch", "10 ns", "--rate", "1 GB/s"),
+        ("bypass", "search", "ring:4x4", "--trials", "2", "--payload", "4 KiB", "--seed", "3"),
+        ("mpi", "plan", "--ranks", "4", "all_reduce:0-4K=ring", "--for-every", "usual", "-o", "p"),
+        ("tune", "--ranks", "4", "--platform", "cray_xc30", "-e", "64", "-a", "ring", "-o", "o"),
+        (
+            "coherence",
+            "run",
+            "-k",
+            "radix_like",
+            "--design",
+            "smart_1d",
+            "--scale",
+            "tiny",
+            "-o",
+            "o",
+        ),
+        ("platforms", "cray_xc30"),
+        ("schema", "platform"),
+        ("train", "list"),
+        ("noc", "list"),
+    )
+    return [
+        *(Target(" ".join(call[:2]), {}, call) for call in calls),
+        Target(
+            "options",
+            {"f.toml": experiment},
+            ("compare", "f.toml", *sizes, *options, "-o", "o"),
+            fixed=("f.toml",),
+        ),
+    ]
 
 
 def _experiments() -> list[Target]:

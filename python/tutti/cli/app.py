@@ -94,9 +94,10 @@ def _unwritten(error: OSError) -> TuttiError | None:
     """What is wrong with a file or a disk, where that is what ended a verb."""
     from tutti.config.mistakes import mistake
 
-    if error.errno not in _OUTSIDE or error.filename is None:
+    if error.errno not in _OUTSIDE:
         return None
-    return mistake(f"cannot be used: {error.strerror}", source=str(error.filename))
+    source = str(error.filename) if error.filename is not None else "the output"
+    return mistake(f"cannot be used: {error.strerror}", source=source)
 
 
 app = typer.Typer(
