@@ -243,7 +243,9 @@ def _mutated_column(frame: Any, rng: Random) -> Any:
     makers: tuple[Callable[[], Any], ...] = (
         lambda: pl.Series(name, [hostile_text(rng)] * rows),
         lambda: pl.Series(name, [None] * rows),
-        lambda: pl.Series(name, [rng.choice((2**62, -(2**62), 0, -1, 2**31))] * rows),
+        lambda: pl.Series(
+            name, [rng.choice((2**63 - 1, 2**62, 2**53 + 1, 2**31, 0, -1, -(2**62)))] * rows
+        ),
         lambda: pl.Series(name, [rng.choice((math.nan, math.inf, -1.5, 1e300))] * rows),
         lambda: pl.Series(name, [b"\xff"] * rows),
         lambda: pl.Series(name, [[1, 2]] * rows),

@@ -186,8 +186,8 @@ def check_frame(
 
     Args:
         frame: With these columns, and others.
-        columns: The kind of each: `count` and `positive` are whole numbers from 0 and from 1 that
-            64 bits with a sign hold, `number` is finite and 0 or more, `text` is text, `flag` is
+        columns: The kind of each: `count` and `positive` are whole numbers from 0 and from 1 to
+            2^62, `number` is finite and 0 or more, `text` is text, `flag` is
             true or false. A `?` behind it allows nulls.
         source: What errors call the frame.
         expected: What errors say that it should be.
@@ -210,9 +210,11 @@ def check_frame(
     return frame.with_columns([pl.Series(name, column) for name, column in casts.items()])
 
 
+_MOST_COUNT = 1 << 62
+"""A median is a double for a while, and that nearest to 2^63 - 1 is beyond it."""
 _COLUMN_KINDS = {
-    "count": "whole numbers from 0 to 2^63 - 1",
-    "positive": "whole numbers from 1 to 2^63 - 1",
+    "count": "whole numbers from 0 to 2^62",
+    "positive": "whole numbers from 1 to 2^62",
     "number": "finite numbers from 0",
     "text": "text",
     "flag": "true or false",
@@ -254,7 +256,8 @@ def _of_kind(column: pl.Series, kind: str) -> pl.Series | None:
     if not column.dtype.is_integer():
         return None
     counts = column.cast(pl.Int64, strict=False)
-    return counts.set((counts < int(kind == "positive")).fill_null(value=True), None)
+    good = counts.is_between(int(kind == "positive"), _MOST_COUNT)
+    return counts.set(~good.fill_null(value=False), None)
 
 
 def read_text(

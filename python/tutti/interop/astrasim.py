@@ -318,10 +318,15 @@ _Rings = Annotated[
 _Chunks = Annotated[int, Field(ge=1, le=1 << 20)]
 _Switch = Annotated[int, Field(ge=0, le=1)]
 _Unused = Annotated[str | int | float | None, Field(default=None)]
+_UNUSED = (
+    *("boost-mode", "trace-enabled", "track-local-mem", "local-mem-trace-filename"),
+    *("local-reduction-delay", "L", "o", "g", "G"),
+)
+"""Keys that change no time in ASTRA-sim 2 either: the last four are those of a shared bus."""
 
 
 class _RawSystem(Table):
-    """Every key that is read; those of `_Unused` change no time in ASTRA-sim 2 either."""
+    """Every key that is read; those of `_UNUSED` have no effect."""
 
     model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
 
@@ -337,7 +342,7 @@ class _RawSystem(Table):
     endpoint_delay: Annotated[int, Field(ge=0, le=1 << 40)] = 10
     preferred_dataset_splits: _Chunks = 1
     active_chunks_per_dimension: _Chunks = 1
-    local_mem_bw: Annotated[float, Field(ge=0, le=1e9)] = 0
+    local_mem_bw: Annotated[float, Field(ge=1e-9, le=1e9)] | None = None
     roofline_enabled: _Switch = 0
     peak_perf: Annotated[float, Field(ge=0, le=1e6)] = 0
     boost_mode: _Unused
@@ -359,21 +364,18 @@ def load_system(path: Path) -> System:
     """
     tables = read_json(path, "a system of ASTRA-sim 2 (JSON)")
     given = validated(_RawSystem, tables, source=str(path))
-    unused = [
-        key
-        for key, field in ((field.alias, field) for field in _RawSystem.model_fields.values())
-        if key in tables
-        and (field.default is None or (key == "peak-perf" and not given.roofline_enabled))
-    ]
+    unused = [key for key in _UNUSED if key in tables]
+    if not given.roofline_enabled and "peak-perf" in tables:
+        unused.append("peak-perf")
     return System(
         order="lifo" if given.scheduling_policy == "LIFO" else "fifo",
         nested=given.collective_optimization == "localBWAware",
         delay=given.endpoint_delay,
-        memory=given.local_mem_bw,
+        memory=given.local_mem_bw or 0,
         splits=given.preferred_dataset_splits,
         active=given.active_chunks_per_dimension,
         peak=given.peak_perf if given.roofline_enabled else 0,
-        unused=tuple(key for key in unused if key),
+        unused=tuple(unused),
     )
 
 
