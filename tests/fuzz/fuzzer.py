@@ -33,6 +33,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import made
 import mutations
 import seeds
 
@@ -306,12 +307,12 @@ class Session:
 
     def __init__(self, seed: int, work: Path, look: float = LOOK_S) -> None:
         self.seed, self._work, self._look = seed, work, look
-        made = work / "made"
+        folder = work / "made"
         child = os.fork()
         if not child:
             code = 1
             try:
-                seeds.make(made)
+                made.make(folder)
                 code = 0
             except BaseException:  # noqa: BLE001
                 import traceback
@@ -322,7 +323,7 @@ class Session:
                 os._exit(code)
         if os.waitpid(child, 0)[1]:
             raise SystemExit("the files to mutate could not be written")
-        self.targets = seeds.targets(made)
+        self.targets = seeds.targets(folder)
         self.failures: dict[str, str] = {}
         self.counts: Counter[str] = Counter()
 

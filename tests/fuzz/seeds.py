@@ -31,7 +31,7 @@ class Target:
 
 
 def targets(made: Path) -> list[Target]:
-    """Every target; `made` is the folder that `make` has written."""
+    """Every target; `made` is the folder that `made.make` has written."""
     return [
         *_words(),
         *_experiments(),
@@ -42,7 +42,7 @@ def targets(made: Path) -> list[Target]:
     ]
 
 
-def _example(pattern: str, **changes: Any) -> bytes:
+def example(pattern: str, **changes: Any) -> bytes:
     """The tables of an example, with keys that make it short."""
     from mutations import toml_of
 
@@ -59,7 +59,7 @@ def _example(pattern: str, **changes: Any) -> bytes:
 
 def _words() -> list[Target]:
     """Verbs that take words alone; those of others are mutated, too."""
-    experiment = _example("01*/experiment.toml")
+    experiment = example("01*/experiment.toml")
     sizes = ("-b", "8", "-e", "64", "-f", "2", "--ranks", "4,8", "-a", "ring")
     options = ("--set", "seed=3", "--top", "3", "--platform", "cray_xc30", "--no-report")
     calls = (
@@ -105,7 +105,7 @@ def _experiments() -> list[Target]:
     small: dict[str, Any] = {"ranks": [4], "sizes": ["8 B", "1 KiB"], "algorithms": ["ring"]}
     compare = ("compare", "f.toml", "--no-report", "--threads", "1", "--out", "o")
     found = [
-        Target(name, {"f.toml": _example(f"{name}/experiment.toml", **small)}, compare)
+        Target(name, {"f.toml": example(f"{name}/experiment.toml", **small)}, compare)
         for name in ("01_which_all_reduce", "02_noise_and_skew")
     ]
     packets = {"ranks": 16, "sizes": ["1 KiB"]}
@@ -120,34 +120,34 @@ def _experiments() -> list[Target]:
         },
     }
     files = {
-        "f.toml": _example("04*/experiment.toml"),
+        "f.toml": example("04*/experiment.toml"),
         "pairs.schedule": (EXAMPLES / "04_schedule_by_hand/pairs.schedule").read_bytes(),
     }
     found += [
-        Target("03", {"f.toml": _example("03*/experiment.toml", **hierarchical)}, compare),
+        Target("03", {"f.toml": example("03*/experiment.toml", **hierarchical)}, compare),
         Target("04", files, compare),
-        Target("07", {"f.toml": _example("07*/experiment.toml", **packets)}, compare),
-        Target("09", {"f.toml": _example("09*/experiment.toml", sizes=["1 KiB"])}, compare),
-        Target("14", {"f.toml": _example("14*/experiment.toml", sizes=["1 KiB"])}, compare),
-        Target("17", {"f.toml": _example("17*/experiment.toml", **packets)}, compare),
+        Target("07", {"f.toml": example("07*/experiment.toml", **packets)}, compare),
+        Target("09", {"f.toml": example("09*/experiment.toml", sizes=["1 KiB"])}, compare),
+        Target("14", {"f.toml": example("14*/experiment.toml", sizes=["1 KiB"])}, compare),
+        Target("17", {"f.toml": example("17*/experiment.toml", **packets)}, compare),
         Target(
             "run",
-            {"f.toml": _example("01*/experiment.toml", **one)},
+            {"f.toml": example("01*/experiment.toml", **one)},
             ("run", "f.toml", "--out", "o"),
         ),
         Target(
             "search",
-            {"f.toml": _example("06*/experiment.toml")},
+            {"f.toml": example("06*/experiment.toml")},
             ("search", "f.toml", "--ranks", "6", "--size", "64", "--out", "o", "--threads", "1"),
         ),
         Target(
             "sweep",
-            {"f.toml": _example("05*/sweep.toml", **sweep)},
+            {"f.toml": example("05*/sweep.toml", **sweep)},
             ("sweep", "f.toml", "--status", "--out", "o"),
         ),
         Target(
             "overlap",
-            {"f.toml": _example("01*/experiment.toml", **one)},
+            {"f.toml": example("01*/experiment.toml", **one)},
             ("train", "overlap", "f.toml", "--model", "gnmt", "--out", "o"),
         ),
         Target(
@@ -194,7 +194,7 @@ def _recordings() -> list[Target]:
 
 def _networks() -> list[Target]:
     short = {"measure__warmup": 50, "measure__measure": 100, "measure__drain": 100}
-    noc = _example("08*/noc.toml", topology__build="mesh:4x4", **short)
+    noc = example("08*/noc.toml", topology__build="mesh:4x4", **short)
     mesh = {
         "mesh__columns": 4,
         "mesh__rows": 4,
@@ -205,7 +205,7 @@ def _networks() -> list[Target]:
     anynet = (
         b"topology = anynet; network_file = n.anynet; routing_function = min; sample_period = 50;"
     )
-    chip = _example(
+    chip = example(
         "15*/chip.toml",
         mesh={"columns": 4, "rows": 4},
         designs=["smart_1d"],
@@ -223,14 +223,14 @@ def _networks() -> list[Target]:
         *(
             Target(
                 f"mesh {name}",
-                {"f.toml": _example(f"16*/{name}.toml", **mesh)},
+                {"f.toml": example(f"16*/{name}.toml", **mesh)},
                 ("noc", "run", "f.toml", "--out", "o"),
             )
             for name in ("broadcast", "reduction")
         ),
         Target(
             "watch",
-            {"f.toml": _example("16*/broadcast.toml", **mesh)},
+            {"f.toml": example("16*/broadcast.toml", **mesh)},
             ("noc", "watch", "f.toml", "--cycles", "20", "--out", "o"),
         ),
         Target("booksim", {"f.cfg": booksim}, ("noc", "from-booksim", "f.cfg", "--out", "o")),
@@ -286,7 +286,7 @@ def _graphs() -> list[Target]:
             "packets": {"size": "256 B", "buffer": "8 KiB"},
         }
         files = {
-            "f.toml": _example("07*/experiment.toml", platform__topology=topology, **small),
+            "f.toml": example("07*/experiment.toml", platform__topology=topology, **small),
             name: text.encode(),
         }
         found.append(Target(name, files, call, fixed=("f.toml",)))
@@ -331,7 +331,7 @@ def _training(made: Path) -> list[Target]:
     step = ("train", "run", "f.toml", "--out", "o")
 
     def of_model(name: str, **more: Any) -> bytes:
-        return _example("10*/training.toml", model=name, **training, **more)
+        return example("10*/training.toml", model=name, **training, **more)
 
     measured = {"compute": {"model": "measured", "file": "times.csv"}}
     return [
@@ -424,94 +424,3 @@ def _written(made: Path) -> list[Target]:
             fixed=("f.txt",),
         ),
     ]
-
-
-def make(folder: Path) -> None:
-    """Writes the files that no example holds: traces, results, a plan."""
-    import subprocess
-    import sys
-
-    from tutti.interop import chakra
-
-    folder.mkdir(parents=True, exist_ok=True)
-    small = {"ranks": [2, 4], "sizes": ["8 B", "1 KiB", "1 MiB"], "algorithms": ["ring", "swing"]}
-    (folder / "e.toml").write_bytes(_example("01*/experiment.toml", **small))
-    program = [sys.executable, "-c", "from tutti.cli import main; main()"]
-    for words in (
-        ("compare", "e.toml", "--no-report", "--out", "."),
-        (
-            "mpi",
-            "plan",
-            "--ranks",
-            "4",
-            "all_reduce=ring",
-            "all_reduce:0-4K=swing",
-            "--out",
-            "plan.tutti",
-        ),
-    ):
-        subprocess.run([*program, *words], cwd=folder, check=True, capture_output=True)
-    for rank in range(2):
-        chakra.write(folder / f"t.{rank}.et", _trace(rank))
-    _frames(folder)
-
-
-def _trace(rank: int) -> Any:
-    from tutti.interop.chakra import Attribute, Node, Trace
-
-    collective = {
-        "comm_type": Attribute("int64", 0),
-        "comm_size": Attribute("uint64", 1 << 16),
-        "pg_name": Attribute("string", "all"),
-        "involved_dim": Attribute("bool_list", (True,)),
-    }
-    return Trace(
-        nodes=(
-            Node(
-                id=1,
-                name="a",
-                type="COMP",
-                duration_us=5 + rank,
-                attributes={"is_cpu_op": Attribute("bool", value=False)},
-            ),
-            Node(id=2, name="b", type="COMM_COLL", data_deps=(1,), attributes=collective),
-            Node(id=3, name="c", type="COMP", data_deps=(2,), duration_us=2),
-        )
-    )
-
-
-def _frames(folder: Path) -> None:
-    import polars as pl
-
-    from tutti.mpi.bench import BLOCKS
-
-    results = pl.read_parquet(folder / "results.parquet")
-    swept = results.with_columns(
-        **{
-            "sweep.sizes": pl.col("size_bytes").cast(pl.String),
-            "sweep.sizes_bytes": pl.col("size_bytes"),
-        }
-    )
-    swept.filter(pl.col("ranks") == 4).write_parquet(folder / "swept.parquet")
-    rows = [
-        {
-            "collective": "all_reduce",
-            "schedule": "ring",
-            "way": "schedule",
-            "ranks": 4,
-            "size_bytes": size,
-            "count": size // 4,
-            "datatype": "float32",
-            "operation": "sum",
-            "root": 0,
-            "each": 1,
-            "block": block,
-            "time_ps": 10**6 + 500 * size + block * 1000,
-            "wrong": 0,
-            "emulated": False,
-            "model": None,
-        }
-        for size in (64, 1024, 1 << 16, 1 << 20)
-        for block in range(3)
-    ]
-    pl.DataFrame(rows, schema=BLOCKS).write_parquet(folder / "bench.parquet")
