@@ -209,7 +209,14 @@ class Frequency(_Quantity):
         return cls(hertz=cls._counted(_core.parse_frequency(text), text))
 
     def cycles(self, count: int) -> Time:
-        """The time of ``count`` cycles, rounded up to a picosecond."""
+        """The time of ``count`` cycles, rounded up to a picosecond.
+
+        Raises:
+            UnitError: it is longer than times can be.
+        """
+        if count > _MOST:
+            message = f"{count:,} cycles are too many for a time"
+            raise UnitError(message, kind="too_large", fields={"text": str(count)})
         return Time(ps=_core.time_of_cycles(self.hertz, count))
 
     def __str__(self) -> str:

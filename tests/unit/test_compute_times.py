@@ -280,6 +280,8 @@ def test_products_are_read(tmp_path: Path) -> None:
         (["a, 1, 2, x,"], ("line 2", "is no whole number", 'given: "x"')),
         (["a, 1, 2, 0,"], ("line 2", 'given: "0"')),
         (["a, 1, 2, 3,", "a, 1, 2, 3,"], ("names layer `a` twice",)),
+        (["a, 4294967295, 4294967295, 3,"], ("line 2", "a tensor of", "elements")),
+        (["a, 4294967296, 2, 3,"], ("line 2", "is no whole number")),
         (["a, 5, 5, 7, 3, 3, 3, 1,"], ("line 2", "7 x 3", "5 x 5")),
     ],
 )

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_topology"]
 
-_MOST = (1 << 20) - 1
-"""Of a side of a tensor; products of three are counted in 64 bits."""
+_MOST = (1 << 32) - 1
+_MOST_ELEMENTS = (1 << 53) - 1
 
 
 def read_topology(path: Path) -> Model:
@@ -60,12 +60,17 @@ def _layer(cells: Sequence[str], place: str, *, first: bool) -> ModelLayer:
         gemm, inputs, parameters = Gemm(m=m, n=n, k=k), m * k, n * k
     else:
         gemm, inputs, parameters = _convolution(name, numbers, place)
+    outputs = gemm.m // gemm.steps * gemm.n * gemm.steps
+    largest = max(gemm.m, gemm.k, parameters, inputs, outputs)
+    if largest > _MOST_ELEMENTS:
+        expected = f"at most {_MOST_ELEMENTS:,} elements of a tensor"
+        raise mistake(f"a tensor of {largest:,} elements", source=place, expected=expected)
     return ModelLayer(
         name=name,
         gemms=(gemm,),
         parameters=parameters,
         inputs=inputs,
-        outputs=gemm.m // gemm.steps * gemm.n * gemm.steps,
+        outputs=outputs,
         first=first,
     )
 

@@ -21,6 +21,7 @@ from tutti import _core
 from tutti.config.mistakes import mistake
 from tutti.config.reader import read_rows
 from tutti.errors import UnitError, WorkloadError
+from tutti.limits import MOST
 from tutti.units import Frequency, Time
 from tutti.workload.model import PASSES, Gemm
 
@@ -65,9 +66,21 @@ class Compute(Protocol):
         """
 
 
+def _refuse_uncountable(*counts: int) -> None:
+    """Refuses work that no count of 64 bits holds.
+
+    Raises:
+        WorkloadError: It is as much.
+    """
+    if max(counts) > MOST:
+        message = f"work of {max(counts):,} operations, bytes or rows: expected at most {MOST:,}"
+        raise WorkloadError(message, kind="layer_size")
+
+
 def roofline(work: Work, left: tuple[int, TimePerByte]) -> int:
     """Picoseconds of work: its operations or its bytes, whichever take longer."""
     per_second, memory = left
+    _refuse_uncountable(work.flops, work.bytes)
     ps, _ = _core.roofline_time(work.flops, work.bytes, per_second, memory.core)
     return ps
 
@@ -113,6 +126,7 @@ class Systolic:
             WorkloadError: The array is empty, there is none, or no dataflow has that name.
         """
         shape = (gemm.m, gemm.n, gemm.k)
+        _refuse_uncountable(gemm.m * gemm.n * gemm.k)
         array = (self.rows, self.columns)
         return _core.systolic_cycles(array, shape, self.dataflow, self.arrays)
 
