@@ -214,10 +214,12 @@ class Frequency(_Quantity):
         Raises:
             UnitError: it is longer than times can be.
         """
-        if count > _MOST:
+        # The core counts to 2^64 - 1 and stops there.
+        ps = _core.time_of_cycles(self.hertz, count) if count <= _MOST else _MOST + 1
+        if ps > _MOST:
             message = f"{count:,} cycles are too many for a time"
             raise UnitError(message, kind="too_large", fields={"text": str(count)})
-        return Time(ps=_core.time_of_cycles(self.hertz, count))
+        return Time(ps=ps)
 
     def __str__(self) -> str:
         return _core.format_frequency(self.hertz)

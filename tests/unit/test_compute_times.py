@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tutti.errors import ConfigError, WorkloadError
+from tutti.errors import ConfigError, UnitError, WorkloadError
 from tutti.interop.scalesim import read_topology
 from tutti.units import Frequency, Time, TimePerByte
 from tutti.workload import (
@@ -23,7 +23,8 @@ from tutti.workload import (
     recorded_models,
     timed,
 )
-from tutti.workload.model import PASSES, Gemm, linear, lstm
+from tutti.workload.compute import roofline
+from tutti.workload.model import PASSES, Gemm, Work, linear, lstm
 
 if TYPE_CHECKING:
     from tutti.workload.compute import Share
@@ -294,3 +295,15 @@ def test_topologies_that_are_none_are_refused(
         read_topology(file)
     for word in ("net.csv", *words):
         assert word in str(refused.value)
+
+
+def test_work_that_no_count_holds_is_refused() -> None:
+    """The core stops counting at 2^64 - 1, which would be a time of 213 days."""
+    with pytest.raises(WorkloadError, match="expected at most 9,223,372,036,854,775,807"):
+        roofline(Work(flops=2**90, bytes=1), LEFT)
+    with pytest.raises(WorkloadError, match="picoseconds"):
+        roofline(Work(flops=1, bytes=2**62), (10**12, TimePerByte.parse("1 us/B")))
+    with pytest.raises(WorkloadError, match="expected at most"):
+        ARRAY.cycles(Gemm(m=2**30, n=2**30, k=2**30))
+    with pytest.raises(UnitError, match="too many for a time"):
+        Frequency.parse("1 GHz").cycles(2**62)

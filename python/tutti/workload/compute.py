@@ -73,8 +73,10 @@ def _refuse_uncountable(*counts: int) -> None:
         WorkloadError: It is as much.
     """
     if max(counts) > MOST:
-        message = f"work of {max(counts):,} operations, bytes or rows: expected at most {MOST:,}"
-        raise WorkloadError(message, kind="layer_size")
+        message = (
+            f"work of {max(counts):,} operations, bytes or picoseconds: expected at most {MOST:,}"
+        )
+        raise WorkloadError(message, kind="layer_size", hint="smaller layers, or a smaller batch")
 
 
 def roofline(work: Work, left: tuple[int, TimePerByte]) -> int:
@@ -82,6 +84,7 @@ def roofline(work: Work, left: tuple[int, TimePerByte]) -> int:
     per_second, memory = left
     _refuse_uncountable(work.flops, work.bytes)
     ps, _ = _core.roofline_time(work.flops, work.bytes, per_second, memory.core)
+    _refuse_uncountable(ps)
     return ps
 
 
