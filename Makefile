@@ -19,7 +19,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
-.PHONY: demo build dev mpi test test-mpi test-torch test-rust test-python browser bench papers validate check reference format lock clean help
+.PHONY: demo build dev mpi test fuzz test-mpi test-torch test-rust test-python browser bench papers validate check reference format lock clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
@@ -28,6 +28,7 @@ help:
 	@echo "make dev        the Rust core alone, incremental and little optimised: seconds"
 	@echo "make mpi        build, and the MPI library, compiled for Open MPI and MPICH"
 	@echo "make test       every check and every test"
+	@echo "make fuzz       verbs on damaged files, for SECONDS=600; CASE=SEED:NUMBER repeats one"
 	@echo "make test-mpi   the long tests of the MPI library: hours"
 	@echo "make test-torch tests of models of PyTorch, which it installs"
 	@echo "make bench      benchmarks, as a table"
@@ -125,6 +126,12 @@ test: check
 	$(MAKE) test-rust
 	$(MAKE) test-python
 	$(MAKE) validate
+
+# Verbs on mutated files of every kind. It prints its seed, and writes files that fail to OUT/fuzz.
+SECONDS ?= 60
+fuzz: build
+	$(BIN)/python tests/fuzz/fuzzer.py --out $(OUT)/fuzz \
+	  $(if $(CASE),--case $(CASE),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 # The long tests of the MPI library: every schedule on up to 64 ranks, and a soak. Hours on two cores.
 test-mpi: build mpi

@@ -1,4 +1,7 @@
-"""What `make bench` runs: the engine, the verifier and the start-up, as one table.
+"""What `make bench` runs: all engines, the verifier and the start-up, as one table.
+
+A line stands for a case; names that are too long for the terminal are cut, aims are left out below
+110 columns, and `raw.csv` has both.
 
 `--save FOLDER` also writes every single run as CSV, with a note of the machine and the commit.
 Nothing here passes or fails.
@@ -13,10 +16,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
 STARTS = {
@@ -24,17 +31,67 @@ STARTS = {
     "tutti --help": ((str(Path(sys.executable).with_name("tutti")), "--help"), "0.7 s"),
 }
 RUNS_OF_A_START = 11
-COLUMNS = ("case", "aim", "run", "messages", "seconds", "peak_mib")
+COLUMNS: dict[str, type[pl.DataType]] = {
+    "bench": pl.String,
+    "case": pl.String,
+    "aim": pl.String,
+    "run": pl.Int64,
+    "seconds": pl.Float64,
+    "rate": pl.Float64,
+    "unit": pl.String,
+    "peak_mib": pl.Float64,
+}
+"""``rate`` is in ``unit``; what a benchmark does not measure is null."""
+WITH_AIMS = 110
+"""Columns of a terminal from which aims are shown."""
 
 
-def engine_and_verifier(parts: list[str]) -> pl.DataFrame:
-    """Every run of the compiled cases, or of those whose name contains one of the parts."""
-    command = ["cargo", "bench", "--quiet", "--package", "tutti-core", "--bench", "spine", "--"]
+def _spine(case: str, aim: str, *cells: str) -> dict[str, Any]:
+    run, done, seconds, peak = cells
+    rate = float(done) / float(seconds) / 1e6
+    return {"case": case, "aim": aim, "run": run, "seconds": seconds, "rate": rate,
+            "unit": "M/s", "peak_mib": peak}  # fmt: skip
+
+
+def _flit(case: str, run: str, _cycles: str, hops: str) -> dict[str, Any]:
+    return {"case": case, "run": run, "rate": hops, "unit": "M hops/s"}
+
+
+def _coherence(case: str, run: str, *cells: str) -> dict[str, Any]:
+    _cycles, rate, _mips, ms, _digest = cells
+    return {"case": case, "run": run, "rate": float(rate) / 1e3, "unit": "k cycles/s",
+            "seconds": float(ms) / 1e3}  # fmt: skip
+
+
+def _training(case: str, run: str, seconds: str, _: str, rate: str) -> dict[str, Any]:
+    return {"case": case, "run": run, "seconds": seconds, "rate": rate, "unit": "M pkts/s"}
+
+
+BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
+    "spine": _spine,
+    "flit": _flit,
+    "coherence": _coherence,
+    "training": _training,
+}
+"""The compiled benchmarks, and what the columns of their lines are."""
+
+
+def compiled(bench: str, parts: list[str]) -> pl.DataFrame:
+    """Every run of the cases of a benchmark, or of those whose name contains one of the parts."""
+    command = ["cargo", "bench", "--quiet", "--bench", bench, "--"]
     done = subprocess.run([*command, *parts], cwd=ROOT, check=True, capture_output=True, text=True)
-    rows = [line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 5]
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
-    numbers = {"run": pl.Int64, "messages": pl.Int64, "seconds": pl.Float64, "peak_mib": pl.Float64}
-    return frame.cast(numbers)  # type: ignore[arg-type]
+    return rows_of(bench, done.stdout)
+
+
+def rows_of(bench: str, written: str) -> pl.DataFrame:
+    """The runs that a benchmark has written: lines with tabs between their columns."""
+    cells = [line.split("\t") for line in written.splitlines() if "\t" in line]
+    rows = [{"bench": bench} | BENCHES[bench](*row) for row in cells]
+    found = [{name: row.get(name) for name in COLUMNS} for row in rows]
+    texts = {
+        name: [None if row[name] is None else str(row[name]) for row in found] for name in COLUMNS
+    }
+    return pl.DataFrame(texts, schema=dict.fromkeys(COLUMNS, pl.String)).cast(COLUMNS)  # type: ignore[arg-type]
 
 
 def start(name: str) -> pl.DataFrame:
@@ -47,23 +104,33 @@ def start(name: str) -> pl.DataFrame:
         _, _, used = os.wait4(child.pid, 0)
         child.returncode = 0  # reaped above, which also gives this child's own peak memory
         seconds = time.perf_counter() - begin
-        rows.append((name, aim, run, None, seconds, used.ru_maxrss / 1024))
-    return pl.DataFrame(rows[1:], schema=list(COLUMNS), orient="row")
+        rows.append(("start", name, aim, run, seconds, None, None, used.ru_maxrss / 1024))
+    return pl.DataFrame(rows[1:], schema=COLUMNS, orient="row")
 
 
-def shown(frame: pl.DataFrame) -> Table:
-    """Median, fastest and slowest run of each case."""
-    table = Table(title="one thread; median (fastest to slowest)", title_justify="left")
-    table.add_column("case", overflow="fold")
-    for name in ("seconds", "M messages/s", "peak MiB", "aim"):
-        table.add_column(name, justify="right")
-    for (case, aim), runs in frame.group_by("case", "aim", maintain_order=True):
-        seconds = runs["seconds"]
-        median = float(seconds.median())  # type: ignore[arg-type]
-        spread = f"{median:.4g} ({seconds.min():.4g} to {seconds.max():.4g})"
-        messages = runs["messages"][0]
-        speed = "" if messages is None else f"{messages / median / 1e6:.1f}"
-        table.add_row(str(case), spread, speed, f"{runs['peak_mib'].max():.0f}", str(aim))
+def shown(frame: pl.DataFrame, width: int) -> Table:
+    """Median and spread of each case, a line each, with the aims where there is space."""
+    names = ["seconds", "spread", "rate", "MiB", *(["aim"] if width >= WITH_AIMS else [])]
+    lines = []
+    for (_, case, aim), runs in frame.group_by("bench", "case", "aim", maintain_order=True):
+        of = "seconds" if runs["seconds"].is_not_null().all() else "rate"
+        spread = runs[of].max() / runs[of].min() - 1  # type: ignore[operator]
+        seconds, rate, peak = (runs[name].median() for name in ("seconds", "rate", "peak_mib"))
+        cells = [str(case), "" if seconds is None else f"{seconds:.4g}", f"{spread:.0%}"]
+        cells.append("" if rate is None else f"{rate:.3g} {runs['unit'][0]}")
+        cells.append("" if peak is None else f"{peak:.0f}")
+        lines.append([*cells, str(aim or "")][: 1 + len(names)])
+    widths = [
+        max(len(name), *(len(line[at]) for line in lines)) for at, name in enumerate(names, start=1)
+    ]
+    table = Table(title="one thread, medians; spread: slowest over fastest", title_justify="left",
+                  box=None, pad_edge=False, padding=(0, 1, 0, 0))  # fmt: skip
+    left = width - sum(widths) - len(widths) - 1
+    table.add_column("case", no_wrap=True, overflow="ellipsis", max_width=left)
+    for name, wide in zip(names, widths, strict=True):
+        table.add_column(name, justify="right", no_wrap=True, min_width=wide)
+    for line in lines:
+        table.add_row(*line)
     return table
 
 
@@ -88,18 +155,18 @@ def machine() -> str:
 def main() -> None:
     """Runs what is asked for and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", help="parts of names of engine and verifier cases")
+    parser.add_argument("parts", nargs="*", help="parts of names of compiled cases")
     parser.add_argument("--save", type=Path, help="folder for the raw figures")
     asked = parser.parse_args()
     console = Console()
     where = machine()
     console.print(where, markup=False)
     with console.status("measuring, which takes a few minutes"):
-        frames = [engine_and_verifier(asked.parts)]
+        frames = [compiled(bench, asked.parts) for bench in BENCHES]
         if not asked.parts:
-            frames += [start(name).cast(frames[0].schema) for name in STARTS]  # type: ignore[arg-type]
+            frames += [start(name) for name in STARTS]
     frame = pl.concat(frames)
-    console.print(shown(frame))
+    console.print(shown(frame, console.width))
     if asked.save:
         asked.save.mkdir(parents=True, exist_ok=True)
         frame.write_csv(asked.save / "raw.csv")

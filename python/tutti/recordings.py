@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutti import _core
+from tutti import _core, limits
 from tutti.config.mistakes import mistake, shown
-from tutti.config.reader import read_text
+from tutti.config.reader import read_frame, read_text
 from tutti.errors import UnitError
 from tutti.units import Size, Time
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from tutti.conditions import Flow
 
 __all__ = ["arrivals", "detours", "durations", "flows"]
-
-MAX_BYTES = 256 << 20
-"""A trace of a day has millions of lines."""
 
 _UNITS = ("ps", "ns", "us", "ms", "s")
 _SUFFIX = re.compile(r"_(ps|ns|us|ms|s)$")
@@ -177,7 +174,7 @@ def _read(path: Path, *, columns: tuple[str, ...]) -> _File:
 
     if path.suffix == ".parquet":
         return _parquet(path)
-    text = read_text(path, MAX_BYTES, "a table in text form")
+    text = read_text(path, limits.Bytes.TABLE, "a table in text form", line=limits.LINE)
     kept = [
         (number, line.strip())
         for number, line in enumerate(text.splitlines(), start=1)
@@ -224,13 +221,7 @@ def _joined(words: list[str]) -> list[str]:
 def _parquet(path: Path) -> _File:
     import polars as pl
 
-    try:
-        frame = pl.read_parquet(path)
-    except FileNotFoundError:
-        raise mistake("there is no such file", source=str(path)) from None
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise mistake(f"is no Parquet file: {reason}", source=str(path)) from None
+    frame = read_frame(path, "a Parquet file with a value in each row")
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
     if nested:
         raise mistake(f"column {nested[0]} holds no plain values", source=str(path))

@@ -70,6 +70,22 @@ MEASUREMENTS: dict[str, type[pl.DataType]] = {
 fraction of it that a schedule reaches: 1 means that none can be better.
 """
 
+READ: dict[str, str] = {
+    **dict.fromkeys(
+        ("collective", "datatype", "model", "platform", "algorithm", "schedule"), "text"
+    ),
+    "ranks": "positive",
+    "size_bytes": "count",
+    "time_ps": "positive?",
+    **dict.fromkeys(("algbw_bytes_per_s", "busbw_bytes_per_s"), "number?"),
+}
+"""What drawings need of the columns of a file; kinds are those of `config.reader.check_frame`."""
+
+READ_IF_THERE: dict[str, str] = dict.fromkeys(
+    ("messages", "message_bytes", "closed_form_ps", "bound_ps"), "count?"
+)
+"""What they take where it is there."""
+
 SWEPT = "sweep."
 """What the names of the columns of a sweep's keys start with."""
 

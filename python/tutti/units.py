@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Frequency", "Length", "OpRate", "Size", "Time", "TimePerByte"]
 
 
+_MOST = 2**63 - 1
+
+
 class _Quantity(ABC):
     """What the quantities share: being read from text, and being a field of a pydantic model."""
 
@@ -47,6 +50,18 @@ class _Quantity(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}('{self}')"
+
+    @classmethod
+    def _counted(cls, value: int, text: str) -> int:
+        """A count of a unit, which results hold in 64 bits with a sign.
+
+        Raises:
+            UnitError: it is larger.
+        """
+        if value <= _MOST:
+            return value
+        message = f"`{text}` is too large for a {cls._name}"
+        raise UnitError(message, kind="too_large", fields={"text": text, "quantity": cls._name})
 
     @classmethod
     def of_any(cls, value: object) -> Self:
@@ -98,7 +113,7 @@ class Time(_Quantity):
         Raises:
             UnitError: the text is no time, has no unit, or is finer than a picosecond.
         """
-        return cls(ps=_core.parse_time(text))
+        return cls(ps=cls._counted(_core.parse_time(text), text))
 
     @property
     def us(self) -> float:
@@ -125,7 +140,7 @@ class Size(_Quantity):
         Raises:
             UnitError: the text is no size, has no unit, or is no whole number of bytes.
         """
-        return cls(bytes=_core.parse_size(text))
+        return cls(bytes=cls._counted(_core.parse_size(text), text))
 
     def __str__(self) -> str:
         return _core.format_size(self.bytes)
@@ -147,7 +162,7 @@ class Length(_Quantity):
         Raises:
             UnitError: the text is no length, has no unit, or is finer than a micrometre.
         """
-        return cls(um=_core.parse_length(text))
+        return cls(um=cls._counted(_core.parse_length(text), text))
 
     def __str__(self) -> str:
         return _core.format_length(self.um)
@@ -169,7 +184,7 @@ class OpRate(_Quantity):
         Raises:
             UnitError: the text is no such rate, has no unit, or is zero.
         """
-        return cls(per_second=_core.parse_op_rate(text))
+        return cls(per_second=cls._counted(_core.parse_op_rate(text), text))
 
     def __str__(self) -> str:
         return _core.format_op_rate(self.per_second)
@@ -191,11 +206,20 @@ class Frequency(_Quantity):
         Raises:
             UnitError: the text is no frequency, has no unit, or is zero.
         """
-        return cls(hertz=_core.parse_frequency(text))
+        return cls(hertz=cls._counted(_core.parse_frequency(text), text))
 
     def cycles(self, count: int) -> Time:
-        """The time of ``count`` cycles, rounded up to a picosecond."""
-        return Time(ps=_core.time_of_cycles(self.hertz, count))
+        """The time of ``count`` cycles, rounded up to a picosecond.
+
+        Raises:
+            UnitError: it is longer than times can be.
+        """
+        # The core counts to 2^64 - 1 and stops there.
+        ps = _core.time_of_cycles(self.hertz, count) if count <= _MOST else _MOST + 1
+        if ps > _MOST:
+            message = f"{count:,} cycles are too many for a time"
+            raise UnitError(message, kind="too_large", fields={"text": str(count)})
+        return Time(ps=ps)
 
     def __str__(self) -> str:
         return _core.format_frequency(self.hertz)

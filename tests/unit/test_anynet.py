@@ -120,7 +120,7 @@ def test_files_that_cannot_be_read_are_said_so(tmp_path: Path) -> None:
     assert refused(tmp_path).kind == "file"
     binary = tmp_path / "binary"
     binary.write_bytes(b"router 0 node 0\n\xff\xfe")
-    assert f"{binary}:2: not text" in refused(binary).problem
+    assert f"{binary}: not text: byte 0xff at line 2" in refused(binary).problem
 
 
 def test_a_latency_that_does_not_fit_is_pointed_at() -> None:

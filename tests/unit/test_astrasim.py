@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -136,11 +137,11 @@ def test_congestion_makes_chunks_wait() -> None:
         ("topology:", "topology-name:", ("topology-name", "unknown key")),
         ("FullyConnected", "Mesh", ("topology[1]", "Mesh", "Ring or FullyConnected or Switch")),
         ("[ 4, 2, 8 ]", "[ 4, 2 ]", ("npus_count", "has 2 values")),
-        ("[ 4, 2, 8 ]", "[ 4, 2, 0 ]", ("npus_count[2]", "above 0")),
+        ("[ 4, 2, 8 ]", "[ 4, 2, 0 ]", ("npus_count[2]", "greater than or equal to 1")),
         ("[ 4, 2, 8 ]", "4", ("npus_count", "is no list")),
         ("200.0", "fast", ("bandwidth[0]", "fast")),
         ("latency: [ 100.0, 500, 1000.0 ]", "", ("latency", "is missing")),
-        ("[ 4,", "[ 4", ("is no YAML",)),
+        ("[ 4,", "[ 4", ("not YAML",)),
     ],
 )
 def test_networks_that_are_none_are_refused(
@@ -160,9 +161,19 @@ def test_networks_that_are_none_are_refused(
     [
         ({"scheduling-policy": "EXPLICIT"}, ("scheduling-policy", "LIFO or FIFO")),
         ({"all-gather-implementation": ["direct"]}, ("all-gather-implementation[0]", "direct")),
-        ({"preferred-dataset-splits": 0}, ("preferred-dataset-splits", "above 0")),
+        (
+            {"preferred-dataset-splits": 0},
+            ("preferred-dataset-splits", "greater than or equal to 1"),
+        ),
         ({"collective-optimisation": "baseline"}, ("collective-optimisation", "unknown key")),
         ({"model-shared-bus": 1}, ("model-shared-bus",)),
+        ({"scheduling-policy": []}, ("scheduling-policy", "is no text")),
+        ({"endpoint-delay": "ring:x"}, ("endpoint-delay", "ring:x", "is no whole number")),
+        ({"endpoint-delay": 10**30}, ("endpoint-delay", "too large")),
+        ({"all-reduce-implementation": 5}, ("all-reduce-implementation", "is no list")),
+        ({"inter-dimension-scheduling": "themis"}, ("inter-dimension-scheduling", "themis")),
+        ({"local-mem-bw": 0}, ("local-mem-bw", "greater than or equal to 0.000000001")),
+        ({"local-mem-bw": float("inf")}, ("local-mem-bw", "not finite")),
     ],
 )
 def test_systems_that_are_none_are_refused(
@@ -174,6 +185,31 @@ def test_systems_that_are_none_are_refused(
         astrasim.load_system(path)
     for word in ("s.json", *words):
         assert word in str(refused.value)
+
+
+@pytest.mark.parametrize("workload", ["text", "trace"])
+def test_all_to_alls_are_refused(workload: str, tmp_path: Path) -> None:
+    """ASTRA-sim's ring takes 2.2 to 8 times as long: parts pass through the NPUs between."""
+    path = tmp_path / "w.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    if workload == "trace":
+        path = tmp_path / "t"
+        for npu in range(2):
+            chakra.write(tmp_path / f"t.{npu}.et", collective(6, 1 << 20))
+    network = Network(dimensions=(one("Ring", 2),))
+    with pytest.raises(
+        TraceError, match="all_to_all: ASTRA-sim's `ring` is not modelled"
+    ) as refused:
+        astrasim.load_programs(path, network, System())
+    assert str(path) in str(refused.value)
+    assert refused.value.hint.startswith("leave it out")
+
+
+@pytest.mark.parametrize("text", ['{"a": [1e999]}', '{"a": "x"}', "[]", "{", '{"a": [-1]}'])
+def test_groups_that_are_none_are_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "g.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"g\.json"):
+        astrasim.load_groups(tmp_path / "g.json")
 
 
 def test_all_data_over_all_dimensions_is_refused() -> None:
@@ -230,6 +266,9 @@ def test_a_dlrm_exchanges_its_embeddings(tmp_path: Path) -> None:
         ("2097152  10", "2097152", ("line 4", "11 columns")),
         ("ALLTOALL 65536", "ALLTOALL 0", ("line 4", "0 B moves nothing")),
         ("1200", "1.2", ("line 3", "1.2")),
+        ("1200", "9" * 5000, ("line 3", "99...")),
+        ("fc1  -1", "fc1  0", ("line 3", "depends on layer 0", "write -1")),
+        ("HYBRID_DATA_MODEL", "HYBRID_DATA_MODEL 4", ("line 1", "what follows")),
         ("HYBRID_DATA_MODEL", "HYBRID_DLRM", ("line 1", "last bottom layer")),
     ],
 )
@@ -253,11 +292,14 @@ def test_the_command_runs_its_files(tmp_path: Path) -> None:
     files = ["--network", str(tmp_path / "n.yml"), "--system", str(tmp_path / "s.json")]
     asked = ["train", "from-astrasim", str(tmp_path / "t"), *files]
     runner = CliRunner()
+    asked += ["--out", str(tmp_path / "o")]
     times = []
     for more in ([], ["--no-congestion"]):
         result = runner.invoke(app, [*asked, *more])
         assert result.exit_code == 0, result.output
         assert "2 NPUs: Switch 2" in result.stdout
+        assert "not honoured, as they change no time: boost-mode" in result.stderr
+        assert pl.read_parquet(tmp_path / "o" / "results.parquet")["npus"].item() == 2
         times.append(float(result.stdout.split("\n")[1].split(" ns")[0].replace(",", "")))
     assert times[0] > times[1]
     (tmp_path / "t.0.et").unlink()

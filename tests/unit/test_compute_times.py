@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tutti.errors import WorkloadError
+from tutti.errors import ConfigError, UnitError, WorkloadError
 from tutti.interop.scalesim import read_topology
 from tutti.units import Frequency, Time, TimePerByte
 from tutti.workload import (
@@ -23,7 +23,8 @@ from tutti.workload import (
     recorded_models,
     timed,
 )
-from tutti.workload.model import PASSES, Gemm, linear, lstm
+from tutti.workload.compute import roofline
+from tutti.workload.model import PASSES, Gemm, Work, linear, lstm
 
 if TYPE_CHECKING:
     from tutti.workload.compute import Share
@@ -222,7 +223,7 @@ def test_tables_of_times_that_are_none_are_refused(
 ) -> None:
     file = tmp_path / "times.csv"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(WorkloadError) as refused:
+    with pytest.raises(ConfigError) as refused:
         read_measured(file)
     for word in ("times.csv", *words):
         assert word in str(refused.value)
@@ -230,7 +231,7 @@ def test_tables_of_times_that_are_none_are_refused(
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     for read in (read_measured, read_topology):
-        with pytest.raises(WorkloadError, match="cannot be read: No such file"):
+        with pytest.raises(ConfigError, match="there is no such file"):
             read(tmp_path / "none.csv")
 
 
@@ -275,9 +276,13 @@ def test_products_are_read(tmp_path: Path) -> None:
     [
         ([], ("no layers",)),
         (["a, 1, 2,"], ("line 2", "this has 2")),
-        (["a, 1, 2, x,"], ("line 2", "`x` is no whole number")),
-        (["a, 1, 2, 0,"], ("line 2", "`0`")),
+        (["a, 1, 2," + "9" * 5000], ("line 2", "5,000 characters", "at most 4,096")),
+        (['a, 1, 2, "' + "9" * 200_000 + '"'], ("line 2", "field larger than field limit")),
+        (["a, 1, 2, x,"], ("line 2", "is no whole number", 'given: "x"')),
+        (["a, 1, 2, 0,"], ("line 2", 'given: "0"')),
         (["a, 1, 2, 3,", "a, 1, 2, 3,"], ("names layer `a` twice",)),
+        (["a, 4294967295, 4294967295, 3,"], ("line 2", "a tensor of", "elements")),
+        (["a, 4294967296, 2, 3,"], ("line 2", "is no whole number")),
         (["a, 5, 5, 7, 3, 3, 3, 1,"], ("line 2", "7 x 3", "5 x 5")),
     ],
 )
@@ -286,7 +291,19 @@ def test_topologies_that_are_none_are_refused(
 ) -> None:
     file = tmp_path / "net.csv"
     file.write_text("\n".join(["Layer, M, N, K,", *lines]), encoding="utf-8")
-    with pytest.raises(WorkloadError) as refused:
+    with pytest.raises(ConfigError) as refused:
         read_topology(file)
     for word in ("net.csv", *words):
         assert word in str(refused.value)
+
+
+def test_work_that_no_count_holds_is_refused() -> None:
+    """The core stops counting at 2^64 - 1, which would be a time of 213 days."""
+    with pytest.raises(WorkloadError, match="expected at most 9,223,372,036,854,775,807"):
+        roofline(Work(flops=2**90, bytes=1), LEFT)
+    with pytest.raises(WorkloadError, match="picoseconds"):
+        roofline(Work(flops=1, bytes=2**62), (10**12, TimePerByte.parse("1 us/B")))
+    with pytest.raises(WorkloadError, match="expected at most"):
+        ARRAY.cycles(Gemm(m=2**30, n=2**30, k=2**30))
+    with pytest.raises(UnitError, match="too many for a time"):
+        Frequency.parse("1 GHz").cycles(2**62)

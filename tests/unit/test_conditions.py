@@ -279,7 +279,7 @@ def test_files_that_are_not_there_or_no_parquet_are_refused(tmp_path: Path) -> N
     for name in ("none.csv", "none.parquet"):
         with pytest.raises(ConfigError, match="there is no such file"):
             recordings.durations(tmp_path / name)
-    with pytest.raises(ConfigError, match="is no Parquet file"):
+    with pytest.raises(ConfigError, match="cannot be read: parquet"):
         recordings.durations(written(tmp_path, "x.parquet", "PAR1"))
 
 

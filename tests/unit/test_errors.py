@@ -42,6 +42,7 @@ def test_exit_codes_are_those_documented() -> None:
         "UNPROVED": 1,
         "MISTAKE": 2,
         "FAILED": 3,
+        "INTERNAL": 70,
         "INTERRUPTED": 130,
     }
 

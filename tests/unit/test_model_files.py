@@ -38,21 +38,21 @@ def test_a_training_file_names_a_model_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "the file: Invalid JSON"),
-        ('{"name": "m", "layers": []}', "layers: Tuple should have at least 1 item"),
+        ("{", "not JSON"),
+        ('{"name": "m", "layers": []}', "layers: is empty"),
         (
             '{"name": "m", "layers": [{"name": "a", "parameters": -1, "inputs": 1, "outputs": 1}]}',
-            "layers.0.parameters: Input should be greater than or equal to 0",
+            r"layers\[0\].parameters: should be greater than or equal to 0",
         ),
         (
             '{"name": "m", "layers": [{"name": "a", "gemms": [{"m": 1, "n": 0, "k": 1}]}]}',
-            "layers.0.gemms.0.n: Input should be greater than or equal to 1",
+            r"layers\[0\].gemms\[0\].n",
         ),
     ],
 )
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "m.json").write_text(text)
-    with pytest.raises(WorkloadError, match=said):
+    with pytest.raises(ConfigError, match=said):
         read_model(tmp_path / "m.json")
     (tmp_path / "training.toml").write_text(
         EXAMPLE.read_text().replace('model = "gnmt"', 'model = "file:m.json"')
@@ -62,7 +62,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, text: str, said: str
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match=r"cannot read the model .*nowhere\.json"):
+    with pytest.raises(ConfigError, match=r"nowhere\.json: there is no such file"):
         read_model(tmp_path / "nowhere.json")
 
 

@@ -225,14 +225,18 @@ def platform_of(name: str, theta: Mapping[str, float], *, called: str = "calibra
     """A platform with the model of that name and these parameters (us and us/B).
 
     Raises:
-        ModelError: the parameters make no sense together.
+        CalibrationError: the parameters make no sense together.
     """
     from tutti import platform as models
 
     kinds = {kind.model_fields["kind"].default: kind for kind in models.MODELS}
-    return models.Platform(
-        name=called, model=kinds[name].model_validate(text_of(MODELS[name], theta))
-    )
+    try:
+        fitted = kinds[name].model_validate(text_of(MODELS[name], theta))
+    except (ValueError, OverflowError):  # such as more than 16 s for a byte, or no number
+        values = ", ".join(f"{key} = {value:g}" for key, value in theta.items())
+        message = f"the measurements fit {name} only with values that no machine has: {values}"
+        raise CalibrationError(message, kind="out_of_range") from None
+    return models.Platform(name=called, model=fitted)
 
 
 def _simulated(name: str, theta: Mapping[str, float], points: Sequence[Point]) -> list[float]:

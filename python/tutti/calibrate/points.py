@@ -8,13 +8,24 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from tutti.config.mistakes import mistake
+from tutti.config.reader import check_frame, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tutti.schedule import Schedule
 
-__all__ = ["Kind", "Point", "Taken", "emulated", "of_benchmarks", "of_probes", "of_results"]
+__all__ = [
+    "Kind",
+    "Point",
+    "Taken",
+    "emulated",
+    "of_benchmarks",
+    "of_probes",
+    "of_results",
+    "read_results",
+]
 
 Kind = Literal["one_way", "burst", "round_trip", "issue", "multicast", "collective", "fold"]
 
@@ -150,6 +161,31 @@ def emulated(results: pl.DataFrame) -> list[str]:
     return results.filter(pl.col("emulated"))["model"].drop_nulls().unique().sort().to_list()
 
 
+_EXPECTED = "results.parquet or multicasts.parquet of `tutti mpi bench`"
+_MULTICASTS = {"peers": "positive", "received_ps": "positive", "blocking": "flag"}
+_COLLECTIVES = {
+    **dict.fromkeys(("collective", "schedule", "way"), "text"),
+    **dict.fromkeys(("ranks", "each", "time_ps"), "positive"),
+    "size_bytes": "count",
+}
+_IF_THERE = {"wrong": "count?", "emulated": "flag?", "model": "text?"}
+
+
+def read_results(path: Path) -> pl.DataFrame:
+    """Reads what `tutti mpi bench` measured.
+
+    Raises:
+        ConfigError: The file cannot be read, or is a frame of something else.
+    """
+    return _checked(read_frame(path, _EXPECTED), str(path))
+
+
+def _checked(results: pl.DataFrame, source: str) -> pl.DataFrame:
+    columns = _MULTICASTS if set(_MULTICASTS) <= set(results.columns) else _COLLECTIVES
+    there = {name: kind for name, kind in _IF_THERE.items() if name in results.columns}
+    return check_frame(results, columns | there, source=source, expected=_EXPECTED)
+
+
 def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Point]:
     """Points of what `tutti mpi bench` measured: multicasts, and collectives by schedules.
 
@@ -163,14 +199,9 @@ def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Po
     Raises:
         ConfigError: a frame of something else.
     """
-    if {"peers", "received_ps", "blocking"} <= set(results.columns):
+    results = _checked(results, source)
+    if set(_MULTICASTS) <= set(results.columns):
         return _of_multicasts(results, statistic, source)
-    if not {"schedule", "way", "ranks", "size_bytes", "each", "time_ps"} <= set(results.columns):
-        raise mistake(
-            "has not the columns of what `tutti mpi bench` measures",
-            source=source,
-            expected="its results.parquet or multicasts.parquet",
-        )
     from tutti.schedule import schedule
 
     asked = ["collective", "schedule", "ranks", "size_bytes", "each"]

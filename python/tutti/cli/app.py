@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from typing import Annotated, Any
 
@@ -38,7 +39,8 @@ _HELP = """Collective communication: schedules that are proved, timed, drawn and
 
 Exit codes: 0 success; 2 a mistake in what was asked, with one message that says where, what was
 expected and how to mend it; 3 a schedule that cannot be proved or a simulation that cannot finish;
-130 Ctrl-C, with everything that was finished until then kept.
+70 an internal error of tutti, which please report; 130 Ctrl-C, with everything that was finished
+until then kept.
 """
 
 
@@ -59,6 +61,12 @@ class _Verbs(TyperGroup):
             raise typer.Exit(int(error.exit_code)) from None
         except typer.TyperException as error:
             raise _told(error) from None
+        except OSError as error:
+            refusal = _unwritten(error)
+            if refusal is None:
+                raise
+            fail(refusal)
+            raise typer.Exit(int(refusal.exit_code)) from None
         except KeyboardInterrupt:
             remark("interrupted")
             raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
@@ -73,6 +81,23 @@ def _told(error: typer.TyperException) -> Exception:
         return error
     fail(mistake)
     return typer.Exit(int(mistake.exit_code))
+
+
+_OUTSIDE = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR),
+    *(errno.ENOTDIR, errno.ENAMETOOLONG, errno.EFBIG, errno.ENOENT, errno.EIO),
+}
+"""Where the machine or a path is at fault, such as a disk that is full, and not tutti."""
+
+
+def _unwritten(error: OSError) -> TuttiError | None:
+    """What is wrong with a file or a disk, where that is what ended a verb."""
+    from tutti.config.mistakes import mistake
+
+    if error.errno not in _OUTSIDE:
+        return None
+    source = str(error.filename) if error.filename is not None else "the output"
+    return mistake(f"cannot be used: {error.strerror}", source=source)
 
 
 app = typer.Typer(
@@ -142,3 +167,9 @@ def main() -> None:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
         sys.exit(ExitCode.OK)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a panic of the core is no Exception
+        from tutti.cli.internal import report
+
+        sys.exit(report(error))

@@ -12,6 +12,7 @@ from tutti.cli import options
 from tutti.cli.console import remark
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
+from tutti.limits import RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,9 @@ class Measured:
     ] = False
     ranks: Annotated[
         int | None,
-        typer.Option("--ranks", min=2, help="How many took part, where a file does not say."),
+        typer.Option(
+            "--ranks", min=2, max=RANKS, help="How many took part, where a file does not say."
+        ),
     ] = None
     collective: Annotated[
         str | None, typer.Option("--collective", help="Which it was, where a file does not say.")
@@ -222,17 +225,9 @@ def _results(path: Path) -> pl.DataFrame:
     """
     import polars as pl
 
-    from tutti.config.mistakes import mistake
+    from tutti.calibrate.points import read_results
 
-    try:
-        frame = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        problem = str(error).splitlines()[0]
-        raise mistake(
-            f"cannot be read: {problem}",
-            source=str(path),
-            expected="results.parquet or multicasts.parquet of `tutti mpi bench`",
-        ) from None
+    frame = read_results(path)
     if "emulated" in frame.columns and frame["emulated"].any():
         remark(f"{path}: distance was emulated there: no network was measured")
     if "wrong" in frame.columns and frame["wrong"].sum():

@@ -12,7 +12,13 @@ import typer
 from tutti.cli import options
 from tutti.cli.console import out, remark
 from tutti.cli.loads import load_values
-from tutti.cli.noc_shown import loads_table, say_deadlock, say_saturation, show_run
+from tutti.cli.noc_shown import (
+    loads_table,
+    refuse_unstable,
+    say_deadlock,
+    say_saturation,
+    show_run,
+)
 from tutti.cli.progress import Progress
 from tutti.errors import ExitCode
 
@@ -113,8 +119,7 @@ def run_(file: NocFile, changes: options.Changes = None, to: Out = None) -> None
     show_run(result, read.technology)
     remark(f"{result.cycles:,} cycles in {time.monotonic() - started:.1f} s")
     _write_run(read, result, remarks)
-    if not result.is_stable:
-        raise typer.Exit(int(ExitCode.FAILED))
+    refuse_unstable(result.ending, file)
 
 
 @app.command("sweep")
@@ -196,7 +201,7 @@ def sweep_(
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
-    _end_by(runs)
+    _end_by(runs, file)
 
 
 @app.command("watch")
@@ -302,8 +307,7 @@ def from_booksim(
             result = run(read.network, read.traffic, read.plan)
         show_run(result)
         _write_run(read, result, remarks)
-        if not result.is_stable:
-            raise typer.Exit(int(ExitCode.FAILED))
+        refuse_unstable(result.ending, config)
         return
     runs, interrupted = _swept(read, values, threads)
     if runs:
@@ -313,13 +317,13 @@ def from_booksim(
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
-    _end_by(runs)
+    _end_by(runs, config)
 
 
-def _end_by(runs: list[NocRun]) -> None:
+def _end_by(runs: list[NocRun], source: Path) -> None:
     """Ends as a run does of which nothing is measured, where that is so of every load."""
     if all(run.ending == "deadlocked" for run in runs):
-        raise typer.Exit(int(ExitCode.FAILED))
+        refuse_unstable("deadlocked", source)
 
 
 def _has_one_class(file: Path, changes: list[str] | tuple[str, ...]) -> bool:

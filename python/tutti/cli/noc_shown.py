@@ -76,6 +76,21 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
         show_energy(run.energy(technology), run.area(technology), window_ps)
 
 
+def refuse_unstable(ending: str, source: object) -> None:
+    """Ends a verb whose run of one load, or whose every load, has no latency.
+
+    Raises:
+        SimulationError: It saturated or deadlocked.
+    """
+    from tutti.errors import SimulationError
+
+    if ending == "deadlocked":
+        raise SimulationError(f"{source}: the network deadlocks", kind="deadlocked")
+    if ending != "stable":
+        problem = f"{source}: the network saturates at this load, or measures no packet"
+        raise SimulationError(problem, kind="saturated")
+
+
 def facts_table(facts: list[tuple[str, str]]) -> Table:
     """Names, and what there is to say, broken where lines end."""
     from rich.table import Table

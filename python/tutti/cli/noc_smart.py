@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tutti.cli.console import out, remark
-from tutti.cli.noc_shown import facts_table
+from tutti.cli.noc_shown import facts_table, refuse_unstable
 from tutti.cli.progress import Progress
 from tutti.errors import ExitCode
 
@@ -46,8 +46,7 @@ def run_file(file: Path, changes: Sequence[str], to: Path | None) -> None:
     report = write_smart_report(read.output / "report.html", result, read.title)
     for written in (path, report):
         out().print(f"wrote {written}", markup=False, soft_wrap=True)
-    if not result.is_stable:
-        raise typer.Exit(int(ExitCode.FAILED))
+    refuse_unstable(result.ending, file)
 
 
 def sweep_file(
@@ -96,7 +95,7 @@ def sweep_file(
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     if all(one.ending == "deadlocked" for one in runs):
-        raise typer.Exit(int(ExitCode.FAILED))
+        refuse_unstable("deadlocked", file)
 
 
 def _loads(read: Smart) -> list[float]:

@@ -95,16 +95,9 @@ def plot(
 
 
 def _read(path: Path) -> pl.DataFrame:
-    import polars as pl
+    from tutti.config.reader import check_frame, read_frame
+    from tutti.results import MEASUREMENTS, READ, READ_IF_THERE
 
-    from tutti.config.mistakes import mistake
-
-    if not path.is_file():
-        problem = "is a folder" if path.is_dir() else "there is no such file"
-        raise mistake(problem, source=str(path), expected=_EXPECTED)
-    read = pl.read_csv if path.suffix == ".csv" else pl.read_parquet
-    try:
-        return read(path)
-    except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise mistake(f"cannot be read: {reason}", source=str(path), expected=_EXPECTED) from None
+    frame = read_frame(path, _EXPECTED, MEASUREMENTS)
+    there = {name: kind for name, kind in READ_IF_THERE.items() if name in frame.columns}
+    return check_frame(frame, READ | there, source=str(path), expected=_EXPECTED)

@@ -9,6 +9,7 @@ import typer.main
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from tutti import limits
 from tutti.cli.app import app
 from tutti.cli.schema import File, schema_text
 from tutti.energy import Technology, technologies
@@ -64,13 +65,15 @@ def cli_page() -> str:
 
 def errors_page() -> str:
     """Every error: when it is raised, and what helps. Its headings are what `anchor` points at."""
-    codes = [f"| {code.value} | {code.name.lower()} |" for code in ExitCode]
+    codes = [f"| {code.value} | {code.meaning} |" for code in ExitCode]
     intro = (
         "Every mistake is one message: what is wrong, where, what was expected; then a hint. In "
         "Python each class has the kind as `kind` and the values of its message as attributes; all "
         "derive from `tutti.errors.TuttiError`."
     )
-    parts = ["# Errors", _NOTE, intro, "\n".join(["| exit code | meaning |", "|---|---|", *codes])]
+    table = "\n".join(["| exit code | meaning |", "|---|---|", *codes])
+    limits = "\n".join(["| limit on files | at most |", "|---|---|", *map(_limit, _LIMITS)])
+    parts = ["# Errors", _NOTE, intro, "## Exit codes", table, "## Limits on files", limits]
     for error in all_errors():
         if not error.kinds:
             continue
@@ -82,6 +85,34 @@ def errors_page() -> str:
             hint = f" Hint: {entry.hint}." if entry.hint else ""
             parts.append(f"### {error.__name__} {kind}\n\n{entry.when}{hint}")
     return "\n\n".join(parts) + "\n"
+
+
+_LIMITS = (
+    ("a configuration (TOML, JSON), or one of BookSim", limits.Bytes.CONFIG, "bytes"),
+    ("a network of ASTRA-sim (YAML)", limits.Bytes.NETWORK, "bytes"),
+    ("a schedule in text form", limits.Bytes.SCHEDULE, "bytes"),
+    (
+        "the output of a benchmark, a text workload, a model or groups of ranks",
+        limits.Bytes.LOG,
+        "bytes",
+    ),
+    ("a table, a recording or results (CSV, Parquet, text)", limits.Bytes.TABLE, "bytes"),
+    ("a Chakra trace of a rank, unpacked", limits.Bytes.TRACE, "bytes"),
+    (
+        "a line of a log, a text workload or a configuration of BookSim",
+        limits.LOG_LINE,
+        "characters",
+    ),
+    ("a line of a table", limits.LINE, "characters"),
+    ("a field of a table", limits.FIELD, "characters"),
+    ("a whole number in text", limits.DIGITS, "digits"),
+    ("tables and lists within each other", limits.DEPTH, "levels"),
+)
+
+
+def _limit(row: tuple[str, int, str]) -> str:
+    what, most, unit = row
+    return f"| {what} | {most:,} {unit} |"
 
 
 def energy_page() -> str:

@@ -173,8 +173,15 @@ def from_astrasim(
             help="Whether messages share links and wait in switches.",
         ),
     ] = True,
+    to: Annotated[Path, typer.Option("--out", "-o", help="Folder for results.")] = Path(
+        "out/astrasim"
+    ),
 ) -> None:
     """Run a workload of ASTRA-sim on its network and system, from its own files.
+
+    Writes results.parquet into the output folder: the time, and how much of it was computing and
+    exposed communication. Keys that change no time are named; what is not modelled, such as an
+    all-to-all or an algorithm other than `ring`, is refused.
 
     \b
     Examples:
@@ -182,9 +189,14 @@ def from_astrasim(
         --network examples/13_astrasim/Ring_8.yml \\
         --system examples/13_astrasim/Ring.json
     """
+    from tutti.cli.files import folder, written
     from tutti.interop import astrasim
+    from tutti.training import write_frame
 
     given = astrasim.load_network(network), astrasim.load_system(system)
+    if given[1].unused:
+        remark(f"not honoured, as they change no time: {', '.join(given[1].unused)}")
+    folder(to)
     found = astrasim.load_programs(workload, *given, groups)
     run = astrasim.simulate(*given, found, aware=aware)
     shape = " x ".join(f"{one.block} {one.npus}" for one in given[0].dimensions)
@@ -193,6 +205,9 @@ def from_astrasim(
         f"{run.total.ps / 1000:,.3f} ns, of them {run.compute / 1000:,.3f} ns computing, "
         f"{run.exposed / 1000:,.3f} ns exposed communication"
     )
+    frame = astrasim.frame(run, str(workload), shape, aware=aware)
+    path = written(write_frame, to / "results.parquet", frame)
+    out().print(f"wrote {path}", markup=False, soft_wrap=True)
 
 
 app.command("overlap")(overlap.overlap)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _LONGEST_VALUE = 60
 """Values are shown, but not a whole file's worth of them."""
+_LARGEST_SHOWN = 10**50
 
 
 def mistake(
@@ -67,7 +68,9 @@ def moved(error: ConfigError, *, source: str, key: str) -> ConfigError:
 
 def shown(value: object) -> str:
     """A value as a person would recognise it in their file, shortened."""
-    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    if isinstance(value, int) and abs(value) > _LARGEST_SHOWN:
+        return f"a number of {value.bit_length():,} bits"
+    text = f'"{value[:_LONGEST_VALUE]}"' if isinstance(value, str) else repr(value)
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 

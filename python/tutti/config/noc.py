@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tutti import limits
 from tutti.config.changes import read_changed
 from tutti.config.flits import check_lengths, router_of, technology_of
 from tutti.config.mistakes import mistake
 from tutti.config.noc_tables import MeasureTable, RawNoc, RouterTable
-from tutti.config.reader import MAX_SCHEDULE_BYTES, read_text
+from tutti.config.reader import read_text
 from tutti.config.sourced import written
 from tutti.config.validate import validated
 from tutti.errors import TuttiError
@@ -123,7 +124,9 @@ def _traffic(raw: RawNoc, source: str, folder: Path) -> tuple[Traffic, ...] | Tr
     traces = {table.trace for table in tables}
     if traces != {None}:
         _refuse_beside_trace(tables, names, source)
-        text = read_text(folder / str(tables[0].trace), MAX_SCHEDULE_BYTES, "a trace as CSV")
+        text = read_text(
+            folder / str(tables[0].trace), limits.Bytes.TABLE, "a trace as CSV", line=limits.LINE
+        )
         given = [table.vcs for table in tables]
         every = (0, max(raw.router.vcs - 1, 0))
         ranges = tuple(every if one is None else (one[0], one[1]) for one in given)

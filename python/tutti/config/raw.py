@@ -13,13 +13,10 @@ from tutti.config.custom_errors import CHOICE
 from tutti.config.disturbance import Background, Distribution, Noise, PerRankTime
 from tutti.config.platform import RawPlatform
 from tutti.config.tables import Table, kind_of
+from tutti.limits import RANKS
 from tutti.units import Size
 
-MAX_RANKS = 1 << 24
-"""As many as the core's ids count."""
-
-
-RankCount = Annotated[int, Field(ge=2, le=MAX_RANKS)]
+RankCount = Annotated[int, Field(ge=2, le=RANKS)]
 
 
 class RankRange(Table):

@@ -1,31 +1,34 @@
-"""Files as they stand on disk, up to the TOML tables in them.
+"""Files as they stand on disk, up to the tables, rows and columns in them.
 
-Every way in which a file can be unusable before its meaning matters ends here, in a `ConfigError`:
-it is missing, a folder, too large, not UTF-8, or not TOML.
+Every reader of the project starts here. A file that is missing, a folder, too large, not UTF-8, not
+of its format, or beyond the limits of `tutti.limits` ends in a `ConfigError`. What the
+tables mean is checked next, by `tutti.config.validate` and a schema.
 """
 
 from __future__ import annotations
 
+import csv
+import json
+import math
+import os
 import stat
 import tomllib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tutti.config.mistakes import mistake
+from tutti import limits
+from tutti.config.mistakes import mistake, shown
 from tutti.errors import TuttiError
 from tutti.errors.meant import near
 
 if TYPE_CHECKING:
-    import os
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+
+    import polars as pl
 
     from tutti.errors import ConfigError
     from tutti.schedule import Schedule
-
-MAX_BYTES = 1 << 20
-"""No configuration that a person wrote is larger; larger files are refused before they are read."""
-
-MAX_SCHEDULE_BYTES = 64 << 20
-"""Schedules in text form are larger, but algorithms stream theirs and need no file."""
 
 SCHEDULE_SUFFIX = ".schedule"
 """What tells the name of a file with a schedule from that of an algorithm."""
@@ -42,7 +45,7 @@ def read_toml(path: Path, expected: str = "a TOML file", *, hint: str = "") -> d
     Raises:
         ConfigError: The file is missing, no regular file, too large, not UTF-8 or not TOML.
     """
-    return parse_toml(read_text(path, MAX_BYTES, expected, hint=hint), source=str(path))
+    return parse_toml(read_text(path, limits.Bytes.CONFIG, expected, hint=hint), source=str(path))
 
 
 def read_schedule(path: Path) -> Schedule:
@@ -53,7 +56,7 @@ def read_schedule(path: Path) -> Schedule:
     """
     from tutti.schedule import Schedule
 
-    text = read_text(path, MAX_SCHEDULE_BYTES, "a schedule in text form")
+    text = read_text(path, limits.Bytes.SCHEDULE, "a schedule in text form")
     try:
         return Schedule.from_text(text)
     except TuttiError as error:
@@ -66,26 +69,255 @@ def parse_toml(text: str, *, source: str) -> dict[str, Any]:
     Raises:
         ConfigError: The text is not TOML; the message gives line and column.
     """
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise mistake(
-            "values are nested too deeply to be read", source=source, expected="a few levels"
-        ) from None
-    except ValueError as error:  # TOMLDecodeError, and numbers of more digits than Python reads
-        raise mistake(
-            f"not TOML: {_one_line(error)}",
-            source=source,
-            expected='lines such as `collective = "all_reduce"`',
-            hint="text needs quotes, and each key stands once",
-        ) from None
+    expected = 'lines such as `collective = "all_reduce"`'
+    hint = "text needs quotes, and each key stands once"
+    found: dict[str, Any] = _parsed(
+        tomllib.loads, text, "TOML", source, expected=expected, hint=hint
+    )
+    return found
 
 
-def read_text(path: Path, most: int, expected: str, *, hint: str = "") -> str:
-    """Reads a text file of at most so many bytes; `expected` says in errors what it should be.
+def read_json(path: Path, expected: str, most: int = limits.Bytes.CONFIG) -> dict[str, Any]:
+    """Reads a JSON object; `expected` says in errors what the file should be.
 
     Raises:
-        ConfigError: The file is missing, no regular file, too large or not UTF-8.
+        ConfigError: The file cannot be read, or is no JSON object.
+    """
+    return parse_json(read_text(path, most, expected), source=str(path), expected=expected)
+
+
+def parse_json(text: str, *, source: str, expected: str) -> dict[str, Any]:
+    """Reads a JSON object from text, as `read_json` does.
+
+    Raises:
+        ConfigError: The text is no JSON object.
+    """
+    found = _parsed(json.loads, text, "JSON", source, expected=expected)
+    return _table(found, source, expected)
+
+
+def read_yaml(path: Path, expected: str) -> dict[str, Any]:
+    """Reads a YAML mapping; `expected` says in errors what the file should be.
+
+    Raises:
+        ConfigError: The file cannot be read, or is no YAML mapping.
+    """
+    import yaml
+
+    text = read_text(path, limits.Bytes.NETWORK, expected)
+    found = _parsed(yaml.safe_load, text, "YAML", str(path), expected=expected)
+    return _table(found, str(path), expected)
+
+
+def read_rows(path: Path, expected: str) -> Iterator[tuple[int, list[str]]]:
+    """Reads the rows of a CSV file: the line where each starts, and its cells without blanks.
+
+    Raises:
+        ConfigError: The file cannot be read, or a line or a field is too long.
+    """
+    lines = read_text(path, limits.Bytes.TABLE, expected, line=limits.LINE).splitlines()
+    reader = csv.reader(lines)
+    start = 1
+    try:
+        for row in reader:
+            long = next((cell for cell in row if len(cell) > limits.FIELD), None)
+            if long is not None:
+                raise _too_long(str(path), start, "field", long, limits.FIELD)
+            yield start, [cell.strip() for cell in row]
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise mistake(f"not CSV: line {start}: {error}", source=str(path)) from None
+
+
+def read_frame(
+    path: Path, expected: str, types: Mapping[str, type[pl.DataType]] | None = None
+) -> pl.DataFrame:
+    """Reads a Parquet or, by its suffix, a CSV file; `check_frame` checks its columns.
+
+    Args:
+        path: The file.
+        expected: What errors say it should be.
+        types: Of columns of a CSV file; those of others follow from their cells.
+
+    Returns:
+        The frame.
+
+    Raises:
+        ConfigError: The file cannot be read, is damaged or too large.
+    """
+    import io
+
+    import polars as pl
+
+    data = read_bytes(path, limits.Bytes.TABLE, expected)
+    try:
+        with _without_stderr():
+            if path.suffix == ".csv":
+                return pl.read_csv(io.BytesIO(data), schema_overrides=types)
+            return pl.read_parquet(io.BytesIO(data))
+    except pl.exceptions.PanicException:  # of Parquet whose pages contradict its footer
+        reason = "the file is damaged"
+    except (pl.exceptions.PolarsError, OSError, UnicodeError, ValueError) as error:
+        reason = _one_line(error)
+    raise mistake(f"cannot be read: {reason}", source=str(path), expected=expected)
+
+
+@contextmanager
+def _without_stderr() -> Iterator[None]:
+    """Discards what libraries write to stderr: Polars reports its panics there, too."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - no path of a person's
+            os.dup2(nothing.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def check_frame(
+    frame: pl.DataFrame, columns: Mapping[str, str], *, source: str, expected: str
+) -> pl.DataFrame:
+    """Checks the columns that a reader computes with, before it does.
+
+    Args:
+        frame: With these columns, and others.
+        columns: The kind of each: `count` and `positive` are whole numbers from 0 and from 1 to
+            2^62, `number` is finite and 0 or more, `text` is text, `flag` is
+            true or false. A `?` behind it allows nulls.
+        source: What errors call the frame.
+        expected: What errors say that it should be.
+
+    Returns:
+        The frame, with these columns of one type each.
+
+    Raises:
+        ConfigError: A column is missing, or of another kind: with the first row where it is.
+    """
+    import polars as pl
+
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        problem = f"lacks the columns {', '.join(missing)}"
+        raise mistake(problem, source=source, expected=expected)
+    casts = {}
+    for name, kind in columns.items():
+        casts[name] = _checked_column(frame[name], kind, source, expected)
+    return frame.with_columns([pl.Series(name, column) for name, column in casts.items()])
+
+
+_MOST_COUNT = 1 << 62
+"""A median is a double for a while, and that nearest to 2^63 - 1 is beyond it."""
+_COLUMN_KINDS = {
+    "count": "whole numbers from 0 to 2^62",
+    "positive": "whole numbers from 1 to 2^62",
+    "number": "finite numbers from 0",
+    "text": "text",
+    "flag": "true or false",
+}
+
+
+def _checked_column(column: pl.Series, kind: str, source: str, expected: str) -> pl.Series:
+    plain, nullable = kind.rstrip("?"), kind.endswith("?")
+    found = _of_kind(column, plain)
+    if found is None:
+        problem = f"holds {str(column.dtype).lower()}"
+    else:
+        good = found.is_not_null() | column.is_null() if nullable else found.is_not_null()
+        if good.all():
+            return found
+        row = int(good.arg_min() or 0)
+        problem = f"row {row + 1}: {shown(column[row])}"
+    raise mistake(
+        f"column `{column.name}`: {problem}",
+        source=source,
+        expected=f"{expected}, where it holds {_COLUMN_KINDS[plain]}",
+    )
+
+
+def _of_kind(column: pl.Series, kind: str) -> pl.Series | None:
+    """The values that are of a kind, the others null; None where the column is of another type."""
+    import polars as pl
+
+    types = {"text": pl.String, "flag": pl.Boolean, "number": pl.Float64}
+    if column.dtype == pl.Null:
+        return column.cast(types.get(kind, pl.Int64))
+    if kind in {"text", "flag"}:
+        return column if column.dtype == types[kind] else None
+    if kind == "number":
+        if not column.dtype.is_numeric():
+            return None
+        numbers = column.cast(pl.Float64, strict=False)
+        return numbers.set(~(numbers.is_finite() & (numbers >= 0)).fill_null(value=True), None)
+    if not column.dtype.is_integer():
+        return None
+    counts = column.cast(pl.Int64, strict=False)
+    good = counts.is_between(int(kind == "positive"), _MOST_COUNT)
+    return counts.set(~good.fill_null(value=False), None)
+
+
+def read_text(
+    path: Path, most: int, expected: str, *, hint: str = "", line: int | None = None
+) -> str:
+    """Reads a text file; `expected` says in errors what it should be.
+
+    Args:
+        path: The file.
+        most: Bytes that it has at most.
+        expected: What errors say it should be.
+        hint: What a person may do where there is no such file, nor one with a name that is close.
+        line: Characters that a line has at most; without it, as many as the file.
+
+    Raises:
+        ConfigError: The file is missing, no regular file, too large, not UTF-8, or a line too long.
+    """
+    source = str(path)
+    text = decoded(read_bytes(path, most, expected, hint=hint), source=source, expected=expected)
+    if line is not None:
+        check_lines(text, line, source=source)
+    return text
+
+
+def decoded(data: bytes, *, source: str, expected: str) -> str:
+    """The text of a file, without a byte order mark.
+
+    Raises:
+        ConfigError: It is not UTF-8; the message gives line and column.
+    """
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        raise mistake(
+            f"not text: byte 0x{data[error.start]:02x} at line {number}, column {column} "
+            "is not UTF-8",
+            source=source,
+            expected=f"{expected} in UTF-8",
+        ) from None
+
+
+def check_lines(text: str, most: int, *, source: str) -> None:
+    """Checks that no line is longer than `most` characters.
+
+    Raises:
+        ConfigError: One is.
+    """
+    if len(text) > most:
+        for number, line in enumerate(text.splitlines(), start=1):
+            if len(line) > most:
+                raise _too_long(source, number, "line", line, most)
+
+
+def read_bytes(path: Path, most: int, expected: str, *, hint: str = "") -> bytes:
+    """Reads a file of at most so many bytes; `expected` says in errors what it should be.
+
+    Raises:
+        ConfigError: The file is missing, no regular file or too large.
     """
     source = str(path)
     try:
@@ -102,17 +334,95 @@ def read_text(path: Path, most: int, expected: str, *, hint: str = "") -> str:
         raise mistake(f"cannot be read: {reason}", source=source) from None
     if len(data) > most:
         raise _too_large(source, len(data), most, expected)
+    return data
+
+
+def whole(text: str, most: int = limits.MOST) -> int | None:
+    """The whole number from 0 to `most` that a text is; None where it is none."""
+    if len(text) > limits.DIGITS or not (text.isascii() and text.isdecimal()):
+        return None
+    value = int(text)
+    return value if value <= most else None
+
+
+def _parsed(
+    parse: Callable[[str], Any],
+    text: str,
+    form: str,
+    source: str,
+    *,
+    expected: str,
+    hint: str = "",
+) -> Any:  # noqa: ANN401 - what stands in the text
+    """What a parser makes of a text, within the limits."""
     try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
-        raise mistake(
-            f"not text: byte 0x{data[error.start]:02x} at line {line}, column {column} "
-            "is not UTF-8",
-            source=source,
-            expected=f"{expected} in UTF-8",
-        ) from None
+        found = parse(text)
+        _check_tree(found, source, most=len(text))
+    except RecursionError:
+        raise _too_deep(source) from None
+    except TuttiError:
+        raise
+    # ValueError: all decoders, and numbers of more digits than Python reads. YAML has its own.
+    except Exception as error:
+        if not isinstance(error, ValueError) and type(error).__module__.partition(".")[0] != "yaml":
+            raise
+        problem = f"not {form}: {_one_line(error)}"
+        raise mistake(problem, source=source, expected=expected, hint=hint) from None
+    return found
+
+
+def _check_tree(tree: object, source: str, *, most: int) -> None:
+    """Refuses levels without end, numbers of more than 64 bits, and aliases that multiply.
+
+    Those of YAML may: of all that is not repeated there are at most as many values as characters.
+    """
+    level: list[tuple[str, object]] = [("", tree)]
+    for _ in range(limits.DEPTH):
+        level = [inner for key, value in level for inner in _inside(key, value, source)]
+        most -= len(level)
+        if not level:
+            return
+        if most < 0:
+            break
+    raise _too_deep(source)
+
+
+def _inside(key: str, value: object, source: str) -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict):
+        yield from ((f"{key}.{name}" if key else str(name), one) for name, one in value.items())
+    elif isinstance(value, list):
+        yield from ((f"{key}[{place}]", one) for place, one in enumerate(value))
+    elif isinstance(value, int) and not -limits.MOST <= value <= limits.MOST:
+        expected = f"a whole number of at most {limits.MOST}"
+        problem = "the number is too large"
+        raise mistake(problem, source=source, key=key, value=shown(value), expected=expected)
+    elif isinstance(value, float) and not math.isfinite(value):
+        problem = "the number is not finite"
+        raise mistake(problem, source=source, key=key, value=shown(value), expected="a number")
+
+
+def _table(found: object, source: str, expected: str) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise mistake("is no table of keys and values", source=source, expected=expected)
+    return {str(key): value for key, value in found.items()}
+
+
+def _too_deep(source: str) -> ConfigError:
+    return mistake(
+        "values are nested too deeply to be read",
+        source=source,
+        expected=f"at most {limits.DEPTH} levels",
+    )
+
+
+def _too_long(source: str, line: int, what: str, value: str, most: int) -> ConfigError:
+    return mistake(
+        f"line {line}: a {what} of {len(value):,} characters",
+        source=source,
+        value=shown(value),
+        expected=f"at most {most:,} characters",
+        hint="is this the right file?",
+    )
 
 
 def missing(path: Path, expected: str, *, hint: str = "") -> ConfigError:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=0, lt=1 << 53)]
+"""A whole number that a double holds exactly."""
+Positive = Annotated[int, Field(ge=1, lt=1 << 53)]
+"""The same from 1."""
 
 
 class Table(BaseModel):

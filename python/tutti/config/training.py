@@ -116,8 +116,8 @@ def _step(raw: RawTraining, source: str) -> Step:
 
 def _hint(error: TuttiError) -> str:
     """The error's own hint, and for a file that is not there, where it is looked for."""
-    if error.hint == "is the path right?":
-        return f"is the path right? {_RELATIVE}"
+    if "there is no such file" in error.problem:
+        return "; ".join(part for part in (error.hint, _RELATIVE) if part)
     if error.hint.startswith("files are "):
         return f"{error.hint}; {_RELATIVE}"
     return error.hint

@@ -11,13 +11,31 @@ class ExitCode(enum.IntEnum):
 
     OK = 0
     UNPROVED = 1
-    """What was to be proved could not be looked at, or not all of it."""
     MISTAKE = 2
-    """The user's mistake: one message, nothing done."""
     FAILED = 3
-    """A schedule that cannot be proved, or a simulation that cannot finish."""
+    INTERNAL = 70
     INTERRUPTED = 130
-    """Ctrl-C: what was finished until then is kept."""
+
+    @property
+    def meaning(self) -> str:
+        """What it says, for the reference."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    ExitCode.OK: "success",
+    ExitCode.UNPROVED: "what was to be proved could not be inspected, or not all of it",
+    ExitCode.MISTAKE: "the user's mistake: one message, nothing done",
+    ExitCode.FAILED: (
+        "a schedule that cannot be proved, a simulation that cannot finish, or a network that "
+        "saturates or deadlocks"
+    ),
+    ExitCode.INTERNAL: (
+        "an internal error of tutti: please report it, with the file that the message names; "
+        "`TUTTI_TRACEBACK=1` prints what is in it"
+    ),
+    ExitCode.INTERRUPTED: "Ctrl-C: what was finished until then is kept",
+}
 
 
 class Kind(NamedTuple):
@@ -25,6 +43,31 @@ class Kind(NamedTuple):
 
     when: str
     hint: str = ""
+
+
+_WORD = 200
+_LINE = 1_000
+_MESSAGE = 4_000
+"""Characters of a word, a line and a message: a value may be a whole file."""
+
+
+def capped(text: str) -> str:
+    """A message in which words, lines and the whole are of a length that a person reads."""
+    if len(text) <= _WORD:
+        return text
+    lines = []
+    for line in text[: 4 * _MESSAGE].splitlines():
+        if len(line) > _WORD:
+            words = (_shortened(word, _WORD) for word in line.split(" "))
+            lines.append(_shortened(" ".join(words), _LINE))
+        else:
+            lines.append(line)
+    return _shortened("\n".join(lines), _MESSAGE)
+
+
+def _shortened(text: str, most: int) -> str:
+    """Beginning and end, where it is too long."""
+    return text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 2 :]}"
 
 
 class TuttiError(Exception):
@@ -80,6 +123,8 @@ class TuttiError(Exception):
         argument, at = self.fields.get("argument"), self.fields.get("at")
         if not isinstance(argument, str) or not isinstance(at, int) or not argument.isprintable():
             return ""
+        if len(argument) > _WORD:
+            return ""
         before = argument.encode()[:at].decode(errors="ignore")
         return f"    {argument}\n    {' ' * len(before)}^"
 
@@ -98,7 +143,7 @@ class TuttiError(Exception):
             lines.append(f"hint: {self.hint}")
         if self.kind in self.kinds:
             lines.append(f"see {self.anchor}")
-        return "\n".join(lines)
+        return capped("\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (type(self), self.problem, self.kind, self.hint, self.fields))

@@ -105,6 +105,14 @@ class SimulationError(TuttiError):
         "endpoint": Kind("The endpoint cannot carry it."),
         "stuck": Kind("Tasks of a program wait for ever."),
         "stopped": Kind("The run was stopped before it was done.", "run it again"),
+        "saturated": Kind(
+            "A network that does not carry its load, so that it has no latency.",
+            "lower the rate, or measure longer: near saturation queues take long to fill",
+        ),
+        "deadlocked": Kind(
+            "Packets of a network form a cyclic dependency, so that nothing is measured.",
+            "a routing without cycles, or more VCs and buffers",
+        ),
         "time_overflow": Kind("A run longer than time can count.", "check the units"),
     }
 

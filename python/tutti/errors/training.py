@@ -15,9 +15,6 @@ class WorkloadError(TuttiError, ValueError):
     kinds: ClassVar[dict[str, Kind]] = {
         "unknown_model": Kind("No model has that name.", "`tutti train list` shows all"),
         "model_argument": Kind("What follows a model's colon does not suit it."),
-        "model_file": Kind(
-            "A file of a model that cannot be used.", "`tutti workload from-torch` writes one"
-        ),
         "torch_missing": Kind("PyTorch is not installed.", "pip install 'tutti[torch]'"),
         "torch_model": Kind(
             "A model of PyTorch that cannot be read.",
@@ -38,8 +35,6 @@ class WorkloadError(TuttiError, ValueError):
         "too_few_layers": Kind("More stages than layers.", "fewer stages, or a deeper model"),
         "tables_divided": Kind("A model whose embedding tables stand in the way of a parallelism."),
         "unknown_layer": Kind("Times of layers that a model does not have, or lacks."),
-        "unreadable": Kind("A file of a workload cannot be read.", "is the path right?"),
-        "malformed_table": Kind("A table of layers or times that cannot be used."),
         "program": Kind("The tasks make no program."),
         "empty": Kind("A program without tasks."),
         "no_such_task": Kind("A task waits for one that is not there.", "tasks count from 0"),

@@ -22,6 +22,9 @@ class CalibrationError(TuttiError, ValueError):
         "untold": Kind(
             "Measurements that leave a parameter open.", "measure what is missing, or ask for less"
         ),
+        "out_of_range": Kind(
+            "Measurements that fit no machine.", "are times in us, and sizes in bytes?"
+        ),
         "probe": Kind("The measuring program failed, or wrote something else than samples."),
     }
 

@@ -3,7 +3,8 @@
 - **Network** (YAML): per dimension a building block, NPUs, bandwidth in GB/s of 2^30 bytes, and
   latency in ns for each hop.
 - **System** (JSON): how collectives are scheduled, cut into chunks and handled. The keys that
-  decide something here are read; an algorithm other than `ring` is refused.
+  change a time are read, those that change none are named, and an algorithm other than `ring` is
+  refused, as is an all-to-all, whose parts the rings of ASTRA-sim pass on from NPU to NPU.
 - **Workload**: Chakra traces ``<prefix>.<npu>.et``, or a text file of layers as of version 1.
 
 Each dimension is a ring of NPUs. Through a switch a message takes two hops. Congestion-aware, it is
@@ -17,26 +18,35 @@ Source: Sys.cc, Ring.cc, PacketBundle.cc of astra-sim/astra-sim 518bd51.
 
 from __future__ import annotations
 
-import json
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
+
+from pydantic import AfterValidator, ConfigDict, Field, RootModel
 
 from tutti import _core
-from tutti.config.mistakes import mistake, shown
-from tutti.errors import TraceError
+from tutti.config.mistakes import mistake
+from tutti.config.reader import read_json, read_yaml
+from tutti.config.tables import Table
+from tutti.config.validate import validated
+from tutti.errors import ConfigError, TraceError
 from tutti.interop import chakra
+from tutti.limits import Bytes
 from tutti.units import Time, TimePerByte
 from tutti.workload.trace import Timing, programs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
+
+    import polars as pl
 
 __all__ = [
     "Dimension",
     "Network",
     "Run",
     "System",
+    "frame",
     "load_groups",
     "load_network",
     "load_programs",
@@ -47,6 +57,7 @@ __all__ = [
 Block = Literal["Ring", "FullyConnected", "Switch"]
 
 _GIB = 1 << 30
+_MOST_NPUS = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +122,7 @@ class System:
         splits: Chunks of a collective.
         active: Chunks at once on each dimension.
         peak: TFLOP/s; 0 where nodes take the time that was recorded.
+        unused: Keys of its file that change no time.
     """
 
     order: Literal["lifo", "fifo"] = "lifo"
@@ -120,6 +132,7 @@ class System:
     splits: int = 1
     active: int = 1
     peak: float = 0
+    unused: tuple[str, ...] = ()
 
     def endpoint(self) -> _core.Endpoint:
         """The messaging agent of its NPUs."""
@@ -190,32 +203,68 @@ def simulate(
     return Run(Time(ps=record.end_ps), compute + overlap, exposed, torus.npus)
 
 
+def frame(run: Run, workload: str, network: str, *, aware: bool) -> pl.DataFrame:
+    """A run as a row: workload, network, npus, congestion, total_ps, compute_ps, exposed_ps."""
+    import polars as pl
+
+    row = {"workload": workload, "network": network, "npus": run.npus, "congestion": aware}
+    times = {"total_ps": run.total.ps, "compute_ps": run.compute, "exposed_ps": run.exposed}
+    return pl.DataFrame([row | times])
+
+
 def load_programs(
     workload: Path, network: Network, system: System, groups: Path | None = None
 ) -> list[_core.TrainingProgram]:
     """The programs of ``<workload>.<npu>.et``, or of a text file of layers.
 
     Raises:
-        TraceError: A file cannot be used: with file, rank and node.
-        ConfigError: A text file cannot be used.
+        TraceError: A trace cannot be used: with file, rank and node; or there is an all-to-all.
+        ConfigError: A file cannot be read, or a text file cannot be used.
     """
     from tutti.interop.astrasim_text import load_text
 
     if workload.suffix == ".txt":
-        return [load_text(workload, network.sizes)]
-    given = load_groups(groups) if groups else {}
-    traces = chakra.read_all(workload)
-    return programs(traces, network.sizes, groups=given, timing=system.timing)
+        found = [load_text(workload, network.sizes)]
+    else:
+        given = load_groups(groups) if groups else {}
+        traces = chakra.read_all(workload)
+        found = programs(traces, network.sizes, groups=given, timing=system.timing)
+    _refuse_exchanges(workload, found)
+    return found
+
+
+def _refuse_exchanges(workload: Path, found: Sequence[_core.TrainingProgram]) -> None:
+    """Refuses all-to-alls: those by `ring` take longer there than here, where parts go directly.
+
+    Raises:
+        TraceError: There is one.
+    """
+    for program in found:
+        for kind, name, *_ in program.tasks:
+            if kind == "all_to_all":
+                message = (
+                    f"{workload}: `{name}` is an all_to_all: ASTRA-sim's `ring` is not modelled"
+                )
+                hint = "leave it out, or use `tutti train run`, which sends parts directly"
+                raise TraceError(message, kind="not_carried", hint=hint)
 
 
 # --- networks ------------------------------------------------------------------------------------
 
-_BLOCKS: dict[str, Block] = {
-    "Ring": "Ring",
-    "FullyConnected": "FullyConnected",
-    "Switch": "Switch",
-}
-_KEYS = ("topology", "npus_count", "bandwidth", "latency")
+_MOST_DIMENSIONS = 8
+_Npus = Annotated[int, Field(ge=1, le=1 << 20)]
+_Bandwidth = Annotated[float, Field(ge=2**-30, le=2**30)]
+_Latency = Annotated[float, Field(gt=0, le=1 << 40)]
+_Each = Field(min_length=1, max_length=_MOST_DIMENSIONS)
+
+
+class _RawNetwork(Table):
+    topology: Annotated[
+        list[Annotated[str, AfterValidator(lambda block: _known(block, get_args(Block)))]], _Each
+    ]
+    npus_count: Annotated[list[_Npus], _Each]
+    bandwidth: Annotated[list[_Bandwidth], _Each]
+    latency: Annotated[list[_Latency], _Each]
 
 
 def load_network(path: Path) -> Network:
@@ -224,168 +273,122 @@ def load_network(path: Path) -> Network:
     Raises:
         ConfigError: The file cannot be used.
     """
-    import yaml
-
     source = str(path)
-    try:
-        tables = yaml.safe_load(_text(path))
-    except yaml.YAMLError as error:
-        problem = " ".join(str(error).split())
-        raise mistake(f"is no YAML: {problem}", source=source) from None
-    given = _object(tables, source)
-    for key in given:
-        if key not in _KEYS:
-            expected = f"{', '.join(_KEYS)} of ASTRA-sim 2"
-            raise mistake("unknown key", source=source, key=str(key), expected=expected)
-    lists = {key: _list(given, key, source) for key in _KEYS}
-    lengths = {key: len(values) for key, values in lists.items()}
-    for key, length in lengths.items():
-        if length != lengths["topology"]:
-            problem = f"has {length} values, and `topology` {lengths['topology']}"
+    given = validated(_RawNetwork, read_yaml(path, "a network of ASTRA-sim 2"), source=source)
+    for key in _RawNetwork.model_fields:
+        values = getattr(given, key)
+        if len(values) != len(given.topology):
+            problem = f"has {len(values)} values, and `topology` {len(given.topology)}"
             raise mistake(problem, source=source, key=key)
-    dimensions = []
-    for index, block in enumerate(lists["topology"]):
-        if block not in _BLOCKS:
-            key, expected = f"topology[{index}]", " or ".join(_BLOCKS)
-            problem = "is no building block"
-            raise mistake(problem, source=source, key=key, value=shown(block), expected=expected)
-        npus = _number(lists["npus_count"][index], f"npus_count[{index}]", source, whole=True)
-        dimensions.append(
-            Dimension(
-                block=_BLOCKS[block],
-                npus=int(npus),
-                bandwidth=_number(lists["bandwidth"][index], f"bandwidth[{index}]", source),
-                latency=_number(lists["latency"][index], f"latency[{index}]", source),
-            )
+    if math.prod(given.npus_count) > _MOST_NPUS:
+        problem, expected = "too many NPUs", f"at most {_MOST_NPUS:,}"
+        value = f"{math.prod(given.npus_count):,}"
+        raise mistake(problem, source=source, key="npus_count", value=value, expected=expected)
+    columns = (given.topology, given.npus_count, given.bandwidth, given.latency)
+    return Network(
+        dimensions=tuple(
+            Dimension(block=cast("Block", block), npus=npus, bandwidth=bandwidth, latency=latency)
+            for block, npus, bandwidth, latency in zip(*columns, strict=True)
         )
-    return Network(dimensions=tuple(dimensions))
+    )
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise mistake(f"cannot be read: {reason}", source=str(path)) from None
+def _known(word: str, known: Sequence[str]) -> str:
+    """A word that is one of those that are modelled.
 
-
-def _object(tables: object, source: str) -> Mapping[str, Any]:
-    if not isinstance(tables, dict):
-        raise mistake("is no table of keys and values", source=source)
-    return tables
-
-
-def _list(given: Mapping[str, Any], key: str, source: str) -> list[Any]:
-    values = given.get(key)
-    if not isinstance(values, list) or not values:
-        problem = "is missing" if key not in given else "is no list"
-        expected = "a list with a value for each dimension"
-        raise mistake(problem, source=source, key=key, expected=expected)
-    return values
-
-
-def _number(value: object, key: str, source: str, *, whole: bool = False) -> float:
-    kinds = (int,) if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < 1 << 40:
-        expected = "a whole number above 0" if whole else "a number above 0"
-        problem = "is no such number"
-        raise mistake(problem, source=source, key=key, value=shown(value), expected=expected)
-    return value
+    Raises:
+        ConfigError: It is another.
+    """
+    if word not in known:
+        problem = f"`{word}` is not modelled here: expected {' or '.join(known)}"
+        raise ConfigError(problem, kind="invalid")
+    return word
 
 
 # --- systems -------------------------------------------------------------------------------------
 
-_COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
-_IGNORED = {
+
+def _one_of(*known: str) -> AfterValidator:
+    return AfterValidator(lambda word: _known(word, known))
+
+
+_Rings = Annotated[
+    list[Annotated[str, _one_of("ring")]], Field(default=["ring"], max_length=_MOST_DIMENSIONS)
+]
+_Chunks = Annotated[int, Field(ge=1, le=1 << 20)]
+_Switch = Annotated[int, Field(ge=0, le=1)]
+_Unused = Annotated[str | int | float | None, Field(default=None)]
+_UNUSED = (
     *("boost-mode", "trace-enabled", "track-local-mem", "local-mem-trace-filename"),
-    *("intra-dimension-scheduling", "inter-dimension-scheduling", "local-reduction-delay"),
-    *("L", "o", "g", "G"),
-}
+    *("local-reduction-delay", "L", "o", "g", "G"),
+)
+"""Keys that change no time in ASTRA-sim 2 either: the last four are those of a shared bus."""
+
+
+class _RawSystem(Table):
+    """Every key that is read; those of `_UNUSED` have no effect."""
+
+    model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"))
+
+    all_reduce_implementation: _Rings
+    all_gather_implementation: _Rings
+    reduce_scatter_implementation: _Rings
+    all_to_all_implementation: _Rings
+    scheduling_policy: Annotated[str, _one_of("LIFO", "FIFO")] = "LIFO"
+    collective_optimization: Annotated[str, _one_of("localBWAware", "baseline")] = "baseline"
+    intra_dimension_scheduling: Annotated[str, _one_of("FIFO")] = "FIFO"
+    inter_dimension_scheduling: Annotated[str, _one_of("ascending", "baseline")] = "ascending"
+    model_shared_bus: Annotated[int, Field(ge=0, le=0)] = 0
+    endpoint_delay: Annotated[int, Field(ge=0, le=1 << 40)] = 10
+    preferred_dataset_splits: _Chunks = 1
+    active_chunks_per_dimension: _Chunks = 1
+    local_mem_bw: Annotated[float, Field(ge=1e-9, le=1e9)] | None = None
+    roofline_enabled: _Switch = 0
+    peak_perf: Annotated[float, Field(ge=0, le=1e6)] = 0
+    boost_mode: _Unused
+    trace_enabled: _Unused
+    track_local_mem: _Unused
+    local_mem_trace_filename: _Unused
+    local_reduction_delay: _Unused
+    L: _Unused
+    o: _Unused
+    g: _Unused
+    G: _Unused
 
 
 def load_system(path: Path) -> System:
     """The system of a file.
 
     Raises:
-        ConfigError: The file cannot be used, or asks for what is not done here.
+        ConfigError: The file cannot be used, or asks for what is not modelled.
     """
-    source = str(path)
-    try:
-        tables = json.loads(_text(path))
-    except json.JSONDecodeError as error:
-        problem = f"is no JSON: {error.msg} in line {error.lineno}"
-        raise mistake(problem, source=source) from None
-    given = dict(_object(tables, source))
-    for collective in _COLLECTIVES:
-        _check_rings(given, f"{collective}-implementation", source)
-    if given.pop("model-shared-bus", 0):
-        problem = "a shared bus is not modelled here"
-        raise mistake(problem, source=source, key="model-shared-bus", expected="0")
-    policy = _word(given, "scheduling-policy", {"LIFO": "lifo", "FIFO": "fifo"}, "LIFO", source)
-    way = _word(
-        given,
-        "collective-optimization",
-        {"localBWAware": "nested", "baseline": "baseline"},
-        "baseline",
-        source,
+    tables = read_json(path, "a system of ASTRA-sim 2 (JSON)")
+    given = validated(_RawSystem, tables, source=str(path))
+    unused = [key for key in _UNUSED if key in tables]
+    if not given.roofline_enabled and "peak-perf" in tables:
+        unused.append("peak-perf")
+    return System(
+        order="lifo" if given.scheduling_policy == "LIFO" else "fifo",
+        nested=given.collective_optimization == "localBWAware",
+        delay=given.endpoint_delay,
+        memory=given.local_mem_bw or 0,
+        splits=given.preferred_dataset_splits,
+        active=given.active_chunks_per_dimension,
+        peak=given.peak_perf if given.roofline_enabled else 0,
+        unused=tuple(unused),
     )
-    splits = _count(given, "preferred-dataset-splits", source)
-    roofline = given.pop("roofline-enabled", 0)
-    peak = given.pop("peak-perf", 0)
-    system = System(
-        order="lifo" if policy == "lifo" else "fifo",
-        nested=way == "nested",
-        delay=int(given.pop("endpoint-delay", 10)),
-        memory=given.pop("local-mem-bw", 0),
-        splits=splits,
-        active=_count(given, "active-chunks-per-dimension", source),
-        peak=peak if roofline else 0,
-    )
-    unknown = next((key for key in given if key not in _IGNORED), None)
-    if unknown is not None:
-        raise mistake("unknown key", source=source, key=unknown)
-    return system
 
 
-def _check_rings(given: dict[str, Any], key: str, source: str) -> None:
-    for index, algorithm in enumerate(given.pop(key, ["ring"])):
-        if algorithm != "ring":
-            raise mistake(
-                "is not carried out here",
-                source=source,
-                key=f"{key}[{index}]",
-                value=shown(algorithm),
-                expected="`ring`",
-            )
-
-
-def _word(
-    given: dict[str, Any], key: str, known: Mapping[str, str], default: str, source: str
-) -> str:
-    value = given.pop(key, default)
-    if value not in known:
-        expected = " or ".join(known)
-        problem = "is no such word"
-        raise mistake(problem, source=source, key=key, value=shown(value), expected=expected)
-    return known[value]
-
-
-def _count(given: dict[str, Any], key: str, source: str) -> int:
-    return int(_number(given.pop(key, 1), key, source, whole=True))
+class _Groups(RootModel[dict[str, list[Annotated[int, Field(ge=0, lt=_MOST_NPUS)]]]]):
+    model_config = ConfigDict(strict=True)
 
 
 def load_groups(path: Path) -> dict[str, tuple[int, ...]]:
     """Communicators: a JSON table of names and lists of ranks.
 
     Raises:
-        TraceError: The file cannot be read, or is no such table.
+        ConfigError: The file cannot be read, or is no such table.
     """
-    try:
-        tables = json.loads(path.read_text(encoding="utf-8"))
-        return {str(name): tuple(int(rank) for rank in ranks) for name, ranks in tables.items()}
-    except OSError as error:
-        message = f"{path}: cannot be read: {error.strerror}"
-        raise TraceError(message, kind="unreadable") from None
-    except (ValueError, TypeError, AttributeError):
-        message = f"{path}: is no JSON table of groups and their ranks"
-        raise TraceError(message, kind="malformed") from None
+    tables = read_json(path, "a table of groups and lists of their ranks (JSON)", Bytes.LOG)
+    given = validated(_Groups, tables, source=str(path))
+    return {name: tuple(ranks) for name, ranks in given.root.items()}

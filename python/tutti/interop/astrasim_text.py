@@ -12,18 +12,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tutti import _core
+from tutti import _core, limits
 from tutti.config.mistakes import mistake, shown
+from tutti.config.reader import read_text, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["load_text"]
 
-_POLICIES = (
-    *("MICRO", "DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA"),
-    *("HYBRID_DLRM", "HYBRID_DLRM_ENHANCED"),
-)
+_EMBEDDING = ("HYBRID_DLRM", "HYBRID_DLRM_ENHANCED")
+_POLICIES = ("MICRO", "DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA", *_EMBEDDING)
 _COLLECTIVES = {
     "NONE": "",
     "ALLREDUCE": "all_reduce",
@@ -32,7 +31,7 @@ _COLLECTIVES = {
     "ALLTOALL": "all_to_all",
 }
 _COLUMNS = 12
-_MOST = 1 << 53
+_MOST = (1 << 53) - 1
 
 _Transfer = tuple[str, int, int, int]
 
@@ -45,11 +44,9 @@ def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> _co
         WorkloadError: Its layers make no training loop.
     """
     source = str(path)
-    try:
-        lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise mistake(f"cannot be read: {reason}", source=source) from None
+    expected = "a text workload of ASTRA-sim 1"
+    text = read_text(path, limits.Bytes.LOG, expected, line=limits.LOG_LINE)
+    lines = [line.split() for line in text.splitlines()]
     numbered = [(number, words) for number, words in enumerate(lines, start=1) if words]
     if len(numbered) < 2:
         raise mistake("has no layers", source=source, expected="a policy, a count, and layers")
@@ -59,12 +56,18 @@ def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> _co
         problem = "is no policy"
         value = shown(policy[0])
         raise mistake(problem, source=source, key="line 1", value=value, expected=expected)
-    if count[0] != str(len(rows)):
-        problem = f"says {count[0]} layers, but {len(rows)} follow"
+    if policy[0] not in _EMBEDDING and len(policy) > 1:
+        problem = f"what follows {policy[0]} is not modelled"
+        value = shown(" ".join(policy[1:]))
+        raise mistake(
+            problem, source=source, key="line 1", value=value, expected="the policy alone"
+        )
+    if count != [str(len(rows))]:
+        problem = f"says {' '.join(count)[:20]} layers, but {len(rows)} follow"
         raise mistake(problem, source=source, key="line 2")
     layers = [_layer(words, f"line {number}", source, len(sizes)) for number, words in rows]
     embedding = None
-    if policy[0].startswith("HYBRID_DLRM"):
+    if policy[0] in _EMBEDDING:
         embedding = _embedding(layers.pop(0), policy, source)
     return _core.TrainingProgram(layers, iterations=iterations, overlap=True, embedding=embedding)
 
@@ -73,6 +76,10 @@ def _layer(words: list[str], key: str, source: str, dimensions: int) -> dict[str
     if len(words) != _COLUMNS:
         problem = f"has {len(words)} columns"
         raise mistake(problem, source=source, key=key, expected=f"{_COLUMNS} columns")
+    if words[1] != "-1":
+        problem = f"the layer depends on layer {words[1]}, which is not modelled"
+        hint = "ASTRA-sim ignores that column: write -1"
+        raise mistake(problem, source=source, key=key, expected="-1", hint=hint)
     mask = (1 << dimensions) - 1
 
     def transfer(at: int) -> _Transfer | None:
@@ -102,14 +109,15 @@ def _layer(words: list[str], key: str, source: str, dimensions: int) -> dict[str
 
 
 def _number(text: str, key: str, source: str) -> int:
-    if not text.isascii() or not text.isdecimal() or int(text) >= _MOST:
-        problem = "is no whole number from 0 on"
-        raise mistake(problem, source=source, key=key, value=shown(text))
-    return int(text)
+    number = whole(text, _MOST)
+    if number is None:
+        problem, expected = "is no whole number", f"0 to {_MOST}"
+        raise mistake(problem, source=source, key=key, value=shown(text), expected=expected)
+    return number
 
 
 def _embedding(layer: dict[str, Any], policy: list[str], source: str) -> dict[str, Any]:
-    bottom = next((int(word) for word in policy[1:] if word.isdecimal()), None)
+    bottom = next((int(word) for word in policy[1:] if whole(word, 1 << 31) is not None), None)
     exchanged = layer["after_forward"]
     if bottom is None or not exchanged or exchanged[0][0] != "all_to_all":
         problem = "a DLRM needs the number of its last bottom layer, and ALLTOALL in its first line"

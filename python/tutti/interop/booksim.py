@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from tutti import limits
 from tutti.config.mistakes import mistake, shown
 from tutti.config.reader import read_text
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tutti.errors import ConfigError
-
-MAX_BYTES = 1 << 20
-"""Larger files are refused before they are read."""
 
 _MOST = 2**31 - 1
 _MOST_CLASSES = 1 << 16
@@ -323,7 +321,9 @@ def read(path: str | Path) -> BookSimConfig:
             that its key has; the message names line and column.
     """
     path = Path(path)
-    text = read_text(path, MAX_BYTES, "a configuration file of BookSim")
+    text = read_text(
+        path, limits.Bytes.CONFIG, "a configuration file of BookSim", line=limits.LOG_LINE
+    )
     return parse(text, source=str(path))
 
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tutti import limits
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.noc import Noc, resolve_noc
 from tutti.config.reader import read_text
 from tutti.errors import ConfigError
-from tutti.interop.booksim import KEYS, MAX_BYTES, BookSimConfig, parse
+from tutti.interop.booksim import KEYS, BookSimConfig, parse
 from tutti.interop.booksim_router import router
 from tutti.interop.booksim_traffic import Given, traffic
 from tutti.topology import Topology
@@ -195,7 +196,9 @@ def load(path: Path, changes: Sequence[str] = ()) -> FromBookSim:
     Raises:
         ConfigError: The file or a change cannot be read, or has no counterpart here.
     """
-    text = read_text(path, MAX_BYTES, "a configuration file of BookSim")
+    text = read_text(
+        path, limits.Bytes.CONFIG, "a configuration file of BookSim", line=limits.LOG_LINE
+    )
     parse(text, source=str(path))
     places: dict[str, str] = {}
     for change in changes:

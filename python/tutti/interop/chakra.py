@@ -12,6 +12,7 @@ Source: the schema of mlcommons/chakra 1.0.0 (``et_def.proto``); gzipped files a
 from __future__ import annotations
 
 import gzip
+import math
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,15 +21,14 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tutti.config.reader import read_bytes
 from tutti.errors import TraceError
+from tutti.limits import MOST, Bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["Attribute", "Node", "Trace", "read", "read_all", "write"]
-
-MAX_BYTES = 1 << 30
-"""Larger files are refused before they are read."""
 
 NODE_TYPES = (
     "INVALID",
@@ -74,6 +74,9 @@ _SCALARS = (
 """The types of attributes, with the numbers that descriptors have for them."""
 
 _NOT_NUMBERS = {"bool", "string", "bytes"}
+_MOST_NUMBER = (1 << 53) - 1
+_MOST_US = MOST // 10**6
+"""A longer time does not fit as picoseconds."""
 
 
 @dataclass(frozen=True)
@@ -115,17 +118,24 @@ class Node:
     place: str = field(default="", compare=False)
 
     def number(self, name: str) -> int | None:
-        """A whole number, from any numeric type; none where there is no such attribute.
+        """A whole number from 0 to 2^53 - 1, from any numeric type; none without the attribute.
 
         Raises:
-            TraceError: It is no whole number.
+            TraceError: It is no such number.
         """
         found = self.attributes.get(name)
         if found is None:
             return None
-        value = found.value
-        if found.kind in _NOT_NUMBERS or found.kind.endswith("_list") or value != int(value):
-            message = f"{self.place}: attribute `{name}` is a {found.kind}: expected a whole number"
+        value, problem = found.value, ""
+        if found.kind in _NOT_NUMBERS or found.kind.endswith("_list"):
+            problem = f"is a {found.kind}"
+        elif not math.isfinite(value) or value != int(value):
+            problem = f"is a {found.kind} of {value:g}"
+        elif not 0 <= value <= _MOST_NUMBER:
+            problem = f"is {value}"
+        if problem:
+            message = f"{self.place}: attribute `{name}` {problem}: expected a whole number"
+            message += " from 0 to 2^53 - 1"
             raise TraceError(message, kind="attribute_type", fields={"attribute": name})
         return int(value)
 
@@ -294,23 +304,16 @@ def write(path: str | Path, trace: Trace) -> Path:
 
 
 def _bytes(source: Path) -> bytes:
-    try:
-        if source.stat().st_size > MAX_BYTES:
-            message = f"{source}: larger than {MAX_BYTES >> 20} MiB"
-            raise TraceError(message, kind="too_large")
-        stream = source.read_bytes()
-    except OSError as error:
-        message = f"{source}: cannot be read: {error.strerror}"
-        raise TraceError(message, kind="unreadable") from None
+    stream = read_bytes(source, Bytes.TRACE, "a Chakra trace")
     if stream[:2] != b"\x1f\x8b":
         return stream
     try:
-        unpacked = zlib.decompressobj(wbits=31).decompress(stream, MAX_BYTES + 1)
+        unpacked = zlib.decompressobj(wbits=31).decompress(stream, Bytes.TRACE + 1)
     except zlib.error as error:
         message = f"{source}: cannot be unpacked: {error}"
         raise TraceError(message, kind="unreadable") from None
-    if len(unpacked) > MAX_BYTES:
-        message = f"{source}: larger than {MAX_BYTES >> 20} MiB when unpacked"
+    if len(unpacked) > Bytes.TRACE:
+        message = f"{source}: larger than {Bytes.TRACE >> 20} MiB when unpacked"
         raise TraceError(message, kind="too_large")
     return unpacked
 
@@ -366,6 +369,9 @@ def _node(message: Any, source: Path) -> Node:  # noqa: ANN401 - made at run tim
     if not 0 < message.type < len(NODE_TYPES):
         problem = f"{place}: type {message.type} is none: expected 1 to {len(NODE_TYPES) - 1}"
         raise TraceError(problem, kind="unknown_type", fields={"type": message.type})
+    if message.duration_micros > _MOST_US:
+        problem = f"{place}: takes {message.duration_micros} us: expected at most {_MOST_US}"
+        raise TraceError(problem, kind="attribute_type", fields={"attribute": "duration_micros"})
 
     def told(name: str) -> tuple[str, str, str] | None:
         if not message.HasField(name):

@@ -11,10 +11,10 @@ Source: ``topology_utils.py`` of scalesim-project/scale-sim-v2.
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING
 
-from tutti.errors import WorkloadError
+from tutti.config.mistakes import mistake, shown
+from tutti.config.reader import read_rows, whole
 from tutti.workload.model import Gemm, Model, ModelLayer
 
 if TYPE_CHECKING:
@@ -23,57 +23,54 @@ if TYPE_CHECKING:
 
 __all__ = ["read_topology"]
 
-_MOST = 1 << 32
+_MOST = (1 << 32) - 1
+_MOST_ELEMENTS = (1 << 53) - 1
 
 
 def read_topology(path: Path) -> Model:
     """The layers of a topology, as a model of one sample.
 
     Raises:
-        WorkloadError: The file cannot be read or is no topology: with file and line.
+        ConfigError: The file cannot be read or is no topology: with file and line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise WorkloadError(f"{path} cannot be read: {reason}", kind="unreadable") from None
     layers: list[ModelLayer] = []
-    for number, row in enumerate(csv.reader(lines), start=1):
-        cells = [cell.strip() for cell in row]
+    names: set[str] = set()
+    for number, cells in read_rows(path, "a topology of SCALE-Sim (CSV)"):
         while cells and not cells[-1]:
             cells.pop()
         if number > 1 and cells:
             layers.append(_layer(cells, f"{path}, line {number}", first=not layers))
+            if cells[0] in names:
+                raise mistake(f"names layer `{cells[0]}` twice", source=str(path))
+            names.add(cells[0])
     if not layers:
-        message = f"{path} has no layers: expected a line of column names and lines of layers"
-        raise WorkloadError(message, kind="malformed_table")
-    names = [layer.name for layer in layers]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise WorkloadError(f"{path} names layer `{twice}` twice", kind="malformed_table")
+        expected = "a line of column names and lines of layers"
+        raise mistake("has no layers", source=str(path), expected=expected)
     return Model(name=path.stem, source=str(path), layers=tuple(layers), samples="samples")
 
 
 def _layer(cells: Sequence[str], place: str, *, first: bool) -> ModelLayer:
     name, values = cells[0], cells[1:]
     if not name or len(values) not in (3, 7, 8):
-        message = (
-            f"{place}: a layer is a name and 7 or 8 numbers of a convolution, or 3 of a product; "
-            f"this has {len(values)}"
-        )
-        raise WorkloadError(message, kind="malformed_table")
+        expected = "a name and 7 or 8 numbers of a convolution, or 3 of a product"
+        raise mistake(f"this has {len(values)} numbers", source=place, expected=expected)
     numbers = [_number(value, place) for value in values]
     if len(numbers) == 3:
         m, n, k = numbers
         gemm, inputs, parameters = Gemm(m=m, n=n, k=k), m * k, n * k
     else:
         gemm, inputs, parameters = _convolution(name, numbers, place)
+    outputs = gemm.m // gemm.steps * gemm.n * gemm.steps
+    largest = max(gemm.m, gemm.k, parameters, inputs, outputs)
+    if largest > _MOST_ELEMENTS:
+        expected = f"at most {_MOST_ELEMENTS:,} elements of a tensor"
+        raise mistake(f"a tensor of {largest:,} elements", source=place, expected=expected)
     return ModelLayer(
         name=name,
         gemms=(gemm,),
         parameters=parameters,
         inputs=inputs,
-        outputs=gemm.m // gemm.steps * gemm.n * gemm.steps,
+        outputs=outputs,
         first=first,
     )
 
@@ -82,11 +79,8 @@ def _convolution(name: str, numbers: Sequence[int], place: str) -> tuple[Gemm, i
     height, width, filter_height, filter_width, channels, filters, down = numbers[:7]
     across = numbers[7] if len(numbers) > 7 else down
     if filter_height > height or filter_width > width:
-        message = (
-            f"{place}: a filter of {filter_height} x {filter_width} is larger than its input, "
-            f"{height} x {width}"
-        )
-        raise WorkloadError(message, kind="malformed_table")
+        problem = f"a filter of {filter_height} x {filter_width} is larger than its input"
+        raise mistake(problem, source=place, value=f"{height} x {width}")
     pixels = -(-(height - filter_height + down) // down) * (
         -(-(width - filter_width + across) // across)
     )
@@ -99,7 +93,8 @@ def _convolution(name: str, numbers: Sequence[int], place: str) -> tuple[Gemm, i
 
 
 def _number(text: str, place: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 0 < int(text) < _MOST:
-        message = f"{place}: `{text}` is no whole number from 1 to 2^32 - 1"
-        raise WorkloadError(message, kind="malformed_table")
-    return int(text)
+    number = whole(text, _MOST)
+    if not number:
+        problem, expected = "is no whole number", f"1 to {_MOST}"
+        raise mistake(problem, source=place, value=shown(text), expected=expected)
+    return number

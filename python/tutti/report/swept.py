@@ -101,6 +101,9 @@ def plot_swept(
     """
     import polars as pl
 
+    frame = frame.filter(pl.col("time_ps").is_not_null())
+    if frame.is_empty():
+        raise ReportError("the sweep has no rows with a time: nothing to draw", kind="frame")
     keys = swept_keys(frame)
     chosen = key or (keys[0] if len(keys) == 1 else "")
     column = f"{SWEPT}{chosen}"

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from tutti import _core
 from tutti.config.mistakes import did_you_mean, shown
-from tutti.errors import TopologyError
+from tutti.config.reader import check_lines, decoded
+from tutti.errors import ConfigError, TopologyError
+from tutti.limits import LINE
 from tutti.topology.files import read_bytes
 
 if TYPE_CHECKING:
@@ -67,10 +69,10 @@ def read(path: str | Path) -> Anynet:
 
     data = read_bytes(Path(path), hint="name a network file of BookSim")
     try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        _refuse(str(path), line, "not text: not UTF-8", "words and numbers")
+        text = decoded(data, source=str(path), expected="a network file of BookSim")
+        check_lines(text, LINE, source=str(path))
+    except ConfigError as error:
+        raise TopologyError(error.problem, kind="format", hint=error.hint) from None
     return parse(text, source=str(path))
 
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-import stat
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import networkx as nx
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from tutti.errors import TopologyError
+from tutti.config import reader
+from tutti.config.validate import validated
+from tutti.errors import ConfigError, TopologyError
+from tutti.limits import Bytes
 
 if TYPE_CHECKING:
     from tutti.topology.graph import Topology
-
-MAX_BYTES = 256 << 20
-"""Larger files are refused before they are read: a million links take about 150 MB."""
 
 _SUFFIXES = {".graphml": "GraphML", ".json": "node-link JSON"}
 
@@ -64,23 +63,10 @@ def read_bytes(path: Path, *, hint: str | None = None) -> bytes:
         TopologyError: the file is missing, no regular file or too large.
     """
     try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            raise _file_mistake(path, "is a folder: expected a file", hint)
-        if not stat.S_ISREG(status.st_mode):
-            raise _file_mistake(path, "is no regular file", hint)
-        if status.st_size > MAX_BYTES:
-            problem = f"has {status.st_size} bytes: expected at most {MAX_BYTES} (256 MiB)"
-            raise _file_mistake(path, problem, hint="is this the right file?")
-        return path.read_bytes()
-    except TopologyError:  # which is a ValueError too
-        raise
-    except FileNotFoundError:
-        raise _file_mistake(path, "there is no such file", hint) from None
-    except OSError as error:
-        raise _file_mistake(path, f"cannot be read: {error.strerror or error}", hint) from None
-    except ValueError:  # a NUL in the name
-        raise _file_mistake(path, "is no possible name of a file", hint) from None
+        return reader.read_bytes(path, Bytes.TABLE, "a graph", hint=hint or "")
+    except ConfigError as error:
+        problem = error.problem.removeprefix(f"{path}: ")
+        raise _file_mistake(path, problem, error.hint or hint) from None
 
 
 def _graphml(data: bytes, source: str) -> nx.Graph[Any]:
@@ -127,22 +113,13 @@ class _NodeLink(BaseModel):
 
 
 def _node_link(data: bytes, source: str) -> nx.Graph[Any]:
+    expected = "node-link JSON, as networkx writes it"
     try:
-        document = _NodeLink.model_validate(json.loads(data.decode("utf-8")))
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise _format_mistake(source, f"not JSON at {place}: {error.msg}") from None
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise _format_mistake(source, f"not text: line {line} is not UTF-8") from None
-    except RecursionError:
-        raise _format_mistake(source, "nested too deeply to be read") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise _format_mistake(source, f"{where}: {first['msg'].lower()}") from None
-    except ValueError as error:  # numbers of more digits than Python reads
-        raise _format_mistake(source, f"not JSON: {_one_line(error)}") from None
+        text = reader.decoded(data, source=source, expected=expected)
+        tables = reader.parse_json(text, source=source, expected=expected)
+        document = validated(_NodeLink, tables, source=source)
+    except ConfigError as error:
+        raise _format_mistake(source, error.problem.removeprefix(f"{source}: ")) from None
     return _linked(document, source)
 
 

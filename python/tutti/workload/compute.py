@@ -14,12 +14,14 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tutti import _core
+from tutti.config.mistakes import mistake
+from tutti.config.reader import read_rows
 from tutti.errors import UnitError, WorkloadError
+from tutti.limits import MOST
 from tutti.units import Frequency, Time
 from tutti.workload.model import PASSES, Gemm
 
@@ -64,10 +66,25 @@ class Compute(Protocol):
         """
 
 
+def _refuse_uncountable(*counts: int) -> None:
+    """Refuses work that no count of 64 bits holds.
+
+    Raises:
+        WorkloadError: It is as much.
+    """
+    if max(counts) > MOST:
+        message = (
+            f"work of {max(counts):,} operations, bytes or picoseconds: expected at most {MOST:,}"
+        )
+        raise WorkloadError(message, kind="layer_size", hint="smaller layers, or a smaller batch")
+
+
 def roofline(work: Work, left: tuple[int, TimePerByte]) -> int:
     """Picoseconds of work: its operations or its bytes, whichever take longer."""
     per_second, memory = left
+    _refuse_uncountable(work.flops, work.bytes)
     ps, _ = _core.roofline_time(work.flops, work.bytes, per_second, memory.core)
+    _refuse_uncountable(ps)
     return ps
 
 
@@ -112,6 +129,7 @@ class Systolic:
             WorkloadError: The array is empty, there is none, or no dataflow has that name.
         """
         shape = (gemm.m, gemm.n, gemm.k)
+        _refuse_uncountable(gemm.m * gemm.n * gemm.k)
         array = (self.rows, self.columns)
         return _core.systolic_cycles(array, shape, self.dataflow, self.arrays)
 
@@ -229,28 +247,30 @@ def read_measured(path: Path) -> Measured:
     Times have their units with them, as ``1.25 ms``.
 
     Raises:
-        WorkloadError: The file cannot be read, lacks a column, names a layer twice, or a value is
-            no time: with file and line.
+        ConfigError: The file cannot be read, lacks a column, names a layer twice, or a value is no
+            time: with file and line.
     """
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file, restkey="", restval=""))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise WorkloadError(f"{path} cannot be read: {reason}", kind="unreadable") from None
+    columns = f"the columns {', '.join(_COLUMNS)}"
+    head: list[str] = []
     found: dict[str, dict[Pass, Time]] = {}
-    for line, row in enumerate(rows, start=2):
-        missing = [column for column in _COLUMNS if column not in row]
-        if missing:
-            message = f"{path} has no column `{missing[0]}`: expected {', '.join(_COLUMNS)}"
-            raise WorkloadError(message, kind="malformed_table")
-        name = row["layer"].strip()
+    for line, cells in read_rows(path, f"a CSV file with {columns}"):
+        if not head:
+            head = cells
+            missing = [column for column in _COLUMNS if column not in head]
+            if missing:
+                problem = f"has no column `{missing[0]}`"
+                raise mistake(problem, source=str(path), expected=columns)
+            continue
+        if not any(cells):
+            continue
+        row = dict.fromkeys(_COLUMNS, "") | dict(zip(head, cells, strict=False))
+        name = row["layer"]
         if not name or name in found:
-            what = f"names layer `{name}` twice" if name else "names no layer"
-            raise WorkloadError(f"{path}, line {line}, {what}", kind="malformed_table")
+            problem = f"names layer `{name}` twice" if name else "names no layer"
+            raise mistake(problem, source=f"{path}, line {line}")
         found[name] = {which: _time(row[which], path, line, which) for which in PASSES}
     if not found:
-        raise WorkloadError(f"{path} has no line of times", kind="malformed_table")
+        raise mistake("has no line of times", source=str(path), expected=columns)
     return Measured(found, str(path))
 
 
@@ -258,5 +278,7 @@ def _time(text: str, path: Path, line: int, column: str) -> Time:
     try:
         return Time.parse(text)
     except UnitError as error:
-        message = f"{path}, line {line}, column `{column}`: {error.problem}"
-        raise WorkloadError(message, kind="malformed_table", hint=error.hint) from None
+        place = f"{path}, line {line}"
+        raise mistake(
+            error.problem, source=place, key=f"column `{column}`", hint=error.hint
+        ) from None

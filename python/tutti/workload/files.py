@@ -10,9 +10,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from tutti.errors import WorkloadError
+from tutti import limits
+from tutti.config.reader import read_json
+from tutti.config.tables import Count, Positive, Table
+from tutti.config.validate import validated
 from tutti.workload.model import Gemm, Model, ModelLayer
 
 if TYPE_CHECKING:
@@ -20,56 +23,39 @@ if TYPE_CHECKING:
 
 __all__ = ["read_model", "write_model"]
 
-_Count = Annotated[int, Field(strict=True, ge=0, lt=1 << 60)]
-_Positive = Annotated[int, Field(strict=True, ge=1, lt=1 << 60)]
 
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Gemm(_Table):
-    m: _Positive
-    n: _Positive
-    k: _Positive
+class _Gemm(Table):
+    m: Positive
+    n: Positive
+    k: Positive
     weights: bool = True
-    steps: _Positive = 1
+    steps: Positive = 1
 
 
-class _Layer(_Table):
+class _Layer(Table):
     name: Annotated[str, Field(min_length=1)]
-    gemms: tuple[_Gemm, ...] = ()
-    parameters: _Count
-    inputs: _Count
-    outputs: _Count
+    gemms: list[_Gemm] = Field(default_factory=list)
+    parameters: Count
+    inputs: Count
+    outputs: Count
     first: bool = False
 
 
-class _Model(_Table):
+class _Model(Table):
     name: Annotated[str, Field(min_length=1)]
     samples: str = "samples"
     source: str = ""
-    layers: Annotated[tuple[_Layer, ...], Field(min_length=1)]
+    layers: Annotated[list[_Layer], Field(min_length=1)]
 
 
 def read_model(path: Path) -> Model:
     """The model of a file.
 
     Raises:
-        WorkloadError: It cannot be read, or what stands in it is no model.
+        ConfigError: It cannot be read, or what stands in it is no model.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        message = f"cannot read the model {path}: {error}"
-        raise WorkloadError(message, kind="model_file") from None
-    try:
-        given = _Model.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"]) or "the file"
-        message = f"{path}: {key}: {first['msg']}"
-        raise WorkloadError(message, kind="model_file", fields={"key": key}) from None
+    expected = "a model, as `tutti workload from-torch` writes it (JSON)"
+    given = validated(_Model, read_json(path, expected, limits.Bytes.LOG), source=str(path))
     layers = (
         ModelLayer(
             name=layer.name,
@@ -91,7 +77,7 @@ def write_model(path: Path, model: Model) -> Path:
     Returns:
         The path written.
     """
-    layers = tuple(_layer(layer) for layer in model.layers)
+    layers = [_layer(layer) for layer in model.layers]
     table = _Model(name=model.name, samples=model.samples, source=model.source, layers=layers)
     path.write_text(table.model_dump_json(indent=1, exclude_defaults=True) + "\n", encoding="utf-8")
     return path
@@ -101,10 +87,10 @@ def _layer(layer: ModelLayer) -> _Layer:
     known = set(_Gemm.model_fields)
     return _Layer(
         name=layer.name,
-        gemms=tuple(
+        gemms=[
             _Gemm(**{key: value for key, value in asdict(gemm).items() if key in known})
             for gemm in layer.gemms
-        ),
+        ],
         parameters=layer.parameters,
         inputs=layer.inputs,
         outputs=layer.outputs,

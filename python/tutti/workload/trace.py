@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tutti import _core
 from tutti.errors import TraceError
+from tutti.limits import MOST
 from tutti.workload.compute import roofline
 from tutti.workload.model import Work
 
@@ -120,6 +121,9 @@ class _Reader:
             message = f"{node.place}: {name} among one NPU"
             raise TraceError(message, kind="not_carried", fields={"collective": name})
         size *= members if name == "all_gather" else 1
+        if size > MOST:
+            message = f"{node.place}: {name} of {size} B: expected at most {MOST} B"
+            raise TraceError(message, kind="attribute_type", fields={"comm_size": size})
         return _PLANNED[name], mask, size, 0
 
     def _mask(self, node: Node, rank: int) -> int:

@@ -121,7 +121,7 @@ def test_a_network_and_emulated_distance_make_no_fit(tmp_path: Path) -> None:
         ([FILES[0], "--model", "loggp"], "what was measured does not tell loggp"),
         ([FILES[0], "--model", "loggps"], "did you mean `loggp`?"),
         (["nowhere.txt"], "no such file"),
-        (["nowhere.parquet"], "cannot be read"),
+        (["nowhere.parquet"], "there is no such file"),
         ([FILES[0], "-b", "2M"], "nothing that was measured"),
     ],
 )

@@ -96,6 +96,8 @@ def test_a_saturated_run_has_no_latency_and_ends_with_3(here: Path) -> None:
     assert "saturated" in done.stdout
     assert "there is no latency" in " ".join(done.stdout.split())
     assert "latency:" not in done.stdout
+    assert "error: noc.toml: the network saturates at this load" in done.stderr
+    assert "hint: lower the rate" in done.stderr
 
 
 def test_a_deadlocked_run_says_so_and_ends_with_3(here: Path) -> None:

@@ -67,7 +67,7 @@ def test_recorded_cycles_need_no_batch(file: Path, tmp_path: Path) -> None:
     [
         (["--model", "vgg61"], ("no model `vgg61`",)),
         (["--model", "astrasim:vgg16"], ("no cycles of `vgg16`",)),
-        (["--model", "scalesim:none.csv"], ("none.csv cannot be read",)),
+        (["--model", "scalesim:none.csv"], ("none.csv: there is no such file",)),
         (["--model", "file:none.json"], ("none.json",)),
         (["--ranks", "4,8"], ("ranks", "has 2 values", "--ranks 4")),
         (["--batch", "0"], ("--batch",)),

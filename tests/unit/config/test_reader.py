@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tutti.config.reader import MAX_BYTES, parse_toml, read_toml
+from tutti.config.reader import parse_toml, read_toml
 from tutti.errors import ConfigError
+from tutti.limits import Bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +52,7 @@ def test_a_huge_file_is_refused_by_its_size(tmp_path: Path) -> None:
         file.truncate(1 << 30)  # sparse: nothing is written, and nothing may be read
     message = refusal(huge)
     assert "1073741824 bytes" in message
-    assert str(MAX_BYTES) in message
+    assert str(Bytes.CONFIG) in message
 
 
 def test_bytes_that_are_not_text_are_located(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_parallelism_takes_rings() -> None:
         ({"compute": {"model": "sistolic"}}, ("compute", "sistolic")),
         ({"compute": {"model": "systolic", "rows": 4}}, ("compute", "columns")),
         ({"compute": {"model": "measured", "file": "none.csv"}}, ("compute.file", "none.csv")),
-        ({"model": "scalesim:none.csv"}, ("model", "none.csv cannot be read")),
+        ({"model": "scalesim:none.csv"}, ("model", "none.csv: there is no such file")),
         ({"npu": {"arithmetic": "120 GB/s"}}, ("npu.arithmetic", "FLOP/s")),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 import tutti
@@ -14,7 +15,6 @@ from tutti.report.swept import swept_keys, where
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import polars as pl
 
 KEY = "platform.models.minimum.alpha_p"
 
@@ -79,3 +79,13 @@ def test_points_are_not_mixed(frame: pl.DataFrame, tmp_path: Path) -> None:
     assert f"--where '{KEY}=VALUE'" in caught.value.hint
     # Seeds are repetitions.
     plot_comparison(path, where(frame, ["datatype=float32", f"{KEY}=1 us"]))
+
+
+def test_rows_without_a_time_are_not_drawn(frame: pl.DataFrame, tmp_path: Path) -> None:
+    rows = where(frame, ["datatype=float32"])
+    some = rows.with_columns(time_ps=pl.when(pl.col("schedule") == "ring").then("time_ps"))
+    drawn = plot_swept(tmp_path / "a.svg", some, KEY, ranks=4).read_text("utf-8")
+    assert "recursive_doubling" not in drawn
+    none = rows.with_columns(time_ps=pl.lit(None, dtype=pl.Int64))
+    with pytest.raises(ReportError, match="no rows with a time"):
+        plot_swept(tmp_path / "b.svg", none, KEY, ranks=4)

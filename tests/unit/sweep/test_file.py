@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import hashlib
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tutti.config import Sweep, load_sweep, resolve_sweep
@@ -307,48 +306,6 @@ def test_everything_in_a_topology_is_part_of_what_is_asked() -> None:
     packets = {"platform.topology.packets.size": ["256 B", "4 KiB"]}
     plan = plan_sweep(read({"grid": routings | builds | packets}, platform=platform))
     assert len({item.key for item in plan.measurements}) == 2**3
-
-
-parts = st.one_of(
-    st.sampled_from(
-        ["platform", "models", "minimum", "alpha_p", "ranks", "sizes", "seed", "noise"]
-    ),
-    st.integers(0, 3),
-    st.text("abc_-", min_size=1, max_size=3),
-)
-anything = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=6,
-)
-key_paths = st.one_of(
-    st.text(max_size=12),
-    st.builds(
-        lambda first, rest: written((first, *rest)),
-        st.sampled_from(["platform", "ranks", "sizes", "noise", "arrival", "algorithms", "speed"]),
-        st.lists(parts, max_size=3),
-    ),
-)
-tables_of_lists = st.dictionaries(key_paths, st.lists(anything, max_size=3) | anything, max_size=3)
-
-
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "grid": tables_of_lists,
-            "zip": tables_of_lists,
-            "cases": st.lists(st.dictionaries(key_paths, anything, max_size=2), max_size=3),
-        },
-    )
-    | anything
-)
-def test_whatever_stands_in_it_is_read_or_refused(sweep: Any) -> None:
-    tables = {"experiment": dict(BASE), "sweep": sweep}
-    with contextlib.suppress(ConfigError):
-        plan_sweep(resolve_sweep(tables, source="s.toml", folder=Path("nowhere")))
-    assert tables["experiment"] == BASE
 
 
 @given(st.lists(st.text("abz09_-", min_size=1) | st.integers(0, 99), min_size=1, max_size=6))

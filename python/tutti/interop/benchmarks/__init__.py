@@ -24,8 +24,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tutti import limits
 from tutti.config.mistakes import mistake, shown
-from tutti.config.reader import read_text
+from tutti.config.reader import check_lines, read_text
 from tutti.interop.benchmarks import imb, nccl_tests, osu
 from tutti.interop.benchmarks.rows import BENCHMARKS, Given
 
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["BENCHMARKS", "parse", "read", "read_all"]
-
-MAX_BYTES = 64 << 20
-"""Larger files are refused before they are read: nccl-tests writes one line per size."""
 
 _EXPECTED = "the output of OSU micro-benchmarks, IMB or nccl-tests (text or JSON)"
 
@@ -60,7 +58,7 @@ def read(
             understood, or lacks the number of ranks: with file, line and what was expected.
     """
     path = Path(path)
-    text = read_text(path, MAX_BYTES, _EXPECTED)
+    text = read_text(path, limits.Bytes.LOG, _EXPECTED)
     return parse(text, source=str(path), ranks=ranks, operation=operation)
 
 
@@ -81,6 +79,8 @@ def parse(
     import polars as pl
 
     given = Given(source=source, ranks=ranks, operation=operation)
+    if not text.lstrip().startswith("{"):  # JSON may be one line
+        check_lines(text, limits.LOG_LINE, source=source)
     for tool in (nccl_tests, osu, imb):
         if tool.recognises(text):
             rows = list(tool.rows(text, given))

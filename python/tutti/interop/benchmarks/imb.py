@@ -14,6 +14,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.interop.benchmarks.rows import Given, row
+from tutti.limits import RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,9 +90,9 @@ def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
         elif section is None or not line.strip():
             continue
         elif found := _PROCESSES.match(line):
-            section = section._replace(ranks=int(found[1][:9]))
+            section = section._replace(ranks=given.whole(found[1], number, "#processes", RANKS))
         elif found := _GROUPS.match(line):
-            section = section._replace(ranks=int(found[2][:9]))
+            section = section._replace(ranks=given.whole(found[2], number, "processes", RANKS))
         elif "#repetitions" in line:
             section = section._replace(columns=_columns(line, number, given))
         elif line.lstrip().startswith("#"):

@@ -11,15 +11,20 @@ Source: ``src/util.cu`` of nccl-tests 2.18 and its older versions.
 
 from __future__ import annotations
 
-import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from tutti.config.mistakes import mistake, shown
+from pydantic import ConfigDict, Field
+
+from tutti.config.mistakes import mistake
+from tutti.config.reader import parse_json
+from tutti.config.tables import Count, Table
+from tutti.config.validate import validated
 from tutti.interop.benchmarks.rows import Given, row
+from tutti.limits import MOST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 _PROGRAM = re.compile(r"(all_reduce|all_gather|reduce_scatter|broadcast|reduce|gather|scatter"
                       r"|alltoallv|alltoall|sendrecv|hypercube)_perf")  # fmt: skip
@@ -156,23 +161,42 @@ def _half(cells: dict[str, str], line: int, given: Given) -> dict[str, Any]:
 # --- JSON -----------------------------------------------------------------------------------------
 
 
+_Number = Annotated[float, Field(ge=0, le=1e15)]
+
+
+class _Half(Table):
+    model_config = ConfigDict(extra="ignore")
+
+    time: Annotated[_Number, Field(description="A time; those of the CPU (-C) are not read.")]
+    alg_bw: _Number
+    nwrong: int | float | str | None = None
+
+
+class _Result(Table):
+    model_config = ConfigDict(extra="ignore")
+
+    size: Count
+    type: str
+    out_of_place: _Half | None
+    in_place: _Half | None
+    actual_iterations: int | float | str | None = None
+
+
+class _Written(Table):
+    model_config = ConfigDict(extra="ignore")
+
+    results: Annotated[list[_Result], Field(description="What nccl-tests writes with -J FILE.")]
+    args: list[Any] = Field(default_factory=list)
+    devices: list[Any] = Field(default_factory=list)
+
+
 def _json_rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
-    try:
-        written = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        place = getattr(error, "lineno", 1)
-        given.refuse(place, "is no JSON", expected="what nccl-tests writes with -J FILE.json",
-                     hint="did the benchmark run to its end?")  # fmt: skip
-    results = written.get("results")
-    if not isinstance(results, list):
-        raise mistake("has no list of results", source=given.source, key="results",
-                      expected="what nccl-tests writes with -J FILE.json")  # fmt: skip
-    arguments, devices = written.get("args"), written.get("devices")
-    program = str(arguments[0]) if isinstance(arguments, list) and arguments else given.source
-    ranks = len(devices) if isinstance(devices, list) and devices else given.ranks
-    for place, result in enumerate(results, start=1):
-        for name, in_place in (("out_of_place", False), ("in_place", True)):
-            half = _at(result, (name,), place, given)
+    expected = "what nccl-tests writes with -J FILE.json"
+    tables = parse_json(text, source=given.source, expected=expected)
+    written = validated(_Written, tables, source=given.source)
+    program = str(written.args[0]) if written.args else given.source
+    for place, result in enumerate(written.results, start=1):
+        for half, in_place in ((result.out_of_place, False), (result.in_place, True)):
             if half is None:
                 continue
             benchmark, operation = _operation(program, given)
@@ -182,46 +206,16 @@ def _json_rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
                 "nccl-tests",
                 benchmark=benchmark,
                 operation=operation,
-                ranks=ranks,
-                size_bytes=int(_number(result, ("size",), place, given)),
-                datatype=str(_at(result, ("type",), place, given)),
+                ranks=len(written.devices) or given.ranks,
+                size_bytes=result.size,
+                datatype=result.type,
                 in_place=in_place,
-                time_us=_number(result, (name, "time"), place, given),
-                bytes_per_s=_number(result, (name, "alg_bw"), place, given) * 1e9,
-                iterations=_maybe_whole(result.get("actual_iterations")),
-                wrong=_maybe_whole(half.get("nwrong") if isinstance(half, dict) else None),
+                time_us=half.time,
+                bytes_per_s=half.alg_bw * 1e9,
+                iterations=_maybe_whole(result.actual_iterations),
+                wrong=_maybe_whole(half.nwrong),
             )
 
 
-def _at(result: object, path: Sequence[str], place: int, given: Given) -> Any:  # noqa: ANN401
-    """The value at a path of one result."""
-    found = result
-    for key in path:
-        if not isinstance(found, dict) or key not in found:
-            raise mistake(
-                "is missing",
-                source=given.source,
-                key=f"results[{place - 1}].{'.'.join(path)}",
-                expected="what nccl-tests writes with -J FILE.json",
-                hint="times of the CPU (-C) are not read" if path[-1] == "time" else "",
-            )
-        found = found[key]
-    return found
-
-
-def _number(result: object, path: Sequence[str], place: int, given: Given) -> float:
-    value = _at(result, path, place, given)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**62:
-        raise mistake(
-            "is no number from 0",
-            source=given.source,
-            key=f"results[{place - 1}].{'.'.join(path)}",
-            value=shown(value),
-            expected="a number",
-        )
-    return float(value)
-
-
-def _maybe_whole(value: object) -> int | None:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**62
-    return int(value) if good else None  # type: ignore[call-overload]
+def _maybe_whole(value: float | str | None) -> int | None:
+    return int(value) if isinstance(value, int | float) and 0 <= value <= MOST else None

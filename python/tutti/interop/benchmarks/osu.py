@@ -1,7 +1,9 @@
 """OSU micro-benchmarks: ``osu_latency``, ``osu_bw``, ``osu_allreduce`` and their kin.
 
-A file is a title (``# OSU MPI Allreduce Latency Test v7.4``), in newer versions a line with the
-datatype, a line of column names, and a line for each size; several may follow one another. ``-f``
+A run is a title (``# OSU MPI Allreduce Latency Test v7.4``), in newer versions a line with the
+datatype, a line of column names, and a line for each size. Several runs may follow one another, as
+in the log of a job, with other output of the job between them: it ends the table above, and is
+skipped up to the next title. A row of numbers among it is refused, as its heading is lost. ``-f``
 adds minimum, maximum and iterations, ``-z`` percentiles, ``-c`` a verdict. Times are in us,
 bandwidths in MB/s of 10^6 bytes. The number of ranks is in no file.
 
@@ -18,12 +20,13 @@ from tutti.interop.benchmarks.rows import Given, row
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_TITLE = re.compile(r"^# (OSU .*?)(?: v(\S+))?\s*$")
+_TITLE = re.compile(r"^# (OSU .*?)(?: v(\S+))?$")
 _DATATYPE = re.compile(r"^# Datatype: (\S+?)\.?\s*$")
 _COLUMN = re.compile(
     r"(?:[A-Z][\w.]* )*[A-Z][\w.]* ?\((?:us|MB/s|%)\)|Transmit Size|Size|Iterations|Validation"
     r"|Messages/s"
 )
+_LONGEST_HEADING = 500
 _TIMES = ("Avg Latency", "Latency", "Pure Comm.")
 _BANDWIDTHS = ("Bandwidth", "MB/s")
 _POINT_TO_POINT = frozenset({"ping_pong", "window", "bidirectional"})
@@ -53,6 +56,7 @@ class _Block(NamedTuple):
     blocking: bool
     datatype: str | None = None
     columns: tuple[str, ...] = ()
+    ended: bool = False
 
 
 def recognises(text: str) -> bool:
@@ -68,7 +72,7 @@ def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
     """
     block: _Block | None = None
     for number, line in enumerate(text.splitlines(), start=1):
-        if title := _TITLE.match(line):
+        if title := _TITLE.match(line.rstrip()):
             block = _block(title[1], given)
         elif block is None or not line.strip():
             continue
@@ -78,7 +82,33 @@ def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
             columns = _columns(line)
             block = block._replace(columns=columns) if columns else block
         elif block.columns:
-            yield _row(line.split(), number, block, given)
+            cells = line.split()
+            if _is_of_the_job(cells, block):
+                block = block._replace(ended=True)
+            elif block.ended:
+                given.refuse(
+                    number,
+                    "a row behind other output of the job, which ends the table above",
+                    value=line.strip(),
+                    expected="rows below a line of column names, or a title",
+                    hint="remove what is not the benchmark's",
+                )
+            else:
+                yield _row(cells, number, block, given)
+
+
+def _is_of_the_job(cells: list[str], block: _Block) -> bool:
+    """Whether a line is no row: it starts with a word, or has words and another width."""
+    numbers = [_is_number(cell) for cell in cells]
+    return not numbers[0] or (len(cells) != len(block.columns) and not all(numbers))
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _block(title: str, given: Given) -> _Block:
@@ -90,6 +120,8 @@ def _block(title: str, given: Given) -> _Block:
 
 def _columns(line: str) -> tuple[str, ...]:
     """The names of the columns; none in lines that only say something."""
+    if len(line) > _LONGEST_HEADING:  # which a pattern of repetitions would take long to refuse
+        return ()
     found = tuple(re.sub(r" ?\(", "(", name) for name in _COLUMN.findall(line))
     return found if any("(us)" in name or "(MB/s)" in name for name in found) else ()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import polars as pl
 
 from tutti.config.mistakes import mistake, shown
+from tutti.config.reader import whole
 from tutti.mpi.sizes import DEALT_OUT
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ fail, it is 0 or 1."""
 _OF_ALL_SHARDS = DEALT_OUT - {"reduce_scatter"}
 """Where OSU and IMB count the shard of one rank."""
 
-MOST_RANKS = 1 << 32
-_MOST_BYTES = 1 << 62
+_MOST = (1 << 53) - 1
+_MOST_NUMBER = 1e15
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,13 @@ class Given:
             )
         return dict(zip(columns, cells, strict=True))
 
-    def whole(self, cell: str, line: int, what: str) -> int:
+    def whole(self, cell: str, line: int, what: str, most: int = _MOST) -> int:
         """A cell that holds a whole number from 0."""
-        if not cell.isascii() or not cell.isdigit() or int(cell[:20]) >= _MOST_BYTES:
-            self.refuse(line, f"{what} is no whole number", value=cell, expected="0 or more")
-        return int(cell)
+        number = whole(cell, most)
+        if number is None:
+            expected = f"0 to {most}"
+            self.refuse(line, f"{what} is no whole number", value=cell, expected=expected)
+        return number
 
     def number(self, cell: str, line: int, what: str) -> float:
         """A cell that holds a number that is not negative."""
@@ -113,7 +116,7 @@ class Given:
             value = float(cell)
         except ValueError:
             value = math.nan
-        if not math.isfinite(value) or value < 0 or "_" in cell:
+        if not 0 <= value <= _MOST_NUMBER or "_" in cell:  # as no comparison with NaN is true
             self.refuse(line, f"{what} is no number", value=cell, expected="a number such as 1.52")
         return value
 

@@ -1,0 +1,390 @@
+"""A structured fuzzer of the command line: every verb that reads files, on mutations of valid ones.
+
+A case is drawn from a seed and its number alone, as ``1:234``. It runs in a process of its own, a
+fork of one that has loaded everything. It fails where a call
+
+- ends in a traceback, an internal error (exit code 70) or a signal,
+- has another exit code than those documented, or one without a line that starts with ``error: ``,
+- prints an error of many screens,
+- takes more processor time than `HANG_S` outside of a simulation, which takes as long as the input
+  asks for: whoever asks for 2^40 cycles gets them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import importlib
+import json
+import os
+import pkgutil
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import made
+import mutations
+import seeds
+
+LOOK_S = 3.0
+"""Processor seconds after which a case is looked at: a simulation is stopped, all else goes on."""
+HANG_S = 40.0
+"""Processor seconds that no reader may take."""
+MEMORY = 6 << 30
+WRITTEN = 256 << 20
+"""Bytes of a file that a case may write: a schedule of 10^6 ranks is long."""
+LONGEST_ERROR = 6_000
+DOCUMENTED = {0, 1, 2, 3}
+SIMULATIONS = (
+    *(
+        "simulate.py",
+        "experiment.py",
+        "run.py",
+        "search.py",
+        "training.py",
+        "overlap.py",
+        "runs.py",
+    ),
+    *("measured.py", "astrasim.py", "schedule.py", "algorithms.py"),
+)
+"""Files of the package whose calls into the core take as long as they are asked to."""
+
+
+class Case:
+    """A call with its files, drawn from a seed and a number."""
+
+    def __init__(self, seed: int, number: int, targets: list[seeds.Target]) -> None:
+        self.name = f"{seed}:{number}"
+        self._rng = random.Random(self.name)
+        self.target = self._rng.choice(targets)
+        self._lines = [
+            line
+            for one in targets
+            if one.name.split()[0] == self.target.name.split()[0]
+            for data in one.files.values()
+            for line in data.decode("utf-8", "replace").split("\n")
+        ]
+
+    def write(self, folder: Path) -> tuple[str, ...]:
+        """Writes its files, of which one or two are mutated, or a word of the call.
+
+        Returns:
+            The call.
+        """
+        target, rng = self.target, self._rng
+        call = target.call
+        if not target.files or rng.random() < 0.1:
+            call = mutations.mutated_call(call, tuple(target.files), rng)
+        names = [name for name in target.files if name not in target.fixed]
+        mutated = min(len(names), rng.choice((1, 1, 2))) if call == target.call else 0
+        chosen = set(rng.sample(names, k=mutated))
+        for name, data in target.files.items():
+            path = folder / name
+            path.write_bytes(data)
+            if name in chosen:
+                with suppress(RecursionError):
+                    self._mutate(path, data)
+        return call
+
+    def _mutate(self, path: Path, data: bytes) -> None:
+        rng, suffix = self._rng, path.suffix
+        if rng.random() < 0.02:
+            path.unlink()
+            if rng.random() < 0.5:
+                path.mkdir()
+            return
+        if rng.random() < 0.03:
+            path.write_bytes(
+                rng.choice((b"", b"\n", b"\0" * 100, rng.randbytes(300), b"{}", b"[]"))
+            )
+            return
+        if suffix in {".parquet", ".csv"} and rng.random() < 0.6 and data[:4] in {b"PAR1", b"coll"}:
+            mutations.mutated_frame(path, path, rng)
+        elif suffix == ".et" and rng.random() < 0.7:
+            _mutate_trace(path, rng)
+        elif suffix == ".toml" and rng.random() < 0.7:
+            tree = mutations.mutated_tree(tomllib.loads(data.decode()), rng)
+            path.write_text(mutations.toml_of(tree), "utf-8", "replace")
+        elif suffix == ".json" and rng.random() < 0.7:
+            path.write_text(json.dumps(mutations.mutated_tree(json.loads(data), rng)), "utf-8")
+        elif suffix == ".yml" and rng.random() < 0.7:
+            import yaml
+
+            tree = mutations.mutated_tree(yaml.safe_load(data), rng)
+            path.write_text(yaml.safe_dump(tree), "utf-8", "replace")
+        elif suffix in {".parquet", ".et", ".tutti"}:
+            path.write_bytes(mutations.mutated_bytes(data, rng))
+        else:
+            path.write_bytes(mutations.mutated_text(data.decode(), rng, self._lines))
+
+
+def _mutate_trace(path: Path, rng: random.Random) -> None:
+    from dataclasses import replace
+
+    from tutti.interop import chakra
+
+    kinds = [name for name, _ in chakra._SCALARS]
+    trace = chakra.read(path)
+    nodes = list(trace.nodes)
+    at = rng.randrange(len(nodes))
+    node = nodes[at]
+    action = rng.randrange(6)
+    if action < 3:
+        attributes = dict(node.attributes)
+        name = rng.choice(
+            (*attributes, "comm_type", "comm_size", "num_ops", "tensor_size", "is_cpu_op")
+        )
+        attributes[name] = chakra.Attribute(rng.choice(kinds) + rng.choice(("", "_list")), None)
+        value = mutations.hostile(rng)
+        value = (value, value) if attributes[name].kind.endswith("_list") else value
+        attributes[name] = chakra.Attribute(attributes[name].kind, value)
+        nodes[at] = replace(node, attributes=attributes)
+    elif action == 3:
+        nodes[at] = replace(node, duration_us=rng.choice((2**63, 2**64 - 1, 2**53, 0)))
+    elif action == 4:
+        nodes[at] = replace(node, data_deps=(rng.choice((1, 2, 3, 9, 2**64 - 1)),))
+    else:
+        nodes[at] = replace(
+            node, type=rng.choice(chakra.NODE_TYPES[1:]), id=rng.choice((1, 2**64 - 1))
+        )
+    with suppress(ValueError, TypeError, OverflowError):
+        chakra.write(path, replace(trace, nodes=tuple(nodes)))
+
+
+# --- running -------------------------------------------------------------------------------------
+
+
+def load_everything() -> None:
+    """Imports all of tutti, so that a fork need not; nothing is computed, which starts threads."""
+    import tutti
+
+    for module in pkgutil.walk_packages(tutti.__path__, "tutti."):
+        if not any(
+            part in module.name for part in ("communicator", "capi", "torch", "__main__", "dask")
+        ):
+            with suppress(ImportError):
+                importlib.import_module(module.name)
+    for name in (
+        "matplotlib.figure",
+        "matplotlib.backends.backend_svg",
+        "networkx",
+        "yaml",
+        "rich.table",
+        "google.protobuf.descriptor_pb2",
+        "plotly.graph_objects",
+        "scipy.optimize",
+    ):
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
+def run(case: Case, folder: Path, look: float = LOOK_S) -> str:
+    """Runs a case in a fork; what is wrong with its end, or "" and "long" where nothing is."""
+    child = os.fork()
+    if not child:
+        _in_child(case, folder)
+    status = _watched(child, folder, look)
+    if isinstance(status, str):
+        return status
+    if not (folder / "stderr").exists():
+        return "the files of the case could not be written"
+    said = (folder / "stderr").read_bytes().decode("utf-8", "replace")
+    if os.WIFSIGNALED(status):
+        return f"killed by {signal.Signals(os.WTERMSIG(status)).name}: {said[-300:]}"
+    code = os.WEXITSTATUS(status)
+    if code not in DOCUMENTED:
+        return f"exit code {code}: {said[-600:]}"
+    if "Traceback" in said or "panicked" in said:
+        return f"a traceback: {said[-600:]}"
+    if code and "error: " not in said:
+        return f"exit code {code} without an error: {said[-300:]}"
+    if code and len(said) > LONGEST_ERROR:
+        return f"an error of {len(said):,} characters: {said[:300]}"
+    return ""
+
+
+def _in_child(case: Case, folder: Path) -> None:
+    code = 70
+    try:
+        os.chdir(folder)
+        call = case.write(folder)
+        for number, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        faulthandler.register(signal.SIGUSR1, file=open("stack", "w"), all_threads=False)  # noqa: SIM115, PTH123
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (WRITTEN, WRITTEN))
+        os.environ["COLUMNS"] = "80"
+        sys.argv = ["tutti", *call]
+        Path("call").write_text(repr(sys.argv), "utf-8")
+        from tutti.cli import main
+
+        main()
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 0
+    except BaseException:  # noqa: BLE001 - it is what is looked for
+        import traceback
+
+        with suppress(BaseException):
+            traceback.print_exc()
+    finally:
+        with suppress(BaseException):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _watched(child: int, folder: Path, look: float) -> int | str:
+    """The status in which a child ends, or what is wrong: processor time counts, not the clock."""
+    looked = False
+    pause = 0.002
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(pause)
+        pause = min(pause * 1.2, 0.05)
+        spent = _processor_seconds(child)
+        if spent > look and not looked:
+            looked = True
+            if _is_simulating(child, folder):
+                _kill(child)
+                return "long"
+        if spent > HANG_S:
+            _kill(child, signal.SIGUSR1)
+            time.sleep(0.2)
+            _kill(child)
+            return f"a hang: {(folder / 'stack').read_text('utf-8')[:1500]}"
+
+
+def _processor_seconds(pid: int) -> float:
+    try:
+        cells = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(cells[11]) + int(cells[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _is_simulating(child: int, folder: Path) -> bool:
+    """Whether the innermost call of the package is one of a simulation."""
+    stack = folder / "stack"
+    _kill(child, signal.SIGUSR1)
+    for _ in range(100):
+        if stack.exists() and "File" in stack.read_text("utf-8"):
+            break
+        time.sleep(0.01)
+    text = stack.read_text("utf-8") if stack.exists() else ""
+    inner = next((line for line in text.splitlines() if "/tutti/" in line), "")
+    return any(f'{name}"' in inner for name in SIMULATIONS)
+
+
+def _kill(child: int, number: signal.Signals = signal.SIGKILL) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(child, number)
+    if number == signal.SIGKILL:
+        os.waitpid(child, 0)
+
+
+class Session:
+    """Cases one after the other, and what was wrong with which.
+
+    Attributes:
+        failures: What is wrong, by case.
+        counts: How many cases ended in which manner, and how many of each target there were.
+    """
+
+    def __init__(self, seed: int, work: Path, look: float = LOOK_S) -> None:
+        self.seed, self._work, self._look = seed, work, look
+        folder = work / "made"
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                made.make(folder)
+                code = 0
+            except BaseException:  # noqa: BLE001
+                import traceback
+
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        if os.waitpid(child, 0)[1]:
+            raise SystemExit("the files to mutate could not be written")
+        self.targets = seeds.targets(folder)
+        self.failures: dict[str, str] = {}
+        self.counts: Counter[str] = Counter()
+
+    def run(self, number: int) -> None:
+        """Runs a case; the files of one that fails stay."""
+        case = Case(self.seed, number, self.targets)
+        folder = self._work / f"case-{self.seed}-{number}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        wrong = run(case, folder, self._look)
+        self.counts["long" if wrong == "long" else "failed" if wrong else "as it should"] += 1
+        self.counts["cases"] += 1
+        if wrong and wrong != "long":
+            self.failures[case.name] = f"[{case.target.name}] {wrong}"
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> int:
+    """Runs cases until a number of them or a time is reached, or one by its name."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=60, help="for how long; 0: until --cases")
+    parser.add_argument("--cases", type=int, default=0, help="at most so many")
+    parser.add_argument("--seed", type=int, default=None, help="drawn, if not given")
+    parser.add_argument("--case", help="one case alone, as SEED:NUMBER; its files stay")
+    parser.add_argument("--only", default="", help="targets whose name holds this")
+    parser.add_argument(
+        "--out", type=Path, default=None, help="folder for the files of failing cases"
+    )
+    asked = parser.parse_args()
+    seed = asked.seed if asked.seed is not None else random.SystemRandom().randrange(1 << 31)
+    numbers: Any = iter(range(asked.cases or 1 << 60))
+    if asked.case:
+        seed, _, number = asked.case.partition(":")
+        seed, numbers, asked.seconds = int(seed), iter([int(number)]), 0
+    load_everything()
+    work = asked.out or Path(tempfile.mkdtemp(prefix="tutti-fuzz-"))
+    session = Session(seed, work.resolve())
+    if asked.only:
+        session.targets = [one for one in session.targets if asked.only in one.name]
+    print(
+        f"seed {seed}; {len(session.targets)} targets; files of failing cases go to {work}",
+        flush=True,
+    )
+    started = time.monotonic()
+    for number in numbers:
+        if asked.seconds and time.monotonic() - started > asked.seconds:
+            break
+        before = len(session.failures)
+        session.run(number)
+        if len(session.failures) > before:
+            name = f"{seed}:{number}"
+            print(f"{name}: {session.failures[name]}\n", flush=True)
+    took = time.monotonic() - started
+    cases = session.counts["cases"]
+    print(
+        f"{cases:,} cases in {took:.0f} s ({cases / took:.1f} a second): "
+        f"{len(session.failures)} failed, {session.counts['long']} stopped while simulating"
+    )
+    return 1 if session.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,426 @@
+"""What is mutated: for each kind of file a valid one, and the verb that reads it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+OUTPUTS = ROOT / "tests" / "unit" / "interop" / "outputs"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A call of a verb on files.
+
+    Attributes:
+        name: Of the target.
+        files: Its files by name; all but those of `fixed` may be mutated.
+        call: The words behind `tutti`.
+        fixed: Files that stay as they are.
+    """
+
+    name: str
+    files: dict[str, bytes]
+    call: tuple[str, ...]
+    fixed: tuple[str, ...] = ()
+
+
+def targets(made: Path) -> list[Target]:
+    """Every target; `made` is the folder that `made.make` has written."""
+    return [
+        *_words(),
+        *_experiments(),
+        *_networks(),
+        *_training(made),
+        *_benchmarks(),
+        *_written(made),
+    ]
+
+
+def example(pattern: str, **changes: Any) -> bytes:
+    """The tables of an example, with keys that make it short."""
+    from mutations import toml_of
+
+    (path,) = EXAMPLES.glob(pattern)
+    tables = tomllib.loads(path.read_text("utf-8"))
+    for key, value in changes.items():
+        place = tables
+        *owners, last = key.split("__")
+        for owner in owners:
+            place = place.setdefault(owner, {})
+        place[last] = value
+    return toml_of(tables).encode()
+
+
+def _words() -> list[Target]:
+    """Verbs that take words alone; those of others are mutated, too."""
+    experiment = example("01*/experiment.toml")
+    sizes = ("-b", "8", "-e", "64", "-f", "2", "--ranks", "4,8", "-a", "ring")
+    options = ("--set", "seed=3", "--top", "3", "--platform", "cray_xc30", "--no-report")
+    calls = (
+        ("schedule", "show", "recursive_multiplying:a3,a2", "--ranks", "6"),
+        ("schedule", "list", "--ranks", "12", "--collective", "all_reduce"),
+        ("schedule", "verify", "double_binary_tree:nccl", "--ranks", "8", "--root", "0"),
+        ("energy", "package", "--side", "4", "--link", "simba_package"),
+        ("bypass", "draw", "4x4:mesh,0=3,12=15", "-o", "o.svg"),
+        ("bypass", "map", "ring:4x4", "--size", "4x4", "--method", "greedy", "--wires", "1"),
+        ("bypass", "run", "ring:4x4", "--payload", "4KiB", "--switch", "10 ns", "--rate", "1 GB/s"),
+        ("bypass", "search", "ring:4x4", "--trials", "2", "--payload", "4 KiB", "--seed", "3"),
+        ("mpi", "plan", "--ranks", "4", "all_reduce:0-4K=ring", "--for-every", "usual", "-o", "p"),
+        ("tune", "--ranks", "4", "--platform", "cray_xc30", "-e", "64", "-a", "ring", "-o", "o"),
+        (
+            "coherence",
+            "run",
+            "-k",
+            "radix_like",
+            "--design",
+            "smart_1d",
+            "--scale",
+            "tiny",
+            "-o",
+            "o",
+        ),
+        ("platforms", "cray_xc30"),
+        ("schema", "platform"),
+        ("train", "list"),
+        ("noc", "list"),
+    )
+    return [
+        *(Target(" ".join(call[:2]), {}, call) for call in calls),
+        Target(
+            "options",
+            {"f.toml": experiment},
+            ("compare", "f.toml", *sizes, *options, "-o", "o"),
+            fixed=("f.toml",),
+        ),
+    ]
+
+
+def _experiments() -> list[Target]:
+    small: dict[str, Any] = {"ranks": [4], "sizes": ["8 B", "1 KiB"], "algorithms": ["ring"]}
+    compare = ("compare", "f.toml", "--no-report", "--threads", "1", "--out", "o")
+    found = [
+        Target(name, {"f.toml": example(f"{name}/experiment.toml", **small)}, compare)
+        for name in ("01_which_all_reduce", "02_noise_and_skew")
+    ]
+    packets = {"ranks": 16, "sizes": ["1 KiB"]}
+    one = {"ranks": 4, "sizes": ["64 B"], "algorithms": ["ring"]}
+    hierarchical = {"ranks": [16], "sizes": ["64 B"]}
+    sweep = {
+        "experiment__ranks": 4,
+        "experiment__algorithms": ["ring"],
+        "sweep__grid": {
+            "sizes": ["8 B", "64 B"],
+            "platform.models.minimum.alpha_r": ["1 us", "2 us"],
+        },
+    }
+    files = {
+        "f.toml": example("04*/experiment.toml"),
+        "pairs.schedule": (EXAMPLES / "04_schedule_by_hand/pairs.schedule").read_bytes(),
+    }
+    found += [
+        Target("03", {"f.toml": example("03*/experiment.toml", **hierarchical)}, compare),
+        Target("04", files, compare),
+        Target("07", {"f.toml": example("07*/experiment.toml", **packets)}, compare),
+        Target("09", {"f.toml": example("09*/experiment.toml", sizes=["1 KiB"])}, compare),
+        Target("14", {"f.toml": example("14*/experiment.toml", sizes=["1 KiB"])}, compare),
+        Target("17", {"f.toml": example("17*/experiment.toml", **packets)}, compare),
+        Target(
+            "run",
+            {"f.toml": example("01*/experiment.toml", **one)},
+            ("run", "f.toml", "--out", "o"),
+        ),
+        Target(
+            "search",
+            {"f.toml": example("06*/experiment.toml")},
+            ("search", "f.toml", "--ranks", "6", "--size", "64", "--out", "o", "--threads", "1"),
+        ),
+        Target(
+            "sweep",
+            {"f.toml": example("05*/sweep.toml", **sweep)},
+            ("sweep", "f.toml", "--status", "--out", "o"),
+        ),
+        Target(
+            "overlap",
+            {"f.toml": example("01*/experiment.toml", **one)},
+            ("train", "overlap", "f.toml", "--model", "gnmt", "--out", "o"),
+        ),
+        Target(
+            "verify", {"f.schedule": files["pairs.schedule"]}, ("schedule", "verify", "f.schedule")
+        ),
+        Target(
+            "draw",
+            {"f.schedule": files["pairs.schedule"]},
+            ("schedule", "draw", "f.schedule", "-o", "o.dot"),
+        ),
+        *(
+            Target(f"platform {path.stem}", {"f.toml": path.read_bytes()}, ("platforms", "f.toml"))
+            for path in sorted((ROOT / "python/tutti/platforms").glob("*.toml"))[:4]
+        ),
+        *_recordings(),
+    ]
+    return found
+
+
+def _recordings() -> list[Target]:
+    base = {
+        "platform": "cray_xc30",
+        "collective": "all_reduce",
+        "algorithms": ["ring"],
+        "ranks": [4],
+        "sizes": ["64 B"],
+    }
+    compare = ("compare", "f.toml", "--no-report", "--threads", "1", "--out", "o")
+    from mutations import toml_of
+
+    def recorded(name: str, text: str, **more: Any) -> Target:
+        files = {"f.toml": toml_of(base | more).encode(), name: text.encode()}
+        return Target(f"recorded {name}", files, compare, fixed=("f.toml",))
+
+    noise = {"step": {"kind": "empirical", "file": "noise.csv"}}
+    trace = {"detours": {"kind": "trace", "file": "trace.txt"}}
+    arrival = {"kind": "per_rank", "file": "arrival.csv"}
+    return [
+        recorded("noise.csv", "detour_us\n1\n2\n2.5\n", noise=noise),
+        recorded("trace.txt", "100 20\n300 40\n900 5\n", noise=trace),
+        recorded("arrival.csv", "rank,arrival_us\n0,0\n1,2\n2,0\n3,1\n", arrival=arrival),
+    ]
+
+
+def _networks() -> list[Target]:
+    short = {"measure__warmup": 50, "measure__measure": 100, "measure__drain": 100}
+    noc = example("08*/noc.toml", topology__build="mesh:4x4", **short)
+    mesh = {
+        "mesh__columns": 4,
+        "mesh__rows": 4,
+        "measure": {"warmup": 20, "measure": 100, "seeds": 1},
+    }
+    booksim = (EXAMPLES / "08_latency_under_load/mesh.cfg").read_bytes()
+    booksim = booksim.replace(b"k = 8", b"k = 4").replace(b"period = 1000", b"period = 50")
+    anynet = (
+        b"topology = anynet; network_file = n.anynet; routing_function = min; sample_period = 50;"
+    )
+    chip = example(
+        "15*/chip.toml",
+        mesh={"columns": 4, "rows": 4},
+        designs=["smart_1d"],
+        kernel=["radix_like"],
+        scale="tiny",
+    )
+    full = (ROOT / "validation/booksim/fullconn8.anynet").read_bytes()
+    return [
+        Target("noc", {"f.toml": noc}, ("noc", "run", "f.toml", "--out", "o")),
+        Target(
+            "noc sweep",
+            {"f.toml": noc},
+            ("noc", "sweep", "f.toml", "--loads", "0.1", "--no-saturation", "--out", "o"),
+        ),
+        *(
+            Target(
+                f"mesh {name}",
+                {"f.toml": example(f"16*/{name}.toml", **mesh)},
+                ("noc", "run", "f.toml", "--out", "o"),
+            )
+            for name in ("broadcast", "reduction")
+        ),
+        Target(
+            "watch",
+            {"f.toml": example("16*/broadcast.toml", **mesh)},
+            ("noc", "watch", "f.toml", "--cycles", "20", "--out", "o"),
+        ),
+        Target("booksim", {"f.cfg": booksim}, ("noc", "from-booksim", "f.cfg", "--out", "o")),
+        Target(
+            "booksim write",
+            {"f.cfg": booksim},
+            ("noc", "from-booksim", "f.cfg", "--write", "o.toml"),
+        ),
+        Target(
+            "anynet",
+            {"f.cfg": anynet, "n.anynet": full},
+            ("noc", "from-booksim", "f.cfg", "--out", "o"),
+            fixed=("f.cfg",),
+        ),
+        Target(
+            "coherence",
+            {"f.toml": chip},
+            ("coherence", "run", "f.toml", "--threads", "1", "--out", "o"),
+        ),
+        *_graphs(),
+    ]
+
+
+def _graphs() -> list[Target]:
+    """Topologies in files."""
+    edge = {"rate": "10 GB/s", "latency": "100 ns"}
+    nodes = [{"id": f"n{rank}", "kind": "npu", "rank": rank} for rank in range(4)]
+    edges = [{"source": f"n{a}", "target": f"n{(a + 1) % 4}", **edge} for a in range(4)]
+    linked = json.dumps(
+        {"directed": False, "multigraph": False, "graph": {}, "nodes": nodes, "edges": edges}
+    )
+    keys = "".join(
+        f'<key id="{key}" for="{of}" attr.name="{key}" attr.type="string"/>'
+        for of, key in (("node", "kind"), ("edge", "rate"), ("edge", "latency"))
+    )
+    body = "".join(f'<node id="n{n}"><data key="kind">npu</data></node>' for n in range(4))
+    body += "".join(
+        f'<edge source="n{a}" target="n{(a + 1) % 4}"><data key="rate">10 GB/s</data>'
+        f'<data key="latency">100 ns</data></edge>'
+        for a in range(4)
+    )
+    space = "http://graphml.graphdrawing.org/xmlns"
+    graphml = (
+        f'<graphml xmlns="{space}">{keys}<graph edgedefault="undirected">{body}</graph></graphml>'
+    )
+    small: dict[str, Any] = {"ranks": 4, "sizes": ["1 KiB"], "algorithms": ["ring"]}
+    call = ("compare", "f.toml", "--no-report", "--threads", "1", "--out", "o")
+    found = []
+    for name, text in (("g.json", linked), ("g.graphml", graphml.replace("><", ">\n<"))):
+        topology = {
+            "file": name,
+            "routing": "minimal",
+            "packets": {"size": "256 B", "buffer": "8 KiB"},
+        }
+        files = {
+            "f.toml": example("07*/experiment.toml", platform__topology=topology, **small),
+            name: text.encode(),
+        }
+        found.append(Target(name, files, call, fixed=("f.toml",)))
+    return found
+
+
+def _training(made: Path) -> list[Target]:
+    folder = EXAMPLES / "13_astrasim"
+    astra = {
+        name: (folder / name).read_bytes() for name in ("Ring.json", "Ring_8.yml", "two_layers.txt")
+    }
+    run = ("--network", "Ring_8.yml", "--system", "Ring.json", "--out", "o")
+    traces = {f"t.{rank}.et": (made / f"t.{rank}.et").read_bytes() for rank in range(2)}
+    pair = {
+        "Ring_8.yml": astra["Ring_8.yml"].replace(b"[ 8 ]", b"[ 2 ]"),
+        "Ring.json": astra["Ring.json"],
+    }
+    groups = {"g.json": json.dumps({"all": [0, 1]}).encode()}
+    rings = [{"name": "local", "nodes": 2, "rate": "200 GB/s", "latency": "72 ns"}]
+    training: dict[str, Any] = {"batch": 4, "torus": {"efficiency": 0.94, "rings": rings}}
+    scale = (
+        b"layer,h,w,fh,fw,c,f,s,\nconv1,32,32,3,3,3,16,1,\nDP2,16,16,3,3,16,1,1,\ngemm,64,32,16,\n"
+    )
+    model = {
+        "name": "m",
+        "layers": [
+            {
+                "name": "a",
+                "gemms": [{"m": 8, "n": 8, "k": 8}],
+                "parameters": 64,
+                "inputs": 64,
+                "outputs": 64,
+                "first": True,
+            }
+        ],
+    }
+    rows = (
+        "layer,forward,input_gradient,weight_gradient",
+        *(f"{name},1 us,2 us,2 us" for name in ("conv1", "DP2", "gemm")),
+    )
+    times = "\n".join(rows).encode()
+    step = ("train", "run", "f.toml", "--out", "o")
+
+    def of_model(name: str, **more: Any) -> bytes:
+        return example("10*/training.toml", model=name, **training, **more)
+
+    measured = {"compute": {"model": "measured", "file": "times.csv"}}
+    return [
+        Target("astrasim", astra, ("train", "from-astrasim", "two_layers.txt", *run)),
+        Target(
+            "chakra",
+            traces | pair | groups,
+            ("train", "from-astrasim", "t", *run, "--groups", "g.json"),
+        ),
+        Target("train", {"f.toml": of_model("gnmt")}, step),
+        Target("train chakra", {"f.toml": of_model("chakra:t")} | traces, step, fixed=("f.toml",)),
+        Target(
+            "scalesim",
+            {"f.toml": of_model("scalesim:s.csv"), "s.csv": scale},
+            step,
+            fixed=("f.toml",),
+        ),
+        Target(
+            "model",
+            {"f.toml": of_model("file:m.json"), "m.json": json.dumps(model).encode()},
+            step,
+            fixed=("f.toml",),
+        ),
+        Target(
+            "times",
+            {"f.toml": of_model("scalesim:s.csv", **measured), "s.csv": scale, "times.csv": times},
+            step,
+            fixed=("f.toml", "s.csv"),
+        ),
+    ]
+
+
+def _benchmarks() -> list[Target]:
+    """Logs of OSU, IMB and nccl-tests; those of the example are fitted in full."""
+    calibrate = ("calibrate", "f.txt", "--ranks", "4", "-a", "ring", "--out", "o")
+    examples = sorted((EXAMPLES / "19_calibrate_and_tune").glob("*.txt"))
+    logs = [*examples, *sorted(OUTPUTS.iterdir())]
+    return [
+        *(Target(f"log {path.stem}", {"f.txt": path.read_bytes()}, calibrate) for path in logs),
+        Target(
+            "log of a tree",
+            {"f.txt": (EXAMPLES / "19_calibrate_and_tune/osu_allreduce.txt").read_bytes()},
+            (
+                "calibrate",
+                "f.txt",
+                "--ranks",
+                "64",
+                "-a",
+                "recursive_doubling",
+                "--model",
+                "postal",
+                "--out",
+                "o",
+            ),
+        ),
+    ]
+
+
+def _written(made: Path) -> list[Target]:
+    """What tutti itself writes and reads back."""
+
+    def file(name: str) -> bytes:
+        return (made / name).read_bytes()
+
+    suffixes = ("results.parquet", "results.csv")
+    plots = [
+        Target(
+            f"plot {kind} {name}", {name: file(name)}, ("plot", name, "--kind", kind, "-o", "o.svg")
+        )
+        for name in suffixes
+        for kind in ("time", "busbw", "ranks", "map")
+    ]
+    sweep = ("plot", "swept.parquet", "--kind", "sweep", "--key", "sizes", "-o", "o.svg")
+    return [
+        *plots,
+        Target("plot sweep", {"swept.parquet": file("swept.parquet")}, sweep),
+        Target("plan", {"plan.tutti": file("plan.tutti")}, ("mpi", "show", "plan.tutti")),
+        Target(
+            "bench",
+            {"bench.parquet": file("bench.parquet")},
+            ("calibrate", "bench.parquet", "--model", "postal", "--out", "o"),
+        ),
+        Target(
+            "against",
+            {
+                "bench.parquet": file("bench.parquet"),
+                "f.txt": (EXAMPLES / "19_calibrate_and_tune/osu_latency.txt").read_bytes(),
+            },
+            ("calibrate", "f.txt", "--model", "postal", "--against", "bench.parquet", "--out", "o"),
+            fixed=("f.txt",),
+        ),
+    ]

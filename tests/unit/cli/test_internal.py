@@ -1,0 +1,104 @@
+"""What no verb handles ends in one message, exit code 70 and a file for the developers."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tutti.cli import main
+from tutti.cli.internal import VARIABLE
+from tutti.errors.base import TuttiError, capped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class PanicError(BaseException):
+    """As PyO3's PanicException, which is no Exception."""
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def verb() -> None:
+        raise error
+
+    return verb
+
+
+@pytest.mark.parametrize(
+    "error",
+    [PanicError("index out of bounds"), RecursionError(), MemoryError(), ValueError("a\nb")],
+    ids=lambda error: type(error).__name__,
+)
+def test_unexpected_exceptions_are_reported(
+    error: BaseException,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(sys.modules["tutti.cli.app"], "app", raising(error))
+    monkeypatch.setattr(sys, "argv", ["tutti", "compare", "my file.toml"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 70
+    said = capsys.readouterr().err
+    assert said.startswith(
+        f"error: internal error in `tutti compare 'my file.toml'`: {type(error).__name__}"
+    )
+    assert "please report it" in said
+    assert "Traceback" not in said
+    (file,) = tmp_path.iterdir()
+    assert str(file) in said
+    text = file.read_text("utf-8")
+    assert "in verb" in text
+    assert re.match(r"tutti \S+, commit .*, Python 3", text)
+
+
+def test_the_traceback_is_shown_where_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    monkeypatch.setattr(sys.modules["tutti.cli.app"], "app", raising(KeyError("x")))
+    monkeypatch.setenv(VARIABLE, "1")
+    with pytest.raises(SystemExit):
+        main()
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert f"what {VARIABLE}=1 prints" in said
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
+def test_what_ends_a_program_is_no_error(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["tutti.cli.app"], "app", raising(error))
+    with pytest.raises(type(error)):
+        main()
+
+
+def test_a_value_of_a_whole_file_is_shortened() -> None:
+    said = str(TuttiError(f"`{'x' * 10_000}` is unknown: expected one of {'a ' * 10_000}"))
+    assert len(said) < 1_100
+    assert said.startswith("`xxx")
+    assert "...xxx" in said.replace("x" * 50, "xxx")
+    lines = capped("\n".join("line" for _ in range(10_000)))
+    assert len(lines) <= 4_003
+    assert capped("short") == "short"
+
+
+def test_a_disk_that_is_full_is_no_internal_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", str(tmp_path / "results.parquet"))
+
+    monkeypatch.setattr("tutti.config.platform_names", full)
+    monkeypatch.setattr(sys, "argv", ["tutti", "platforms"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "results.parquet: cannot be used: No space left on device" in capsys.readouterr().err

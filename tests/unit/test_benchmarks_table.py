@@ -1,0 +1,53 @@
+"""The table of `make bench`: a line for each case, of every engine, in 80 columns."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+ROOT = Path(__file__).parents[2]
+LONG = "engine, recursive_multiplying a4 x 10, 1048576 ranks, 8 B, pipelining postal, noise"
+WRITTEN = {
+    "spine": [f"{LONG}\t15 s, 6 GB\t{run}\t10485760\t9.1{run}\t5123.1" for run in range(3)],
+    "flit": ["mesh 8x8, 8 hops per cycle, load 0.02\t1\t123456\t12.34"],
+    "coherence": ["radix_like, ht on sfo_greedy\t1\t1000\t150000\t3.10\t12\t00ab"],
+    "training": ["resnet50 on 64 NPUs\t1\t2.50\t3.123\t5.10"],
+}
+
+
+def benchmarks() -> Any:
+    spec = importlib.util.spec_from_file_location("benchmarks_run", ROOT / "benchmarks" / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_each_case_is_a_line(width: int) -> None:
+    run = benchmarks()
+    assert set(run.BENCHES) == set(WRITTEN)
+    frames = [run.rows_of(name, "\n".join(lines)) for name, lines in WRITTEN.items()]
+    text = io.StringIO()
+    Console(file=text, width=width).print(run.shown(pl.concat(frames), width))
+    title, head, *lines = text.getvalue().splitlines()
+    assert len(lines) == len(WRITTEN)
+    assert "case" in head
+    assert ("aim" in head) == (width >= run.WITH_AIMS)
+    for words, line in zip(
+        ("1.15 M/s", "12.3 M hops/s", "150 k cycles/s", "5.1 M pkts/s"), lines, strict=True
+    ):
+        assert words in line
+    assert all(len(line) <= width for line in (title, head, *lines))
+
+
+def test_every_compiled_benchmark_is_in_the_table() -> None:
+    files = (ROOT / "crates").glob("*/benches/*.rs")
+    assert {file.stem for file in files} == set(benchmarks().BENCHES)
