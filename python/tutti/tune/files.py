@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.errors import TuningError
 from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.proof import remember
 from tutti.schedule import schedule
 from tutti.tune import mpich, openmpi, ucc
 from tutti.tune.decisions import decide
@@ -115,7 +116,7 @@ def _made(
     if target == "plan":
         path = folder / "plan.tutti"
         how = {"times": _known_by(decisions)}
-        Plan(_rules(decisions), provenance | how).write(path)
+        remember(Plan(_rules(decisions), provenance | how).write(path))
         return _Made(path, {"TUTTI_MPI_PLAN": str(path.resolve())})
     if target == "ucc":
         return _Made(None, *ucc.settings(decisions))
