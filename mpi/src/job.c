@@ -19,9 +19,14 @@ static _Atomic uint64_t *covered; /* per schedule of the plan */
 static _Atomic int has_world;
 static int were_spawned; /* by MPI_Comm_spawn: in the environment of those that did it, and with no say in it */
 
+void tutti_job_passed_calls(int function, enum tutti_reason reason, uint64_t calls)
+{
+    atomic_fetch_add_explicit(&passed[function * TUTTI_REASONS + (int)reason], calls, memory_order_relaxed);
+}
+
 void tutti_job_passed(int function, enum tutti_reason reason)
 {
-    atomic_fetch_add_explicit(&passed[function * TUTTI_REASONS + (int)reason], 1, memory_order_relaxed);
+    tutti_job_passed_calls(function, reason, 1);
 }
 
 void tutti_job_covered(uint32_t schedule, uint64_t calls)

@@ -127,7 +127,8 @@ ForEvery = Annotated[
         "--for-every",
         metavar="ALGORITHM",
         help="A rule for every collective that this algorithm performs, behind those that are "
-        "given; `usual`: what MPI libraries use untuned. May be repeated.",
+        "given; `untuned`: what MPI libraries use untuned; `usual`: the same, without the sizes "
+        "on which an MPI's own code is faster. May be repeated.",
     ),
 ]
 

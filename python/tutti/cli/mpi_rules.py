@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tutti.errors import ConfigError, PlanError
     from tutti.mpi.plan import Rule
 
-_USUAL = "usual"
+_USUAL, _UNTUNED = "usual", "untuned"
 _EXPECTED = "COLLECTIVE=SCHEDULE or COLLECTIVE:SIZES=SCHEDULE, such as all_reduce:0-4K=ring"
 _COLUMNS = 78
 _MOST_COUNTS = 4096
@@ -56,7 +56,7 @@ class Asked:
         """
         if not rules and not for_every:
             raise mistake("a plan without rules", source="tutti mpi plan", expected=_EXPECTED,
-                          hint="--for-every usual has one for every collective")  # fmt: skip
+                          hint="--for-every untuned has one for every collective")  # fmt: skip
         for name in for_every:
             _check_algorithm(name)
         return cls([_read(text) for text in rules], list(for_every))
@@ -176,16 +176,17 @@ def _filling(for_every: Iterable[str], ranks: int) -> list[_Wanted]:
     """A rule for every collective that these algorithms perform."""
     from tutti import algorithms
     from tutti.mpi.plan import COLLECTIVES
-    from tutti.mpi.usual import usual
+    from tutti.mpi.usual import untuned, usual
 
     found: list[_Wanted] = []
     for name in for_every:
         text = f"--for-every {name}"
-        if name == _USUAL:
+        if name in {_USUAL, _UNTUNED}:
+            listed = usual if name == _USUAL else untuned
             found += [
                 _Wanted(collective, notation, span, text)
                 for collective in COLLECTIVES
-                for notation, span in usual(collective, ranks)
+                for notation, span in listed(collective, ranks)
             ]
             continue
         base = name.partition(":")[0]
@@ -197,11 +198,11 @@ def _filling(for_every: Iterable[str], ranks: int) -> list[_Wanted]:
 def _check_algorithm(name: str) -> None:
     from tutti import algorithms
 
-    known = [_USUAL, *(entry.name for entry in algorithms())]
+    known = [_USUAL, _UNTUNED, *(entry.name for entry in algorithms())]
     base = name.partition(":")[0]
     if base not in known:
         raise mistake(f"there is no algorithm `{base}`", source="--for-every",
-                      expected=f"`{_USUAL}`, or one that `tutti schedule list` shows",
+                      expected=f"`{_USUAL}`, `{_UNTUNED}`, or one that `tutti schedule list` shows",
                       hint=did_you_mean(base, known))  # fmt: skip
 
 

@@ -31,6 +31,7 @@ TIMES: dict[str, type[pl.DataType]] = {
     "blocks": pl.Int64,
     "late": pl.Int64,
     "moves_chunks": pl.Boolean,
+    "same_on_all": pl.Boolean,
 }
 """The columns of times to choose from.
 
@@ -38,8 +39,10 @@ TIMES: dict[str, type[pl.DataType]] = {
 ranks, kept apart by a model). ``conditions`` are the model's parameters, of the first and the last,
 or the machine that was measured. ``mpi`` is whose ranks were measured, such as `openmpi 5.0.11`;
 ``blocks`` is how many count, and ``late`` how many more began too late to count; all three are null
-where a model says the time. The schedule `own` is the MPI's own code; ``moves_chunks`` says that a
-schedule needs equal parts."""
+where a model says the time. The schedule `own` is the MPI's own code; with the method `model` its
+time is an estimate that a plan's schedule has to beat (:func:`tutti.mpi.usual.to_beat`).
+``moves_chunks`` says that a schedule needs equal parts, ``same_on_all`` that every rank gets the
+same bits."""
 
 _OF_TARGET: Final = {"openmpi": "openmpi 5.", "openmpi6": "openmpi 6.", "mpich": "mpich "}
 """How the names of MPIs begin that read a library's file."""
