@@ -38,9 +38,9 @@ def usual(collective: str, ranks: int) -> list[Choice]:
     end = float("inf") if most is None else most
     found: list[Choice] = []
     for algorithm, (first, last) in untuned(collective, ranks):
-        first, until = max(first, least), end if last is None else min(last, end)
-        if first <= until:
-            found.append((algorithm, (first, None if until == float("inf") else int(until))))
+        start, until = max(first, least), end if last is None else min(last, end)
+        if start <= until:
+            found.append((algorithm, (start, None if until == float("inf") else int(until))))
     return found
 
 

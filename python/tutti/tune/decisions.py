@@ -129,7 +129,10 @@ def _has(target: str, row: dict[str, Any]) -> bool:
     """
     if target == "plan" or row["schedule"] == OWN:
         return True
-    return row["same_on_all"] and counterpart(target, row["collective"], row["ranks"], row["schedule"]) is not None
+    return (
+        row["same_on_all"]
+        and counterpart(target, row["collective"], row["ranks"], row["schedule"]) is not None
+    )
 
 
 def _joined(decisions: Iterator[Decision]) -> list[Decision]:

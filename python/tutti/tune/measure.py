@@ -140,7 +140,8 @@ def by_model(
     for size in question.sizes:
         found = _modelled(question, platform, size, listed, search=not only)
         rows += [_row(question, size, laid_out, time, known) for laid_out, time in found]
-        rows += _estimated(question, platform, size, known) if found else []
+        if found and "plan" in question.targets:
+            rows += _estimated(question, platform, size, known)
         if done is not None:
             done(1)
     return _some(rows, question)
@@ -156,10 +157,7 @@ def _estimated(
         if first <= size and (last is None or size <= last)
     )
     found = _modelled(question, platform, size, [name], search=False)
-    told = {"conditions": f"{known['conditions']}: {name} less what the library costs"}
-    if "plan" not in question.targets:
-        return []
-    return [_row(question, size, None, to_beat(time), known | told) for _, time in found]
+    return [_row(question, size, None, to_beat(time), known) for _, time in found]
 
 
 def _modelled(

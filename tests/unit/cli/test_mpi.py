@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from called import call
 from tutti.cli.app import app
 from tutti.mpi.plan import COLLECTIVES, Plan
-from tutti.mpi.usual import untuned
 from tutti.mpi.report import Report
+from tutti.mpi.usual import untuned
 
 
 def called(*words: str | Path) -> str:
@@ -181,7 +181,9 @@ def test_usual_leaves_sizes_to_the_mpi_where_its_own_code_is_faster(tmp_path: Pa
         for rule in plan.rules:
             first, last = rule.sizes
             assert any(
-                name == rule.schedule.name and span[0] <= first and (last or 0) <= (span[1] or 2**64)
+                name == rule.schedule.name
+                and span[0] <= first
+                and (last or 0) <= (span[1] or 2**64)
                 for name, span in untuned(rule.collective, rule.ranks)
             )
 

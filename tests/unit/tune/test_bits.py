@@ -40,7 +40,9 @@ def test_no_tuned_plan_has_ranks_with_bits_of_their_own(ranks: int, tmp_path: Pa
 
 def test_what_is_named_is_refused() -> None:
     named = ["dissemination", "ring"]
-    with pytest.raises(TuningError, match="dissemination: on 4 ranks each rank gets bits") as caught:
+    with pytest.raises(
+        TuningError, match="dissemination: on 4 ranks each rank gets bits"
+    ) as caught:
         by_model(Question("all_reduce", 4, [8]), MACHINE, named)
     assert caught.value.kind == "bits"
     assert notations(Question("all_reduce", 4, [8], "int32"), named) == named
