@@ -84,7 +84,8 @@ def exec_(
     variables = {"TUTTI_MPI_PLAN": str(file.absolute())} | _distance(emulate)
     variables |= {"TUTTI_MPI_COUNTS": "1"} if counts else {}
     variables |= {"TUTTI_MPI_RANKS": "any"} if other_ranks else {}
-    _check_ranks(file, read_proved(file), asked, any_counts=other_ranks)
+    proved = read_proved(file, starting=lambda: remark(f"proving {file} again, once ..."))
+    _check_ranks(file, proved, asked, any_counts=other_ranks)
     mpi = _mpi(asked, mpicc)
     library = _library(mpi)
     with common_folder("exec", here=asked.is_here) as folder:
