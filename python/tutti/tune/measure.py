@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -93,8 +94,15 @@ def notations(question: Question, only: Sequence[str] = ()) -> list[str]:
 
 def _keeps_bits(notation: str, question: Question) -> bool:
     """Whether all ranks get the same bits of elements of the type in question."""
-    laid_out = _laid_out(notation, question, strict=True)
-    return is_exact(question.datatype) or laid_out is None or not bits_differ(laid_out)
+    return is_exact(question.datatype) or not _differ(notation, question.collective, question.ranks)
+
+
+@functools.cache
+def _differ(notation: str, collective: str, ranks: int) -> bool:
+    """Kept, as it takes as long as a proof, and is asked for every size."""
+    if collective != "all_reduce":
+        return False
+    return bits_differ(schedule(notation, collective=collective, ranks=ranks))
 
 
 def _other_bits(notation: str, question: Question) -> TuningError:
@@ -319,7 +327,9 @@ def _row(
         "schedule": laid_out.name if laid_out else OWN,
         "time_ps": time_ps,
         "moves_chunks": laid_out.moves_chunks if laid_out else False,
-        "same_on_all": not (laid_out and bits_differ(laid_out)),
+        "same_on_all": not (
+            laid_out and _differ(laid_out.name, laid_out.collective, laid_out.ranks)
+        ),
         **known,
     }
 
