@@ -98,13 +98,12 @@ pub struct Reproducibility {
 }
 
 impl Reproducibility {
-    const ALL: Reproducibility =
-        Reproducibility {
-            same_on_all_ranks: true,
-            same_order_on_all_ranks: true,
-            sequential: true,
-            rank_order: true,
-        };
+    const ALL: Reproducibility = Reproducibility {
+        same_on_all_ranks: true,
+        same_order_on_all_ranks: true,
+        sequential: true,
+        rank_order: true,
+    };
 }
 
 /// The exact verifier explains faults of schedules up to this size, in ranks x ranks x chunks.
