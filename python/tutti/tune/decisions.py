@@ -9,7 +9,7 @@ import polars as pl
 
 from tutti.mpi.bits import is_exact
 from tutti.tune.targets import counterpart
-from tutti.tune.times import MODELLED, OWN, speaks_for
+from tutti.tune.times import ESTIMATED, MODELLED, OWN, speaks_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -117,9 +117,9 @@ def _deciding(times: pl.DataFrame, target: str) -> list[dict[str, Any]]:
     rows = times.sort("time_ps", maintain_order=True).to_dicts()
     rows = [row for row in rows if row["same_on_all"] or is_exact(row["datatype"])]
     measured = [row for row in rows if speaks_for(target, row["mpi"])]
-    modelled = [row for row in rows if row["method"] == MODELLED]
-    # An estimate of the MPI's own code says nothing of its other algorithms.
-    return measured or [row for row in modelled if target == "plan" or row["schedule"] != OWN]
+    # An estimate of the MPI's own code says nothing of the algorithms that it can be told to use.
+    known = {MODELLED, ESTIMATED} if target == "plan" else {MODELLED}
+    return measured or [row for row in rows if row["method"] in known]
 
 
 def _has(target: str, row: dict[str, Any]) -> bool:

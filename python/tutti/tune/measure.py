@@ -13,7 +13,7 @@ from tutti.mpi.bits import bits_differ, is_exact
 from tutti.mpi.usual import to_beat, untuned
 from tutti.schedule import Schedule, candidates, schedule
 from tutti.tune.targets import counterparts
-from tutti.tune.times import EMULATED, MEASURED, MODELLED, OWN, TIMES, mpi_of
+from tutti.tune.times import EMULATED, ESTIMATED, MEASURED, MODELLED, OWN, TIMES, mpi_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -165,7 +165,8 @@ def _estimated(
         if first <= size and (last is None or size <= last)
     )
     found = _modelled(question, platform, size, [name], search=False)
-    return [_row(question, size, None, to_beat(time), known) for _, time in found]
+    told = known | {"method": ESTIMATED}
+    return [_row(question, size, None, to_beat(time), told) for _, time in found]
 
 
 def _modelled(
