@@ -47,11 +47,12 @@ TIMES: dict[str, type[pl.DataType]] = {
 
 ``method`` is `model`, `measurement` (what this machine and its network took), `emulated` (real
 ranks, kept apart by a model) or `estimate` (what a plan's schedule has to beat where a model
-decides: :func:`tutti.mpi.usual.to_beat`). ``conditions`` are the model's parameters, of the first and the last,
-or the machine that was measured. ``mpi`` is whose ranks were measured, such as `openmpi 5.0.11`;
-``blocks`` is how many count, and ``late`` how many more began too late to count; all three are null
-where a model says the time. The schedule `own` is the MPI's own code; ``moves_chunks`` says that a
-schedule needs equal parts, ``same_on_all`` that every rank gets the same bits."""
+decides: :func:`tutti.mpi.usual.to_beat`). ``conditions`` are the model's parameters, of the first
+and the last, or the machine that was measured. ``mpi`` is whose ranks were measured, such as
+`openmpi 5.0.11`; ``blocks`` is how many count, and ``late`` how many more began too late to count;
+all three are null where a model says the time. The schedule `own` is the MPI's own code;
+``moves_chunks`` says that a schedule needs equal parts, ``same_on_all`` that every rank gets the
+same bits."""
 
 _OF_TARGET: Final = {"openmpi": "openmpi 5.", "openmpi6": "openmpi 6.", "mpich": "mpich "}
 """How the names of MPIs begin that read a library's file."""
