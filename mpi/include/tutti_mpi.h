@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TUTTI_PLAN_VERSION 2u /* the newest that is read */
+#define TUTTI_PLAN_VERSION 3u /* the one that is read */
 #define TUTTI_MESSAGE_ROOM 512
 
 /* The collectives of plan files; the numbers are part of the format. */
@@ -37,11 +37,12 @@ enum tutti_schedule_flags {
     TUTTI_RANK_ORDER = 1,   /* contributions are combined in the order of the ranks */
     TUTTI_MOVES_CHUNKS = 2, /* chunks change places: all must be equal */
     TUTTI_WRITES_DATA = 4,  /* something is written to the data slot */
-    TUTTI_SAME_ON_ALL = 8,   /* every rank gets the same bits */
-    TUTTI_PENDING_SENDS = 16 /* sends may be pending beyond their step: since version 2 */
+    TUTTI_SAME_ON_ALL = 8,    /* every rank gets the same bits where operands may be exchanged */
+    TUTTI_PENDING_SENDS = 16, /* sends may be pending beyond their step */
+    TUTTI_SAME_ORDER = 32     /* every rank gets the same bits, whatever the operation */
 };
 
-typedef struct tutti_plan tutti_plan;       /* a plan file in memory, checked; immutable, shared by threads */
+typedef struct tutti_plan tutti_plan;       /* an open plan file, checked; immutable, shared by threads */
 typedef struct tutti_program tutti_program; /* one schedule for this rank of one communicator, with its buffers */
 
 typedef struct {

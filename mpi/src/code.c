@@ -150,33 +150,38 @@ static int allocate(tutti_code *code, const totals *total)
     return code->step && code->sends && code->receives && code->delays && code->locals && code->operands;
 }
 
-static reader code_of(const tutti_plan *plan, uint32_t schedule, uint32_t rank)
+int tutti_code_is_good(const unsigned char *bytes, uint64_t length, const tutti_schedule_info *info, uint32_t rank)
 {
-    uint64_t length;
-    const unsigned char *bytes = tutti_plan_code(plan, schedule, rank, &length);
-    return (reader){bytes, bytes + length, length > MOST_BYTES};
-}
-
-int tutti_code_is_good(const tutti_plan *plan, uint32_t schedule, uint32_t rank)
-{
-    reader from = code_of(plan, schedule, rank);
+    reader from = {bytes, bytes + length, length > MOST_BYTES};
     uint32_t steps = next(&from);
     from.bad |= steps > (uint64_t)(from.end - from.at);
-    walk(&from, &plan->schedules[schedule], rank, steps, NULL);
+    walk(&from, info, rank, steps, NULL);
     return !from.bad;
 }
 
-int tutti_code_read(const tutti_plan *plan, uint32_t schedule, uint32_t rank, tutti_code *code, char *message)
+static int decode(const unsigned char *bytes, uint64_t length, const tutti_schedule_info *info, uint32_t rank,
+                  tutti_code *code, char *message)
 {
-    const tutti_schedule_info *info = &plan->schedules[schedule];
-    reader from = code_of(plan, schedule, rank);
-    *code = (tutti_code){.steps = next(&from)};
+    reader from = {bytes, bytes + length, 0};
+    code->steps = next(&from);
     reader again = from;
     totals total = walk(&from, info, rank, code->steps, NULL);
     if (!allocate(code, &total))
         return tutti_say(message, TUTTI_NO_MEMORY, "no memory for the schedule %s on %u ranks", info->name, info->ranks);
     walk(&again, info, rank, code->steps, code);
     return 0;
+}
+
+int tutti_code_read(const tutti_plan *plan, uint32_t schedule, uint32_t rank, tutti_code *code, char *message)
+{
+    unsigned char *bytes = NULL;
+    uint64_t length;
+    *code = (tutti_code){0};
+    int error = tutti_plan_code(plan, schedule, rank, &bytes, &length, message);
+    if (!error)
+        error = decode(bytes, length, &plan->schedules[schedule], rank, code, message);
+    free(bytes);
+    return error;
 }
 
 void tutti_code_free(tutti_code *code)

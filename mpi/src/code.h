@@ -31,10 +31,11 @@ typedef struct {
     uint32_t *operands;
 } tutti_code;
 
-/* Whether a rank's code is one of its schedule: asked once, when a plan is read. */
-int tutti_code_is_good(const tutti_plan *plan, uint32_t schedule, uint32_t rank);
+/* Whether bytes are a rank's code of such a schedule: asked when a plan is read. */
+int tutti_code_is_good(const unsigned char *bytes, uint64_t length, const tutti_schedule_info *info, uint32_t rank);
 
-/* Of a plan that has been read. Returns 0 or TUTTI_NO_MEMORY; tutti_code_free afterwards in any case. */
+/* Of a plan that has been read. Returns 0, TUTTI_BAD_PLAN where the file is no longer what it was, or TUTTI_NO_MEMORY;
+ * tutti_code_free afterwards in any case. */
 int tutti_code_read(const tutti_plan *plan, uint32_t schedule, uint32_t rank, tutti_code *code, char *message);
 void tutti_code_free(tutti_code *code);
 

@@ -30,9 +30,17 @@ static _Thread_local struct {
     uint64_t generation;
 } last;
 
+void tutti_communicator_flush(tutti_communicator *of)
+{
+    if (of->counts && of->passed.calls)
+        tutti_job_passed_calls(of->passed.function, of->passed.reason, of->passed.calls);
+    of->passed.calls = 0;
+}
+
 /* Calls are counted in the program, which one thread at a time uses, and summed up seldom. */
 static void collect(tutti_communicator *of)
 {
+    tutti_communicator_flush(of);
     for (uint32_t i = 0; of->programs && i < tutti_job_plan->schedule_count; i++) {
         if (of->programs[i] && of->counts)
             tutti_job_covered(i, of->programs[i]->calls);
@@ -144,6 +152,7 @@ static tutti_communicator *create(MPI_Comm comm)
         return NULL;
     of->user = comm;
     of->private_comm = MPI_COMM_NULL;
+    of->passed.function = -1;
     if (examine(of) || PMPI_Comm_set_attr(comm, keyval, of)) {
         free_memory(of);
         return NULL;

@@ -5,6 +5,16 @@
 #include "job.h"
 #include "program.h"
 
+/* The last call that went to the MPI underneath for a reason that a call with the same arguments has again: loops are passed on
+ * without looking anything up. */
+typedef struct {
+    int function; /* -1: none */
+    int sent_in_place, received_in_place;
+    enum tutti_reason reason;
+    uint64_t calls; /* of it, to be handed to tutti_job_passed_calls */
+    tutti_call call;
+} tutti_passed_call;
+
 typedef struct tutti_communicator tutti_communicator;
 struct tutti_communicator {
     tutti_communicator *next, *previous;
@@ -20,6 +30,7 @@ struct tutti_communicator {
     uint32_t *rules[TUTTI_COLLECTIVES]; /* of the plan, for so many ranks, in order */
     tutti_program **programs;           /* per schedule of the plan, NULL until first used */
     tutti_program *last;                /* that carried out the call before, or NULL */
+    tutti_passed_call passed;
 };
 
 /* Local; NULL where the communicator is none or is being freed, or there is no memory. */
@@ -32,7 +43,10 @@ void tutti_communicator_passed(MPI_Comm comm, int function, enum tutti_reason re
 /* The program of a schedule; the first of a communicator is collective. */
 int tutti_communicator_program(tutti_communicator *of, uint32_t schedule, tutti_program **program, char *message);
 
-/* Hands the programs' counts of calls to tutti_job_covered. */
+/* Hands the count of calls that were passed on like the last one to tutti_job_passed_calls. */
+void tutti_communicator_flush(tutti_communicator *of);
+
+/* Hands the counts of calls to tutti_job_covered and tutti_job_passed_calls. */
 void tutti_communicator_collect(void);
 
 /* Frees all, at MPI_Finalize. */

@@ -43,6 +43,9 @@ int tutti_operation_describe(MPI_Op handle, tutti_operation *operation);
 /* Whether exchanging its operands leaves every bit of the result as it is: no where -0 and +0 are equal but differ. */
 int tutti_operation_exchangeable(const tutti_operation *operation, const tutti_type *type);
 
+/* Whether every order of operands, and every bracketing, gives the same bits: of no user-defined operation. */
+int tutti_operation_exact(const tutti_operation *operation, const tutti_type *type);
+
 /* Whether the standard defines a predefined operation on this datatype: of others the MPI underneath shall speak, since its
  * error in a reduction of ours would go to the world's handler. */
 int tutti_operation_fits(const tutti_operation *operation, const tutti_type *type);

@@ -46,12 +46,14 @@ static int look_up_operation(const tutti_call *call, tutti_type_cache *cache, tu
             return TUTTI_NOT_COVERED;
         }
         cache->strict = !tutti_operation_exchangeable(&cache->operation, &cache->received);
+        cache->exact = tutti_operation_exact(&cache->operation, &cache->received);
         cache->paired_type = call->recvtype;
         cache->paired_op = call->op;
         cache->paired = cache->operation.named && cache->received.named;
     }
     demand->op = call->op;
     demand->strict = cache->strict;
+    demand->exact = cache->exact;
     demand->commutative = cache->operation.commutative;
     demand->lasting = cache->paired;
     demand->unit = &cache->received;
@@ -204,6 +206,7 @@ static void clear(tutti_demand *demand)
     demand->op = MPI_OP_NULL;
     demand->commutative = 1;
     demand->strict = 0;
+    demand->exact = 1;
     demand->data = NULL;
     demand->result = NULL;
     demand->pack.bytes = demand->unpack.bytes = 0;
@@ -232,10 +235,19 @@ int tutti_is_aliased(const tutti_demand *demand, const tutti_call *call)
     return tutti_reduces(demand->collective) && demand->result && call->sendbuf == call->recvbuf && demand->bytes > 0;
 }
 
+/* An all_reduce has one result, but each rank may fold it by itself: programs rely on the same bits everywhere. */
+static int may_differ(const tutti_schedule_info *info, const tutti_demand *demand)
+{
+    uint32_t needed = TUTTI_SAME_ON_ALL | (demand->strict ? TUTTI_SAME_ORDER : 0u);
+    return demand->collective == TUTTI_ALL_REDUCE && !demand->exact && (info->flags & needed) != needed;
+}
+
 enum tutti_reason tutti_refusal(const tutti_schedule_info *info, const tutti_demand *demand)
 {
     if (!demand->commutative && (!(info->flags & TUTTI_RANK_ORDER) || demand->root != 0))
         return TUTTI_ORDER;
+    if (may_differ(info, demand))
+        return TUTTI_OTHER_BITS;
     if ((info->flags & TUTTI_MOVES_CHUNKS) && (demand->shards || demand->elements % info->chunks != 0))
         return TUTTI_UNEQUAL_CHUNKS;
     if ((demand->collective == TUTTI_GATHER || demand->collective == TUTTI_SCATTER) && demand->root != 0)
@@ -251,6 +263,7 @@ const char *tutti_reason_text(enum tutti_reason reason)
         [TUTTI_NO_RULE_RANKS] = "no rule for this collective on the communicator's number of ranks",
         [TUTTI_NO_RULE_SIZE] = "no rule for this size",
         [TUTTI_ORDER] = "the operation does not commute, and no schedule keeps the order of the ranks for this root",
+        [TUTTI_OTHER_BITS] = "ranks would get different bits: the operation is not exact, and each rank folds in another order",
         [TUTTI_UNEQUAL_CHUNKS] = "the schedule moves chunks to other places, and the payload does not divide into equal ones",
         [TUTTI_OTHER_ROOT] = "the root is not rank 0",
         [TUTTI_ARGUMENTS] = "arguments that no schedule can work on",

@@ -12,6 +12,7 @@ enum tutti_reason {
     TUTTI_NO_RULE_RANKS,  /* it has, but not on so many ranks */
     TUTTI_NO_RULE_SIZE,   /* it has on so many, but not for this size */
     TUTTI_ORDER,          /* the operation does not commute */
+    TUTTI_OTHER_BITS,     /* ranks fold in orders of their own, and the order changes bits */
     TUTTI_UNEQUAL_CHUNKS, /* the payload does not divide as the schedule needs */
     TUTTI_OTHER_ROOT,     /* gathers and scatters of another root than 0 */
     TUTTI_ARGUMENTS,      /* wrong arguments, which the MPI shall name, and datatypes that run backwards */
@@ -38,6 +39,7 @@ typedef struct {
     MPI_Op paired_op;
     int paired;
     int strict; /* ... may not be exchanged */
+    int exact;  /* ... may be combined in any order */
 } tutti_type_cache;
 
 /* Elements of a datatype that the payload is not made of in place, and so has to be packed or unpacked. */
@@ -57,6 +59,7 @@ typedef struct {
     const tutti_type *unit;  /* of one element */
     MPI_Op op;
     int commutative, strict; /* strict: operands must not be exchanged */
+    int exact;               /* every order of operands gives the same bits */
     const void *data;        /* where the caller's own data begins */
     void *result;            /* where the caller wants the result, or NULL */
     tutti_packing pack, unpack;

@@ -104,6 +104,48 @@ static enum tutti_reason find(tutti_communicator *of, uint32_t collective, const
     return choose(of, demand, schedule);
 }
 
+/* Whether such a call was the last to be passed on: then it is counted, and nothing need be looked up. */
+static int is_passed_again(tutti_communicator *of, int function, const tutti_call *call)
+{
+    const tutti_passed_call *last = &of->passed;
+    const tutti_call *seen = &last->call;
+    if (last->function != function || seen->recvcount != call->recvcount || seen->sendcount != call->sendcount ||
+        seen->recvtype != call->recvtype || seen->sendtype != call->sendtype || seen->op != call->op ||
+        seen->root != call->root || last->sent_in_place != (call->sendbuf == MPI_IN_PLACE) ||
+        last->received_in_place != (call->recvbuf == MPI_IN_PLACE) || call->recvcounts)
+        return 0;
+    of->passed.calls++;
+    return 1;
+}
+
+/* Whether the next call with such arguments has the same reason, whatever its buffers. */
+static int lasts(enum tutti_reason reason, const tutti_call *call, const tutti_demand *demand)
+{
+    switch (reason) {
+    case TUTTI_NO_RULE:
+    case TUTTI_NO_RULE_RANKS:
+        return 1;
+    case TUTTI_NO_RULE_SIZE:
+    case TUTTI_ORDER:
+    case TUTTI_OTHER_BITS:
+    case TUTTI_UNEQUAL_CHUNKS:
+    case TUTTI_OTHER_ROOT:
+        return demand->lasting && !call->recvcounts;
+    default:
+        return 0;
+    }
+}
+
+static void remember_passed(tutti_communicator *of, int function, enum tutti_reason reason, const tutti_call *call)
+{
+    tutti_communicator_flush(of);
+    of->passed = (tutti_passed_call){.function = function,
+                                     .sent_in_place = call->sendbuf == MPI_IN_PLACE,
+                                     .received_in_place = call->recvbuf == MPI_IN_PLACE,
+                                     .reason = reason,
+                                     .call = *call};
+}
+
 /* Carries out a call where the plan covers it, with its outcome in *error; otherwise counts it and returns 0. */
 static int intercept(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
 {
@@ -114,11 +156,15 @@ static int intercept(int function, uint32_t collective, const tutti_call *call, 
         *error = run(of);
         return 1;
     }
+    if (of && is_passed_again(of, function, call))
+        return 0;
     tutti_demand demand;
     uint32_t schedule = 0;
     enum tutti_reason reason = of ? find(of, collective, call, &demand, &schedule) : TUTTI_ARGUMENTS;
     if (reason != TUTTI_NO_REASON) {
         tutti_communicator_passed(comm, function, reason);
+        if (of && lasts(reason, call, &demand))
+            remember_passed(of, function, reason, call);
         return 0;
     }
     if (of->broken)

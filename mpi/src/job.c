@@ -19,9 +19,14 @@ static _Atomic uint64_t *covered; /* per schedule of the plan */
 static _Atomic int has_world;
 static int were_spawned; /* by MPI_Comm_spawn: in the environment of those that did it, and with no say in it */
 
+void tutti_job_passed_calls(int function, enum tutti_reason reason, uint64_t calls)
+{
+    atomic_fetch_add_explicit(&passed[function * TUTTI_REASONS + (int)reason], calls, memory_order_relaxed);
+}
+
 void tutti_job_passed(int function, enum tutti_reason reason)
 {
-    atomic_fetch_add_explicit(&passed[function * TUTTI_REASONS + (int)reason], 1, memory_order_relaxed);
+    tutti_job_passed_calls(function, reason, 1);
 }
 
 void tutti_job_covered(uint32_t schedule, uint64_t calls)
@@ -90,14 +95,17 @@ static struct {
     tutti_plan *plan;
 } asked = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void read_once(void)
+static void read_once(MPI_Comm comm)
 {
+    int rank, size;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
     pthread_mutex_lock(&asked.lock);
     if (!asked.is_read) {
         asked.is_read = 1;
         asked.error = tutti_settings_read(&asked.settings, asked.message);
         if (!asked.error && asked.settings.plan)
-            asked.error = tutti_plan_read(asked.settings.plan, &asked.plan, asked.message);
+            asked.error = tutti_plan_open(asked.settings.plan, (uint32_t)rank, (uint32_t)size, &asked.plan, asked.message);
         if (asked.plan && !(covered = calloc((size_t)asked.plan->schedule_count + 1, sizeof *covered)))
             asked.error = tutti_say(asked.message, TUTTI_NO_MEMORY, "no memory for counters");
     }
@@ -157,7 +165,7 @@ static void check_ranks(const tutti_plan *plan, MPI_Comm world)
 static void begin(MPI_Comm comm)
 {
     char message[TUTTI_MESSAGE_ROOM];
-    read_once();
+    read_once(comm);
     snprintf(message, sizeof message, "%s", asked.message);
     tutti_agree(comm, &asked.settings, asked.plan, asked.error, message);
     if (comm == MPI_COMM_WORLD) {

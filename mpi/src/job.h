@@ -13,6 +13,7 @@ extern const tutti_plan *tutti_job_plan;
 
 /* One call of function number `function` (functions.h) went to the MPI underneath. */
 void tutti_job_passed(int function, enum tutti_reason reason);
+void tutti_job_passed_calls(int function, enum tutti_reason reason, uint64_t calls);
 
 /* Calls that schedule number `schedule` carried out on a communicator whose calls this process counts. */
 void tutti_job_covered(uint32_t schedule, uint64_t calls);

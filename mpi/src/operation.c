@@ -21,7 +21,18 @@ int tutti_reduce_local(const void *from, void *to, int64_t count, const tutti_ty
 
 /* The kinds of predefined datatypes that the standard defines operations on (MPI 4.1, 6.9.2); what is not in the list, such
  * as MPI_CHAR, is NONE. Fortran's 2 and 16 byte numbers are left out: few MPIs can reduce them. */
-enum kind { NONE = 0, INTEGER = 1, FLOATING = 2, COMPLEX = 4, LOGICAL = 8, BYTE = 16, PAIR = 32, FORTRAN = 64, SHARED = 128 };
+enum kind {
+    NONE = 0,
+    INTEGER = 1,
+    FLOATING = 2,
+    COMPLEX = 4,
+    LOGICAL = 8,
+    BYTE = 16,
+    PAIR = 32, /* of a floating-point number and an index */
+    FORTRAN = 64,
+    SHARED = 128,
+    INTEGERS = 256 /* two of them: a value and an index */
+};
 
 static const struct {
     MPI_Datatype type;
@@ -58,9 +69,9 @@ static const struct {
     {MPI_BYTE, BYTE},
     {MPI_FLOAT_INT, PAIR},
     {MPI_DOUBLE_INT, PAIR},
-    {MPI_LONG_INT, PAIR},
-    {MPI_2INT, PAIR},
-    {MPI_SHORT_INT, PAIR},
+    {MPI_LONG_INT, INTEGERS},
+    {MPI_2INT, INTEGERS},
+    {MPI_SHORT_INT, INTEGERS},
     {MPI_LONG_DOUBLE_INT, PAIR},
     {MPI_INTEGER, FORTRAN},
     {MPI_INTEGER1, FORTRAN},
@@ -78,7 +89,7 @@ static const struct {
     {MPI_LOGICAL, LOGICAL},
     {MPI_2REAL, PAIR},
     {MPI_2DOUBLE_PRECISION, PAIR},
-    {MPI_2INTEGER, PAIR}};
+    {MPI_2INTEGER, INTEGERS}};
 
 static enum kind kind_of(MPI_Datatype type)
 {
@@ -88,10 +99,12 @@ static enum kind kind_of(MPI_Datatype type)
     return NONE;
 }
 
-/* What a predefined operation is defined on, and on what its operands may be exchanged bit by bit. */
+/* What a predefined operation is defined on, on what its operands may be exchanged bit by bit, and on what it is exact: a
+ * result has the same bits in whatever order and brackets. Floating-point maxima are not: of NaN and a number, and of -0 and
+ * +0, the order says which comes out. */
 typedef struct {
     MPI_Op op;
-    int on, exchangeable;
+    int on, exchangeable, exact;
 } rule;
 
 static const rule *rule_of(MPI_Op op, rule *room)
@@ -103,12 +116,13 @@ static const rule *rule_of(MPI_Op op, rule *room)
         TRUTH = INTEGER | LOGICAL,
         BITS = WHOLE | BYTE
     };
-    const rule rules[] = {{MPI_SUM, ALL, ALL},          {MPI_PROD, ALL, ARITHMETIC},
-                          {MPI_MAX, ARITHMETIC, WHOLE}, {MPI_MIN, ARITHMETIC, WHOLE},
-                          {MPI_LAND, TRUTH, TRUTH},     {MPI_LOR, TRUTH, TRUTH},
-                          {MPI_LXOR, TRUTH, TRUTH},     {MPI_BAND, BITS, BITS},
-                          {MPI_BOR, BITS, BITS},        {MPI_BXOR, BITS, BITS},
-                          {MPI_MAXLOC, PAIR, 0},        {MPI_MINLOC, PAIR, 0}};
+    const rule rules[] = {
+        {MPI_SUM, ALL, ALL, WHOLE},          {MPI_PROD, ALL, ARITHMETIC, WHOLE},
+        {MPI_MAX, ARITHMETIC, WHOLE, WHOLE}, {MPI_MIN, ARITHMETIC, WHOLE, WHOLE},
+        {MPI_LAND, TRUTH, TRUTH, TRUTH},     {MPI_LOR, TRUTH, TRUTH, TRUTH},
+        {MPI_LXOR, TRUTH, TRUTH, TRUTH},     {MPI_BAND, BITS, BITS, BITS},
+        {MPI_BOR, BITS, BITS, BITS},         {MPI_BXOR, BITS, BITS, BITS},
+        {MPI_MAXLOC, PAIR | INTEGERS, 0, INTEGERS}, {MPI_MINLOC, PAIR | INTEGERS, 0, INTEGERS}};
     for (unsigned i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (op == rules[i].op) {
             *room = rules[i];
@@ -133,6 +147,13 @@ int tutti_operation_exchangeable(const tutti_operation *operation, const tutti_t
 {
     rule room;
     return operation->named && (rule_of(operation->handle, &room)->exchangeable & (int)kind_of(type->handle));
+}
+
+int tutti_operation_exact(const tutti_operation *operation, const tutti_type *type)
+{
+    rule room;
+    const rule *of = operation->named ? rule_of(operation->handle, &room) : NULL;
+    return of && (of->exact & (int)kind_of(type->handle));
 }
 
 int tutti_operation_fits(const tutti_operation *operation, const tutti_type *type)

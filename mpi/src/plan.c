@@ -1,22 +1,23 @@
-/* Reads plan files: whatever the bytes, nothing outside of them is read, and a bad file is named as such. */
+/* Reads plan files: whatever the bytes, nothing outside of them is read, and a bad file is named as such. A rank reads the
+ * index and the code that is its own. */
 #include "plan.h"
 
 #include "code.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { HEADER = 48, RULE = 32, SCHEDULE = 48, LONGEST_NAME = 1 << 16 };
+enum { HEADER = 56, RULE = 32, SCHEDULE = 48, LONGEST_NAME = 1 << 16 };
 enum { MOST_CHUNKS = 1 << 28, MOST_SLOTS = 1 << 20 }; /* so that sums of them stay below 2^32 */
 
-static uint32_t known_flags(uint32_t version)
-{
-    uint32_t first = TUTTI_RANK_ORDER | TUTTI_MOVES_CHUNKS | TUTTI_WRITES_DATA | TUTTI_SAME_ON_ALL;
-    return version < 2 ? first : first | TUTTI_PENDING_SENDS;
-}
+static const uint32_t known_flags = TUTTI_RANK_ORDER | TUTTI_MOVES_CHUNKS | TUTTI_WRITES_DATA | TUTTI_SAME_ON_ALL |
+                                    TUTTI_PENDING_SENDS | TUTTI_SAME_ORDER;
 
 int tutti_say(char *message, int error, const char *format, ...)
 {
@@ -86,59 +87,92 @@ static uint32_t crc32(const unsigned char *bytes, uint64_t length)
     return crc ^ 0xFFFFFFFFu;
 }
 
-static int read_whole(FILE *stream, tutti_plan *plan)
+/* Reads bytes of the file; fewer are an error. */
+static int read_at(const tutti_plan *plan, uint64_t offset, uint64_t length, unsigned char *bytes)
 {
-    uint64_t room = 1 << 16;
-    plan->file = malloc(room);
-    while (plan->file) {
-        plan->length += fread(plan->file + plan->length, 1, room - plan->length, stream);
-        if (plan->length < room)
-            return ferror(stream) ? TUTTI_BAD_PLAN : 0;
-        room *= 2;
-        unsigned char *larger = realloc(plan->file, room);
-        if (!larger)
-            break;
-        plan->file = larger;
+    while (length > 0) {
+        ssize_t got = pread(plan->file, bytes, length, (off_t)offset);
+        if (got <= 0 && !(got < 0 && errno == EINTR))
+            return TUTTI_BAD_PLAN;
+        if (got > 0) {
+            bytes += got;
+            offset += (uint64_t)got;
+            length -= (uint64_t)got;
+        }
     }
-    return TUTTI_NO_MEMORY;
-}
-
-static int load(const char *path, tutti_plan *plan, char *message)
-{
-    FILE *stream = fopen(path, "rb");
-    if (!stream)
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: cannot be opened: %s; `tutti mpi plan` writes plan files", path,
-                         strerror(errno));
-    int error = read_whole(stream, plan);
-    fclose(stream);
-    if (error == TUTTI_NO_MEMORY)
-        return tutti_say(message, error, "%s: no memory for the file", path);
-    if (error)
-        return tutti_say(message, error, "%s: cannot be read to its end: is it a file?", path);
     return 0;
 }
 
+static int open_file(const char *path, tutti_plan *plan, char *message)
+{
+    struct stat found;
+    plan->path = strdup(path);
+    plan->file = open(path, O_RDONLY | O_CLOEXEC);
+    if (plan->file < 0)
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: cannot be opened: %s; `tutti mpi plan` writes plan files", path,
+                         strerror(errno));
+    if (fstat(plan->file, &found) || !S_ISREG(found.st_mode))
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: cannot be read to its end: is it a file?", path);
+    plan->length = (uint64_t)found.st_size;
+    return plan->path ? 0 : tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for its name", path);
+}
+
+/* What the header says, before its checksum is known to be right. */
 static int check_header(const char *path, tutti_plan *plan, char *message)
 {
-    const unsigned char *file = plan->file;
-    if (plan->length < 8 || memcmp(file, "TUTTIPLN", 8) != 0)
+    unsigned char header[HEADER] = {0};
+    uint64_t length = plan->length < HEADER ? plan->length : HEADER;
+    if (read_at(plan, 0, length, header))
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: cannot be read to its end: is it a file?", path);
+    if (length < 8 || memcmp(header, "TUTTIPLN", 8) != 0)
         return tutti_say(message, TUTTI_BAD_PLAN,
                          "%s: no plan file: it does not begin with TUTTIPLN; `tutti mpi plan` writes them", path);
-    plan->version = plan->length < 12 ? TUTTI_PLAN_VERSION : read_u32(file + 8);
-    if (plan->version < 1 || plan->version > TUTTI_PLAN_VERSION)
+    uint32_t version = length < 12 ? TUTTI_PLAN_VERSION : read_u32(header + 8);
+    if (version != TUTTI_PLAN_VERSION)
         return tutti_say(message, TUTTI_BAD_PLAN,
-                         "%s: version %u: this library reads versions 1 to %u; write the plan with the tutti it came with",
-                         path, plan->version, TUTTI_PLAN_VERSION);
-    if (plan->length < HEADER || read_u64(file + 16) != plan->length)
+                         "%s: version %u: this library reads version %u; write the plan with the tutti it came with", path,
+                         version, TUTTI_PLAN_VERSION);
+    if (length < HEADER || read_u64(header + 16) != plan->length)
         return tutti_say(message, TUTTI_BAD_PLAN, "%s: truncated or too long: it has %llu bytes, its header says %llu", path,
                          (unsigned long long)plan->length,
-                         plan->length < HEADER ? 0ull : (unsigned long long)read_u64(file + 16));
-    plan->crc = read_u32(file + 12);
-    uint32_t found = crc32(file + 16, plan->length - 16);
+                         length < HEADER ? 0ull : (unsigned long long)read_u64(header + 16));
+    plan->crc = read_u32(header + 12);
+    plan->index_length = read_u64(header + 24);
+    if (plan->index_length < HEADER || plan->index_length > plan->length)
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: corrupted: its index has %llu of %llu bytes; write it again", path,
+                         (unsigned long long)plan->index_length, (unsigned long long)plan->length);
+    return 0;
+}
+
+static int read_index(const char *path, tutti_plan *plan, char *message)
+{
+    plan->index = malloc(plan->index_length);
+    if (!plan->index)
+        return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for its index", path);
+    if (read_at(plan, 0, plan->index_length, plan->index))
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: cannot be read to its end: is it a file?", path);
+    uint32_t found = crc32(plan->index + 16, plan->index_length - 16);
     if (found != plan->crc)
         return tutti_say(message, TUTTI_BAD_PLAN,
                          "%s: corrupted: its checksum is %08x, its header says %08x; write it again", path, found,
                          plan->crc);
+    return 0;
+}
+
+/* Code follows the index without gaps, schedule after schedule and rank after rank: no byte is without a checksum. `*next` is
+ * where the schedule's begins, and then where the next one's does. */
+static int check_table(const char *path, const tutti_plan *plan, uint32_t index, uint64_t *next, char *message)
+{
+    uint64_t table = plan->tables[index], ranks = plan->schedules[index].ranks;
+    if (!within(table, 3 * ranks + 2, 4, plan->index_length))
+        return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: its table lies outside of the file", path, index);
+    for (uint64_t rank = 0; rank <= ranks; rank++) {
+        uint64_t offset = read_u64(plan->index + table + 8 * rank);
+        if ((rank == 0 && offset != *next) || offset < *next || offset > plan->length)
+            return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: the code of rank %llu lies outside of the file", path,
+                             index, (unsigned long long)rank);
+        *next = offset;
+    }
     return 0;
 }
 
@@ -157,20 +191,10 @@ static int read_schedule(const char *path, tutti_plan *plan, uint32_t index, con
         return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: %u chunks and %u slots: a plan has %u and %u at most", path,
                          index, info->chunks, info->slots, MOST_CHUNKS, MOST_SLOTS);
     int odd = info->collective >= TUTTI_COLLECTIVES || info->ranks == 0 || info->chunks == 0 ||
-              info->result >= info->slots || (info->flags & ~known_flags(plan->version)) ||
+              info->result >= info->slots || (info->flags & ~known_flags) ||
               (tutti_has_shards(info->collective) && info->chunks % info->ranks != 0);
     if (odd)
         return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: its shape makes no sense", path, index);
-    uint64_t table = plan->tables[index], previous = HEADER;
-    if (!within(table, (uint64_t)info->ranks + 1, 8, plan->length))
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: its table lies outside of the file", path, index);
-    for (uint64_t rank = 0; rank <= info->ranks; rank++) {
-        uint64_t offset = read_u64(plan->file + table + 8 * rank);
-        if (offset < previous || offset > plan->length)
-            return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: the code of rank %llu lies outside of the file", path,
-                             index, (unsigned long long)rank);
-        previous = offset;
-    }
     return 0;
 }
 
@@ -192,13 +216,13 @@ static int read_rule(const char *path, tutti_plan *plan, uint32_t index, const u
 /* Copies the provenance and the names with an end each. */
 static int read_texts(const char *path, tutti_plan *plan, const unsigned char *schedules, char *message)
 {
-    const unsigned char *header = plan->file;
-    uint64_t at = read_u64(header + 32), length = read_u64(header + 40), total = 1;
-    int inside = within(at, length, 1, plan->length);
+    const unsigned char *header = plan->index;
+    uint64_t at = read_u64(header + 40), length = read_u64(header + 48), total = 1;
+    int inside = within(at, length, 1, plan->index_length);
     for (uint32_t i = 0; inside && i < plan->schedule_count; i++) {
         const unsigned char *entry = schedules + (uint64_t)SCHEDULE * i;
         inside = read_u64(entry + 32) <= LONGEST_NAME &&
-                 within(read_u64(entry + 24), read_u64(entry + 32), 1, plan->length);
+                 within(read_u64(entry + 24), read_u64(entry + 32), 1, plan->index_length);
         total += inside ? read_u64(entry + 32) + 1 : 0;
     }
     if (!inside)
@@ -206,64 +230,91 @@ static int read_texts(const char *path, tutti_plan *plan, const unsigned char *s
     char *text = plan->text = calloc(1, total + length);
     if (!text)
         return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for its names", path);
-    memcpy(text, plan->file + at, length);
+    memcpy(text, plan->index + at, length);
     text += length + 1;
     for (uint32_t i = 0; i < plan->schedule_count; i++) {
         const unsigned char *entry = schedules + (uint64_t)SCHEDULE * i;
         length = read_u64(entry + 32);
-        memcpy(text, plan->file + read_u64(entry + 24), length);
+        memcpy(text, plan->index + read_u64(entry + 24), length);
         plan->schedules[i].name = text;
         text += length + 1;
     }
     return 0;
 }
 
+static int allocate(tutti_plan *plan)
+{
+    plan->rules = calloc((size_t)plan->rule_count + 1, sizeof *plan->rules);
+    plan->schedules = calloc((size_t)plan->schedule_count + 1, sizeof *plan->schedules);
+    plan->tables = calloc((size_t)plan->schedule_count + 1, sizeof *plan->tables);
+    return plan->rules && plan->schedules && plan->tables;
+}
+
 static int read_entries(const char *path, tutti_plan *plan, char *message)
 {
-    plan->rule_count = read_u32(plan->file + 24);
-    plan->schedule_count = read_u32(plan->file + 28);
-    uint64_t rules = plan->rule_count, schedules = plan->schedule_count;
-    if (!within(HEADER, 1, rules * RULE + schedules * SCHEDULE, plan->length))
+    plan->rule_count = read_u32(plan->index + 32);
+    plan->schedule_count = read_u32(plan->index + 36);
+    uint64_t rules = plan->rule_count, schedules = plan->schedule_count, next = plan->index_length;
+    if (!within(HEADER, 1, rules * RULE + schedules * SCHEDULE, plan->index_length))
         return tutti_say(message, TUTTI_BAD_PLAN, "%s: %u rules and %u schedules do not fit into it", path, plan->rule_count,
                          plan->schedule_count);
-    plan->rules = calloc(rules + 1, sizeof *plan->rules);
-    plan->schedules = calloc(schedules + 1, sizeof *plan->schedules);
-    plan->tables = calloc(schedules + 1, sizeof *plan->tables);
-    if (!plan->rules || !plan->schedules || !plan->tables)
+    if (!allocate(plan))
         return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for its rules", path);
-    const unsigned char *entries = plan->file + HEADER + rules * RULE;
+    const unsigned char *entries = plan->index + HEADER + rules * RULE;
     int error = 0;
     for (uint32_t i = 0; !error && i < plan->schedule_count; i++)
         error = read_schedule(path, plan, i, entries + (uint64_t)SCHEDULE * i, message);
+    for (uint32_t i = 0; !error && i < plan->schedule_count; i++)
+        error = check_table(path, plan, i, &next, message);
+    if (!error && next != plan->length)
+        error = tutti_say(message, TUTTI_BAD_PLAN, "%s: %llu bytes belong to no schedule", path,
+                          (unsigned long long)(plan->length - next));
     for (uint32_t i = 0; !error && i < plan->rule_count; i++)
-        error = read_rule(path, plan, i, plan->file + HEADER + (uint64_t)RULE * i, message);
+        error = read_rule(path, plan, i, plan->index + HEADER + (uint64_t)RULE * i, message);
     return error ? error : read_texts(path, plan, entries, message);
 }
 
-/* Every rank's code: a communicator may give this process any rank, and in the middle of a run it is too late. */
-static int check_codes(const char *path, const tutti_plan *plan, char *message)
+static int check_code(const tutti_plan *plan, uint32_t schedule, uint32_t rank, char *message)
 {
-    for (uint32_t schedule = 0; schedule < plan->schedule_count; schedule++)
-        for (uint32_t rank = 0; rank < plan->schedules[schedule].ranks; rank++)
-            if (!tutti_code_is_good(plan, schedule, rank))
-                return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u, %s: the code of rank %u makes no sense", path,
-                                 schedule, plan->schedules[schedule].name, rank);
-    return 0;
+    unsigned char *code;
+    uint64_t length;
+    int error = tutti_plan_code(plan, schedule, rank, &code, &length, message);
+    if (error)
+        return error;
+    const tutti_schedule_info *info = &plan->schedules[schedule];
+    int good = tutti_code_is_good(code, length, info, rank);
+    free(code);
+    return good ? 0
+                : tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u, %s: the code of rank %u makes no sense", plan->path,
+                            schedule, info->name, rank);
 }
 
-int tutti_plan_read(const char *path, tutti_plan **result, char *message)
+/* A communicator may give this process any rank, and in the middle of a run it is too late: together the processes of a job
+ * check the code of all. */
+static int check_codes(const tutti_plan *plan, uint32_t part, uint32_t parts, char *message)
+{
+    int error = 0;
+    for (uint32_t schedule = 0; !error && schedule < plan->schedule_count; schedule++)
+        for (uint64_t rank = part; !error && rank < plan->schedules[schedule].ranks; rank += parts)
+            error = check_code(plan, schedule, (uint32_t)rank, message);
+    return error;
+}
+
+int tutti_plan_open(const char *path, uint32_t part, uint32_t parts, tutti_plan **result, char *message)
 {
     *result = NULL;
     tutti_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for a plan", path);
-    int error = load(path, plan, message);
+    int error = open_file(path, plan, message);
     if (!error)
         error = check_header(path, plan, message);
     if (!error)
+        error = read_index(path, plan, message);
+    if (!error)
         error = read_entries(path, plan, message);
     if (!error)
-        error = check_codes(path, plan, message);
+        error = check_codes(plan, part, parts, message);
     if (error) {
         tutti_plan_free(plan);
         return error;
@@ -272,11 +323,19 @@ int tutti_plan_read(const char *path, tutti_plan **result, char *message)
     return 0;
 }
 
+int tutti_plan_read(const char *path, tutti_plan **plan, char *message)
+{
+    return tutti_plan_open(path, 0, 1, plan, message);
+}
+
 void tutti_plan_free(tutti_plan *plan)
 {
     if (!plan)
         return;
-    free(plan->file);
+    if (plan->file >= 0)
+        close(plan->file);
+    free(plan->path);
+    free(plan->index);
     free(plan->rules);
     free(plan->schedules);
     free(plan->tables);
@@ -319,10 +378,20 @@ int tutti_plan_has(const tutti_plan *plan, uint32_t collective)
     return 0;
 }
 
-const unsigned char *tutti_plan_code(const tutti_plan *plan, uint32_t schedule, uint32_t rank, uint64_t *length)
+int tutti_plan_code(const tutti_plan *plan, uint32_t schedule, uint32_t rank, unsigned char **code, uint64_t *length,
+                    char *message)
 {
-    const unsigned char *entry = plan->file + plan->tables[schedule] + (uint64_t)8 * rank;
+    uint64_t ranks = plan->schedules[schedule].ranks;
+    const unsigned char *table = plan->index + plan->tables[schedule], *entry = table + (uint64_t)8 * rank;
     uint64_t begin = read_u64(entry);
     *length = read_u64(entry + 8) - begin;
-    return plan->file + begin;
+    *code = malloc(*length + 1);
+    if (!*code)
+        return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for the code of rank %u", plan->path, rank);
+    if (!read_at(plan, begin, *length, *code) && crc32(*code, *length) == read_u32(table + 8 * (ranks + 1) + (uint64_t)4 * rank))
+        return 0;
+    free(*code);
+    *code = NULL;
+    return tutti_say(message, TUTTI_BAD_PLAN, "%s: corrupted: the checksum of schedule %u, rank %u, is another; write it again",
+                     plan->path, schedule, rank);
 }

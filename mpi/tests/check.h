@@ -97,6 +97,7 @@ struct oracle {
     enum collective collective;
     int ranks, chunks;
     bool moves, rank_order;
+    bool same, same_order; /* all ranks fold alike: but for exchanged operands, or just so */
     char name[256];
     int *sends;         /* per rank */
     struct sent **sent; /* [rank][send] */

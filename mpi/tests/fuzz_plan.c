@@ -61,14 +61,36 @@ static void mutate(unsigned char *file, size_t length) {
     }
 }
 
+static uint64_t number(const unsigned char *at, int bytes) {
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << 8 * i;
+    return value;
+}
+
+/* Puts right the checksums of all code that lies within the file, and that of the index. */
+static void put_checksums(unsigned char *file, size_t length) {
+    uint64_t index = number(file + 24, 8), entry = 56 + 32 * number(file + 32, 4);
+    if (index < 56 || index > length) return;
+    for (uint64_t left = number(file + 36, 4); left > 0 && entry + 48 <= index; left--, entry += 48) {
+        uint64_t ranks = number(file + entry + 4, 4), table = number(file + entry + 40, 8);
+        if (table > index || 12 * ranks + 8 > index - table) continue;
+        for (uint64_t rank = 0; rank < ranks; rank++) {
+            uint64_t begin = number(file + table + 8 * rank, 8), end = number(file + table + 8 * rank + 8, 8);
+            if (begin <= end && end <= length)
+                put(file + table + 8 * (ranks + 1) + 4 * rank, checksum(file + begin, end - begin), 4);
+        }
+    }
+    put(file + 12, checksum(file + 16, index - 16), 4);
+}
+
 static size_t spoil(unsigned char *file, size_t length) {
     if (drawn() % 8 == 0) length -= drawn() % length; /* truncated */
-    if (length < 48) return length;
+    if (length < 56) return length;
     for (uint64_t mistakes = 1 + drawn() % 2; mistakes > 0; mistakes--) mutate(file, length);
     if (drawn() % 8 == 0) file[drawn() % 16] ^= (unsigned char)(1u << drawn() % 8);
     if (drawn() % 16 != 0) { /* or the checks behind these two would never be reached */
         put(file + 16, length, 8);
-        put(file + 12, checksum(file + 16, length - 16), 4);
+        put_checksums(file, length);
     }
     return length;
 }

@@ -59,6 +59,8 @@ static void read_oracle(FILE *file) {
     oracle->chunks = number(file);
     oracle->moves = number(file) != 0;
     oracle->rank_order = number(file) != 0;
+    oracle->same = number(file) != 0;
+    oracle->same_order = number(file) != 0;
     if (fscanf(file, "%255s", oracle->name) != 1) MPI_Abort(MPI_COMM_WORLD, 3);
     read_sends(file, oracle);
     read_trees(file, oracle);

@@ -10,7 +10,7 @@ import pytest
 from tutti import schedule
 from tutti.mpi import Plan, Rule, built, find_mpi, run_ranks
 from tutti.mpi.plan import COLLECTIVES
-from tutti.mpi.usual import usual
+from tutti.mpi.usual import untuned
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -25,7 +25,7 @@ def test_every_collective_is_right(kind: str, ranks: int, tmp_path: Path) -> Non
     rules = [
         Rule(one, ranks, schedule(name, ranks=ranks, collective=one), sizes)
         for one in COLLECTIVES
-        for name, sizes in usual(one, ranks)
+        for name, sizes in untuned(one, ranks)
     ]
     plan = Plan(rules).write(tmp_path / "plan.tutti")
     mpi = find_mpi(PYTHONS[kind].with_name("mpicc"))

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from tutti import schedule
 from tutti.cli.app import app
-from tutti.mpi import Mpi, Plan, Rule, find_mpi
+from tutti.mpi import Mpi, Plan, PlannedSchedule, Rule, find_mpi
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,6 +100,7 @@ def test_a_program_gets_schedules_and_is_told_of_the_rest(setting: Setting) -> N
         "recursive_doubling": 5,
         "binomial": 1,
     }
+    assert report["proved"] is True
     proved = schedule("recursive_doubling", ranks=RANKS).verify().messages
     assert sum(map(sum, report["messages"])) == 5 * proved + RANKS - 1
 
@@ -164,6 +165,22 @@ def test_plans_that_cannot_be_used(setting: Setting, tmp_path: Path) -> None:
         path.write_bytes(written)
         setting.refuses(["--plan", path, *setting.start(), setting.app], said)
     setting.refuses(["--plan", "none", *setting.start(), setting.app], "none: cannot be read")
+
+
+def test_a_plan_that_was_changed_with_its_checksums_is_refused(
+    setting: Setting, tmp_path: Path
+) -> None:
+    """One byte of rank 1's code: it folds the other's contribution twice."""
+    planned = PlannedSchedule.of(schedule("recursive_doubling", ranks=2))
+    first, second = planned.codes
+    assert second[-2:] == bytes([1, 0])  # the operands of its only fold
+    changed = replace(planned, codes=(first, second[:-1] + bytes([1])))
+    plan = Plan([Rule("all_reduce", 2, changed)])
+    path = plan.write(tmp_path / "changed.tutti")
+    done = setting.exec("--plan", path, *setting.start(2), setting.app)
+    assert done.returncode == 2
+    assert f"{path}: does not hold the schedules that were proved" in done.stderr
+    assert "right" not in done.stdout
 
 
 def test_parts_of_two_mpis(setting: Setting) -> None:

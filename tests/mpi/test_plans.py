@@ -29,11 +29,15 @@ def good() -> bytes:
 
 
 def patched(at: int, value: int, size: int = 4) -> bytes:
-    """The good plan with one number changed and a checksum that fits."""
+    """The good plan with one number of its index changed and a checksum that fits."""
     data = bytearray(good())
     data[at : at + size] = value.to_bytes(size, "little")
-    struct.pack_into("<I", data, 12, zlib.crc32(data[16:]))
+    struct.pack_into("<I", data, 12, zlib.crc32(data[16:INDEX]))
     return bytes(data)
+
+
+INDEX = int.from_bytes(good()[24:32], "little")
+"""Where code begins."""
 
 
 MOVED = [1, 0, 0, 1, 1, 0, 1, 0, 1, 1]
@@ -55,8 +59,9 @@ def damaged(at: int) -> bytes:
     return bytes(data)
 
 
-RULE, ENTRY = 48, 80
-PROVENANCE = 32
+RULE, ENTRY = 56, 88
+PROVENANCE = 40
+TABLE = int.from_bytes(good()[ENTRY + 40 : ENTRY + 48], "little")
 BAD = {
     "empty": (b"", "no plan file"),
     "something else": (b"#!/bin/sh\n" * 40, "no plan file: it does not begin with TUTTIPLN"),
@@ -64,17 +69,22 @@ BAD = {
     "truncated in the header": (good()[:40], "truncated"),
     "truncated by a byte": (good()[:-1], "truncated"),
     "a byte too many": (good() + b"\0", "too long"),
-    "newer": (patched(8, 3), "version 3: this library reads versions 1 to 2"),
+    "newer": (patched(8, 4), "version 4: this library reads version 3"),
+    "older": (patched(8, 2), "version 2: this library reads version 3"),
     "version 0": (patched(8, 0), "version 0"),
     "a damaged magic": (damaged(3), "no plan file"),
     "a damaged checksum": (damaged(13), "corrupted: its checksum"),
     "a damaged length": (damaged(17), "truncated or too long"),
-    "a damaged count of rules": (damaged(24), "corrupted: its checksum"),
+    "a damaged length of the index": (damaged(24), "corrupted: its"),
+    "an index beyond the end": (patched(24, 2**40, 8), "corrupted: its index has"),
+    "a damaged count of rules": (damaged(32), "corrupted: its checksum"),
     "a damaged rule": (damaged(RULE + 4), "corrupted: its checksum"),
     "a damaged schedule": (damaged(ENTRY + 8), "corrupted: its checksum"),
-    "a damaged last byte": (damaged(-1), "corrupted: its checksum"),
-    "rules beyond the end": (patched(24, 2**32 - 1), "do not fit"),
-    "schedules beyond the end": (patched(28, 2**31), "do not fit"),
+    "a damaged last byte": (damaged(-1), "the checksum of schedule 0, rank 1, is another"),
+    "a byte of no schedule": (patched(TABLE + 16, len(good()) - 1, 8), "1 bytes belong to no"),
+    "code before the end of the index": (patched(TABLE, INDEX - 1, 8), "code of rank 0 lies"),
+    "rules beyond the end": (patched(32, 2**32 - 1), "do not fit"),
+    "schedules beyond the end": (patched(36, 2**31), "do not fit"),
     "no such schedule": (patched(RULE + 24, 7), "rule 0: there is no schedule 7"),
     "a rule for other ranks": (
         patched(RULE + 4, 3),
@@ -84,7 +94,6 @@ BAD = {
     "no chunks": (patched(ENTRY + 8, 0), "its shape makes no sense"),
     "a result in no slot": (patched(ENTRY + 16, 9), "its shape makes no sense"),
     "an unknown flag": (patched(ENTRY + 20, 64), "its shape makes no sense"),
-    "a flag of version 2": (patched(ENTRY + 20, 16), "its shape makes no sense"),
     "too many chunks": (patched(ENTRY + 8, 2**28 + 2), "268435458 chunks and 2 slots: a plan has"),
     "too many slots": (patched(ENTRY + 12, 2**20 + 1), "2 chunks and 1048577 slots: a plan has"),
     "slots whose areas wrap": (patched(ENTRY + 12, 2**32 - 4), "4294967292 slots: a plan has"),

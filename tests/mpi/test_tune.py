@@ -89,7 +89,7 @@ def test_the_command_proves_plans_on_real_ranks(mpi: Mpi, tmp_path: Path) -> Non
     assert "same" in done.output
     assert "emulated" in done.output
     methods = pl.read_parquet(tmp_path / "times.parquet")["method"].unique().sort()
-    assert methods.to_list() == ["emulated", "model"]
+    assert methods.to_list() == ["emulated", "estimate", "model"]
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 

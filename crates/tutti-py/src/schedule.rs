@@ -380,6 +380,12 @@ impl Verification {
         self.0.reproducibility.same_on_all_ranks
     }
 
+    /// Whether every rank gets the same bits, of operations too whose operands must not be exchanged.
+    #[getter]
+    fn same_order_on_all_ranks(&self) -> bool {
+        self.0.reproducibility.same_order_on_all_ranks
+    }
+
     /// Whether every result has the bits of the sequential sum in the order of the ranks.
     #[getter]
     fn sequential(&self) -> bool {

@@ -182,13 +182,14 @@ fn wild(seed: u64, rank: u64, element: u64) -> f32 {
     f32::from_bits(bits & 0x807F_FFFF | exponent << 23)
 }
 
-/// Whether the executed bits are the same on all ranks, and those of the sequential sum.
-fn executed(schedule: &dyn Schedule, seed: u64) -> (bool, bool) {
+/// Of what ranks hold after a run with an operation: whether all have the same bits, and whether those are of the fold
+/// from left to right.
+fn executed(schedule: &dyn Schedule, seed: u64, operator: fn(f32, f32) -> f32) -> (bool, bool) {
     let (shape, per_chunk) = (schedule.shape(), 3_usize);
     let elements = shape.chunks as usize * per_chunk;
     let input = |rank| (0_u64..).take(elements).map(|element| wild(seed, rank, element)).collect();
     let inputs: Vec<Vec<f32>> = (0..u64::from(shape.ranks)).map(input).collect();
-    let results = execute(schedule, &inputs, |a, b| a + b).unwrap();
+    let results = execute(schedule, &inputs, operator).unwrap();
     let (mut same, mut sequential) = (true, true);
     for chunk in 0..shape.chunks {
         let wanted = |rank: &u32| {
@@ -197,10 +198,10 @@ fn executed(schedule: &dyn Schedule, seed: u64) -> (bool, bool) {
         };
         let ranks: Vec<u32> = (0..shape.ranks).filter(wanted).collect();
         for element in (0..per_chunk).map(|within| chunk as usize * per_chunk + within) {
-            let sum = inputs.iter().map(|input| input[element]).reduce(|a, b| a + b);
+            let folded = inputs.iter().map(|input| input[element]).reduce(operator);
             let bits = |rank: u32| results[rank as usize][element].to_bits();
             same &= ranks.iter().all(|&rank| bits(rank) == bits(ranks[0]));
-            sequential &= ranks.iter().all(|&rank| Some(bits(rank)) == sum.map(f32::to_bits));
+            sequential &= ranks.iter().all(|&rank| Some(bits(rank)) == folded.map(f32::to_bits));
         }
     }
     (same, sequential)
@@ -210,10 +211,13 @@ fn executed(schedule: &dyn Schedule, seed: u64) -> (bool, bool) {
 fn class_is_what_is_executed(schedule: &dyn Schedule) {
     let shape = schedule.shape();
     let class = verify(schedule).unwrap().reproducibility;
-    let runs: Vec<_> = (0..20).map(|seed| executed(schedule, seed)).collect();
+    let sums: Vec<_> = (0..20).map(|seed| executed(schedule, seed, |a, b| a + b)).collect();
     let what = format!("{} {} on {} ranks: {class:?}", shape.name, shape.collective, shape.ranks);
-    assert_eq!(class.same_on_all_ranks, runs.iter().all(|(same, _)| *same), "{what}");
-    assert_eq!(class.sequential, runs.iter().all(|(_, sequential)| *sequential), "{what}");
+    assert_eq!(class.same_on_all_ranks, sums.iter().all(|(same, _)| *same), "{what}");
+    assert_eq!(class.sequential, sums.iter().all(|(_, sequential)| *sequential), "{what}");
+    // An operation that does not commute shows the order of operands.
+    let ordered = (0..20).all(|seed| executed(schedule, seed, |a, b| a - b / 3.0).0);
+    assert_eq!(class.same_order_on_all_ranks, ordered, "{what}");
 }
 
 #[test]

@@ -15,11 +15,13 @@ from tutti.errors import ExitCode
 from tutti.units import Size
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from tutti.config import Experiment
     from tutti.experiment import Case, Plan
-    from tutti.report.comparison import Measured
+    from tutti.report.comparison import Measured, Region
 
 _DRAWN_RANKS = 64
 """A timeline of more ranks is not read by anybody."""
@@ -174,6 +176,20 @@ def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
     if spread is not None:
         console.print(spread)
     _show_left_out(plan)
+    _show_bits(found, plan)
+
+
+def _show_bits(found: Sequence[Region], plan: Plan) -> None:
+    """Names winners that no MPI program can rely on: ranks get different bits from them."""
+    from tutti.mpi.bits import bits_differ, is_exact
+
+    if plan.experiment.collective != "all_reduce" or is_exact(plan.experiment.datatype):
+        return
+    best = {(one.clearest.winner.schedule, one.clearest.winner.ranks) for one in found}
+    for name, ranks in sorted(best):
+        if bits_differ(plan.schedule(name, ranks)):
+            remark(f"{name} on {ranks} ranks: each rank gets bits of its own; `tutti mpi plan` and "
+                   f"`tutti tune` do not plan it for {plan.experiment.datatype}")  # fmt: skip
 
 
 def _show_left_out(plan: Plan) -> None:

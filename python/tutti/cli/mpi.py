@@ -127,7 +127,17 @@ ForEvery = Annotated[
         "--for-every",
         metavar="ALGORITHM",
         help="A rule for every collective that this algorithm performs, behind those that are "
-        "given; `usual`: what MPI libraries use untuned. May be repeated.",
+        "given; `untuned`: what MPI libraries use untuned; `usual`: the same, without the sizes "
+        "on which an MPI's own code is faster. May be repeated.",
+    ),
+]
+
+ExactTypes = Annotated[
+    bool,
+    typer.Option(
+        "--exact-types",
+        help="Accept all_reduce schedules that give ranks different bits in floating point: the "
+        "library uses them for exact operations alone, such as sums of integers.",
     ),
 ]
 
@@ -137,6 +147,7 @@ def plan_(
     rules: Rules = None,
     ranks: Ranks = "",
     for_every: ForEvery = None,
+    exact_types: ExactTypes = False,
     to: Annotated[Path, typer.Option("--out", "-o", help="The file.")] = Path("plan.tutti"),
 ) -> None:
     """Write a plan: which schedule performs which collective, for which ranks and sizes.
@@ -144,7 +155,8 @@ def plan_(
     Of rules that fit a call, the one for the narrowest range of sizes is taken whose schedule can
     do it, then the one that stands first. Sizes are counted as everywhere in tutti: of all_gather
     and reduce_scatter all shards together. A bare number is bytes, and K, M, G stand for KiB, MiB,
-    GiB. Every schedule is proved before it is written.
+    GiB. Every schedule is proved before it is written. An all_reduce schedule that gives ranks
+    different bits in floating point is refused: programs rely on the same result everywhere.
 
     \b
     Examples:
@@ -157,18 +169,19 @@ def plan_(
     from tutti.cli.mpi_rules import Asked, rank_list
     from tutti.config.mistakes import mistake
     from tutti.mpi.plan import Plan
+    from tutti.mpi.proof import remember
     from tutti.mpi.provenance import provenance
 
     asked = Asked.read(rules or [], for_every or [])
     if not ranks:
         raise mistake("a plan is for a number of ranks", source="tutti mpi plan",
                       expected="--ranks N, such as --ranks 8 or --ranks 2-16")  # fmt: skip
-    found, skipped = asked.rules(rank_list(ranks))
+    found, skipped = asked.rules(rank_list(ranks), exact_types=exact_types)
     for line in skipped:
         remark(line)
     plan = Plan(_proved(found), provenance(sys.argv[1:]))
     folder(to.parent)
-    plan.write(to)
+    remember(plan.write(to))
     console = out()
     console.print(rules_table(plan))
     console.print(f"wrote {to}: {_counted(plan)}, {to.stat().st_size:,} bytes", markup=False)
@@ -202,22 +215,33 @@ def _counted(plan: Plan) -> str:
 
 
 @app.command()
-def show(file: PlanFile) -> None:
+def show(
+    file: PlanFile,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Prove its schedules again, from the bytes of the file.")
+    ] = False,
+) -> None:
     """Show the rules of a plan, in their order of precedence, and what made it.
 
     Each schedule is shown with the steps that rank 0 takes; a star marks those that combine in
     another order than that of the ranks, and so are for commutative operations alone, a plus those
-    in which ranks send what others expect in a later step, so that sends last longer than theirs.
+    in which ranks send what others expect in a later step, so that sends last longer than theirs,
+    an exclamation mark those that give ranks different bits, and so are for exact operations alone.
 
     \b
     Examples:
       tutti mpi show plan.tutti
+      tutti mpi show --prove plan.tutti
     """
     from tutti.mpi.plan import Plan
+    from tutti.mpi.proof import prove as prove_again
 
     plan = Plan.read(file)
+    if prove:
+        prove_again(plan, source=str(file))
     console = out()
-    console.print(f"{file}: {_counted(plan)}".replace(" proved", ""), markup=False)
+    counted = _counted(plan) if prove else _counted(plan).replace(" proved", "")
+    console.print(f"{file}: {counted}", markup=False)
     for key, value in plan.provenance.items():
         shown = _folded(str(value)) if key == "command" else value
         console.print(f"  {key}: {shown}", markup=False, soft_wrap=True)  # for copying
@@ -271,6 +295,7 @@ def rules_table(plan: Plan) -> Table:
 _MARKS = {
     "*": "for commutative operations alone",
     "+": "sends last longer than their steps",
+    "!": "for exact operations alone, such as sums of integers",
 }
 
 
@@ -309,7 +334,11 @@ def _mark(rules: list[Rule]) -> str:
     planned = [rule.schedule for rule in rules if isinstance(rule.schedule, PlannedSchedule)]
     reduces = "reduce" in rules[0].collective
     star = "*" * (reduces and not all(one.rank_order for one in planned))
-    return star + "+" * any(one.pending_sends for one in planned)
+    return (
+        star
+        + "+" * any(one.pending_sends for one in planned)
+        + "!" * any(one.bits_differ for one in planned)
+    )
 
 
 def sizes(rule: Rule) -> str:

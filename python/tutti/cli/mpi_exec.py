@@ -60,7 +60,8 @@ def exec_(
     """Run an MPI program as it is, with the schedules of a plan behind its collectives.
 
     The library stands before the MPI of the program (LD_PRELOAD, Linux) and is compiled for it at
-    the first time. Launchers are known with their options: mpiexec of Open MPI and MPICH, srun,
+    the first time. The plan's schedules are proved again before anything is started, once for each
+    file. Launchers are known with their options: mpiexec of Open MPI and MPICH, srun,
     flux run, aprun, jsrun; with others, or new options, put `--` before the program. What the plan
     does not cover goes to that MPI and stands in the report, which is written to stderr when the
     program has ended. The exit code is the program's.
@@ -76,14 +77,15 @@ def exec_(
     """
     from tutti.mpi.command import read_command
     from tutti.mpi.launch import common_folder
-    from tutti.mpi.plan import Plan
+    from tutti.mpi.proof import read_proved
 
     file = _named(plan)
     asked = read_command(command or [])
     variables = {"TUTTI_MPI_PLAN": str(file.absolute())} | _distance(emulate)
     variables |= {"TUTTI_MPI_COUNTS": "1"} if counts else {}
     variables |= {"TUTTI_MPI_RANKS": "any"} if other_ranks else {}
-    _check_ranks(file, Plan.read(file), asked, any_counts=other_ranks)
+    proved = read_proved(file, starting=lambda: remark(f"proving {file} again, once ..."))
+    _check_ranks(file, proved, asked, any_counts=other_ranks)
     mpi = _mpi(asked, mpicc)
     library = _library(mpi)
     with common_folder("exec", here=asked.is_here) as folder:
@@ -200,6 +202,7 @@ def _tell(written: Path, to: Path | None, *, quiet: bool) -> None:
         remark("no report: no rank ended with MPI_Finalize while the library was loaded")
         return
     report = Report.read(written)
+    report.data["proved"] = True  # or nothing would have been started
     if to is not None:
         report.write(to)
     if not quiet:

@@ -39,7 +39,8 @@ def _summary(report: Report) -> str:
     passed = sum(row.calls for row in report.passed_on)
     if not performed + passed:
         return "the program called no collective that plans are about"
-    said = f"schedules performed {performed:,} of {performed + passed:,} collectives"
+    proved = "proved " if report.data.get("proved") else ""
+    said = f"{proved}schedules performed {performed:,} of {performed + passed:,} collectives"
     mpi = report.data.get("mpi")
     said += f", over {named(str(mpi))}" if mpi else ""
     emulation = report.data.get("emulation")

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Self
 from tutti.cli.options import expanded_ranks, size
 from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.errors import AlgorithmError
+from tutti.mpi.bits import bits_differ
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tutti.errors import ConfigError
+    from tutti.errors import ConfigError, PlanError
     from tutti.mpi.plan import Rule
 
-_USUAL = "usual"
+_USUAL, _UNTUNED = "usual", "untuned"
 _EXPECTED = "COLLECTIVE=SCHEDULE or COLLECTIVE:SIZES=SCHEDULE, such as all_reduce:0-4K=ring"
 _COLUMNS = 78
 _MOST_COUNTS = 4096
@@ -55,22 +56,30 @@ class Asked:
         """
         if not rules and not for_every:
             raise mistake("a plan without rules", source="tutti mpi plan", expected=_EXPECTED,
-                          hint="--for-every usual has one for every collective")  # fmt: skip
+                          hint="--for-every untuned has one for every collective")  # fmt: skip
         for name in for_every:
             _check_algorithm(name)
         return cls([_read(text) for text in rules], list(for_every))
 
-    def rules(self, counts: Sequence[int]) -> tuple[list[Rule], list[str]]:
+    def rules(
+        self, counts: Sequence[int], *, exact_types: bool = False
+    ) -> tuple[list[Rule], list[str]]:
         """The rules for these rank counts, and what of that there is not, as remarks.
+
+        Args:
+            counts: The rank counts.
+            exact_types: Whether schedules are accepted whose ranks get different bits.
 
         Raises:
             AlgorithmError: A rule can be laid out for none of the counts.
             VerificationError: A schedule is wrong.
+            PlanError: Ranks would get different bits from a schedule.
         """
         from tutti.cli.mpi import runs
 
         found: list[Rule] = []
         left_out: dict[str, list[int]] = {}
+        differing: dict[str, list[int]] = {}
         for ranks in counts:
             # Those written by hand come before all that fills up, however narrow that is.
             written = sorted(self.written, key=lambda wanted: wanted.width)
@@ -78,8 +87,12 @@ class Asked:
                 rule = _laid_out(wanted, ranks, must=len(counts) == 1)
                 if rule is None:
                     left_out.setdefault(wanted.text, []).append(ranks)
-                else:
+                elif exact_types or not bits_differ(rule.schedule):  # type: ignore[arg-type] # not planned yet
                     found.append(rule)
+                elif wanted in self.written:
+                    raise _bits_differ(wanted, ranks)
+                else:
+                    differing.setdefault(wanted.text, []).append(ranks)
         for wanted in self.written:
             if left_out.get(wanted.text) == list(counts):
                 _laid_out(wanted, counts[0], must=True)
@@ -87,7 +100,23 @@ class Asked:
             f"{text}: not for {runs(missing)} ranks, which it cannot be laid out for"
             for text, missing in left_out.items()
         ]
+        remarks += [
+            f"{text}: no all_reduce on {runs(those)} ranks: ranks would get different bits"
+            for text, those in differing.items()
+        ]
         return found, remarks
+
+
+def _bits_differ(wanted: _Wanted, ranks: int) -> PlanError:
+    from tutti.errors import PlanError
+
+    message = f"{wanted.text}: on {ranks} ranks each rank gets bits of its own"
+    hint = (
+        "recursive_doubling and ring give all ranks the same; --exact-types accepts it, and the "
+        "library uses it for exact operations alone, such as sums of integers"
+    )
+    fields = {"schedule": wanted.notation, "ranks": ranks}
+    return PlanError(message, kind="bits", hint=hint, fields=fields)
 
 
 def rank_list(text: str) -> list[int]:
@@ -147,16 +176,17 @@ def _filling(for_every: Iterable[str], ranks: int) -> list[_Wanted]:
     """A rule for every collective that these algorithms perform."""
     from tutti import algorithms
     from tutti.mpi.plan import COLLECTIVES
-    from tutti.mpi.usual import usual
+    from tutti.mpi.usual import untuned, usual
 
     found: list[_Wanted] = []
     for name in for_every:
         text = f"--for-every {name}"
-        if name == _USUAL:
+        if name in {_USUAL, _UNTUNED}:
+            listed = usual if name == _USUAL else untuned
             found += [
                 _Wanted(collective, notation, span, text)
                 for collective in COLLECTIVES
-                for notation, span in usual(collective, ranks)
+                for notation, span in listed(collective, ranks)
             ]
             continue
         base = name.partition(":")[0]
@@ -168,11 +198,11 @@ def _filling(for_every: Iterable[str], ranks: int) -> list[_Wanted]:
 def _check_algorithm(name: str) -> None:
     from tutti import algorithms
 
-    known = [_USUAL, *(entry.name for entry in algorithms())]
+    known = [_USUAL, _UNTUNED, *(entry.name for entry in algorithms())]
     base = name.partition(":")[0]
     if base not in known:
         raise mistake(f"there is no algorithm `{base}`", source="--for-every",
-                      expected=f"`{_USUAL}`, or one that `tutti schedule list` shows",
+                      expected=f"`{_USUAL}`, `{_UNTUNED}`, or one that `tutti schedule list` shows",
                       hint=did_you_mean(base, known))  # fmt: skip
 
 

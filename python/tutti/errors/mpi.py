@@ -20,9 +20,17 @@ class PlanError(TuttiError, ValueError):
         "corrupted": Kind(
             "A plan file whose bytes are not those that were written.", "copy or write it again"
         ),
-        "newer": Kind(
-            "A plan file of a version that is not known here.",
-            "write it again with this tutti, or use a newer one",
+        "version": Kind(
+            "A plan file of another version of the format.",
+            "write it again with this tutti, or use the tutti that wrote it",
+        ),
+        "wrong": Kind(
+            "A plan file that holds other schedules than were proved when it was written.",
+            "write it again",
+        ),
+        "bits": Kind(
+            "A schedule whose ranks get different bits, for an operation that is not exact.",
+            "choose another schedule; programs rely on one result of an all_reduce",
         ),
         "rule": Kind("A rule that cannot be: its collective, ranks or sizes."),
         "root": Kind(

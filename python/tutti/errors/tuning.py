@@ -39,6 +39,10 @@ class TuningError(TuttiError, ValueError):
             "A library that has none of the schedules that are to be chosen from.",
             "the plan file of libtutti_mpi can express all of them",
         ),
+        "bits": Kind(
+            "A schedule whose ranks get different bits, for a type that is not exact.",
+            "choose another schedule, or tune for integers alone: -d int32",
+        ),
         "other_mpi": Kind(
             "Measurements on one MPI, and a file for another, of which no model speaks either.",
             "measure on that MPI (--mpicc), or give a model's machine: --by both --platform NAME",

@@ -17,6 +17,7 @@ from tutti import _core
 from tutti.datatypes import DATATYPES
 from tutti.errors import BenchError
 from tutti.mpi.bench_job import OPERATIONS, TYPES, Group, Job, Settings
+from tutti.mpi.bits import bits_differ, is_exact
 from tutti.mpi.plan import COLLECTIVES, Plan, Rule
 from tutti.mpi.sizes import part_bytes
 from tutti.results import commit
@@ -229,6 +230,12 @@ def _check(asked: Asked, candidates: Sequence[Candidate], settings: Settings) ->
         ):  # fmt: skip
             message = f"{one.name} is no {asked.collective} on {asked.ranks} ranks"
             raise BenchError(message, kind="asked")
+        if one.schedule and not is_exact(asked.datatype) and bits_differ(one.schedule):
+            message = (
+                f"{one.name}: on {asked.ranks} ranks each rank gets bits of its own from sums of "
+                f"{asked.datatype}, so the library leaves the call to the MPI"
+            )
+            raise BenchError(message, kind="asked", hint="measure it with integers: -d int32")
 
 
 def _plan(asked: Asked, candidates: Sequence[Candidate]) -> tuple[Plan | None, list[int]]:

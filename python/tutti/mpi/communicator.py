@@ -71,6 +71,7 @@ class Communicator:
         self._plan: int | None = None
         self._comm: MPI.Comm | None = None
         self._library: Library = Library(_agreed(comm, library))
+        _check_proved(comm, plan)
         self._plan = _loaded(self._library, plan)
         self._comm = comm.Dup()
         self.ranks: int = comm.Get_size()
@@ -363,6 +364,21 @@ def _agreed(comm: MPI.Comm, library: str | os.PathLike[str] | None) -> Path:
         raise found
     # On another host its cache may be another.
     return found if found.is_file() else running_library()
+
+
+def _check_proved(comm: MPI.Comm, plan: Plan | str | os.PathLike[str]) -> None:
+    """Proves a plan that comes from a file, at rank 0 alone; its error is every rank's."""
+    from tutti.mpi.proof import read_proved
+
+    error: TuttiError | None = None
+    if comm.Get_rank() == 0 and not isinstance(plan, Plan):
+        try:
+            read_proved(plan)
+        except TuttiError as raised:
+            error = raised
+    error = comm.bcast(error, root=0)
+    if error is not None:
+        raise error
 
 
 def _loaded(library: Library, plan: Plan | str | os.PathLike[str]) -> int:

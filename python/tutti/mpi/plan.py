@@ -15,12 +15,8 @@ True
 
 from __future__ import annotations
 
-import json
 import os
-import struct
-import zlib
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -33,12 +29,8 @@ from tutti.schedule import Schedule
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["VERSION", "Plan", "PlannedSchedule", "Rule"]
+__all__ = ["Plan", "PlannedSchedule", "Rule"]
 
-VERSION: Final = 2
-"""Of the format, the newest that is read. A plan is written in the oldest that can say it."""
-
-MAGIC: Final = b"TUTTIPLN"
 COLLECTIVES: Final = tuple(_core.collectives())
 """Their places are their numbers in the file."""
 
@@ -47,19 +39,14 @@ MOVES_CHUNKS: Final = 2
 WRITES_DATA: Final = 4
 SAME_ON_ALL: Final = 8
 PENDING_SENDS: Final = 16
-"""Since version 2."""
+SAME_ORDER: Final = 32
 
 MOST_CHUNKS: Final = 2**28
 MOST_SLOTS: Final = 2**20
 """So that sums of them stay below 2^32."""
 
-_NO_END: Final = 2**64 - 1
-_HEAD: Final = struct.Struct("<8sIIQIIQQ")
-_RULE: Final = struct.Struct("<IIQQII")
-_SCHEDULE: Final = struct.Struct("<IIIIIIQQQ")
-_LONGEST_NAME: Final = 1 << 16
-_CHECKED_FROM: Final = 16
-"""The checksum covers everything from here on."""
+NO_END: Final = 2**64 - 1
+"""Of a rule's sizes, in the file."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +99,7 @@ class PlannedSchedule:
             + WRITES_DATA * any(step.writes_data for steps in programs for step in steps)
             + SAME_ON_ALL * proof.same_on_all_ranks
             + PENDING_SENDS * pending
+            + SAME_ORDER * proof.same_order_on_all_ranks
         )
         codes = tuple(code.encoded(steps) for steps in programs)
         return cls(schedule.name, schedule.collective, schedule.ranks, schedule.chunks,
@@ -134,8 +122,18 @@ class PlannedSchedule:
 
     @property
     def same_on_all_ranks(self) -> bool:
-        """Whether every rank gets the same bits."""
+        """Whether every rank gets the same bits where operands may be exchanged, as in sums."""
         return bool(self.flags & SAME_ON_ALL)
+
+    @property
+    def same_order_on_all_ranks(self) -> bool:
+        """Whether every rank gets the same bits, whatever the operation."""
+        return bool(self.flags & SAME_ORDER)
+
+    @property
+    def bits_differ(self) -> bool:
+        """Whether ranks that share a result may get different bits: only of inexact operations."""
+        return self.collective == "all_reduce" and not self.same_on_all_ranks
 
     @property
     def pending_sends(self) -> bool:
@@ -208,7 +206,7 @@ class Rule:
             )
             raise PlanError(message, kind="rule")
         first, last = self.sizes
-        if first < 0 or not first <= (_NO_END if last is None else last) <= _NO_END:
+        if first < 0 or not first <= (NO_END if last is None else last) <= NO_END:
             message = (
                 f"a rule for {self.collective} for {first} to {last} bytes: expected two sizes, "
                 "the smaller first, below 2^64"
@@ -303,7 +301,9 @@ class Plan:
 
     def to_bytes(self) -> bytes:
         """The file's contents."""
-        return _Writer(self).file()
+        from tutti.mpi.plan_file import Writer
+
+        return Writer(self).file()
 
     @classmethod
     def from_bytes(cls, data: bytes, *, source: str = "plan") -> Plan:
@@ -316,7 +316,9 @@ class Plan:
         Raises:
             PlanError: They are no plan, a newer one, or have been damaged.
         """
-        return _Reader(data, source).plan()
+        from tutti.mpi.plan_file import Reader
+
+        return Reader(data, source).plan()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Plan):
@@ -329,172 +331,3 @@ class Plan:
     def __repr__(self) -> str:
         counts = ", ".join(str(count) for count in self.ranks)
         return f"<Plan of {len(self.rules)} rules for {counts} ranks>"
-
-
-# --- writing --------------------------------------------------------------------------------------
-
-
-class _Writer:
-    """Lays the file out: head, rules, schedules, provenance, then names, tables and code."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._schedules = plan.schedules
-        self._tail = bytearray()
-        rules, schedules = len(plan.rules), len(self._schedules)
-        self._tail_at = _HEAD.size + _RULE.size * rules + _SCHEDULE.size * schedules
-
-    def file(self) -> bytes:
-        # Keys in order: the same plan is the same bytes.
-        said = json.dumps(self._plan.provenance, ensure_ascii=False, sort_keys=True)
-        provenance = said.encode("utf-8", errors="surrogatepass")
-        provenance_at = self._append(provenance)
-        rules = b"".join(self._rule(rule) for rule in self._plan.rules)
-        schedules = b"".join(self._schedule(planned) for planned in self._schedules)
-        counts = (len(self._plan.rules), len(self._schedules))
-        length = self._tail_at + len(self._tail)
-        version = VERSION if any(one.pending_sends for one in self._schedules) else 1
-        parts = (MAGIC, version, 0, length, *counts, provenance_at, len(provenance))
-        data = bytearray(_HEAD.pack(*parts) + rules + schedules + self._tail)
-        struct.pack_into("<I", data, 12, zlib.crc32(data[_CHECKED_FROM:]))
-        return bytes(data)
-
-    def _append(self, data: bytes) -> int:
-        """Adds bytes at the end; where they will be in the file."""
-        at = self._tail_at + len(self._tail)
-        self._tail += data
-        return at
-
-    def _rule(self, rule: Rule) -> bytes:
-        first, last = rule.sizes
-        number = self._schedules.index(rule.schedule)  # type: ignore[arg-type] # a plan's are planned
-        return _RULE.pack(COLLECTIVES.index(rule.collective), rule.ranks, first,
-                          _NO_END if last is None else last, number, 0)  # fmt: skip
-
-    def _schedule(self, planned: PlannedSchedule) -> bytes:
-        name = planned.name.encode()
-        if len(name) > _LONGEST_NAME:
-            message = f"the name of {planned.name[:40]}... has {len(name)} bytes: at most 65536"
-            raise PlanError(message, kind="too_large")
-        name_at = self._append(name)
-        table_at = self._append(bytes(8 * (planned.ranks + 1)))
-        offsets = [self._append(one) for one in planned.codes]
-        offsets.append(self._tail_at + len(self._tail))
-        struct.pack_into(f"<{len(offsets)}Q", self._tail, table_at - self._tail_at, *offsets)
-        return _SCHEDULE.pack(COLLECTIVES.index(planned.collective), planned.ranks, planned.chunks,
-                              planned.slots, planned.result, planned.flags,
-                              name_at, len(name), table_at)  # fmt: skip
-
-
-# --- reading --------------------------------------------------------------------------------------
-
-
-class _Reader:
-    """Takes a file apart, and believes none of its numbers."""
-
-    def __init__(self, data: bytes, source: str) -> None:
-        self._data = data
-        self._source = source
-
-    def plan(self) -> Plan:
-        self._check_version()
-        if len(self._data) < _HEAD.size:
-            raise self._truncated(_HEAD.size)
-        _, _, checksum, length, rules, schedules, at, said = _HEAD.unpack_from(self._data)
-        if len(self._data) < length:
-            raise self._truncated(length)
-        if len(self._data) > length:
-            raise self._corrupted(f"{len(self._data) - length} bytes follow its end")
-        if zlib.crc32(self._data[_CHECKED_FROM:]) != checksum:
-            raise self._corrupted("its checksum is another")
-        body = _HEAD.size + rules * _RULE.size
-        self._bytes(_HEAD.size, rules * _RULE.size + schedules * _SCHEDULE.size, "rules")
-        planned = [self._schedule(body + i * _SCHEDULE.size, i) for i in range(schedules)]
-        found = [self._rule(_HEAD.size + i * _RULE.size, i, planned) for i in range(rules)]
-        try:
-            return Plan(found, self._provenance(at, said))
-        except PlanError as error:
-            raise PlanError(f"{self._source}: {error.problem}", kind=error.kind) from None
-
-    @property
-    def _known_flags(self) -> int:
-        (version,) = struct.unpack_from("<I", self._data, 8)
-        return 31 if version > 1 else 15
-
-    def _check_version(self) -> None:
-        if self._data[: len(MAGIC)] != MAGIC[: len(self._data)] or not self._data:
-            message = (
-                f"{self._source}: is no plan: expected a file that begins with {MAGIC.decode()}"
-            )
-            raise PlanError(message, kind="no_plan", fields={"source": self._source})
-        if len(self._data) < _CHECKED_FROM:
-            raise self._truncated(_HEAD.size)
-        (version,) = struct.unpack_from("<I", self._data, 8)
-        if not 1 <= version <= VERSION:
-            message = f"{self._source}: is a plan of version {version}: expected 1 to {VERSION}"
-            raise PlanError(message, kind="newer" if version > VERSION else "corrupted",
-                            fields={"source": self._source, "version": version})  # fmt: skip
-
-    def _provenance(self, at: int, length: int) -> dict[str, Any]:
-        try:
-            said = json.loads(self._bytes(at, length, "provenance"))
-        except (ValueError, RecursionError):
-            raise self._corrupted("its provenance is no JSON") from None
-        if not isinstance(said, dict):
-            raise self._corrupted("its provenance is no table")
-        return said
-
-    def _schedule(self, at: int, number: int) -> PlannedSchedule:
-        place = f"schedule {number}"
-        collective, ranks, chunks, slots, result, flags, name_at, length, table_at = (
-            _SCHEDULE.unpack_from(self._data, at)
-        )
-        if (
-            collective >= len(COLLECTIVES)
-            or ranks < 2
-            or not chunks
-            or result >= slots
-            or chunks > MOST_CHUNKS
-            or slots > MOST_SLOTS
-            or flags > self._known_flags
-        ):
-            raise self._corrupted(f"{place} cannot be")
-        try:
-            name = self._bytes(name_at, length, f"the name of {place}").decode()
-        except UnicodeDecodeError:
-            raise self._corrupted(f"the name of {place} is no text") from None
-        table = self._bytes(table_at, 8 * (ranks + 1), f"the table of {place}")
-        offsets = struct.unpack(f"<{ranks + 1}Q", table)
-        codes = tuple(
-            self._bytes(start, end - start, f"the code of {place}")
-            for start, end in pairwise(offsets)
-        )
-        return PlannedSchedule(
-            name, COLLECTIVES[collective], ranks, chunks, slots, result, flags, codes
-        )
-
-    def _rule(self, at: int, number: int, schedules: list[PlannedSchedule]) -> Rule:
-        collective, ranks, first, last, schedule, zero = _RULE.unpack_from(self._data, at)
-        if collective >= len(COLLECTIVES) or schedule >= len(schedules) or zero:
-            raise self._corrupted(f"rule {number} cannot be")
-        sizes = (first, None if last == _NO_END else last)
-        try:
-            return Rule(COLLECTIVES[collective], ranks, schedules[schedule], sizes)
-        except PlanError as error:
-            raise self._corrupted(f"rule {number} is {error.problem}") from None
-
-    def _bytes(self, at: int, length: int, what: str) -> bytes:
-        if length < 0 or at + length > len(self._data):
-            raise self._corrupted(f"{what} would be outside of the file")
-        return self._data[at : at + length]
-
-    def _truncated(self, expected: int) -> PlanError:
-        message = (
-            f"{self._source}: ends after {len(self._data)} bytes: expected {expected}, as its "
-            "beginning says"
-        )
-        return PlanError(message, kind="truncated", fields={"source": self._source})
-
-    def _corrupted(self, problem: str) -> PlanError:
-        message = f"{self._source}: has been damaged: {problem}"
-        return PlanError(message, kind="corrupted", fields={"source": self._source})

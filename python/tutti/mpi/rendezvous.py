@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from dataclasses import replace
-from itertools import count
+from itertools import count, repeat
 from typing import TYPE_CHECKING
 
 from tutti.mpi.code import PlannedStep
@@ -55,22 +55,32 @@ def _overlap(one: Message, other: Message) -> bool:
 
 
 def needs_buffers(programs: Sequence[Sequence[PlannedStep]]) -> bool:
-    """Whether ranks wait for ever where a send ends with its receive, and steps one by one."""
+    """Whether ranks wait for ever where a send ends with its receive, and steps one by one.
+
+    A send is waited for with the step that its delay names.
+    """
     sent: Counter[tuple[int, int]] = Counter()
     expected: Counter[tuple[int, int]] = Counter()
     at = [-1] * len(programs)
+    due: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    """Of a rank and a step: with which of the messages to a peer it is waited for."""
 
     def enter(rank: int) -> None:
         at[rank] += 1
         if at[rank] < len(programs[rank]):
             step = programs[rank][at[rank]]
-            sent.update((rank, message.peer) for message in step.sends)
+            for message, delay in zip(step.sends, step.delays or repeat(0), strict=False):
+                sent[rank, message.peer] += 1
+                place = min(at[rank] + delay, len(programs[rank]))
+                due[rank, place].append((message.peer, sent[rank, message.peer]))
             expected.update((message.peer, rank) for message in step.receives)
 
     def can_leave(rank: int) -> bool:
+        gone = all(expected[rank, peer] >= number for peer, number in due[rank, at[rank]])
+        if not gone or at[rank] == len(programs[rank]):
+            return gone
         step = programs[rank][at[rank]]
-        gone = all(expected[rank, m.peer] >= sent[rank, m.peer] for m in step.sends)
-        return gone and all(sent[m.peer, rank] >= expected[m.peer, rank] for m in step.receives)
+        return all(sent[m.peer, rank] >= expected[m.peer, rank] for m in step.receives)
 
     for rank in range(len(programs)):
         enter(rank)
@@ -78,10 +88,10 @@ def needs_buffers(programs: Sequence[Sequence[PlannedStep]]) -> bool:
     while moved:
         moved = False
         for rank, steps in enumerate(programs):
-            while at[rank] < len(steps) and can_leave(rank):
+            while at[rank] <= len(steps) and can_leave(rank):
                 enter(rank)
                 moved = True
-    return any(place < len(steps) for place, steps in zip(at, programs, strict=True))
+    return any(place <= len(steps) for place, steps in zip(at, programs, strict=True))
 
 
 def deferred(programs: Sequence[Sequence[PlannedStep]]) -> list[list[PlannedStep]]:

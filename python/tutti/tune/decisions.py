@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from tutti.mpi.bits import is_exact
 from tutti.tune.targets import counterpart
-from tutti.tune.times import MODELLED, OWN, speaks_for
+from tutti.tune.times import ESTIMATED, MODELLED, OWN, speaks_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,8 @@ class Decision:
             code was the fastest.
         time_ps: what it takes on the first size that was looked at.
         method: how that is known, as in :data:`tutti.tune.times.TIMES`.
-        fallback: the fastest that does with unequal parts, where `schedule` does not.
+        fallback: the fastest that does with unequal parts and gives all ranks the same bits, where
+            `schedule` does not.
         loss: how much longer than the fastest of all it takes, on the size where that is the most:
             0.1 is 10 %.
         loss_size: that size, in bytes.
@@ -64,6 +66,8 @@ def decide(times: pl.DataFrame, target: str) -> list[Decision]:
     What is the fastest on a size is taken to be so up to the next larger one; on the smallest, from
     nothing on; on the largest, without end. For an MPI's own file count times that were measured on
     that MPI, and where there are none those of a model: what another MPI takes says nothing of it.
+    An all_reduce with which ranks get different bits is only for a plan, and only where the tuned
+    type is exact: then with a fallback for types that are not.
 
     Args:
         times: with the columns of :data:`tutti.tune.times.TIMES`.
@@ -88,8 +92,8 @@ def _of_sizes(times: pl.DataFrame, target: str, collective: str, ranks: int) -> 
     for place, (size, rows) in enumerate(cells.items()):
         mine = [row for row in rows if _has(target, row)]
         chosen = mine[0] if mine else None
-        spare = next((row for row in mine if not row["moves_chunks"]), None)
-        moves = chosen is not None and chosen["moves_chunks"]
+        spare = next((row for row in mine if not row["moves_chunks"] and row["same_on_all"]), None)
+        narrow = chosen is not None and (chosen["moves_chunks"] or not chosen["same_on_all"])
         how = chosen or rows[0]
         yield Decision(
             collective=collective,
@@ -99,7 +103,7 @@ def _of_sizes(times: pl.DataFrame, target: str, collective: str, ranks: int) -> 
             schedule=chosen["schedule"] if chosen else None,
             time_ps=chosen["time_ps"] if chosen else None,
             method=how["method"],
-            fallback=spare["schedule"] if spare and moves else None,
+            fallback=spare["schedule"] if spare and narrow else None,
             loss=chosen["time_ps"] / max(rows[0]["time_ps"], 1) - 1 if chosen else 0.0,
             loss_size=size,
             best=rows[0]["schedule"],
@@ -111,15 +115,24 @@ def _of_sizes(times: pl.DataFrame, target: str, collective: str, ranks: int) -> 
 def _deciding(times: pl.DataFrame, target: str) -> list[dict[str, Any]]:
     """The times of one size that may decide for a target, the fastest first."""
     rows = times.sort("time_ps", maintain_order=True).to_dicts()
+    rows = [row for row in rows if row["same_on_all"] or is_exact(row["datatype"])]
     measured = [row for row in rows if speaks_for(target, row["mpi"])]
-    return measured or [row for row in rows if row["method"] == MODELLED]
+    # An estimate of the MPI's own code says nothing of the algorithms that it can be told to use.
+    known = {MODELLED, ESTIMATED} if target == "plan" else {MODELLED}
+    return measured or [row for row in rows if row["method"] in known]
 
 
 def _has(target: str, row: dict[str, Any]) -> bool:
-    """Whether a target can be told to do it; leaving a call alone is always possible."""
+    """Whether a target can be told to do it; leaving a call alone is always possible.
+
+    Rules of MPIs and of UCC hold for every type, so that all ranks must get the same bits.
+    """
     if target == "plan" or row["schedule"] == OWN:
         return True
-    return counterpart(target, row["collective"], row["ranks"], row["schedule"]) is not None
+    return (
+        row["same_on_all"]
+        and counterpart(target, row["collective"], row["ranks"], row["schedule"]) is not None
+    )
 
 
 def _joined(decisions: Iterator[Decision]) -> list[Decision]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.errors import TuningError
 from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.proof import remember
 from tutti.schedule import schedule
 from tutti.tune import mpich, openmpi, ucc
 from tutti.tune.decisions import decide
 from tutti.tune.targets import counterpart
-from tutti.tune.times import EMULATED, MODELLED, OWN
+from tutti.tune.times import EMULATED, ESTIMATED, MODELLED, OWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -115,7 +116,7 @@ def _made(
     if target == "plan":
         path = folder / "plan.tutti"
         how = {"times": _known_by(decisions)}
-        Plan(_rules(decisions), provenance | how).write(path)
+        remember(Plan(_rules(decisions), provenance | how).write(path))
         return _Made(path, {"TUTTI_MPI_PLAN": str(path.resolve())})
     if target == "ucc":
         return _Made(None, *ucc.settings(decisions))
@@ -199,7 +200,7 @@ def _known_by(decisions: Sequence[Decision]) -> list[str]:
 def _of_other_mpis(decisions: Sequence[Decision], times: pl.DataFrame) -> list[str]:
     """That a model decides although something was measured, on another MPI."""
     measured = times["mpi"].drop_nulls().unique().sort().to_list()
-    if not measured or any(one.method != MODELLED for one in decisions):
+    if not measured or any(one.method not in {MODELLED, ESTIMATED} for one in decisions):
         return []
     return [f"the model decides: {', '.join(measured)}, which was measured, says nothing of it"]
 

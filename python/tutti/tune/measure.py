@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from tutti.errors import AlgorithmError, LayoutError, TuningError
+from tutti.mpi.bits import bits_differ, is_exact
+from tutti.mpi.usual import to_beat, untuned
 from tutti.schedule import Schedule, candidates, schedule
 from tutti.tune.targets import counterparts
-from tutti.tune.times import EMULATED, MEASURED, MODELLED, OWN, TIMES, mpi_of
+from tutti.tune.times import EMULATED, ESTIMATED, MEASURED, MODELLED, OWN, TIMES, mpi_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,15 +72,45 @@ def notations(question: Question, only: Sequence[str] = ()) -> list[str]:
 
     Raises:
         AlgorithmError: none of those that are named is for the question.
+        TuningError: ranks would get different bits from one that is named.
     """
     if only:
-        return [one for one in only if _laid_out(one, question, strict=len(only) == 1)]
+        named = [one for one in only if _laid_out(one, question, strict=len(only) == 1)]
+        for one in named:
+            if not _keeps_bits(one, question):
+                raise _other_bits(one, question)
+        return named
     found = dict.fromkeys(candidates(question.collective, question.ranks))
     for target in question.targets:
         others = counterparts(target, question.collective, question.ranks)
         found |= dict.fromkeys(one.schedule for one in others)
     plain = [one for one in found if one.partition(":")[0] not in _NOT_REAL]
-    return [one for one in plain if _laid_out(one, question, strict=False)]
+    return [
+        one
+        for one in plain
+        if _laid_out(one, question, strict=False) and _keeps_bits(one, question)
+    ]
+
+
+def _keeps_bits(notation: str, question: Question) -> bool:
+    """Whether all ranks get the same bits of elements of the type in question."""
+    return is_exact(question.datatype) or not _differ(notation, question.collective, question.ranks)
+
+
+@functools.cache
+def _differ(notation: str, collective: str, ranks: int) -> bool:
+    """Kept, as it takes as long as a proof, and is asked for every size."""
+    if collective != "all_reduce":
+        return False
+    return bits_differ(schedule(notation, collective=collective, ranks=ranks))
+
+
+def _other_bits(notation: str, question: Question) -> TuningError:
+    message = (
+        f"{notation}: on {question.ranks} ranks each rank gets bits of its own from sums of "
+        f"{question.datatype}"
+    )
+    return TuningError(message, kind="bits", fields={"schedule": notation})
 
 
 def _laid_out(notation: str, question: Question, *, strict: bool) -> Schedule | None:
@@ -115,9 +148,25 @@ def by_model(
     for size in question.sizes:
         found = _modelled(question, platform, size, listed, search=not only)
         rows += [_row(question, size, laid_out, time, known) for laid_out, time in found]
+        if found and "plan" in question.targets:
+            rows += _estimated(question, platform, size, known)
         if done is not None:
             done(1)
     return _some(rows, question)
+
+
+def _estimated(
+    question: Question, platform: Platform, size: int, known: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """What a plan's schedule has to beat: the MPI's own code, as far as a model can say."""
+    name = next(
+        name
+        for name, (first, last) in untuned(question.collective, question.ranks)
+        if first <= size and (last is None or size <= last)
+    )
+    found = _modelled(question, platform, size, [name], search=False)
+    told = known | {"method": ESTIMATED}
+    return [_row(question, size, None, to_beat(time), told) for _, time in found]
 
 
 def _modelled(
@@ -256,8 +305,10 @@ def fastest(times: pl.DataFrame, question: Question, most: int) -> list[str]:
     """
     found: dict[str, None] = {}
     for target in question.targets:
-        names = {one.schedule for one in counterparts(target, question.collective, question.ranks)}
-        mine = times if target == "plan" else times.filter(pl.col("schedule").is_in(list(names)))
+        others = counterparts(target, question.collective, question.ranks)
+        names = [one.schedule for one in others]
+        schedules = times.filter(pl.col("schedule") != OWN)
+        mine = schedules if target == "plan" else schedules.filter(pl.col("schedule").is_in(names))
         for size in question.sizes:
             at = mine.filter(pl.col("size_bytes") == size).sort("time_ps", maintain_order=True)
             found |= dict.fromkeys(at["schedule"].head(most).to_list())
@@ -277,6 +328,9 @@ def _row(
         "schedule": laid_out.name if laid_out else OWN,
         "time_ps": time_ps,
         "moves_chunks": laid_out.moves_chunks if laid_out else False,
+        "same_on_all": not (
+            laid_out and _differ(laid_out.name, laid_out.collective, laid_out.ranks)
+        ),
         **known,
     }
 

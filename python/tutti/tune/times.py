@@ -9,9 +9,19 @@ import polars as pl
 if TYPE_CHECKING:
     from tutti.mpi.underneath import Mpi
 
-__all__ = ["EMULATED", "MEASURED", "MODELLED", "OWN", "TIMES", "mpi_of", "speaks_for"]
+__all__ = [
+    "EMULATED",
+    "ESTIMATED",
+    "MEASURED",
+    "MODELLED",
+    "OWN",
+    "TIMES",
+    "mpi_of",
+    "speaks_for",
+]
 
 MODELLED: Final = "model"
+ESTIMATED: Final = "estimate"
 MEASURED: Final = "measurement"
 EMULATED: Final = "emulated"
 
@@ -31,15 +41,18 @@ TIMES: dict[str, type[pl.DataType]] = {
     "blocks": pl.Int64,
     "late": pl.Int64,
     "moves_chunks": pl.Boolean,
+    "same_on_all": pl.Boolean,
 }
 """The columns of times to choose from.
 
-``method`` is `model`, `measurement` (what this machine and its network took) or `emulated` (real
-ranks, kept apart by a model). ``conditions`` are the model's parameters, of the first and the last,
-or the machine that was measured. ``mpi`` is whose ranks were measured, such as `openmpi 5.0.11`;
-``blocks`` is how many count, and ``late`` how many more began too late to count; all three are null
-where a model says the time. The schedule `own` is the MPI's own code; ``moves_chunks`` says that a
-schedule needs equal parts."""
+``method`` is `model`, `measurement` (what this machine and its network took), `emulated` (real
+ranks, kept apart by a model) or `estimate` (what a plan's schedule has to beat where a model
+decides: :func:`tutti.mpi.usual.to_beat`). ``conditions`` are the model's parameters, of the first
+and the last, or the machine that was measured. ``mpi`` is whose ranks were measured, such as
+`openmpi 5.0.11`; ``blocks`` is how many count, and ``late`` how many more began too late to count;
+all three are null where a model says the time. The schedule `own` is the MPI's own code;
+``moves_chunks`` says that a schedule needs equal parts, ``same_on_all`` that every rank gets the
+same bits."""
 
 _OF_TARGET: Final = {"openmpi": "openmpi 5.", "openmpi6": "openmpi 6.", "mpich": "mpich "}
 """How the names of MPIs begin that read a library's file."""

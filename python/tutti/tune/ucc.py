@@ -45,6 +45,13 @@ _FOR_ALL = {
     ("broadcast", "knomial"): "UCC_TL_UCP_BCAST_KN_RADIX",
     ("reduce", "knomial"): "UCC_TL_UCP_REDUCE_KN_RADIX",
 }
+_KNOMIAL = "UCC_TL_UCP_ALLREDUCE_KN_RADIX"
+_SAME_BITS_IN_ALL = 2
+"""The largest radix with which each rank folds alike in UCC 1.4. From 1.5 on all do
+(https://github.com/openucx/ucc/pull/1145)."""
+_NEEDS_1_5 = (
+    "needs UCC 1.5: in 1.4 ranks get different bits from a k-nomial all_reduce of a radix over 2"
+)
 _NO_END = 1 << 63
 
 
@@ -109,6 +116,8 @@ def settings(decisions: Sequence[Decision]) -> tuple[dict[str, str], list[str]]:
     named = {"UCC_TL_UCP_TUNE": "#".join(tokens)} | radices.variables()
     for_all = sorted(set(radices.of) & set(_FOR_ALL.values()))
     left += [f"{variable} holds for teams of every size" for variable in for_all]
+    if any(radix > _SAME_BITS_IN_ALL for radix in radices.of.get(_KNOMIAL, {}).values()):
+        left.append(_NEEDS_1_5)
     return named, left
 
 

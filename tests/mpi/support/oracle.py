@@ -186,9 +186,34 @@ def write(schedules: Sequence[Schedule], path: Path) -> Path:
 def _head(schedule: Schedule) -> str:
     collective = COLLECTIVES.index(schedule.collective)
     in_order = schedule.verify().rank_order
-    flags = f"{int(schedule.moves_chunks)} {int(in_order)}"
+    same, same_order = _alike(schedule)
+    flags = f"{int(schedule.moves_chunks)} {int(in_order)} {int(same)} {int(same_order)}"
     name = schedule.name.replace(" ", "_")
     return f"{collective} {schedule.ranks} {schedule.chunks} {flags} {name}"
+
+
+def _alike(schedule: Schedule) -> tuple[bool, bool]:
+    """Whether all ranks of an all_reduce fold alike: but for exchanged operands, and just so."""
+    if schedule.collective != "all_reduce":
+        return True, True
+    results = folds(schedule)
+    unordered = [[_unordered(tree) for tree in trees] for trees in results]
+    return (
+        all(trees == unordered[0] for trees in unordered),
+        all(trees == results[0] for trees in results),
+    )
+
+
+def _unordered(tree: Tree | None) -> object:
+    """A tree in which operands have no order."""
+    stack: list[object] = []
+    for token in tree or ():
+        if token == FOLD:
+            right, left = stack.pop(), stack.pop()
+            stack.append(frozenset([left, right]))
+        else:
+            stack.append(token)
+    return stack[0] if stack else None
 
 
 def _trees(schedule: Schedule) -> list[str]:

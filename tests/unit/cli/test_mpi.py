@@ -13,6 +13,7 @@ from called import call
 from tutti.cli.app import app
 from tutti.mpi.plan import COLLECTIVES, Plan
 from tutti.mpi.report import Report
+from tutti.mpi.usual import untuned
 
 
 def called(*words: str | Path) -> str:
@@ -73,7 +74,7 @@ def test_rank_counts_that_an_algorithm_is_not_for_are_told(tmp_path: Path) -> No
 
 def test_what_libraries_use_untuned_covers_every_collective(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
-    called("plan", "--ranks", "2-9", "-o", path, "--for-every", "usual")
+    called("plan", "--ranks", "2-9", "-o", path, "--for-every", "untuned")
     plan = Plan.read(path)
     for ranks in range(2, 10):
         for collective in COLLECTIVES:
@@ -165,9 +166,59 @@ def test_ranks_that_a_plan_is_not_for(tmp_path: Path, ranks: int, saying: str) -
     refused("exec", "--plan", path, *map(str, words), saying=saying)
 
 
+def test_usual_leaves_sizes_to_the_mpi_where_its_own_code_is_faster(tmp_path: Path) -> None:
+    path = tmp_path / "plan.tutti"
+    called("plan", "--ranks", "2,4,6", "-o", path, "--for-every", "usual")
+    plan = Plan.read(path)
+    for ranks in (2, 4, 6):
+        for size in (0, 8, 1024, 4096, 65536):
+            for collective in ("all_reduce", "broadcast", "reduce", "barrier"):
+                assert plan.find(collective, ranks, size) is None, (collective, size)
+        assert plan.find("all_reduce", ranks, 2**19 - 1) is None
+        for collective in ("all_reduce", "all_gather", "all_to_all", "reduce_scatter"):
+            assert plan.find(collective, ranks, 2**19) is not None
+        # What it has is what MPIs use untuned on that size.
+        for rule in plan.rules:
+            first, last = rule.sizes
+            assert any(
+                name == rule.schedule.name
+                and span[0] <= first
+                and (last or 0) <= (span[1] or 2**64)
+                for name, span in untuned(rule.collective, rule.ranks)
+            )
+
+
+@pytest.mark.parametrize("named", ["all_reduce=dissemination", "all_reduce:-4K=dissemination:2"])
+def test_schedules_with_which_ranks_get_different_bits_are_refused(
+    named: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.tutti"
+    done = CliRunner().invoke(app, ["mpi", "plan", "--ranks", "2,4", "-o", str(path), named])
+    assert done.exit_code == 2, done.output
+    assert "on 4 ranks each rank gets bits of its own" in done.output
+    assert not path.exists()
+    # On two ranks there is one order alone.
+    called("plan", "--ranks", "2", "-o", path, named)
+    said = called("plan", "--ranks", "4", "-o", path, named, "--exact-types")
+    assert "! for exact operations alone" in " ".join(said.split())
+    assert "! for exact" in " ".join(called("show", "--prove", path).split())
+
+
+def test_an_algorithm_for_every_collective_leaves_such_an_all_reduce_out(tmp_path: Path) -> None:
+    path = tmp_path / "plan.tutti"
+    done = CliRunner().invoke(
+        app, ["mpi", "plan", "--ranks", "4", "-o", str(path), "--for-every", "dissemination"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "no all_reduce on 4 ranks: ranks would get different bits" in " ".join(
+        done.output.split()
+    )
+    assert {rule.collective for rule in Plan.read(path).rules} == {"all_gather", "barrier"}
+
+
 def test_a_plan_is_shown_within_80_columns(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
-    called("plan", "--ranks", "2-9", "-o", path, "--for-every", "usual",
+    called("plan", "--ranks", "2-9", "-o", path, "--for-every", "untuned",
            "all_reduce:-1K=recursive_multiplying:a8")  # fmt: skip
     said = called("show", path)
     table = said[said.index("collective  ") :].splitlines()

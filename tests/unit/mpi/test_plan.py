@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import struct
 import zlib
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,11 +16,14 @@ from tutti import Schedule, ScheduleBuilder, algorithms, schedule
 from tutti.errors import PlanError, VerificationError
 from tutti.mpi.code import Copy, Fold, Message, PlannedStep
 from tutti.mpi.plan import COLLECTIVES, Plan, PlannedSchedule, Rule
+from tutti.mpi.plan_file import VERSION
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 EXCHANGE = schedule("recursive_doubling", ranks=2)
+HEAD = 56
+"""Bytes of it."""
 
 
 def small() -> Plan:
@@ -27,8 +31,29 @@ def small() -> Plan:
 
 
 def checked(body: bytes) -> bytes:
-    """The body of a file, from byte 16 on, behind its head."""
-    return struct.pack("<8sII", b"TUTTIPLN", 1, zlib.crc32(body)) + body
+    """The body of a file, from byte 16 on, behind its head, with checksums that fit."""
+    data = bytearray(struct.pack("<8sII", b"TUTTIPLN", VERSION, 0) + body)
+    if len(data) >= HEAD:
+        index, rules, schedules = struct.unpack_from("<QII", data, 24)
+        index = min(index, len(data))
+        for entry in range(
+            HEAD + 32 * rules, min(HEAD + 32 * rules + 48 * schedules, index - 47), 48
+        ):
+            put_checksums(data, index, entry)
+        struct.pack_into("<I", data, 12, zlib.crc32(data[16:index]))
+    return bytes(data)
+
+
+def put_checksums(data: bytearray, index: int, entry: int) -> None:
+    """Puts right those of the code of one schedule, as far as it lies in the file."""
+    (ranks,) = struct.unpack_from("<I", data, entry + 4)
+    (table,) = struct.unpack_from("<Q", data, entry + 40)
+    if table + 12 * ranks + 8 > index:
+        return
+    offsets = struct.unpack_from(f"<{ranks + 1}Q", data, table)
+    for rank, (start, end) in enumerate(pairwise(offsets)):
+        place = table + 8 * (ranks + 1) + 4 * rank
+        struct.pack_into("<I", data, place, zlib.crc32(data[start:end]))
 
 
 def test_the_bytes_of_a_small_plan() -> None:
@@ -39,21 +64,20 @@ def test_the_bytes_of_a_small_plan() -> None:
         bytes([1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1, 2, 0, 1]),
         bytes([1, 1, 1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 2, 1, 0]),
     ]
-    said_at = 48 + 32 + 48
+    said_at = HEAD + 32 + 48
     name_at = said_at + len(said)
     table_at = name_at + len(name)
-    begin = table_at + 8 * 3
+    begin = table_at + 8 * 3 + 4 * 2
     middle, end = begin + len(codes[0]), begin + len(codes[0]) + len(codes[1])
-    flags = (
-        1 + 4 + 8
-    )  # in the order of the ranks, the data slot is written to, the same bits for all
+    # In the order of the ranks, the data slot is written to, the same bits for all, in one order.
+    flags = 1 + 4 + 8 + 32
     body = (
-        struct.pack("<QIIQQ", end, 1, 1, said_at, len(said))
+        struct.pack("<QQIIQQ", end, begin, 1, 1, said_at, len(said))
         + struct.pack("<IIQQII", 0, 2, 8, 1024, 0, 0)
         + struct.pack("<IIIIIIQQQ", 0, 2, 1, 2, 0, flags, name_at, len(name), table_at)
         + said
         + name
-        + struct.pack("<QQQ", begin, middle, end)
+        + struct.pack("<QQQII", begin, middle, end, *map(zlib.crc32, codes))
         + b"".join(codes)
     )
     assert Plan([Rule("all_reduce", 2, EXCHANGE, (8, 1024))]).to_bytes() == checked(body)
@@ -245,8 +269,8 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
         (small().to_bytes()[:40], "truncated", "ends after 40 bytes"),
         (small().to_bytes()[:-1], "truncated", "expected"),
         (small().to_bytes() + b"\0", "corrupted", "1 bytes follow its end"),
-        (small().to_bytes()[:8] + b"\3\0\0\0" + small().to_bytes()[12:], "newer", "version 3"),
-        (small().to_bytes()[:8] + b"\0\0\0\0" + small().to_bytes()[12:], "corrupted", "version 0"),
+        (small().to_bytes()[:8] + b"\4\0\0\0" + small().to_bytes()[12:], "version", "version 4"),
+        (small().to_bytes()[:8] + b"\2\0\0\0" + small().to_bytes()[12:], "version", "version 2"),
         (small().to_bytes()[:-1] + b"\7", "corrupted", "checksum"),
     ],
 )
@@ -337,7 +361,7 @@ def test_random_code_is_refused_or_within_bounds(code: bytes) -> None:
 @pytest.mark.parametrize(("at", "value"), [(8, 2**28 + 1), (12, 2**20 + 1), (12, 2**32 - 1)])
 def test_more_chunks_or_slots_than_a_plan_has_are_refused(at: int, value: int) -> None:
     data = bytearray(small().to_bytes())
-    struct.pack_into("<I", data, 48 + 32 + at, value)
+    struct.pack_into("<I", data, HEAD + 32 + at, value)
     with pytest.raises(PlanError, match="schedule 0 cannot be"):
         Plan.from_bytes(checked(bytes(data[16:])))
 
@@ -374,9 +398,9 @@ def test_messages_that_are_received_as_other_chunks_move_them() -> None:
     assert PlannedSchedule.of(builder.build()).moves_chunks
 
 
-def test_the_version_says_which_flags_are_known() -> None:
+def test_an_unknown_flag_is_refused() -> None:
     data = bytearray(small().to_bytes())
-    struct.pack_into("<I", data, 48 + 32 + 20, 16)
+    struct.pack_into("<I", data, HEAD + 32 + 20, 64)
     with pytest.raises(PlanError, match="schedule 0 cannot be"):
         Plan.from_bytes(checked(bytes(data[16:])))
 

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from tutti.errors import TuningError
+from tutti.mpi.bits import bits_differ
 from tutti.mpi.plan import Plan
 from tutti.platform import PipeliningPostal, Platform
 from tutti.schedule import schedule
@@ -32,7 +33,8 @@ def times(*rows: tuple[int, int, str, int]) -> pl.DataFrame:
         dict.fromkeys(TIMES)
         | {"collective": "all_reduce", "ranks": ranks, "size_bytes": size, "datatype": "float32",
            "schedule": name, "time_ps": time * 10**6, "method": "model", "conditions": "machine",
-           "moves_chunks": name != OWN and schedule(name, ranks=ranks).moves_chunks}
+           "moves_chunks": name != OWN and schedule(name, ranks=ranks).moves_chunks,
+           "same_on_all": name == OWN or not bits_differ(schedule(name, ranks=ranks))}
         for ranks, size, name, time in rows
     ]  # fmt: skip
     return pl.DataFrame(cells, schema=TIMES, orient="row")
@@ -328,7 +330,7 @@ def test_a_model_finds_wide_stages_for_short_messages() -> None:
 def test_only_those_that_are_named_are_looked_at() -> None:
     question = Question("all_reduce", 4, [8], targets=("plan",))
     found = by_model(question, MACHINE, ["ring", "direct"])
-    assert set(found["schedule"]) == {"ring", "direct"}
+    assert set(found["schedule"]) == {"ring", "direct", OWN}
     with pytest.raises(TuningError, match="no algorithm performs"):
         by_model(Question("all_to_all", 6, [24]), MACHINE, ["recursive_doubling", "swing"])
 

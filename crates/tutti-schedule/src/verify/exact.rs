@@ -328,10 +328,11 @@ impl<'a> SymbolicRun<'a> {
                     let sequential = leaves.into_iter().reduce(|a, b| self.trees.pair(a, b));
                     class.sequential &= sequential == Some(value.tree);
                     class.rank_order &= value.sequence == Some(all.collect());
-                    trees.push(value.tree);
+                    trees.push((value.tree, value.sequence.clone()));
                 }
             }
-            class.same_on_all_ranks &= trees.iter().all(|tree| *tree == trees[0]);
+            class.same_on_all_ranks &= trees.iter().all(|(tree, _)| *tree == trees[0].0);
+            class.same_order_on_all_ranks &= trees.iter().all(|order| *order == trees[0]);
         }
         Ok(class)
     }

@@ -33,8 +33,8 @@ struct Expected {
     value: Value,
     /// A value that has been found right.
     right: u32,
-    /// The fold tree of the first result.
-    tree: Option<u64>,
+    /// The fold tree and the sequence of the first result.
+    first: Option<(u64, u64)>,
 }
 
 /// Fingerprints of all folds.
@@ -130,7 +130,7 @@ impl Algebra for Fingerprints {
             let leaves = (0..self.ranks).map(|origin| leaf(origin * self.chunks + chunk));
             let value = leaves.reduce(|sum, leaf| self.add(&sum, &leaf));
             let value = value.expect("a schedule has at least one rank");
-            self.expected.push(Expected { value, right: COMPUTED - 1, tree: None });
+            self.expected.push(Expected { value, right: COMPUTED - 1, first: None });
         }
     }
 
@@ -147,8 +147,10 @@ impl Algebra for Fingerprints {
         }
         let expected = &mut self.expected[index];
         expected.right = id;
-        let first = *expected.tree.get_or_insert(found.tree);
-        self.class.same_on_all_ranks &= found.tree == first;
+        let (tree, sequence) = *expected.first.get_or_insert((found.tree, found.sequence));
+        self.class.same_on_all_ranks &= found.tree == tree;
+        // Of trees that differ in the order of operands alone, each has a sequence of its own.
+        self.class.same_order_on_all_ranks &= (found.tree, found.sequence) == (tree, sequence);
         self.class.sequential &= found.tree == wanted.tree;
         self.class.rank_order &= found.sequence == wanted.sequence;
         Ok(())

@@ -87,6 +87,9 @@ pub struct Reproducibility {
     /// Every rank gets the same bits: their fold trees are equal, but for the two operands of an addition
     /// changing places. A fold of several is `((x1 + x2) + x3) + ...`.
     pub same_on_all_ranks: bool,
+    /// Every rank gets the same bits even where exchanging two operands changes them (a maximum with
+    /// NaN, user-defined operations): fold trees are equal, operands in the same order.
+    pub same_order_on_all_ranks: bool,
     /// Every result has the bits of the sequential sum `((x0 + x1) + x2) + ...` in the order of the ranks.
     pub sequential: bool,
     /// Contributions are combined in the order of the ranks, in whatever brackets: what an operation
@@ -95,8 +98,12 @@ pub struct Reproducibility {
 }
 
 impl Reproducibility {
-    const ALL: Reproducibility =
-        Reproducibility { same_on_all_ranks: true, sequential: true, rank_order: true };
+    const ALL: Reproducibility = Reproducibility {
+        same_on_all_ranks: true,
+        same_order_on_all_ranks: true,
+        sequential: true,
+        rank_order: true,
+    };
 }
 
 /// The exact verifier explains faults of schedules up to this size, in ranks x ranks x chunks.

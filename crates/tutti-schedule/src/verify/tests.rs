@@ -57,8 +57,10 @@ fn a_right_schedule_is_measured() {
     assert!(found.rendezvous_safe());
     assert_eq!((found.in_flight, found.waiting), (1, 1));
     // x0 + x1 and x1 + x0 are the same bits, but not the same order.
-    let Reproducibility { same_on_all_ranks, sequential, rank_order } = found.reproducibility;
+    let Reproducibility { same_on_all_ranks, same_order_on_all_ranks, sequential, rank_order } =
+        found.reproducibility;
     assert_eq!((same_on_all_ranks, sequential, rank_order), (true, true, false));
+    assert!(!same_order_on_all_ranks);
 }
 
 #[test]
