@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tutti.noc import smart
-from tutti.report.smart_watch import write_watch
+from tutti.report import write_watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

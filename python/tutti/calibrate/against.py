@@ -6,22 +6,18 @@ blocks is held against the model of minima, the median against that of medians, 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from tutti.calibrate.points import of_results
-from tutti.report.palette import styles
-from tutti.report.plot import figure_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tutti.calibrate.fit import Fit
 
-__all__ = ["AGAINST", "against", "choices", "draw_against"]
+__all__ = ["AGAINST", "against", "choices"]
 
 AGAINST: dict[str, type[pl.DataType]] = {
     "model": pl.String,
@@ -95,43 +91,3 @@ def choices(frame: pl.DataFrame) -> pl.DataFrame:
         )
         .filter(pl.col("schedules") > 1)
     )
-
-
-def draw_against(path: str | Path, frame: pl.DataFrame) -> Path:
-    """Draws the residual of the fastest schedule against ranks, and predictions over measurements.
-
-    Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        frame: of :func:`against`.
-
-    Returns:
-        The path written.
-
-    Raises:
-        ReportError: the suffix is of no known format.
-    """
-    statistics = frame["statistic"].unique(maintain_order=True).to_list()
-    with figure_at(path, (3.4 * (1 + len(statistics)), 3.2)) as drawn:
-        axes = drawn.subplots(1, 1 + len(statistics), squeeze=False)[0]
-        for statistic, look in styles(statistics).items():
-            mine = frame.filter(pl.col("statistic") == statistic)
-            best = mine.sort("measured_us").group_by("ranks", maintain_order=True).first()
-            best = best.sort("ranks")
-            axes[0].plot(best["ranks"], 100 * best["residual"], color=look.colour,
-                         marker=look.marker_matplotlib, label=statistic)  # fmt: skip
-        axes[0].set(xlabel="ranks", ylabel="fastest schedule: model over measured (%)")
-        axes[0].axhline(0, color="#333333", lw=0.8)
-        axes[0].legend(fontsize=7)
-        for place, statistic in zip(axes[1:], statistics, strict=True):
-            mine = frame.filter(pl.col("statistic") == statistic)
-            looks = styles(str(ranks) for ranks in mine["ranks"].unique())
-            for ranks in sorted(looks, key=int):
-                look, some = looks[ranks], mine.filter(pl.col("ranks") == int(ranks))
-                place.plot(some["measured_us"], some["predicted_us"], ls="", ms=4, label=ranks,
-                           color=look.colour, marker=look.marker_matplotlib)  # fmt: skip
-            ends = np.array([mine["measured_us"].min(), mine["measured_us"].max()], dtype=float)
-            place.plot(ends, ends, color="#333333", lw=0.8)
-            place.set(xscale="log", yscale="log", xlabel=f"measured, {statistic} (us)")
-            place.set_ylabel("model (us)")
-            place.legend(title="ranks", fontsize=7, title_fontsize=7)
-    return Path(path)

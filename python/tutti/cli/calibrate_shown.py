@@ -79,10 +79,10 @@ def _table(fits: list[Fit]) -> Table:
 
 def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: Path) -> None:
     """Writes the platform, every point beside what models say of it, and a figure."""
-    from tutti.calibrate.figures import draw_fits
     from tutti.calibrate.files import platform_text, residual_frame
     from tutti.cli.files import written
     from tutti.platforms import platform
+    from tutti.report import draw_fits
     from tutti.results import write
 
     frame = residual_frame(fits)
@@ -100,8 +100,9 @@ def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: 
 
 def hold_against(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> None:
     """The model of the platform against collectives that took no part in the fit."""
-    from tutti.calibrate.against import against, choices, draw_against
+    from tutti.calibrate.against import against, choices
     from tutti.cli.files import written
+    from tutti.report import draw_against
     from tutti.results import write
 
     told = [one for one in fits if one.told]

@@ -192,27 +192,12 @@ def _show(runs: list[CoherenceRun]) -> None:
         out().print(facts_table(words.facts(runs[0])))
     else:
         out().print(words.describe_chip(runs), style="bold", markup=False)
-        out().print(_table(runs))
-
-
-def _table(runs: list[CoherenceRun]) -> Table:
-    from rich.table import Table
-
-    from tutti.report import coherence_words as words
-
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left")
-    columns = words.columns(runs, few=True)
-    for name, kind in columns:
-        table.add_column(name, justify="right" if kind == "number" else "left", no_wrap=True)
-    for row in words.rows(runs, few=True):
-        table.add_row(*(text for _, text in row))
-    table.caption = words.CAPTION
-    return table
+        out().print(words.table(runs).terminal(words.CAPTION))
 
 
 def _write(read: Coherence, runs: list[CoherenceRun]) -> None:
     from tutti.coherence import flow_frame, frame, miss_frame
-    from tutti.report.coherence_html import write_coherence_report
+    from tutti.report import write_coherence_report
 
     files = []
     for name, one in (

@@ -21,7 +21,7 @@ _SHOWN_CLASSES = 16
 def show_run(run: NocRun, technology: Technology | None = None) -> None:
     """Everything that one wants to know at a glance."""
     from tutti.report import noc_words as words
-    from tutti.report.quantity import format_share
+    from tutti.report.quantity import estimate, format_share, number
 
     console = out()
     console.print(words.describe_network(run.network), style="bold", markup=False)
@@ -45,13 +45,13 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
             ("latency", words.cycles(run.latency, cycle)),
             ("no more than", f"{shown}, {run.all.latency_extremes[1]:,} (all)"),
             ("in the network", words.cycles(run.network_latency, cycle)),
-            ("routers passed", words.estimate(run.hops)),
+            ("routers passed", estimate(run.hops)),
         ]
     least, most = run.all.accepted_extremes
-    facts.append(("accepted", f"{words.number(least, 3)} to {words.number(most, 3)} by a node"))
+    facts.append(("accepted", f"{number(least, 3)} to {number(most, 3)} by a node"))
     if run.is_stable and len(run.classes) > 1:
         for index, one in enumerate(run.classes[:_SHOWN_CLASSES]):
-            text = f"{words.estimate(one.accepted)} accepted, latency {words.estimate(one.latency)}"
+            text = f"{estimate(one.accepted)} accepted, latency {estimate(one.latency)}"
             facts.append((f"class {index}", text))
     order = run.channels.sort("utilisation", descending=True, maintain_order=True)
     busy = [
@@ -106,34 +106,15 @@ def facts_table(facts: list[tuple[str, str]]) -> Table:
 
 def loads_table(runs: list[NocRun]) -> Table:
     """Latency against load, a row per load."""
-    from rich.table import Table
+    from tutti.report import noc
 
-    from tutti.report import noc_words as words
-
-    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left")
-    for name in ("load", "accepted", "latency", "50 %", "99 %", "network", "routers"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for run in runs:
-        moved = run.ending != "deadlocked"
-        cells = [words.number(run.load), words.estimate(run.accepted) if moved else "-"]
-        if run.is_stable:
-            cells += [
-                words.estimate(run.latency),
-                f"{run.quantiles['50']:,}",
-                f"{run.quantiles['99']:,}",
-                words.number(run.network_latency.mean),
-                words.number(run.hops.mean, 3),
-            ]
-        else:
-            cells += [run.ending, "", "", "", ""]
-        table.add_row(*cells)
-    table.caption = (
-        "load, accepted: flits per node and cycle; latency, 50 %, 99 %, network: cycles; "
-        "routers: passed on the way; ± half of the 95 % confidence interval"
+    caption = (
+        "load, accepted: flits per node and cycle; mean latency, 50 %, 99 %, in the network: "
+        "cycles; routers: on the route; ±: 95 % CI half-width"
     )
     if any(run.ending == "deadlocked" for run in runs):
-        table.caption += "; -: nothing was measured"
-    return table
+        caption += "; -: nothing was measured"
+    return noc.loads_table(runs).terminal(caption)
 
 
 def say_saturation(found: Saturation) -> None:
@@ -146,8 +127,9 @@ def say_saturation(found: Saturation) -> None:
 def say_deadlock(runs: list[NocRun]) -> None:
     """How the run with the least load that deadlocked did, if one did."""
     from tutti.report import noc_words as words
+    from tutti.report.quantity import number
 
     deadlocked = [run for run in runs if run.ending == "deadlocked"]
     if deadlocked:
         first = min(deadlocked, key=lambda run: run.load or 0.0)
-        out().print(f"at {words.number(first.load)} {words.standstill(first)}", markup=False)
+        out().print(f"at {number(first.load)} {words.standstill(first)}", markup=False)

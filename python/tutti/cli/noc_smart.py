@@ -31,7 +31,7 @@ def run_file(file: Path, changes: Sequence[str], to: Path | None) -> None:
     from tutti.config import load_smart
     from tutti.noc import smart
     from tutti.report import smart_words as words
-    from tutti.report.smart_html import write_smart_report
+    from tutti.report import write_smart_report
 
     read = load_smart(file, changes, output=to)
     folder(read.output)
@@ -63,9 +63,8 @@ def sweep_file(
     from tutti.cli.files import folder
     from tutti.config import load_smart
     from tutti.noc import smart
+    from tutti.report import plot_smart, write_smart_load_report
     from tutti.report import smart_words as words
-    from tutti.report.smart_html import write_smart_load_report
-    from tutti.report.smart_plot import plot_smart
 
     read = load_smart(file, changes, output=to)
     values = _loads(read) if loads is None else list(loads)
@@ -170,38 +169,14 @@ def _searched(
 
 def loads_table(runs: list[Run]) -> Table:
     """Latency against load, a row per load, of the first traffic."""
-    from rich.table import Table
-
     from tutti.noc.smart import UNITS
-    from tutti.report import noc_words as words
+    from tutti.report import smart
 
-    kind = runs[0].traffic[0].kind
-    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left")
-    names = ["load", "offered", "accepted", "latency", "50 %", "99 %", "under way"]
-    names += ["answers", "tables"] if kind == "reduction" else []
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    for run in runs:
-        one = run.loads[0]
-        if run.ending == "deadlocked":
-            table.add_row(words.number(run.load), "", "-", run.ending, *[""] * (len(names) - 4))
-            continue
-        cells = [words.number(run.load), words.number(one.offered.mean, 3)]
-        cells.append(words.number(one.accepted.mean, 3))
-        if run.is_stable:
-            cells += [words.estimate(one.latency)]
-            cells += [words.number(one.quantiles[name], 3) for name in ("50", "99")]
-        else:
-            cells += [run.ending, "", ""]
-        cells.append(words.number(one.active.mean, 3))
-        if kind == "reduction":
-            cells += [words.number(one.arrivals.mean, 3), words.number(run.table_entries.mean, 3)]
-        table.add_row(*cells)
-    table.caption = (
-        f"load: {UNITS[kind]}; offered, accepted: messages per cycle of the whole mesh; latency: "
-        "cycles to the last of a message; ± half of the 95 % confidence interval"
+    caption = (
+        f"load: {UNITS[runs[0].traffic[0].kind]}; offered, accepted: messages per cycle of the "
+        "whole mesh; latency: cycles to the last of a message; ±: 95 % CI half-width"
     )
-    return table
+    return smart.loads_table(runs).terminal(caption)
 
 
 def watch_file(
@@ -213,8 +188,8 @@ def watch_file(
     from tutti.config.mistakes import mistake
     from tutti.errors import NocError
     from tutti.noc import smart
+    from tutti.report import write_watch
     from tutti.report.quantity import plural
-    from tutti.report.smart_watch import write_watch
 
     if not is_smart(file):
         raise mistake(

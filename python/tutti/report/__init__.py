@@ -10,51 +10,61 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .html import write_report as write_report
-    from .noc_html import write_load_report as write_load_report
-    from .noc_html import write_noc_report as write_noc_report
-    from .noc_plot import plot_latency as plot_latency
-    from .perfetto import write_trace as write_trace
-    from .plot import draw_timeline as draw_timeline
-    from .plot import plot_comparison as plot_comparison
-    from .program_graph import draw_program_graph as draw_program_graph
-    from .swept import plot_swept as plot_swept
-    from .table import comparison_table as comparison_table
-    from .table import decision_table as decision_table
-    from .training_html import write_training_report as write_training_report
+    from .calibration import draw_against, draw_fits
+    from .coherence import write_coherence_report
+    from .compared import write_report
+    from .compared_plot import plot_comparison
+    from .gantt import draw_timeline
+    from .noc import plot_latency, write_load_report, write_noc_report
+    from .perfetto import write_trace
+    from .program_graph import draw_program_graph
+    from .smart import plot_smart, write_smart_load_report, write_smart_report
+    from .swept import plot_swept
+    from .training import write_training_report
+    from .watch import write_watch
 
-_HOMES = {
-    "comparison_table": "table",
-    "decision_table": "table",
+_MODULES = {
+    "draw_against": "calibration",
+    "draw_fits": "calibration",
     "draw_program_graph": "program_graph",
-    "draw_timeline": "plot",
-    "plot_comparison": "plot",
-    "plot_latency": "noc_plot",
+    "draw_timeline": "gantt",
+    "plot_comparison": "compared_plot",
+    "plot_latency": "noc",
+    "plot_smart": "smart",
     "plot_swept": "swept",
-    "write_load_report": "noc_html",
-    "write_noc_report": "noc_html",
-    "write_report": "html",
+    "write_coherence_report": "coherence",
+    "write_load_report": "noc",
+    "write_noc_report": "noc",
+    "write_report": "compared",
+    "write_smart_load_report": "smart",
+    "write_smart_report": "smart",
     "write_trace": "perfetto",
-    "write_training_report": "training_html",
+    "write_training_report": "training",
+    "write_watch": "watch",
 }
 
 __all__ = [
-    "comparison_table",
-    "decision_table",
+    "draw_against",
+    "draw_fits",
     "draw_program_graph",
     "draw_timeline",
     "plot_comparison",
     "plot_latency",
+    "plot_smart",
     "plot_swept",
+    "write_coherence_report",
     "write_load_report",
     "write_noc_report",
     "write_report",
+    "write_smart_load_report",
+    "write_smart_report",
     "write_trace",
     "write_training_report",
+    "write_watch",
 ]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - each public name has its own type
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)

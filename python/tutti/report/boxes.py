@@ -1,107 +1,27 @@
-"""Measured times as boxes with notches, as in Figs 8, 9 and 13 of Ruefenacht et al. 2017.
+"""Draws measured times as boxes with notches, as Figs 8, 9 and 13 of Ruefenacht et al. 2017.
 
-A box reaches from quartile to quartile, its notch is a 95 % interval of the median, whiskers reach
-to the last value within 1.5 interquartile ranges, dots are beyond. Beside boxes stands, as a line,
-what a model says, where there is one. Where distance was emulated, the title says so.
+A box reaches from quartile to quartile, its notch is the 95 % CI of the median, whiskers reach to
+the last value within 1.5 interquartile ranges, dots are beyond. A dashed line is the model's value,
+where there is one. The title states whether distance was emulated.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from .palette import styles
-from .plot import figure_at
+from .plot import plot_boxes
 from .quantity import format_size, time_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from matplotlib.axes import Axes
-
-__all__ = ["plot_blocks", "plot_boxes", "plot_multicasts"]
-
-Boxes = dict[str, list[float]]
+__all__ = ["plot_blocks", "plot_multicasts"]
 
 _MOST_BOXES = 12
-"""Of one place on the axis; more cannot be told apart, and only their medians are drawn."""
+"""Of one place on the axis; of more schedules, the fastest are drawn."""
 _EMULATED = "distance is emulated"
-
-
-def plot_boxes(
-    path: str | Path,
-    places: Sequence[str],
-    series: Mapping[str, Sequence[Sequence[float]]],
-    *,
-    x: str,
-    y: str,
-    lines: Mapping[str, Sequence[float | None]] | None = None,
-    title: str = "",
-    logarithmic: bool = False,
-) -> Path:
-    """Draws boxes: at each place on the axis one for each series.
-
-    Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        places: what stands below the axis.
-        series: by name, the values at each place; none draws no box.
-        x: what the horizontal axis is.
-        y: what the vertical axis is, with its unit.
-        lines: by the name of a series, what a model says at each place; drawn dashed.
-        title: written above.
-        logarithmic: whether equal steps upwards are equal factors.
-
-    Returns:
-        The path written.
-    """
-    colours = styles(list(series))
-    width = 0.8 / max(len(series), 1)
-    with figure_at(path, (min(max(6.4, 0.3 * len(places) * len(series)), 10.0), 4.0)) as figure:
-        axes = figure.add_subplot()
-        for number, (name, values) in enumerate(series.items()):
-            offset = (number - (len(series) - 1) / 2) * width
-            _boxes(axes, values, offset, 0.85 * width, colours[name].colour)
-            axes.plot([], [], color=colours[name].colour, label=name, linewidth=4)
-            said = (lines or {}).get(name)
-            if said is not None:
-                at = [place + offset for place, value in enumerate(said) if value is not None]
-                model = [value for value in said if value is not None]
-                axes.plot(at, model, "_--", color=colours[name].colour, linewidth=0.8,
-                          markersize=10, markeredgewidth=1.2)  # fmt: skip
-        axes.set_xticks(range(len(places)), list(places))
-        axes.set_xlabel(x)
-        axes.set_ylabel(y)
-        axes.set_ylim(bottom=None if logarithmic else 0)
-        axes.set_yscale("log" if logarithmic else "linear")
-        axes.grid(visible=True, axis="y")
-        if title:
-            axes.set_title(title, loc="left")
-        figure.legend(loc="outside lower center", ncols=min(len(series), 3))
-    return Path(path)
-
-
-def _boxes(
-    axes: Axes, values: Sequence[Sequence[float]], offset: float, width: float, colour: str
-) -> None:
-    there = [(place + offset, list(one)) for place, one in enumerate(values) if len(one)]
-    if not there:
-        return
-    thin: dict[str, Any] = {"color": colour, "linewidth": 0.8}
-    dots: dict[str, Any] = {"marker": ".", "markersize": 2, "markeredgecolor": colour}
-    axes.boxplot(
-        [one for _, one in there],
-        positions=[at for at, _ in there],
-        widths=width,
-        notch=all(len(one) > 8 for _, one in there),
-        manage_ticks=False,
-        boxprops=thin,
-        whiskerprops=thin,
-        capprops=thin,
-        medianprops=thin | {"linewidth": 1.4},
-        flierprops=dots,
-    )
 
 
 def plot_blocks(path: str | Path, blocks: pl.DataFrame) -> Path:

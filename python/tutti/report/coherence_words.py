@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .noc_words import number
-from .quantity import counted, format_share, format_shares, plural
+from .quantity import count, counted, format_share, format_shares, number, plural, three
 from .smart_words import describe_mesh
+from .tables import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tutti.coherence import CoherenceRun
 
@@ -123,51 +123,23 @@ def relative(runs: Sequence[CoherenceRun]) -> list[float]:
     return found
 
 
-def columns(runs: Sequence[CoherenceRun], *, few: bool = False) -> list[tuple[str, str]]:
-    """What a table of runs has in its columns, and whether these are numbers."""
-    return [(name, kind) for name, kind, _ in _columns(runs, few)]
-
-
-def rows(runs: Sequence[CoherenceRun], *, few: bool = False) -> list[list[tuple[Any, str]]]:
-    """A row per run: what to sort by, and the text."""
-    ratios = relative(runs)
-    of = [cell for _, _, cell in _columns(runs, few)]
-    return [[cell(run, ratio) for cell in of] for run, ratio in zip(runs, ratios, strict=True)]
-
-
-_Column = tuple[str, str, "Callable[[CoherenceRun, float], tuple[Any, str]]"]
-
-
-def _columns(runs: Sequence[CoherenceRun], few: bool) -> list[_Column]:
-    """Name, kind, and what it has of a run and its ratio; those that fit a terminal, if few."""
-
-    def of(value: float, text: str) -> tuple[Any, str]:
-        return value, text
-
-    answers = any(run.reductions.count for run in runs)
-    columns: list[tuple[bool, _Column]] = [
-        (True, ("kernel", "text", lambda run, _: (run.case.kernel, run.case.kernel))),
-        (True, ("design", "text", lambda run, _: (run.case.mesh.design, run.case.mesh.design))),
-        (True, ("cycles", "number", lambda run, _: of(run.cycles, f"{run.cycles:,}"))),
-        (True, ("ratio", "number", lambda _, ratio: of(ratio, f"{ratio:.3f}"))),
-        (False, ("IPC", "number", lambda run, _: of(run.ipc, f"{run.ipc:.3f}"))),
-        (True, ("MPKI", "number", lambda run, _: of(run.mpki, number(run.mpki, 3)))),
-        (False, ("a miss", "number", lambda run, _: _mean(run.miss_latency))),
-        (False, ("from caches", "number", lambda run, _: _share(run.cache_to_cache))),
-        (True, ("stall", "number", lambda run, _: _share(run.network_stall))),
-        (True, ("1-to-M", "number", lambda run, _: _mean(run.broadcasts.mean))),
+def table(runs: Sequence[CoherenceRun]) -> Table[tuple[CoherenceRun, float]]:
+    """Runs, and their cycles over those of the first design: for a page, or for the terminal."""
+    columns: list[Column[tuple[CoherenceRun, float]]] = [
+        Column("kernel", lambda row: row[0].case.kernel),
+        Column("design", lambda row: row[0].case.mesh.design),
+        Column("cycles", lambda row: row[0].cycles, count),
+        Column("ratio", lambda row: row[1], "{:.3f}".format),
+        Column("IPC", lambda row: row[0].ipc, "{:.3f}".format, terminal=False),
+        Column("MPKI", lambda row: row[0].mpki, three),
+        Column("a miss", lambda row: row[0].miss_latency, three, terminal=False),
+        Column("from caches", lambda row: row[0].cache_to_cache, format_share, terminal=False),
+        Column("stall", lambda row: row[0].network_stall, format_share),
+        Column("1-to-M", lambda row: row[0].broadcasts.mean, three),
     ]
-    if answers:
-        columns.append((True, ("answers", "number", lambda run, _: _mean(run.answers_per_flow))))
+    if any(run.reductions.count for run in runs):
+        columns.append(Column("answers", lambda row: row[0].answers_per_flow, three))
     columns.append(
-        (False, ("broadcasts", "number", lambda run, _: _share(run.share_of("broadcast"))))
+        Column("broadcasts", lambda row: row[0].share_of("broadcast"), format_share, terminal=False)
     )
-    return [column for fits, column in columns if fits or not few]
-
-
-def _share(value: float) -> tuple[Any, str]:
-    return value, format_share(value)
-
-
-def _mean(value: float) -> tuple[Any, str]:
-    return value, number(value, 3)
+    return Table(columns, list(zip(runs, relative(runs), strict=True)))

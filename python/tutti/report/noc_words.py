@@ -7,47 +7,12 @@ from typing import TYPE_CHECKING
 
 from tutti.noc.settings import Trace, Traffic
 
-from .quantity import format_share, format_time, plural
+from .quantity import estimate, format_share, format_time, number, plural
 
 if TYPE_CHECKING:
     from tutti.energy import EnergyReport
     from tutti.noc import Estimate, Events, Network, NocRun, Saturation
     from tutti.noc.network import Supply
-
-__all__ = [
-    "NOTHING_MEASURED",
-    "channel",
-    "counts",
-    "cycles",
-    "describe_network",
-    "describe_traffic",
-    "ending",
-    "estimate",
-    "events",
-    "number",
-    "power",
-    "saturation",
-    "slow_links",
-    "stalls",
-    "stalls_text",
-    "standstill",
-    "waiting",
-]
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A number with so many digits; a dash where there is none."""
-    if value is None or math.isnan(value):
-        return "-"
-    text = f"{value:.{digits}g}"
-    return f"{value:,.0f}" if "e" in text and abs(value) >= 1 else text
-
-
-def estimate(value: Estimate) -> str:
-    """A mean, and what it may be off by; the interval is left out where it is not known."""
-    if math.isnan(value.half_width):
-        return number(value.mean)
-    return f"{number(value.mean)} ± {number(value.half_width, 2)}"
 
 
 def cycles(value: Estimate, cycle_ps: int) -> str:
@@ -206,3 +171,8 @@ def saturation(found: Saturation) -> str:
     at = f"stable up to {number(found.load)} flits per node and cycle, of which it accepts "
     at += estimate(found.accepted)
     return at if found.below is None else f"{at}; it {what} at {number(found.below)}"
+
+
+def spoken(component: str) -> str:
+    """A component of a router as a name."""
+    return component.replace("_", " ")

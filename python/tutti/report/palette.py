@@ -27,76 +27,27 @@ class Style:
 
 
 _COLOURS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#E69F00",
-    "#CC79A7",
-    "#56B4E9",
-    "#999933",
-    "#AA4499",
-    "#7F7F7F",
-    "#44AA99",
-    "#EE3377",
-    "#997700",
-    "#994455",
-    "#6699CC",
-    "#117733",
-    "#CC6677",
-    "#4477AA",
-    "#228833",
-    "#EE8866",
-    "#AAAA00",
-    "#882255",
-    "#DDAA33",
-    "#332288",
-    "#CC3311",
-    "#AA4466",
-    "#5566AA",
-)
-_MARKERS = (
-    ("circle", "o"),
-    ("square", "s"),
-    ("diamond", "D"),
-    ("triangle-up", "^"),
-    ("triangle-down", "v"),
-    ("cross", "P"),
-    ("x", "X"),
-    ("pentagon", "p"),
-    ("hexagon", "h"),
-    ("star", "*"),
-)
+    "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#999933", "#AA4499",
+    "#7F7F7F", "#44AA99", "#EE3377", "#997700", "#994455", "#6699CC", "#117733", "#CC6677",
+    "#4477AA", "#228833", "#EE8866", "#AAAA00", "#882255", "#DDAA33", "#332288", "#CC3311",
+    "#AA4466", "#5566AA",
+)  # fmt: skip
+_MARKERS_PLOTLY = (
+    "circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "pentagon",
+    "hexagon", "star",
+)  # fmt: skip
+_MARKERS = tuple(zip(_MARKERS_PLOTLY, "osD^vPXph*", strict=True))
 _DASHES = (("solid", "-"), ("dash", "--"), ("dot", ":"))
 
 # Families with a place of their own, so that a report on three algorithms and one on ten agree.
 _KNOWN = (
-    "recursive_multiplying",
-    "ring",
-    "recursive_doubling",
-    "recursive_halving_doubling",
-    "binomial",
-    "direct",
-    "knomial",
-    "hierarchical",
-    "elimination",
-    "hierarchical_leader",
-    "pairwise",
-    "dissemination",
-    "scatter_all_gather",
-    "double_binary_tree",
-    "bruck",
-    "scatter_destination",
-    "blue_connect",
-    "multi_ring",
-    "swing",
-    "reduce_scatter_gather",
-    "multi_tree",
-    "forest",
-    "hierarchical_local",
-    "mirrored_ring",
-    "concentrated_multi_tree",
+    "recursive_multiplying", "ring", "recursive_doubling", "recursive_halving_doubling",
+    "binomial", "direct", "knomial", "hierarchical", "elimination", "hierarchical_leader",
+    "pairwise", "dissemination", "scatter_all_gather", "double_binary_tree", "bruck",
+    "scatter_destination", "blue_connect", "multi_ring", "swing", "reduce_scatter_gather",
+    "multi_tree", "forest", "hierarchical_local", "mirrored_ring", "concentrated_multi_tree",
     "in_network",
-)
+)  # fmt: skip
 
 KIND_COLOURS: dict[str, str] = {
     "send": "#56B4E9",
@@ -110,6 +61,8 @@ KIND_COLOURS: dict[str, str] = {
 }
 KINDS: tuple[str, ...] = tuple(KIND_COLOURS)
 MESSAGE_COLOUR = "#7A828E"
+GREY = "#7F7F7F"
+BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 
 
 def _style(index: int) -> Style:
@@ -135,4 +88,4 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
 
 def kind_colour(kind: str) -> str:
     """The colour of a kind of op; unknown kinds are grey."""
-    return KIND_COLOURS.get(kind, "#7F7F7F")
+    return KIND_COLOURS.get(kind, GREY)

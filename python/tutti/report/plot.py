@@ -1,4 +1,4 @@
-"""Figures for papers and the command line, as SVG, PNG or PDF, drawn with matplotlib.
+"""Drawings for papers and the command line, as SVG, PNG or PDF, drawn with matplotlib.
 
 The same input gives the same bytes: no dates in the files and fixed ids in SVG.
 """
@@ -7,25 +7,24 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tutti.errors import ReportError
 
-from . import comparison as reading
-from .palette import KINDS, kind_colour, styles
-from .quantity import format_size, rate_unit, size_ticks, time_unit
-from .timeline import Picture, picture
+from .palette import styles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .comparison import Case, Measured
+    from .palette import Style
 
 FORMATS = (".svg", ".png", ".pdf")
+BELOW: Literal["outside lower center"] = "outside lower center"
+ASIDE: Literal["outside right upper"] = "outside right upper"
+"""Where a legend is."""
 
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "tutti",
@@ -42,76 +41,84 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def plot_comparison(
-    path: str | Path,
-    frame: pl.DataFrame,
-    kind: str = "time",
-    ranks: int | None = None,
-    by: str = "algorithm",
-) -> Path:
-    """Draws a comparison.
+@contextmanager
+def figure_at(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
+    """A figure that is written to `path` when its drawing is done."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    Args:
-        path: where to; `.svg`, `.png` or `.pdf`.
-        frame: the frame of `tutti.compare`, of one collective, datatype, model and platform.
-        kind: "time" or "busbw" against size, "ranks" (time against ranks at the smallest size), or
-            "map" (who wins over ranks and sizes).
-        ranks: for the curves against size, the rank count; by default the largest.
-        by: a line per "algorithm" (its fastest schedule) or per "schedule".
-
-    Returns:
-        The path written.
-
-    Raises:
-        ReportError: when the frame does not hold what is to be drawn.
-    """
-    drawings: dict[str, Callable[[Axes, Case, int | None, str], None]] = {
-        "time": lambda axes, case, at, by: _curves(axes, case, "time", at, by),
-        "busbw": lambda axes, case, at, by: _curves(axes, case, "busbw", at, by),
-        "ranks": lambda axes, case, _, by: _over_ranks(axes, case, by),
-        "map": lambda axes, case, _at, _by: _map(axes, case),
-    }
-    if kind not in drawings:
+    ending = Path(path).suffix.lower()
+    if ending not in FORMATS:
         raise ReportError(
-            f"no such kind of plot: {kind!r}; there are {', '.join(drawings)}", kind="choice"
+            f"cannot draw to {str(path)!r}: expected an ending in {', '.join(FORMATS)}",
+            kind="choice",
         )
-    if by not in ("algorithm", "schedule"):
-        raise ReportError(f"lines are by algorithm or schedule, not by {by!r}", kind="choice")
-    case = reading.only_case(frame)
-    with figure_at(path, (6.4, 4.0)) as figure:
-        drawings[kind](figure.add_subplot(), case, ranks, by)
-    return Path(path)
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}[ending]
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=size)
+        yield figure
+        figure.savefig(path, metadata=metadata, dpi=160)
 
 
-def draw_timeline(
+@contextmanager
+def axes_at(
     path: str | Path,
-    timeline: pl.DataFrame,
-    messages: pl.DataFrame | None = None,
-    title: str | None = None,
-) -> Path:
-    """Draws a run as Figs 18-23 of Ruefenacht et al. 2017 do: ranks down, time across, arrows.
+    *,
+    x: str = "",
+    y: str = "",
+    title: str = "",
+    width: float = 6.4,
+    grid: Literal["both", "y", ""] = "both",
+    legend: Literal["outside lower center", "outside right upper"] = BELOW,
+    columns: int = 3,
+) -> Iterator[Axes]:
+    """Axes with labels, grid and legend, written to `path` when their drawing is done.
 
     Args:
         path: where to; `.svg`, `.png` or `.pdf`.
-        timeline: the timeline frame of a run, times in picoseconds.
-        messages: the message frame of the same run; without it there are no arrows.
+        x: what the horizontal axis is, with its unit.
+        y: what the vertical axis is, with its unit.
         title: written above.
-
-    Returns:
-        The path written.
-
-    Raises:
-        ReportError: when a frame lacks columns or is empty.
+        width: in inches; the height is 4.
+        grid: of which axis.
+        legend: where it is.
+        columns: of the legend, at most.
     """
-    drawn = picture(timeline, messages)
-    height = 1.3 + 0.34 * len(drawn.ranks)
-    with figure_at(path, (8.0, height)) as figure:
+    with figure_at(path, (width, 4.0)) as figure:
         axes = figure.add_subplot()
-        _timeline(axes, drawn)
-        heading = [title] if title else []
-        if heading or drawn.notes:
-            axes.set_title("  ".join([*heading, *drawn.notes]), loc="left")
-    return Path(path)
+        yield axes
+        if x:
+            axes.set_xlabel(x)
+        if y:
+            axes.set_ylabel(y)
+        if title:
+            axes.set_title(title, loc="left")
+        if grid:
+            axes.grid(visible=True, axis=grid)
+        if not figure.legends:
+            count = len(axes.get_legend_handles_labels()[0])
+            figure.legend(loc=legend, ncols=min(count, columns) if legend == BELOW else 1)
+
+
+def line_look(style: Style) -> dict[str, Any]:
+    """How matplotlib draws a line of this style."""
+    return {
+        "color": style.colour,
+        "linestyle": style.dash_matplotlib,
+        "marker": style.marker_matplotlib,
+        "markersize": 4.5,
+        "linewidth": 1.4,
+    }
+
+
+def plain_numbers(axes: Axes, *, x: bool = True, y: bool = True) -> None:
+    """Writes logarithmic axes without powers of ten and without minor ticks."""
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    if y:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    if x:
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 def plot_curves(
@@ -138,199 +145,125 @@ def plot_curves(
     """
     dots = points or {}
     colours = styles([*lines, *dots])
-    with figure_at(path, (6.4, 4.0)) as figure:
-        axes = figure.add_subplot()
+    with axes_at(path, x=x, y=y, legend=ASIDE) as axes:
         for name, (xs, ys) in lines.items():
             axes.plot(list(xs), list(ys), label=name, color=colours[name].colour, linewidth=1.4)
         for name, (xs, ys) in dots.items():
             axes.plot(list(xs), list(ys), ".", label=name, color=colours[name].colour)
-        axes.set_xlabel(x)
-        axes.set_ylabel(y)
         axes.set_ylim(bottom=0)
         if doubling:
             axes.set_xscale("log", base=2)
-        axes.grid(visible=True)
-        figure.legend(loc="outside right upper")
     return Path(path)
 
 
-@contextmanager
-def figure_at(path: str | Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """A figure that is written to `path` when its drawing is done."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+def plot_stacked_bars(path: str | Path, bars: Mapping[str, Mapping[str, float]], y: str) -> Path:
+    """Draws a bar for each case, its parts on top of one another.
 
-    ending = Path(path).suffix.lower()
-    if ending not in FORMATS:
-        raise ReportError(
-            f"cannot draw to {str(path)!r}: expected an ending in {', '.join(FORMATS)}",
-            kind="choice",
-        )
-    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}[ending]
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=size)
-        yield figure
-        figure.savefig(path, metadata=metadata, dpi=160)
+    Args:
+        path: where to; `.svg`, `.png` or `.pdf`.
+        bars: by the name of the case, what its parts are; all have the same parts.
+        y: what the vertical axis is, with its unit.
 
-
-def _grouped(points: list[Measured], by: str) -> dict[str, list[Measured]]:
-    groups: dict[str, list[Measured]] = {}
-    for one in sorted(points, key=lambda m: (m.algorithm, m.schedule, m.ranks, m.size_bytes)):
-        groups.setdefault(one.algorithm if by == "algorithm" else one.schedule, []).append(one)
-    return groups
+    Returns:
+        The path written.
+    """
+    parts = list(next(iter(bars.values())))
+    colours = styles(parts)
+    with axes_at(path, y=y, width=max(6.4, 0.4 * len(bars)), grid="y", legend=ASIDE) as axes:
+        below = [0.0] * len(bars)
+        for part in parts:
+            heights = [bar[part] for bar in bars.values()]
+            axes.bar(range(len(bars)), heights, 0.8, below, label=part, color=colours[part].colour)
+            below = [low + height for low, height in zip(below, heights, strict=True)]
+        axes.set_xticks(range(len(bars)), list(bars), rotation=90)
+    return Path(path)
 
 
-def _listed(ranks: Iterable[int]) -> str:
-    return ", ".join(str(count) for count in ranks)
+def plot_grouped_bars(path: str | Path, groups: Mapping[str, Mapping[str, float]], y: str) -> Path:
+    """Draws a group of bars for each case, one for each thing that is compared.
+
+    Args:
+        path: where to; `.svg`, `.png` or `.pdf`.
+        groups: by what is compared, a value for each case; all have the same cases.
+        y: what the vertical axis is, with its unit.
+
+    Returns:
+        The path written.
+    """
+    cases = list(next(iter(groups.values())))
+    colours = styles(groups)
+    wide = 0.8 / len(groups)
+    inches = max(6.4, 0.22 * len(cases) * len(groups))
+    with axes_at(path, y=y, width=inches, grid="y", columns=2) as axes:
+        for place, (name, bars) in enumerate(groups.items()):
+            at = [case - 0.4 + wide * (place + 0.5) for case in range(len(cases))]
+            heights = [bars[case] for case in cases]
+            axes.bar(at, heights, wide, label=name, color=colours[name].colour)
+        axes.set_xticks(range(len(cases)), cases, rotation=30, ha="right")
+    return Path(path)
 
 
-def _curves(axes: Axes, case: Case, quantity: str, ranks: int | None, by: str) -> None:
-    at = ranks if ranks is not None else case.ranks[-1]
-    every = case.best().values() if by == "algorithm" else case.measured
-    points = [one for one in every if one.ranks == at and one.size_bytes > 0]
-    if not points:
-        raise ReportError(
-            f"nothing was compared at {at} ranks: expected one of {_listed(case.ranks)}",
-            kind="frame",
-        )
-    values = {id(one): one.time_ps if quantity == "time" else one.busbw for one in points}
-    middle = sorted(values.values())[len(points) // 2]
-    factor, unit = time_unit(middle) if quantity == "time" else rate_unit(middle)
-    groups, quartiles = _grouped(points, by), _quartiles(factor) if quantity == "time" else None
-    _lines(axes, groups, lambda m: m.size_bytes, lambda m: values[id(m)] / factor, quartiles)
-    ticks = size_ticks([one.size_bytes for one in points])
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(ticks, [format_size(tick) for tick in ticks])
-    axes.set_xlabel("size")
-    axes.set_ylabel(f"{quantity} ({unit})")
-    axes.set_title(f"{case.collective} on {case.platform}, {at:,} ranks ({case.model})", loc="left")
+def plot_boxes(
+    path: str | Path,
+    places: Sequence[str],
+    series: Mapping[str, Sequence[Sequence[float]]],
+    *,
+    x: str,
+    y: str,
+    lines: Mapping[str, Sequence[float | None]] | None = None,
+    title: str = "",
+    logarithmic: bool = False,
+) -> Path:
+    """Draws boxes: at each place on the axis one for each series.
+
+    Args:
+        path: where to; `.svg`, `.png` or `.pdf`.
+        places: the labels below the axis.
+        series: by name, the values at each place; none draws no box.
+        x: what the horizontal axis is.
+        y: what the vertical axis is, with its unit.
+        lines: by the name of a series, the model's value at each place; drawn dashed.
+        title: written above.
+        logarithmic: whether the vertical axis is logarithmic.
+
+    Returns:
+        The path written.
+    """
+    colours = styles(list(series))
+    width = 0.8 / max(len(series), 1)
+    inches = min(max(6.4, 0.3 * len(places) * len(series)), 10.0)
+    with axes_at(path, x=x, y=y, title=title, width=inches, grid="y") as axes:
+        for number, (name, values) in enumerate(series.items()):
+            offset = (number - (len(series) - 1) / 2) * width
+            _boxes(axes, values, offset, 0.85 * width, colours[name].colour)
+            axes.plot([], [], color=colours[name].colour, label=name, linewidth=4)
+            if model := (lines or {}).get(name):
+                at = [place + offset for place, value in enumerate(model) if value is not None]
+                there = [value for value in model if value is not None]
+                axes.plot(at, there, "_--", color=colours[name].colour, linewidth=0.8,
+                          markersize=10, markeredgewidth=1.2)  # fmt: skip
+        axes.set_xticks(range(len(places)), list(places))
+        axes.set_ylim(bottom=None if logarithmic else 0)
+        axes.set_yscale("log" if logarithmic else "linear")
+    return Path(path)
 
 
-def _over_ranks(axes: Axes, case: Case, by: str) -> None:
-    size = case.sizes[0]
-    every = case.best().values() if by == "algorithm" else case.measured
-    points = [one for one in every if one.size_bytes == size]
-    factor, unit = time_unit(sorted(one.time_ps for one in points)[len(points) // 2])
-    groups, quartiles = _grouped(points, by), _quartiles(factor)
-    _lines(axes, groups, lambda m: m.ranks, lambda m: m.time_ps / factor, quartiles)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(case.ranks, [str(count) for count in case.ranks])
-    axes.set_xlabel("ranks")
-    axes.set_ylabel(f"time ({unit})")
-    heading = f"{case.collective} on {case.platform}, {format_size(size)} ({case.model})"
-    axes.set_title(heading, loc="left")
-
-
-def _quartiles(factor: float) -> Callable[[Measured], tuple[float, float]]:
-    return lambda m: (m.lower_quartile_ps / factor, m.upper_quartile_ps / factor)
-
-
-def _lines(
-    axes: Axes,
-    groups: dict[str, list[Measured]],
-    x: Callable[[Measured], float],
-    y: Callable[[Measured], float],
-    quartiles: Callable[[Measured], tuple[float, float]] | None = None,
+def _boxes(
+    axes: Axes, values: Sequence[Sequence[float]], offset: float, width: float, colour: str
 ) -> None:
-    """A line for each group; where there are repetitions, a band between their quartiles."""
-    from matplotlib.ticker import FuncFormatter, NullLocator
-
-    chosen = styles(groups)
-    for name, line in groups.items():
-        style = chosen[name]
-        if quartiles is not None and any(one.repetitions > 1 for one in line):
-            ends = [quartiles(one) for one in line]
-            low, high = ([pair[side] for pair in ends] for side in (0, 1))
-            axes.fill_between([x(one) for one in line], low, high, color=style.colour, alpha=0.18)
-        axes.plot(
-            [x(one) for one in line],
-            [y(one) for one in line],
-            label=name,
-            color=style.colour,
-            linestyle=style.dash_matplotlib,
-            marker=style.marker_matplotlib,
-            markersize=4.5,
-            linewidth=1.4,
-        )
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.grid(visible=True)
-    axes.figure.legend(loc="outside lower center", ncols=min(len(groups), 3))
-
-
-def _map(axes: Axes, case: Case) -> None:
-    from matplotlib.patches import Patch, Rectangle
-
-    chosen = styles(case.algorithms)
-    winners = set()
-    for (ranks, size), decision in case.decisions().items():
-        row, column = case.ranks.index(ranks), case.sizes.index(size)
-        colour = chosen[decision.winner.algorithm].colour
-        winners.add(decision.winner.algorithm)
-        axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, color=colour, lw=0))
-        if decision.margin is not None and len(case.sizes) <= 16:
-            text = f"{decision.margin * 100:.0f}%"
-            axes.text(column, row, text, ha="center", va="center", color=_ink(colour), fontsize=7)
-    every = size_ticks(range(1, len(case.sizes) + 1))
-    columns = [index - 1 for index in every]
-    axes.set_xlim(-0.5, len(case.sizes) - 0.5)
-    axes.set_ylim(-0.5, len(case.ranks) - 0.5)
-    axes.set_xticks(columns, [format_size(case.sizes[column]) for column in columns])
-    axes.set_yticks(range(len(case.ranks)), [f"{count:,}" for count in case.ranks])
-    axes.set_xlabel("size")
-    axes.set_ylabel("ranks")
-    axes.tick_params(length=0)
-    axes.set_title(
-        f"fastest {case.collective} on {case.platform}; how much longer the runner-up takes",
-        loc="left",
+    there = [(place + offset, list(one)) for place, one in enumerate(values) if len(one)]
+    if not there:
+        return
+    thin: dict[str, Any] = {"color": colour, "linewidth": 0.8}
+    axes.boxplot(
+        [one for _, one in there],
+        positions=[at for at, _ in there],
+        widths=width,
+        notch=all(len(one) > 8 for _, one in there),
+        manage_ticks=False,
+        boxprops=thin,
+        whiskerprops=thin,
+        capprops=thin,
+        medianprops=thin | {"linewidth": 1.4},
+        flierprops={"marker": ".", "markersize": 2, "markeredgecolor": colour},
     )
-    handles = [Patch(color=chosen[name].colour, label=name) for name in sorted(winners)]
-    axes.figure.legend(handles=handles, loc="outside lower center", ncols=3)
-
-
-def _ink(colour: str) -> str:
-    """Black or white, whichever is read better on `colour`."""
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#FFFFFF"
-
-
-def _timeline(axes: Axes, drawn: Picture) -> None:
-    from matplotlib.patches import Patch
-
-    factor, unit = time_unit(drawn.end_ps)
-    seen = [kind for kind in KINDS if any(bar.kind == kind for bar in drawn.bars)]
-    for kind in seen:
-        for rank in drawn.ranks:
-            spans = [
-                (bar.start_ps / factor, bar.duration_ps / factor)
-                for bar in drawn.bars
-                if bar.rank == rank and bar.kind == kind and bar.duration_ps > 0
-            ]
-            _row(axes, rank, spans, kind_colour(kind))
-    for arrow in drawn.arrows:
-        axes.annotate(
-            "",
-            xy=(arrow.arrival_ps / factor, arrow.destination),
-            xytext=(arrow.sent_ps / factor, arrow.source),
-            arrowprops={
-                "arrowstyle": "-|>,head_width=0.12,head_length=0.28",
-                "color": "#3A424C",
-                "lw": 0.5,
-                "shrinkA": 0,
-                "shrinkB": 0,
-            },
-        )
-    axes.set_xlim(0, drawn.end_ps / factor * 1.02 or 1)
-    axes.set_ylim(drawn.ranks[-1] + 0.6, drawn.ranks[0] - 0.6)
-    axes.set_yticks(list(drawn.ranks) if len(drawn.ranks) <= 40 else list(drawn.ranks)[::8])
-    axes.grid(visible=True, axis="x")
-    axes.set_xlabel(f"time ({unit})")
-    axes.set_ylabel("rank")
-    handles: list[Any] = [Patch(color=kind_colour(kind), label=kind) for kind in seen]
-    axes.figure.legend(handles=handles, loc="outside lower center", ncols=len(seen))
-
-
-def _row(axes: Axes, rank: int, spans: list[tuple[float, float]], colour: str) -> None:
-    if spans:
-        axes.broken_barh(spans, (rank - 0.31, 0.62), facecolors=colour, edgecolor="white", lw=0.3)

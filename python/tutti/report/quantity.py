@@ -1,4 +1,4 @@
-"""How times, sizes and rates are written for people.
+"""Formats times, sizes, rates, shares, counts and estimates for people.
 
 Only display: parsing is the core's. Times come in whole picoseconds, sizes in bytes, rates in bytes
 per second; nothing here is read back.
@@ -10,7 +10,9 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tutti.noc import Estimate
 
 _TIME_UNITS: tuple[tuple[int, str], ...] = (
     (10**12, "s"),
@@ -107,6 +109,52 @@ def plural(count: int, noun: str) -> str:
 def counted(text: str, noun: str) -> str:
     """The same of a count that is a text, such as a mean: `1 message`, `1.5 messages`."""
     return f"{text} {noun}" if text == "1" else f"{text} {noun}s"
+
+
+def count(value: int) -> str:
+    """A count with its thousands apart: `12,345`."""
+    return f"{value:,}"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many digits; a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "-"
+    text = f"{value:.{digits}g}"
+    return f"{value:,.0f}" if "e" in text and abs(value) >= 1 else text
+
+
+def estimate(value: Estimate) -> str:
+    """A mean ± its 95 % CI half-width; the mean alone where the interval is unknown."""
+    if math.isnan(value.half_width):
+        return number(value.mean)
+    return f"{number(value.mean)} ± {number(value.half_width, 2)}"
+
+
+def mean(value: Estimate) -> str:
+    """The mean of an estimate."""
+    return number(value.mean)
+
+
+def three(value: float | Estimate) -> str:
+    """A number, or the mean of an estimate, with three digits."""
+    return number(getattr(value, "mean", value), 3)
+
+
+def half_width(value: Estimate) -> float:
+    """The half-width to draw as an error bar: 0 where the interval is unknown."""
+    return 0.0 if math.isnan(value.half_width) else value.half_width
+
+
+def span(values: Sequence[int], show: Callable[[int], str] = count) -> str:
+    """`8 B`, or `8 B to 4 KiB`."""
+    low, high = show(min(values)), show(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def sentence(text: str) -> str:
+    """A statement as a sentence."""
+    return text[:1].upper() + text[1:] + "."
 
 
 def time_unit(largest_ps: float) -> tuple[int, str]:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from tutti.noc.smart import UNITS
 
-from .noc_words import estimate, number
-from .quantity import counted, format_share, plural
+from .quantity import counted, estimate, format_share, number, plural
 
 if TYPE_CHECKING:
     from tutti.noc.smart import Measured, Run, Saturation, SmartMesh, Traffic

@@ -10,7 +10,7 @@ from tutti.results import SWEPT
 from tutti.units import Size, Time
 
 from .palette import styles
-from .plot import figure_at
+from .plot import axes_at, line_look, plain_numbers
 from .quantity import format_size, time_unit
 
 if TYPE_CHECKING:
@@ -122,18 +122,12 @@ def plot_swept(
         problem = f"several values of {', '.join(fixed)} would stand on one line"
         hint = f"choose one: --where '{fixed[0]}=VALUE'"
         raise ReportError(problem, kind="frame", hint=hint)
-    with figure_at(path, (6.4, 4.0)) as figure:
-        axes = figure.add_subplot()
+    first = rows.row(0, named=True)
+    what = [] if chosen == "ranks" else [f"{at:,} ranks"]
+    what += [] if chosen == "sizes" else [format_size(first["size_bytes"])]
+    title = ", ".join([f"{first['collective']} on {first['platform']}", *what])
+    with axes_at(path, x=chosen, title=title, columns=2) as axes:
         _lines(axes, rows, column)
-        axes.set_xlabel(chosen)
-        first = rows.row(0, named=True)
-        what = [] if chosen == "ranks" else [f"{at:,} ranks"]
-        what += [] if chosen == "sizes" else [format_size(first["size_bytes"])]
-        title = f"{first['collective']} on {first['platform']}"
-        axes.set_title(", ".join([title, *what]), loc="left")
-        axes.grid(visible=True)
-        count = rows["schedule"].n_unique()
-        figure.legend(loc="outside lower center", ncols=min(count, 2))
     return Path(path)
 
 
@@ -154,37 +148,26 @@ def _lines(axes: Axes, rows: pl.DataFrame, column: str) -> None:
     factor, unit = time_unit(every[len(every) // 2])
     chosen = styles(times)
     for schedule, line in times.items():
-        style = chosen[schedule]
         values = sorted(line, key=places.__getitem__)
-        axes.plot(
-            [places[value] for value in values],
-            [line[value] / factor for value in values],
-            label=schedule,
-            color=style.colour,
-            linestyle=style.dash_matplotlib,
-            marker=style.marker_matplotlib,
-            markersize=4.5,
-            linewidth=1.4,
-        )
+        xs, ys = [places[value] for value in values], [line[value] / factor for value in values]
+        axes.plot(xs, ys, label=schedule, **line_look(chosen[schedule]))
     axes.set_ylabel(f"time ({unit})")
     _scales(axes, places, every)
 
 
 def _scales(axes: Axes, places: Mapping[str, float], times: Sequence[float]) -> None:
     """Logarithmic where values are spread wide; some of the swept values stand below the axis."""
-    from matplotlib.ticker import FuncFormatter, NullLocator
-
     at = sorted(places.values())
     if _is_wide(at):
         axes.set_xscale("log")
     if _is_wide(times):
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        plain_numbers(axes, x=False)
     else:
         axes.set_ylim(bottom=0)
     ticks = sorted(places, key=places.__getitem__)[:: max(1, -(-len(places) // _MOST_TICKS))]
     axes.set_xticks([places[value] for value in ticks], ticks)
-    axes.xaxis.set_minor_locator(NullLocator())
+    plain_numbers(axes, y=False)
 
 
 def _places(rows: pl.DataFrame, column: str) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -12,65 +11,55 @@ from tutti import explain
 from tutti.errors import TuttiError
 from tutti.schedule import needs_graph
 
-from .quantity import format_share, format_size, format_time, plural
+from .page import Finding
+from .quantity import format_share, format_size, format_time, plural, span
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .comparison import Case, Decision, Measured
 
 
-def span_text(values: list[int], text: str = "{:,}", size: bool = False) -> str:
-    """`8 B`, or `8 B to 4 KiB`."""
-    write = format_size if size else text.format
-    low, high = write(min(values)), write(max(values))
-    return low if low == high else f"{low} to {high}"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One winner in plain words: where and by how much it wins, and an example with the reason."""
-
-    winner: str
-    where: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.winner} {self.where} {self.why}".strip()
-
-
-def answer(case: Case, ps_per_byte: float | None = None) -> list[Finding]:
+def answer(
+    case: Case, ps_per_byte: float | None = None, colours: Mapping[str, str] | None = None
+) -> list[Finding]:
     """The answer in plain words: a finding per winner, the most frequent first.
 
     Args:
         case: what was compared.
         ps_per_byte: what a byte of a message costs, where it is known.
+        colours: of the algorithms, by name.
     """
     decided = list(case.decisions().values())
     counts = Counter(d.winner.algorithm for d in decided)
     order = sorted(counts, key=lambda name: (-counts[name], name))
     return [
-        _finding(
-            case, [d for d in decided if d.winner.algorithm == name], len(decided), ps_per_byte
+        Finding(
+            name,
+            *_found(case, [d for d in decided if d.winner.algorithm == name], ps_per_byte),
+            (colours or {}).get(name, ""),
         )
         for name in order
     ]
 
 
-def _finding(case: Case, won: list[Decision], points: int, ps_per_byte: float | None) -> Finding:
-    name = won[0].winner.algorithm
+def _found(case: Case, won: list[Decision], ps_per_byte: float | None) -> tuple[str, str]:
+    """Where and by how much an algorithm wins, and an example with the reason."""
+    points = len(case.decisions())
     share = "everywhere" if len(won) == points else f"at {len(won)} of {points} points"
     where = (
-        f"is fastest {share} ({span_text([d.winner.ranks for d in won])} ranks, "
-        f"{span_text([d.winner.size_bytes for d in won], size=True)})"
+        f"is fastest {share} ({span([d.winner.ranks for d in won])} ranks, "
+        f"{span([d.winner.size_bytes for d in won], format_size)})"
     )
     if level := Counter(one.algorithm for d in won for one in d.level):
         others = [f"{other} (at {count})" for other, count in sorted(level.items())]
         where += f", level with {shorten(others, 3, ', ')}"
     margins = [d.margin for d in won if d.margin is not None]
     if not margins:
-        return Finding(name, f"{where}; no other algorithm is slower.", "")
+        return f"{where}; no other algorithm is slower.", ""
     clearest = max(won, key=lambda d: d.margin or 0.0)
     why = f"{example(clearest)} {reason(case, clearest, ps_per_byte)}".strip()
-    return Finding(name, f"{where}: the runner-up takes {_spread(margins)}.", why)
+    return f"{where}: the runner-up takes {_spread(margins)}.", why
 
 
 def _spread(margins: list[float]) -> str:
@@ -166,7 +155,7 @@ def region_rows(case: Case, ps_per_byte: float | None = None) -> list[dict[str, 
         rows.append(
             {
                 "ranks": f"{region.ranks:,}",
-                "sizes": span_text(list(region.sizes), size=True),
+                "sizes": span(region.sizes, format_size),
                 "winner": region.winner,
                 "schedules": shorten(schedules),
                 "level": shorten(level),

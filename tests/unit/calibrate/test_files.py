@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from tutti.calibrate import MODELS, Point, fit, of_results
-from tutti.calibrate.against import against, choices, draw_against
-from tutti.calibrate.figures import draw_fits
+from tutti.calibrate.against import against, choices
 from tutti.calibrate.files import RESIDUALS, Provenance, platform_text, residual_frame
 from tutti.errors import CalibrationError, ConfigError
 from tutti.platforms import platform
+from tutti.report import draw_against, draw_fits
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import io
-
 import polars as pl
 import pytest
 
 from tutti.errors import ReportError
-from tutti.report import comparison_table, decision_table
 from tutti.report.comparison import cases
 from tutti.report.words import answer, region_rows
 
@@ -131,16 +128,3 @@ def test_frames_without_rows_or_columns_are_refused() -> None:
         cases(frame.drop("schedule"))
     with pytest.raises(ReportError, match="no rows"):
         cases(frame.clear())
-
-
-def test_tables_fit_80_columns(comparison: pl.DataFrame) -> None:
-    from rich.console import Console
-
-    for table in (comparison_table(comparison, 64, 8), decision_table(comparison)):
-        text = io.StringIO()
-        Console(width=80, file=text).print(table)
-        lines = text.getvalue().splitlines()
-        assert max(len(line) for line in lines) <= 80
-        assert "…" not in "".join(lines)
-    with pytest.raises(ReportError, match="nothing was compared at 5 ranks"):
-        comparison_table(comparison, 5, 8)

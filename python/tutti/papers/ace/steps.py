@@ -180,7 +180,7 @@ def _figure_11(folder: Path) -> ExhibitResult:
     """Where an iteration's time goes, and what ACE gains."""
     import polars as pl
 
-    from tutti.report.bars import plot_stacked_bars
+    from tutti.report.plot import plot_stacked_bars
 
     runs = all_steps()
     frame = pl.DataFrame([_row(ask, run) for ask, run in runs.items()])
@@ -314,7 +314,7 @@ def _figure_12(folder: Path) -> ExhibitResult:
     """DLRM with its tables in the background of the loop."""
     import polars as pl
 
-    from tutti.report.bars import plot_stacked_bars
+    from tutti.report.plot import plot_stacked_bars
 
     known = configurations()
     asked = [(name, background) for name in CONFIGURATIONS for background in (False, True)]

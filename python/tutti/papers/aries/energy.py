@@ -103,7 +103,7 @@ def _figure_11(folder: Path) -> ExhibitResult:
 
 def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int) -> Path:
     """Both parts of each network's energy over that of the mesh."""
-    from tutti.report.bars import plot_stacked_bars
+    from tutti.report.plot import plot_stacked_bars
 
     bars = {
         f"{algorithm} {network}": dict(

@@ -79,7 +79,7 @@ def _iteration_row(key: Key, one: Overlapped) -> dict[str, object]:
 
 def _drawn(folder: Path, found: dict[Key, Overlapped], algorithm: str, side: int) -> Path:
     """Iterations over that of ARIES."""
-    from tutti.report.bars import plot_stacked_bars
+    from tutti.report.plot import plot_stacked_bars
 
     bars = {
         f"{name} {network}": {

@@ -178,7 +178,7 @@ def _figure_8(folder: Path) -> ExhibitResult:
 
 def _figure_9(folder: Path) -> ExhibitResult:
     """Recursive doubling and multiplying over N."""
-    from tutti.report.boxes import plot_boxes
+    from tutti.report.plot import plot_boxes
 
     series: dict[str, list[list[float]]] = {"recursive doubling": [], "recursive multiplying": []}
     lines: dict[str, list[float | None]] = {name: [] for name in series}
@@ -214,7 +214,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
 
 def _sweep(folder: Path, number: int) -> ExhibitResult:
     """Times over message sizes; a byte costs what makes bandwidth bind where the paper says."""
-    from tutti.report.boxes import plot_boxes
+    from tutti.report.plot import plot_boxes
 
     ranks, schedules, sizes = (8, EIGHT, SIZES_8) if number == 10 else (64, SUBSET_64, SIZES_64)
     blocks = runs.measured(
@@ -318,7 +318,7 @@ def _figure_12(folder: Path) -> ExhibitResult:
 
 def _figure_13(folder: Path) -> ExhibitResult:
     """The (a8, a8) schedule on 64 ranks, with more and fewer all_reduces in a block."""
-    from tutti.report.boxes import plot_boxes
+    from tutti.report.plot import plot_boxes
 
     ranks = runs.LARGEST_RANKS
     blocks = {

@@ -227,7 +227,7 @@ def _frame(figure: int) -> pl.DataFrame:
 
 
 def _plot(folder: Path, figure: str, frame: pl.DataFrame, value: str, label: str) -> Path:
-    from tutti.report.bars import plot_grouped_bars
+    from tutti.report.plot import plot_grouped_bars
 
     groups = {
         str(name): dict(part.select("kernel", value).iter_rows())

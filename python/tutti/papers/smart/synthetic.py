@@ -86,7 +86,7 @@ def _figure_6(folder: Path) -> ExhibitResult:
     """Three parts, and the other reading of the multicasts."""
     import polars as pl
 
-    from tutti.report.smart_plot import plot_smart
+    from tutti.report import plot_smart
 
     found = {
         experiment: system.curves(experiment, SHOWN[experiment])
@@ -117,7 +117,7 @@ def _figure_6(folder: Path) -> ExhibitResult:
 
 def _figure_7(folder: Path) -> ExhibitResult:
     """Latency, answers that arrive for each flow, and flows under way."""
-    from tutti.report.smart_plot import plot_smart
+    from tutti.report import plot_smart
 
     found = {TO_ONE: system.curves(TO_ONE, SHOWN[TO_ONE])}
     lines = {name: one.runs for name, one in found[TO_ONE].items()}

@@ -6,17 +6,15 @@ bytes.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti._core import __version__
-
-from . import smart_words
-from .html import _asset
+from . import smart_words as words
+from .page import write_html
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tutti.noc.smart.watched import Watched
 
 _MARKS = ("injected", "dropped", "merged", "arrived", "idle")
@@ -37,29 +35,15 @@ def write_watch(path: str | Path, watched: Watched, title: str = "", *, start: i
     Returns:
         The path written.
     """
-    import jinja2
-
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    heading = title or f"{watched.mesh.design} cycle by cycle"
-    page = environment.from_string(_asset("watch.html.j2")).render(
-        title=heading,
-        version=__version__,
-        mesh=smart_words.describe_mesh(watched.mesh),
+    return write_html(
+        path,
+        "watch",
+        scene(watched, start=start),
+        title=title or f"{watched.mesh.design} cycle by cycle",
+        mesh=words.describe_mesh(watched.mesh),
         wide=watched.mesh.columns > _WIDE * watched.mesh.rows,
-        traffic=[smart_words.describe_traffic(one) for one in watched.traffic],
-        scene=_safe(scene(watched, start=start)),
-        css=_asset("watch.css"),
-        script=_asset("watch.js"),
+        traffic=[words.describe_traffic(one) for one in watched.traffic],
     )
-    target = Path(path)
-    target.write_text(page, encoding="utf-8", newline="\n")
-    return target
-
-
-def _safe(scene: dict[str, Any]) -> str:
-    """As JSON that is safe inside a script element."""
-    text = json.dumps(scene, separators=(",", ":"), ensure_ascii=True)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def scene(watched: Watched, *, start: int = 0) -> dict[str, Any]:

@@ -1,0 +1,273 @@
+"""Charts of a page, declared by axes and series, as plotly figures.
+
+Text, grid and background take their colours from the theme of the page. A load chart is the same
+declaration for pages and for papers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .palette import GREY
+from .plot import figure_at
+from .quantity import half_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import plotly.graph_objects as go
+    from matplotlib.axes import Axes
+
+    from tutti.noc import Estimate
+
+    from .palette import Style
+
+_LEGEND = {
+    "orientation": "h",
+    "yref": "container",
+    "y": 0,
+    "yanchor": "bottom",
+    "x": 0,
+    "xanchor": "left",
+}
+_LAYOUT = {
+    "template": {"layout": {}},
+    "margin": {"l": 64, "r": 16, "t": 12, "b": 56},
+    "legend": _LEGEND,
+    "hovermode": "closest",
+    "hoverlabel": {"align": "left"},
+    "dragmode": "zoom",
+    "font": {"family": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"},
+}
+TEXT = "%{customdata}<extra></extra>"
+"""Shows the text that a point carries as `customdata`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis: title, unit and scale.
+
+    Attributes:
+        title: What is measured.
+        unit: Of the values.
+        zero: Whether it starts at 0.
+        share: Whether values are fractions, shown as per cent.
+        category: Whether values are names.
+        ticks: Values and their texts.
+        more: What plotly has besides.
+    """
+
+    title: str = ""
+    unit: str = ""
+    zero: bool = False
+    share: bool = False
+    category: bool = False
+    ticks: tuple[Sequence[float], Sequence[str]] | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Title and unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    @property
+    def plotly(self) -> dict[str, Any]:
+        """The axis as plotly has it."""
+        values, texts = self.ticks or (None, None)
+        found = {
+            "title": self.label or None,
+            "rangemode": "tozero" if self.zero else None,
+            "tickformat": ".0%" if self.share else None,
+            "type": "category" if self.category else None,
+            "tickvals": values,
+            "ticktext": texts,
+        }
+        return {name: value for name, value in found.items() if value is not None} | self.more
+
+
+HIDDEN = Axis(more={"visible": False})
+NAMES = Axis(more={"automargin": True})
+"""Of horizontal bars."""
+
+
+def chart(traces: Iterable[Any], x: Axis, y: Axis, height: int, **layout: object) -> go.Figure:
+    """A figure of traces.
+
+    Args:
+        traces: From the lowest to the uppermost.
+        x: The horizontal axis.
+        y: The vertical axis.
+        height: In pixels; the width is the page's.
+        **layout: What plotly has besides, such as `barmode`.
+    """
+    import plotly.graph_objects as go
+
+    shown = go.Figure(list(traces))
+    shown.update_layout(_LAYOUT, height=height, xaxis=x.plotly, yaxis=y.plotly)
+    shown.update_layout(layout)
+    return shown
+
+
+def errors(above: Iterable[float], below: Iterable[float] | None = None) -> dict[str, Any]:
+    """Error bars, upwards and downwards alike unless `below` is given."""
+    bars: dict[str, Any] = {"type": "data", "array": list(above), "thickness": 1.2, "width": 3}
+    return bars if below is None else bars | {"arrayminus": list(below)}
+
+
+def line(x: Sequence[Any], y: Sequence[Any], colour: str, hover: str = "", **more: object) -> Any:  # noqa: ANN401 - plotly has no types
+    """A line; without `hover` it shows nothing where it is pointed at.
+
+    Args:
+        x: Where its points are.
+        y: Their values.
+        colour: Of the line.
+        hover: Template of the tooltip.
+        **more: What plotly has besides.
+    """
+    import plotly.graph_objects as go
+
+    shown: dict[str, Any] = {"hovertemplate": hover} if hover else {"hoverinfo": "skip"}
+    shown |= {"mode": "lines", "line": {"color": colour, "width": 1.4}}
+    return go.Scatter(x=list(x), y=list(y), **shown).update(more)
+
+
+def bars(
+    names: Sequence[Any],
+    values: Sequence[Any],
+    colour: str,
+    hover: str = TEXT,
+    *,
+    across: bool = False,
+    **more: object,
+) -> Any:  # noqa: ANN401 - plotly has no types
+    """Bars of one colour.
+
+    Args:
+        names: Of the bars.
+        values: Their lengths.
+        colour: Of all of them.
+        hover: Template of the tooltip.
+        across: Whether they are horizontal.
+        **more: What plotly has besides.
+    """
+    import plotly.graph_objects as go
+
+    x, y = (values, names) if across else (names, values)
+    trace = go.Bar(x=list(x), y=list(y), marker={"color": colour}, hovertemplate=hover)
+    return trace.update(orientation="h" if across else None).update(more)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A quantity over load, with 95 % confidence intervals.
+
+    Attributes:
+        name: In the legend.
+        points: Load and estimate.
+        style: Colour and marker.
+        unit: Of the estimates, for the tooltip.
+        ends: The load at which the curve is marked to end.
+        mark: What the mark says.
+    """
+
+    name: str
+    points: Sequence[tuple[float, Estimate]]
+    style: Style
+    unit: str = ""
+    ends: float | None = None
+    mark: str = ""
+
+    def columns(self) -> tuple[list[float], list[float], list[float]]:
+        """Loads, means and half-widths."""
+        loads = [load for load, _ in self.points]
+        means = [one.mean for _, one in self.points]
+        return loads, means, [half_width(one) for _, one in self.points]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadChart:
+    """Curves over load, beside a reference line.
+
+    Attributes:
+        curves: Over the same loads.
+        x: The load.
+        y: The quantity.
+        reference: Name and points of a grey line.
+        limit: A load that is marked by a grey dashed line.
+        top: Where the vertical axis of a drawing for papers ends.
+        most: The greatest load.
+    """
+
+    curves: Sequence[Curve]
+    x: Axis
+    y: Axis
+    reference: tuple[str, list[float], list[float]] | None = None
+    limit: float | None = None
+    top: float | None = None
+    most: float = 1.0
+
+    def figure(self, height: int = 420) -> go.Figure:
+        """The chart for a page."""
+        traces = []
+        if self.reference is not None:
+            name, xs, ys = self.reference
+            traces.append(line(xs, ys, GREY, name=name, line={"width": 1.2, "dash": "dash"}))
+        for one in self.curves:
+            loads, means, widths = one.columns()
+            hover = f"load %{{x:.4g}}: %{{y:.4g}} {one.unit}".strip()
+            traces.append(
+                line(loads, means, one.style.colour, f"{hover}<extra>{one.name}</extra>",
+                     name=one.name, mode="lines+markers", error_y=errors(widths),
+                     marker={"size": 7, "color": one.style.colour, "symbol": one.style.marker})
+            )  # fmt: skip
+        shown = chart(traces, self.x, self.y, height)
+        for one in self.curves:
+            if one.ends is not None:
+                shown.add_vline(
+                    x=one.ends, line={"color": one.style.colour, "width": 1.4, "dash": "dot"},
+                    annotation={"text": one.mark, "xanchor": "right"},
+                )  # fmt: skip
+        if self.limit is not None:
+            shown.add_vline(x=self.limit, line={"color": GREY, "width": 1.2, "dash": "dash"})
+        return shown
+
+    def draw(self, axes: Axes) -> None:
+        """The chart for a paper."""
+        for one in self.curves:
+            axes.errorbar(*one.columns(), label=one.name, color=one.style.colour,
+                          marker=one.style.marker_matplotlib, markersize=4, linewidth=1.4,
+                          capsize=2)  # fmt: skip
+            if one.ends is not None:
+                axes.axvline(one.ends, color=one.style.colour, linestyle=":", linewidth=1.2)
+        if self.reference is not None:
+            name, xs, ys = self.reference
+            axes.plot(xs, ys, "--", color=GREY, linewidth=1.0, label=name, zorder=0)
+        if self.limit is not None:
+            axes.axvline(self.limit, color=GREY, linestyle="--", linewidth=1.0, zorder=0)
+        axes.set(xlabel=self.x.label, ylabel=self.y.label)
+        means = [mean for one in self.curves for mean in one.columns()[1]]
+        axes.set_xlim(0, 1.03 * self.most)
+        axes.set_ylim(0, self.top or 1.1 * max(means, default=1.0) or 1.0)
+        axes.grid(visible=True)
+
+
+def draw_loads(path: str | Path, several: Sequence[LoadChart]) -> Path:
+    """Draws load charts side by side.
+
+    Args:
+        path: where to; `.svg`, `.png` or `.pdf`.
+        several: charts of the same curves.
+
+    Returns:
+        The path written.
+    """
+    with figure_at(path, (4.2 * len(several), 3.8)) as figure:
+        for axes, one in zip(figure.subplots(1, len(several), squeeze=False)[0], several,
+                             strict=True):  # fmt: skip
+            one.draw(axes)
+        shown = dict(pair for axes in figure.axes for pair in
+                     zip(*reversed(axes.get_legend_handles_labels()), strict=True))  # fmt: skip
+        figure.legend(shown.values(), shown, loc="outside lower center", ncols=min(len(shown), 3))
+    return Path(path)

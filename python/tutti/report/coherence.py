@@ -1,0 +1,176 @@
+"""The page of kernels on chips with coherent caches: runtimes, misses, flows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from . import coherence_words as words
+from .charts import NAMES, Axis, bars, chart
+from .page import Page, Section
+from .palette import styles
+from .quantity import count, format_share, number, plural, sentence, three
+from .smart_words import describe_buffers, describe_mesh
+from .tables import Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import plotly.graph_objects as go
+
+    from tutti.coherence import CoherenceRun
+
+    Part = tuple[CoherenceRun, Any]
+
+CONVENTIONS = (
+    "Times are in cycles, and of the region of interest of each kernel. Kernels share data as the "
+    "benchmarks do that they are named after, but are none of them: compare designs by them, not "
+    "runtimes of those benchmarks. Each kernel has computed what its serial program computes. A "
+    "core is in order and waits for every access; what its own caches do not have is a miss, also "
+    "the right to write a line that they have. 1-to-M is from a broadcast's creation to its last "
+    "arrival, M-to-1 from the first answer's turn to the last one's arrival. "
+    "docs/models/coherence.md describes what is simulated, and what is not."
+)
+
+
+def write_coherence_report(path: str | Path, runs: Sequence[CoherenceRun], title: str = "") -> Path:
+    """Writes the report of kernels on chips: runtimes, misses, flows.
+
+    Args:
+        path: where to; the folder must exist.
+        runs: one or more.
+        title: the question; by default it is made from the runs.
+
+    Returns:
+        The path written.
+    """
+    page = Page(
+        kicker="kernels on a chip with coherent caches",
+        title=title or words.describe_chip(runs),
+        answers=[("", _answer(runs))],
+        facts=_facts(runs),
+        sections=_sections(runs),
+        conventions=CONVENTIONS,
+    )
+    return page.write(path)
+
+
+def _sections(runs: Sequence[CoherenceRun]) -> list[Section]:
+    faster = f"Bars below 1 are faster than {runs[0].case.mesh.design}."
+    runtime = [Section("Runtime", faster, {"runtimes": runtimes(runs)})] if len(runs) > 1 else []
+    every = f"A heading sorts. {sentence(words.ALL)}"
+    return [
+        *runtime,
+        Section("Every run", every, table=words.table(runs)),
+        Section(
+            "Parts of a miss",
+            "One after the other; together they are the mean latency.",
+            {"latencies": latencies(runs)},
+            _misses(runs),
+        ),
+        Section(
+            "Flows",
+            "Messages to one node, broadcasts, and reductions of answers, by kind.",
+            table=_flows(runs),
+        ),
+    ]
+
+
+def _facts(runs: Sequence[CoherenceRun]) -> list[tuple[str, str]]:
+    first = runs[0]
+    meshes = dict.fromkeys(describe_mesh(run.case.mesh) for run in runs)
+    cores = plural(first.cores, "core")
+    return [
+        ("caches", words.caches(first)),
+        ("buffers", describe_buffers(first.case.mesh)),
+        *(("mesh" if not place else "", mesh) for place, mesh in enumerate(meshes)),
+        ("input", f"scale {first.case.scale}, seed {first.case.seed}, {cores}"),
+    ]
+
+
+def _answer(runs: Sequence[CoherenceRun]) -> list[str]:
+    """The fastest design of each kernel, or how long the only run took."""
+    if len(runs) == 1:
+        return [f"{runs[0].case.kernel} takes {runs[0].cycles:,} cycles."]
+    lines = []
+    shares = list(zip(runs, words.relative(runs), strict=True))
+    for kernel in dict.fromkeys(run.case.kernel for run in runs):
+        of_kernel = [(run, share) for run, share in shares if run.case.kernel == kernel]
+        if len(of_kernel) > 1:
+            best, share = min(of_kernel[1:], key=lambda pair: pair[1])
+            change = f"{format_share(abs(1 - share))} {'less' if share <= 1 else 'more'}"
+            lines.append(
+                f"{kernel} takes {change} on {best.case.mesh.design} than on "
+                f"{of_kernel[0][0].case.mesh.design}."
+            )
+    return lines or [f"{plural(len(runs), 'kernel')}, on {runs[0].case.mesh.design}."]
+
+
+_OF_RUN: tuple[Column[tuple[Any, Any]], ...] = (
+    Column("kernel", lambda part: part[0].case.kernel),
+    Column("design", lambda part: part[0].case.mesh.design),
+)
+
+
+def _misses(runs: Sequence[CoherenceRun]) -> Table[Part]:
+    columns: list[Column[Part]] = [
+        *_OF_RUN,
+        Column("to", lambda part: part[1].kind),
+        Column("misses", lambda part: part[1].latency.count, count),
+        Column("cycles", lambda part: part[1].latency, lambda latency: number(latency.mean)),
+        Column("most", lambda part: part[1].latency.most, count),
+        Column("from caches", lambda part: part[1].from_caches, count),
+        Column("from memory", lambda part: part[1].from_memory, count),
+        *(Column(name, partial(_spent, key), three) for key, name in words.PARTS.items()),
+    ]
+    return Table(columns, [(run, one) for run in runs for one in run.misses])
+
+
+def _spent(key: str, part: Part) -> float:
+    return part[1].parts[key]  # type: ignore[no-any-return]
+
+
+def _flows(runs: Sequence[CoherenceRun]) -> Table[Part]:
+    totals = {id(run): sum(one.count for one in run.flows) for run in runs}
+    columns: list[Column[Part]] = [
+        *_OF_RUN,
+        Column("message", lambda part: part[1].kind),
+        Column("cast", lambda part: part[1].cast),
+        Column("class", lambda part: part[1].message_class, str),
+        Column("flows", lambda part: part[1].count, count),
+        Column("of all", lambda part: part[1].count / totals[id(part[0])], format_share),
+    ]
+    return Table(columns, [(run, one) for run in runs for one in run.flows])
+
+
+def runtimes(runs: Sequence[CoherenceRun]) -> go.Figure:
+    """Cycles over those of the first design, a group of bars per kernel."""
+    designs = list(dict.fromkeys(run.case.mesh.design for run in runs))
+    chosen = styles(designs)
+    shares = list(zip(runs, words.relative(runs), strict=True))
+    traces = []
+    for design in designs:
+        found = [(run, share) for run, share in shares if run.case.mesh.design == design]
+        hover = f"%{{x}}: %{{y:.3f}}, %{{customdata:,}} cycles<extra>{design}</extra>"
+        names, values = [run.case.kernel for run, _ in found], [share for _, share in found]
+        traces.append(bars(names, values, chosen[design].colour, hover, name=design,
+                           customdata=[run.cycles for run, _ in found]))  # fmt: skip
+    y = Axis(f"cycles over those of {designs[0]}", zero=True)
+    return chart(traces, Axis(), y, 400, barmode="group")
+
+
+def latencies(runs: Sequence[CoherenceRun]) -> go.Figure:
+    """The parts of the mean miss, a bar per run."""
+    chosen = styles(words.PARTS)
+    several = len({run.case.kernel for run in runs}) > 1
+    names = [f"{run.case.kernel}, " * several + run.case.mesh.design for run in runs]
+    traces = []
+    for part, name in words.PARTS.items():
+        values = [run.parts[part] / max(run.misses_of_all, 1) for run in runs]
+        if any(values):
+            hover = f"%{{y}}: %{{x:.4g}} cycles<extra>{name}</extra>"
+            traces.append(bars(names, values, chosen[part].colour, hover, across=True, name=name))
+    x = Axis("mean latency of a miss", "cycles", zero=True)
+    y = Axis(more=NAMES.more | {"autorange": "reversed"})
+    return chart(traces, x, y, 160 + 24 * len(names), barmode="stack")

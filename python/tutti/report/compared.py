@@ -1,0 +1,222 @@
+"""The page of a comparison: the answer, decision map, curves, results and assumptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import compared_charts, words
+from . import comparison as reading
+from .facts import platform_facts, ps_per_byte
+from .gantt import gantt
+from .page import Choice, Page, Section
+from .palette import styles
+from .quantity import count, format_limit, format_rate, format_size, format_time, span
+from .tables import Column, Table
+from .timeline import picture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+    from .comparison import Case, Measured
+
+CONVENTIONS = (
+    "Times are predictions of the model named above, not measurements. Size: all_reduce, broadcast "
+    "and reduce count one rank's buffer; all_gather, reduce_scatter, gather and scatter the total; "
+    "all_to_all what one rank sends, its own part included. algbw is the size over the completion "
+    "time; busbw is algbw times 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter, "
+    "gather, scatter and all_to_all, and 1 otherwise, as in nccl-tests. The limit is a lower bound "
+    "of the time: at 100 % no schedule can be better. GB is 10^9 bytes, GiB 2^30."
+)
+_MAP = (
+    "Colour: the fastest algorithm. Number: by how many per cent the runner-up, the best other "
+    "algorithm that is slower, takes longer. Point at a cell for both times."
+)
+_STAGES = (
+    "Stages (steps where there is no closed form): how often the critical path waits for others. "
+    "Bytes per rank: what a rank sends one after the other."
+)
+_FASTEST = "Each line is an algorithm with its fastest schedule at each"
+_RESULTS = "Every schedule that was compared; a heading sorts. Bold: the fastest of its point."
+_MEDIANS = " Times are medians over the repetitions; least and quartiles stand beside them."
+
+
+def write_report(  # noqa: PLR0917 - all but the first three are named in practice
+    path: str | Path,
+    comparison: pl.DataFrame,
+    platform: object,
+    timeline: pl.DataFrame | None = None,
+    messages: pl.DataFrame | None = None,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+) -> Path:
+    """Writes the report of a comparison to `path`.
+
+    Args:
+        path: where to; the folder must exist.
+        comparison: the frame of `tutti.compare`, a row per measurement.
+        platform: the platform compared on, or a mapping with its `name`, `model` and `parameters`.
+        timeline: the timeline frame of one run, for the Gantt chart.
+        messages: the message frame of the same run, for its arrows.
+        title: the question; by default it is made from the comparison.
+        notes: sentences for the header, such as what the run in the timeline is.
+
+    Returns:
+        The path written.
+
+    Raises:
+        ReportError: when a frame lacks columns or has nothing to show.
+    """
+    cases = reading.cases(comparison)
+    names = {name for case in cases for name in case.algorithms}
+    colours = {name: style.colour for name, style in styles(names).items()}
+    per_byte = ps_per_byte(platform)
+    headings = [f"{c.collective} of {c.datatype} on {c.platform} ({c.model})" for c in cases]
+    headings = headings if len(cases) > 1 else [""]
+    sections: list[Section] = []
+    for number, (case, heading) in enumerate(zip(cases, headings, strict=True)):
+        sections += _sections(f"case{number}", case, heading, per_byte, colours)
+    provenance = ("version", "commit", "config_hash", "model")
+    page = Page(
+        kicker="collective communication",
+        title=title or question(cases),
+        answers=[
+            (heading, words.answer(case, per_byte, colours))
+            for case, heading in zip(cases, headings, strict=True)
+        ],
+        notes=notes,
+        facts=_facts(comparison, cases),
+        sections=[*sections, *_timeline(timeline, messages), _assumptions(platform)],
+        provenance=[(name.replace("_", " "), reading.one_value(comparison, name))
+                    for name in provenance],
+    )  # fmt: skip
+    return page.write(path)
+
+
+def question(cases: Sequence[Case]) -> str:
+    """The question a comparison answers, for the title."""
+    platforms = sorted({case.platform for case in cases})
+    what = " and ".join(sorted({case.collective for case in cases}))
+    return f"On {', '.join(platforms)}, which {what} is fastest, by how much, and why?"
+
+
+def _sections(
+    name: str, case: Case, heading: str, per_byte: float | None, colours: Mapping[str, str]
+) -> Iterator[Section]:
+    yield Section(
+        "Who wins where",
+        _MAP,
+        {f"{name}-map": compared_charts.decision_map(case)},
+        _regions(case, per_byte, colours),
+        note=_STAGES,
+        part=heading,
+    )
+    if any(size > 0 for size in case.sizes):
+        yield Section(
+            "Time and bus bandwidth against size",
+            charts={
+                f"{name}-{quantity}": compared_charts.curves(case, quantity, "size")
+                for quantity in ("time", "busbw")
+            },
+            choice=Choice(f"{name}-size", "Ranks", [(one, count(one)) for one in case.ranks],
+                          compared_charts.default_choice(case.ranks, "size"), f"{_FASTEST} size."),
+        )  # fmt: skip
+    if len(case.ranks) > 1:
+        yield Section(
+            "Time against ranks",
+            charts={f"{name}-ranks": compared_charts.curves(case, "time", "ranks")},
+            choice=Choice(
+                f"{name}-scale", "Size", [(one, format_size(one)) for one in case.sizes],
+                compared_charts.default_choice(case.sizes, "ranks"), f"{_FASTEST} rank count.",
+            ),
+        )  # fmt: skip
+    table = _results(case)
+    repeated = any(one.repetitions > 1 for one in case.measured)
+    lead = _RESULTS + _MEDIANS * repeated + table.cut("the results file")
+    yield Section("Results", lead, table=table)
+
+
+def _regions(
+    case: Case, per_byte: float | None, colours: Mapping[str, str]
+) -> Table[dict[str, str]]:
+    columns: list[Column[dict[str, str]]] = [
+        Column("ranks", lambda row: row["ranks"], kind="number"),
+        Column("sizes", lambda row: row["sizes"], kind="nowrap"),
+        Column("fastest", lambda row: row["schedules"], kind="wrap",
+               colour=lambda row: colours[row["winner"]],
+               soft=lambda row: row["level"] and f"level with {row['level']}"),
+        Column("runner-up takes longer by", lambda row: row["margin"], kind="wrap",
+               soft=lambda row: row["runner_up"]),
+        Column("why, where it is clearest", lambda row: row["reason"], kind="reason"),
+    ]  # fmt: skip
+    return Table(columns, words.region_rows(case, per_byte), look="regions")
+
+
+def _results(case: Case) -> Table[Measured]:
+    rows = sorted(case.measured, key=lambda m: (m.ranks, m.size_bytes, m.time_ps, m.schedule))
+    fastest: dict[tuple[int, int], int] = {}
+    for one in rows:
+        fastest.setdefault((one.ranks, one.size_bytes), one.time_ps)
+    colours = styles(case.algorithms)
+
+    def behind(one: Measured) -> float:
+        best = fastest[one.ranks, one.size_bytes]
+        return one.time_ps / best if best else 1.0
+
+    spread: list[Column[Measured]] = [
+        Column("least", lambda one: one.least_ps, format_time),
+        Column("lower quartile", lambda one: one.lower_quartile_ps, format_time),
+        Column("upper quartile", lambda one: one.upper_quartile_ps, format_time),
+    ]
+    columns: list[Column[Measured]] = [
+        Column("ranks", lambda one: one.ranks, count),
+        Column("size", lambda one: one.size_bytes, format_size),
+        Column("schedule", lambda one: one.schedule, colour=lambda m: colours[m.algorithm].colour),
+        Column("time", lambda one: one.time_ps, format_time),
+        *(spread if any(one.repetitions > 1 for one in rows) else []),
+        Column("to the fastest", behind, "{:.2f}".format),
+        Column("% of the limit", lambda one: one.of_limit, format_limit),
+        Column("algbw", lambda one: one.algbw, format_rate),
+        Column("busbw", lambda one: one.busbw, format_rate),
+        Column("messages", lambda one: one.messages, count),
+        Column("closed form", lambda one: one.closed_form_ps, format_time),
+    ]
+    return Table(columns, rows, bold=lambda m: m.time_ps == fastest[m.ranks, m.size_bytes])
+
+
+def _facts(comparison: pl.DataFrame, cases: Sequence[Case]) -> list[tuple[str, str]]:
+    schedules = {one.schedule for case in cases for one in case.measured}
+    return [
+        *(
+            (name, ", ".join(sorted({getattr(case, name) for case in cases})))
+            for name in ("platform", "model", "collective", "datatype")
+        ),
+        ("ranks", span([count for case in cases for count in case.ranks])),
+        ("sizes", span([size for case in cases for size in case.sizes], format_size)),
+        ("schedules", count(len(schedules))),
+        ("measurements", count(comparison.height)),
+    ]
+
+
+def _timeline(timeline: pl.DataFrame | None, messages: pl.DataFrame | None) -> list[Section]:
+    if timeline is None:
+        return []
+    drawn = picture(timeline, messages, most_ranks=32, most_arrows=500)
+    lead = (
+        "Each bar is an op of a rank; a line leads from a message's sender when it sends to its "
+        f"receiver when it arrives. Complete after {format_time(drawn.complete_ps)}."
+    )
+    lead = " ".join([lead, *drawn.notes])
+    return [Section("One run, rank by rank", lead, {"timeline": gantt(drawn)})]
+
+
+def _assumptions(platform: object) -> Section:
+    columns: list[Column[Any]] = [
+        Column("assumption", lambda row: row["name"], kind="plain"),
+        Column("value", lambda row: row["value"], kind="nowrap"),
+        Column("source", lambda row: row["source"], kind="plain"),
+    ]
+    table = Table(columns, platform_facts(platform), look="plain")
+    return Section("What this rests on", table=table, note=CONVENTIONS)

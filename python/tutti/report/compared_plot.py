@@ -1,0 +1,137 @@
+"""Drawings of a comparison for papers: curves over sizes or ranks, and the decision map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tutti.errors import ReportError
+
+from . import comparison as reading
+from .palette import styles
+from .plot import BELOW, axes_at, line_look, plain_numbers
+from .quantity import format_size, rate_unit, size_ticks, time_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+    from matplotlib.axes import Axes
+
+    from .comparison import Case, Measured
+
+_KINDS = ("time", "busbw", "ranks", "map")
+
+
+def plot_comparison(
+    path: str | Path,
+    frame: pl.DataFrame,
+    kind: str = "time",
+    ranks: int | None = None,
+    by: str = "algorithm",
+) -> Path:
+    """Draws a comparison.
+
+    Args:
+        path: where to; `.svg`, `.png` or `.pdf`.
+        frame: the frame of `tutti.compare`, of one collective, datatype, model and platform.
+        kind: "time" or "busbw" against size, "ranks" (time against ranks at the smallest size), or
+            "map" (who wins over ranks and sizes).
+        ranks: for the curves against size, the rank count; by default the largest.
+        by: a line per "algorithm" (its fastest schedule) or per "schedule".
+
+    Returns:
+        The path written.
+
+    Raises:
+        ReportError: when the frame does not hold what is to be drawn.
+    """
+    if kind not in _KINDS:
+        raise ReportError(
+            f"no such kind of plot: {kind!r}; there are {', '.join(_KINDS)}", kind="choice"
+        )
+    if by not in ("algorithm", "schedule"):
+        raise ReportError(f"lines are by algorithm or schedule, not by {by!r}", kind="choice")
+    case = reading.only_case(frame)
+    if kind == "map":
+        return _map(path, case)
+    every = list(case.best().values()) if by == "algorithm" else list(case.measured)
+    over = "ranks" if kind == "ranks" else "size"
+    at = case.sizes[0] if over == "ranks" else ranks if ranks is not None else case.ranks[-1]
+    points = [
+        one
+        for one in every
+        if (one.size_bytes == at if over == "ranks" else one.ranks == at and one.size_bytes > 0)
+    ]
+    if not points:
+        known = ", ".join(str(count) for count in case.ranks)
+        problem = f"nothing was compared at {at} ranks: expected one of {known}"
+        raise ReportError(problem, kind="frame")
+    where = format_size(at) if over == "ranks" else f"{at:,} ranks"
+    title = f"{case.collective} on {case.platform}, {where} ({case.model})"
+    return _curves(path, points, "busbw" if kind == "busbw" else "time", over, by, title)
+
+
+def _curves(  # noqa: PLR0917 - one caller
+    path: str | Path, points: list[Measured], quantity: str, over: str, by: str, title: str
+) -> Path:
+    """A line for each group; where there are repetitions, a band between their quartiles."""
+    timed = quantity == "time"
+    y: Callable[[Measured], float] = lambda m: m.time_ps if timed else m.busbw  # noqa: E731
+    x: Callable[[Measured], int] = lambda m: m.ranks if over == "ranks" else m.size_bytes  # noqa: E731
+    middle = sorted(map(y, points))[len(points) // 2]
+    factor, unit = time_unit(middle) if timed else rate_unit(middle)
+    groups: dict[str, list[Measured]] = {}
+    for one in sorted(points, key=lambda m: (m.algorithm, m.schedule, m.ranks, m.size_bytes)):
+        groups.setdefault(getattr(one, by), []).append(one)
+    chosen = styles(groups)
+    with axes_at(path, x=over, y=f"{quantity} ({unit})", title=title) as axes:
+        for name, line in groups.items():
+            xs = [x(one) for one in line]
+            if timed and any(one.repetitions > 1 for one in line):
+                low = [one.lower_quartile_ps / factor for one in line]
+                high = [one.upper_quartile_ps / factor for one in line]
+                axes.fill_between(xs, low, high, color=chosen[name].colour, alpha=0.18)
+            axes.plot(xs, [y(one) / factor for one in line], label=name, **line_look(chosen[name]))
+        ticks = size_ticks(map(x, points)) if over == "size" else sorted(set(map(x, points)))
+        axes.set_yscale("log")
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ticks, [format_size(t) if over == "size" else str(t) for t in ticks])
+        plain_numbers(axes)
+    return Path(path)
+
+
+def _map(path: str | Path, case: Case) -> Path:
+    title = f"fastest {case.collective} on {case.platform}; how much longer the runner-up takes"
+    with axes_at(path, x="size", y="ranks", title=title, grid="") as axes:
+        _cells(axes, case)
+        columns = [index - 1 for index in size_ticks(range(1, len(case.sizes) + 1))]
+        axes.set_xlim(-0.5, len(case.sizes) - 0.5)
+        axes.set_ylim(-0.5, len(case.ranks) - 0.5)
+        axes.set_xticks(columns, [format_size(case.sizes[column]) for column in columns])
+        axes.set_yticks(range(len(case.ranks)), [f"{count:,}" for count in case.ranks])
+        axes.tick_params(length=0)
+    return Path(path)
+
+
+def _cells(axes: Axes, case: Case) -> None:
+    from matplotlib.patches import Patch, Rectangle
+
+    chosen = styles(case.algorithms)
+    winners = set()
+    for (ranks, size), decision in case.decisions().items():
+        row, column = case.ranks.index(ranks), case.sizes.index(size)
+        colour = chosen[decision.winner.algorithm].colour
+        winners.add(decision.winner.algorithm)
+        axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, color=colour, lw=0))
+        if decision.margin is not None and len(case.sizes) <= 16:
+            text = f"{decision.margin * 100:.0f}%"
+            axes.text(column, row, text, ha="center", va="center", color=_ink(colour), fontsize=7)
+    handles: list[Any] = [Patch(color=chosen[name].colour, label=name) for name in sorted(winners)]
+    axes.figure.legend(handles=handles, loc=BELOW, ncols=3)
+
+
+def _ink(colour: str) -> str:
+    """Black or white, whichever is read better on `colour`."""
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "#FFFFFF"

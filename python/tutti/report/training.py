@@ -1,0 +1,272 @@
+"""The page of a training step: where the time went, what was busy when, layer by layer."""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from tutti.errors import ReportError
+
+from . import training_words as words
+from .charts import Axis, bars, chart, line
+from .page import Page, Section
+from .palette import BLUE, GREY, RED, styles
+from .quantity import format_rate, format_share, format_size, format_time, time_unit
+from .tables import Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import plotly.graph_objects as go
+    import polars as pl
+
+    from tutti.training import TrainingResult
+
+CONVENTIONS = (
+    "Times are predictions, of one NPU that stands for all, which do the same. Each moment is one "
+    "of computing alone, computing and communicating (overlap), communicating alone (exposed) and "
+    "idle; the four make up the whole. A link or a server is busy while bytes pass it; links are "
+    "averaged over both ways of all rings, each as one. GB is 10^9 bytes, GiB 2^30."
+)
+PARTS = (
+    ("computing alone", BLUE),
+    ("computing and communicating", "#56B4E9"),
+    ("communicating alone: exposed", RED),
+    ("idle", GREY),
+)
+"""Where the time of an NPU goes; the four make up the whole."""
+_BUSY = (("links", "links busy", RED, "tozeroy"), ("compute", "processor busy", BLUE, None))
+_OF_LAYERS = {
+    "forward": "forward_ps",
+    "input gradient": "input_gradient_ps",
+    "weight gradient": "weight_gradient_ps",
+    "other": "other_ps",
+    "waited before it": "waited_ps",
+    "collectives took": "carried_ps",
+}
+
+
+def write_training_report(
+    path: str | Path, runs: Sequence[TrainingResult], title: str = ""
+) -> Path:
+    """Writes the report of a training step with one configuration of endpoints or several.
+
+    Args:
+        path: where to; the folder must exist.
+        runs: of one step; its windows, if any, show what was busy when.
+        title: the question; by default it is made from the step.
+
+    Returns:
+        The path written.
+
+    Raises:
+        ReportError: there are no runs.
+    """
+    if not runs:
+        raise ReportError("there is no run of a training step to be shown", kind="frame")
+    name = runs[0].step.model.name
+    page = Page(
+        kicker="training steps",
+        title=title or f"What does communication cost a training step of {name}?",
+        answers=[("", words.answer(runs))],
+        facts=words.facts(runs),
+        sections=[
+            Section(
+                "Where the time of an NPU goes",
+                "With each configuration of endpoints, all iterations together.",
+                {"breakdown": _breakdown(runs)},
+                _times(runs),
+            ),
+            *_over_time(runs),
+            *_costs(runs),
+            _layers(runs),
+        ],
+        conventions=CONVENTIONS,
+    )
+    return page.write(path)
+
+
+def _times(runs: Sequence[TrainingResult]) -> Table[TrainingResult]:
+    columns: list[Column[TrainingResult]] = [
+        Column("configuration", lambda run: run.configuration.name),
+        Column("total", lambda run: run.total.ps, format_time),
+        *(Column(name, partial(_part, part), format_time) for part, (name, _) in enumerate(PARTS)),
+    ]
+    return Table(columns, runs)
+
+
+def _part(part: int, run: TrainingResult) -> int:
+    return run.record.breakdown()[part]
+
+
+def _breakdown(runs: Sequence[TrainingResult]) -> go.Figure:
+    """Where the time went, a stacked bar for each configuration."""
+    factor, unit = time_unit(max(run.total.ps for run in runs))
+    names = [run.configuration.name for run in runs][::-1]
+    traces = []
+    for part, (name, colour) in enumerate(PARTS):
+        times = [run.record.breakdown()[part] for run in runs][::-1]
+        texts = [
+            f"<b>{run.configuration.name}</b>: {name}<br>"
+            f"{format_time(ps)}, {format_share(ps / run.total.ps)}"
+            for ps, run in zip(times, reversed(runs), strict=True)
+        ]
+        traces.append(bars(names, [ps / factor for ps in times], colour, across=True, name=name,
+                           customdata=texts, marker={"line": {"width": 0}}))  # fmt: skip
+    return chart(
+        traces, Axis("time of an NPU", unit, zero=True),
+        Axis(category=True, more={"automargin": True}), 130 + 44 * len(runs),
+        barmode="stack", bargap=0.35, margin={"b": 84}, legend={"traceorder": "normal"},
+    )  # fmt: skip
+
+
+def _over_time(runs: Sequence[TrainingResult]) -> list[Section]:
+    import polars as pl
+
+    from tutti.training_frames import window_frame
+
+    watched = [run for run in runs if run.step.window is not None]
+    if not watched:
+        return []
+    windows = pl.concat(window_frame(run) for run in watched)
+    width = format_time(watched[0].step.window.ps)  # type: ignore[union-attr]
+    lead = (
+        "The share of the time in which a link carries data, on average over all links of an NPU, "
+        f"and in which its processor computes; in windows of {width}."
+    )
+    return [Section("Utilisation over time", lead, {"over_time": _utilisation(windows)})]
+
+
+def _utilisation(windows: pl.DataFrame) -> go.Figure:
+    """How busy links and processor are, window by window, a row for each configuration."""
+    parts = windows.partition_by("configuration", maintain_order=True)
+    factor, unit = time_unit(int(windows["start_ps"].max() or 1))  # type: ignore[arg-type]
+    count, gap = len(parts), 0.03
+    height = (1 - gap * (count - 1)) / count
+    traces: list[Any] = []
+    axes: dict[str, Any] = {}
+    for row, part in enumerate(parts, start=1):
+        name, number = part["configuration"][0], "" if row == 1 else str(row)
+        for quantity, what, colour, fill in _BUSY:
+            shares = part[quantity].to_list()
+            hover = f"<b>{name}</b>, {what} from %{{x:.4g}} {unit}: %{{customdata}}<extra></extra>"
+            traces.append(
+                line([start / factor for start in part["start_ps"]], shares, colour, hover,
+                     name=what, legendgroup=what, showlegend=row == 1, line={"shape": "hv"},
+                     fill=fill, customdata=[format_share(share) for share in shares],
+                     xaxis=f"x{number}", yaxis=f"y{number}")
+            )  # fmt: skip
+        low = (count - row) * (height + gap)
+        y = Axis(name, share=True, more={"range": [0, 1.05], "domain": [low, low + height],
+                                         "anchor": f"x{number}"})  # fmt: skip
+        x: dict[str, Any] = {"anchor": f"y{number}"}
+        x |= {"matches": f"x{count}", "showticklabels": False} if row < count else {}
+        axes |= {f"yaxis{number}": y.plotly, f"xaxis{number}": Axis(more=x).plotly}
+    axes[f"xaxis{count if count > 1 else ''}"] |= {"title": f"time ({unit})"}
+    return chart(traces, Axis(), Axis(), 110 + 110 * count, margin={"b": 84}, **axes)
+
+
+def _costs(runs: Sequence[TrainingResult]) -> list[Section]:
+    import polars as pl
+
+    from tutti.training_frames import server_frame
+
+    servers = pl.concat(_by_ring(server_frame(run)) for run in runs)
+    lead = (
+        "SMs and bandwidth of memory that are taken for communication are missing when the NPU "
+        "computes. Read is what communication reads from memory, in all iterations and for each "
+        "byte that is sent; sent at is over the time in which an NPU communicates."
+    )
+    busy = (
+        "Its parts, and the links of each ring, while there is something to communicate. What is "
+        "always busy limits communication."
+    )
+    return [
+        Section("Cost of each endpoint", lead, table=_cost(runs)),
+        Section("Utilisation of each endpoint", busy, {"servers": _busy_servers(servers)}),
+    ]
+
+
+def _cost(runs: Sequence[TrainingResult]) -> Table[TrainingResult]:
+    def taken(run: TrainingResult) -> tuple[str, str]:
+        return words.taken(run.configuration, run.step.npu)
+
+    def left(run: TrainingResult) -> tuple[tuple[float, str], tuple[float, str]]:
+        return words.left(run.configuration, run.step.npu)
+
+    def text(value: tuple[float, str]) -> str:
+        return value[1]
+
+    columns: list[Column[TrainingResult]] = [
+        Column("configuration", lambda run: run.configuration.name),
+        Column("endpoint", lambda run: run.configuration.kind),
+        Column("SMs taken", lambda run: taken(run)[0]),
+        Column("memory taken", lambda run: taken(run)[1]),
+        Column("arithmetic left", lambda run: left(run)[0], text),
+        Column("memory left", lambda run: left(run)[1], text),
+        Column("read", lambda run: run.read, format_size),
+        Column(
+            "a byte sent", lambda run: run.read / run.sent if run.sent else 0.0, "{:.2f}".format
+        ),
+        Column("sent at", lambda run: run.network_rate, format_rate),
+    ]
+    return Table(columns, runs)
+
+
+def _by_ring(servers: pl.DataFrame) -> pl.DataFrame:
+    """The two ways of a ring as one."""
+    import polars as pl
+
+    ring = pl.when("is_link").then("links " + pl.col("server").str.head(-2))
+    named = servers.with_columns(server=ring.otherwise("server"))
+    return named.group_by("configuration", "server", maintain_order=True).agg(
+        pl.col("utilisation").mean()
+    )
+
+
+def _busy_servers(servers: pl.DataFrame) -> go.Figure:
+    """How busy each server of an endpoint and each ring was while it communicated."""
+    names = servers["server"].unique(maintain_order=True).to_list()
+    chosen = styles(servers["configuration"])
+    traces = []
+    for part in servers.partition_by("configuration", maintain_order=True):
+        found = dict(zip(part["server"], part["utilisation"], strict=True))
+        name = part["configuration"][0]
+        shown = [server for server in names if server in found]
+        texts = [format_share(found[server]) for server in shown]
+        hover = f"<b>{name}</b>, %{{x}}: busy %{{customdata}}<extra></extra>"
+        traces.append(bars([server.replace("_", " ") for server in shown],
+                           [found[server] for server in shown], chosen[name].colour, hover,
+                           name=name, customdata=texts))  # fmt: skip
+    y = Axis("utilisation while it communicates", share=True, more={"range": [0, 1.02]})
+    return chart(traces, Axis(category=True), y, 380, barmode="group")
+
+
+def _layers(runs: Sequence[TrainingResult]) -> Section:
+    import polars as pl
+
+    from tutti.training_frames import layer_frame
+
+    found = pl.concat(layer_frame(run) for run in runs)
+    columns: list[Column[dict[str, Any]]] = [
+        Column("configuration", lambda row: row["configuration"]),
+        # Sorted as they are in the model.
+        Column("layer", lambda row: (row["place"], row["layer"]), lambda v: v[1], kind="text"),
+        *(
+            Column(name, itemgetter(of), format_time)
+            for name, of in _OF_LAYERS.items()
+            if found[of].sum()
+        ),
+        Column("handed over", lambda row: row["bytes"], format_size),
+    ]
+    waited = int(found["waited_ps"].sum()) / sum(run.total.ps for run in runs)
+    table = Table(columns, found.with_row_index("place").to_dicts())
+    lead = (
+        f"All iterations together; a heading sorts. Waiting, {format_share(waited)} of the time of "
+        "all runs, is listed at the layer that was computed next; gradients that were gathered, at "
+        "the layer whose gradients came last. Rows (none) hold what belongs to no layer, such as "
+        "the wait for the last collectives."
+    )
+    return Section("Layer by layer", lead + table.cut("layers.parquet"), table=table)

@@ -1,0 +1,65 @@
+"""One declaration of a table for pages and for the terminal."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from tutti.report.page import Page, Section
+from tutti.report.quantity import count, format_time
+from tutti.report.tables import MOST_ROWS, Column, Table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass
+class Run:
+    name: str
+    time_ps: int
+    messages: int | None = None
+
+
+COLUMNS: list[Column[Run]] = [
+    Column("run", lambda run: run.name),
+    Column("time", lambda run: run.time_ps, format_time, when=lambda run: run.time_ps > 0),
+    Column("sent", lambda run: run.messages, count, "messages", terminal=False),
+    Column("short", lambda run: run.time_ps, count, terminal=str),
+]
+RUNS = [Run("<a>", 1_340_000, 1234), Run("b", 0)]
+
+
+def test_pages_hold_texts_and_what_to_sort_by(tmp_path: Path) -> None:
+    table = Table(COLUMNS, RUNS, bold=lambda run: run.name == "b")
+    page = Page(kicker="k", title="t", answers=[], facts=[], sections=[Section("h", table=table)])
+    html = page.write(tmp_path / "r.html").read_text("utf-8")
+    assert 'class="number"><button type="button">sent (messages)</button>' in html
+    assert '<td class="text" data-value="&lt;a&gt;">&lt;a&gt;</td>' in html
+    assert '<td class="number" data-value="1340000">1.34 us</td>' in html
+    assert '<td class="number" data-value="1234">1,234</td>' in html
+    assert html.count('<td class="number" data-value="0">-</td>') == 2
+    assert html.count('<tr class="wins">') == 1
+
+
+def test_the_terminal_has_the_same_cells_without_what_does_not_fit() -> None:
+    text = io.StringIO()
+    Console(width=80, file=text).print(Table(COLUMNS, RUNS).terminal("a caption"))
+    lines = [line.split() for line in text.getvalue().splitlines()]
+    assert lines == [
+        ["run", "time", "short"],
+        ["<a>", "1.34", "us", "1340000"],
+        ["b", "-", "0"],
+        ["a", "caption"],
+    ]
+
+
+def test_long_tables_are_cut_and_say_so() -> None:
+    table = Table(COLUMNS, RUNS * MOST_ROWS)
+    assert len(table.cells()) == MOST_ROWS
+    assert (
+        table.cut("r.csv") == f" The first {MOST_ROWS:,} of {2 * MOST_ROWS:,} rows; r.csv has all."
+    )
+    assert not Table(COLUMNS, RUNS).cut("r.csv")
