@@ -3,6 +3,7 @@
 
 #include "agreement.h"
 #include "communicator.h"
+#include "errhandler.h"
 #include "functions.h"
 #include "wait.h"
 
@@ -112,6 +113,8 @@ static void publish(void)
         if (asked.settings.distance.model)
             tutti_emulate(&asked.settings.distance);
         tutti_job_plan = asked.plan;
+        if (has_world)
+            tutti_errhandler_install();
     }
     pthread_mutex_unlock(&asked.lock);
 }
@@ -180,7 +183,10 @@ static void end(void)
         tutti_job_plan = NULL;
         tutti_traffic_end();
     }
+    tutti_errors_hold(1); /* MPICH finds messages that nobody has taken, after errors */
     tutti_agreement_end();
+    tutti_errors_hold(0);
+    tutti_errhandler_remove();
     tutti_plan_free(asked.plan);
     tutti_settings_free(&asked.settings);
     asked.plan = NULL;

@@ -121,7 +121,7 @@ def _runtimes(mpi: Mpi) -> list[Path]:
 
 OF_THE_LIBRARY = {
     "fuzz_plan": ["plan", "code", "lower", "fold", "pending"],
-    "rooms": ["code", "datatype", "emulate", "exchange", "failure", "fold", "lower", "members",
+    "rooms": ["code", "datatype", "emulate", "errhandler", "exchange", "failure", "fold", "lower", "members",
               "pending", "plan", "program", "traffic", "wait"],
 }  # fmt: skip
 
