@@ -2,6 +2,7 @@
 #include "communicator.h"
 #include "functions.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,6 +83,7 @@ typedef struct {
     int ranks, were_spawned;
     const uint64_t *covered, *passed;
     const uint64_t *counts; /* per rank, messages and bytes to each rank; or NULL */
+    const char *off;        /* why the library does nothing in this job, or NULL */
 } findings;
 
 static void write_report(FILE *out, const findings *all)
@@ -92,6 +94,10 @@ static void write_report(FILE *out, const findings *all)
     write_string(out, all->settings->plan);
     fputs(",\n  \"emulation\": ", out);
     tutti_distance_describe(&all->settings->distance, out);
+    if (all->off) {
+        fputs(",\n  \"off\": ", out);
+        write_string(out, all->off);
+    }
     fputs(",\n  ", out);
     write_covered(out, all->plan, all->covered);
     fputs(",\n  ", out);
@@ -107,6 +113,8 @@ static void write_report(FILE *out, const findings *all)
 static void write_notice(const findings *all)
 {
     uint64_t covered = 0, passed = 0;
+    if (all->off)
+        fprintf(stderr, "tutti: %s\n", all->off);
     for (uint32_t i = 0; i < all->plan->schedule_count; i++)
         covered += all->covered[i];
     for (int i = 0; i < TUTTI_FUNCTIONS * TUTTI_REASONS; i++)
@@ -117,6 +125,22 @@ static void write_notice(const findings *all)
                 (unsigned long long)passed, (unsigned long long)(covered + passed));
 }
 
+static void write_file(const char *where, const findings *all)
+{
+    char own[32] = "", *path = NULL;
+    if (all->were_spawned)
+        snprintf(own, sizeof own, ".%ld", (long)getpid());
+    FILE *out = asprintf(&path, "%s%s.json", where, own) < 0 ? NULL : fopen(path, "w");
+    if (!out) {
+        fprintf(stderr, "tutti: %s: cannot be written (%s): the report of TUTTI_MPI_REPORT is lost\n", where, strerror(errno));
+    } else {
+        write_report(out, all);
+        if (fclose(out))
+            fprintf(stderr, "tutti: %s: not written to its end\n", path);
+    }
+    free(path);
+}
+
 static void publish(const findings *all)
 {
     const char *where = all->settings->report;
@@ -125,18 +149,7 @@ static void publish(const findings *all)
     } else if (strcmp(where, "-") == 0) {
         write_report(stderr, all);
     } else if (*where) {
-        char path[4096], own[32] = "";
-        if (all->were_spawned)
-            snprintf(own, sizeof own, ".%ld", (long)getpid());
-        snprintf(path, sizeof path, "%s%s.json", where, own);
-        FILE *out = fopen(path, "w");
-        if (!out) {
-            fprintf(stderr, "tutti: %s: cannot be written: the report of TUTTI_MPI_REPORT is lost\n", path);
-            return;
-        }
-        write_report(out, all);
-        if (fclose(out))
-            fprintf(stderr, "tutti: %s: not written to its end\n", path);
+        write_file(where, all);
     }
 }
 
@@ -184,8 +197,20 @@ void tutti_report(const tutti_settings *settings, const tutti_plan *plan, _Atomi
     uint64_t *passes = summed(passed, TUTTI_FUNCTIONS * TUTTI_REASONS);
     uint64_t *counts = settings->counts ? gather_counts(rank, ranks) : NULL;
     if (rank == 0 && covers && passes)
-        publish(&(findings){settings, plan, ranks, were_spawned, covers, passes, counts});
+        publish(&(findings){settings, plan, ranks, were_spawned, covers, passes, counts, NULL});
     free(covers);
     free(passes);
     free(counts);
+}
+
+void tutti_report_off(const tutti_settings *settings, const tutti_plan *plan, const char *why, int were_spawned)
+{
+    int ranks;
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    uint64_t *covers = calloc((size_t)plan->schedule_count + 1, sizeof *covers);
+    uint64_t *passes = calloc(TUTTI_FUNCTIONS * TUTTI_REASONS, sizeof *passes);
+    if (covers && passes)
+        publish(&(findings){settings, plan, ranks, were_spawned, covers, passes, NULL, why});
+    free(covers);
+    free(passes);
 }

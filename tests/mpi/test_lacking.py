@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from runs import Bench
 
 RANKS = 3
-DROPS = (
-    'case "${PMIX_RANK:-$PMI_RANK}" in $1) ;; *) unset LD_PRELOAD;; esac; shift; exec "$@"'
-)
+DROPS = 'case "${PMIX_RANK:-$PMI_RANK}" in $1) ;; *) unset LD_PRELOAD;; esac; shift; exec "$@"'
 
 
 @pytest.mark.parametrize("first", ["reduce", "receive"])
