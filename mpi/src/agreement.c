@@ -118,7 +118,7 @@ static void refuse(MPI_Comm comm, int field, uint64_t mine, const tutti_settings
     tutti_stop(comm, rank == 0, message);
 }
 
-static void end_here(const char *problem)
+__attribute__((noreturn)) static void end_here(const char *problem)
 {
     fprintf(stderr, "tutti: %s\n", problem);
     _exit(2);
@@ -157,12 +157,13 @@ static uint64_t new_id(MPI_Comm all)
 /* Keeps `all` for the messages of schedules. */
 static void remember(MPI_Comm all, enum tutti_agreed where)
 {
-    uint64_t id = new_id(all);
     agreed *one = malloc(sizeof *one);
-    if (!id || !one || PMPI_Comm_group(all, &one->group))
+    if (!one)
         end_here("no memory to remember which ranks have agreed");
     one->comm = all;
-    one->id = id;
+    one->id = new_id(all);
+    if (!one->id || PMPI_Comm_group(all, &one->group))
+        end_here("the MPI cannot broadcast on the library's communicator");
     one->where = where;
     pthread_mutex_lock(&lock);
     one->next = first;

@@ -166,7 +166,7 @@ static uint64_t *gather_counts(int rank, int ranks)
     uint64_t *own = calloc(2 * (size_t)ranks, sizeof *own), *all = NULL;
     if (rank == 0)
         all = calloc(2 * (size_t)ranks * (size_t)ranks, sizeof *all);
-    if (all_could(own && (rank != 0 || all))) {
+    if (all_could(own && (rank != 0 || all)) && own) {
         tutti_mpi_counts(own, own + ranks, 0);
         PMPI_Gather(own, 2 * ranks, MPI_UINT64_T, all, 2 * ranks, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     }
@@ -178,7 +178,7 @@ static uint64_t *gather_counts(int rank, int ranks)
 static uint64_t *summed(_Atomic uint64_t *counters, int count)
 {
     uint64_t *sums = calloc((size_t)count + 1, sizeof *sums), *own = calloc((size_t)count + 1, sizeof *own);
-    if (all_could(sums && own)) {
+    if (all_could(sums && own) && sums && own) {
         for (int i = 0; i < count; i++)
             own[i] = atomic_load(&counters[i]);
         PMPI_Reduce(own, sums, count, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);

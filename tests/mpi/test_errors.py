@@ -49,6 +49,11 @@ def test_no_receive_waits_after_an_error(bench: Bench, case: str, tmp_path: Path
     assert done.code == 0, done.stderr
 
 
+def test_a_count_beyond_64_bits_is_passed_on(bench: Bench) -> None:
+    done = bench.run(1, [bench.program("demands")], library=False)
+    assert done.code == 0, done.stdout + done.stderr
+
+
 @pytest.fixture
 def broadcast(tmp_path: Path) -> Path:
     direct = schedule("direct", ranks=3, collective="broadcast")

@@ -34,7 +34,7 @@ def test_ranks_recover_from_a_death(library: bool, tmp_path: Path) -> None:
     env |= preloaded(bench.library) if library else {}
     command = [bench.mpi.mpiexec, "--with-ft", "ulfm", "-n", str(RANKS)]
     command += [*rank_options("openmpi", env), bench.program("ulfm")]
-    # The launcher of Open MPI 5.0 may wait for the killed rank for ever, when all others have ended.
+    # When all others have ended, the launcher of Open MPI 5.0 may wait on for the killed rank.
     with subprocess.Popen(
         command, env=os.environ | AROUND, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as job:

@@ -7,6 +7,7 @@ macros of its ``mpi.h``, the launcher through its ``--version``.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 import re
@@ -230,6 +231,7 @@ def _wheel(name: str) -> str | None:
 # --- what it is -----------------------------------------------------------------------------------
 
 
+@functools.cache
 def launcher_kind(launcher: Path) -> tuple[Kind, str]:
     """Whose launcher it is, and its version: ``other`` for those of batch systems.
 
