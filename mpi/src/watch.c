@@ -101,9 +101,9 @@ static int is_of_the_job(long process, long *rank)
     int is_other = agrees && own && other && strcmp(own, other) != 0;
     *rank = is_other ? atol(other) : -1;
     free(environment);
-    if (is_other && !is_known) {
+    if (is_other && !is_known) { /* one proxy has the ranks of a job, and those of all jobs that it spawns */
         long proxy = proxy_of(getpid());
-        return proxy && proxy_of(process) == proxy;
+        return !getenv("PMI_SPAWNED") && proxy && proxy_of(process) == proxy;
     }
     return is_other;
 }
@@ -199,14 +199,14 @@ static void *keep_watch(void *of)
 {
     char *library = file_of((void *)(uintptr_t)tutti_watch_begin), *mpi = file_of((void *)(uintptr_t)PMPI_Init);
     const char *name = library ? strrchr(library, '/') : NULL;
-    long before = 0;
+    finding before = {.process = 0};
     for (int second = 1; wait_a_second(of) && name && mpi; second++) {
         finding found = look(name, mpi);
-        if (found.process && found.process == before && found.speaks)
+        if (found.process && found.process == before.process && found.speaks && before.speaks)
             end_job(&found);
         if (second == EXPLAIN_AFTER && found.speaks)
             explain();
-        before = found.process;
+        before = found;
     }
     free(library);
     free(mpi);
