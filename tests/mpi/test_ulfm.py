@@ -32,8 +32,8 @@ def test_ranks_recover_from_a_death(library: bool, tmp_path: Path) -> None:
     env = {"TUTTI_MPI_PLAN": str(Plan(rules).write(tmp_path / "plan")),
            "TUTTI_MPI_REPORT": str(tmp_path / "report")}  # fmt: skip
     env |= preloaded(bench.library) if library else {}
-    command = [bench.mpi.mpiexec, "--with-ft", "ulfm", "-n", str(RANKS)]
-    command += [*rank_options("openmpi", env), bench.program("ulfm")]
+    command = [str(bench.mpi.mpiexec), "--with-ft", "ulfm", "-n", str(RANKS)]
+    command += [*rank_options("openmpi", env), str(bench.program("ulfm"))]
     # When all others have ended, the launcher of Open MPI 5.0 may wait on for the killed rank.
     with subprocess.Popen(
         command, env=os.environ | AROUND, stdout=subprocess.PIPE, text=True, start_new_session=True
