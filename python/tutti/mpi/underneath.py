@@ -231,13 +231,22 @@ def _wheel(name: str) -> str | None:
 # --- what it is -----------------------------------------------------------------------------------
 
 
-@functools.cache
 def launcher_kind(launcher: Path) -> tuple[Kind, str]:
     """Whose launcher it is, and its version: ``other`` for those of batch systems.
 
     Raises:
         MpiError: It cannot be run.
     """
+    try:
+        found = launcher.stat()
+    except OSError:
+        return _launcher_kind(launcher, 0, 0)
+    return _launcher_kind(launcher, found.st_size, found.st_mtime_ns)
+
+
+@functools.cache
+def _launcher_kind(launcher: Path, _size: int, _changed_ns: int) -> tuple[Kind, str]:
+    """Asks a launcher once, unless its file changes: starting it takes a tenth of a second."""
     said = _output([str(launcher), "--version"], role="launcher")
     if "Open MPI" in said or "OpenRTE" in said:
         found = re.search(r"(?:Open MPI|OpenRTE)\)?\s+v?([0-9][\w.]*)", said)
