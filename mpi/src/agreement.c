@@ -3,11 +3,13 @@
 
 #include "distance.h"
 #include "members.h"
+#include "watch.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What has to be the same on all ranks, in the order in which differences are looked for. */
@@ -23,11 +25,15 @@ typedef struct agreed agreed;
 struct agreed {
     agreed *next;
     MPI_Group group;
+    MPI_Comm comm; /* of the library's own, with the ranks of `group` */
+    uint64_t id;   /* not 0, and the same on all */
     enum tutti_agreed where;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static agreed *first;
+
+enum { TAG_OF_GROUP = 20033 }; /* apart from those that programs use for MPI_Comm_create_group */
 
 void tutti_stop(MPI_Comm comm, int mine, const char *message)
 {
@@ -41,7 +47,8 @@ void tutti_stop(MPI_Comm comm, int mine, const char *message)
         fflush(stderr);
     }
     PMPI_Barrier(comm); /* launchers end a job at the first rank that ends: not before this one has spoken */
-    if (comm == MPI_COMM_WORLD)
+    int has_world = 0, all = 0;
+    if (!PMPI_Initialized(&has_world) && has_world && !PMPI_Comm_size(MPI_COMM_WORLD, &all) && all == size)
         PMPI_Finalize();
     _exit(2);
 }
@@ -111,13 +118,52 @@ static void refuse(MPI_Comm comm, int field, uint64_t mine, const tutti_settings
     tutti_stop(comm, rank == 0, message);
 }
 
-static void remember(MPI_Comm comm, enum tutti_agreed where)
+__attribute__((noreturn)) static void end_here(const char *problem)
+{
+    fprintf(stderr, "tutti: %s\n", problem);
+    _exit(2);
+}
+
+/* A communicator of the same processes, made by messages that no collective and no receive of the program can take: ranks
+ * without the library go on with their program. */
+static MPI_Comm isolated(MPI_Comm comm)
+{
+    MPI_Group group;
+    MPI_Comm all = MPI_COMM_NULL;
+    tutti_watch *watch = tutti_watch_begin();
+    int error = PMPI_Comm_group(comm, &group);
+    if (!error)
+        error = PMPI_Comm_create_group(comm, group, TAG_OF_GROUP, &all);
+    if (!error)
+        error = PMPI_Group_free(&group);
+    if (!error)
+        error = PMPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
+    tutti_watch_end(watch);
+    if (error)
+        end_here("the MPI has no communicator for the library");
+    return all;
+}
+
+/* Not 0, and of no other agreement that one of the processes knows. */
+static uint64_t new_id(MPI_Comm all)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t parts[] = {(uint64_t)now.tv_sec, (uint64_t)now.tv_nsec, (uint64_t)getpid()};
+    uint64_t id = hash(parts, sizeof parts) | 1;
+    return PMPI_Bcast(&id, 1, MPI_UINT64_T, 0, all) ? 0 : id;
+}
+
+/* Keeps `all` for the messages of schedules. */
+static void remember(MPI_Comm all, enum tutti_agreed where)
 {
     agreed *one = malloc(sizeof *one);
-    if (!one || PMPI_Comm_group(comm, &one->group)) {
-        free(one);
-        return;
-    }
+    if (!one)
+        end_here("no memory to remember which ranks have agreed");
+    one->comm = all;
+    one->id = new_id(all);
+    if (!one->id || PMPI_Comm_group(all, &one->group))
+        end_here("the MPI cannot broadcast on the library's communicator");
     one->where = where;
     pthread_mutex_lock(&lock);
     one->next = first;
@@ -129,36 +175,64 @@ void tutti_agree(MPI_Comm comm, const tutti_settings *settings, const tutti_plan
 {
     uint64_t fields[FIELDS], ends[2 * FIELDS];
     int size;
+    MPI_Comm all = isolated(comm);
     describe(settings, plan, error, fields);
     for (int i = 0; i < FIELDS; i++) {
         ends[i] = fields[i];
         ends[FIELDS + i] = ~fields[i];
     }
-    if (PMPI_Allreduce(MPI_IN_PLACE, ends, 2 * FIELDS, MPI_UINT64_T, MPI_MIN, comm)) {
-        fprintf(stderr, "tutti: the MPI cannot compare what the ranks were told: an all-reduce of %d bytes fails\n",
-                (int)sizeof ends);
-        _exit(2);
-    }
+    if (PMPI_Allreduce(MPI_IN_PLACE, ends, 2 * FIELDS, MPI_UINT64_T, MPI_MIN, all))
+        end_here("the MPI cannot compare the settings of the ranks: an all-reduce fails");
     if (!ends[SOUND])
-        tutti_stop(comm, error, message);
+        tutti_stop(all, error, message);
     for (int i = SOUND + 1; i < FIELDS; i++)
         if (ends[i] != ~ends[FIELDS + i])
-            refuse(comm, i, fields[i], settings, message);
+            refuse(all, i, fields[i], settings, message);
     PMPI_Comm_size(comm, &size);
     enum tutti_agreed where = comm == MPI_COMM_WORLD ? TUTTI_AGREED_IN_WORLD : TUTTI_AGREED_IN_SESSION;
     if (plan && tutti_have_agreed(comm, size) < where)
-        remember(comm, where);
+        remember(all, where);
+    else
+        PMPI_Comm_free(&all);
+}
+
+/* Among those that include all members: that of the world, or the one that was made last. */
+static const agreed *agreement_of(MPI_Comm comm, int size)
+{
+    const agreed *found = NULL;
+    for (const agreed *one = first; one; one = one->next)
+        if ((!found || one->where > found->where) && tutti_members_are_in(comm, size, one->group))
+            found = one;
+    return found;
+}
+
+uint64_t tutti_agreed_id(MPI_Comm comm, int size)
+{
+    pthread_mutex_lock(&lock);
+    const agreed *of = agreement_of(comm, size);
+    uint64_t id = of ? of->id : 0;
+    pthread_mutex_unlock(&lock);
+    return id;
+}
+
+MPI_Comm tutti_agreed_comm(uint64_t id)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    pthread_mutex_lock(&lock);
+    for (const agreed *one = first; one; one = one->next)
+        if (one->id == id)
+            comm = one->comm;
+    pthread_mutex_unlock(&lock);
+    return comm;
 }
 
 enum tutti_agreed tutti_have_agreed(MPI_Comm comm, int size)
 {
-    enum tutti_agreed found = TUTTI_NOT_AGREED_AT_ALL;
     pthread_mutex_lock(&lock);
-    for (agreed *one = first; one; one = one->next)
-        if (one->where > found && tutti_members_are_in(comm, size, one->group))
-            found = one->where;
+    const agreed *of = agreement_of(comm, size);
+    enum tutti_agreed where = of ? of->where : TUTTI_NOT_AGREED_AT_ALL;
     pthread_mutex_unlock(&lock);
-    return found;
+    return where;
 }
 
 void tutti_agreement_end(void)
@@ -167,6 +241,7 @@ void tutti_agreement_end(void)
     while (first) {
         agreed *next = first->next;
         PMPI_Group_free(&first->group);
+        PMPI_Comm_free(&first->comm);
         free(first);
         first = next;
     }

@@ -1,5 +1,4 @@
 /* Gives every message and local operation of a call its addresses. */
-#include "failure.h"
 #include "program.h"
 
 #include <stdlib.h>
@@ -79,7 +78,7 @@ static int bind_caller(tutti_program *program, const tutti_demand *demand)
         data = program->packed[which];
         if (!error)
             error = tutti_type_pack(demand->pack.buffer, demand->pack.count, demand->pack.type, program->packed[which],
-                                    demand->pack.bytes, program->comm, program->rank);
+                                    demand->pack.bytes, &program->channel);
         if (demand->collective == TUTTI_BROADCAST)
             result = program->packed[which];
     }
@@ -139,7 +138,7 @@ static void bind_messages(const tutti_program *program, const tutti_transfer *tr
                                       .count = elements,
                                       .type = unit->handle,
                                       .bytes = (uint64_t)(elements * unit->size),
-                                      .peer = (int)one->peer};
+                                      .peer = tutti_channel_rank(&program->channel, one->peer)};
     }
 }
 
@@ -173,10 +172,8 @@ int tutti_program_bind(tutti_program *program, const tutti_demand *demand, const
     bound->repeatable = 0;
     tutti_call_form form = {demand->root, demand->in_place, demand->strict};
     int error = tutti_program_select(program, form, message);
-    if (error) {
-        tutti_failure_remember(program->comm, error);
+    if (error)
         return error;
-    }
     const tutti_variant *variant = bound->variant = program->variants;
     bound->unit = *demand->unit;
     bound->op = demand->op;

@@ -54,6 +54,7 @@ static void free_memory(tutti_communicator *of)
     collect(of);
     for (uint32_t i = 0; of->programs && i < tutti_job_plan->schedule_count; i++)
         tutti_program_free(of->programs[i]);
+    tutti_channel_close(&of->channel, of->broken);
     free(of->programs);
     for (int i = 0; i < TUTTI_COLLECTIVES; i++)
         free(of->rules[i]);
@@ -75,9 +76,8 @@ static int freed(MPI_Comm comm, int key, void *attribute, void *extra)
     if (of->next)
         of->next->previous = of->previous;
     pthread_mutex_unlock(&lock);
-    MPI_Comm private_comm = of->private_comm;
     free_memory(of);
-    return private_comm == MPI_COMM_NULL ? MPI_SUCCESS : PMPI_Comm_free(&private_comm);
+    return MPI_SUCCESS;
 }
 
 /* The rules for this many ranks, so that calls need not look through those for others. */
@@ -151,7 +151,6 @@ static tutti_communicator *create(MPI_Comm comm)
     if (!of)
         return NULL;
     of->user = comm;
-    of->private_comm = MPI_COMM_NULL;
     of->passed.function = -1;
     if (examine(of) || PMPI_Comm_set_attr(comm, keyval, of)) {
         free_memory(of);
@@ -217,19 +216,22 @@ void tutti_communicator_passed(MPI_Comm comm, int function, enum tutti_reason re
         tutti_job_passed(function, TUTTI_BEING_FREED);
 }
 
+int tutti_communicator_open(tutti_communicator *of, char *message)
+{
+    int error = tutti_channel_open(of->user, of->size, &of->channel, &of->is_open);
+    if (error)
+        return tutti_say(message, error, "the ranks of a communicator cannot agree on a tag for their schedules");
+    if (!of->is_open)
+        of->refusal = TUTTI_NO_CHANNEL;
+    return 0;
+}
+
 int tutti_communicator_program(tutti_communicator *of, uint32_t schedule, tutti_program **program, char *message)
 {
-    if (of->private_comm == MPI_COMM_NULL) {
-        /* Not a duplicate: the user's attributes shall not be copied, whose callbacks would run. */
-        int error = PMPI_Comm_split(of->user, 0, of->rank, &of->private_comm);
-        if (!error)
-            error = PMPI_Comm_set_errhandler(of->private_comm, MPI_ERRORS_RETURN);
-        if (error)
-            return tutti_say(message, error, "no communicator for the messages of schedules");
-    }
     int error = 0;
     if (!of->programs[schedule])
-        error = tutti_program_compile(tutti_job_plan, schedule, of->private_comm, &of->programs[schedule], message);
+        error = tutti_program_compile_on(tutti_job_plan, schedule, of->user, &of->channel, of->rank, of->size,
+                                         &of->programs[schedule], message);
     *program = of->programs[schedule];
     return error;
 }
@@ -252,6 +254,7 @@ void tutti_communicator_end(void)
     if (keyval != MPI_KEYVAL_INVALID)
         PMPI_Comm_free_keyval(&keyval);
     keyval = MPI_KEYVAL_INVALID;
+    tutti_channels_end();
 }
 
 /* Frees a communicator by one of the MPI's functions, `end`. Its programs go with it, by their attribute. */

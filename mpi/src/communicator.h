@@ -19,7 +19,8 @@ typedef struct tutti_communicator tutti_communicator;
 struct tutti_communicator {
     tutti_communicator *next, *previous;
     MPI_Comm user;
-    MPI_Comm private_comm; /* where the messages of schedules travel; MPI_COMM_NULL until the first */
+    tutti_channel channel; /* where the messages of schedules travel */
+    int is_open;           /* whether it has one */
     int rank, size;
     enum tutti_reason refusal; /* why none of its calls is covered; TUTTI_NO_REASON where some may be */
     int reduces;               /* whether the MPI combines operands locally for it */
@@ -40,7 +41,11 @@ tutti_communicator *tutti_communicator_of(MPI_Comm comm);
  * none of its own. */
 void tutti_communicator_passed(MPI_Comm comm, int function, enum tutti_reason reason);
 
-/* The program of a schedule; the first of a communicator is collective. */
+/* Opens the channel before the first covered call; collective. Afterwards of->refusal says, on all ranks alike, whether there is
+ * one. Returns an MPI error code. */
+int tutti_communicator_open(tutti_communicator *of, char *message);
+
+/* The program of a schedule, on an open channel. */
 int tutti_communicator_program(tutti_communicator *of, uint32_t schedule, tutti_program **program, char *message);
 
 /* Hands the count of calls that were passed on like the last one to tutti_job_passed_calls. */

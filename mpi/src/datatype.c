@@ -1,6 +1,7 @@
 /* Datatypes: what they are, and copies between them. */
 #include "datatype.h"
 
+#include "errhandler.h"
 #include "exchange.h"
 
 #include <limits.h>
@@ -10,8 +11,8 @@
 /* Those that MPI_Type_create_f90_real and its kin give have no names, but are predefined all the same: nobody may free them. */
 static int is_predefined(MPI_Datatype handle, int *predefined)
 {
-    int integers, addresses, types, combiner;
-    int error = PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner);
+    int integers, addresses, types, combiner = MPI_COMBINER_NAMED;
+    int error = tutti_error_of(PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner));
     *predefined = combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
                   combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
     return error;
@@ -102,21 +103,21 @@ int tutti_type_large(int64_t count, MPI_Datatype type, MPI_Datatype *whole)
 }
 
 /* One message of this rank to itself; neither count is beyond 2^31 - 1. */
-static int to_self(const void *from, int sent, MPI_Datatype as, void *to, int taken, MPI_Datatype type, MPI_Comm comm,
-                   int rank)
+static int to_self(const void *from, int sent, MPI_Datatype as, void *to, int taken, MPI_Datatype type,
+                   const tutti_channel *channel)
 {
-    return PMPI_Sendrecv(from, sent, as, rank, TUTTI_TAG_SELF, to, taken, type, rank, TUTTI_TAG_SELF, comm,
-                         MPI_STATUS_IGNORE);
+    int rank = channel->rank, tag = channel->tag + TUTTI_TAG_SELF;
+    return PMPI_Sendrecv(from, sent, as, rank, tag, to, taken, type, rank, tag, channel->comm, MPI_STATUS_IGNORE);
 }
 
-int tutti_type_copy(const void *from, void *to, int64_t count, const tutti_type *type, MPI_Comm comm, int rank)
+int tutti_type_copy(const void *from, void *to, int64_t count, const tutti_type *type, const tutti_channel *channel)
 {
     int error = 0;
     const char *source = from;
     char *target = to;
     while (!error && count > 0) {
         int piece = count > INT_MAX ? INT_MAX : (int)count;
-        error = to_self(source, piece, type->handle, target, piece, type->handle, comm, rank);
+        error = to_self(source, piece, type->handle, target, piece, type->handle, channel);
         source += piece * type->extent;
         target += piece * type->extent;
         count -= piece;
@@ -145,7 +146,7 @@ static void free_large(int64_t count, MPI_Datatype *type)
         PMPI_Type_free(type);
 }
 
-int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *bytes, int64_t size, MPI_Comm comm, int rank)
+int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *bytes, int64_t size, const tutti_channel *channel)
 {
     int sent, taken;
     MPI_Datatype as, packed;
@@ -154,15 +155,14 @@ int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *by
         return error;
     error = packed_type(size, &taken, &packed);
     if (!error) {
-        error = to_self(from, sent, as, bytes, taken, packed, comm, rank);
+        error = to_self(from, sent, as, bytes, taken, packed, channel);
         free_large(size, &packed);
     }
     free_large(count, &as);
     return error;
 }
 
-static int unpack_whole(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, MPI_Comm comm,
-                        int rank)
+static int unpack_whole(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, const tutti_channel *channel)
 {
     int sent, taken;
     MPI_Datatype as, packed;
@@ -171,7 +171,7 @@ static int unpack_whole(const void *bytes, int64_t size, void *to, int64_t count
         return error;
     error = packed_type(size, &sent, &packed);
     if (!error) {
-        error = to_self(bytes, sent, packed, to, taken, as, comm, rank);
+        error = to_self(bytes, sent, packed, to, taken, as, channel);
         free_large(size, &packed);
     }
     free_large(count, &as);
@@ -180,7 +180,7 @@ static int unpack_whole(const void *bytes, int64_t size, void *to, int64_t count
 
 /* MPICH 5.0.2 refuses packed bytes for MPI_LONG_INT and its kin, which have gaps, in a message too large to be sent at
  * once: elements with gaps come in pieces. */
-int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, MPI_Comm comm, int rank)
+int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, const tutti_channel *channel)
 {
     enum { AT_ONCE = 8192 };
     tutti_type each = {.named = 0};
@@ -192,7 +192,7 @@ int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, 
         piece = count;
     while (!error && count > 0) {
         int64_t now = count < piece ? count : piece, taken = now == count ? size : now * each.size;
-        error = unpack_whole(source, taken, target, now, type, comm, rank);
+        error = unpack_whole(source, taken, target, now, type, channel);
         source += taken;
         target += now * each.extent;
         size -= taken;

@@ -2,7 +2,7 @@
 #ifndef TUTTI_DATATYPE_H
 #define TUTTI_DATATYPE_H
 
-#include "tutti_mpi.h"
+#include "channel.h"
 #include <stdint.h>
 
 typedef struct {
@@ -22,12 +22,12 @@ int tutti_type_in_order(MPI_Datatype handle);
 /* A committed datatype of `count` elements of another. */
 int tutti_type_large(int64_t count, MPI_Datatype type, MPI_Datatype *whole);
 
-/* Copies elements and nothing between them, by a message of this rank to itself on `comm`. */
-int tutti_type_copy(const void *from, void *to, int64_t count, const tutti_type *type, MPI_Comm comm, int rank);
+/* Copies elements and nothing between them, by a message of this rank to itself. */
+int tutti_type_copy(const void *from, void *to, int64_t count, const tutti_type *type, const tutti_channel *channel);
 
 /* Elements to the bytes that they are made of, and back. */
-int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *bytes, int64_t size, MPI_Comm comm, int rank);
-int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, MPI_Comm comm, int rank);
+int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *bytes, int64_t size, const tutti_channel *channel);
+int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, const tutti_channel *channel);
 
 /* to = from op to, element by element, any number of them. */
 int tutti_reduce_local(const void *from, void *to, int64_t count, const tutti_type *type, MPI_Op op);

@@ -69,7 +69,9 @@ static int of_reduction(const tutti_call *call, int rank, int size, tutti_type_c
     if (demand->collective == TUTTI_REDUCE_SCATTER)
         demand->elements = sum_of_shards(call, size, demand);
     int receives = demand->collective != TUTTI_REDUCE || rank == call->root;
-    demand->in_place = receives && call->sendbuf == MPI_IN_PLACE;
+    /* The same memory for both, which the standard forbids, is taken as MPI_IN_PLACE: MPIs that accept it do so, and a rank that
+     * left the call to its MPI would leave the others waiting for its messages. */
+    demand->in_place = receives && (call->sendbuf == MPI_IN_PLACE || call->sendbuf == call->recvbuf);
     demand->data = demand->in_place ? call->recvbuf : call->sendbuf;
     demand->result = receives ? call->recvbuf : NULL;
     int64_t bytes = times(demand->elements, demand->unit->size);
@@ -113,12 +115,13 @@ static int packing_of(const void *buffer, int64_t count, MPI_Datatype handle, tu
     if (error)
         return error;
     *shard_bytes = times(count, type->size);
-    int64_t bytes = times(*shard_bytes, shards);
-    if (*shard_bytes < 0 || bytes < 0 || times(count * shards, type->extent < 0 ? -type->extent : type->extent) < 0)
+    int64_t bytes = times(*shard_bytes, shards), elements = times(count, shards);
+    int64_t extent = type->extent < 0 ? -type->extent : type->extent;
+    if (*shard_bytes < 0 || bytes < 0 || elements < 0 || times(elements, extent) < 0)
         return TUTTI_NOT_COVERED;
     int in_order = type->named ? type->dense && type->true_lb == 0 : tutti_type_in_order(handle);
     /* The cast only fits both uses: what is packed is never written to. */
-    *packing = (tutti_packing){(void *)(uintptr_t)buffer, count * shards, handle, in_order ? 0 : bytes};
+    *packing = (tutti_packing){(void *)(uintptr_t)buffer, elements, handle, in_order ? 0 : bytes};
     return 0;
 }
 
@@ -230,11 +233,6 @@ int tutti_demand_of(uint32_t collective, const tutti_call *call, int rank, int s
     return 0;
 }
 
-int tutti_is_aliased(const tutti_demand *demand, const tutti_call *call)
-{
-    return tutti_reduces(demand->collective) && demand->result && call->sendbuf == call->recvbuf && demand->bytes > 0;
-}
-
 /* An all_reduce has one result, but each rank may fold it by itself: programs rely on the same bits everywhere. */
 static int may_differ(const tutti_schedule_info *info, const tutti_demand *demand)
 {
@@ -272,6 +270,7 @@ const char *tutti_reason_text(enum tutti_reason reason)
         [TUTTI_NOT_AGREED] = "processes that have not agreed on the plan, as they were spawned or connected",
         [TUTTI_BEING_FREED] = "a communicator that is being freed",
         [TUTTI_NO_LOCAL_REDUCTION] = "a reduction in a session: this MPI combines nothing locally without MPI_Init",
+        [TUTTI_NO_CHANNEL] = "no tags or memory left for the messages of schedules on the communicator",
         [TUTTI_NON_BLOCKING] = "a non-blocking collective",
         [TUTTI_PERSISTENT] = "a persistent collective",
         [TUTTI_OWN_COUNTS] = "counts of each rank's own",

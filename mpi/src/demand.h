@@ -21,6 +21,7 @@ enum tutti_reason {
     TUTTI_NOT_AGREED,  /* processes of several jobs, or of sessions that were told different things */
     TUTTI_BEING_FREED, /* in a callback of MPI_Comm_free */
     TUTTI_NO_LOCAL_REDUCTION, /* in a session, over Open MPI */
+    TUTTI_NO_CHANNEL, /* no tag, or no memory */
     TUTTI_NON_BLOCKING,
     TUTTI_PERSISTENT,
     TUTTI_OWN_COUNTS, /* v- and w-variants */
@@ -71,10 +72,6 @@ typedef struct {
  * communicator's. What `cache` holds is used and renewed. */
 int tutti_demand_of(uint32_t collective, const tutti_call *call, int rank, int size, tutti_type_cache *cache,
                     tutti_demand *demand);
-
-/* Whether a reduction is given the same memory for what it reads and what it writes, without MPI_IN_PLACE. Ranks may differ in
- * that, so that the call cannot be left to the MPI: others may be under way already. */
-int tutti_is_aliased(const tutti_demand *demand, const tutti_call *call);
 
 /* Why a schedule cannot carry out a call, TUTTI_NO_REASON where it can: the same on every rank. */
 enum tutti_reason tutti_refusal(const tutti_schedule_info *info, const tutti_demand *demand);

@@ -77,7 +77,7 @@ static void sleep_until(int64_t when)
 #ifdef __linux__
     static _Thread_local int is_exact; /* the kernel would add 50 us */
     if (!is_exact)
-        is_exact = prctl(PR_SET_TIMERSLACK, 1) == 0 || 1;
+        is_exact = prctl(PR_SET_TIMERSLACK, 1) == 0;
 #endif
     const struct timespec until = {.tv_sec = when / 1000000000, .tv_nsec = when % 1000000000};
     while (when > now_ns() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
@@ -354,10 +354,10 @@ static int post_receives(tutti_link *link, const tutti_exchange *exchange)
     int error = MPI_SUCCESS;
     for (uint32_t i = 0; i < exchange->receive_count && !error; i++) {
         const tutti_message *message = &exchange->receives[i];
-        error = tutti_message_receive(message, exchange->comm, &exchange->requests[i]);
+        error = tutti_message_receive(exchange, i, &exchange->requests[i]);
         if (!error)
-            error = PMPI_Irecv(&link->received[i], sizeof(stamp), MPI_BYTE, message->peer, TUTTI_TAG_STAMP,
-                               exchange->comm, &link->requests[i]);
+            error = PMPI_Irecv(&link->received[i], sizeof(stamp), MPI_BYTE, message->peer,
+                               exchange->tag + TUTTI_TAG_STAMP, exchange->comm, &link->requests[i]);
     }
     return error;
 }
@@ -378,7 +378,7 @@ static int send_all(tutti_link *link, const tutti_exchange *exchange, int64_t *c
     int error = MPI_SUCCESS;
     for (uint32_t i = 0; i < exchange->send_count && !error; i++) {
         const tutti_message *message = &exchange->sends[i];
-        error = tutti_message_send(message, exchange->comm, &requests[i]);
+        error = tutti_message_send(exchange, i, &requests[i]);
         if (error)
             break;
         *clock = later(*clock, now_ns());
@@ -386,8 +386,8 @@ static int send_all(tutti_link *link, const tutti_exchange *exchange, int64_t *c
         pthread_mutex_lock(&port.lock);
         *sent = (stamp){depart(&link->distance, clock, message->bytes), tutti_distance_clock()};
         pthread_mutex_unlock(&port.lock);
-        error = PMPI_Isend(sent, sizeof(stamp), MPI_BYTE, message->peer, TUTTI_TAG_STAMP, exchange->comm,
-                           &stamps[i]);
+        error = PMPI_Isend(sent, sizeof(stamp), MPI_BYTE, message->peer, exchange->tag + TUTTI_TAG_STAMP,
+                           exchange->comm, &stamps[i]);
     }
     if (!error && exchange->place) {
         tutti_exchange_put_off(exchange, requests, exchange->pending);

@@ -8,38 +8,42 @@
 
 #if MPI_VERSION < 4
 /* One message of more than 2^31 - 1 elements, by a datatype that is all of them. */
-static int with_large_type(const tutti_message *message, MPI_Comm comm, int receive, MPI_Request *request)
+static int with_large_type(const tutti_message *message, MPI_Comm comm, int tag, int receive, MPI_Request *request)
 {
     MPI_Datatype whole;
     int error = tutti_type_large(message->count, message->type, &whole);
     if (error)
         return error;
-    error = receive ? PMPI_Irecv(message->buffer, 1, whole, message->peer, TUTTI_TAG, comm, request)
-                    : PMPI_Isend(message->buffer, 1, whole, message->peer, TUTTI_TAG, comm, request);
+    error = receive ? PMPI_Irecv(message->buffer, 1, whole, message->peer, tag, comm, request)
+                    : PMPI_Isend(message->buffer, 1, whole, message->peer, tag, comm, request);
     int freed = PMPI_Type_free(&whole);
     return error ? error : freed;
 }
 #endif
 
-int tutti_message_receive(const tutti_message *message, MPI_Comm comm, MPI_Request *request)
+int tutti_message_receive(const tutti_exchange *exchange, uint32_t i, MPI_Request *request)
 {
+    const tutti_message *message = &exchange->receives[i];
+    int tag = exchange->tag + TUTTI_TAG_DATA;
     if (message->count <= INT_MAX)
-        return PMPI_Irecv(message->buffer, (int)message->count, message->type, message->peer, TUTTI_TAG, comm, request);
+        return PMPI_Irecv(message->buffer, (int)message->count, message->type, message->peer, tag, exchange->comm, request);
 #if MPI_VERSION >= 4
-    return PMPI_Irecv_c(message->buffer, message->count, message->type, message->peer, TUTTI_TAG, comm, request);
+    return PMPI_Irecv_c(message->buffer, message->count, message->type, message->peer, tag, exchange->comm, request);
 #else
-    return with_large_type(message, comm, 1, request);
+    return with_large_type(message, exchange->comm, tag, 1, request);
 #endif
 }
 
-int tutti_message_send(const tutti_message *message, MPI_Comm comm, MPI_Request *request)
+int tutti_message_send(const tutti_exchange *exchange, uint32_t i, MPI_Request *request)
 {
+    const tutti_message *message = &exchange->sends[i];
+    int tag = exchange->tag + TUTTI_TAG_DATA;
     if (message->count <= INT_MAX)
-        return PMPI_Isend(message->buffer, (int)message->count, message->type, message->peer, TUTTI_TAG, comm, request);
+        return PMPI_Isend(message->buffer, (int)message->count, message->type, message->peer, tag, exchange->comm, request);
 #if MPI_VERSION >= 4
-    return PMPI_Isend_c(message->buffer, message->count, message->type, message->peer, TUTTI_TAG, comm, request);
+    return PMPI_Isend_c(message->buffer, message->count, message->type, message->peer, tag, exchange->comm, request);
 #else
-    return with_large_type(message, comm, 0, request);
+    return with_large_type(message, exchange->comm, tag, 0, request);
 #endif
 }
 
@@ -48,8 +52,9 @@ int tutti_message_send(const tutti_message *message, MPI_Comm comm, MPI_Request 
 static int exchange_two(const tutti_exchange *exchange)
 {
     const tutti_message *send = exchange->sends, *receive = exchange->receives;
-    return PMPI_Sendrecv(send->buffer, (int)send->count, send->type, send->peer, TUTTI_TAG, receive->buffer,
-                         (int)receive->count, receive->type, receive->peer, TUTTI_TAG, exchange->comm, MPI_STATUS_IGNORE);
+    int tag = exchange->tag + TUTTI_TAG_DATA;
+    return PMPI_Sendrecv(send->buffer, (int)send->count, send->type, send->peer, tag, receive->buffer, (int)receive->count,
+                         receive->type, receive->peer, tag, exchange->comm, MPI_STATUS_IGNORE);
 }
 
 static int is_for_two(const tutti_exchange *exchange)
@@ -63,9 +68,9 @@ enum { SMALL = 4096 }; /* bytes that MPIs send at once, whether or not they are 
  * of an exchange of 8 bytes. */
 static int exchange_two(const tutti_exchange *exchange)
 {
-    int error = tutti_message_send(exchange->sends, exchange->comm, &exchange->requests[1]);
+    int error = tutti_message_send(exchange, 0, &exchange->requests[1]);
     if (!error)
-        error = tutti_message_receive(exchange->receives, exchange->comm, &exchange->requests[0]);
+        error = tutti_message_receive(exchange, 0, &exchange->requests[0]);
     return error ? error : tutti_wait(2, exchange->requests);
 }
 
@@ -91,9 +96,9 @@ int tutti_exchange_run(const tutti_exchange *exchange)
         return exchange_two(exchange);
     int pending = 0, error = 0;
     for (uint32_t i = 0; !error && i < exchange->receive_count; i++)
-        error = tutti_message_receive(&exchange->receives[i], exchange->comm, &exchange->requests[pending++]);
+        error = tutti_message_receive(exchange, i, &exchange->requests[pending++]);
     for (uint32_t i = 0; !error && i < exchange->send_count; i++)
-        error = tutti_message_send(&exchange->sends[i], exchange->comm, &exchange->requests[pending++]);
+        error = tutti_message_send(exchange, i, &exchange->requests[pending++]);
     if (!error && exchange->place)
         tutti_exchange_put_off(exchange, exchange->requests + exchange->receive_count, exchange->pending);
     if (!error)

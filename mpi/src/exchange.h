@@ -10,11 +10,12 @@ typedef struct {
     int64_t count;
     MPI_Datatype type;
     uint64_t bytes; /* count x the type's size */
-    int peer;       /* in the exchange's communicator */
+    int peer;       /* rank in the exchange's communicator */
 } tutti_message;
 
 typedef struct {
     MPI_Comm comm;
+    int tag; /* of all kinds of messages, to which the kind is added */
     const tutti_message *receives, *sends;
     uint32_t receive_count, send_count;
     MPI_Request *requests; /* room for all: receives first, then sends */
@@ -26,13 +27,15 @@ typedef struct {
 
 #define TUTTI_NOT_PENDING UINT32_MAX
 
-#define TUTTI_TAG 1       /* of every message of a schedule: the k-th from a to b meets b's k-th receive from a */
-#define TUTTI_TAG_STAMP 2 /* free for the emulation's own use on the same communicator */
+/* Kinds of messages, added to the tag of the communicator that the schedules run for. */
+#define TUTTI_TAG_DATA 1  /* of every message of a schedule: the k-th from a to b meets b's k-th receive from a */
+#define TUTTI_TAG_STAMP 2 /* of the emulation's stamps */
 #define TUTTI_TAG_SELF 3  /* copies between datatypes, from a rank to itself */
+#define TUTTI_TAG_KINDS 4 /* distance between the tags of two communicators */
 
-/* Start one side of a message on `request`; both return an MPI error code. */
-int tutti_message_receive(const tutti_message *message, MPI_Comm comm, MPI_Request *request);
-int tutti_message_send(const tutti_message *message, MPI_Comm comm, MPI_Request *request);
+/* Start one side of message number `i` of the exchange on `request`; both return an MPI error code. */
+int tutti_message_receive(const tutti_exchange *exchange, uint32_t i, MPI_Request *request);
+int tutti_message_send(const tutti_exchange *exchange, uint32_t i, MPI_Request *request);
 
 /* Takes the requests of sends that the exchange does not wait for from `requests`, one per send, to `pending`. */
 void tutti_exchange_put_off(const tutti_exchange *exchange, MPI_Request *requests, MPI_Request *pending);

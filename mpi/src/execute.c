@@ -8,7 +8,8 @@ static int exchange(tutti_program *program, uint32_t stage)
 {
     const tutti_variant *variant = program->bound.variant;
     const tutti_stage *begin = &variant->stage[stage], *end = begin + 1;
-    tutti_exchange all = {.comm = program->comm,
+    tutti_exchange all = {.comm = program->channel.comm,
+                          .tag = program->channel.tag,
                           .receives = program->bound.messages + begin->receive + begin->send,
                           .receive_count = end->receive - begin->receive,
                           .send_count = end->send - begin->send,
@@ -23,7 +24,7 @@ static int exchange(tutti_program *program, uint32_t stage)
     if (all.receive_count + all.send_count + (all.due_end - all.due) == 0)
         return 0;
     for (uint32_t i = 0; i < all.send_count; i++)
-        tutti_traffic_count(program->traffic, (uint32_t)all.sends[i].peer, all.sends[i].bytes);
+        tutti_traffic_count(program->traffic, variant->sends[begin->send + i].peer, all.sends[i].bytes);
     int error = program->link ? tutti_distance_exchange(program->link, &all) : tutti_exchange_run(&all);
     if (error)
         program->is_lost |= tutti_failure_abandon(program->requests, all.receive_count, all.send_count);
@@ -38,7 +39,7 @@ static int carry_out(const tutti_program *program, const tutti_bound_local *loca
     if (local->reduces)
         return tutti_reduce_local(local->from, local->to, local->elements, unit, program->bound.op);
     if (!unit->dense)
-        return tutti_type_copy(local->from, local->to, local->elements, unit, program->comm, program->rank);
+        return tutti_type_copy(local->from, local->to, local->elements, unit, &program->channel);
     memmove((char *)local->to + unit->true_lb, (const char *)local->from + unit->true_lb,
             (size_t)(local->elements * unit->size));
     return 0;
@@ -68,32 +69,39 @@ int tutti_program_run(tutti_program *program, char *message)
     int error = run_stages(program);
     if (!error && unpack->bytes)
         error = tutti_type_unpack(program->packed[1], unpack->bytes, unpack->buffer, unpack->count, unpack->type,
-                                  program->comm, program->rank);
+                                  &program->channel);
     return error ? tutti_program_fail(program, error, message) : 0;
 }
 
-static int bind_call(tutti_program *program, const tutti_call *call, char *message)
+static int demand_of(tutti_program *program, const tutti_call *call, tutti_demand *demand, char *message)
 {
-    tutti_demand demand;
-    int error = tutti_demand_of(program->info.collective, call, program->rank, program->size, &program->cache, &demand);
-    enum tutti_reason refusal = error ? demand.refusal : tutti_refusal(&program->info, &demand);
+    int error = tutti_demand_of(program->info.collective, call, program->rank, program->size, &program->cache, demand);
+    enum tutti_reason refusal = error ? demand->refusal : tutti_refusal(&program->info, demand);
     if (error > 0)
         return tutti_say(message, error, "the schedule %s: the MPI refuses the datatype or operation", program->info.name);
     if (refusal != TUTTI_NO_REASON)
         return tutti_say(message, TUTTI_NOT_COVERED, "the schedule %s: %s", program->info.name,
                          tutti_reason_text(refusal));
-    if (tutti_is_aliased(&demand, call))
-        return tutti_say(message, MPI_ERR_BUFFER, "the schedule %s: sendbuf and recvbuf are the same: expected MPI_IN_PLACE",
-                         program->info.name);
-    return tutti_program_bind(program, &demand, call, message);
+    return 0;
 }
 
 int tutti_execute(tutti_program *program, const tutti_call *call, char *message)
 {
-    int earlier = tutti_failure_of(program->comm);
+    MPI_Comm comm = program->channel.comm;
+    int earlier = tutti_failure_of(comm), error = 0;
     if (earlier)
         return tutti_say(message, earlier, "the schedule %s: an earlier call on its communicator failed",
                          program->info.name);
-    int error = tutti_program_is_bound(program, call) ? 0 : bind_call(program, call, message);
-    return error ? error : tutti_program_run(program, message);
+    if (!tutti_program_is_bound(program, call)) {
+        tutti_demand demand;
+        error = demand_of(program, call, &demand, message);
+        if (error)
+            return error;
+        error = tutti_program_bind(program, &demand, call, message);
+    }
+    if (!error)
+        error = tutti_program_run(program, message);
+    if (error)
+        tutti_failure_remember(comm, error);
+    return error;
 }

@@ -1,5 +1,6 @@
 /* The collectives that schedules carry out, in front of the MPI's own. */
 #include "communicator.h"
+#include "errhandler.h"
 #include "failure.h"
 #include "functions.h"
 
@@ -11,7 +12,9 @@ static int call_errhandler(tutti_communicator *of, int error)
 {
     if (error < 0)
         error = tutti_failure_class(error);
+    int held = tutti_errors_hold(0);
     PMPI_Comm_call_errhandler(of->user, error);
+    tutti_errors_hold(held);
     return error;
 }
 
@@ -22,16 +25,6 @@ static int fail(tutti_communicator *of, int error, const char *message)
     fprintf(stderr, "tutti: %s\n", *message ? message : tutti_failure_text(error, text));
     of->broken = tutti_failure_class(error);
     return call_errhandler(of, error);
-}
-
-/* The fault of this rank's arguments alone: nothing has been sent. */
-static int refuse_alias(tutti_communicator *of, int function)
-{
-    static _Atomic int said;
-    if (!atomic_exchange(&said, 1))
-        fprintf(stderr, "tutti: %s: sendbuf and recvbuf are the same: expected MPI_IN_PLACE, or memory of its own\n",
-                tutti_function_names[function]);
-    return call_errhandler(of, MPI_ERR_BUFFER);
 }
 
 /* Makes ready the program of a schedule for a call. */
@@ -57,12 +50,23 @@ static int run(tutti_communicator *of)
     return error ? fail(of, error, message) : 0;
 }
 
-static int perform(tutti_communicator *of, uint32_t schedule, const tutti_demand *demand, const tutti_call *call)
+/* Carries out a call that the plan covers, with its outcome in *error; or says why it cannot be. */
+static enum tutti_reason perform(tutti_communicator *of, uint32_t schedule, const tutti_demand *demand,
+                                 const tutti_call *call, int *error)
 {
     char message[TUTTI_MESSAGE_ROOM];
     message[0] = 0;
-    int error = bind(of, schedule, demand, call, message);
-    return error ? fail(of, error, message) : run(of);
+    if (of->broken) {
+        *error = call_errhandler(of, of->broken);
+        return TUTTI_NO_REASON;
+    }
+    int failed = of->is_open ? 0 : tutti_communicator_open(of, message);
+    if (!failed && !of->is_open)
+        return of->refusal;
+    if (!failed)
+        failed = bind(of, schedule, demand, call, message);
+    *error = failed ? fail(of, failed, message) : run(of);
+    return TUTTI_NO_REASON;
 }
 
 /* Whether this is the call that was carried out before: then all is bound, and nothing need be looked up. */
@@ -146,11 +150,9 @@ static void remember_passed(tutti_communicator *of, int function, enum tutti_rea
                                      .call = *call};
 }
 
-/* Carries out a call where the plan covers it, with its outcome in *error; otherwise counts it and returns 0. */
-static int intercept(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
+/* Whether a schedule performed the call, with its outcome in *error; otherwise counts the call as passed on. */
+static int try(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
 {
-    if (!tutti_job_plan)
-        return 0;
     tutti_communicator *of = tutti_communicator_of(comm);
     if (of && is_repeated(of, collective, call)) {
         *error = run(of);
@@ -161,19 +163,25 @@ static int intercept(int function, uint32_t collective, const tutti_call *call, 
     tutti_demand demand;
     uint32_t schedule = 0;
     enum tutti_reason reason = of ? find(of, collective, call, &demand, &schedule) : TUTTI_ARGUMENTS;
-    if (reason != TUTTI_NO_REASON) {
-        tutti_communicator_passed(comm, function, reason);
-        if (of && lasts(reason, call, &demand))
-            remember_passed(of, function, reason, call);
+    if (reason == TUTTI_NO_REASON)
+        reason = perform(of, schedule, &demand, call, error);
+    if (reason == TUTTI_NO_REASON)
+        return 1;
+    tutti_communicator_passed(comm, function, reason);
+    if (of && lasts(reason, call, &demand))
+        remember_passed(of, function, reason, call);
+    return 0;
+}
+
+/* As `try`, with errors of the schedule's messages held back until it has ended. */
+static int intercept(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
+{
+    if (!tutti_job_plan)
         return 0;
-    }
-    if (of->broken)
-        *error = call_errhandler(of, of->broken);
-    else if (tutti_is_aliased(&demand, call))
-        *error = refuse_alias(of, function);
-    else
-        *error = perform(of, schedule, &demand, call);
-    return 1;
+    tutti_errors_hold(1);
+    int performed = try(function, collective, call, comm, error);
+    tutti_errors_hold(0);
+    return performed;
 }
 
 #define INTERCEPT(name, collective, arguments)                                                          \

@@ -3,6 +3,7 @@
 
 #include "agreement.h"
 #include "communicator.h"
+#include "errhandler.h"
 #include "functions.h"
 #include "wait.h"
 
@@ -16,7 +17,7 @@ const tutti_plan *tutti_job_plan;
 
 static _Atomic uint64_t passed[TUTTI_FUNCTIONS * TUTTI_REASONS];
 static _Atomic uint64_t *covered; /* per schedule of the plan */
-static _Atomic int has_world;
+static _Atomic int has_world, is_off;
 static int were_spawned; /* by MPI_Comm_spawn: in the environment of those that did it, and with no say in it */
 
 void tutti_job_passed_calls(int function, enum tutti_reason reason, uint64_t calls)
@@ -116,10 +117,12 @@ static void read_once(MPI_Comm comm)
 static void publish(void)
 {
     pthread_mutex_lock(&asked.lock);
-    if (!tutti_job_plan && asked.plan) {
+    if (!tutti_job_plan && asked.plan && !is_off) {
         if (asked.settings.distance.model)
             tutti_emulate(&asked.settings.distance);
         tutti_job_plan = asked.plan;
+        if (has_world)
+            tutti_errhandler_install();
     }
     pthread_mutex_unlock(&asked.lock);
 }
@@ -161,6 +164,35 @@ static void check_ranks(const tutti_plan *plan, MPI_Comm world)
     tutti_stop(world, rank == 0, message);
 }
 
+/* Whether the program may go on after a rank has died. MPIX_Comm_revoke then wakes ranks that wait on the communicator, but none
+ * that waits for a schedule's messages on another one. */
+static int tolerates_failures(MPI_Comm comm)
+{
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5
+    int *enabled = NULL, found = 0;
+    const char *asked_for = getenv("OMPI_MCA_mpi_ft_enable");
+    if (PMPI_Comm_get_attr(comm, MPI_FT, &enabled, &found) || !found)
+        return asked_for && atoi(asked_for);
+    return *enabled;
+#else
+    (void)comm;
+    return 0;
+#endif
+}
+
+/* All collectives go to the MPI, and nothing is counted: a report at the end would need all ranks. */
+static void switch_off(MPI_Comm comm)
+{
+    int rank = 1;
+    PMPI_Comm_rank(comm, &rank);
+    if (rank == 0 && comm == MPI_COMM_WORLD)
+        tutti_report_off(&asked.settings, asked.plan,
+                         "Open MPI runs with fault tolerance (--with-ft ulfm): no schedule is used, all collectives go to the MPI",
+                         were_spawned);
+    tutti_agreement_end();
+    is_off = 1;
+}
+
 /* All processes of `comm` take part: of MPI_COMM_WORLD, or of a communicator made in a session. */
 static void begin(MPI_Comm comm)
 {
@@ -176,6 +208,8 @@ static void begin(MPI_Comm comm)
             tutti_wait_configure(comm);
         has_world = 1;
     }
+    if (asked.plan && tolerates_failures(comm))
+        switch_off(comm);
     publish();
 }
 
@@ -188,7 +222,10 @@ static void end(void)
         tutti_job_plan = NULL;
         tutti_traffic_end();
     }
+    tutti_errors_hold(1); /* MPICH finds messages that nobody has taken, after errors */
     tutti_agreement_end();
+    tutti_errors_hold(0);
+    tutti_errhandler_remove();
     tutti_plan_free(asked.plan);
     tutti_settings_free(&asked.settings);
     asked.plan = NULL;

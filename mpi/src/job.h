@@ -22,4 +22,7 @@ void tutti_job_covered(uint32_t schedule, uint64_t calls);
 void tutti_report(const tutti_settings *settings, const tutti_plan *plan, _Atomic uint64_t *covered,
                   _Atomic uint64_t *passed, int were_spawned);
 
+/* Report of a job in which the library does nothing; local. */
+void tutti_report_off(const tutti_settings *settings, const tutti_plan *plan, const char *why, int were_spawned);
+
 #endif

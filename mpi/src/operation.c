@@ -1,6 +1,8 @@
 /* Operations: what may be done with them, and doing them. */
 #include "datatype.h"
 
+#include "errhandler.h"
+
 #include <limits.h>
 #include <stddef.h>
 
@@ -11,7 +13,7 @@ int tutti_reduce_local(const void *from, void *to, int64_t count, const tutti_ty
     int error = 0;
     while (!error && count > 0) {
         int piece = count > INT_MAX ? INT_MAX : (int)count;
-        error = PMPI_Reduce_local(source, target, piece, type->handle, op);
+        error = tutti_error_of(PMPI_Reduce_local(source, target, piece, type->handle, op));
         source += piece * type->extent;
         target += piece * type->extent;
         count -= piece;
@@ -140,13 +142,14 @@ int tutti_operation_describe(MPI_Op handle, tutti_operation *operation)
     operation->handle = handle;
     operation->named = rule_of(handle, &room) != NULL;
     operation->commutative = 1;
-    return operation->named ? 0 : PMPI_Op_commutative(handle, &operation->commutative);
+    return operation->named ? 0 : tutti_error_of(PMPI_Op_commutative(handle, &operation->commutative));
 }
 
 int tutti_operation_exchangeable(const tutti_operation *operation, const tutti_type *type)
 {
     rule room;
-    return operation->named && (rule_of(operation->handle, &room)->exchangeable & (int)kind_of(type->handle));
+    const rule *of = rule_of(operation->handle, &room);
+    return of && (of->exchangeable & (int)kind_of(type->handle));
 }
 
 int tutti_operation_exact(const tutti_operation *operation, const tutti_type *type)
@@ -159,8 +162,9 @@ int tutti_operation_exact(const tutti_operation *operation, const tutti_type *ty
 int tutti_operation_fits(const tutti_operation *operation, const tutti_type *type)
 {
     rule room;
-    if (!operation->named)
+    const rule *of = rule_of(operation->handle, &room);
+    if (!of)
         return 1;
     /* A Fortran type that the MPI was built without has no bytes. */
-    return type->named && type->size > 0 && (rule_of(operation->handle, &room)->on & (int)kind_of(type->handle));
+    return type->named && type->size > 0 && (of->on & (int)kind_of(type->handle));
 }

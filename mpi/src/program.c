@@ -97,24 +97,38 @@ int tutti_program_select(tutti_program *program, tutti_call_form form, char *mes
     return add_variant(program, form, message);
 }
 
-int tutti_program_compile(const tutti_plan *plan, uint32_t index, MPI_Comm comm, tutti_program **result, char *message)
+int tutti_program_compile(const tutti_plan *plan, uint32_t index, MPI_Comm comm, tutti_program **program, char *message)
+{
+    tutti_channel channel;
+    int size = 0;
+    *program = NULL;
+    int error = tutti_channel_of(comm, &channel);
+    if (!error)
+        error = PMPI_Comm_size(comm, &size);
+    if (error)
+        return tutti_say(message, error, "the MPI refuses the communicator");
+    return tutti_program_compile_on(plan, index, comm, &channel, channel.rank, size, program, message);
+}
+
+int tutti_program_compile_on(const tutti_plan *plan, uint32_t index, MPI_Comm user, const tutti_channel *channel, int rank,
+                             int size, tutti_program **result, char *message)
 {
     *result = NULL;
+    int error = 0;
     tutti_program *program = calloc(1, sizeof *program);
     if (!program)
         return tutti_say(message, TUTTI_NO_MEMORY, "no memory for a program");
     program->plan = plan;
     program->index = index;
     program->info = plan->schedules[index];
-    program->comm = comm;
+    program->channel = *channel;
+    program->rank = rank;
+    program->size = size;
     program->elements = -1;
-    int error = PMPI_Comm_rank(comm, &program->rank);
-    if (!error)
-        error = PMPI_Comm_size(comm, &program->size);
-    if (!error && (uint32_t)program->size != program->info.ranks)
+    if ((uint32_t)program->size != program->info.ranks)
         error = tutti_say(message, TUTTI_NOT_COVERED, "the schedule %s is for %u ranks, the communicator has %d",
                           program->info.name, program->info.ranks, program->size);
-    if (!error && !(program->traffic = tutti_traffic_open(comm, program->size)))
+    if (!error && !(program->traffic = tutti_traffic_open(user, program->size)))
         error = tutti_say(message, TUTTI_NO_MEMORY, "no memory for counters of %d ranks", program->size);
     if (!error && tutti_distance_open(&program->link))
         error = tutti_say(message, TUTTI_NO_MEMORY, "no memory for an emulated distance");
@@ -160,7 +174,6 @@ int tutti_program_fail(tutti_program *program, int error, char *message)
 {
     char text[MPI_MAX_ERROR_STRING];
     program->bound.repeatable = 0;
-    tutti_failure_remember(program->comm, error);
     return tutti_say(message, error, "%s of %u ranks by %s: rank %d: %s", tutti_collective_name(program->info.collective),
                      program->info.ranks, program->info.name, program->rank, tutti_failure_text(error, text));
 }

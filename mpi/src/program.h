@@ -33,8 +33,8 @@ struct tutti_program {
     const tutti_plan *plan;
     uint32_t index;
     tutti_schedule_info info;
-    MPI_Comm comm;
-    int rank, size;
+    tutti_channel channel;
+    int rank, size; /* of the user communicator */
     tutti_variant *variants; /* the one used last comes first */
     tutti_type_cache cache;  /* for tutti_execute */
     tutti_traffic *traffic;
@@ -53,6 +53,10 @@ struct tutti_program {
     char *packed[2];  /* data and result as bytes */
     size_t packed_room[2];
 };
+
+/* tutti_program_compile for rank `rank` of the `size` of `user`, whose messages travel on `channel`. */
+int tutti_program_compile_on(const tutti_plan *plan, uint32_t index, MPI_Comm user, const tutti_channel *channel, int rank,
+                             int size, tutti_program **program, char *message);
 
 /* Puts the variant for a form of call in front, made where there is none yet. */
 int tutti_program_select(tutti_program *program, tutti_call_form form, char *message);

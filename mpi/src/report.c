@@ -2,6 +2,7 @@
 #include "communicator.h"
 #include "functions.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,6 +83,7 @@ typedef struct {
     int ranks, were_spawned;
     const uint64_t *covered, *passed;
     const uint64_t *counts; /* per rank, messages and bytes to each rank; or NULL */
+    const char *off;        /* why the library does nothing in this job, or NULL */
 } findings;
 
 static void write_report(FILE *out, const findings *all)
@@ -92,6 +94,10 @@ static void write_report(FILE *out, const findings *all)
     write_string(out, all->settings->plan);
     fputs(",\n  \"emulation\": ", out);
     tutti_distance_describe(&all->settings->distance, out);
+    if (all->off) {
+        fputs(",\n  \"off\": ", out);
+        write_string(out, all->off);
+    }
     fputs(",\n  ", out);
     write_covered(out, all->plan, all->covered);
     fputs(",\n  ", out);
@@ -107,6 +113,8 @@ static void write_report(FILE *out, const findings *all)
 static void write_notice(const findings *all)
 {
     uint64_t covered = 0, passed = 0;
+    if (all->off)
+        fprintf(stderr, "tutti: %s\n", all->off);
     for (uint32_t i = 0; i < all->plan->schedule_count; i++)
         covered += all->covered[i];
     for (int i = 0; i < TUTTI_FUNCTIONS * TUTTI_REASONS; i++)
@@ -117,6 +125,22 @@ static void write_notice(const findings *all)
                 (unsigned long long)passed, (unsigned long long)(covered + passed));
 }
 
+static void write_file(const char *where, const findings *all)
+{
+    char own[32] = "", *path = NULL;
+    if (all->were_spawned)
+        snprintf(own, sizeof own, ".%ld", (long)getpid());
+    FILE *out = asprintf(&path, "%s%s.json", where, own) < 0 ? NULL : fopen(path, "w");
+    if (!out) {
+        fprintf(stderr, "tutti: %s: cannot be written (%s): the report of TUTTI_MPI_REPORT is lost\n", where, strerror(errno));
+    } else {
+        write_report(out, all);
+        if (fclose(out))
+            fprintf(stderr, "tutti: %s: not written to its end\n", path);
+    }
+    free(path);
+}
+
 static void publish(const findings *all)
 {
     const char *where = all->settings->report;
@@ -125,18 +149,7 @@ static void publish(const findings *all)
     } else if (strcmp(where, "-") == 0) {
         write_report(stderr, all);
     } else if (*where) {
-        char path[4096], own[32] = "";
-        if (all->were_spawned)
-            snprintf(own, sizeof own, ".%ld", (long)getpid());
-        snprintf(path, sizeof path, "%s%s.json", where, own);
-        FILE *out = fopen(path, "w");
-        if (!out) {
-            fprintf(stderr, "tutti: %s: cannot be written: the report of TUTTI_MPI_REPORT is lost\n", path);
-            return;
-        }
-        write_report(out, all);
-        if (fclose(out))
-            fprintf(stderr, "tutti: %s: not written to its end\n", path);
+        write_file(where, all);
     }
 }
 
@@ -153,7 +166,7 @@ static uint64_t *gather_counts(int rank, int ranks)
     uint64_t *own = calloc(2 * (size_t)ranks, sizeof *own), *all = NULL;
     if (rank == 0)
         all = calloc(2 * (size_t)ranks * (size_t)ranks, sizeof *all);
-    if (all_could(own && (rank != 0 || all))) {
+    if (all_could(own && (rank != 0 || all)) && own) {
         tutti_mpi_counts(own, own + ranks, 0);
         PMPI_Gather(own, 2 * ranks, MPI_UINT64_T, all, 2 * ranks, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     }
@@ -165,7 +178,7 @@ static uint64_t *gather_counts(int rank, int ranks)
 static uint64_t *summed(_Atomic uint64_t *counters, int count)
 {
     uint64_t *sums = calloc((size_t)count + 1, sizeof *sums), *own = calloc((size_t)count + 1, sizeof *own);
-    if (all_could(sums && own)) {
+    if (all_could(sums && own) && sums && own) {
         for (int i = 0; i < count; i++)
             own[i] = atomic_load(&counters[i]);
         PMPI_Reduce(own, sums, count, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -184,8 +197,20 @@ void tutti_report(const tutti_settings *settings, const tutti_plan *plan, _Atomi
     uint64_t *passes = summed(passed, TUTTI_FUNCTIONS * TUTTI_REASONS);
     uint64_t *counts = settings->counts ? gather_counts(rank, ranks) : NULL;
     if (rank == 0 && covers && passes)
-        publish(&(findings){settings, plan, ranks, were_spawned, covers, passes, counts});
+        publish(&(findings){settings, plan, ranks, were_spawned, covers, passes, counts, NULL});
     free(covers);
     free(passes);
     free(counts);
+}
+
+void tutti_report_off(const tutti_settings *settings, const tutti_plan *plan, const char *why, int were_spawned)
+{
+    int ranks;
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    uint64_t *covers = calloc((size_t)plan->schedule_count + 1, sizeof *covers);
+    uint64_t *passes = calloc(TUTTI_FUNCTIONS * TUTTI_REASONS, sizeof *passes);
+    if (covers && passes)
+        publish(&(findings){settings, plan, ranks, were_spawned, covers, passes, NULL, why});
+    free(covers);
+    free(passes);
 }

@@ -1,6 +1,8 @@
 /* Waiting: MPICH never yields its core while it waits, which on crowded hosts costs a scheduler's slice per message. */
 #include "wait.h"
 
+#include "errhandler.h"
+
 #include <sched.h>
 #include <string.h>
 
@@ -55,7 +57,7 @@ int tutti_test(int count, MPI_Request *requests, int *done)
     *done = 1;
     for (int at = 0; !error && *done && at < count; at += PORTION) {
         int portion = portion_of(count - at);
-        error = true_error(PMPI_Testall(portion, requests + at, done, statuses), portion, statuses);
+        error = true_error(tutti_error_of(PMPI_Testall(portion, requests + at, done, statuses)), portion, statuses);
     }
     return error;
 }

@@ -1,6 +1,6 @@
 /* Errors in calls that schedules perform. Every rank ends with 0 where each call returned what it should.
  *
- *     errors truncated | aliased
+ *     errors truncated | aliased | handlers
  *     errors abandoned|abandoned-far PLAN     a direct all_reduce of 3 ranks; `far`: with emulated distance
  */
 #include "direct.h"
@@ -27,6 +27,7 @@ static int reduce(int count, MPI_Comm comm) {
 static void truncated(void) {
     MPI_Comm comm, other;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     expect("at first", reduce(COUNT / 2, comm), MPI_SUCCESS);
     int code = reduce(rank ? COUNT : COUNT / 2, comm);
     if (rank == 0) {
@@ -41,16 +42,72 @@ static void truncated(void) {
     MPI_Comm_free(&comm);
 }
 
-/* The same memory as what is given and what is wanted is an error of the program's, and told before anything is sent. */
+/* The same memory for what is given and what is wanted counts as MPI_IN_PLACE, on one rank and on all. */
 static void aliased(void) {
-    expect("aliased", MPI_Allreduce(mine, mine, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+    int *both = malloc(COUNT * sizeof *both);
+    for (int who = 0; who < 3; who++) {
+        int is_aliased = who == rank || who == 2;
+        for (int again = 0; again < 2; again++) {
+            memcpy(both, mine, COUNT * sizeof *both);
+            expect("aliased", MPI_Allreduce(is_aliased ? both : mine, both, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD),
+                   MPI_SUCCESS);
+            for (int i = 0; i < COUNT; i++) wrong |= both[i] != 2 * i + 1;
+        }
+    }
     expect("nothing to alias", MPI_Allreduce(mine, mine, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_SUCCESS);
-    expect("in place", MPI_Allreduce(MPI_IN_PLACE, mine, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_SUCCESS);
-    expect("the next call", reduce(COUNT, MPI_COMM_WORLD), MPI_SUCCESS);
-    expect("in place, again", MPI_Allreduce(MPI_IN_PLACE, mine, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_SUCCESS);
-    expect("aliased, as the call before", MPI_Allreduce(mine, mine, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD),
-           MPI_ERR_BUFFER);
-    if (sum[5] != 4 * 5 + 2) wrong = 1; /* both ranks gave 5 + 6 */
+    free(both);
+}
+
+/* Errors of the arguments and of messages reach the handler of the communicator, and no other. */
+static int handled;
+
+static void on_error(MPI_Comm *comm, int *code, ...) {
+    (void)comm;
+    (void)code;
+    handled++;
+}
+
+static void on_error_elsewhere(MPI_Comm *comm, int *code, ...) {
+    (void)comm;
+    (void)code;
+    fprintf(stderr, "errors: rank %d: the handler of another communicator was called\n", rank);
+    wrong = 1;
+}
+
+/* Whether the program finds the handler of MPI_COMM_SELF that it has set. */
+static void check_self(MPI_Errhandler set) {
+    MPI_Errhandler found;
+    MPI_Comm copy;
+    MPI_Comm_get_errhandler(MPI_COMM_SELF, &found);
+    wrong |= found != set;
+    if (found != MPI_ERRORS_ARE_FATAL) MPI_Errhandler_free(&found);
+    MPI_Comm_dup(MPI_COMM_SELF, &copy);
+    MPI_Comm_get_errhandler(copy, &found);
+    wrong |= found != set;
+    if (found != MPI_ERRORS_ARE_FATAL) MPI_Errhandler_free(&found);
+    MPI_Comm_free(&copy);
+}
+
+static void handlers(void) {
+    MPI_Comm comm;
+    MPI_Errhandler here, elsewhere;
+    MPI_Comm_create_errhandler(on_error, &here);
+    MPI_Comm_create_errhandler(on_error_elsewhere, &elsewhere);
+    check_self(MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, elsewhere);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, elsewhere);
+    check_self(elsewhere);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, here);
+    expect("before", reduce(COUNT, comm), MPI_SUCCESS);
+    int code = reduce(rank ? COUNT : COUNT / 2, comm);
+    if (rank == 0) expect("the longer message", code, MPI_ERR_TRUNCATE);
+    if (handled != (rank == 0)) wrong = 1;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, here);
+    check_self(here);
+    MPI_Comm_free(&comm);
+    MPI_Errhandler_free(&here);
+    MPI_Errhandler_free(&elsewhere);
 }
 
 static int sends_fail;
@@ -84,6 +141,7 @@ static void abandoned(const char *path, int with_distance) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); /* MPICH says that messages are left, when `comm` is freed */
     tutti_distance distance = {.model = with_distance, .alpha_p = 1e-4};
     LIBRARY(tutti_emulate)(&distance);
     tutti_plan *plan = plan_of(path);
@@ -107,8 +165,6 @@ static void abandoned(const char *path, int with_distance) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     mine = malloc(COUNT * sizeof *mine);
     sum = calloc(COUNT, sizeof *sum);
     for (int i = 0; i < COUNT; i++) mine[i] = i + rank;
@@ -116,6 +172,8 @@ int main(int argc, char **argv) {
         truncated();
     else if (argc == 2 && strcmp(argv[1], "aliased") == 0)
         aliased();
+    else if (argc == 2 && strcmp(argv[1], "handlers") == 0)
+        handlers();
     else if (argc == 3)
         abandoned(argv[2], strcmp(argv[1], "abandoned-far") == 0);
     else

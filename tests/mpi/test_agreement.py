@@ -130,3 +130,17 @@ def test_sessions_without_mpi_init(bench: Bench, verdict: Path, tmp_path: Path) 
     assert done.code != 0
     assert not verdict.exists()
     assert "TUTTI_MPI_PLAN is set on rank 0 and not on rank 3" in done.stderr
+
+
+def test_a_report_is_written_to_its_path_or_not_at_all(
+    bench: Bench, plan: Path, verdict: Path, tmp_path: Path
+) -> None:
+    """Linux opens no path of 4,096 characters; a shorter one would be another file."""
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    where = f"{folder}/".ljust(4085, "/") + "report"
+    env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": where}
+    done = bench.run(RANKS, [bench.program("environment"), verdict, "init"], env=env)
+    assert done.code == 0, done.stderr
+    assert list(folder.iterdir()) == []
+    assert "cannot be written (File name too long)" in done.stderr

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -233,6 +235,29 @@ def test_the_launcher_does_not_get_the_library(setting: Setting, tmp_path: Path)
     rank.chmod(0o755)
     done = setting.exec(*setting.start(), rank)
     assert done.stdout.split() == ["rank"] * RANKS
+
+
+@pytest.mark.parametrize("sent", [signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_ends_the_ranks(setting: Setting, sent: signal.Signals, tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    rank = ["/bin/sh", "-c", f"echo $$ >>{began}; exec sleep 600"]
+    command = [TUTTI, "mpi", "exec", "--plan", setting.plan, *setting.start(), *rank]
+    with subprocess.Popen(command, env=os.environ | AROUND, stderr=subprocess.DEVNULL) as run:
+        while not began.exists() or len(began.read_text().splitlines()) < RANKS:
+            assert run.poll() is None
+            time.sleep(0.05)
+        run.send_signal(sent)
+        assert run.wait() != 0
+    while any(map(is_running, began.read_text().split())):
+        time.sleep(0.05)
+
+
+def is_running(process: str) -> bool:
+    """Whether it is there, and no mere entry that its parent has not looked at."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 UNAME = """#!/bin/sh

@@ -96,15 +96,17 @@ def exec_(
 
 
 def _named(plan: Path | None) -> Path:
-    from tutti.config.mistakes import mistake
-
     if plan is None:
+        from tutti.config.mistakes import mistake
+
         raise mistake("no plan", source="tutti mpi exec", expected="--plan FILE",
                       hint="`tutti mpi plan` writes one")  # fmt: skip
     return plan
 
 
 def _distance(emulate: str | None) -> dict[str, str]:
+    if emulate is None:
+        return {}
     from tutti.mpi.distance import EMULATE
 
     found = mpi_options.distance(emulate)
@@ -155,7 +157,7 @@ def _library(mpi: Mpi) -> Path:
 def _run(command: Command, mpi: Mpi, library: Path, variables: dict[str, str], folder: Path) -> int:
     """Runs it with this terminal as its own; Ctrl-C reaches it as well, so it is waited for."""
     from tutti.errors import LaunchError
-    from tutti.mpi.launch import guard, preloaded
+    from tutti.mpi.launch import ended_by_signals, guard, preloaded
 
     preload, sign = preloaded(library), folder / "lacking"
     before = guard(preload["LD_PRELOAD"], mpi.machine, sign)
@@ -169,12 +171,11 @@ def _run(command: Command, mpi: Mpi, library: Path, variables: dict[str, str], f
         message = f"{argv[0]}: cannot be started: {error.strerror}"
         raise LaunchError(message, kind="no_launcher", fields={"launcher": argv[0]}) from None
     interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    terminate = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
-        code = _waited(process, sign)
+        with ended_by_signals(process.terminate):
+            code = _waited(process, sign)
     finally:
         signal.signal(signal.SIGINT, interrupt)
-        signal.signal(signal.SIGTERM, terminate)
     if sign.is_file():
         said = sign.read_text("utf-8", errors="replace").splitlines()
         raise LaunchError(said[0] if said else "a host lacks the library", kind="lacking")

@@ -37,6 +37,8 @@ def _summary(report: Report) -> str:
 
     performed = sum(row.calls for row in report.covered)
     passed = sum(row.calls for row in report.passed_on)
+    if off := report.data.get("off"):
+        return str(off)
     if not performed + passed:
         return "the program called no collective that plans are about"
     proved = "proved " if report.data.get("proved") else ""

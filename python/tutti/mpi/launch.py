@@ -10,8 +10,9 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ __all__ = [
     "SHARED",
     "Finished",
     "common_folder",
+    "ended_by_signals",
     "guard",
     "preloaded",
     "rank_options",
@@ -238,7 +240,8 @@ def _finished(command: list[str], env: dict[str, str], timeout: float | None) ->
         message = f"{command[0]}: cannot be started: {error.strerror}"
         raise LaunchError(message, kind="no_launcher", fields={"command": command}) from None
     try:
-        stdout, stderr = process.communicate(timeout=timeout)
+        with ended_by_signals(_leave):
+            stdout, stderr = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         stdout, stderr = _ended(process)
         message = f"{' '.join(command)}: has not ended after {timeout:g} s"
@@ -248,6 +251,31 @@ def _finished(command: list[str], env: dict[str, str], timeout: float | None) ->
         _ended(process)
         raise
     return Finished(stdout, stderr, process.returncode)
+
+
+@contextmanager
+def ended_by_signals(end: Callable[[], object]) -> Iterator[None]:
+    """Calls a function on the signals that would end this process and leave the ranks running.
+
+    Signals that this process ignores, as under nohup, stay ignored. Only the main thread can take
+    signals: in others nothing changes.
+    """
+    taken: list[signal.Signals] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    for one in (signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT) if is_main else ():
+        if signal.getsignal(one) is signal.SIG_DFL:
+            signal.signal(one, lambda *_: end())
+            taken.append(one)
+    try:
+        yield
+    finally:
+        for one in taken:
+            signal.signal(one, signal.SIG_DFL)
+
+
+def _leave() -> None:
+    """Leaves the wait for the ranks, which are then ended."""
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def _ended(process: subprocess.Popen[str]) -> tuple[str, str]:

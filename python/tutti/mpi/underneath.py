@@ -7,6 +7,7 @@ macros of its ``mpi.h``, the launcher through its ``--version``.
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 import re
@@ -236,6 +237,16 @@ def launcher_kind(launcher: Path) -> tuple[Kind, str]:
     Raises:
         MpiError: It cannot be run.
     """
+    try:
+        found = launcher.stat()
+    except OSError:
+        return _launcher_kind(launcher, 0, 0)
+    return _launcher_kind(launcher, found.st_size, found.st_mtime_ns)
+
+
+@functools.cache
+def _launcher_kind(launcher: Path, _size: int, _changed_ns: int) -> tuple[Kind, str]:
+    """Asks a launcher once, unless its file changes: starting it takes a tenth of a second."""
     said = _output([str(launcher), "--version"], role="launcher")
     if "Open MPI" in said or "OpenRTE" in said:
         found = re.search(r"(?:Open MPI|OpenRTE)\)?\s+v?([0-9][\w.]*)", said)
