@@ -13,7 +13,8 @@ from tutti._core import __version__
 
 # These are functions and modules, and the functions must be there first.
 from tutti.schedule import Schedule, ScheduleBuilder, algorithms, schedule
-from tutti.search import Found, search, thresholds
+from tutti.search import Found, search
+from tutti.search_by_size import thresholds
 from tutti.simulate import Run, compare, simulate
 from tutti.sweep import sweep
 

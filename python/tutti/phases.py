@@ -62,6 +62,11 @@ class PhasedRun:
         return self.runs[0].size
 
     @property
+    def not_verified(self) -> str | None:
+        """Why the schedule was not verified before it ran; None where it was."""
+        return self.runs[0].not_verified
+
+    @property
     def algbw(self) -> float:
         """Algorithm bandwidth in bytes per second: the size over the completion time."""
         return self.size.bytes / self.completion_ps * 1e12
@@ -74,6 +79,7 @@ def simulate_phases(
     size: str | Size,
     datatype: str = "float32",
     switch: Time = _NO_TIME,
+    verify: bool = True,
 ) -> PhasedRun:
     """Runs each phase of a schedule on its machine.
 
@@ -85,6 +91,7 @@ def simulate_phases(
         datatype: of the elements.
         switch: what it takes from the last rank's end until the next phase begins on another
             machine.
+        verify: whether to verify the schedule first, with all of its phases.
 
     Raises:
         ConfigError: there are neither one machine nor as many as phases.
@@ -92,14 +99,14 @@ def simulate_phases(
     """
     phases = schedule.phases
     if len(platforms) == 1:
-        run = simulate(schedule, platforms[0], size=size, datatype=datatype)
+        run = simulate(schedule, platforms[0], size=size, datatype=datatype, verify=verify)
         return PhasedRun(runs=(run,), switch=switch, switches=0)
     if len(platforms) != phases:
         message = f"{schedule.name} has {phases} phases, and there are {len(platforms)} machines"
         hint = "give one for all phases, or one for each"
         raise ConfigError(message, kind="invalid", hint=hint)
     runs = tuple(
-        simulate(schedule.phase(number), platform, size=size, datatype=datatype)
+        simulate(schedule.phase(number), platform, size=size, datatype=datatype, verify=verify)
         for number, platform in enumerate(platforms)
     )
     switches = sum(one is not other for one, other in pairwise(platforms))

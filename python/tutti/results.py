@@ -60,6 +60,7 @@ MEASUREMENTS: dict[str, type[pl.DataType]] = {
     "closed_form_ps": pl.Int64,
     "bound_ps": pl.Int64,
     "of_limit": pl.Float64,
+    "verified": pl.Boolean,
     "commit": pl.String,
     "config_hash": pl.String,
     "version": pl.String,
@@ -67,7 +68,8 @@ MEASUREMENTS: dict[str, type[pl.DataType]] = {
 """The columns of a comparison.
 
 ``bound_ps`` is what no schedule can be faster than (docs/models/lower-bounds.md), ``of_limit`` the
-fraction of it that a schedule reaches: 1 means that none can be better.
+fraction of it that a schedule reaches: 1 means that none can be better. ``verified`` states whether
+the schedule was verified before it was timed.
 """
 
 READ: dict[str, str] = {
@@ -97,9 +99,12 @@ FOUND: dict[str, type[pl.DataType]] = {
     "above_best": pl.Float64,
     "bound_ps": pl.Int64,
     "method": pl.String,
+    "family": pl.String,
+    "verified": pl.Boolean,
 }
-"""The columns of a search. `above_best` is a share: 0.05 is 5 % longer than the best; `bound_ps` is
-what no schedule can beat; `method` says how a time was found, and all but `estimate` are exact."""
+"""The columns of a search. `above_best` is a share: 0.05 is 5 % longer than the best. `bound_ps` is
+the lower bound of the kinds of the `family` that were searched, not of all schedules. `method` says
+how a time was found, and all but `estimate` are exact. Of the schedules the best is `verified`."""
 
 THRESHOLDS: dict[str, type[pl.DataType]] = {
     "from_bytes": pl.Int64,
@@ -109,9 +114,12 @@ THRESHOLDS: dict[str, type[pl.DataType]] = {
     "time_from_ps": pl.Int64,
     "time_to_ps": pl.Int64,
     "gap": pl.Float64,
+    "family": pl.String,
+    "verified": pl.Boolean,
 }
-"""The columns of thresholds: the first and the last size at which a schedule is the best, what it
-takes there, and how much longer than what nothing can beat: 0 where it is proved to be the best."""
+"""The columns of thresholds: the first and the last size at which a schedule is the best of its
+`family`, what it takes there, and how much longer that is than the lower bound of the family: 0
+where it is proved to be the best of the family."""
 
 _NOBODY = 2**32 - 1
 """What the core writes for the peer of a span that has none."""

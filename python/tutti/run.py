@@ -40,10 +40,18 @@ class Run:
         closed_form_ps: completion time by the algorithm's closed form; None where it has none.
         bound: what no schedule can be faster than on this platform, and its parts; nothing for
             one phase of a schedule.
+        not_verified: why the schedule was not verified before it ran; None where it was.
     """
 
     def __init__(
-        self, case: _core.Case, *, schedule: Schedule, platform: Platform, size: Size, datatype: str
+        self,
+        case: _core.Case,
+        *,
+        schedule: Schedule,
+        platform: Platform,
+        size: Size,
+        datatype: str,
+        not_verified: str | None,
     ) -> None:
         """Runs the case; use :func:`simulate`."""
         self._case = case
@@ -52,6 +60,7 @@ class Run:
         self.platform = platform
         self.size = size
         self.datatype = datatype
+        self.not_verified = not_verified
         self.completion_ps = self._run.completion_ps
         self.finish_skew_ps = self._run.finish_skew_ps
         self.messages = self._run.messages
@@ -222,7 +231,9 @@ class Run:
 
     def __repr__(self) -> str:
         time = _core.format_time(self.completion_ps)
-        return f"<Run of {self.schedule.name} on {self.schedule.ranks} ranks, {self.size}: {time}>"
+        name = f"{self.schedule.name} on {self.schedule.ranks} ranks"
+        proof = "" if self.not_verified is None else ", schedule not verified"
+        return f"<Run of {name}, {self.size}: {time}{proof}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the figures, and the timeline of a run that is not too large."""
@@ -231,6 +242,7 @@ class Run:
 
         facts = [
             ("schedule", self.schedule.name),
+            ("verified", _or_why_not(self.not_verified)),
             ("collective", f"{self.schedule.collective} of {self.size} ({self.datatype})"),
             ("ranks", f"{self.schedule.ranks:,}"),
             ("platform", f"{self.platform.name} ({self.platform.network})"),
@@ -242,3 +254,7 @@ class Run:
         if max(self.messages, self.delivered) > MOST_MESSAGES:
             return run_html(facts)
         return run_html(facts, self.timeline, self.messages_frame)
+
+
+def _or_why_not(reason: str | None) -> str:
+    return "yes" if reason is None else f"no: {reason}"

@@ -43,10 +43,8 @@ __all__ = [
     "schedule",
 ]
 
-
 _MOST_RANKS = 2**32 - 1
 """The ids of ranks have 32 bits."""
-
 Op = _core.Op
 Verification = _core.Verification
 
@@ -54,11 +52,13 @@ Verification = _core.Verification
 class Schedule:
     """A collective algorithm laid out for a number of ranks: a stream of steps per rank."""
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "_proof", "_whole")
 
-    def __init__(self, core: _core.Schedule) -> None:
+    def __init__(self, core: _core.Schedule, whole: Schedule | None = None) -> None:
         """Wraps what the core laid out; use :func:`schedule` or a builder."""
         self._core = core
+        self._whole = whole
+        self._proof: Verification | None = None
 
     @property
     def name(self) -> str:
@@ -127,13 +127,25 @@ class Schedule:
     def verify(self) -> Verification:
         """Proves that it does what it is meant to do, whatever the timing.
 
-        Every contribution arrives, each exactly once; sends and receives match; nobody waits for
-        ever. The answer says how much buffering that takes and which bits are reproducible.
+        Every contribution arrives, each exactly once; sends and receives match; no rank waits for
+        ever. The result states the buffering needed and which bits are reproducible. It is cached.
 
         Raises:
             VerificationError: it does not; the message says where and why.
         """
-        return self._core.verify()
+        if self._proof is None:
+            self._proof = self._core.verify()
+        return self._proof
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether :meth:`verify` has proved it."""
+        return self._proof is not None
+
+    @property
+    def whole(self) -> Schedule:
+        """The schedule whose proof holds for this one: itself, unless it is a phase or repeated."""
+        return self if self._whole is None else self._whole
 
     @property
     def phases(self) -> int:
@@ -143,8 +155,8 @@ class Schedule:
     def phase(self, index: int) -> Schedule:
         """One of its phases by itself, counted from 0.
 
-        It can be simulated and drawn. Where there are others it is only a part of its collective,
-        which cannot be verified alone and has no lower bound.
+        It can be simulated and drawn. Where there are others it cannot be verified alone, but as
+        :attr:`whole`, and has no lower bound.
 
         >>> rings = schedule("mirrored_ring:4x4", ranks=16)
         >>> [rings.phase(i).steps(0) for i in range(rings.phases)]
@@ -153,18 +165,18 @@ class Schedule:
         Raises:
             ScheduleError: there is no such phase.
         """
-        return Schedule(self._core.phase(index))
+        return Schedule(self._core.phase(index), whole=self.whole)
 
     def repeated(self, count: int) -> Schedule:
         """The same so many times in a row, as benchmarks run it.
 
-        A rank begins again as soon as it has ended; nobody waits for all. The result cannot be
-        verified as one collective: each time works on what the last one left.
+        A rank begins again as soon as it has ended. The result cannot be verified as one
+        collective, as each time works on what the last one left; :attr:`whole` can.
 
         Raises:
             ScheduleError: no time at all, or its result is in another slot than its data.
         """
-        return Schedule(self._core.repeated(count))
+        return Schedule(self._core.repeated(count), whole=self.whole)
 
     def to_text(self) -> str:
         """The text form: every op on its line, readable by people and by :meth:`from_text`."""
@@ -361,7 +373,9 @@ class RankProgram:
         Raises:
             UnitError: the duration cannot be read.
         """
-        self._core.compute(self._rank, _picoseconds(duration))
+        from tutti.units import Time
+
+        self._core.compute(self._rank, Time.of_any(duration).ps)
         return self
 
     def sleep(self, duration: str | Time) -> Self:
@@ -370,7 +384,9 @@ class RankProgram:
         Raises:
             UnitError: the duration cannot be read.
         """
-        self._core.sleep(self._rank, _picoseconds(duration))
+        from tutti.units import Time
+
+        self._core.sleep(self._rank, Time.of_any(duration).ps)
         return self
 
     def step(self, name: str = "") -> Self:
@@ -388,18 +404,11 @@ def _run(chunk: int | None, chunks: tuple[int, int] | None) -> tuple[int, int]:
         message = f"both chunk={chunk} and chunks={chunks} are given: expected one of them"
         raise ScheduleError(message, kind="no_such_chunks")
     if chunks is None:
-        chunk = chunk or 0
-        chunks = (chunk, chunk + 1)
+        chunks = (chunk or 0, (chunk or 0) + 1)
     if chunks[0] < 0 or chunks[1] >= 1 << 32:
         message = f"there are no chunks {chunks[0]} to {chunks[1]}: they count from 0"
         raise ScheduleError(message, kind="no_such_chunks")
     return chunks
-
-
-def _picoseconds(duration: str | Time) -> int:
-    from tutti.units import Time
-
-    return Time.of_any(duration).ps
 
 
 def schedule(
@@ -439,19 +448,11 @@ def schedule(
     return Schedule(_core.build_schedule(algorithm, collective, ranks, root=root, routes=met))
 
 
-def needs_graph(notation: str) -> bool:
-    """Whether a notation is laid out differently on every graph, and names none itself."""
-    name, _, argument = notation.partition(":")
-    for_graphs = {entry.name for entry in _core.algorithms() if entry.for_graphs}
-    return name in for_graphs and ":" not in argument
-
-
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
     # Ratios of alpha_p to alpha_r; bytes count like alpha_r, so long messages want pairs.
     "recursive_multiplying": ("", "ratio=1", "ratio=2", "ratio=8", "ratio=16"),
 }
 """What follows the colon when all algorithms are asked for; for others only the default."""
-
 
 _MOST_ON_GRAPHS = 256
 """Ranks; beyond it those that are made for a graph take longer to lay out than people wait."""
@@ -462,8 +463,7 @@ def candidates(
 ) -> list[str]:
     """The notations that are tried when all algorithms are asked for.
 
-    Some of them may choose the same schedule. Those that are made for a graph are tried where there
-    is one.
+    Some may choose the same schedule. Those made for a graph are tried where there is one.
 
     Raises:
         AlgorithmError: no number of ranks that there can be.

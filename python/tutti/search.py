@@ -1,9 +1,9 @@
-"""Which schedule of recursive multiplying is fastest on a machine, out of all there are.
+"""Which schedule of recursive multiplying is fastest on a machine, out of all of that family.
 
 Where all ranks are equally far apart, the time of a schedule is known without a run: by its closed
 form, or from one rank of each class of ranks that behave alike. The search then ends with a proof
-that nothing is faster, or with a bound. On a topology the order of stages counts too: the search
-chooses candidates from what each stage costs there, and runs them.
+that none of the family is faster, or with a bound. On a topology the order of stages counts too:
+the search chooses candidates from what each stage costs there, and runs them.
 
 >>> from tutti.platforms import platform
 >>> found = search(platform("cray_xc30"), ranks=13, size="8 B")
@@ -17,13 +17,13 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from tutti import _core
+from tutti import _core, proving
+from tutti.cases import make_case, measured
 from tutti.errors import AlgorithmError, ConfigError, SimulationError
 from tutti.schedule import Schedule, check_ranks, schedule
-from tutti.simulate import make_case, measured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from tutti.topology import Routes
     from tutti.units import Size
 
-__all__ = ["KINDS", "MOST_SCHEDULES", "Found", "search", "thresholds", "winners"]
+__all__ = ["FAMILY", "KINDS", "MOST_SCHEDULES", "Found", "search", "winners"]
+
+FAMILY = "recursive_multiplying"
+"""The algorithm whose schedules are searched; schedules of others are not."""
 
 KINDS = ("factored", "split", "merged")
 """What schedules there are: `a3,a2`, `c6m2,a2,a2,e6m2`, `m1g2a3,n1g3a2`."""
@@ -48,7 +51,6 @@ _MOST_SIMULATED = 50_000_000
 candidates: a few seconds."""
 _EXHAUSTIVE = 40
 """How many times as many of all schedules, if that is asked for: a few minutes."""
-_NAME = "recursive_multiplying"
 _MOST_RANKS = 2**24
 """Of a schedule."""
 _NEVER = 2**64 - 1
@@ -64,26 +66,32 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """What a search of one family of schedules found.
 
     Attributes:
         platform: the machine.
         ranks: for how many ranks.
         size: for which size.
+        family: the algorithm whose schedules were searched: :data:`FAMILY`.
+        kinds: which kinds of its schedules.
         frame: a row for each schedule, best first, with the columns of
             :data:`tutti.results.FOUND`. The best of each kind is always there.
-        bound_ps: what no schedule of the kinds asked for can beat.
+        bound_ps: the lower bound of these kinds of the family; other algorithms may take less.
         scored: schedules whose time was found out.
-        exhaustive: whether these were all there are.
+        exhaustive: whether these were all of these kinds.
+        not_verified: why the best schedule was not verified; None where it was.
     """
 
     platform: Platform
     ranks: int
     size: Size
+    family: str
+    kinds: tuple[str, ...]
     frame: pl.DataFrame
     bound_ps: int
     scored: int
     exhaustive: bool
+    not_verified: str | None
 
     @functools.cached_property
     def schedule(self) -> Schedule:
@@ -97,13 +105,13 @@ class Found:
 
     @property
     def proved(self) -> bool:
-        """Whether no schedule of the kinds asked for is faster."""
+        """Whether no schedule of these kinds of the family is faster."""
         exact = self.frame["method"][0] != "estimate"
         return exact and (self.exhaustive or self.time_ps <= self.bound_ps)
 
     @property
     def gap(self) -> float:
-        """By which share the best there is could be faster at most: 0 where that is proved."""
+        """By which share the best of the family can be faster at most: 0 where that is proved."""
         return 0.0 if self.proved else self.time_ps / self.bound_ps - 1
 
     def __repr__(self) -> str:
@@ -123,8 +131,12 @@ def search(
     exhaustive: bool = False,
     threads: int = 0,
     done: Callable[[int, int], object] | None = None,
+    verify: bool = True,
 ) -> Found:
     """Finds the fastest schedules of recursive multiplying for an all_reduce on a machine.
+
+    Schedules of other algorithms are not searched: :func:`tutti.compare` puts the best of this
+    family next to them.
 
     Args:
         platform: the machine; its ranks are undisturbed.
@@ -138,11 +150,14 @@ def search(
             them all.
         threads: how many to run candidates in; 0 is one per core. No result depends on it.
         done: called with (finished, total) as candidates are run.
+        verify: whether to verify the best schedule, by the rule of :func:`tutti.simulate`; those
+            that are not the best are not verified.
 
     Raises:
         UnitError: the size cannot be read.
         AlgorithmError: no such number of ranks, or no such kind.
         LayoutError: the size does not suit the datatype.
+        VerificationError: the best schedule does not do what it is meant to do.
         ConfigError: more schedules than an exhaustive search can score, or no number to keep.
         SimulationError: every schedule takes longer than there is time.
     """
@@ -154,8 +169,8 @@ def search(
     if top < 1:
         raise ConfigError(f"top = {top} keeps nothing: expected at least 1", kind="invalid")
     # Refuses sizes and rank counts that do not fit, before anything takes long.
-    make_case(_laid_out("a2", 2), platform, size=size, datatype=datatype)
-    core = _searcher(platform, size)
+    make_case(laid_out("a2", 2), platform, size=size, datatype=datatype)
+    core = searcher(platform, size)
     if platform.routes is None and exhaustive:
         every = _unless_too_many(core.all(ranks, kinds, most=MOST_SCHEDULES), ranks)
         rows = [_Row(*row) for row in every]
@@ -169,7 +184,7 @@ def search(
             _unless_too_many(all_rows, ranks)
         rows = all_rows or _candidates(core, platform.routes, ranks, kinds, top=top, most=most)
         make = functools.partial(make_case, platform=platform, size=size, datatype=datatype)
-        cases = [make(_laid_out(row.notation, ranks)) for row in rows if row.method != "estimate"]
+        cases = [make(laid_out(row.notation, ranks)) for row in rows if row.method != "estimate"]
         rows = _run(rows, cases, threads, done)
         scored = len(cases)
         if all_rows:
@@ -178,13 +193,26 @@ def search(
             bound = core.best(ranks, kinds, keep=1, messages=_MESSAGES)[1]
         rows = rows if exhaustive else _top(rows, top)
     _refuse_no_result(rows, ranks, kinds)
-    return Found(platform, ranks, size, _frame(rows, bound), bound, scored, exhaustive)
+    not_verified = proving.verify(laid_out(rows[0].notation, ranks), skip=not verify)
+    frame = _frame(rows, bound, verified=not_verified is None)
+    return Found(
+        platform=platform,
+        ranks=ranks,
+        size=size,
+        family=FAMILY,
+        kinds=tuple(kinds),
+        frame=frame,
+        bound_ps=bound,
+        scored=scored,
+        exhaustive=exhaustive,
+        not_verified=not_verified,
+    )
 
 
 def _flat(
     core: _core.ScheduleSearch, ranks: int, kinds: Sequence[str], top: int
 ) -> tuple[list[_Row], int, int]:
-    """The best of all kinds and of each, what nothing can beat, and how many were scored."""
+    """The best of all kinds and of each, their lower bound, and how many were scored."""
     found, bound, scored = core.best(ranks, kinds, keep=top, messages=_MESSAGES)
     rows = [_Row(*row) for row in found]
     if top > 1:
@@ -269,7 +297,7 @@ def _run(
     return sorted(run, key=lambda row: row.time_ps)
 
 
-def _frame(rows: list[_Row], bound: int) -> pl.DataFrame:
+def _frame(rows: list[_Row], bound: int, *, verified: bool) -> pl.DataFrame:
     import polars as pl
 
     from tutti.results import FOUND
@@ -277,17 +305,19 @@ def _frame(rows: list[_Row], bound: int) -> pl.DataFrame:
     best = rows[0].time_ps
     columns = {
         "place": range(1, len(rows) + 1),
-        "schedule": [f"{_NAME}:{row.notation}" for row in rows],
+        "schedule": [f"{FAMILY}:{row.notation}" for row in rows],
         "kind": [row.kind for row in rows],
         "time_ps": [min(row.time_ps, 2**63 - 1) for row in rows],
         "above_best": [row.time_ps / best - 1 for row in rows],
         "bound_ps": [bound] * len(rows),
         "method": [row.method for row in rows],
+        "family": [FAMILY] * len(rows),
+        "verified": [verified and place == 0 for place in range(len(rows))],
     }
     return pl.DataFrame(columns, schema=FOUND)
 
 
-def _searcher(platform: Platform, size: Size) -> _core.ScheduleSearch:
+def searcher(platform: Platform, size: Size) -> _core.ScheduleSearch:
     model = platform.model
     return _core.ScheduleSearch(
         model.core,
@@ -297,8 +327,8 @@ def _searcher(platform: Platform, size: Size) -> _core.ScheduleSearch:
     )
 
 
-def _laid_out(notation: str, ranks: int) -> Schedule:
-    return schedule(f"{_NAME}:{notation}", ranks=ranks)
+def laid_out(notation: str, ranks: int) -> Schedule:
+    return schedule(f"{FAMILY}:{notation}", ranks=ranks)
 
 
 def _check_kinds(kinds: Sequence[str]) -> None:
@@ -326,130 +356,6 @@ def _refuse_no_result(rows: list[_Row], ranks: int, kinds: Sequence[str]) -> Non
         raise AlgorithmError(message, kind="argument", hint=hint)
 
 
-def thresholds(
-    platform: Platform,
-    *,
-    ranks: int,
-    begin: str | Size,
-    end: str | Size,
-    datatype: str = "float32",
-    kinds: Sequence[str] = KINDS,
-    done: Callable[[Size], object] | None = None,
-) -> pl.DataFrame:
-    """Which schedule is the best from which size on.
-
-    Where all ranks are equally far apart, thresholds are exact to the element, provided that a
-    schedule that stops being the best does not become it again within the next sizes. On a topology
-    the sizes are `begin` and its doublings, and each of them is searched.
-
-    Args:
-        platform: the machine.
-        ranks: how many ranks take part.
-        begin: the smallest size.
-        end: the largest size.
-        datatype: of the elements; all sizes are multiples of theirs.
-        kinds: which of :data:`KINDS` to consider.
-        done: called with each size up to which it is done.
-
-    Returns:
-        A row for each schedule, from small sizes to large, with the columns of
-        :data:`tutti.results.THRESHOLDS`.
-
-    Raises:
-        UnitError: a size cannot be read.
-        AlgorithmError: no such number of ranks, or no such kind.
-        LayoutError: a size does not suit the datatype.
-        ConfigError: the first size is above the last.
-    """
-    import polars as pl
-
-    from tutti.datatypes import DATATYPES
-    from tutti.results import THRESHOLDS
-    from tutti.units import Size
-
-    first, last = Size.of_any(begin), Size.of_any(end)
-    if first.bytes > last.bytes:
-        raise ConfigError(f"sizes from {first} to {last}: expected them ascending", kind="invalid")
-    for size in (first, last):
-        make_case(_laid_out("a2", 2), platform, size=size, datatype=datatype)
-    ask = functools.partial(search, platform, ranks=ranks, datatype=datatype, kinds=kinds, top=1)
-    if platform.routes is not None:
-        return _joined(_doublings(ask, first, last, done))
-    unit = DATATYPES[datatype]
-    rows = []
-    at = first.bytes
-    while at <= last.bytes:
-        found = ask(size=Size(bytes=at))
-        to = _furthest(platform, ask, found, last.bytes, unit)
-        notation = found.schedule.name.split(":", 1)[1]
-        time, _ = _searcher(platform, Size(bytes=to)).score(notation)
-        gap = max(found.gap, ask(size=Size(bytes=to)).gap)
-        name, kind = found.schedule.name, found.frame["kind"][0]
-        rows.append((at, to, name, kind, found.time_ps, time, gap))
-        at = to + unit
-        if done is not None:
-            done(Size(bytes=to))
-    return pl.DataFrame(rows, schema=THRESHOLDS, orient="row")
-
-
-def _furthest(
-    platform: Platform, ask: Callable[..., Found], found: Found, last: int, unit: int
-) -> int:
-    """The largest size up to which a schedule stays the best."""
-    from tutti.units import Size
-
-    notation = found.schedule.name.split(":", 1)[1]
-
-    def holds(size: int) -> bool:
-        core = _searcher(platform, Size(bytes=size))
-        return core.score(notation)[0] <= ask(size=Size(bytes=size)).time_ps
-
-    good, step = found.size.bytes, unit
-    while good + step <= last and holds(good + step):
-        good, step = good + step, 2 * step
-    bad = good + step
-    if bad > last:
-        if holds(last):
-            return last
-        bad = last
-    while bad - good > unit:
-        middle = good + (bad - good) // unit // 2 * unit
-        good, bad = (middle, bad) if holds(middle) else (good, middle)
-    return good
-
-
-def _doublings(
-    ask: Callable[..., Found],
-    first: Size,
-    last: Size,
-    done: Callable[[Size], object] | None,
-) -> Iterator[tuple[int, Found]]:
-    from tutti.units import Size
-
-    size = first.bytes
-    while size <= last.bytes:
-        yield size, ask(size=Size(bytes=size))
-        if done is not None:
-            done(Size(bytes=size))
-        size *= 2
-
-
-def _joined(searched: Iterator[tuple[int, Found]]) -> pl.DataFrame:
-    import polars as pl
-
-    from tutti.results import THRESHOLDS
-
-    rows: list[tuple[int, int, str, str, int, int, float]] = []
-    for size, found in searched:
-        name, kind, time = found.schedule.name, found.frame["kind"][0], found.time_ps
-        if rows and rows[-1][2] == name:
-            start, *_, begins, _, gap = rows[-1]
-            rows[-1] = (start, size, name, kind, begins, time, max(gap, found.gap))
-        else:
-            rows.append((size, size, name, kind, time, time, found.gap))
-    return pl.DataFrame(rows, schema=THRESHOLDS, orient="row")
-
-
 def winners(
     platform: Platform,
     collective: str,
@@ -467,7 +373,7 @@ def winners(
         return []
     found: dict[str, None] = {}
     for size in sizes:
-        core = _searcher(platform, size)
+        core = searcher(platform, size)
         if platform.routes is None:
             best = core.best(ranks, KINDS, keep=1, messages=_QUICK)[0]
             found |= {row[0]: None for row in best}
@@ -476,4 +382,4 @@ def winners(
             found |= {order[0]: None for order in every_order[:1]}
         if done is not None:
             done(1)
-    return [f"{_NAME}:{notation}" for notation in found]
+    return [f"{FAMILY}:{notation}" for notation in found]

@@ -9,7 +9,7 @@ import pytest
 
 from tutti.config import Experiment, resolve
 from tutti.errors import ConfigError, LayoutError
-from tutti.experiment import Case, Plan, Rows, measure, plan, planning, prove
+from tutti.experiment import Case, Plan, Rows, measure, parts, plan, prove
 from tutti.schedule import candidates
 
 
@@ -47,9 +47,9 @@ def test_a_plan_is_made_and_proved_in_as_many_parts_as_it_says(
     collective: str, algorithms: str | list[str]
 ) -> None:
     experiment = asked(collective=collective, algorithms=algorithms, sizes=["32 B", "1 KiB"])
-    parts: list[int] = []
-    laid_out = plan(experiment, done=parts.append)
-    assert sum(parts) == planning(experiment)
+    heard: list[int] = []
+    laid_out = plan(experiment, done=heard.append)
+    assert sum(heard) == parts(experiment)
     proved: list[Case] = []
     prove(laid_out, done=proved.append)
     assert proved == list(laid_out.cases)

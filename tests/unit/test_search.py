@@ -65,7 +65,7 @@ def test_kinds_can_be_chosen(kind: str) -> None:
 
 def test_a_million_ranks_have_a_best_schedule() -> None:
     for ranks in (999_983, 1 << 20, 720_720):
-        found = tutti.search(FLAT, ranks=ranks, size="8 B", top=1)
+        found = tutti.search(FLAT, ranks=ranks, size="8 B", top=1, verify=False)
         assert found.schedule.ranks == ranks
         assert found.gap < 0.02
         assert found.bound_ps <= found.time_ps

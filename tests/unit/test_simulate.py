@@ -89,7 +89,7 @@ def test_a_run_that_cannot_finish_says_who_waits_for_whom() -> None:
     builder.rank(0).send(1)
     builder.rank(1).recv(0, slot=1).recv(2, slot=2)
     with pytest.raises(errors.DeadlockError, match="rank 1 in step 0 waits for rank 2") as caught:
-        tutti.simulate(builder.build(), MACHINE, size="8 B")
+        tutti.simulate(builder.build(), MACHINE, size="8 B", verify=False)
     assert caught.value.waiting == [(1, 0, [2])]
     assert caught.value.exit_code == errors.ExitCode.FAILED
 

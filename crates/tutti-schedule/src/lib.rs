@@ -4,11 +4,12 @@
 //! million ranks cost nothing until someone walks them. Sizes appear only as [`ChunkRange`]s, fractions
 //! of the payload, so one schedule holds for every message size and datatype.
 //!
-//! **What a step means.** All sends are issued, in order, reading their chunks as they are at that
-//! moment; all receives are posted at once; the step waits for its receives (and, where sends are not
-//! buffered, its sends); then its local ops run in order. The next step starts after that. The k-th
-//! message from a to b meets b's k-th receive from a. A receive must not write what a send of the same
-//! step reads, so a step is safe with non-blocking calls of any MPI.
+//! **What a step means.** All sends are issued, in order; all receives are posted at once; the step waits for its
+//! receives (and, where sends are not buffered, its sends); then its local ops run in order. The next step starts
+//! after that. The k-th message from a to b meets b's k-th receive from a. The messages of a step are concurrent: a
+//! send may read its chunks, and a receive write its own, at any moment until the step ends. So a receive must not
+//! write what another message of the step touches; [`verify()`] refuses it. Then each send carries what its chunks
+//! hold when it is issued, and a step is safe with non-blocking calls of any MPI.
 #![deny(unsafe_code)]
 
 pub mod algorithm;

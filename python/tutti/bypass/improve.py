@@ -55,6 +55,7 @@ def improve(
     trials: int = 200,
     seed: int = 0,
     done: Callable[[int, int], None] | None = None,
+    verify: bool = True,
 ) -> Improved:
     """The configuration on which a schedule takes the least time, of those that were tried.
 
@@ -67,15 +68,17 @@ def improve(
         trials: how many configurations to run.
         seed: of everything that is random.
         done: told how many of how many trials are done.
+        verify: whether to verify the schedule first, once.
 
     Raises:
+        VerificationError: the schedule does not do what it is meant to do.
         BypassError: no configuration was found on which every flow has a way.
         UnitError: a value without a unit.
     """
     flows = flows_of(schedule)
 
     def time(mapping: Mapping) -> Time | None:
-        return completion(mapping, schedule, size=size, rate=rate, latency=latency)
+        return completion(mapping, schedule, size=size, rate=rate, latency=latency, verify=verify)
 
     space, draws = space_of(mesh), random.Random(seed)  # noqa: S311 - no secret
     start = map_flows(mesh, flows, time_limit=_SEARCH)
@@ -103,7 +106,13 @@ def improve(
 
 
 def completion(
-    mapping: Mapping, schedule: Schedule, *, size: str, rate: str, latency: str
+    mapping: Mapping,
+    schedule: Schedule,
+    *,
+    size: str,
+    rate: str,
+    latency: str,
+    verify: bool = True,
 ) -> Time | None:
     """How long the schedule takes over these links and ways; None where a flow has no way."""
     from tutti.platform import Packets, PipeliningPostal, Platform
@@ -119,7 +128,7 @@ def completion(
         routes=routes,
         packets=Packets(size="256 B", buffer="8 KiB"),
     )
-    return Time(ps=simulate(schedule, platform, size=size).completion_ps)
+    return Time(ps=simulate(schedule, platform, size=size, verify=verify).completion_ps)
 
 
 def _moved(order: list[Flow], best: Mapping, draws: random.Random) -> list[Flow]:

@@ -56,6 +56,7 @@ def run_on(
     *,
     switch: str | Time = "0 ns",
     datatype: str = "float32",
+    verify: bool = True,
 ) -> PhasedRun:
     """Runs a schedule between chiplets: messages take what links take.
 
@@ -65,6 +66,7 @@ def run_on(
         size: the payload.
         switch: what a change to other routes takes.
         datatype: of the elements.
+        verify: whether to verify the schedule first.
 
     Raises:
         TuttiError: as :func:`tutti.simulate`.
@@ -84,6 +86,7 @@ def run_on(
         size=size,
         datatype=datatype,
         switch=Time.of_any(switch),
+        verify=verify,
     )
 
 
@@ -132,6 +135,7 @@ class Plan:
         latency: str | Time,
         switch: str | Time = "0 ns",
         datatype: str = "float32",
+        verify: bool = True,
     ) -> PhasedRun:
         """Simulates it packet by packet.
 
@@ -141,12 +145,13 @@ class Plan:
             latency: of every link.
             switch: what it takes to configure the mesh for the next phase.
             datatype: of the elements.
+            verify: whether to verify the schedule first.
 
         Raises:
             TuttiError: as :func:`tutti.simulate`.
         """
         routes = self.routes(rate, latency)
-        return run_on(self.schedule, routes, size, switch=switch, datatype=datatype)
+        return run_on(self.schedule, routes, size, switch=switch, datatype=datatype, verify=verify)
 
 
 def plan(

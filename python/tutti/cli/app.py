@@ -132,7 +132,7 @@ def _options(
 
 
 app.command("compare", short_help="Which algorithm is fastest where, and why.")(compare.compare)
-app.command("search", short_help="The fastest schedule of all, and how sure that is.")(
+app.command("search", short_help="The fastest schedule of recursive multiplying, with proof.")(
     search.search
 )
 app.command("run", short_help="Run one schedule, with its timeline.")(run.run)

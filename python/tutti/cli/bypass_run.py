@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.cli import options
 from tutti.cli.bypass import (
     Algorithm,
     Collective,
@@ -48,6 +49,7 @@ def run(
     ] = "100 ns",
     rate: Rate = "68 GB/s",
     latency: Latency = "12 ns",
+    verify: options.Verify = True,
 ) -> None:
     """Time an algorithm packet by packet: on the mesh alone, and with bypass links.
 
@@ -70,24 +72,31 @@ def run(
         (str(nbytes), name, ran)
         for nbytes in map(Bytes.of_any, payload or ["16 KiB", "1 MiB"])
         for name, ran in {
-            _ALONE: _on_mesh(schedule, mesh.side, nbytes, links),
-            **{name: plan.run(nbytes, switch=switch, **links) for name, plan in plans.items()},
+            _ALONE: _on_mesh(schedule, mesh.side, nbytes, links, verify=verify),
+            **{
+                name: plan.run(nbytes, switch=switch, verify=verify, **links)
+                for name, plan in plans.items()
+            },
         }.items()
     ]
     out().print(_table(rows))
+    for reason in {ran.not_verified for *_, ran in rows} - {None}:
+        remark(f"{schedule.name} is not verified: {reason}")
     remark("speedup: over the mesh in dimension order; a packet is a 32nd of a chunk, or a flit")
 
 
 _ALONE = "mesh alone"
 
 
-def _on_mesh(schedule: Schedule, side: int, nbytes: Bytes, links: dict[str, str]) -> PhasedRun:
+def _on_mesh(
+    schedule: Schedule, side: int, nbytes: Bytes, links: dict[str, str], *, verify: bool
+) -> PhasedRun:
     """All phases on a mesh without wires, in dimension order."""
     from tutti.bypass.plans import run_on
     from tutti.topology import Topology
 
     mesh = Topology.build(f"mesh:{side}x{side}", rate=links["rate"], latency=links["latency"])
-    return run_on(schedule, [mesh.routes("dimension_order")], nbytes)
+    return run_on(schedule, [mesh.routes("dimension_order")], nbytes, verify=verify)
 
 
 def _table(rows: list[tuple[str, str, PhasedRun]]) -> Table:

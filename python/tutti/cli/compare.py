@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tutti.config import Experiment
     from tutti.experiment import Case, Plan
+    from tutti.proving import Unverified
     from tutti.report.comparison import Measured, Region
 
 _DRAWN_RANKS = 64
@@ -45,6 +46,7 @@ def compare(
     threads: Annotated[
         int, typer.Option("--threads", min=0, help="Threads to run in; 0 is one per core.")
     ] = 0,
+    verify: options.Verify = True,
     to: options.Out = None,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write the HTML report and the trace.")
@@ -64,6 +66,7 @@ def compare(
       tutti compare experiment.toml --platform loggp_cluster --out out/loggp
     """
     from tutti.cli.files import folder
+    from tutti.proving import remarks
 
     overrides = options.Overrides(
         begin=begin,
@@ -83,7 +86,7 @@ def compare(
         remark(text)
     laid_out = _planned(experiment)
     folder(experiment.output)
-    _prove(laid_out)
+    unverified = _prove(laid_out, skip=not verify)
     frame, interrupted = _measured(laid_out, threads)
     _write_results(frame, experiment.output)
     if interrupted:
@@ -91,37 +94,38 @@ def compare(
         remark(f"interrupted: the {rows} that were finished are in {experiment.output}")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     _show(frame, laid_out, top)
+    for line in remarks(laid_out, unverified):
+        remark(line)
     if report:
         _write_report(frame, laid_out)
 
 
 def _planned(experiment: Experiment) -> Plan:
-    from tutti.experiment import plan, planning
+    from tutti.experiment import parts, plan
 
-    with Progress("laying out", work=planning(experiment)) as progress:
+    with Progress("laying out", work=parts(experiment)) as progress:
         return plan(experiment, done=progress.advance)
 
 
-def _prove(plan: Plan) -> None:
+def _prove(plan: Plan, *, skip: bool) -> list[Unverified]:
+    """Verifies the schedules; those that it does not."""
     from tutti.experiment import prove
 
     started = time.monotonic()
     finished = 0
     work = sum(case.work for case in plan.cases)
-    with Progress("proving", work=work, total=len(plan.cases)) as progress:
+    with Progress("verifying", work=work, total=len(plan.cases)) as progress:
 
         def done(case: Case) -> None:
             nonlocal finished
             finished += 1
             progress.advance(case.work, finished)
 
-        unproved = prove(plan, done=done)
+        unverified = prove(plan, skip=skip, done=done)
     took = time.monotonic() - started
-    remark(f"{len(plan.cases) - len(unproved):,} schedules proved in {took:.1f} s")
-    for case in unproved[:12]:
-        remark(f"not proved, as it is too large: {case.schedule.name}, {case.schedule.ranks} ranks")
-    if len(unproved) > 12:
-        remark(f"and {len(unproved) - 12} more not proved")
+    if not skip:
+        remark(f"{len(plan.cases) - len(unverified):,} schedules verified in {took:.1f} s")
+    return unverified
 
 
 def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
@@ -175,7 +179,6 @@ def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
     spread = spread_table(found, top)
     if spread is not None:
         console.print(spread)
-    _show_left_out(plan)
     _show_bits(found, plan)
 
 
@@ -192,16 +195,6 @@ def _show_bits(found: Sequence[Region], plan: Plan) -> None:
                    f"`tutti tune` do not plan it for {plan.experiment.datatype}")  # fmt: skip
 
 
-def _show_left_out(plan: Plan) -> None:
-    if not plan.left_out:
-        return
-    remark("left out:")
-    for one in plan.left_out[:12]:
-        remark(f"  {one.notation} on {one.ranks} ranks: {one.reason}")
-    if len(plan.left_out) > 12:
-        remark(f"  and {len(plan.left_out) - 12} more")
-
-
 def _write_report(frame: pl.DataFrame, plan: Plan) -> None:
     from tutti.experiment import run_once
     from tutti.report import write_report, write_trace
@@ -209,7 +202,8 @@ def _write_report(frame: pl.DataFrame, plan: Plan) -> None:
     experiment = plan.experiment
     shown = _example(frame)
     size = Size(bytes=shown.size_bytes)
-    run = run_once(experiment, plan.schedule(shown.schedule, shown.ranks), size)
+    laid_out = plan.schedule(shown.schedule, shown.ranks)
+    run = run_once(experiment, laid_out, size, verify=False)  # verified, where that was asked for
     note = f"The timeline is the winner's run on {shown.ranks} ranks and {size}: {shown.schedule}."
     folder = experiment.output
     written = [folder / "results.parquet", folder / "results.csv"]

@@ -62,6 +62,12 @@ Changes = Annotated[
         help="A key of the file, by its path, and what it is instead; may be repeated.",
     ),
 ]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify/--no-verify", help="Verify schedules before they are timed, or leave that out."
+    ),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help="Folder for results, instead of the experiment's."),

@@ -53,6 +53,7 @@ def overlap(
     algorithm: options.Algorithms = None,
     ranks: options.Ranks = None,
     platform: options.Platform = None,
+    verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:
     """Show what of a platform's all-reduces a training step hides, by algorithm.
@@ -75,7 +76,7 @@ def overlap(
     experiment = overrides.load(file)
     _check(experiment)
     layers = _layers(model, batch, share)
-    runs = _runs(experiment, Overlap(layers, waits=waits, order=order))
+    runs = _runs(experiment, Overlap(layers, waits=waits, order=order), verify=verify)
     size = sum(layer.gradients.bytes for layer in layers)
     samples = "1 sample" if batch == 1 else f"{batch} samples"
     how = "" if model.startswith(f"{RECORDED}:") else f", {samples} on each by {share}"
@@ -128,12 +129,13 @@ def _model(notation: str) -> Model:
     return build(notation)
 
 
-def _runs(experiment: Experiment, step: Overlap) -> dict[str, Overlapped]:
+def _runs(experiment: Experiment, step: Overlap, *, verify: bool) -> dict[str, Overlapped]:
     from tutti.experiment import lay_out, run_once
     from tutti.units import Time
 
     named = experiment.algorithms or ()
     found = {}
+    unverified: dict[str, str] = {}
     sizes = len({layer.gradients for layer in step.layers if layer.gradients.bytes})
     done = 0
     with Progress("all-reduces", work=sizes * len(named), total=sizes * len(named)) as progress:
@@ -143,11 +145,15 @@ def _runs(experiment: Experiment, step: Overlap) -> dict[str, Overlapped]:
             def all_reduce(size: Size, laid_out: Schedule = laid_out) -> Time:
                 nonlocal done
                 done += 1
-                took = run_once(experiment, laid_out, size).completion_ps
+                run = run_once(experiment, laid_out, size, verify=verify)
+                if run.not_verified is not None:
+                    unverified[laid_out.name] = run.not_verified
                 progress.advance(1, done)
-                return Time(ps=took)
+                return Time(ps=run.completion_ps)
 
             found[notation] = step.run(all_reduce)
+    for name, reason in unverified.items():
+        remark(f"not verified, as {reason}: {name}")
     return found
 
 

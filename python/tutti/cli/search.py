@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -45,9 +45,13 @@ def search(
     threads: Annotated[
         int, typer.Option("--threads", min=0, help="Threads to run in; 0 is one per core.")
     ] = 0,
+    verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:
-    """Find the fastest schedules of recursive multiplying, and say how sure that is.
+    """Find the fastest schedules of recursive multiplying, and report how sure that is.
+
+    Schedules of other algorithms are not searched: rankings, proofs and lower bounds hold within
+    this family. `tutti compare` with `algorithms = "all"` puts its best next to the others.
 
     For one size, a ranking of schedules; for several, the size from which on each schedule is the
     best, between the smallest and the largest. Writes search.parquet and search.csv into the
@@ -78,9 +82,11 @@ def search(
     folder(experiment.output)
     kinds = _kinds(kind)
     if len(experiment.sizes) == 1:
-        frame = _rankings(experiment, kinds, top, exhaustive=exhaustive, threads=threads)
+        asked = {"exhaustive": exhaustive, "threads": threads, "verify": verify}
+        frame = _rankings(experiment, kinds, top, **asked)
     else:
-        frame = _thresholds(experiment, kinds)
+        frame = _thresholds(experiment, kinds, verify=verify)
+    remark(f"searched: {family(kinds)} alone; for other algorithms run `tutti compare`")
     for suffix in ("parquet", "csv"):
         path = write(frame, experiment.output / f"search.{suffix}")
         out().print(f"wrote {path}", markup=False)
@@ -117,8 +123,19 @@ def _kinds(asked: list[str] | None) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if not asked or kind in asked)
 
 
+def family(kinds: tuple[str, ...]) -> str:
+    """The schedules that are searched, in words."""
+    from tutti.search import FAMILY, KINDS
+
+    chosen = f"{' and '.join(kinds)} " if len(kinds) < len(KINDS) else ""
+    return f"{chosen}schedules of {FAMILY.replace('_', ' ')}"
+
+
 def _rankings(
-    experiment: Experiment, kinds: tuple[str, ...], top: int, *, exhaustive: bool, threads: int
+    experiment: Experiment,
+    kinds: tuple[str, ...],
+    top: int,
+    **asked: Any,  # noqa: ANN401 - as `tutti.search` takes them
 ) -> pl.DataFrame:
     """The ranking at each rank count, shown and put together."""
     import polars as pl
@@ -136,9 +153,8 @@ def _rankings(
                 datatype=experiment.datatype,
                 kinds=kinds,
                 top=top,
-                exhaustive=exhaustive,
-                threads=threads,
                 done=progress.reach,
+                **asked,
             )
         _show(experiment, found, top)
         columns = [pl.lit(ranks).alias("ranks"), pl.lit(size.bytes).alias("size_bytes")]
@@ -150,10 +166,12 @@ def _show(experiment: Experiment, found: Found, top: int) -> None:
     console = out()
     console.print(
         f"[bold]{found.ranks:,}[/] ranks of [bold]{experiment.platform.name}[/], model "
-        f"{experiment.model}, all_reduce of {found.size}:"
+        f"{experiment.model}, all_reduce of {found.size}: {family(found.kinds)}"
     )
     console.print(ranking(found.frame.head(top + 2)))
     console.print(verdict(found), markup=False)
+    if found.not_verified is not None:
+        remark(f"not verified, as {found.not_verified}: {found.schedule.name}")
 
 
 def ranking(frame: pl.DataFrame) -> Table:
@@ -192,22 +210,22 @@ def verdict(found: Found) -> str:
     """How sure the first place is, in words."""
     from tutti.report.quantity import format_share, format_time, plural
 
-    looked = f"{plural(found.scored, 'schedule')} scored"
+    looked, searched = f"{plural(found.scored, 'schedule')} scored", family(found.kinds)
     if found.exhaustive:
-        return f"{looked}: all there are"
+        return f"{looked}: all {searched}"
     if found.proved:
-        return f"{looked}; proved: no schedule is faster"
+        return f"{looked}; proved: none of the {searched} is faster"
     if found.frame["method"][0] == "estimate":
         return "too large to be run: the order is that of estimates"
     bound, gap = format_time(found.bound_ps), format_share(found.gap)
-    return f"{looked}; none can take less than {bound}, and the first takes {gap} longer than that"
+    return f"{looked}; lower bound of the {searched}: {bound}; the first takes {gap} longer"
 
 
-def _thresholds(experiment: Experiment, kinds: tuple[str, ...]) -> pl.DataFrame:
+def _thresholds(experiment: Experiment, kinds: tuple[str, ...], *, verify: bool) -> pl.DataFrame:
     """From which size on which schedule is the best, at each rank count."""
     import polars as pl
 
-    from tutti.search import thresholds
+    from tutti.search_by_size import thresholds
 
     frames = []
     first, last = experiment.sizes[0], experiment.sizes[-1]
@@ -221,25 +239,30 @@ def _thresholds(experiment: Experiment, kinds: tuple[str, ...]) -> pl.DataFrame:
                 datatype=experiment.datatype,
                 kinds=kinds,
                 done=_by_doublings(first, last, progress),
+                verify=verify,
             )
         out().print(
             f"[bold]{ranks:,}[/] ranks of [bold]{experiment.platform.name}[/], model "
-            f"{experiment.model}: the best schedule by size"
+            f"{experiment.model}: the best of the {family(kinds)} by size"
         )
         out().print(_sizes(frame))
-        out().print(proof(frame), markup=False)
+        out().print(proof(frame, kinds), markup=False)
+        unverified = frame.filter(~pl.col("verified"))["schedule"].unique(maintain_order=True)
+        for name in unverified.to_list():
+            remark(f"not verified: {name}")
         frames.append(frame.select(pl.lit(ranks).alias("ranks"), pl.all()))
     return pl.concat(frames)
 
 
-def proof(frame: pl.DataFrame) -> str:
+def proof(frame: pl.DataFrame, kinds: tuple[str, ...]) -> str:
     """How sure the best schedules by size are, in words."""
     from tutti.report.quantity import format_share
 
     gap = max(frame["gap"])
     if gap == 0:
-        return "proved at both ends of each range: no schedule is faster there"
-    return f"at both ends of each range at most {format_share(gap)} above what no schedule can beat"
+        return f"proved at both ends of each range: none of the {family(kinds)} is faster there"
+    longer = f"at most {format_share(gap)} above the lower bound of the {family(kinds)}"
+    return f"at both ends of each range {longer}"
 
 
 def _by_doublings(first: Size, last: Size, progress: Progress) -> Callable[[Size], None]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.config import Sweep
-    from tutti.experiment import LeftOut
     from tutti.sweep.executors import Crew
     from tutti.sweep.plan import SweepPlan
     from tutti.sweep.session import Session
@@ -66,6 +65,7 @@ def sweep(
     status: Annotated[
         bool, typer.Option("--status", help="Only say how much is finished.")
     ] = False,
+    verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:
     """Carry out a sweep: an experiment, and keys of it that take several values each.
@@ -95,12 +95,12 @@ def sweep(
     read = load_sweep(file, {"output": str(to)} if to else {})
     kept = cache or read.output / "cache"
     if status:
-        _status(Session(plan_sweep(read), kept), kept)
+        _status(Session(plan_sweep(read, verify=verify), kept), kept)
         return
     with crew(executor.value, workers, dask_address) as at_work:
         if at_work is None:  # a rank of mpiexec that has worked for the one that gave out the work
             return
-        plan = plan_sweep(read)
+        plan = plan_sweep(read, verify=verify)
         folder(read.output)
         session = Session(plan, kept, is_fresh=fresh)
         _begin(session, kept)
@@ -113,6 +113,8 @@ def sweep(
         remark(f"to go on, run the same again: tutti sweep {file}")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     _show(frame, plan)
+    for line in session.remarks(skipped=not verify):
+        remark(line)
     _report(session)
 
 
@@ -161,10 +163,8 @@ def _run(session: Session, crew: Crew) -> bool:
     share = session.outcome.core_seconds / (took * crew.workers)
     remark(
         f"{total:,} measurements in {took:.1f} s by {crew.workers} workers, "
-        f"{min(share, 1):.0%} of whose time went into simulating and proving"
+        f"{min(share, 1):.0%} of whose time went into simulating and verifying"
     )
-    unproved = [session.plan.label(item) for item in session.unproved()]
-    _remarks([f"not proved, as it is too large: {label}" for label in unproved])
     return False
 
 
@@ -188,20 +188,6 @@ def _show(frame: pl.DataFrame, plan: SweepPlan) -> None:
 
     if frame.height:
         out().print(swept_table(frame, plan.sweep.keys, _MOST_ROWS))
-    _remarks(_left_out(plan))
-
-
-def _left_out(plan: SweepPlan) -> list[str]:
-    """What is left out and why, each once, and at how many points."""
-    points: dict[LeftOut, int] = {}
-    for _, one in plan.left_out:
-        points[one] = points.get(one, 0) + 1
-    total = len(plan.sweep.points)
-    return [
-        f"left out: {one.notation} on {one.ranks} ranks, at {count:,} of {total:,} points: "
-        f"{one.reason}"
-        for one, count in points.items()
-    ]
 
 
 def _report(session: Session) -> None:

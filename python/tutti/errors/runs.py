@@ -40,11 +40,12 @@ class VerificationError(TuttiError):
             "let all members contribute the chunks of the combine",
         ),
         "recv_into_send": Kind(
-            "A receive may overwrite what a send of the same step reads.",
-            "put them into two steps, or receive into another slot",
+            "A receive writes what a send of the same step reads: MPI forbids it in any order.",
+            "receive into another slot and copy it, or, if it answers the send, in the next step",
         ),
         "recvs_overlap": Kind(
-            "Two receives of a step write the same place.", "receive into different slots"
+            "Two receives of a step write the same place, in an order that nothing determines.",
+            "receive into different slots, and copy the one that is to stay",
         ),
         "nothing_there": Kind("An op reads what nothing has written.", "receive or copy it first"),
         "length_mismatch": Kind(

@@ -86,7 +86,7 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
             (heading, words.answer(case, per_byte, colours))
             for case, heading in zip(cases, headings, strict=True)
         ],
-        notes=notes,
+        notes=[*notes, *_unverified(comparison)],
         facts=_facts(comparison, cases),
         sections=[*sections, *_timeline(timeline, messages), _assumptions(platform)],
         provenance=[(name.replace("_", " "), reading.one_value(comparison, name))
@@ -100,6 +100,18 @@ def question(cases: Sequence[Case]) -> str:
     platforms = sorted({case.platform for case in cases})
     what = " and ".join(sorted({case.collective for case in cases}))
     return f"On {', '.join(platforms)}, which {what} is fastest, by how much, and why?"
+
+
+def _unverified(comparison: pl.DataFrame) -> list[str]:
+    """A sentence on the schedules that were timed without being verified, if there are any."""
+    if "verified" not in comparison.columns:
+        return []
+    keys = ["schedule", "ranks"]
+    skipped = comparison.filter(verified=False).select(keys).unique()
+    if skipped.is_empty():
+        return []
+    total = comparison.select(keys).n_unique()
+    return [f"{skipped.height:,} of {total:,} schedules were not verified before they were timed."]
 
 
 def _sections(

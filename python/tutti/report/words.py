@@ -7,9 +7,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import tutti
-from tutti import explain
+from tutti import _core, explain
 from tutti.errors import TuttiError
-from tutti.schedule import needs_graph
 
 from .page import Finding
 from .quantity import format_share, format_size, format_time, plural, span
@@ -97,7 +96,7 @@ def _parts(case: Case, one: Measured) -> explain.Parts | None:
     measured = None
     if one.messages is not None and one.message_bytes is not None:
         measured = (one.messages, one.message_bytes)
-    if needs_graph(one.schedule):  # which one, the frame does not say
+    if _needs_graph(one.schedule):  # which one, the frame does not say
         return None
     try:
         laid_out = tutti.schedule(one.schedule, collective=case.collective, ranks=one.ranks)
@@ -178,3 +177,10 @@ def spread(one: Measured) -> tuple[str, str]:
     """The least of the repetitions, and the quartiles around their median."""
     quartiles = f"{format_time(one.lower_quartile_ps)} - {format_time(one.upper_quartile_ps)}"
     return format_time(one.least_ps), quartiles
+
+
+def _needs_graph(notation: str) -> bool:
+    """Whether a notation is laid out differently on every graph, and names none itself."""
+    name, _, argument = notation.partition(":")
+    for_graphs = {entry.name for entry in _core.algorithms() if entry.for_graphs}
+    return name in for_graphs and ":" not in argument

@@ -7,6 +7,7 @@ it depends on, `cache` keeps what is finished, `carry_out` hands batches to the 
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
+_LOG = logging.getLogger("tutti")
+
 
 def sweep(
     asked: str | Path | Mapping[str, Any],
@@ -27,6 +30,8 @@ def sweep(
     dask_address: str | None = None,
     cache: str | Path | None = None,
     done: Callable[[int, int], object] | None = None,
+    verify: bool = True,
+    remark: Callable[[str], object] | None = None,
 ) -> pl.DataFrame:
     """Carries out a sweep: an experiment, and keys of it that take several values.
 
@@ -41,6 +46,10 @@ def sweep(
         cache: a folder that keeps what is finished, so that another sweep, or this one after it was
             killed, does not do it again; without it nothing is kept.
         done: called with (finished, total) after each measurement.
+        verify: whether to verify the schedules first, each once in all the sweep; the column
+            ``verified`` states which were.
+        remark: called with a line for each schedule that is left out or not verified, as
+            :func:`tutti.compare` takes it.
 
     Returns:
         A row per measurement, in the order of the points: the columns of
@@ -69,7 +78,7 @@ def sweep(
     with crew(executor, workers, dask_address) as at_work:
         if at_work is None:  # this process has been a worker, and is done
             raise SystemExit(0)
-        plan = plan_sweep(read)
+        plan = plan_sweep(read, verify=verify)
         session = Session(plan, None if cache is None else Path(cache))
         total = len(session.missing.measurements)
         finished = 0
@@ -83,4 +92,6 @@ def sweep(
         session.run(at_work, heard)
     for _, error in session.failures:
         raise error
+    for line in session.remarks(skipped=not verify):
+        (remark or _LOG.warning)(line)
     return session.frame()

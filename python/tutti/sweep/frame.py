@@ -38,7 +38,10 @@ def sweep_frame(plan: SweepPlan, rows: Mapping[str, Mapping[str, Any]]) -> pl.Da
     """
     finished = [index for index, item in enumerate(plan.measurements) if item.key in rows]
     frame = measurement_frame(
-        plan.labels[index] | dict(rows[plan.measurements[index].key]) for index in finished
+        plan.labels[index]
+        | dict(rows[plan.measurements[index].key])
+        | {"verified": bool(rows.get(plan.proof_keys[index], {}).get("proved"))}
+        for index in finished
     )
     points = pl.Series([plan.measurements[index].point for index in finished], dtype=pl.UInt32)
     swept = swept_columns(plan.sweep)

@@ -24,7 +24,8 @@ class SweepPlan:
     Attributes:
         sweep: What is swept.
         measurements: In the order of the points, and within each in that of `tutti compare`.
-        proofs: Of every schedule that is measured, each once.
+        proofs: Of every schedule that is measured, each once; none where verification is skipped.
+        proof_keys: The key of the proof of each measurement, in the same order.
         labels: What results say of each measurement besides what it came to, in the same order.
         left_out: What is not measured, with the point it belongs to.
         remarks: What a person should know of the machines before anything is run.
@@ -33,6 +34,7 @@ class SweepPlan:
     sweep: Sweep
     measurements: list[Item] = field(default_factory=list)
     proofs: list[Item] = field(default_factory=list)
+    proof_keys: list[str] = field(default_factory=list)
     labels: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[tuple[int, LeftOut]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -40,6 +42,18 @@ class SweepPlan:
     def values(self, item: Item) -> Mapping[str, Any]:
         """The swept keys of the point that an item belongs to, with their values."""
         return self.sweep.points[item.point]
+
+    def omissions(self) -> list[str]:
+        """What is left out and why, each once, and at how many points."""
+        points: dict[LeftOut, int] = {}
+        for _, one in self.left_out:
+            points[one] = points.get(one, 0) + 1
+        total = len(self.sweep.points)
+        return [
+            f"left out: {one.notation} on {one.ranks} ranks, at {count:,} of {total:,} points: "
+            f"{one.reason}"
+            for one, count in points.items()
+        ]
 
     def label(self, item: Item) -> str:
         """What errors call an item."""
@@ -51,8 +65,12 @@ class SweepPlan:
         return f"{self.sweep.source}, {self.sweep.label(item.point)}: {what}"
 
 
-def plan_sweep(sweep: Sweep) -> SweepPlan:
+def plan_sweep(sweep: Sweep, *, verify: bool = True) -> SweepPlan:
     """Reads and checks every point, and lays out what it measures.
+
+    Args:
+        sweep: What is swept.
+        verify: Whether schedules are verified before they are timed.
 
     Raises:
         ConfigError: A point is no experiment, or an algorithm that was asked for by name fits none
@@ -83,7 +101,7 @@ def plan_sweep(sweep: Sweep) -> SweepPlan:
             raise error
     if unequal_parts and not laid_out.measurements:
         raise unequal_parts[0]
-    laid_out.proofs = list(proofs.values())
+    laid_out.proofs = list(proofs.values()) if verify else []
     laid_out.remarks = list(remarks.texts)
     return laid_out
 
@@ -112,6 +130,7 @@ def _add_measurements(laid_out: SweepPlan, index: int, planned: Plan, questions:
         asked = (case.notation, case.schedule.ranks, size.bytes, repetition)
         key = questions.measurement(*asked)
         laid_out.measurements.append(_item(key, index, case, size.bytes, repetition))
+        laid_out.proof_keys.append(questions.proof(case.notation, case.schedule.ranks))
         laid_out.labels.append(planned.labels(point))
 
 

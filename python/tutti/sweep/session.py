@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti.errors import VerificationError
+from tutti.proving import SKIPPED, TOO_LARGE, capped
 from tutti.sweep.cache import Found, Journal, found_in
 from tutti.sweep.carry_out import CarryOut, Outcome
 
@@ -63,7 +64,7 @@ class Session:
         known = self.found.rows.keys() | self.outcome.rows.keys()
         measurements = {i.key: i for i in self.plan.measurements if i.key not in known}
         proofs = [item for item in self.plan.proofs if item.key not in known]
-        return Missing(proofs if measurements else [], list(measurements.values()))
+        return Missing(proofs, list(measurements.values()))
 
     def run(self, crew: Crew, finished: Callable[[Item], object]) -> None:
         """Does what is missing: proofs first, so that nothing is timed that is not right.
@@ -107,10 +108,24 @@ class Session:
             if key in failed
         ]
 
-    def unproved(self) -> list[Item]:
-        """Schedules that are too large to be proved."""
+    def unverified(self) -> list[Item]:
+        """Schedules that are too large to be verified."""
         rows = self.found.rows | self.outcome.rows
         return [i for i in self.plan.proofs if not rows.get(i.key, {}).get("proved", True)]
+
+    def remarks(self, *, skipped: bool) -> list[str]:
+        """What is left out and what is not verified, with the reasons, a line each.
+
+        Args:
+            skipped: Whether verification was left out on request.
+        """
+        if skipped:
+            first = [f"no schedule is verified: {SKIPPED}"]
+        else:
+            labels = [self.plan.label(item) for item in self.unverified()]
+            lines = [f"not verified, as {TOO_LARGE}: {label}" for label in labels]
+            first = capped(lines, "not verified")
+        return first + capped(self.plan.omissions(), "left out")
 
     def frame(self) -> pl.DataFrame:
         """What is finished: see :func:`tutti.sweep.frame.sweep_frame`."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti import _core
+from tutti.cases import figures_of
 from tutti.errors import TuttiError, WorkerError
-from tutti.experiment import Case, Plan, Point, lay_out, proved
-from tutti.simulate import figures_of
+from tutti.experiment import Case, Point, lay_out, plan_of
+from tutti.proving import verify
 from tutti.sweep.keys import Questions
 from tutti.sweep.version import simulator
 from tutti.units import Size
@@ -132,9 +133,9 @@ class _Work:
         _, questions = self._experiment(item.point)
         self._check(item, questions.proof(item.notation, item.ranks))
         started = time.perf_counter()
-        is_proved = proved(laid_out, item.messages)
+        reason = verify(laid_out)
         self._seconds += time.perf_counter() - started
-        return {"proved": is_proved}
+        return {"proved": reason is None}
 
     def _case(self, item: Item) -> tuple[_core.Case, Point]:
         assert item.size_bytes is not None  # noqa: S101 - a measurement
@@ -145,7 +146,7 @@ class _Work:
         self._check(item, questions.measurement(*asked))
         case = Case(laid_out.name, laid_out, item.messages, item.notation)
         point = Point(case, Size(bytes=size), item.repetition)
-        return Plan(experiment, (point.case,), ()).core_case(point), point
+        return plan_of(experiment, [point.case]).core_case(point), point
 
     def _simulate(self, measured: Sequence[tuple[int, _core.Case, Point]]) -> None:
         def heard(at: int, result: tuple[int, int, int] | Exception) -> None:

@@ -145,18 +145,23 @@ def by_model(
     rows: list[dict[str, Any]] = []
     listed = notations(question, only)
     known = {"method": MODELLED, "conditions": f"{platform.name}: {platform.model.core}"}
+    laid_out: dict[str, Schedule | None] = {}
     for size in question.sizes:
-        found = _modelled(question, platform, size, listed, search=not only)
-        rows += [_row(question, size, laid_out, time, known) for laid_out, time in found]
+        found = _modelled(question, platform, size, listed, laid_out, search=not only)
+        rows += [_row(question, size, one, time, known) for one, time in found]
         if found and "plan" in question.targets:
-            rows += _estimated(question, platform, size, known)
+            rows += _estimated(question, platform, size, known, laid_out)
         if done is not None:
             done(1)
     return _some(rows, question)
 
 
 def _estimated(
-    question: Question, platform: Platform, size: int, known: dict[str, Any]
+    question: Question,
+    platform: Platform,
+    size: int,
+    known: dict[str, Any],
+    laid_out: dict[str, Schedule | None],
 ) -> list[dict[str, Any]]:
     """What a plan's schedule has to beat: the MPI's own code, as far as a model can say."""
     name = next(
@@ -164,26 +169,40 @@ def _estimated(
         for name, (first, last) in untuned(question.collective, question.ranks)
         if first <= size and (last is None or size <= last)
     )
-    found = _modelled(question, platform, size, [name], search=False)
+    found = _modelled(question, platform, size, [name], laid_out, search=False)
     told = known | {"method": ESTIMATED}
     return [_row(question, size, None, to_beat(time), told) for _, time in found]
 
 
 def _modelled(
-    question: Question, platform: Platform, size: int, listed: Sequence[str], *, search: bool
+    question: Question,
+    platform: Platform,
+    size: int,
+    listed: Sequence[str],
+    known: dict[str, Schedule | None],
+    *,
+    search: bool,
 ) -> list[tuple[Schedule, int]]:
-    """The algorithms that a size can be laid out for, each with its time in picoseconds."""
+    """The algorithms that a size can be laid out for, each with its time in picoseconds.
+
+    Schedules are verified when they are first met and kept in `known`.
+    """
+    from tutti.cases import make_case, measured
+    from tutti.proving import verify
     from tutti.search import winners
-    from tutti.simulate import make_case, measured
     from tutti.units import Size
 
     bytes_ = Size(bytes=size)
     best = winners(platform, question.collective, question.ranks, [bytes_]) if search else []
     names = dict.fromkeys([*listed, *best])
     cases = {}
-    for laid_out in (_laid_out(name, question, strict=False) for name in names):
+    for name in names:
+        if name not in known:
+            known[name] = _laid_out(name, question, strict=False)
+        laid_out = known[name]
         if laid_out is None:
             continue
+        verify(laid_out)
         try:
             case = make_case(laid_out, platform, size=bytes_, datatype=question.datatype)
         except LayoutError:

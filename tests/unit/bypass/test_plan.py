@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tutti.bypass import BypassMesh, flows_of, map_flows
@@ -9,7 +11,7 @@ from tutti.bypass.plans import chunk_packets, plan
 from tutti.schedule import schedule
 from tutti.units import Size
 
-LINKS = {"rate": "68 GB/s", "latency": "12 ns"}
+LINKS: dict[str, Any] = {"rate": "68 GB/s", "latency": "12 ns"}
 
 
 def test_phases_are_mapped_each_by_itself() -> None:

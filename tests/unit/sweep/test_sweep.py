@@ -22,7 +22,7 @@ from tutti.errors import (
     VerificationError,
     WorkerError,
 )
-from tutti.experiment import Rows, measure, plan
+from tutti.experiment import Rows, measure, plan, prove
 from tutti.results import MEASUREMENTS
 from tutti.sweep.executors import crew
 from tutti.sweep.plan import plan_sweep
@@ -57,6 +57,7 @@ def expected(small: Sweep) -> pl.DataFrame:
     frames = []
     for experiment in small.experiments():
         rows = Rows(plan(experiment))
+        prove(rows.plan)
         measure(rows.plan, rows)
         frames.append(rows.frame())
     return pl.concat(frames)

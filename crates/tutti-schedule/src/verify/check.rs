@@ -1,4 +1,37 @@
 //! Checks of single steps: what can be refused without knowing what the other ranks do.
+//!
+//! # Hazards: receives that touch what another message of the step touches
+//!
+//! The messages of a step are concurrent: an executor posts all of them with non-blocking calls. Of these the MPI
+//! standard says (MPI 4.1, section 3.7.2) that nothing may modify the buffer of a send until the send completes, and
+//! that nothing may access any part of the buffer of a receive until the receive completes. So a receive that shares a
+//! chunk of a slot with a send or another receive of its step ([`VerifyError::RecvIntoSend`],
+//! [`VerifyError::RecvsOverlap`]) makes an erroneous MPI program, **in whatever order messages travel**, and is
+//! refused. libtutti_mpi relies on it too: a send that is pending beyond its step is copied when a *later* step writes
+//! its chunks. Messages of no chunks touch nothing.
+//!
+//! *The check is exact for that rule*, as it looks at every step, and all steps are executed.
+//!
+//! *Without hazards one order of execution stands for all.* A chunk that a message of a step writes is then touched by
+//! no other message of the step, so each read finds what earlier steps of the rank left there, whenever it happens.
+//!
+//! *Refusing hazards costs no schedule.* Take a schedule with hazards that is right in every interleaving. Let each
+//! receive of a hazard go to a slot that nothing else uses, and copy it from there as the first local ops of the step,
+//! in the order of the receives. That has no hazard. It does what the old schedule does where all sends of a step are
+//! read first and its receives are written last, in order: one of its interleavings, and hence right. So it is
+//! accepted. The slot and the copy are what a correct executor would need anyway, and they show in memory and time.
+//!
+//! *Which refused schedules give right results in every interleaving of reads and writes* (no executor may rely on it):
+//! 1. `RecvIntoSend`, where the message received is sent after the message sent has been received: an answer to it. The
+//!    send was read before the answer is written. Such a receive can stand in the next step instead, without a copy.
+//! 2. `RecvIntoSend`, where the race changes no result: what is received equals what is sent, or nothing that counts is
+//!    made of what was sent.
+//! 3. `RecvsOverlap`, where the race changes no result: both receive the same, or the chunk is overwritten before it is
+//!    read, or never read. Here no order of messages helps. A step's sends are issued before its receives complete, so
+//!    no rank learns within the step that a receive has completed and could hold the other message back; and MPI
+//!    *matches* messages of one pair in order, but may complete them in any.
+//!
+//! `tests/verify_interleavings.rs` runs random schedules in all interleavings and finds these three classes, none else.
 
 use super::VerifyError;
 use crate::{At, ChunkRange, Local, Message, Shape, Slot, Step};

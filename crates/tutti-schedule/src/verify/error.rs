@@ -37,7 +37,7 @@ pub enum VerifyError {
     /// A receive that may overwrite what is being sent.
     #[error(
         "{at}: recv of {slot}[{chunks}] from {from} writes what the send of {slot}[{sent}] to {to} in \
-         the same step reads: put them into two steps or receive into another slot"
+         the same step reads: receive into another slot and copy it, or receive in the next step"
     )]
     RecvIntoSend {
         at: At,
@@ -50,7 +50,7 @@ pub enum VerifyError {
     /// Two receives into one place.
     #[error(
         "{at}: recv of {slot}[{first}] from {first_from} and recv of {slot}[{second}] from \
-         {second_from} in the same step write the same place"
+         {second_from} in the same step write the same place: receive into different slots"
     )]
     RecvsOverlap {
         at: At,

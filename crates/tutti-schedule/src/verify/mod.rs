@@ -12,7 +12,8 @@
 //!   once), and nothing is read that nothing has written;
 //! - every message meets a receive of as many chunks, nothing is left over, nobody waits forever;
 //! - what a network may fork or combine is so marked at all ranks that have a part in it;
-//! - no step depends on the order in which its messages arrive (see [`VerifyError`]);
+//! - no receive of a step touches what another message of the step touches: such a step would depend on the order in
+//!   which messages travel, and MPI forbids it in any order (`check.rs` has the rule, and what it costs: nothing);
 //! - how many messages per pair of ranks must be buffered so that it does not deadlock, at best none
 //!   (rendezvous): then it is safe on any network;
 //! - which [`Reproducibility`] it gives.

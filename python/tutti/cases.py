@@ -1,0 +1,183 @@
+"""Single measurements: what the core runs, and what results say of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tutti import _core
+from tutti.errors import ConfigError, LayoutError
+from tutti.schedule import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tutti.conditions import Conditions
+    from tutti.platform import Platform
+    from tutti.units import Size
+
+__all__ = ["check_platform", "figures_of", "make_case", "measured", "run_all", "unequal_parts"]
+
+Figures = tuple[int, int, int]
+"""Completion time in ps, messages handed to the network, and bytes in these."""
+
+
+def make_case(
+    schedule: Schedule,
+    platform: Platform,
+    *,
+    size: Size,
+    datatype: str,
+    conditions: Conditions | None = None,
+    seed: int = 0,
+) -> _core.Case:
+    """Everything that a run depends on, for the core.
+
+    Raises:
+        ConfigError: the schedule or the platform is something else, such as its name.
+        LayoutError: the size does not suit the datatype or the collective.
+    """
+    from tutti.datatypes import DATATYPES
+
+    _check_schedule(schedule)
+    check_platform(platform)
+    if datatype not in DATATYPES:
+        message = f"there is no datatype `{datatype}`: expected one of {', '.join(DATATYPES)}"
+        raise LayoutError(message, kind="unknown_datatype", fields={"datatype": datatype})
+    model = platform.model
+    met = conditions.core(ranks=schedule.ranks, seed=seed) if conditions else None
+    load = conditions.background.core(platform.routes) if conditions else None
+    flows = conditions.background.flows if conditions else []
+    if flows and platform.packets is None:
+        message = "flows of others need a network in which messages meet"
+        hint = "give the platform packets, or a load instead, which needs only links"
+        raise ConfigError(message, kind="invalid", hint=hint)
+    return _core.Case(
+        schedule.core,
+        model.core,
+        size=size.bytes,
+        element=DATATYPES[datatype],
+        gamma=model.gamma.core,
+        reduce_overhead_ps=model.reduce_overhead.ps,
+        copy=model.copy_.core,
+        conditions=met,
+        routes=platform.routes.core if platform.routes else None,
+        packets=platform.packets.core if platform.packets else None,
+        flits=platform.core_flits,
+        mesh=platform.mesh.core if platform.mesh else None,
+        load=load,
+        flows=[flow.core for flow in flows],
+        seed=seed,
+    )
+
+
+def _check_schedule(schedule: object) -> None:
+    """Says what to write where a name was given for the schedule itself."""
+    if not isinstance(schedule, Schedule):
+        hint = "lay it out first: tutti.schedule(name, ranks=...)"
+        raise ConfigError(f"{schedule!r} is no schedule", kind="invalid", hint=hint)
+
+
+def check_platform(platform: object) -> None:
+    """Says what to write where a name was given for the platform itself.
+
+    Raises:
+        ConfigError: it is no platform.
+    """
+    from tutti.platform import Platform
+
+    if not isinstance(platform, Platform):
+        hint = "tutti.Platform(...), or tutti.platforms.platform(name) for one that tutti knows"
+        raise ConfigError(f"{platform!r} is no platform", kind="invalid", hint=hint)
+
+
+def unequal_parts(
+    schedule: Schedule, platform: Platform, *, sizes: Sequence[Size], datatype: str
+) -> LayoutError | None:
+    """Why a schedule that needs equal parts cannot be laid out for one of the sizes, if so.
+
+    Raises:
+        LayoutError: a size does not suit the datatype or the collective, whatever the schedule.
+    """
+    for size in sizes if schedule.moves_chunks else ():
+        try:
+            make_case(schedule, platform, size=size, datatype=datatype)
+        except LayoutError as error:
+            if error.kind != "unequal_parts":
+                raise
+            return error
+    return None
+
+
+def run_all(
+    cases: Sequence[_core.Case],
+    finished: Callable[[int, Figures], object],
+    *,
+    threads: int = 0,
+) -> None:
+    """Runs cases in threads.
+
+    Args:
+        cases: What to run.
+        finished: Called with the index of each case that gave a result, and its figures.
+        threads: How many to use; 0 is one per core. No result depends on it.
+
+    Raises:
+        SimulationError: A run gives no result: that of the first such case, after all have run.
+        KeyboardInterrupt: Ctrl-C was pressed.
+    """
+    failed: dict[int, Exception] = {}
+
+    def heard(index: int, result: Figures | Exception) -> None:
+        if isinstance(result, Exception):
+            failed[index] = result
+        else:
+            finished(index, result)
+
+    _core.simulate_many(cases, heard, threads=threads)
+    if failed:
+        raise failed[min(failed)]
+
+
+def measured(
+    cases: Sequence[_core.Case], threads: int, done: Callable[[int, int], object] | None
+) -> Iterator[Figures]:
+    """The figures of each case, in order; `done` is called with (finished, total)."""
+    found: dict[int, Figures] = {}
+
+    def finished(index: int, figures: Figures) -> None:
+        found[index] = figures
+        if done is not None:
+            done(len(found), len(cases))
+
+    run_all(cases, finished, threads=threads)
+    return (found[index] for index in range(len(cases)))
+
+
+def figures_of(
+    case: _core.Case, laid_out: Schedule, size: Size, figures: Figures
+) -> dict[str, Any]:
+    """What was measured, and of what, under the names of :data:`tutti.results.MEASUREMENTS`.
+
+    Args:
+        case: what ran.
+        laid_out: its schedule.
+        size: its size.
+        figures: completion time in ps, messages handed to the network, and bytes in these.
+    """
+    time, messages, message_bytes = figures
+    bound_ps = case.bound().at_least_ps
+    return {
+        "collective": laid_out.collective,
+        "algorithm": laid_out.name.split(":", 1)[0],
+        "schedule": laid_out.name,
+        "ranks": laid_out.ranks,
+        "size_bytes": size.bytes,
+        "time_ps": time,
+        "algbw_bytes_per_s": _core.algbw(size.bytes, time),
+        "busbw_bytes_per_s": _core.busbw(laid_out.collective, laid_out.ranks, size.bytes, time),
+        "messages": messages,
+        "message_bytes": message_bytes,
+        "closed_form_ps": case.closed_form_ps(),
+        "bound_ps": bound_ps,
+        "of_limit": bound_ps / time,
+    }

@@ -1,0 +1,419 @@
+"""Planning: which schedules are timed, which are left out and why, and what is verified first.
+
+:func:`tutti.compare`, the command line and sweeps plan here. The same request therefore times the
+same schedules, verified by the same rule, wherever it comes from. :func:`try_plan` generates the
+schedules, :func:`tutti.proving.prove` verifies them, and :func:`measure` times them and adds each
+measurement to :class:`Rows` as soon as it is finished, so that an interruption loses none.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutti.cases import figures_of, make_case, run_all, unequal_parts
+from tutti.errors import AlgorithmError, LayoutError
+from tutti.proving import messages_of
+from tutti.schedule import Schedule, candidates, schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import polars as pl
+
+    from tutti import _core
+    from tutti.cases import Figures
+    from tutti.conditions import Conditions
+    from tutti.platform import Platform
+    from tutti.topology import Routes
+    from tutti.units import Size
+
+__all__ = [
+    "Case",
+    "LeftOut",
+    "Plan",
+    "Point",
+    "Request",
+    "Rows",
+    "Tried",
+    "lay_out",
+    "measure",
+    "try_plan",
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A schedule to be measured at all sizes.
+
+    Attributes:
+        algorithm: The family's name.
+        schedule: The schedule.
+        messages: About how many messages one run of it sends; None where that is not known before.
+        notation: What generates it: an algorithm with its argument, or a file.
+    """
+
+    algorithm: str
+    schedule: Schedule
+    messages: int | None
+    notation: str
+
+    @property
+    def work(self) -> int:
+        """Its share of the whole, for progress."""
+        return self.messages or self.schedule.ranks
+
+
+class Point(NamedTuple):
+    """One measurement."""
+
+    case: Case
+    size: Size
+    repetition: int
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A schedule that is not measured at a rank count, and the reason."""
+
+    notation: str
+    ranks: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is to be measured.
+
+    Attributes:
+        platform: The machine.
+        collective: What is performed.
+        ranks: Rank counts.
+        sizes: Payloads.
+        algorithms: Notations, schedule files and schedules; None for every algorithm that claims
+            the collective and rank count, and the search's best.
+        root: The root of a rooted collective.
+        datatype: Of the elements.
+        conditions: Noise, arrival skew and slow ranks.
+        repetitions: How often each measurement is made, repetition k with seed + k.
+        seed: Of the first repetition.
+        messages_limit: Schedules of more messages are left out.
+        config_hash: Names the request in results.
+    """
+
+    platform: Platform
+    collective: str
+    ranks: Sequence[int]
+    sizes: Sequence[Size]
+    algorithms: Sequence[str | Schedule] | None
+    root: int = 0
+    datatype: str = "float32"
+    conditions: Conditions | None = None
+    repetitions: int = 1
+    seed: int = 0
+    messages_limit: int | None = None
+    config_hash: str = ""
+
+    def case(self, algorithm: str | Schedule, ranks: int) -> Case:
+        """The schedule of an algorithm for one rank count.
+
+        Raises:
+            AlgorithmError: It does not fit.
+        """
+        laid_out = lay_out(
+            algorithm,
+            collective=self.collective,
+            ranks=ranks,
+            root=self.root,
+            routes=self.platform.routes,
+        )
+        name = laid_out.name
+        if isinstance(algorithm, Schedule):
+            return Case(name.split(":", 1)[0], laid_out, messages_of(laid_out), name)
+        if _is_file(algorithm):
+            return Case(name, laid_out, None, algorithm)
+        on_graph = laid_out.core.notation is None
+        notation = algorithm if on_graph else name
+        return Case(name.split(":", 1)[0], laid_out, messages_of(laid_out), notation)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be measured, in order, and what will not."""
+
+    request: Request
+    cases: tuple[Case, ...]
+    left_out: tuple[LeftOut, ...]
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """Every measurement, in order."""
+        repetitions = range(self.request.repetitions)
+        chosen = itertools.product(self.cases, self.request.sizes, repetitions)
+        return [Point(*point) for point in chosen]
+
+    @property
+    def work(self) -> int:
+        """About how many messages there will be."""
+        return sum(point.case.work for point in self.points)
+
+    def schedule(self, name: str, ranks: int) -> Schedule:
+        """One of the schedules that are measured, by the name that results give it."""
+        return self._schedules[name, ranks]
+
+    @cached_property
+    def _schedules(self) -> dict[tuple[str, int], Schedule]:
+        return {(case.schedule.name, case.schedule.ranks): case.schedule for case in self.cases}
+
+    def labels(self, point: Point) -> dict[str, Any]:
+        """What results say of a measurement besides what it came to."""
+        request = self.request
+        return {
+            "datatype": request.datatype,
+            "model": request.platform.network,
+            "platform": request.platform.name,
+            "repetition": point.repetition,
+            "seed": request.seed + point.repetition,
+            "config_hash": request.config_hash,
+        }
+
+    @cached_property
+    def core_cases(self) -> list[_core.Case]:
+        """Every measurement as the core runs it, in order.
+
+        Raises:
+            LayoutError: A size does not suit a schedule.
+        """
+        return [self.core_case(point) for point in self.points]
+
+    def core_case(self, point: Point) -> _core.Case:
+        """A measurement as the core runs it.
+
+        Raises:
+            LayoutError: The size does not suit the schedule.
+        """
+        request = self.request
+        return make_case(
+            point.case.schedule,
+            request.platform,
+            size=point.size,
+            datatype=request.datatype,
+            conditions=request.conditions,
+            seed=request.seed + point.repetition,
+        )
+
+
+class Tried(NamedTuple):
+    """A plan, and what is wrong with the request, if anything is.
+
+    Attributes:
+        plan: What can be measured.
+        misfits: Why an algorithm that was named fits none of the rank counts, by its place.
+        unequal: Why schedules cannot do with the parts of every size.
+    """
+
+    plan: Plan
+    misfits: dict[int, AlgorithmError]
+    unequal: list[LayoutError]
+
+    def checked(self) -> Plan:
+        """The plan, where nothing is wrong.
+
+        Raises:
+            AlgorithmError: An algorithm that was named fits none of the rank counts.
+            LayoutError: No algorithm can do with the parts of every size.
+        """
+        for place in sorted(self.misfits):
+            raise self.misfits[place]
+        if self.unequal and not self.plan.cases:
+            raise self.unequal[0]
+        return self.plan
+
+
+def try_plan(request: Request, *, done: Callable[[int], object] | None = None) -> Tried:
+    """Generates the schedules of a request, as far as they fit.
+
+    Args:
+        request: What is asked.
+        done: Called with 1 after each rank count, and after each size that is searched.
+    """
+    planner = _Planner(request)
+    for ranks in request.ranks:
+        named: Iterable[tuple[int, str | Schedule]] = enumerate(
+            _everything(request, ranks, done) if request.algorithms is None else request.algorithms
+        )
+        for place, algorithm in named:
+            planner.add(place, algorithm, ranks)
+        if done is not None:
+            done(1)
+    return planner.tried()
+
+
+class _Planner:
+    """The cases of a request so far, and what does not fit."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._cases: dict[tuple[int, object], Case] = {}
+        self._left_out: list[LeftOut] = []
+        self._refusals: dict[int, AlgorithmError] = {}
+        self._fitting: set[int] = set()
+        self._unequal: list[LayoutError] = []
+        self._known: set[tuple[int, object]] = set()
+
+    def add(self, place: int, algorithm: str | Schedule, ranks: int) -> None:
+        """Adds the schedule of an algorithm, or why there is none."""
+        try:
+            case = self._request.case(algorithm, ranks)
+        except AlgorithmError as error:
+            self._refusals.setdefault(place, error)
+            self._left_out.append(LeftOut(_called(algorithm), ranks, error.problem))
+            return
+        self._fitting.add(place)
+        key = (ranks, _identity(algorithm, case))
+        if key in self._known:
+            return  # two arguments that choose the same schedule
+        self._known.add(key)
+        reason = self._why_not(case)
+        if reason:
+            self._left_out.append(LeftOut(case.schedule.name, ranks, reason))
+        else:
+            self._cases[key] = case
+
+    def _why_not(self, case: Case) -> str:
+        """Why a schedule that fits is not measured; empty if it is."""
+        request = self._request
+        if request.algorithms is None:
+            sizes, datatype = request.sizes, request.datatype
+            refused = unequal_parts(case.schedule, request.platform, sizes=sizes, datatype=datatype)
+            if refused:
+                self._unequal.append(refused)
+                return refused.problem
+        limit = request.messages_limit
+        if limit is None or case.messages is None or case.messages <= limit:
+            return ""
+        return f"about {case.messages:,} messages, above the limit of {limit:,} (limits.messages)"
+
+    def tried(self) -> Tried:
+        """What became of the request."""
+        misfits = {
+            place: error for place, error in self._refusals.items() if place not in self._fitting
+        }
+        named = self._request.algorithms is not None
+        plan = Plan(self._request, tuple(self._cases.values()), tuple(self._left_out))
+        return Tried(plan, misfits if named else {}, self._unequal)
+
+
+def _everything(request: Request, ranks: int, done: Callable[[int], object] | None) -> list[str]:
+    """Every algorithm, and for an all_reduce what the search finds best at each size."""
+    from tutti.search import winners
+
+    collective, platform = request.collective, request.platform
+    named = candidates(collective, ranks, root=request.root, routes=platform.routes)
+    return named + winners(platform, collective, ranks, request.sizes, done=done)
+
+
+def _called(algorithm: str | Schedule) -> str:
+    return algorithm if isinstance(algorithm, str) else algorithm.name
+
+
+def _identity(algorithm: str | Schedule, case: Case) -> object:
+    """What is equal for two algorithms that choose the same schedule for a rank count.
+
+    Schedules that people write may share a name; those that tutti generates do not.
+    """
+    if isinstance(algorithm, Schedule):
+        return id(algorithm)
+    return ("file", algorithm) if _is_file(algorithm) else case.schedule.name
+
+
+def _is_file(notation: str) -> bool:
+    from tutti.config.reader import SCHEDULE_SUFFIX
+
+    return notation.endswith(SCHEDULE_SUFFIX)
+
+
+def lay_out(
+    algorithm: str | Schedule, *, collective: str, ranks: int, root: int, routes: Routes | None
+) -> Schedule:
+    """The schedule of a notation, in a file, or that is given, for one rank count.
+
+    Raises:
+        AlgorithmError: It does not fit.
+    """
+    if isinstance(algorithm, str) and not _is_file(algorithm):
+        return schedule(algorithm, collective=collective, ranks=ranks, root=root, topology=routes)
+    found = _read(algorithm) if isinstance(algorithm, str) else algorithm
+    called = _called(algorithm)
+    if (found.collective, found.ranks) != (collective, ranks):
+        is_for = f"it is {found.collective} on {found.ranks} ranks"
+        raise AlgorithmError(
+            f"{called} does not fit: {is_for}", kind="wrong_ranks", fields={"ranks": ranks}
+        )
+    if found.root not in (None, root):
+        raise AlgorithmError(f"{called} does not fit: its root is {found.root}")
+    return found
+
+
+def _read(file: str) -> Schedule:
+    from tutti.config.reader import read_schedule
+
+    return read_schedule(Path(file))
+
+
+class Rows:
+    """The measurements of a plan that are finished, in whatever order they were."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.messages = 0
+        self._finished: dict[int, Figures] = {}
+
+    @property
+    def count(self) -> int:
+        """How many are finished."""
+        return len(self._finished)
+
+    def add(self, index: int, figures: Figures) -> None:
+        """Keeps one: completion time in ps, messages, and bytes in all messages."""
+        self._finished[index] = figures
+        self.messages += figures[1]
+
+    def frame(self) -> pl.DataFrame:
+        """A row per finished measurement, in the order of the plan."""
+        from tutti.results import measurement_frame
+
+        return measurement_frame(self._row(index) for index in sorted(self._finished))
+
+    def _row(self, index: int) -> dict[str, Any]:
+        point = self.plan.points[index]
+        case, laid_out = self.plan.core_cases[index], point.case.schedule
+        figures = figures_of(case, laid_out, point.size, self._finished[index])
+        return self.plan.labels(point) | figures | {"verified": laid_out.whole.is_verified}
+
+
+def measure(
+    plan: Plan, rows: Rows, *, done: Callable[[int], object] | None = None, threads: int = 0
+) -> None:
+    """Makes every measurement of a plan and adds it to `rows` as soon as it is finished.
+
+    Args:
+        plan: What to measure.
+        rows: Where measurements go; those finished before an interruption stay there.
+        done: Called after each with its share of `plan.work`.
+        threads: How many to use; 0 is one per core. Results do not depend on it.
+
+    Raises:
+        SimulationError: A run cannot finish; the message says who waits for whom.
+        KeyboardInterrupt: Ctrl-C was pressed.
+    """
+
+    def finished(index: int, figures: Figures) -> None:
+        rows.add(index, figures)
+        if done is not None:
+            done(plan.points[index].case.work)
+
+    run_all(plan.core_cases, finished, threads=threads)
