@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tutti_network::{LinkLoad, Noise};
+use tutti_network::{LinkLoad, Noise, Serialization};
 use tutti_topology::Routes;
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -188,13 +188,13 @@ impl Disturbance for Loaded<'_> {
     }
 }
 
-/// The way through a topology: every hop's latency, and the slowest link where it is slower than what
-/// the model charges per byte anyway. No message is in another's way.
+/// The way through a topology: every hop's latency, and what the slowest link takes for the bytes of a message
+/// beyond what the model charges for them anyway. No message is in another's way.
 pub struct Routed<'a> {
     /// The routes; its first NPUs are the ranks.
     pub routes: &'a Routes,
-    /// What the model itself charges per byte.
-    pub included: TimePerByte,
+    /// What the model itself charges for the bytes of a message.
+    pub included: Serialization,
 }
 
 impl Distance for Routed<'_> {

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::Port;
+use super::{Port, Serialization};
 use tutti_units::ids::RankId;
-use tutti_units::{Bytes, Time, TimePerByte};
+use tutti_units::{Bytes, Time};
 
 /// A message as its sender's model hands it over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +79,8 @@ pub trait Carrier {
     fn next_arrival(&mut self) -> Option<(Ticket, Time)>;
 
     /// Whether it would rather be offered messages than take them, as long as those of a rank enter in the order
-    /// in which they are sent; then, the rate at which it takes their bytes to be handed over.
-    fn prefers_offers(&self) -> Option<TimePerByte> {
+    /// in which they are sent; then, how long it takes their bytes to be handed over.
+    fn prefers_offers(&self) -> Option<Serialization> {
         None
     }
 

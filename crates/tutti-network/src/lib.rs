@@ -20,6 +20,7 @@ pub mod packet;
 mod pipelining_postal;
 mod postal;
 mod registry;
+mod serialization;
 #[cfg(test)]
 mod tests;
 
@@ -34,8 +35,9 @@ pub use noise::{Detours, Distribution, Noise, NoiseError, Part};
 pub use pipelining_postal::PipeliningPostal;
 pub use postal::Postal;
 pub use registry::{Arguments, Entry, Kind, Parameter, REGISTRY, Value, build, find};
+pub use serialization::Serialization;
 
-use tutti_units::{Bytes, Time, TimePerByte};
+use tutti_units::{Bytes, Time};
 
 /// When a rank's network port is next free; the models keep their memory between messages here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,8 +80,8 @@ pub trait MessageModel: Send + Sync {
     fn receive(&self, port: &mut Port, now: Time, arrival: Time, bytes: Bytes) -> Time;
 
     /// Whether the first byte of no message leaves a rank before that of one sent earlier, when the last is
-    /// there at the arrival and bytes are handed over at that rate. `false` where that is not known.
-    fn keeps_order(&self, _handed_over: TimePerByte) -> bool {
+    /// there at the arrival and the bytes take that long. `false` where that is not known.
+    fn keeps_order(&self, _bytes: Serialization) -> bool {
         false
     }
 }

@@ -7,8 +7,8 @@
 //! and that a step's burst does not remember the step before.
 
 use super::registry::{Arguments, Entry, Parameter};
-use super::{MessageModel, Model, ModelError, Port, Sent};
-use tutti_units::{Bytes, Time, TimePerByte};
+use super::{MessageModel, Model, ModelError, Port, Sent, Serialization};
+use tutti_units::{Bytes, Time};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "logfp",
@@ -96,7 +96,7 @@ impl MessageModel for LogfP {
         start + self.overhead
     }
 
-    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
-        handed_over == TimePerByte::ZERO
+    fn keeps_order(&self, bytes: Serialization) -> bool {
+        bytes == Serialization::NONE
     }
 }

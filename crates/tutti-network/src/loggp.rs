@@ -14,7 +14,7 @@
 //! them in LogGOPSim. See `validation/loggopsim`.
 
 use super::registry::{Arguments, Entry, Parameter};
-use super::{MessageModel, Model, ModelError, Port, Sent};
+use super::{MessageModel, Model, ModelError, Port, Sent, Serialization};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -90,11 +90,18 @@ impl LogGP {
         self.gap_per_byte
     }
 
+    /// (n - 1) G.
+    #[inline]
+    #[must_use]
+    pub fn serialization(&self) -> Serialization {
+        Serialization::after_the_first(self.gap_per_byte)
+    }
+
     /// (n - 1) G: from a message's first byte to its last; zero for a message of no bytes.
     #[inline]
     #[must_use]
     pub fn length(&self, bytes: Bytes) -> Time {
-        self.gap_per_byte.of(Bytes(bytes.0.saturating_sub(1)))
+        self.serialization().of(bytes)
     }
 }
 
@@ -117,10 +124,8 @@ impl MessageModel for LogGP {
         start + self.overhead
     }
 
-    // With G handed over, the first byte, which costs none, leaves up to G before its message's time: later
-    // ones may seem to be before it unless their overheads or gaps are as long.
-    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
-        let apart = self.overhead.max(self.gap) >= self.gap_per_byte.of(Bytes(1));
-        handed_over == TimePerByte::ZERO || handed_over == self.gap_per_byte && apart
+    // The first byte leaves L after its sender is free, and the last no sooner than that of an earlier message.
+    fn keeps_order(&self, bytes: Serialization) -> bool {
+        bytes == Serialization::NONE || bytes == self.serialization()
     }
 }

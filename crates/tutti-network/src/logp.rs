@@ -6,7 +6,7 @@
 //! messages take the full L, and is left out.
 
 use super::registry::{Arguments, Entry, Parameter};
-use super::{LogGP, MessageModel, Model, ModelError, Port, Sent};
+use super::{LogGP, MessageModel, Model, ModelError, Port, Sent, Serialization};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -56,7 +56,7 @@ impl MessageModel for LogP {
         self.0.receive(port, now, arrival, Bytes(0))
     }
 
-    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
-        self.0.keeps_order(handed_over)
+    fn keeps_order(&self, bytes: Serialization) -> bool {
+        self.0.keeps_order(bytes)
     }
 }

@@ -19,8 +19,8 @@
 //! to a plateau wherever knee x saturation exceeds L + o_first.
 
 use super::registry::{Arguments, Entry, Parameter};
-use super::{MessageModel, Model, ModelError, Port, Sent};
-use tutti_units::{Bytes, Time, TimePerByte};
+use super::{MessageModel, Model, ModelError, Port, Sent, Serialization};
+use tutti_units::{Bytes, Time};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "lop",
@@ -114,7 +114,7 @@ impl MessageModel for LoP {
         now.max(arrival) + self.overhead_next
     }
 
-    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
-        handed_over == TimePerByte::ZERO
+    fn keeps_order(&self, bytes: Serialization) -> bool {
+        bytes == Serialization::NONE
     }
 }

@@ -1,6 +1,7 @@
 //! Any one of the models: what a platform holds. A run matches on it once and then runs on the model
 //! itself; where that is not worth the trouble, the enum is a model too.
 
+use super::Serialization;
 use super::registry::{Entry, Value, find};
 use super::{LoP, LogGP, LogP, LogfP, MessageModel, PipeliningPostal, Port, Postal, Sent};
 use tutti_units::{Bytes, Time, TimePerByte, UnitError};
@@ -112,22 +113,22 @@ impl Model {
         self.entry().parameters.iter().map(|parameter| parameter.name).zip(values).collect()
     }
 
-    /// What it charges per byte of a message; zero where sizes do not matter.
+    /// What it charges for the bytes of a message; nothing where sizes do not matter.
     #[must_use]
-    pub fn per_byte(&self) -> TimePerByte {
+    pub fn serialization(&self) -> Serialization {
         match self {
-            Model::Postal(m) => m.beta(),
-            Model::PipeliningPostal(m) => m.beta(),
-            Model::LogGP(m) => m.gap_per_byte(),
-            Model::LogP(_) | Model::LoP(_) | Model::LogfP(_) => TimePerByte::ZERO,
+            Model::Postal(m) => m.serialization(),
+            Model::PipeliningPostal(m) => m.serialization(),
+            Model::LogGP(m) => m.serialization(),
+            Model::LogP(_) | Model::LoP(_) | Model::LogfP(_) => Serialization::NONE,
         }
     }
 
-    /// What it charges per byte for taking a message; `None` where it does not.
+    /// What it charges for the bytes of a message that a rank takes; `None` where it does not.
     #[must_use]
-    pub fn takes_per_byte(&self) -> Option<TimePerByte> {
+    pub fn takes(&self) -> Option<Serialization> {
         match self {
-            Model::LogGP(m) if m.gap_per_byte() != TimePerByte::ZERO => Some(m.gap_per_byte()),
+            Model::LogGP(m) if m.gap_per_byte() != TimePerByte::ZERO => Some(m.serialization()),
             _ => None,
         }
     }
@@ -208,7 +209,7 @@ impl MessageModel for Model {
         on_each!(self, model => model.receive(port, now, arrival, bytes))
     }
 
-    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
-        on_each!(self, model => model.keeps_order(handed_over))
+    fn keeps_order(&self, bytes: Serialization) -> bool {
+        on_each!(self, model => model.keeps_order(bytes))
     }
 }

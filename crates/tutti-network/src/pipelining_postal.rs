@@ -12,7 +12,7 @@
 //! network stack) fits to such values, the model stays well defined, and [`Model::remark`] says so.
 
 use super::registry::{Arguments, Entry, Parameter};
-use super::{MessageModel, Model, ModelError, Port, Sent};
+use super::{MessageModel, Model, ModelError, Port, Sent, Serialization};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -75,6 +75,12 @@ impl PipeliningPostal {
         self.beta
     }
 
+    /// n beta.
+    #[must_use]
+    pub fn serialization(&self) -> Serialization {
+        Serialization::of_every_byte(self.beta)
+    }
+
     /// How much of a message occupies its sender.
     #[inline]
     fn issue(&self, bytes: Bytes) -> Time {
@@ -95,7 +101,7 @@ impl MessageModel for PipeliningPostal {
     }
 
     // A message waits for nothing but its forerunners' bytes, which count in full or not at all.
-    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
-        handed_over == TimePerByte::ZERO || handed_over == self.beta
+    fn keeps_order(&self, bytes: Serialization) -> bool {
+        bytes == Serialization::NONE || bytes == self.serialization()
     }
 }

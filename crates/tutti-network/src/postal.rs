@@ -3,7 +3,7 @@
 //! Ruefenacht et al., Parallel Computing 69 (2017), whose reduction term gamma the engine charges.
 
 use super::registry::{Arguments, Entry, Parameter};
-use super::{MessageModel, Model, ModelError, Port, Sent};
+use super::{MessageModel, Model, ModelError, Port, Sent, Serialization};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -54,6 +54,12 @@ impl Postal {
     pub fn beta(&self) -> TimePerByte {
         self.beta
     }
+
+    /// n beta.
+    #[must_use]
+    pub fn serialization(&self) -> Serialization {
+        Serialization::of_every_byte(self.beta)
+    }
 }
 
 impl MessageModel for Postal {
@@ -69,7 +75,7 @@ impl MessageModel for Postal {
     }
 
     // A message waits for nothing but its forerunners' bytes, which count in full or not at all.
-    fn keeps_order(&self, handed_over: TimePerByte) -> bool {
-        handed_over == TimePerByte::ZERO || handed_over == self.beta
+    fn keeps_order(&self, bytes: Serialization) -> bool {
+        bytes == Serialization::NONE || bytes == self.serialization()
     }
 }

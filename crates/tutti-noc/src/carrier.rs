@@ -7,9 +7,9 @@
 //! packet is injected from the first whole cycle on in which the model says that its first byte leaves. A message has
 //! arrived when the last flit of it has, and never before the model says.
 //!
-//! **The ends** are those of [packets](tutti_network::packet): what a model charges a sender per byte is the
-//! rate at which its port hands bytes over, and what it charges a receiver per byte is a port of that rate,
-//! through which the packets of all messages pass.
+//! **The ends** are those of [packets](tutti_network::packet): what a model charges a sender for bytes is how
+//! long its port takes to hand them over, and what it charges a receiver is a port of that rate, through which
+//! the packets of all messages pass.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -381,8 +381,9 @@ impl Messages {
         let Some(takes) = self.ends.takes else { return tail };
         let head = self.time_of(delivery.head_arrived);
         let free = &mut self.free[(delivery.destination / self.ports) as usize];
-        *free = (head.max(*free) + takes.of(bytes)).max(tail);
-        *free
+        let start = head.max(*free);
+        *free = (start + takes.per_byte().of(bytes)).max(tail);
+        (start + takes.of(bytes)).max(tail)
     }
 }
 

@@ -264,7 +264,7 @@ impl Case {
             None if ranks.is_quiet() => None,
             None => Some(ranks),
         };
-        let included = self.model.per_byte();
+        let included = self.model.serialization();
         let alone = self.routes.as_deref().filter(|_| !self.is_contended());
         let routed = alone.map(|routes| Routed { routes, included });
         let distance = routed.as_ref().map(|routed| routed as &dyn tutti_engine::Distance);

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use tutti_analysis::bound::Ports;
-use tutti_network::Model;
 use tutti_network::packet::{Ends, LinkUse};
+use tutti_network::{Model, Serialization};
 use tutti_noc::routing::Routing;
 use tutti_noc::{FlitCarrier, Network, Packing, Settings, Wiring};
 use tutti_topology::Topology;
@@ -77,9 +77,10 @@ impl Flits {
             let port = own.then(|| TimePerByte::new(time, bytes));
             port.flatten().unwrap_or(TimePerByte::ZERO)
         };
-        let takes = model.takes_per_byte().unwrap_or(TimePerByte::ZERO);
         let (injection, ejection) = (port(self.wiring.injects(0)), port(self.wiring.ejects(0)));
-        Ports { injection, ejection: ejection.max(takes) }
+        let takes = model.takes().filter(|takes| takes.per_byte() > ejection);
+        let ejection = takes.unwrap_or(Serialization::of_every_byte(ejection));
+        Ports { injection, ejection }
     }
 
     /// An empty network.

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use tutti_analysis::bound::Ports;
+use tutti_network::Serialization;
 use tutti_network::packet::Ends;
 use tutti_noc::FlitError;
 use tutti_noc::smart::{Counts, Cutting, FabricCarrier, FanIn, FanOut};
@@ -62,7 +63,7 @@ impl MeshFlits {
     pub(crate) fn ports(&self) -> Ports {
         let port = TimePerByte::new(self.cutting.cycle.ps(), self.cutting.payload.0);
         let port = port.unwrap_or(TimePerByte::ZERO);
-        Ports { injection: port, ejection: port }
+        Ports { injection: port, ejection: Serialization::of_every_byte(port) }
     }
 
     /// Whether multicasts or combines are the network's, so that a rank need not send each message.

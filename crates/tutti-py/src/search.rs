@@ -106,7 +106,7 @@ impl ScheduleSearch {
         let (ranks, kinds) = (checked(ranks)?, kinds_named(&kinds)?);
         // The last rank must have a place; then all have.
         routes.inner.try_pair(RankId(ranks - 1), RankId(ranks - 1)).or_raise()?;
-        let routed = Routed { routes: &routes.inner, included: self.0.model.per_byte() };
+        let routed = Routed { routes: &routes.inner, included: self.0.model.serialization() };
         let found = py.detach(|| search::orders(&self.0, &routed, ranks, &kinds, keep));
         let row = |one: search::Candidate| {
             (one.notation.to_string(), Kind::of(&one.notation).name(), one.estimate.ps())

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tutti_engine::{Conditions, EngineError, LocalCosts, Outcome, Routed, Silent, Simulation};
-use tutti_network::Model;
 use tutti_network::packet::{Ends, PacketNetwork, Packets, Ways};
+use tutti_network::{Model, Serialization};
 use tutti_noc::deadlock::{self, Verdict};
 use tutti_noc::routing;
 use tutti_noc::{ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring};
@@ -147,7 +147,7 @@ fn ranks_without_a_way_are_refused_before_anything_runs() {
     assert_eq!(found, lost);
     assert_eq!(by_packets(&*schedule, &notation, 4096).unwrap_err(), lost);
     let routes = Routes::shortest_path(graph(&notation, 12));
-    let routed = Routed { routes: &routes, included: TimePerByte::ZERO };
+    let routed = Routed { routes: &routes, included: Serialization::NONE };
     let ends = ends();
     let alone = simulation(&*schedule, &ends, 4096);
     let conditions = Conditions { distance: Some(&routed), ..Conditions::default() };

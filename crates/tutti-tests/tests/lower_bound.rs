@@ -117,7 +117,7 @@ fn nor_is_one_through_a_graph() {
         for schedule in schedules(topology.npus()) {
             for parameters in MODELS {
                 let model = model(parameters);
-                let routed = Routed { routes: &routes, included: model.per_byte() };
+                let routed = Routed { routes: &routes, included: model.serialization() };
                 let distance: Option<&dyn Distance> = Some(&routed);
                 let conditions = Conditions { distance, ..Conditions::default() };
                 let shape = schedule.shape();

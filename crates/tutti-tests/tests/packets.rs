@@ -66,7 +66,7 @@ fn without_contention_every_time_is_that_of_the_routes() {
         let routes = routes(&format!("fully_connected:{ranks}"), &[link(40, 250)]);
         for parameters in MODELS {
             let model = model(parameters);
-            let included = model.per_byte();
+            let included = model.serialization();
             for schedule in algorithms(ranks) {
                 let shaken = Shaken { seed: 3 };
                 let distance = Routed { routes: &routes, included };
@@ -80,7 +80,7 @@ fn without_contention_every_time_is_that_of_the_routes() {
                 // Messages of one pair in one step meet on its link all the same, and messages from
                 // several ranks in a port that takes them.
                 if through(&run, &mut fabric) != expected {
-                    let meet = meets_itself(&*schedule) || model.takes_per_byte().is_some();
+                    let meet = meets_itself(&*schedule) || model.takes().is_some();
                     assert!(meet, "{name} on {ranks} under {model}");
                 }
             }
@@ -94,7 +94,7 @@ fn without_contention_a_ring_under_loggp_takes_what_it_takes_on_the_routes() {
     for notation in ["ring:8", "switch:8", "fully_connected:8"] {
         let routes = routes(notation, &[link(40, 250)]);
         let model = model(&MODELS[5]);
-        let included = model.per_byte();
+        let included = model.serialization();
         let distance = Routed { routes: &routes, included };
         let alone = Conditions { disturbance: None, distance: Some(&distance) };
         let schedule = tutti_schedule::algorithm::build("ring", Collective::AllReduce, 8).unwrap();
@@ -120,10 +120,9 @@ fn interleaved_messages_pass_the_receivers_port_once() {
     let mut fabric =
         PacketNetwork::new(Ways::Routed(&routes), packets(1000, 8000), Ends::of(&model));
     let outcome = through(&run, &mut fabric);
-    // Four messages of 100,000 bytes to every rank, over links and ports of one rate; L, two links, and
-    // LogGP's first byte, which costs no G.
+    // Four messages of 100,000 bytes to every rank, over links and ports of one rate; L and two links.
     let last = outcome.finish.iter().map(|time| time.ps()).max().unwrap();
-    assert_eq!(last, 4 * 100_000 * 100 + 1_000_000 + 2 * 50_000 - 100);
+    assert_eq!(last, 4 * 100_000 * 100 + 1_000_000 + 2 * 50_000);
 }
 
 /// Whether a rank sends to the same rank again without having heard from anybody in between.

@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use tutti_engine::{Conditions, Disturbance, Outcome};
+use tutti_network::Serialization;
 use tutti_network::packet::oracle::Obvious;
 use tutti_network::packet::{Ends, PacketNetwork, Ways};
 use tutti_tests::packets::{algorithms, flood, link, packets, routes, simulation, through};
@@ -104,13 +105,17 @@ impl Case {
         let disturbance: &dyn Disturbance = if seed % 2 == 0 { &shaken } else { &staggered };
         let disturbance = matches!(pace, Pace::Uneven).then_some(disturbance);
         let conditions = Conditions { disturbance, distance: None };
-        let takes = (seed % 3 == 0).then(|| pace.port(1117, 17));
+        let takes = (seed % 3 == 0).then(|| pace.port(1117, 17)).map(|rate| match seed % 2 {
+            0 => Serialization::after_the_first(rate),
+            _ => Serialization::of_every_byte(rate),
+        });
         let nth = usize::try_from(seed).unwrap();
         let on_grid = matches!(pace, Pace::OnGrid);
         let parameters = if on_grid { ON_GRID } else { MODELS[nth % MODELS.len()] };
         let model = model(&parameters);
-        let per_byte = [TimePerByte::new(7, 3).unwrap(), model.per_byte(), TimePerByte::ZERO];
-        let ends = Ends { hands_over: per_byte[if on_grid { 1 } else { nth / 2 % 3 }], takes };
+        let uneven = Serialization::of_every_byte(TimePerByte::new(7, 3).unwrap());
+        let bytes = [uneven, model.serialization(), Serialization::NONE];
+        let ends = Ends { hands_over: bytes[if on_grid { 1 } else { nth / 2 % 3 }], takes };
         let ranks = routes.topology().npus();
         let all: Vec<_> = algorithms(ranks).collect();
         let flood = flood(ranks, messages, seed);

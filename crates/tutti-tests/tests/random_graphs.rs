@@ -94,7 +94,7 @@ proptest! {
         let routes_in_order = routes(&machine, machine.cables.iter().copied());
         let routes_reversed = routes(&machine, machine.cables.iter().rev().copied());
         let outcome = |routes: &Routes| {
-            let distance = Routed { routes, included: model.per_byte() };
+            let distance = Routed { routes, included: model.serialization() };
             let conditions =
                 Conditions { disturbance: Some(&shaken), distance: Some(&distance) };
             let run = Simulation { schedule: &*schedule, layout, model: &model, costs, conditions };

@@ -7,7 +7,7 @@ use tutti_engine::{
     Activity, Conditions, LocalCosts, Outcome, Probe, Silent, Simulation, Timeline, TimelineProbe,
 };
 use tutti_network::packet::Ends;
-use tutti_network::{LogGP, Model};
+use tutti_network::{LogGP, Model, Serialization};
 use tutti_noc::smart::{
     Counts, Cutting, FabricCarrier, FanIn, FanOut, Mesh, Priority, Settings, design,
 };
@@ -130,7 +130,7 @@ fn no_all_reduce_is_faster_than_its_flits_pass_a_port() {
         LogGP::new(Time::ZERO, Time::ZERO, Time::ZERO, TimePerByte::new(1, 1).unwrap()).unwrap(),
     );
     let port = TimePerByte::new(1000, FLIT).unwrap();
-    let ports = Ports { injection: port, ejection: port };
+    let ports = Ports { injection: port, ejection: Serialization::of_every_byte(port) };
     for name in ["baseline_collective", "sfo_greedy", "sfo_greedy_pvt", "sfo_complete"] {
         let settings = mesh(name, 4);
         let designs = [

@@ -38,7 +38,7 @@
 //! the average rank does both, one after the other. A result is a fold after a message at least.
 
 use tutti_network::packet::Packets;
-use tutti_network::{LogGP, Model};
+use tutti_network::{LogGP, Model, Serialization};
 use tutti_schedule::algorithm::bound::by_links;
 use tutti_schedule::collective::Collective;
 use tutti_topology::Topology;
@@ -118,17 +118,18 @@ pub struct Way {
 pub struct Ports {
     /// Out of the NPU; zero where nothing limits it but its links.
     pub injection: TimePerByte,
-    /// Into it.
-    pub ejection: TimePerByte,
+    /// Into it: the port's, or what the model charges a receiver.
+    pub ejection: Serialization,
 }
 
 impl Ports {
     /// Those of packets, beneath a model that may have a receiving port of its own.
     #[must_use]
     pub fn of(packets: &Packets, model: &Model) -> Ports {
+        let ejection = packets.ejection().map(Serialization::of_every_byte).or(model.takes());
         Ports {
             injection: packets.injection().unwrap_or(TimePerByte::ZERO),
-            ejection: packets.ejection().or(model.takes_per_byte()).unwrap_or(TimePerByte::ZERO),
+            ejection: ejection.unwrap_or(Serialization::NONE),
         }
     }
 }
@@ -198,21 +199,17 @@ pub fn bound(asked: &Asked, model: &Model, folding: Folding, way: Way) -> Bound 
     let latency = spreading.max(held + way.farthest);
     let average = Bytes(share(needs.all, asked.ranks));
     let (sends, receives) = (average.max(needs.sends), average.max(needs.receives));
-    // A byte of LogGP is on the wire from the beginning, before its link sees it.
-    let head = if let Model::LogGP(m) = model { m.gap_per_byte().of(Bytes(1)) } else { Time::ZERO };
-    let through =
-        |port: TimePerByte, bytes| ends.held(Bytes(0)) + way.nearest + port.of(bytes) - head;
     let bandwidth = match way.ports {
         None => ends.sent(sends).max(ends.received(receives)),
         Some(Ports { injection, ejection }) => {
-            let ports = through(injection, sends).max(through(ejection, receives));
-            ends.sent(sends).max(ports)
+            let ports = injection.of(sends).max(ejection.of(receives));
+            ends.sent(sends).max(ends.held(Bytes(0)) + way.nearest + ports)
         }
     };
     Bound {
         latency,
         bandwidth,
-        links: way.links.of(asked.divided()) - head,
+        links: way.links.of(asked.divided()),
         folding: folds(asked, &ends, needs, folding, held),
     }
 }

@@ -122,11 +122,11 @@ fn ports_of_packets_stand_in_for_what_a_model_charges_a_receiver() {
     };
     let gather = Collective::Gather { root };
     assert_eq!(on(gather, &packets).bandwidth, ns(13 + 499));
-    // 500 bytes at 2 per ns; the first was on the wire for 1 ns before.
+    // 500 bytes at 2 per ns, from when the first is there.
     let ejecting = packets.with_ejection(per_byte("0.5 ns/B"));
-    assert_eq!(on(gather, &ejecting).bandwidth, ns(13 - 1 + 250));
+    assert_eq!(on(gather, &ejecting).bandwidth, ns(13 + 250));
     let injecting = packets.with_injection(per_byte("4 ns/B"));
-    assert_eq!(on(Collective::Scatter { root }, &injecting).bandwidth, ns(13 - 1 + 2000));
+    assert_eq!(on(Collective::Scatter { root }, &injecting).bandwidth, ns(13 + 2000));
     // A reduce's messages of an element are g apart, not g + 3 G: at 17, 20 and 23 two, three and four
     // have come to the root.
     let alone =

@@ -11,6 +11,9 @@ use crate::workload::{Exchange, Layer, Pipeline, Rings, TrainingLoop};
 use tutti_schedule::collective::Collective;
 use tutti_units::TimePerByte;
 
+mod ideal;
+mod scaling;
+
 fn rate(text: &str) -> TimePerByte {
     TimePerByte::parse(text).unwrap()
 }
@@ -403,16 +406,5 @@ proptest! {
         for npu in &all.npus {
             prop_assert_eq!(npu, &one.npus[0]);
         }
-    }
-
-    /// What stands in the way never makes it faster: an ideal endpoint is a bound for the others.
-    #[test]
-    fn ideal_is_never_slower(which in 1_u8..4, bytes in 1_u64..2_000_000) {
-        let torus = torus([4, 2, 2]);
-        let endpoint = any_endpoint(&torus, which);
-        let program = alone(Collective::AllReduce, bytes);
-        let best = run(&fabric(torus.clone(), ideal(), Population::One), &program).end;
-        let other = run(&fabric(torus, endpoint, Population::One), &program).end;
-        prop_assert!(best <= other, "{} > {}", best, other);
     }
 }

@@ -16,9 +16,9 @@ use super::stirred::Stirred;
 use super::waiting::{Input, Neighbour, Queues};
 use super::ways::{HeadPosition, Traveller, Ways, along};
 use super::{Ends, NONE, Packets};
-use crate::{BackgroundFlow, Carried, Carrier, Cursor, Supply, Ticket};
+use crate::{BackgroundFlow, Carried, Carrier, Cursor, Serialization, Supply, Ticket};
 use tutti_units::ids::{RankId, VertexId};
-use tutti_units::{Bytes, Time, TimePerByte};
+use tutti_units::{Bytes, Time};
 
 #[derive(Clone, Copy)]
 enum Event {
@@ -64,8 +64,10 @@ pub struct UnderWay {
 pub struct PacketNetwork<'a> {
     ways: Ways<'a>,
     packets: Packets,
-    /// What the sender's model charges per byte: its port hands bytes over no faster.
-    included: TimePerByte,
+    /// What the sender's model charges for bytes: its port hands them over no faster.
+    included: Serialization,
+    /// What the receiver's model charges for them, where its port stands before the receiver.
+    takes: Option<Serialization>,
     events: EventQueue<Event>,
     links: Links,
     rooms: Rooms,
@@ -97,13 +99,15 @@ impl<'a> PacketNetwork<'a> {
     /// An empty network.
     #[must_use]
     pub fn new(ways: Ways<'a>, packets: Packets, ends: Ends) -> PacketNetwork<'a> {
-        let ejection = packets.ejection.or(ends.takes);
+        let takes = if packets.ejection.is_none() { ends.takes } else { None };
+        let ejection = packets.ejection.or(takes.map(Serialization::per_byte));
         let packets = Packets { ejection, ..packets };
         let links = Links::new(ways.topology(), &packets);
         PacketNetwork {
             ways,
             packets,
             included: ends.hands_over,
+            takes,
             events: EventQueue::new(),
             outbox: Outbox::new(links.all.len()),
             lines: source::lines(&ways, &links),
@@ -308,7 +312,8 @@ impl<'a> PacketNetwork<'a> {
         let (head, tail) = (now + state.latency, tail + state.latency);
         if state.ends(&packet) {
             self.under_way.remove(id);
-            self.land(packet.message, tail);
+            let there = self.takes.map(|takes| (now + takes.of(Bytes(bytes))).max(packet.tail));
+            self.land(packet.message, there.unwrap_or(tail));
         } else {
             self.rooms.take(link, input.class, bytes);
             self.call_back(link, input.class);
@@ -402,7 +407,7 @@ impl Carrier for PacketNetwork<'_> {
         self.next_arrival_of(&mut NoSupply)
     }
 
-    fn prefers_offers(&self) -> Option<TimePerByte> {
+    fn prefers_offers(&self) -> Option<Serialization> {
         let offers = self.background.is_empty() && source::enter_in_order(&self.ways, &self.links);
         offers.then_some(self.included)
     }

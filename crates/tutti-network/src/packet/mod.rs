@@ -22,10 +22,11 @@
 //! then ejection ports by NPU. So of packets that reach a queue in the same picosecond the one that started
 //! earlier comes first, and of those that started together the one from the lower link.
 //!
-//! **The ends.** What a model charges a sender per byte is the rate at which its port hands a message over.
-//! What it charges a receiver per byte (LogGP does) is an ejection port of that rate, through which the
-//! packets of all messages pass; the model itself then charges the receiver for messages of no bytes, so
-//! that nothing is counted twice.
+//! **The ends.** What a model charges a sender for bytes is how long its port takes to hand a message over: the
+//! first n bytes are at the port after the [`Serialization`] of n. What it charges a receiver (LogGP does) is an
+//! ejection port of that rate, through which the packets of all messages pass; where the first byte of a message
+//! costs nothing, a packet is there a byte before the port is free again. The model itself then charges the
+//! receiver for messages of no bytes, so that nothing is counted twice.
 //!
 //! **Which way** is that of the routes, or a choice of each packet by what waits where ([`Choice`]).
 //!
@@ -35,7 +36,7 @@
 //! Real networks reach the same with fewer virtual channels by forbidding some turns.
 //!
 //! **Without contention** a message of n bytes takes what the sender's model says, the sum of the links'
-//! latencies, and n times what the slowest link takes per byte beyond what the model charges anyway:
+//! latencies, and what the slowest link takes for n bytes beyond what the model charges for them anyway:
 //! exactly `tutti_engine::Routed`. Tests hold the two together, and this against [`oracle`], the same
 //! rules written down the obvious way.
 
@@ -58,7 +59,7 @@ pub use fabric::{PacketNetwork, UnderWay};
 pub use links::LinkUse;
 pub use ways::{Choice, Ways};
 
-use super::{Model, Ticket};
+use super::{Model, Serialization, Ticket};
 use tutti_units::{Bytes, TimePerByte};
 
 /// No link, packet or queue.
@@ -87,20 +88,20 @@ pub enum PacketError {
 /// What the models at both ends do about a message's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ends {
-    /// What the sender's model charges per byte: its port hands bytes over no faster.
-    pub hands_over: TimePerByte,
-    /// What the receiver's model charges per byte, if it does: its port takes bytes no faster.
-    pub takes: Option<TimePerByte>,
+    /// What the sender's model charges for them: its port hands bytes over no faster.
+    pub hands_over: Serialization,
+    /// What the receiver's model charges for them, if it does: its port takes bytes no faster.
+    pub takes: Option<Serialization>,
 }
 
 impl Ends {
     /// Bytes cost nothing at the ends.
-    pub const FREE: Ends = Ends { hands_over: TimePerByte::ZERO, takes: None };
+    pub const FREE: Ends = Ends { hands_over: Serialization::NONE, takes: None };
 
     /// Those of a model.
     #[must_use]
     pub fn of(model: &Model) -> Ends {
-        Ends { hands_over: model.per_byte(), takes: model.takes_per_byte() }
+        Ends { hands_over: model.serialization(), takes: model.takes() }
     }
 }
 

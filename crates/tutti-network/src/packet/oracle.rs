@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Ends, Packets};
-use crate::{Carried, Carrier, Ticket};
+use crate::{Carried, Carrier, Serialization, Ticket};
 use tutti_topology::Routes;
 use tutti_units::ids::{LinkId, RankId};
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -65,7 +65,9 @@ struct Link {
 pub struct Obvious<'a> {
     routes: &'a Routes,
     packets: Packets,
-    included: TimePerByte,
+    included: Serialization,
+    /// What the receiver's model charges for bytes, where its port is the last link.
+    takes: Option<Serialization>,
     now: Time,
     sequence: u64,
     events: BTreeMap<(Time, u64), Event>,
@@ -81,7 +83,9 @@ impl<'a> Obvious<'a> {
     /// As [`super::Fabric::new`].
     #[must_use]
     pub fn new(routes: &'a Routes, packets: Packets, ends: Ends) -> Obvious<'a> {
-        let packets = Packets { ejection: packets.ejection.or(ends.takes), ..packets };
+        let takes = ends.takes.filter(|_| packets.ejection.is_none());
+        let ejection = takes.map_or(packets.ejection, |takes| Some(takes.per_byte()));
+        let packets = Packets { ejection, ..packets };
         let link = |rate: TimePerByte, latency| Link {
             rate,
             latency,
@@ -104,6 +108,7 @@ impl<'a> Obvious<'a> {
             routes,
             packets,
             included: ends.hands_over,
+            takes,
             now,
             sequence,
             events,
@@ -244,8 +249,11 @@ impl<'a> Obvious<'a> {
         }
         packet.behind.extend(packet.ahead.pop_front());
         packet.head = self.now + latency;
-        packet.tail = tail + latency;
+        let came = std::mem::replace(&mut packet.tail, tail + latency);
         if packet.ahead.is_empty() {
+            if let Some(takes) = self.takes {
+                packet.tail = came.max(self.now + takes.of(Bytes(bytes)));
+            }
             self.land(&packet);
         } else {
             self.at(packet.head, Event::Arrive(packet));

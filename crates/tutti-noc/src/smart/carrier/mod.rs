@@ -331,8 +331,9 @@ impl<'a> FabricCarrier<'a> {
         let Some(takes) = self.ends.takes else { return arrived };
         let bytes = self.carried(bytes, u64::from(packet));
         let free = &mut self.free[node as usize];
-        *free = arrived.max(*free) + takes.of(bytes);
-        *free
+        let start = arrived.max(*free);
+        *free = start + takes.per_byte().of(bytes);
+        start + takes.of(bytes)
     }
 
     fn is_there(&mut self, ticket: Ticket, time: Time) {

@@ -1,0 +1,118 @@
+//! How much an ideal endpoint can be slower than another, which is explained in `docs/models/training.md`.
+//!
+//! It handles a packet in a cycle, where other endpoints charge what their servers take alone; and its links
+//! serve the oldest chunk first, which is not the best order for every collective (no simple rule is).
+
+use super::*;
+
+const CYCLE: u64 = 803;
+
+/// Links that take whole picoseconds for a byte, so that nothing is rounded.
+fn torus_with(nodes: [u32; 3], latency: u64) -> Torus {
+    let ring = |nodes, per_byte, ps| Ring {
+        nodes,
+        per_byte: TimePerByte::new(per_byte, 1).unwrap(),
+        latency: Time::from_ps(ps),
+    };
+    let [local, vertical, horizontal] = nodes;
+    let rings =
+        [ring(local, 5, 72_289), ring(vertical, 40, latency), ring(horizontal, 40, latency)];
+    Torus::new(rings.to_vec()).unwrap()
+}
+
+/// Hops that a chunk makes one after the other, and what their links take from end to end.
+fn hops(torus: &Torus, collective: Collective) -> (u64, u64) {
+    let phases = torus.phases(collective, Rings::ALL).unwrap();
+    let shapes = shapes(torus, &phases, Bytes(64 << 10), Bytes(256));
+    let steps = |shape: &Shape| u64::from(shape.steps);
+    let latency = |shape: &Shape| torus.rings()[shape.phase.ring].latency.ps();
+    let hops = shapes.iter().map(steps).sum();
+    (hops, shapes.iter().map(|shape| steps(shape) * latency(shape)).sum())
+}
+
+fn end(torus: &Torus, endpoint: Endpoint, program: &Program) -> u64 {
+    run(&fabric(torus.clone(), endpoint, Population::One), program).end.ps()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// With one chunk there is no order to choose: an ideal endpoint is a cycle a hop slower at most.
+    #[test]
+    fn one_chunk_is_no_slower_but_for_a_cycle_a_hop(
+        nodes in prop::array::uniform3(1_u32..5),
+        which in 1_u8..4,
+        latency in prop::sample::select(vec![1_000_u64, 50_000, 424_000]),
+        collective in prop::sample::select(vec![
+            Collective::AllReduce,
+            Collective::ReduceScatter,
+            Collective::AllGather,
+        ]),
+        bytes in 1_u64..(64 << 10),
+    ) {
+        prop_assume!(nodes.iter().any(|nodes| *nodes > 1));
+        let torus = torus_with(nodes, latency);
+        let program = alone(collective, bytes);
+        let other = end(&torus, any_endpoint(&torus, which), &program);
+        let best = end(&torus, ideal(), &program);
+        let cycles = CYCLE * hops(&torus, collective).0;
+        prop_assert!(best <= other + cycles, "{} > {} + {}", best, other, cycles);
+    }
+
+    /// With several chunks, while a piece waits its link is busy: an ideal endpoint takes no longer than the work
+    /// of the links that a chunk crosses and its hops, one after the other. Every endpoint takes at least each of
+    /// these, so with p phases the ideal one takes at most p + 1 times as long, and a cycle a hop.
+    #[test]
+    fn several_chunks_take_the_work_of_their_links_and_their_hops_at_most(
+        nodes in prop::array::uniform3(1_u32..5),
+        which in 1_u8..4,
+        latency in prop::sample::select(vec![1_000_u64, 50_000, 424_000]),
+        bytes in 1_u64..(16 * (64 << 10)),
+    ) {
+        prop_assume!(nodes.iter().any(|nodes| *nodes > 1));
+        let torus = torus_with(nodes, latency);
+        let program = alone(Collective::AllReduce, bytes);
+        let best = end(&torus, ideal(), &program) - 1;
+        let alone = fabric(torus.clone(), ideal(), Population::One);
+        let links = alone.limit(Transfer::new(Collective::AllReduce, Bytes(bytes))).unwrap().links;
+        let phases = torus.phases(Collective::AllReduce, Rings::ALL).unwrap();
+        let busiest = |phase: &Phase| links[2 * phase.ring..][..2].iter().max().unwrap().ps();
+        let work: u64 = phases.iter().map(busiest).sum();
+        let (hops, latencies) = hops(&torus, Collective::AllReduce);
+        let most = work + latencies + CYCLE * hops;
+        prop_assert!(best <= most, "{} > {}", best, most);
+        let other = end(&torus, any_endpoint(&torus, which), &program) - 1;
+        let times = phases.len() as u64 + 1;
+        prop_assert!(best <= times * other + CYCLE * hops);
+    }
+}
+
+/// A ring of two whose links take 5 ps for a byte.
+fn two(latency: u64) -> Torus {
+    let (per_byte, latency) = (TimePerByte::new(5, 1).unwrap(), Time::from_ps(latency));
+    Torus::new(vec![Ring { nodes: 2, per_byte, latency }]).unwrap()
+}
+
+/// The example of `docs/models/training.md`: five chunks, of which three go one way round. With links of 424 ns the
+/// oldest comes back before the third has left, and overtakes it: the third crosses the ring twice with nothing
+/// beside it. In turn it would not, nor with longer links, which are faster for that.
+#[test]
+fn the_oldest_chunk_first_is_not_the_best_order() {
+    let (program, part) = (alone(Collective::AllReduce, 5 << 16), (32 << 10) * 5);
+    let packet = 256 * 5;
+    let oldest_first = Ideal { packet: Bytes(256), cycle: Time::ZERO, chunks: Chunks::default() };
+    let oldest_first = oldest_first.endpoint().unwrap();
+    // The oldest first: chunk 0 is back after 425,280 ps, and chunk 4 has sent 77 of its 128 packets by the end of
+    // the one that is being sent. The other 51 wait for all of chunks 0 and 2, go, come, and go again.
+    let found = end(&two(424_000), oldest_first.clone(), &program);
+    assert_eq!(found, 1 + 5 * part + 424_000 + packet + 424_000);
+    // In turn, the link is never idle: three parts out and three back, and the way of the last.
+    let mut in_turn = oldest_first.clone();
+    in_turn.port = None;
+    assert_eq!(end(&two(424_000), in_turn, &program), 1 + 6 * part + 424_000);
+    // Chunk 0 comes back when all three have left: three parts back, from when its first packet is there.
+    let latency = 3 * part;
+    let longer = end(&two(latency), oldest_first, &program);
+    assert_eq!(longer, 1 + packet + latency + 3 * part + latency);
+    assert!(longer < found);
+}

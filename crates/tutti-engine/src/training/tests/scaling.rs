@@ -1,0 +1,101 @@
+//! A run in which every time is an integer as long takes that integer as long, but for what is rounded.
+
+use super::*;
+
+fn times(rate: TimePerByte, by: u64) -> TimePerByte {
+    let (ps, bytes) = rate.fraction();
+    TimePerByte::new(ps * by, bytes).unwrap()
+}
+
+/// The same with each byte a whole number of picoseconds.
+fn whole(rate: TimePerByte) -> TimePerByte {
+    let (ps, bytes) = rate.fraction();
+    TimePerByte::new(ps.div_ceil(bytes), 1).unwrap()
+}
+
+fn scaled_torus(torus: &Torus, rate: impl Fn(TimePerByte) -> TimePerByte, by: u64) -> Torus {
+    let ring = |ring: &Ring| Ring {
+        per_byte: rate(ring.per_byte),
+        latency: ring.latency.times(by),
+        ..*ring
+    };
+    Torus::new(torus.rings().iter().map(ring).collect()).unwrap()
+}
+
+fn scaled(endpoint: &Endpoint, rate: impl Fn(TimePerByte) -> TimePerByte, by: u64) -> Endpoint {
+    let mut endpoint = endpoint.clone();
+    endpoint.delay = endpoint.delay.times(by);
+    for server in &mut endpoint.servers {
+        server.per_byte = rate(server.per_byte);
+    }
+    endpoint
+}
+
+fn scaled_loop(plan: &TrainingLoop, by: u64) -> Program {
+    let mut plan = plan.clone();
+    for layer in &mut plan.layers {
+        for time in [&mut layer.forward, &mut layer.input_gradient, &mut layer.weight_gradient] {
+            *time = time.times(by);
+        }
+    }
+    plan.program().unwrap()
+}
+
+/// Pieces that servers and links have served.
+fn services(outcome: &TrainingOutcome) -> u64 {
+    let npu = &outcome.npus[0];
+    let servers = npu.servers.iter().map(|(_, used)| used.pieces);
+    servers.sum::<u64>() + npu.links.iter().map(|link| link.pieces).sum::<u64>()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Where a byte takes whole picoseconds nothing is rounded: exact, whatever overlaps.
+    #[test]
+    fn whole_picoseconds_scale_exactly(
+        nodes in prop::array::uniform3(1_u32..5),
+        which in 0_u8..4,
+        bytes in 1_u64..400_000,
+        by in 2_u64..9,
+    ) {
+        prop_assume!(nodes.iter().any(|nodes| *nodes > 1));
+        let torus = torus(nodes);
+        let endpoint = scaled(&any_endpoint(&torus, which), whole, 1);
+        let torus = scaled_torus(&torus, whole, 1);
+        let mut plan = small_loop(2);
+        plan.layers[1].after_weight_gradient =
+            Some(Transfer::new(Collective::AllReduce, Bytes(bytes)));
+        let once = run(&fabric(torus.clone(), endpoint.clone(), Population::One), &scaled_loop(&plan, 1));
+        let rate = |rate| times(rate, by);
+        let (torus, endpoint) = (scaled_torus(&torus, rate, by), scaled(&endpoint, rate, by));
+        let longer = run(&fabric(torus, endpoint, Population::One), &scaled_loop(&plan, by));
+        prop_assert_eq!(longer.end, once.end.times(by));
+    }
+
+    /// Else each piece that is served is rounded up once, by less than a picosecond: a chunk alone comes out at most
+    /// that much times the integer too early, and never late.
+    #[test]
+    fn a_chunk_alone_scales_but_for_a_rounding_a_service(
+        nodes in prop::array::uniform3(1_u32..5),
+        which in 0_u8..4,
+        bytes in 1_u64..(64 << 10),
+        by in 2_u64..9,
+    ) {
+        prop_assume!(nodes.iter().any(|nodes| *nodes > 1));
+        let torus = torus(nodes);
+        let endpoint = any_endpoint(&torus, which);
+        let mut plan = small_loop(1);
+        plan.layers.truncate(1);
+        plan.layers[0].after_weight_gradient =
+            Some(Transfer::new(Collective::AllReduce, Bytes(bytes)));
+        let once = run(&fabric(torus.clone(), endpoint.clone(), Population::One), &scaled_loop(&plan, 1));
+        let rate = |rate| times(rate, by);
+        let (torus, endpoint) = (scaled_torus(&torus, rate, by), scaled(&endpoint, rate, by));
+        let longer = run(&fabric(torus, endpoint, Population::One), &scaled_loop(&plan, by));
+        let exact = once.end.times(by);
+        let early = (by - 1) * services(&once);
+        prop_assert!(longer.end <= exact, "{} > {}", longer.end, exact);
+        prop_assert!(exact.ps() <= longer.end.ps() + early, "{} - {} < {}", exact, early, longer.end);
+    }
+}
