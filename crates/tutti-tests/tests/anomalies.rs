@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
 use tutti_engine::{Conditions, LocalCosts, MessageRecord, Simulation, TimelineProbe};
-use tutti_network::packet::{Ends, Fabric, Ways};
+use tutti_network::packet::{Ends, PacketNetwork, Ways};
 use tutti_network::{Carrier, LogGP, Model, PipeliningPostal, Postal, Uncontended};
 use tutti_noc::{ChannelParameters, FlitCarrier, Network, Packing, Settings, Wiring, routing};
 use tutti_schedule::algorithm::build;
@@ -77,7 +77,8 @@ fn packets_that_come_later_to_a_link_let_those_pass_that_more_depends_on() {
     let schedule = relay(310_000);
     let [(before, first), (after, second)] = [300_000, 315_000].map(|alpha| {
         let model = postal(alpha);
-        let mut fabric = Fabric::new(Ways::Routed(&routes), packets(1000, 8000), Ends::of(&model));
+        let mut fabric =
+            PacketNetwork::new(Ways::Routed(&routes), packets(1000, 8000), Ends::of(&model));
         run(&schedule, 1000, &model, &mut fabric)
     });
     assert_eq!((arrival(&first, 0, 2), arrival(&first, 1, 2)), (800_000, 900_000));
@@ -176,7 +177,7 @@ proptest! {
             let model = PipeliningPostal::new(ps(alpha_p), ps(alpha_r), beta).unwrap();
             let model = Model::PipeliningPostal(model);
             let routes = routes("ring:4", &[link(flit_ps / 10, 50)]);
-            let mut fabric = Fabric::new(Ways::Routed(&routes), packets(256, 2048), Ends::of(&model));
+            let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets(256, 2048), Ends::of(&model));
             let over_packets = run(&*schedule, 4 * size, &model, &mut fabric).0;
             [over_packets, over_flits_of(&*schedule, ("ring:4", flit_ps), 4 * size, &model).0]
         };
