@@ -118,7 +118,7 @@ def _sections(
     name: str, case: Case, heading: str, per_byte: float | None, colours: Mapping[str, str]
 ) -> Iterator[Section]:
     yield Section(
-        "Who wins where",
+        "Fastest algorithm by ranks and size",
         _MAP,
         {f"{name}-map": compared_charts.decision_map(case)},
         _regions(case, per_byte, colours),
@@ -159,9 +159,9 @@ def _regions(
         Column("fastest", lambda row: row["schedules"], kind="wrap",
                colour=lambda row: colours[row["winner"]],
                soft=lambda row: row["level"] and f"level with {row['level']}"),
-        Column("runner-up takes longer by", lambda row: row["margin"], kind="wrap",
+        Column("margin of the runner-up", lambda row: row["margin"], kind="wrap",
                soft=lambda row: row["runner_up"]),
-        Column("why, where it is clearest", lambda row: row["reason"], kind="reason"),
+        Column("reason at the largest margin", lambda row: row["reason"], kind="reason"),
     ]  # fmt: skip
     return Table(columns, words.region_rows(case, per_byte), look="regions")
 
@@ -221,7 +221,7 @@ def _timeline(timeline: pl.DataFrame | None, messages: pl.DataFrame | None) -> l
         f"receiver when it arrives. Complete after {format_time(drawn.complete_ps)}."
     )
     lead = " ".join([lead, *drawn.notes])
-    return [Section("One run, rank by rank", lead, {"timeline": gantt(drawn)})]
+    return [Section("Timeline of one run", lead, {"timeline": gantt(drawn)})]
 
 
 def _assumptions(platform: object) -> Section:
@@ -231,4 +231,4 @@ def _assumptions(platform: object) -> Section:
         Column("source", lambda row: row["source"], kind="plain"),
     ]
     table = Table(columns, platform_facts(platform), look="plain")
-    return Section("What this rests on", table=table, note=CONVENTIONS)
+    return Section("Assumptions", table=table, note=CONVENTIONS)

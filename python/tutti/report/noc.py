@@ -114,7 +114,7 @@ def _waiting(run: NocRun) -> Section:
         "A VC named by its channel, with what the first flit in it is waiting for, and the VC that "
         "has it; the last one waits on the first."
     )
-    return Section("Who waits on whom", lead,
+    return Section("Deadlock cycle", lead,
                    table=Table(columns, list(zip(run.circle, after, strict=True))))  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def _latencies(run: NocRun) -> Table[tuple[str, Measured]]:
                lambda ends: f"{number(ends[0], 3)} to {number(ends[1], 3)}"),
         Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
         Column("least", lambda row: row[1].latency_extremes[0], count, when=stable),
-        *(Column(f"{name} %", partial(_quantile, name), count, when=stable)
+        *(Column[Any](f"{name} %", partial(_quantile, name), count, when=stable)
           for name in run.quantiles),
         Column("most", lambda row: row[1].latency_extremes[1], count, when=stable),
         Column("in the network", lambda row: row[1].network_latency, estimate, when=stable),
