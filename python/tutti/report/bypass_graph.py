@@ -70,12 +70,7 @@ def draw_configuration(
             where no link is live.
     """
     side = configuration.mesh.side
-    if side > MOST_DRAWN:
-        message = f"{side} nodes in a row: a drawing shows at most {MOST_DRAWN}"
-        raise BypassError(message, kind="too_large_to_draw")
-    if Path(path).suffix.lower() not in FORMATS:
-        message = f"cannot draw to `{path}`: expected an ending in {', '.join(FORMATS)}"
-        raise BypassError(message, kind="unknown_ending")
+    _refuse_undrawable(path, side)
     coloured = _links_of_ways(configuration, ways or {})
     used = f"{configuration.used_segments} of {configuration.total_segments} segments"
     # Tens of nodes stay legible in a page's width.
@@ -92,6 +87,15 @@ def draw_configuration(
         axes.autoscale_view()
         figure.legend(loc="outside right upper")
     return Path(path)
+
+
+def _refuse_undrawable(path: str | Path, side: int) -> None:
+    if side > MOST_DRAWN:
+        message = f"{side} nodes in a row: a drawing shows at most {MOST_DRAWN}"
+        raise BypassError(message, kind="too_large_to_draw")
+    if Path(path).suffix.lower() not in FORMATS:
+        message = f"cannot draw to `{path}`: expected an ending in {', '.join(FORMATS)}"
+        raise BypassError(message, kind="unknown_ending")
 
 
 def _links_of_ways(

@@ -70,29 +70,33 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
         ReportError: when a frame lacks columns or has nothing to show.
     """
     cases = reading.cases(comparison)
-    names = {name for case in cases for name in case.algorithms}
-    colours = {name: style.colour for name, style in styles(names).items()}
+    named = styles(name for case in cases for name in case.algorithms)
+    colours = {name: style.colour for name, style in named.items()}
     per_byte = ps_per_byte(platform)
-    headings = [f"{c.collective} of {c.datatype} on {c.platform} ({c.model})" for c in cases]
-    headings = headings if len(cases) > 1 else [""]
-    sections: list[Section] = []
-    for number, (case, heading) in enumerate(zip(cases, headings, strict=True)):
-        sections += _sections(f"case{number}", case, heading, per_byte, colours)
-    provenance = ("version", "commit", "config_hash", "model")
+    headings = [_heading(case) if len(cases) > 1 else "" for case in cases]
+    sections = [
+        section
+        for number, (case, heading) in enumerate(zip(cases, headings, strict=True))
+        for section in _sections(f"case{number}", case, heading, per_byte, colours)
+    ]
+    answers = [words.answer(case, per_byte, colours) for case in cases]
     page = Page(
-        kicker="collective communication",
-        title=title or question(cases),
-        answers=[
-            (heading, words.answer(case, per_byte, colours))
-            for case, heading in zip(cases, headings, strict=True)
-        ],
+        kicker="collective communication", title=title or question(cases),
         notes=[*notes, *_unverified(comparison)],
-        facts=_facts(comparison, cases),
+        answers=list(zip(headings, answers, strict=True)), facts=_facts(comparison, cases),
         sections=[*sections, *_timeline(timeline, messages), _assumptions(platform)],
-        provenance=[(name.replace("_", " "), reading.one_value(comparison, name))
-                    for name in provenance],
+        provenance=_provenance(comparison),
     )  # fmt: skip
     return page.write(path)
+
+
+def _heading(case: Case) -> str:
+    return f"{case.collective} of {case.datatype} on {case.platform} ({case.model})"
+
+
+def _provenance(comparison: pl.DataFrame) -> list[tuple[str, str]]:
+    names = ("version", "commit", "config_hash", "model")
+    return [(name.replace("_", " "), reading.one_value(comparison, name)) for name in names]
 
 
 def question(cases: Sequence[Case]) -> str:
