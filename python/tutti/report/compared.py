@@ -8,7 +8,7 @@ from . import compared_charts, words
 from . import comparison as reading
 from .facts import platform_facts, ps_per_byte
 from .gantt import gantt
-from .page import Choice, Page, Section
+from .page import Choice, Finding, Page, Section
 from .palette import styles
 from .quantity import count, format_limit, format_rate, format_size, format_time, span
 from .tables import Column, Table
@@ -70,6 +70,21 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
         ReportError: when a frame lacks columns or has nothing to show.
     """
     cases = reading.cases(comparison)
+    answers, sections = _parts(cases, platform)
+    page = Page(
+        kicker="collective communication", title=title or question(cases),
+        notes=[*notes, *_unverified(comparison)], answers=answers,
+        facts=_facts(comparison, cases),
+        sections=[*sections, *_timeline(timeline, messages), _assumptions(platform)],
+        provenance=_provenance(comparison),
+    )  # fmt: skip
+    return page.write(path)
+
+
+def _parts(
+    cases: Sequence[Case], platform: object
+) -> tuple[list[tuple[str, list[Finding]]], list[Section]]:
+    """Answer and sections of each case."""
     named = styles(name for case in cases for name in case.algorithms)
     colours = {name: style.colour for name, style in named.items()}
     per_byte = ps_per_byte(platform)
@@ -80,14 +95,7 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
         for section in _sections(f"case{number}", case, heading, per_byte, colours)
     ]
     answers = [words.answer(case, per_byte, colours) for case in cases]
-    page = Page(
-        kicker="collective communication", title=title or question(cases),
-        notes=[*notes, *_unverified(comparison)],
-        answers=list(zip(headings, answers, strict=True)), facts=_facts(comparison, cases),
-        sections=[*sections, *_timeline(timeline, messages), _assumptions(platform)],
-        provenance=_provenance(comparison),
-    )  # fmt: skip
-    return page.write(path)
+    return list(zip(headings, answers, strict=True)), sections
 
 
 def _heading(case: Case) -> str:

@@ -99,9 +99,7 @@ def plot_swept(
     Raises:
         ReportError: when there is no such key, or more varies than it, schedules and repetitions.
     """
-    import polars as pl
-
-    frame = frame.filter(pl.col("time_ps").is_not_null())
+    frame = frame.filter(frame["time_ps"].is_not_null())
     if frame.is_empty():
         raise ReportError("the sweep has no rows with a time: nothing to draw", kind="frame")
     keys = swept_keys(frame)
@@ -112,7 +110,7 @@ def plot_swept(
         problem = f"{asked}: expected one of {', '.join(keys) or 'the keys of a sweep'}"
         raise ReportError(problem, kind="choice")
     at = ranks if ranks is not None else max(frame["ranks"])
-    rows = frame if chosen == "ranks" else frame.filter(pl.col("ranks") == at)
+    rows = frame if chosen == "ranks" else frame.filter(ranks=at)
     if rows.is_empty():
         raise ReportError(f"nothing was measured at {at} ranks", kind="choice")
     _refuse_several(rows, chosen)
