@@ -24,47 +24,30 @@ if TYPE_CHECKING:
     from .watch import write_watch
 
 _MODULES = {
-    "draw_against": "calibration",
-    "draw_fits": "calibration",
-    "draw_program_graph": "program_graph",
-    "draw_timeline": "gantt",
-    "plot_comparison": "compared_plot",
-    "plot_latency": "noc",
-    "plot_smart": "smart",
-    "plot_swept": "swept",
-    "write_coherence_report": "coherence",
-    "write_load_report": "noc",
-    "write_noc_report": "noc",
-    "write_report": "compared",
-    "write_smart_load_report": "smart",
-    "write_smart_report": "smart",
-    "write_trace": "perfetto",
-    "write_training_report": "training",
-    "write_watch": "watch",
+    "calibration": ("draw_against", "draw_fits"),
+    "coherence": ("write_coherence_report",),
+    "compared": ("write_report",),
+    "compared_plot": ("plot_comparison",),
+    "gantt": ("draw_timeline",),
+    "noc": ("plot_latency", "write_load_report", "write_noc_report"),
+    "perfetto": ("write_trace",),
+    "program_graph": ("draw_program_graph",),
+    "smart": ("plot_smart", "write_smart_load_report", "write_smart_report"),
+    "swept": ("plot_swept",),
+    "training": ("write_training_report",),
+    "watch": ("write_watch",),
 }
 
 __all__ = [
-    "draw_against",
-    "draw_fits",
-    "draw_program_graph",
-    "draw_timeline",
-    "plot_comparison",
-    "plot_latency",
-    "plot_smart",
-    "plot_swept",
-    "write_coherence_report",
-    "write_load_report",
-    "write_noc_report",
-    "write_report",
-    "write_smart_load_report",
-    "write_smart_report",
-    "write_trace",
-    "write_training_report",
-    "write_watch",
-]
+    "draw_against", "draw_fits", "draw_program_graph", "draw_timeline", "plot_comparison",
+    "plot_latency", "plot_smart", "plot_swept", "write_coherence_report", "write_load_report",
+    "write_noc_report", "write_report", "write_smart_load_report", "write_smart_report",
+    "write_trace", "write_training_report", "write_watch",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - each public name has its own type
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f".{module}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

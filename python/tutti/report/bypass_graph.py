@@ -36,11 +36,8 @@ _NODE = "#FFFFFF"
 Point = tuple[float, float]
 
 _OUTWARDS: dict[Port, Point] = {
-    "east": (1, 0),
-    "west": (-1, 0),
-    "south": (0, -1),
-    "north": (0, 1),
-}
+    "east": (1, 0), "west": (-1, 0), "south": (0, -1), "north": (0, 1)
+}  # fmt: skip
 
 
 class _Run(NamedTuple):
@@ -73,12 +70,7 @@ def draw_configuration(
             where no link is live.
     """
     side = configuration.mesh.side
-    if side > MOST_DRAWN:
-        message = f"{side} nodes in a row: a drawing shows at most {MOST_DRAWN}"
-        raise BypassError(message, kind="too_large_to_draw")
-    if Path(path).suffix.lower() not in FORMATS:
-        message = f"cannot draw to `{path}`: expected an ending in {', '.join(FORMATS)}"
-        raise BypassError(message, kind="unknown_ending")
+    _refuse_undrawable(path, side)
     coloured = _links_of_ways(configuration, ways or {})
     used = f"{configuration.used_segments} of {configuration.total_segments} segments"
     # Tens of nodes stay legible in a page's width.
@@ -95,6 +87,15 @@ def draw_configuration(
         axes.autoscale_view()
         figure.legend(loc="outside right upper")
     return Path(path)
+
+
+def _refuse_undrawable(path: str | Path, side: int) -> None:
+    if side > MOST_DRAWN:
+        message = f"{side} nodes in a row: a drawing shows at most {MOST_DRAWN}"
+        raise BypassError(message, kind="too_large_to_draw")
+    if Path(path).suffix.lower() not in FORMATS:
+        message = f"cannot draw to `{path}`: expected an ending in {', '.join(FORMATS)}"
+        raise BypassError(message, kind="unknown_ending")
 
 
 def _links_of_ways(
@@ -196,17 +197,9 @@ def _wires(axes: Axes, configuration: Configuration) -> None:
                 places = [float(place) for place in range(mesh.side)]
                 along = places if run.horizontal else [-place for place in places]
                 xs, ys = zip(*(_turned((place, lane), run) for place in along), strict=True)
-                axes.plot(
-                    xs,
-                    ys,
-                    color=_FREE,
-                    lw=0.7,
-                    ls=":",
-                    marker="|" if run.horizontal else "_",
-                    ms=3,
-                    zorder=1,
-                    label=label,
-                )
+                marker = "|" if run.horizontal else "_"
+                axes.plot(xs, ys, color=_FREE, lw=0.7, ls=":", marker=marker, ms=3, zorder=1,
+                          label=label)  # fmt: skip
                 label = None
 
 
@@ -236,18 +229,9 @@ def _links(axes: Axes, configuration: Configuration) -> None:
         points = _points(configuration, link)
         width = 1.0 if link.wire is None else 1.3
         axes.add_patch(
-            FancyArrowPatch(
-                path=Course(points),
-                arrowstyle="-|>",
-                mutation_scale=7,
-                lw=width,
-                color=colour,
-                shrinkA=0,
-                shrinkB=0,
-                zorder=3,
-                joinstyle="round",
-            )
-        )
+            FancyArrowPatch(path=Course(points), arrowstyle="-|>", mutation_scale=7, lw=width,
+                            color=colour, shrinkA=0, shrinkB=0, zorder=3, joinstyle="round")
+        )  # fmt: skip
         name = "mesh link" if link.wire is None else named[link.wire]
         if name not in shown:
             shown.add(name)
@@ -276,14 +260,5 @@ def _nodes(axes: Axes, configuration: Configuration) -> None:
                     name, face, edge = "idle port", _FREE, _FREE
                 label = name if name in labels else None
                 labels.discard(name)
-                axes.plot(
-                    *at,
-                    marker="s",
-                    ms=4,
-                    mfc=face,
-                    mec=edge,
-                    mew=0.8,
-                    ls="",
-                    zorder=5,
-                    label=label,
-                )
+                axes.plot(*at, marker="s", ms=4, mfc=face, mec=edge, mew=0.8, ls="", zorder=5,
+                          label=label)  # fmt: skip

@@ -25,13 +25,8 @@ if TYPE_CHECKING:
     from .palette import Style
 
 _LEGEND = {
-    "orientation": "h",
-    "yref": "container",
-    "y": 0,
-    "yanchor": "bottom",
-    "x": 0,
-    "xanchor": "left",
-}
+    "orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"
+}  # fmt: skip
 _LAYOUT = {
     "template": {"layout": {}},
     "margin": {"l": 64, "r": 16, "t": 12, "b": 56},
@@ -93,15 +88,7 @@ NAMES = Axis(more={"automargin": True})
 
 
 def chart(traces: Iterable[Any], x: Axis, y: Axis, height: int, **layout: object) -> go.Figure:
-    """A figure of traces.
-
-    Args:
-        traces: From the lowest to the uppermost.
-        x: The horizontal axis.
-        y: The vertical axis.
-        height: In pixels; the width is the page's.
-        **layout: What plotly has besides, such as `barmode`.
-    """
+    """A figure of traces, as wide as the page; `layout` is what plotly has besides."""
     import plotly.graph_objects as go
 
     shown = go.Figure(list(traces))
@@ -117,15 +104,7 @@ def errors(above: Iterable[float], below: Iterable[float] | None = None) -> dict
 
 
 def line(x: Sequence[Any], y: Sequence[Any], colour: str, hover: str = "", **more: object) -> Any:  # noqa: ANN401 - plotly has no types
-    """A line; without `hover` it shows nothing where it is pointed at.
-
-    Args:
-        x: Where its points are.
-        y: Their values.
-        colour: Of the line.
-        hover: Template of the tooltip.
-        **more: What plotly has besides.
-    """
+    """A line; without the template `hover` it has no tooltip; `more` is as plotly has it."""
     import plotly.graph_objects as go
 
     shown: dict[str, Any] = {"hovertemplate": hover} if hover else {"hoverinfo": "skip"}
@@ -142,16 +121,7 @@ def bars(
     across: bool = False,
     **more: object,
 ) -> Any:  # noqa: ANN401 - plotly has no types
-    """Bars of one colour.
-
-    Args:
-        names: Of the bars.
-        values: Their lengths.
-        colour: Of all of them.
-        hover: Template of the tooltip.
-        across: Whether they are horizontal.
-        **more: What plotly has besides.
-    """
+    """Bars of one colour, horizontal if `across`; `more` is as plotly has it."""
     import plotly.graph_objects as go
 
     x, y = (values, names) if across else (names, values)
@@ -248,6 +218,7 @@ class LoadChart:
             axes.axvline(self.limit, color=GREY, linestyle="--", linewidth=1.0, zorder=0)
         axes.set(xlabel=self.x.label, ylabel=self.y.label)
         means = [mean for one in self.curves for mean in one.columns()[1]]
+        means += self.reference[2] if self.reference else []
         axes.set_xlim(0, 1.03 * self.most)
         axes.set_ylim(0, self.top or 1.1 * max(means, default=1.0) or 1.0)
         axes.grid(visible=True)

@@ -8,7 +8,7 @@ from . import compared_charts, words
 from . import comparison as reading
 from .facts import platform_facts, ps_per_byte
 from .gantt import gantt
-from .page import Choice, Page, Section
+from .page import Choice, Finding, Page, Section
 from .palette import styles
 from .quantity import count, format_limit, format_rate, format_size, format_time, span
 from .tables import Column, Table
@@ -70,29 +70,41 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
         ReportError: when a frame lacks columns or has nothing to show.
     """
     cases = reading.cases(comparison)
-    names = {name for case in cases for name in case.algorithms}
-    colours = {name: style.colour for name, style in styles(names).items()}
-    per_byte = ps_per_byte(platform)
-    headings = [f"{c.collective} of {c.datatype} on {c.platform} ({c.model})" for c in cases]
-    headings = headings if len(cases) > 1 else [""]
-    sections: list[Section] = []
-    for number, (case, heading) in enumerate(zip(cases, headings, strict=True)):
-        sections += _sections(f"case{number}", case, heading, per_byte, colours)
-    provenance = ("version", "commit", "config_hash", "model")
+    answers, sections = _parts(cases, platform)
     page = Page(
-        kicker="collective communication",
-        title=title or question(cases),
-        answers=[
-            (heading, words.answer(case, per_byte, colours))
-            for case, heading in zip(cases, headings, strict=True)
-        ],
-        notes=[*notes, *_unverified(comparison)],
+        kicker="collective communication", title=title or question(cases),
+        notes=[*notes, *_unverified(comparison)], answers=answers,
         facts=_facts(comparison, cases),
         sections=[*sections, *_timeline(timeline, messages), _assumptions(platform)],
-        provenance=[(name.replace("_", " "), reading.one_value(comparison, name))
-                    for name in provenance],
+        provenance=_provenance(comparison),
     )  # fmt: skip
     return page.write(path)
+
+
+def _parts(
+    cases: Sequence[Case], platform: object
+) -> tuple[list[tuple[str, list[Finding]]], list[Section]]:
+    """Answer and sections of each case."""
+    named = styles(name for case in cases for name in case.algorithms)
+    colours = {name: style.colour for name, style in named.items()}
+    per_byte = ps_per_byte(platform)
+    headings = [_heading(case) if len(cases) > 1 else "" for case in cases]
+    sections = [
+        section
+        for number, (case, heading) in enumerate(zip(cases, headings, strict=True))
+        for section in _sections(f"case{number}", case, heading, per_byte, colours)
+    ]
+    answers = [words.answer(case, per_byte, colours) for case in cases]
+    return list(zip(headings, answers, strict=True)), sections
+
+
+def _heading(case: Case) -> str:
+    return f"{case.collective} of {case.datatype} on {case.platform} ({case.model})"
+
+
+def _provenance(comparison: pl.DataFrame) -> list[tuple[str, str]]:
+    names = ("version", "commit", "config_hash", "model")
+    return [(name.replace("_", " "), reading.one_value(comparison, name)) for name in names]
 
 
 def question(cases: Sequence[Case]) -> str:
@@ -118,7 +130,7 @@ def _sections(
     name: str, case: Case, heading: str, per_byte: float | None, colours: Mapping[str, str]
 ) -> Iterator[Section]:
     yield Section(
-        "Who wins where",
+        "Fastest algorithm by ranks and size",
         _MAP,
         {f"{name}-map": compared_charts.decision_map(case)},
         _regions(case, per_byte, colours),
@@ -159,9 +171,9 @@ def _regions(
         Column("fastest", lambda row: row["schedules"], kind="wrap",
                colour=lambda row: colours[row["winner"]],
                soft=lambda row: row["level"] and f"level with {row['level']}"),
-        Column("runner-up takes longer by", lambda row: row["margin"], kind="wrap",
+        Column("margin of the runner-up", lambda row: row["margin"], kind="wrap",
                soft=lambda row: row["runner_up"]),
-        Column("why, where it is clearest", lambda row: row["reason"], kind="reason"),
+        Column("reason at the largest margin", lambda row: row["reason"], kind="reason"),
     ]  # fmt: skip
     return Table(columns, words.region_rows(case, per_byte), look="regions")
 
@@ -221,7 +233,7 @@ def _timeline(timeline: pl.DataFrame | None, messages: pl.DataFrame | None) -> l
         f"receiver when it arrives. Complete after {format_time(drawn.complete_ps)}."
     )
     lead = " ".join([lead, *drawn.notes])
-    return [Section("One run, rank by rank", lead, {"timeline": gantt(drawn)})]
+    return [Section("Timeline of one run", lead, {"timeline": gantt(drawn)})]
 
 
 def _assumptions(platform: object) -> Section:
@@ -231,4 +243,4 @@ def _assumptions(platform: object) -> Section:
         Column("source", lambda row: row["source"], kind="plain"),
     ]
     table = Table(columns, platform_facts(platform), look="plain")
-    return Section("What this rests on", table=table, note=CONVENTIONS)
+    return Section("Assumptions", table=table, note=CONVENTIONS)

@@ -55,21 +55,29 @@ def plot_comparison(
     case = reading.only_case(frame)
     if kind == "map":
         return _map(path, case)
-    every = list(case.best().values()) if by == "algorithm" else list(case.measured)
     over = "ranks" if kind == "ranks" else "size"
-    at = case.sizes[0] if over == "ranks" else ranks if ranks is not None else case.ranks[-1]
-    points = [
-        one
-        for one in every
-        if (one.size_bytes == at if over == "ranks" else one.ranks == at and one.size_bytes > 0)
-    ]
+    points, where = _points(case, over, ranks, by)
+    title = f"{case.collective} on {case.platform}, {where} ({case.model})"
+    return _curves(path, points, "busbw" if kind == "busbw" else "time", over, by, title)
+
+
+def _points(case: Case, over: str, ranks: int | None, by: str) -> tuple[list[Measured], str]:
+    """What is drawn, and at which size or rank count.
+
+    Raises:
+        ReportError: when nothing was compared there.
+    """
+    every = list(case.best().values()) if by == "algorithm" else list(case.measured)
+    if over == "ranks":
+        size = case.sizes[0]
+        return [one for one in every if one.size_bytes == size], format_size(size)
+    at = ranks if ranks is not None else case.ranks[-1]
+    points = [one for one in every if one.ranks == at and one.size_bytes > 0]
     if not points:
         known = ", ".join(str(count) for count in case.ranks)
         problem = f"nothing was compared at {at} ranks: expected one of {known}"
         raise ReportError(problem, kind="frame")
-    where = format_size(at) if over == "ranks" else f"{at:,} ranks"
-    title = f"{case.collective} on {case.platform}, {where} ({case.model})"
-    return _curves(path, points, "busbw" if kind == "busbw" else "time", over, by, title)
+    return points, f"{at:,} ranks"
 
 
 def _curves(  # noqa: PLR0917 - one caller

@@ -8,7 +8,7 @@ here, only picked and set against each other.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import polars as pl
@@ -227,8 +227,10 @@ def _aggregates(columns: list[str]) -> list[pl.Expr]:
         pl.col("time_ps").quantile(0.5, "lower").cast(pl.Int64),
         *spread(pl.col("time_ps")),
         pl.len().alias("repetitions"),
-        pl.col("algbw_bytes_per_s").quantile(0.5, "higher"),
-        pl.col("busbw_bytes_per_s").quantile(0.5, "higher"),
+        *(
+            pl.col(f"{name}_bytes_per_s").quantile(0.5, "higher").fill_null(0.0).alias(name)
+            for name in ("algbw", "busbw")
+        ),
         *kept,
     ]
 
@@ -244,24 +246,8 @@ def spread(times: pl.Expr) -> tuple[pl.Expr, ...]:
 
 
 def _measured(row: dict[str, Any]) -> Measured:
-    return Measured(
-        ranks=row["ranks"],
-        size_bytes=row["size_bytes"],
-        algorithm=row["algorithm"],
-        schedule=row["schedule"],
-        time_ps=row["time_ps"],
-        least_ps=row["least_ps"],
-        lower_quartile_ps=row["lower_quartile_ps"],
-        upper_quartile_ps=row["upper_quartile_ps"],
-        most_ps=row["most_ps"],
-        repetitions=row["repetitions"],
-        algbw=row["algbw_bytes_per_s"] or 0.0,
-        busbw=row["busbw_bytes_per_s"] or 0.0,
-        messages=row.get("messages"),
-        message_bytes=row.get("message_bytes"),
-        closed_form_ps=row.get("closed_form_ps"),
-        bound_ps=row.get("bound_ps"),
-    )
+    known: dict[str, Any] = {one.name: row.get(one.name) for one in fields(Measured)}
+    return Measured(**known)
 
 
 def one_value(frame: pl.DataFrame, column: str) -> str:

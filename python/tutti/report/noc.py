@@ -61,26 +61,29 @@ def write_noc_report(
         EnergyError: a link has no length, and energy is asked for.
     """
     deadlocked = run.ending == "deadlocked"
-    measured = f"{run.window:,} cycles after {run.plan.warmup:,}"
-    facts = [
-        ("network", words.describe_network(run.network)),
-        *(("traffic", line) for line in words.describe_traffic(run.traffic)),
-        ("measured", "nothing" if deadlocked else measured),
-        ("run", f"{run.cycles:,} cycles"),
-        ("seed", str(run.network.seed)),
-    ]
-    if slow := words.slow_links(run):
-        facts.append(("slow channels", slow))
     said = [words.ending(run), *([words.NOTHING_MEASURED] if deadlocked else []), *remarks]
     page = Page(
         kicker=_KICKER,
         title=title or f"{run.network.topology.name} under load",
         answers=[("", [sentence(text) for text in said])],
-        facts=facts,
+        facts=_facts(run),
         sections=[_waiting(run)] if deadlocked else _sections(run, technology),
         conventions=CONVENTIONS,
     )
     return page.write(path)
+
+
+def _facts(run: NocRun) -> list[tuple[str, str]]:
+    measured = f"{run.window:,} cycles after {run.plan.warmup:,}"
+    slow = words.slow_links(run)
+    return [
+        ("network", words.describe_network(run.network)),
+        *(("traffic", line) for line in words.describe_traffic(run.traffic)),
+        ("measured", "nothing" if run.ending == "deadlocked" else measured),
+        ("run", f"{run.cycles:,} cycles"),
+        ("seed", str(run.network.seed)),
+        *([("slow channels", slow)] if slow else []),
+    ]
 
 
 def _sections(run: NocRun, technology: Technology | None) -> list[Section]:
@@ -114,7 +117,7 @@ def _waiting(run: NocRun) -> Section:
         "A VC named by its channel, with what the first flit in it is waiting for, and the VC that "
         "has it; the last one waits on the first."
     )
-    return Section("Who waits on whom", lead,
+    return Section("Deadlock cycle", lead,
                    table=Table(columns, list(zip(run.circle, after, strict=True))))  # fmt: skip
 
 
@@ -133,7 +136,7 @@ def _latencies(run: NocRun) -> Table[tuple[str, Measured]]:
                lambda ends: f"{number(ends[0], 3)} to {number(ends[1], 3)}"),
         Column("mean latency", lambda row: row[1].latency, estimate, when=stable),
         Column("least", lambda row: row[1].latency_extremes[0], count, when=stable),
-        *(Column(f"{name} %", partial(_quantile, name), count, when=stable)
+        *(Column[Any](f"{name} %", partial(_quantile, name), count, when=stable)
           for name in run.quantiles),
         Column("most", lambda row: row[1].latency_extremes[1], count, when=stable),
         Column("in the network", lambda row: row[1].network_latency, estimate, when=stable),
@@ -271,11 +274,6 @@ def write_load_report(
     if stable := [run for run in ordered if run.is_stable]:
         at = f"At {number(stable[0].load)} {_RATE} a packet takes "
         answer.append(at + words.cycles(stable[0].latency, first.network.cycle_ps) + ".")
-    marks = {"latency": found, "accepted": found} if found else {}
-    quantities = {"latency": "latency", "in the network alone": "network_latency"}
-    latency = _chart(dict.fromkeys(quantities, ordered), quantities, marks)
-    throughput = _chart({"accepted": ordered}, {"accepted": "accepted"}, marks)
-    sections = load_sections("network", latency, throughput)
     page = Page(
         kicker=_KICKER,
         title=title or f"{first.network.topology.name}: latency under load",
@@ -285,10 +283,19 @@ def write_load_report(
             *(("traffic at the lowest load", one) for one in words.describe_traffic(first.traffic)),
             ("measured", f"{first.window:,} cycles after {first.plan.warmup:,}"),
         ],
-        sections=[*sections, Section("Every run", "A heading sorts.", table=loads_table(ordered))],
+        sections=_load_sections(ordered, found),
         conventions=CONVENTIONS,
     )
     return page.write(path)
+
+
+def _load_sections(runs: Sequence[NocRun], found: Saturation | None) -> list[Section]:
+    marks = {"latency": found, "accepted": found} if found else {}
+    quantities = {"latency": "latency", "in the network alone": "network_latency"}
+    latency = _chart(dict.fromkeys(quantities, runs), quantities, marks)
+    throughput = _chart({"accepted": runs}, {"accepted": "accepted"}, marks)
+    every = Section("Every run", "A heading sorts.", table=loads_table(runs))
+    return [*load_sections("network", latency, throughput), every]
 
 
 def load_sections(what: str, latency: LoadChart, throughput: LoadChart) -> list[Section]:

@@ -43,13 +43,9 @@ def timeline_svg(timeline: pl.DataFrame, messages: pl.DataFrame | None = None) -
     drawn = picture(timeline, messages, most_ranks=_MOST_RANKS, most_bars=1500, most_arrows=300)
     height = _TOP + _ROW * len(drawn.ranks) + _FOOT
     root = ET.Element(
-        "svg",
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {_WIDTH} {height}",
-        width=str(_WIDTH),
-        style="max-width:100%;font:12px sans-serif",
-        role="img",
-    )
+        "svg", xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {_WIDTH} {height}",
+        width=str(_WIDTH), style="max-width:100%;font:12px sans-serif", role="img",
+    )  # fmt: skip
     ET.SubElement(root, "title").text = f"Timeline, complete after {format_time(drawn.complete_ps)}"
     _legend(root, drawn)
     _rows(root, drawn)
@@ -70,27 +66,18 @@ def _rows(root: ET.Element, drawn: Picture) -> None:
             continue
         start, end = float(_x(drawn, bar.start_ps)), float(_x(drawn, bar.end_ps))
         rect = ET.SubElement(
-            root,
-            "rect",
-            x=f"{start:.2f}",
-            y=str(_TOP + _ROW * rows[bar.rank] + 3),
-            width=f"{end - start:.2f}",
-            height=str(_ROW - 6),
-            fill=kind_colour(bar.kind),
-        )
+            root, "rect", x=f"{start:.2f}", y=str(_TOP + _ROW * rows[bar.rank] + 3),
+            width=f"{end - start:.2f}", height=str(_ROW - 6), fill=kind_colour(bar.kind),
+        )  # fmt: skip
         tip = f"rank {bar.rank}, {bar.name}: {bar.label}, {format_time(bar.duration_ps)}"
         ET.SubElement(rect, "title").text = tip
     for arrow in drawn.arrows:
+        y1, y2 = (_TOP + _ROW * rows[end] + _ROW // 2 for end in (arrow.source, arrow.destination))
         ET.SubElement(
-            root,
-            "line",
-            x1=_x(drawn, arrow.sent_ps),
-            y1=str(_TOP + _ROW * rows[arrow.source] + _ROW // 2),
-            x2=_x(drawn, arrow.arrival_ps),
-            y2=str(_TOP + _ROW * rows[arrow.destination] + _ROW // 2),
-            stroke="#59636E",
+            root, "line", x1=_x(drawn, arrow.sent_ps), y1=str(y1), x2=_x(drawn, arrow.arrival_ps),
+            y2=str(y2), stroke="#59636E",
             attrib={"stroke-width": "0.6", "stroke-opacity": "0.8"},
-        )
+        )  # fmt: skip
 
 
 def _legend(root: ET.Element, drawn: Picture) -> None:

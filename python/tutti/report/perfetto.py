@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict, deque
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -181,17 +181,9 @@ class _Program:
 
     def _mark(self, arrow: Arrow) -> None:
         arguments = (("peer", arrow.source), ("bytes", arrow.bytes), ("at_ps", arrow.received_ps))
+        name, flows = f"recv from {arrow.source}", (self._flows[arrow],)
         self._made.append(
-            _Event(
-                arrow.received_ps,
-                self._track,
-                "instant",
-                f"recv from {arrow.source}",
-                "recv",
-                (self._flows[arrow],),
-                True,
-                arguments,
-            )
+            _Event(arrow.received_ps, self._track, "instant", name, "recv", flows, True, arguments)
         )
 
 
@@ -207,15 +199,7 @@ def _begin(track: int, bar: Bar, flows: tuple[int, ...] = (), ends: bool = False
 
 
 def _in_flight(track: int, arrow: Arrow, flow: int) -> Iterator[_Event]:
-    arguments = (
-        ("source", arrow.source),
-        ("destination", arrow.destination),
-        ("index", arrow.index),
-        ("bytes", arrow.bytes),
-        ("sent_ps", arrow.sent_ps),
-        ("arrival_ps", arrow.arrival_ps),
-        ("received_ps", arrow.received_ps),
-    )
+    arguments = tuple(asdict(arrow).items())
     name = f"to {arrow.destination}"
     yield _Event(arrow.sent_ps, track, "begin", name, "message", (flow,), False, arguments)
     yield _Event(arrow.arrival_ps, track, "end")

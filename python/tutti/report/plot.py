@@ -237,15 +237,18 @@ def plot_boxes(
             offset = (number - (len(series) - 1) / 2) * width
             _boxes(axes, values, offset, 0.85 * width, colours[name].colour)
             axes.plot([], [], color=colours[name].colour, label=name, linewidth=4)
-            if model := (lines or {}).get(name):
-                at = [place + offset for place, value in enumerate(model) if value is not None]
-                there = [value for value in model if value is not None]
-                axes.plot(at, there, "_--", color=colours[name].colour, linewidth=0.8,
-                          markersize=10, markeredgewidth=1.2)  # fmt: skip
+            _model(axes, (lines or {}).get(name, ()), offset, colours[name].colour)
         axes.set_xticks(range(len(places)), list(places))
         axes.set_ylim(bottom=None if logarithmic else 0)
         axes.set_yscale("log" if logarithmic else "linear")
     return Path(path)
+
+
+def _model(axes: Axes, values: Sequence[float | None], offset: float, colour: str) -> None:
+    there = [(place + offset, value) for place, value in enumerate(values) if value is not None]
+    if there:
+        axes.plot(*zip(*there, strict=True), "_--", color=colour, linewidth=0.8, markersize=10,
+                  markeredgewidth=1.2)  # fmt: skip
 
 
 def _boxes(

@@ -172,17 +172,21 @@ def draw_program_graph(path: str | Path, schedule: Schedule) -> Path:
     elif ending == ".graphml":
         nx.write_graphml_xml(graph, target)
     else:
-        if graph.number_of_nodes() > MOST_DRAWN:
-            raise ReportError(
-                f"{graph.number_of_nodes():,} tasks are too many to draw (at most {MOST_DRAWN}): "
-                "export it as .dot or .graphml, or draw fewer ranks",
-                kind="too_large",
-            )
+        _refuse_many(graph.number_of_nodes())
         places = layout(graph)
         columns = max(place.x for place in places.values()) + 1
         with figure_at(target, (1.0 + 0.62 * columns, 0.9 + 0.62 * schedule.ranks)) as figure:
             _draw(figure, graph, places, schedule)
     return target
+
+
+def _refuse_many(tasks: int) -> None:
+    if tasks > MOST_DRAWN:
+        raise ReportError(
+            f"{tasks:,} tasks are too many to draw (at most {MOST_DRAWN}): export it as .dot or "
+            ".graphml, or draw fewer ranks",
+            kind="too_large",
+        )
 
 
 @dataclass(frozen=True)

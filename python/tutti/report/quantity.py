@@ -14,27 +14,12 @@ if TYPE_CHECKING:
 
     from tutti.noc import Estimate
 
-_TIME_UNITS: tuple[tuple[int, str], ...] = (
-    (10**12, "s"),
-    (10**9, "ms"),
-    (10**6, "us"),
-    (10**3, "ns"),
-    (1, "ps"),
-)
-_SIZE_UNITS: tuple[tuple[int, str], ...] = (
-    (2**40, "TiB"),
-    (2**30, "GiB"),
-    (2**20, "MiB"),
-    (2**10, "KiB"),
-    (1, "B"),
-)
-_RATE_UNITS: tuple[tuple[int, str], ...] = (
-    (10**12, "TB/s"),
-    (10**9, "GB/s"),
-    (10**6, "MB/s"),
-    (10**3, "kB/s"),
-    (1, "B/s"),
-)
+_Units = tuple[tuple[int, str], ...]
+_TIME_UNITS: _Units = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps"))
+_SIZE_UNITS: _Units = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_RATE_UNITS: _Units = (
+    (10**12, "TB/s"), (10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"), (1, "B/s")
+)  # fmt: skip
 
 
 def _digits(value: float, significant: int = 4) -> str:
@@ -46,7 +31,7 @@ def _digits(value: float, significant: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _scaled(value: float, units: tuple[tuple[int, str], ...], significant: int = 4) -> str:
+def _scaled(value: float, units: _Units, significant: int = 4) -> str:
     for factor, unit in units:
         if abs(value) >= factor:
             return f"{_digits(value / factor, significant)} {unit}"
@@ -138,7 +123,7 @@ def mean(value: Estimate) -> str:
 
 def three(value: float | Estimate) -> str:
     """A number, or the mean of an estimate, with three digits."""
-    return number(getattr(value, "mean", value), 3)
+    return number(value if isinstance(value, int | float) else value.mean, 3)
 
 
 def half_width(value: Estimate) -> float:
@@ -159,18 +144,16 @@ def sentence(text: str) -> str:
 
 def time_unit(largest_ps: float) -> tuple[int, str]:
     """The unit for an axis that reaches `largest_ps`: (picoseconds per unit, name)."""
-    for factor, unit in _TIME_UNITS:
-        if largest_ps >= 2 * factor:
-            return factor, unit
-    return _TIME_UNITS[-1]
+    return _axis_unit(largest_ps, _TIME_UNITS)
 
 
 def rate_unit(largest: float) -> tuple[int, str]:
     """The unit for an axis that reaches `largest` bytes per second: (bytes/s per unit, name)."""
-    for factor, unit in _RATE_UNITS:
-        if largest >= 2 * factor:
-            return factor, unit
-    return _RATE_UNITS[-1]
+    return _axis_unit(largest, _RATE_UNITS)
+
+
+def _axis_unit(largest: float, units: _Units) -> tuple[int, str]:
+    return next((unit for unit in units if largest >= 2 * unit[0]), units[-1])
 
 
 def size_ticks(sizes: Iterable[int], most: int = 9) -> list[int]:

@@ -188,7 +188,7 @@ def loads_table(runs: Sequence[Run]) -> Table[Run]:
         Column("99 %", lambda run: first(run).quantiles["99"], number, when=stable, terminal=three),
         Column("arrivals", lambda run: first(run).arrivals, mean, when=moved, terminal=arrivals),
         Column("under way", lambda run: first(run).active, mean, when=moved, terminal=three),
-        Column("in tables", lambda run: run.table_entries, mean, when=moved,
+        Column("entries", lambda run: run.table_entries, mean, when=moved,
                terminal=arrivals),
         Column("flows buffered", lambda run: run.buffered_flows, mean, when=moved, terminal=False),
     ]  # fmt: skip

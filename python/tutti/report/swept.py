@@ -99,9 +99,7 @@ def plot_swept(
     Raises:
         ReportError: when there is no such key, or more varies than it, schedules and repetitions.
     """
-    import polars as pl
-
-    frame = frame.filter(pl.col("time_ps").is_not_null())
+    frame = frame.filter(frame["time_ps"].is_not_null())
     if frame.is_empty():
         raise ReportError("the sweep has no rows with a time: nothing to draw", kind="frame")
     keys = swept_keys(frame)
@@ -112,9 +110,26 @@ def plot_swept(
         problem = f"{asked}: expected one of {', '.join(keys) or 'the keys of a sweep'}"
         raise ReportError(problem, kind="choice")
     at = ranks if ranks is not None else max(frame["ranks"])
-    rows = frame if chosen == "ranks" else frame.filter(pl.col("ranks") == at)
+    rows = frame if chosen == "ranks" else frame.filter(ranks=at)
     if rows.is_empty():
         raise ReportError(f"nothing was measured at {at} ranks", kind="choice")
+    _refuse_several(rows, chosen)
+    first = rows.row(0, named=True)
+    what = {"ranks": f"{at:,} ranks", "sizes": format_size(first["size_bytes"])} | {chosen: ""}
+    title = ", ".join(
+        [f"{first['collective']} on {first['platform']}", *filter(None, what.values())]
+    )
+    with axes_at(path, x=chosen, title=title, columns=2) as axes:
+        _lines(axes, rows, column)
+    return Path(path)
+
+
+def _refuse_several(rows: pl.DataFrame, chosen: str) -> None:
+    """Refuses rows in which more varies than the chosen key.
+
+    Raises:
+        ReportError: several values of another key.
+    """
     fixed = [other for other in swept_keys(rows) if other not in {chosen, "seed", "algorithms"}]
     if rows["size_bytes"].n_unique() > 1 and chosen != "sizes" and "sizes" not in fixed:
         fixed.append("size_bytes")
@@ -122,13 +137,6 @@ def plot_swept(
         problem = f"several values of {', '.join(fixed)} would stand on one line"
         hint = f"choose one: --where '{fixed[0]}=VALUE'"
         raise ReportError(problem, kind="frame", hint=hint)
-    first = rows.row(0, named=True)
-    what = [] if chosen == "ranks" else [f"{at:,} ranks"]
-    what += [] if chosen == "sizes" else [format_size(first["size_bytes"])]
-    title = ", ".join([f"{first['collective']} on {first['platform']}", *what])
-    with axes_at(path, x=chosen, title=title, columns=2) as axes:
-        _lines(axes, rows, column)
-    return Path(path)
 
 
 def _lines(axes: Axes, rows: pl.DataFrame, column: str) -> None:

@@ -15,7 +15,7 @@ MOST_ROWS = 3000
 """Rows that a table of a page holds at most; the results file has all of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column(Generic[Row]):
     """One column: how its cells follow from a row.
 
@@ -72,7 +72,7 @@ class Column(Generic[Row]):
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table(Generic[Row]):
     """Columns over rows.
 

@@ -6,7 +6,7 @@ have a limit on what they show and say so; traces take everything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,9 +15,6 @@ from tutti.errors import ReportError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_BAR_COLUMNS = ("rank", "step", "name", "kind", "start_ps", "end_ps", "peer", "bytes")
-_ARROW_COLUMNS = ("source", "destination", "index", "bytes", "sent_ps", "arrival_ps", "received_ps")
 
 
 @dataclass(frozen=True)
@@ -69,6 +66,9 @@ class Picture:
     end_ps: int
     complete_ps: int
     notes: tuple[str, ...]
+
+
+_BAR_COLUMNS, _ARROW_COLUMNS = (tuple(one.name for one in fields(kind)) for kind in (Bar, Arrow))
 
 
 def bars(timeline: pl.DataFrame) -> list[Bar]:

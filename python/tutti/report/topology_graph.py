@@ -144,18 +144,10 @@ def _line(
     from matplotlib.patches import FancyArrowPatch
 
     axes.add_patch(
-        FancyArrowPatch(
-            *ends,
-            arrowstyle="-|>" if arrow else "-",
-            connectionstyle=f"arc3,rad={bend}",
-            mutation_scale=9,
-            shrinkA=0,
-            shrinkB=7 if arrow else 0,
-            color=colour,
-            linewidth=width,
-            zorder=1,
-        )
-    )
+        FancyArrowPatch(*ends, arrowstyle="-|>" if arrow else "-", mutation_scale=9, shrinkA=0,
+                        shrinkB=7 if arrow else 0, connectionstyle=f"arc3,rad={bend}",
+                        color=colour, linewidth=width, zorder=1)
+    )  # fmt: skip
 
 
 def _vertices(axes: Axes, topology: Topology, at: dict[str, Position], named: bool) -> None:
@@ -164,17 +156,10 @@ def _vertices(axes: Axes, topology: Topology, at: dict[str, Position], named: bo
         if not members:
             continue
         label = {"npu": "NPU"}.get(kind, kind) + f" ({len(members)})"
-        axes.scatter(
-            [at[vertex.name][0] for vertex in members],
-            [at[vertex.name][1] for vertex in members],
-            s=240 if named and kind == "npu" else 60,
-            marker=shape,
-            facecolor=_FILLS[kind],
-            edgecolor="#3A424D",
-            linewidth=1.0,
-            zorder=2,
-            label=label,
-        )
+        xs, ys = zip(*(at[vertex.name] for vertex in members), strict=True)
+        size = 240 if named and kind == "npu" else 60
+        axes.scatter(xs, ys, label=label, s=size, marker=shape, linewidth=1.0, zorder=2,
+                     facecolor=_FILLS[kind], edgecolor="#3A424D")  # fmt: skip
         for vertex in members if named else []:
             _name(axes, at[vertex.name], vertex.name, vertex.rank)
 

@@ -74,7 +74,7 @@ def write_training_report(
         facts=words.facts(runs),
         sections=[
             Section(
-                "Where the time of an NPU goes",
+                "Time of an NPU",
                 "With each configuration of endpoints, all iterations together.",
                 {"breakdown": _breakdown(runs)},
                 _times(runs),
@@ -255,7 +255,7 @@ def _layers(runs: Sequence[TrainingResult]) -> Section:
         # Sorted as they are in the model.
         Column("layer", lambda row: (row["place"], row["layer"]), lambda v: v[1], kind="text"),
         *(
-            Column(name, itemgetter(of), format_time)
+            Column[Any](name, itemgetter(of), format_time)
             for name, of in _OF_LAYERS.items()
             if found[of].sum()
         ),

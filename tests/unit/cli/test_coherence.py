@@ -46,7 +46,7 @@ def test_a_file_is_run_and_what_was_found_written(tmp_path: Path) -> None:
     flows = pl.read_parquet(tmp_path / "found" / "flows.parquet")
     assert flows.filter(pl.col("cast") == "answers").height == 4
     page = (tmp_path / "found" / "report.html").read_text("utf-8")
-    assert "What a miss is spent on" in page
+    assert "Parts of a miss" in page
     assert "are none of them" in page
 
 

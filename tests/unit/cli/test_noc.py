@@ -281,7 +281,7 @@ def test_a_sweep_that_deadlocks_everywhere_ends_with_3_as_a_run_does(here: Path)
     loads = ["--loads", "0.9", "--no-saturation"]
     done = tutti("sweep", "ring.toml", *loads, cwd=here, code=3)
     row = next(line for line in done.stdout.splitlines() if "deadlocked" in line)
-    assert row.split() == ["0.9", "-", "deadlocked"]
+    assert row.split() == ["0.9", "deadlocked", *["-"] * 6]
     said = " ".join(done.stdout.split())
     assert "nothing was measured" in said
     assert "network: cycles" in said
