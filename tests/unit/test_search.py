@@ -203,6 +203,6 @@ def test_what_cannot_be_searched_is_refused() -> None:
 
 
 def test_times_beyond_all_time_are_refused() -> None:
-    slow = PipeliningPostal(alpha_p="10000000 s", alpha_r="10000000 s")
+    slow = PipeliningPostal(alpha_p="9000000 s", alpha_r="9000000 s")
     with pytest.raises(SimulationError, match="range of time"):
         tutti.search(Platform(name="slow", model=slow), ranks=64, size="8 B")

@@ -110,7 +110,7 @@ class Asked:
 def _bits_differ(wanted: _Wanted, ranks: int) -> PlanError:
     from tutti.errors import PlanError
 
-    message = f"{wanted.text}: on {ranks} ranks each rank gets bits of its own"
+    message = f"{wanted.text}: results on {ranks} ranks differ in bits between ranks"
     hint = (
         "recursive_doubling and ring give all ranks the same; --exact-types accepts it, and the "
         "library uses it for exact operations alone, such as sums of integers"

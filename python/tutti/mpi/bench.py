@@ -232,7 +232,7 @@ def _check(asked: Asked, candidates: Sequence[Candidate], settings: Settings) ->
             raise BenchError(message, kind="asked")
         if one.schedule and not is_exact(asked.datatype) and bits_differ(one.schedule):
             message = (
-                f"{one.name}: on {asked.ranks} ranks each rank gets bits of its own from sums of "
+                f"{one.name}: sums on {asked.ranks} ranks differ in bits between ranks for "
                 f"{asked.datatype}, so the library leaves the call to the MPI"
             )
             raise BenchError(message, kind="asked", hint="measure it with integers: -d int32")

@@ -107,7 +107,7 @@ def _differ(notation: str, collective: str, ranks: int) -> bool:
 
 def _other_bits(notation: str, question: Question) -> TuningError:
     message = (
-        f"{notation}: on {question.ranks} ranks each rank gets bits of its own from sums of "
+        f"{notation}: sums on {question.ranks} ranks differ in bits between ranks for "
         f"{question.datatype}"
     )
     return TuningError(message, kind="bits", fields={"schedule": notation})

@@ -63,9 +63,9 @@ def test_compare_writes_results_report_and_trace(here: Path) -> None:
 def test_compare_names_winners_with_which_ranks_get_different_bits() -> None:
     options = ["compare", "e.toml", "--no-report", "--algorithm", "dissemination", "--ranks", "4"]
     said = " ".join(run(*options).split())
-    assert "dissemination on 4 ranks: each rank gets bits of its own" in said
-    assert "bits of its own" not in run(*options, "--set", 'datatype="int32"')
-    assert "bits of its own" not in run(*options[:-1], "2")
+    assert "dissemination on 4 ranks: results differ in bits between ranks" in said
+    assert "differ in bits" not in run(*options, "--set", 'datatype="int32"')
+    assert "differ in bits" not in run(*options[:-1], "2")
 
 
 def test_run_and_compare_take_changes_of_any_key(here: Path) -> None:

@@ -80,7 +80,7 @@ pub struct Obvious<'a> {
 }
 
 impl<'a> Obvious<'a> {
-    /// As [`super::Fabric::new`].
+    /// As [`super::PacketNetwork::new`].
     #[must_use]
     pub fn new(routes: &'a Routes, packets: Packets, ends: Ends) -> Obvious<'a> {
         let takes = ends.takes.filter(|_| packets.ejection.is_none());
