@@ -114,6 +114,7 @@ check: build
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/stubtest tutti._core --concise --mypy-config-file pyproject.toml
 
 test-rust:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti import planning
-from tutti.config.mistakes import mistake
+from tutti.files.mistakes import mistake
 from tutti.planning import Case, LeftOut, Point, Request, Rows, measure
 from tutti.proving import prove
 from tutti.simulate import Run, simulate

@@ -331,7 +331,7 @@ def _identity(algorithm: str | Schedule, case: Case) -> object:
 
 
 def _is_file(notation: str) -> bool:
-    from tutti.config.reader import SCHEDULE_SUFFIX
+    from tutti.schedule_file import SCHEDULE_SUFFIX
 
     return notation.endswith(SCHEDULE_SUFFIX)
 
@@ -359,7 +359,7 @@ def lay_out(
 
 
 def _read(file: str) -> Schedule:
-    from tutti.config.reader import read_schedule
+    from tutti.schedule_file import read_schedule
 
     return read_schedule(Path(file))
 

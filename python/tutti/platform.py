@@ -226,7 +226,7 @@ class Flits(Parameters):
         Raises:
             ConfigError: neither these flits nor the routes name a routing.
         """
-        from tutti.noc import Network
+        from tutti.noc.network import Network
 
         routing = self.routing or routes.rule
         if routing is None:

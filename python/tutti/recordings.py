@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutti import _core, limits
-from tutti.config.mistakes import mistake, shown
-from tutti.config.reader import read_frame, read_text
+from tutti import _core
 from tutti.errors import UnitError
+from tutti.files import limits
+from tutti.files.mistakes import mistake, shown
+from tutti.files.reader import read_frame, read_text
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:

@@ -81,7 +81,7 @@ READ: dict[str, str] = {
     "time_ps": "positive?",
     **dict.fromkeys(("algbw_bytes_per_s", "busbw_bytes_per_s"), "number?"),
 }
-"""What drawings need of the columns of a file; kinds are those of `config.reader.check_frame`."""
+"""What drawings need of the columns of a file; kinds are those of `files.reader.check_frame`."""
 
 READ_IF_THERE: dict[str, str] = dict.fromkeys(
     ("messages", "message_bytes", "closed_form_ps", "bound_ps"), "count?"
@@ -150,7 +150,6 @@ def summary(measurements: pl.DataFrame) -> pl.DataFrame:
         ReportError: there is no column of times.
     """
     from tutti.errors import ReportError
-    from tutti.report.comparison import spread
 
     if "time_ps" not in measurements.columns:
         raise ReportError("the measurements have no column time_ps", kind="frame")
@@ -161,6 +160,16 @@ def summary(measurements: pl.DataFrame) -> pl.DataFrame:
     median = pl.col("time_ps").quantile(0.5, "lower").cast(pl.Int64).alias("median_ps")
     found = (pl.len().alias("repetitions"), least, lower, median, upper, most)
     return measurements.group_by(together, maintain_order=True).agg(*found)
+
+
+def spread(times: pl.Expr) -> tuple[pl.Expr, ...]:
+    """Least, quartiles and most of repetitions: each a time that was measured."""
+    return (
+        times.min().alias("least_ps"),
+        times.quantile(0.25, "lower").cast(pl.Int64).alias("lower_quartile_ps"),
+        times.quantile(0.75, "higher").cast(pl.Int64).alias("upper_quartile_ps"),
+        times.max().alias("most_ps"),
+    )
 
 
 def rank_frame(run: _core.Run) -> pl.DataFrame:

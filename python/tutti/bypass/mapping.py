@@ -16,8 +16,8 @@ from tutti.bypass.greedy import hops_of
 from tutti.bypass.links import notation
 from tutti.bypass.rest import Live
 from tutti.bypass.space import Space, Taken
-from tutti.config.mistakes import did_you_mean
 from tutti.errors import BypassError
+from tutti.files.mistakes import did_you_mean
 from tutti.units import Time
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from tutti.config.mistakes import mistake
-from tutti.config.reader import check_frame, read_frame
+from tutti.files.mistakes import mistake
+from tutti.files.reader import check_frame, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -92,7 +92,7 @@ _OUTSIDE = {
 
 def _unwritten(error: OSError) -> TuttiError | None:
     """What is wrong with a file or a disk, where that is what ended a verb."""
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
 
     if error.errno not in _OUTSIDE:
         return None

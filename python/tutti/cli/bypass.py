@@ -203,7 +203,7 @@ def mesh_of(size: str, wires: int, muxes: str) -> BypassMesh:
         BypassError: there is no such mesh.
     """
     from tutti.bypass import BypassMesh
-    from tutti.config.mistakes import mistake, shown
+    from tutti.files.mistakes import mistake, shown
 
     found = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", size)
     if not found or found[1] != found[2]:

@@ -12,7 +12,7 @@ from tutti.cli import options
 from tutti.cli.console import remark
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
-from tutti.limits import RANKS
+from tutti.files.limits import RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +144,7 @@ class _Found:
 
 
 def _check(measured: Measured) -> None:
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
 
     if not measured.files and not measured.live:
         raise mistake(
@@ -162,7 +162,7 @@ def _provenance(found: _Found, measured: Measured, name: str) -> Provenance:
         ConfigError: they are of a network and of none.
     """
     from tutti.calibrate.files import Provenance
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
     from tutti.mpi.machine import this_machine
 
     models = tuple(dict.fromkeys(one for one in found.emulated if one))

@@ -107,7 +107,7 @@ def run_(
     """
     from tutti.cli.files import folder
     from tutti.config import load_coherence
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
 
     if file is None and kernel is None:
         raise mistake("nothing to run", source="tutti coherence run",
@@ -140,7 +140,7 @@ def _refuse_several(option: str, short: str, text: str | None) -> None:
     Raises:
         ConfigError: The option names several.
     """
-    from tutti.config.mistakes import mistake, shown
+    from tutti.files.mistakes import mistake, shown
 
     if text is None or "," not in text:
         return

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tutti.config.mistakes import mistake
 from tutti.errors import TuttiError
+from tutti.files.mistakes import mistake
 
 
 def folder(path: Path) -> Path:

@@ -13,7 +13,7 @@ def load_values(text: str) -> list[float]:
     Raises:
         ConfigError: They are none, or too many.
     """
-    from tutti.config.mistakes import mistake, shown
+    from tutti.files.mistakes import mistake, shown
 
     def refused(problem: str) -> Exception:
         return mistake(

@@ -167,7 +167,7 @@ def plan_(
     """
     from tutti.cli.files import folder
     from tutti.cli.mpi_rules import Asked, rank_list
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
     from tutti.mpi.plan import Plan
     from tutti.mpi.proof import remember
     from tutti.mpi.provenance import provenance

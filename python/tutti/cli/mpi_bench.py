@@ -271,7 +271,7 @@ def _machine(name: str | None, settings: Settings) -> Platform | None:
 
 def _sizes(begin: str, end: str | None, factor: int) -> list[int]:
     from tutti import _core
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
     from tutti.mpi.sizes import growing
 
     first = _core.parse_size(options.size(begin, "-b"))

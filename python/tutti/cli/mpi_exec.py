@@ -97,7 +97,7 @@ def exec_(
 
 def _named(plan: Path | None) -> Path:
     if plan is None:
-        from tutti.config.mistakes import mistake
+        from tutti.files.mistakes import mistake
 
         raise mistake("no plan", source="tutti mpi exec", expected="--plan FILE",
                       hint="`tutti mpi plan` writes one")  # fmt: skip

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from tutti.cli.options import expanded_ranks, size
-from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.errors import AlgorithmError
+from tutti.files.mistakes import did_you_mean, mistake, shown
 from tutti.mpi.bits import bits_differ
 
 if TYPE_CHECKING:

@@ -169,7 +169,7 @@ def sweep_(
     from tutti.cli import noc_smart
     from tutti.cli.files import folder
     from tutti.config import is_smart, load_noc
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
 
     values = load_values(loads or _LOADS)
     if tolerance is not None and (not tolerance > 0 or not math.isfinite(tolerance)):
@@ -338,7 +338,7 @@ def _has_one_class(file: Path, changes: list[str] | tuple[str, ...]) -> bool:
 
 def _swept(read: Noc, values: list[float], threads: int) -> tuple[list[NocRun], bool]:
     """The runs that were finished, and whether Ctrl-C came before the last."""
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
     from tutti.noc import Trace, sweep
 
     if isinstance(read.traffic, Trace):

@@ -108,8 +108,8 @@ def _loads(read: Smart) -> list[float]:
 
 def _swept(read: Smart, values: list[float], threads: int) -> tuple[list[Run], bool]:
     """The runs that were finished, and whether Ctrl-C came before the last."""
-    from tutti.config.mistakes import mistake
     from tutti.errors import TuttiError
+    from tutti.files.mistakes import mistake
     from tutti.noc import smart
     from tutti.report.quantity import plural
 
@@ -185,8 +185,8 @@ def watch_file(
     """Runs the first cycles of a file, and writes the page that plays them."""
     from tutti.cli.files import folder
     from tutti.config import is_smart, load_smart
-    from tutti.config.mistakes import mistake
     from tutti.errors import NocError
+    from tutti.files.mistakes import mistake
     from tutti.noc import smart
     from tutti.report import write_watch
     from tutti.report.quantity import plural

@@ -167,7 +167,7 @@ def _instead_of(path: Path) -> str:
         ConfigError: It is a trace, which no experiment is.
     """
     from tutti.config import platform_names
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
 
     if path.suffix == _CHAKRA:
         prefix = re.sub(r"\.[0-9]+$", "", path.stem)
@@ -205,8 +205,8 @@ def size(text: str, option: str) -> str:
         ConfigError: It is no size.
     """
     from tutti import _core
-    from tutti.config.mistakes import mistake
     from tutti.errors import UnitError
+    from tutti.files.mistakes import mistake
 
     bare = re.fullmatch(r"\s*([0-9.]+)\s*([kKmMgGtT]?)\s*", text)
     written = text
@@ -226,7 +226,7 @@ def rank_counts(text: str) -> list[Any]:
     Raises:
         ConfigError: It is neither.
     """
-    from tutti.config.mistakes import mistake, shown
+    from tutti.files.mistakes import mistake, shown
 
     counts: list[Any] = []
     for part in text.split(","):
@@ -301,7 +301,7 @@ def _check_range(text: str, first: int, last: int) -> None:
 
 
 def _no_ranks(text: str, expected: str) -> ConfigError:
-    from tutti.config.mistakes import mistake, shown
+    from tutti.files.mistakes import mistake, shown
 
     return mistake("is no list of rank counts", source="--ranks", value=shown(text),
                    expected=expected)  # fmt: skip

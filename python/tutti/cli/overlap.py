@@ -89,7 +89,7 @@ def overlap(
 
 def _check(experiment: Experiment) -> None:
     """Refuses what is no all_reduce of one number of ranks by named algorithms."""
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
 
     source = experiment.source
     if experiment.collective != "all_reduce":

@@ -71,8 +71,8 @@ def plot(
       tutti plot out/demo/results.csv --kind map
     """
     from tutti.cli.files import written
-    from tutti.config.mistakes import mistake
     from tutti.errors import ReportError
+    from tutti.files.mistakes import mistake
     from tutti.report import plot_comparison, plot_swept
     from tutti.report.swept import where as rows_where
 
@@ -95,7 +95,7 @@ def plot(
 
 
 def _read(path: Path) -> pl.DataFrame:
-    from tutti.config.reader import check_frame, read_frame
+    from tutti.files.reader import check_frame, read_frame
     from tutti.results import MEASUREMENTS, READ, READ_IF_THERE
 
     frame = read_frame(path, _EXPECTED, MEASUREMENTS)

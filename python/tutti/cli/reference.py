@@ -9,11 +9,11 @@ import typer.main
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from tutti import limits
 from tutti.cli.app import app
 from tutti.cli.schema import File, schema_text
 from tutti.energy import Technology, technologies
 from tutti.errors import ExitCode, all_errors
+from tutti.files import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

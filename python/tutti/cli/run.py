@@ -99,7 +99,7 @@ def _only(experiment: Experiment) -> str:
     Raises:
         ConfigError: There are several runs to choose from.
     """
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
 
     algorithms = experiment.algorithms or ()
     for key, count, option, example in (

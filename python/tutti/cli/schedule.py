@@ -61,7 +61,7 @@ def list_(
       tutti schedule list --collective all_reduce --ranks 12
     """
     from tutti import _core, algorithms
-    from tutti.config.mistakes import did_you_mean, mistake
+    from tutti.files.mistakes import did_you_mean, mistake
     from tutti.schedule import check_ranks
 
     if ranks is not None:
@@ -191,10 +191,10 @@ def find(notation: str, ranks: int | None, collective: str | None, root: int | N
         AlgorithmError: The algorithm does not exist, or not for this.
         NotationError: The file is no schedule.
     """
-    from tutti.config import read_schedule
-    from tutti.config.mistakes import mistake
-    from tutti.config.reader import missing
+    from tutti.files.mistakes import mistake
+    from tutti.files.reader import missing
     from tutti.schedule import schedule
+    from tutti.schedule_file import read_schedule
 
     if notation.endswith(_SUFFIX):
         written = read_schedule(Path(notation))
@@ -221,7 +221,7 @@ def find(notation: str, ranks: int | None, collective: str | None, root: int | N
 
 def _agrees(file: str, option: str, asked: object, written: object) -> None:
     """Refuses an option that says something else than the file."""
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
 
     if asked is not None and asked != written:
         raise mistake(

@@ -95,7 +95,7 @@ def search(
 def _check(experiment: Experiment) -> None:
     """Refuses what recursive multiplying does not perform; says what the search leaves out."""
     from tutti.conditions import Conditions
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
 
     if experiment.collective != "all_reduce":
         raise mistake(
@@ -109,7 +109,7 @@ def _check(experiment: Experiment) -> None:
 
 
 def _kinds(asked: list[str] | None) -> tuple[str, ...]:
-    from tutti.config.mistakes import did_you_mean, mistake
+    from tutti.files.mistakes import did_you_mean, mistake
     from tutti.search import KINDS
 
     for kind in asked or ():

@@ -157,7 +157,7 @@ def _targets(named: list[str] | None) -> list[str]:
 
 
 def _machine(asked: Asked) -> Machine | None:
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
     from tutti.platforms import platform
     from tutti.tune.measure import METHODS
 
@@ -199,8 +199,8 @@ def _settings(measuring: Measuring) -> Settings:
 
 
 def _questions(asked: Asked, targets: list[str]) -> list[Question]:
-    from tutti.config.mistakes import mistake
     from tutti.datatypes import DATATYPES
+    from tutti.files.mistakes import mistake
     from tutti.tune import Question
     from tutti.tune.measure import COLLECTIVES
 
@@ -225,7 +225,7 @@ def _questions(asked: Asked, targets: list[str]) -> list[Question]:
 
 def _sizes(asked: Asked, collective: str, ranks: int, width: int) -> list[int]:
     """Sizes that have an element for each rank, where ranks have parts; a barrier has none."""
-    from tutti.config.mistakes import mistake
+    from tutti.files.mistakes import mistake
     from tutti.mpi.sizes import growing, part_bytes
     from tutti.units import Size
 

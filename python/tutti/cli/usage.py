@@ -16,7 +16,7 @@ _OUT_OF_HELP = "NoArgsIsHelpError"
 
 def as_mistake(error: typer.TyperException) -> TuttiError | None:
     """What typer found wrong as one of our errors; None for what is no mistake of usage."""
-    from tutti.config.mistakes import did_you_mean, mistake
+    from tutti.files.mistakes import did_you_mean, mistake
 
     if type(error).__name__ == _OUT_OF_HELP:
         return None

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from tutti.config.platform import RawPlatform, numbers
 from tutti.config.presets import find_platform, load_platform, platform_names, platform_text
 from tutti.config.raw import RawExperiment
-from tutti.config.reader import read_schedule, read_toml
 from tutti.config.resolve import Experiment, load_experiment, resolve
 from tutti.config.sweep import RawSweep, Sweep, load_sweep, resolve_sweep
 from tutti.errors import ConfigError
+from tutti.files.reader import read_toml
 
 if TYPE_CHECKING:
     from tutti.config.coherence import Coherence, RawCoherence, load_coherence
@@ -72,7 +72,6 @@ __all__ = [
     "numbers",
     "platform_names",
     "platform_text",
-    "read_schedule",
     "read_toml",
     "resolve",
     "resolve_noc",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti.config import paths
-from tutti.config.mistakes import did_you_mean, mistake, shown
-from tutti.config.reader import parse_toml, read_toml
-from tutti.config.validate import models_in
 from tutti.errors import TuttiError
+from tutti.files.mistakes import did_you_mean, mistake, shown
+from tutti.files.reader import parse_toml, read_toml
+from tutti.files.validate import models_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from tutti.config.changes import with_changes
-from tutti.config.mistakes import did_you_mean, mistake, moved
-from tutti.config.reader import read_toml
+from tutti.config.kinds import validated_file
 from tutti.config.smart import SmartMeshTable, mesh_mistake, mesh_of
-from tutti.config.tables import Table, kind_of
-from tutti.config.validate import validated
 from tutti.errors import CoherenceError, ConfigError, NocError
+from tutti.files.mistakes import did_you_mean, mistake, moved
+from tutti.files.reader import read_toml
+from tutti.files.tables import Table, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -195,7 +195,7 @@ def load_coherence(
 
 
 def _resolved(tables: dict[str, Any], source: str) -> Coherence:
-    raw = validated(RawCoherence, tables, source=source)
+    raw = validated_file(RawCoherence, tables, source=source)
     kernels = [raw.kernel] if isinstance(raw.kernel, str) else raw.kernel
     meshes = _meshes(raw, source)
     cases = tuple(_case(raw, kernel, mesh, source) for kernel in kernels for mesh in meshes)

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from tutti.config.custom_errors import refused
-from tutti.config.tables import Table
+from tutti.files.custom_errors import refused
+from tutti.files.tables import Table
 from tutti.units import Size, Time  # noqa: TC001 - pydantic looks at them
 
 

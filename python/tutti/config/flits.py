@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from tutti.config.mistakes import mistake
 from tutti.config.noc_tables import (
     Count,
     EnergyTable,
@@ -18,8 +17,9 @@ from tutti.config.noc_tables import (
     RouterTable,
     SpeculationTable,
 )
-from tutti.config.tables import Table
 from tutti.errors import TuttiError
+from tutti.files.mistakes import mistake
+from tutti.files.tables import Table
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:

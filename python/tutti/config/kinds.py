@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from tutti.config.mistakes import mistake
+from pydantic import BaseModel
+
+from tutti.errors import ConfigError
+from tutti.files.mistakes import mistake
+from tutti.files.validate import validated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic import BaseModel
-
-    from tutti.errors import ConfigError
+M = TypeVar("M", bound=BaseModel)
 
 
 class _Kind(NamedTuple):
@@ -40,7 +42,19 @@ def _kinds() -> tuple[_Kind, ...]:
     )
 
 
-def of_another_kind(
+def validated_file(model: type[M], tables: Mapping[str, Any], *, source: str) -> M:
+    """Returns the model that a file's tables describe.
+
+    Raises:
+        ConfigError: The first mistake; a file of another kind is named as such.
+    """
+    try:
+        return validated(model, tables, source=source)
+    except ConfigError as error:
+        raise _of_another_kind(model, tables, source) or error from None
+
+
+def _of_another_kind(
     asked: type[BaseModel], tables: Mapping[str, Any], source: str
 ) -> ConfigError | None:
     """What to say of a file of another kind than was asked for; None if it does not seem to be one.

@@ -6,9 +6,9 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tutti.config.mistakes import mistake
 from tutti.config.sourced import written
 from tutti.errors import TuttiError
+from tutti.files.mistakes import mistake
 
 if TYPE_CHECKING:
     from tutti.config.platform import RawPlatform, TopologyTable

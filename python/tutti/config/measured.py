@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tutti.config import disturbance as as_written
-from tutti.config.mistakes import mistake
 from tutti.errors import TuttiError
+from tutti.files.mistakes import mistake
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from tutti.config.mistakes import mistake
 from tutti.config.noc_tables import Count  # noqa: TC001 - pydantic looks at it
 from tutti.config.smart import SmartMeshTable, mesh_mistake, mesh_of
 from tutti.errors import TuttiError
+from tutti.files.mistakes import mistake
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti import limits
 from tutti.config.changes import read_changed
 from tutti.config.flits import check_lengths, router_of, technology_of
-from tutti.config.mistakes import mistake
+from tutti.config.kinds import validated_file
 from tutti.config.noc_tables import MeasureTable, RawNoc, RouterTable
-from tutti.config.reader import read_text
 from tutti.config.sourced import written
-from tutti.config.validate import validated
 from tutti.errors import TuttiError
+from tutti.files import limits
+from tutti.files.mistakes import mistake
+from tutti.files.reader import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ def resolve_noc(
     """
     from tutti.noc import Network
 
-    raw = validated(RawNoc, tables, source=source)
+    raw = validated_file(RawNoc, tables, source=source)
     try:
         topology = topology or _topology(raw.topology, folder)
     except TuttiError as error:

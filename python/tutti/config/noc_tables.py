@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from tutti.config.custom_errors import refused
 from tutti.config.sourced import PerByteParameter, TimeParameter  # noqa: TC001 - pydantic looks
-from tutti.config.tables import Table, kind_of
+from tutti.files.custom_errors import refused
+from tutti.files.tables import Table, kind_of
 from tutti.units import Length, Size, Time
 
 Count = Annotated[int, Field(ge=0, lt=1 << 32)]

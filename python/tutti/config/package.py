@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tutti.config.flits import technology_of
-from tutti.config.mistakes import mistake
 from tutti.config.noc_tables import EnergyTable
 from tutti.errors import TuttiError
+from tutti.files.mistakes import mistake
 from tutti.units import Length, Time
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from tutti.config.custom_errors import refused
 from tutti.config.flits import FlitsTable  # noqa: TC001 - pydantic looks at it
 from tutti.config.mesh import MeshTable  # noqa: TC001 - pydantic looks at it
 from tutti.config.package import PackageTable  # noqa: TC001 - pydantic looks at it
@@ -23,7 +22,8 @@ from tutti.config.sourced import (
     TimeParameter,
     written,
 )
-from tutti.config.tables import Table
+from tutti.files.custom_errors import refused
+from tutti.files.tables import Table
 from tutti.topology.graph import CHOICES
 from tutti.units import Length, Size
 

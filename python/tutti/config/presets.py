@@ -6,10 +6,10 @@ import functools
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from tutti.config.mistakes import did_you_mean, mistake
+from tutti.config.kinds import validated_file
 from tutti.config.platform import RawPlatform
-from tutti.config.reader import parse_toml, read_toml
-from tutti.config.validate import validated
+from tutti.files.mistakes import did_you_mean, mistake
+from tutti.files.reader import parse_toml, read_toml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def load_platform(path: Path) -> RawPlatform:
     Raises:
         ConfigError: The file cannot be used.
     """
-    return anchored(validated(RawPlatform, read_toml(path), source=str(path)), path.parent)
+    return anchored(validated_file(RawPlatform, read_toml(path), source=str(path)), path.parent)
 
 
 def anchored(platform: RawPlatform, folder: Path) -> RawPlatform:
@@ -101,7 +101,7 @@ def _is_path(name: str) -> bool:
 @functools.cache
 def _known(name: str) -> RawPlatform:
     """One that tutti brings along: read once, as its file does not change."""
-    return validated(RawPlatform, _known_tables(name), source=f"{name}.toml")
+    return validated_file(RawPlatform, _known_tables(name), source=f"{name}.toml")
 
 
 @functools.cache

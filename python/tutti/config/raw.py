@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from tutti.config.custom_errors import CHOICE
 from tutti.config.disturbance import Background, Distribution, Noise, PerRankTime
 from tutti.config.platform import RawPlatform
-from tutti.config.tables import Table, kind_of
-from tutti.limits import RANKS
+from tutti.files.custom_errors import CHOICE
+from tutti.files.limits import RANKS
+from tutti.files.tables import Table, kind_of
 from tutti.units import Size
 
 RankCount = Annotated[int, Field(ge=2, le=RANKS)]

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 from tutti import _core
 from tutti.config import disturbance
 from tutti.config import raw as as_written
+from tutti.config.kinds import validated_file
 from tutti.config.machine import machine
 from tutti.config.measured import Recordings, check, conditions
-from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.platform import numbers
 from tutti.config.presets import platform_of
-from tutti.config.reader import SCHEDULE_SUFFIX, read_schedule, read_toml
 from tutti.config.sourced import written
-from tutti.config.validate import validated
 from tutti.datatypes import DATATYPES
+from tutti.files.mistakes import did_you_mean, mistake, shown
+from tutti.files.reader import read_toml
+from tutti.schedule_file import SCHEDULE_SUFFIX, read_schedule
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
     if "sweep" in tables and "experiment" in tables:
         problem = "is a sweep, and one experiment is wanted"
         raise mistake(problem, source=source, hint="tutti sweep FILE")
-    raw = validated(as_written.RawExperiment, tables, source=source)
+    raw = validated_file(as_written.RawExperiment, tables, source=source)
     platform = platform_of(raw.platform, folder=folder, source=source)
     collective = _collective(raw.collective, source)
     ranks = _ranks(raw.ranks, source)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tutti.config.kinds import validated_file
 from tutti.config.platform import RawPlatform
 from tutti.config.presets import platform_of
 from tutti.config.resolve import chosen_model, resolve
-from tutti.config.validate import validated
 from tutti.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Resolver:
     def _on_its_machine(self, known: Experiment, tables: dict[str, Any], source: str) -> Experiment:
         written = tables["platform"]
         if not isinstance(written, str):
-            written = validated(RawPlatform, written, source=source)
+            written = validated_file(RawPlatform, written, source=source)
         platform = platform_of(written, folder=self._folder, source=source)
         model = chosen_model(platform, tables.get("model"), source=source)
         return known.on(platform, model, source=source)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Discriminator, Field, Tag
 
 from tutti.config.changes import read_changed
-from tutti.config.mistakes import mistake
-from tutti.config.reader import read_toml
-from tutti.config.tables import Table, kind_of
-from tutti.config.validate import validated
+from tutti.config.kinds import validated_file
 from tutti.errors import NocError, TuttiError
+from tutti.files.mistakes import mistake
+from tutti.files.reader import read_toml
+from tutti.files.tables import Table, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -325,7 +325,7 @@ def load_smart(path: Path, changes: Sequence[str] = (), *, output: Path | None =
     """
     example = "mesh.design=sfo_complete or traffic.rate=0.005"
     tables, source = read_changed(path, changes, RawSmart, example=example, output=output)
-    raw = validated(RawSmart, tables, source=source)
+    raw = validated_file(RawSmart, tables, source=source)
     several = isinstance(raw.traffic, list)
     given = raw.traffic if isinstance(raw.traffic, list) else [raw.traffic]
     names = [f"traffic[{place}]" if several else "traffic" for place in range(len(given))]

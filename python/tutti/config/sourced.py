@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from tutti.config.tables import Table, kind_of
+from tutti.files.tables import Table, kind_of
 from tutti.units import Size, Time, TimePerByte
 
 

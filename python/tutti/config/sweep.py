@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from tutti.config import paths
-from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.config.kinds import validated_file
 from tutti.config.presets import platform_tables
 from tutti.config.raw import RawExperiment
-from tutti.config.reader import read_toml
 from tutti.config.resolver import Resolver
-from tutti.config.tables import Table, kind_of
-from tutti.config.validate import validated
+from tutti.files.mistakes import did_you_mean, mistake, shown
+from tutti.files.reader import read_toml
+from tutti.files.tables import Table, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -214,7 +214,7 @@ def resolve_sweep(tables: Mapping[str, Any], *, source: str, folder: Path) -> Sw
         problem = "is an experiment, and no sweep: it does not say which keys take several values"
         hint = f'in a file of its own: experiment = "{Path(source).name}", and a table [sweep.grid]'
         raise mistake(problem, source=source, hint=hint)
-    raw = validated(RawSweep, tables, source=source)
+    raw = validated_file(RawSweep, tables, source=source)
     base, where = raw.experiment, source
     if isinstance(base, str):
         named = folder / base

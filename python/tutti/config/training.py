@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti.config.changes import read_changed
-from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.config.kinds import validated_file
 from tutti.config.training_tables import (
     ConfigurationTable,
     MeasuredTable,
     RawTraining,
     SystolicTable,
 )
-from tutti.config.validate import validated
 from tutti.errors import TuttiError
+from tutti.files.mistakes import did_you_mean, mistake, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ def resolve_training(tables: dict[str, Any], *, source: str) -> Training:
     Raises:
         ConfigError: They describe no training step.
     """
-    raw = validated(RawTraining, tables, source=source)
+    raw = validated_file(RawTraining, tables, source=source)
     return Training(
         source=source,
         title=raw.title,

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tutti.config.custom_errors import CHOICE
-from tutti.config.tables import Table, kind_of
+from tutti.files.custom_errors import CHOICE
+from tutti.files.tables import Table, kind_of
 from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
 
 Count = Annotated[int, Field(ge=0, lt=1 << 32)]

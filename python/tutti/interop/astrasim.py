@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 from pydantic import AfterValidator, ConfigDict, Field, RootModel
 
 from tutti import _core
-from tutti.config.mistakes import mistake
-from tutti.config.reader import read_json, read_yaml
-from tutti.config.tables import Table
-from tutti.config.validate import validated
 from tutti.errors import ConfigError, TraceError
+from tutti.files.limits import Bytes
+from tutti.files.mistakes import mistake
+from tutti.files.reader import read_json, read_yaml
+from tutti.files.tables import Table
+from tutti.files.validate import validated
 from tutti.interop import chakra
-from tutti.limits import Bytes
 from tutti.units import Time, TimePerByte
 from tutti.workload.trace import Timing, programs
 

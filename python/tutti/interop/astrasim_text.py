@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tutti import _core, limits
-from tutti.config.mistakes import mistake, shown
-from tutti.config.reader import read_text, whole
+from tutti import _core
+from tutti.files import limits
+from tutti.files.mistakes import mistake, shown
+from tutti.files.reader import read_text, whole
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from tutti import limits
-from tutti.config.mistakes import mistake, shown
-from tutti.config.reader import read_text
+from tutti.files import limits
+from tutti.files.mistakes import mistake, shown
+from tutti.files.reader import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

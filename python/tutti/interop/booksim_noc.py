@@ -15,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tutti import limits
-from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.config.noc import Noc, resolve_noc
-from tutti.config.reader import read_text
 from tutti.errors import ConfigError
+from tutti.files import limits
+from tutti.files.mistakes import did_you_mean, mistake, shown
+from tutti.files.reader import read_text
 from tutti.interop.booksim import KEYS, BookSimConfig, parse
 from tutti.interop.booksim_router import router
 from tutti.interop.booksim_traffic import Given, traffic

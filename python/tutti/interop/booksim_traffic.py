@@ -6,7 +6,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tutti.config.mistakes import did_you_mean, mistake, shown
+from tutti.files.mistakes import did_you_mean, mistake, shown
 from tutti.interop.booksim import BookSimConfig, split
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti.config.reader import read_bytes
 from tutti.errors import TraceError
-from tutti.limits import MOST, Bytes
+from tutti.files.limits import MOST, Bytes
+from tutti.files.reader import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tutti.config.mistakes import mistake, shown
-from tutti.config.reader import read_rows, whole
+from tutti.files.mistakes import mistake, shown
+from tutti.files.reader import read_rows, whole
 from tutti.workload.model import Gemm, Model, ModelLayer
 
 if TYPE_CHECKING:

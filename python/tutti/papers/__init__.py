@@ -153,7 +153,7 @@ def find_paper(name: str) -> Paper:
     Raises:
         ConfigError: There is none.
     """
-    from tutti.config.mistakes import did_you_mean
+    from tutti.files.mistakes import did_you_mean
 
     known = papers()
     if name in known:

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from tutti.errors import ReportError
-from tutti.results import SWEPT
+from tutti.results import SWEPT, spread
 
 CASE_COLUMNS = ("collective", "datatype", "model", "platform")
 _POINT_COLUMNS = ("ranks", "size_bytes", "algorithm", "schedule")
@@ -233,16 +233,6 @@ def _aggregates(columns: list[str]) -> list[pl.Expr]:
         ),
         *kept,
     ]
-
-
-def spread(times: pl.Expr) -> tuple[pl.Expr, ...]:
-    """Least, quartiles and most of repetitions: each a time that was measured."""
-    return (
-        times.min().alias("least_ps"),
-        times.quantile(0.25, "lower").cast(pl.Int64).alias("lower_quartile_ps"),
-        times.quantile(0.75, "higher").cast(pl.Int64).alias("upper_quartile_ps"),
-        times.max().alias("most_ps"),
-    )
 
 
 def _measured(row: dict[str, Any]) -> Measured:

@@ -82,7 +82,7 @@ def crew(
     if isinstance(executor, Executor):
         return nullcontext(_Given(executor, workers or _cores()))
     if executor not in EXECUTORS:
-        from tutti.config.mistakes import did_you_mean
+        from tutti.files.mistakes import did_you_mean
 
         problem = f"there is no executor `{executor}`: expected one of {', '.join(EXECUTORS)}"
         raise ExecutorError(problem, kind="unknown", hint=did_you_mean(str(executor), EXECUTORS))

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from tutti import _core
-from tutti.config.mistakes import did_you_mean, shown
-from tutti.config.reader import check_lines, decoded
 from tutti.errors import ConfigError, TopologyError
-from tutti.limits import LINE
+from tutti.files.limits import LINE
+from tutti.files.mistakes import did_you_mean, shown
+from tutti.files.reader import check_lines, decoded
 from tutti.topology.files import read_bytes
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 import networkx as nx
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from tutti.config import reader
-from tutti.config.validate import validated
 from tutti.errors import ConfigError, TopologyError
-from tutti.limits import Bytes
+from tutti.files import reader
+from tutti.files.limits import Bytes
+from tutti.files.validate import validated
 
 if TYPE_CHECKING:
     from tutti.topology.graph import Topology

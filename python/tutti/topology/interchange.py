@@ -8,8 +8,8 @@ import networkx as nx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutti import _core
-from tutti.config.mistakes import did_you_mean, shown
 from tutti.errors import TopologyError, TuttiError
+from tutti.files.mistakes import did_you_mean, shown
 from tutti.units import Length, Time, TimePerByte  # noqa: TC001 - pydantic reads annotations
 
 if TYPE_CHECKING:

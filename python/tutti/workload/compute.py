@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tutti import _core
-from tutti.config.mistakes import mistake
-from tutti.config.reader import read_rows
 from tutti.errors import UnitError, WorkloadError
-from tutti.limits import MOST
+from tutti.files.limits import MOST
+from tutti.files.mistakes import mistake
+from tutti.files.reader import read_rows
 from tutti.units import Frequency, Time
 from tutti.workload.model import PASSES, Gemm
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from tutti import limits
-from tutti.config.reader import read_json
-from tutti.config.tables import Count, Positive, Table
-from tutti.config.validate import validated
+from tutti.files import limits
+from tutti.files.reader import read_json
+from tutti.files.tables import Count, Positive, Table
+from tutti.files.validate import validated
 from tutti.workload.model import Gemm, Model, ModelLayer
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tutti import _core
 from tutti.errors import TraceError
-from tutti.limits import MOST
+from tutti.files.limits import MOST
 from tutti.workload.compute import roofline
 from tutti.workload.model import Work
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tutti.config import Experiment, resolve
-from tutti.config.reader import parse_toml
 from tutti.errors import ConfigError
+from tutti.files.reader import parse_toml
 
 GOOD = """
 platform = "cray_xc30"

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from tutti import limits
-from tutti.config import reader
-from tutti.config.mistakes import shown
 from tutti.errors import ConfigError
+from tutti.files import limits, reader
+from tutti.files.mistakes import shown
 
 if TYPE_CHECKING:
     from pathlib import Path

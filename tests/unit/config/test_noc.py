@@ -17,8 +17,8 @@ from tutti.config.noc_tables import (
     SpeculationTable,
     TrafficTable,
 )
-from tutti.config.reader import parse_toml
 from tutti.errors import ConfigError
+from tutti.files.reader import parse_toml
 
 GOOD = """
 cycle = "1 ns"

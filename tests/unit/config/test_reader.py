@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tutti.config.reader import parse_toml, read_toml
 from tutti.errors import ConfigError
-from tutti.limits import Bytes
+from tutti.files.limits import Bytes
+from tutti.files.reader import parse_toml, read_toml
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tutti.config import resolve, validate
-from tutti.config.custom_errors import CHOICE, REFUSED
+from tutti.config import resolve
 from tutti.errors import ConfigError
+from tutti.files import validate
+from tutti.files.custom_errors import CHOICE, REFUSED
 
 RIGHT: dict[str, Any] = {
     "platform": "cray_xc30",

@@ -41,7 +41,7 @@ def test_no_tuned_plan_has_ranks_with_bits_of_their_own(ranks: int, tmp_path: Pa
 def test_what_is_named_is_refused() -> None:
     named = ["dissemination", "ring"]
     with pytest.raises(
-        TuningError, match="dissemination: on 4 ranks each rank gets bits"
+        TuningError, match="dissemination: sums on 4 ranks differ in bits"
     ) as caught:
         by_model(Question("all_reduce", 4, [8]), MACHINE, named)
     assert caught.value.kind == "bits"

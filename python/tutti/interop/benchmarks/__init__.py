@@ -24,9 +24,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutti import limits
-from tutti.config.mistakes import mistake, shown
-from tutti.config.reader import check_lines, read_text
+from tutti.files import limits
+from tutti.files.mistakes import mistake, shown
+from tutti.files.reader import check_lines, read_text
 from tutti.interop.benchmarks import imb, nccl_tests, osu
 from tutti.interop.benchmarks.rows import BENCHMARKS, Given
 

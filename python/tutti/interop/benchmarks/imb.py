@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tutti.files.limits import RANKS
 from tutti.interop.benchmarks.rows import Given, row
-from tutti.limits import RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from tutti.config.mistakes import mistake
-from tutti.config.reader import parse_json
-from tutti.config.tables import Count, Table
-from tutti.config.validate import validated
+from tutti.files.limits import MOST
+from tutti.files.mistakes import mistake
+from tutti.files.reader import parse_json
+from tutti.files.tables import Count, Table
+from tutti.files.validate import validated
 from tutti.interop.benchmarks.rows import Given, row
-from tutti.limits import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

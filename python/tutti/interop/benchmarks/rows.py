@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import polars as pl
 
-from tutti.config.mistakes import mistake, shown
-from tutti.config.reader import whole
+from tutti.files.mistakes import mistake, shown
+from tutti.files.reader import whole
 from tutti.mpi.sizes import DEALT_OUT
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Our own types of pydantic's errors, which `tutti.config.validate` reports in their own words."""
+"""Our own types of pydantic's errors, which `tutti.files.validate` reports in their own words."""
 
 from __future__ import annotations
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_a
 
 from pydantic import BaseModel, ValidationError
 
-from tutti.config.custom_errors import CHOICE, REFUSED
-from tutti.config.kinds import of_another_kind
-from tutti.config.mistakes import did_you_mean, mistake, shown
 from tutti.errors import ConfigError, TuttiError
+from tutti.files.custom_errors import CHOICE, REFUSED
+from tutti.files.mistakes import did_you_mean, mistake, shown
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -35,8 +34,7 @@ def validated(model: type[M], tables: Mapping[str, Any], *, source: str) -> M:
     try:
         return model.model_validate(tables)
     except ValidationError as error:
-        other = of_another_kind(model, tables, source)
-        raise other or _first(model, tables, error.errors(include_url=False), source) from None
+        raise _first(model, tables, error.errors(include_url=False), source) from None
     except RecursionError:
         raise mistake("values are nested too deeply to be read", source=source) from None
 

@@ -1,8 +1,8 @@
 """Files as they stand on disk, up to the tables, rows and columns in them.
 
 Every reader of the project starts here. A file that is missing, a folder, too large, not UTF-8, not
-of its format, or beyond the limits of `tutti.limits` ends in a `ConfigError`. What the
-tables mean is checked next, by `tutti.config.validate` and a schema.
+of its format, or beyond the limits of `tutti.files.limits` ends in a `ConfigError`. What the
+tables mean is checked next, by `tutti.files.validate` and a schema.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import tomllib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tutti import limits
-from tutti.config.mistakes import mistake, shown
 from tutti.errors import TuttiError
 from tutti.errors.meant import near
+from tutti.files import limits
+from tutti.files.mistakes import mistake, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.errors import ConfigError
-    from tutti.schedule import Schedule
-
-SCHEDULE_SUFFIX = ".schedule"
-"""What tells the name of a file with a schedule from that of an algorithm."""
 
 
 def read_toml(path: Path, expected: str = "a TOML file", *, hint: str = "") -> dict[str, Any]:
@@ -46,21 +42,6 @@ def read_toml(path: Path, expected: str = "a TOML file", *, hint: str = "") -> d
         ConfigError: The file is missing, no regular file, too large, not UTF-8 or not TOML.
     """
     return parse_toml(read_text(path, limits.Bytes.CONFIG, expected, hint=hint), source=str(path))
-
-
-def read_schedule(path: Path) -> Schedule:
-    """Reads a schedule in its text form.
-
-    Raises:
-        ConfigError: The file is missing, no regular file, too large, not UTF-8 or no schedule.
-    """
-    from tutti.schedule import Schedule
-
-    text = read_text(path, limits.Bytes.SCHEDULE, "a schedule in text form")
-    try:
-        return Schedule.from_text(text)
-    except TuttiError as error:
-        raise mistake(error.problem, source=str(path), hint=error.hint) from None
 
 
 def parse_toml(text: str, *, source: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Limits on all files that are read, declared here alone; `tutti.config.reader` enforces them."""
+"""Limits on all files that are read, declared here alone; `tutti.files.reader` enforces them."""
 
 from __future__ import annotations
 
