@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.cases import figures_of, make_case, run_all, unequal_parts
-from tutti.errors import AlgorithmError, LayoutError
+from tutti.errors import AlgorithmError, ConfigError, LayoutError
 from tutti.proving import messages_of
 from tutti.schedule import Schedule, candidates, schedule
 
@@ -263,6 +263,7 @@ class _Planner:
         self._fitting: set[int] = set()
         self._unequal: list[LayoutError] = []
         self._known: set[tuple[int, object]] = set()
+        self._names: set[tuple[int, str]] = set()
 
     def add(self, place: int, algorithm: str | Schedule, ranks: int) -> None:
         """Adds the schedule of an algorithm, or why there is none."""
@@ -277,11 +278,21 @@ class _Planner:
         if key in self._known:
             return  # two arguments that choose the same schedule
         self._known.add(key)
+        self._refuse_same_name(case, ranks)
         reason = self._why_not(case)
         if reason:
             self._left_out.append(LeftOut(case.schedule.name, ranks, reason))
         else:
             self._cases[key] = case
+
+    def _refuse_same_name(self, case: Case, ranks: int) -> None:
+        """Rows of a result are told apart by name: two schedules of one name would be merged."""
+        name = case.schedule.name
+        if (ranks, name) in self._names:
+            message = f"two schedules for {ranks} ranks are named `{name}`"
+            hint = "change the line `name` of the schedule file"
+            raise ConfigError(message, kind="invalid", hint=hint)
+        self._names.add((ranks, name))
 
     def _why_not(self, case: Case) -> str:
         """Why a schedule that fits is not measured; empty if it is."""

@@ -53,7 +53,7 @@ _EXHAUSTIVE = 40
 """How many times as many of all schedules, if that is asked for: a few minutes."""
 _MOST_RANKS = 2**24
 """Of a schedule."""
-_NEVER = 2**64 - 1
+_LATEST_PS = 2**63 - 1
 _Any = TypeVar("_Any")
 
 
@@ -193,6 +193,7 @@ def search(
             bound = core.best(ranks, kinds, keep=1, messages=_MESSAGES)[1]
         rows = rows if exhaustive else _top(rows, top)
     _refuse_no_result(rows, ranks, kinds)
+    rows = [row for row in rows if row.time_ps <= _LATEST_PS]
     not_verified = proving.verify(laid_out(rows[0].notation, ranks), skip=not verify)
     frame = _frame(rows, bound, verified=not_verified is None)
     return Found(
@@ -307,7 +308,7 @@ def _frame(rows: list[_Row], bound: int, *, verified: bool) -> pl.DataFrame:
         "place": range(1, len(rows) + 1),
         "schedule": [f"{FAMILY}:{row.notation}" for row in rows],
         "kind": [row.kind for row in rows],
-        "time_ps": [min(row.time_ps, 2**63 - 1) for row in rows],
+        "time_ps": [row.time_ps for row in rows],
         "above_best": [row.time_ps / best - 1 for row in rows],
         "bound_ps": [bound] * len(rows),
         "method": [row.method for row in rows],
@@ -347,8 +348,8 @@ def _unless_too_many(rows: list[_Any] | None, ranks: int) -> list[_Any]:
 
 
 def _refuse_no_result(rows: list[_Row], ranks: int, kinds: Sequence[str]) -> None:
-    if kinds and (ranks > 4 or "factored" in kinds) and (not rows or rows[0].time_ps == _NEVER):
-        message = "every schedule takes longer than the range of time, 213 days"
+    if kinds and (ranks > 4 or "factored" in kinds) and (not rows or rows[0].time_ps > _LATEST_PS):
+        message = "every schedule takes longer than the range of time, 107 days"
         raise SimulationError(message, kind="time_overflow")
     if not rows:
         message = f"{ranks} ranks have no {' or '.join(kinds)} schedule"

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 import tutti
 from called import call
 from tutti import proving
-from tutti.errors import VerificationError
+from tutti.errors import ConfigError, VerificationError
 from tutti.phases import simulate_phases
 from tutti.platforms import platform
 from tutti.results import MEASUREMENTS
@@ -239,3 +239,12 @@ def test_python_says_what_is_left_out_where_the_command_line_does(
     assert (record.name, record.levelname) == ("tutti", "WARNING")
     assert record.getMessage().startswith("left out: bruck on 5 ranks: ")
     assert "needs equal parts" in record.getMessage()
+
+
+def test_two_schedules_of_one_name_are_refused(tmp_path: Path) -> None:
+    text = tutti.schedule("direct", ranks=4).to_text()
+    lines = ["name ring" if line.startswith("name ") else line for line in text.splitlines()]
+    (tmp_path / "mine.schedule").write_text("\n".join(lines) + "\n")
+    request = {**REQUESTS["all_reduce"], "algorithms": ["ring", str(tmp_path / "mine.schedule")]}
+    with pytest.raises(ConfigError, match="two schedules for 4 ranks are named `ring`"):
+        by_python(request | {"ranks": [4]})

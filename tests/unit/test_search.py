@@ -204,5 +204,13 @@ def test_what_cannot_be_searched_is_refused() -> None:
 
 def test_times_beyond_all_time_are_refused() -> None:
     slow = PipeliningPostal(alpha_p="9000000 s", alpha_r="9000000 s")
+    platform = Platform(name="slow", model=slow)
     with pytest.raises(SimulationError, match="range of time"):
-        tutti.search(Platform(name="slow", model=slow), ranks=64, size="8 B")
+        tutti.search(platform, ranks=64, size="8 B")
+    ring = tutti.schedule("ring", ranks=4)
+    with pytest.raises(SimulationError, match="latest time a run may end"):
+        tutti.simulate(ring, platform, size="8 B")
+    with pytest.raises(SimulationError, match="latest time a run may end"):
+        tutti.compare(
+            platform, collective="all_reduce", ranks=[4], sizes=["8 B"], algorithms=["ring"]
+        )

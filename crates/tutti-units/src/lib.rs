@@ -55,8 +55,10 @@ pub struct Time(u64);
 impl Time {
     /// The start of every simulation, and the empty span.
     pub const ZERO: Time = Time(0);
-    /// The latest time there is; sums stop here, and the engine reports a run that reaches it.
+    /// Where sums saturate. A run that ends after [`Time::LATEST`] is an error.
     pub const MAX: Time = Time(u64::MAX);
+    /// The latest time at which a run may end: results store times as signed 64-bit integers.
+    pub const LATEST: Time = Time(i64::MAX.unsigned_abs());
 
     /// From picoseconds.
     #[inline]

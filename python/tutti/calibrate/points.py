@@ -9,6 +9,7 @@ import polars as pl
 
 from tutti.files.mistakes import mistake
 from tutti.files.reader import check_frame, read_frame
+from tutti.proving import messages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,8 @@ Kind = Literal["one_way", "burst", "round_trip", "issue", "multicast", "collecti
 _ROUND_TRIP = "round_trip"
 _OSU_WINDOW = 64
 """Messages in flight of osu_bw, and of IMB's Uniband, unless they are told otherwise."""
+MOST_FITTED = 100_000
+"""Messages of a measured collective: a fit simulates each collective many times."""
 _BENCH_BYTES = 8
 """Of a multicast of `tutti mpi bench`."""
 
@@ -151,7 +154,16 @@ def _schedule(algorithm: str, collective: str, ranks: int | None, origin: str) -
             expected="the number of ranks",
             hint="give it: --ranks N",
         )
-    return schedule(algorithm, collective=collective, ranks=ranks)
+    laid_out = schedule(algorithm, collective=collective, ranks=ranks)
+    messages = messages_of(laid_out) or 0
+    if messages > MOST_FITTED:
+        raise mistake(
+            f"{collective} by {algorithm} on {ranks:,} ranks sends {messages:,} messages",
+            source=origin,
+            expected=f"at most {MOST_FITTED:,}: a fit simulates them many times",
+            hint="measure on fewer ranks, or name an algorithm that sends fewer messages",
+        )
+    return laid_out
 
 
 def emulated(results: pl.DataFrame) -> list[str]:

@@ -313,7 +313,8 @@ def _one_of(*known: str) -> AfterValidator:
 
 
 _Rings = Annotated[
-    list[Annotated[str, _one_of("ring")]], Field(default=["ring"], max_length=_MOST_DIMENSIONS)
+    list[Annotated[str, _one_of("ring")]],
+    Field(default=["ring"], min_length=1, max_length=_MOST_DIMENSIONS),
 ]
 _Chunks = Annotated[int, Field(ge=1, le=1 << 20)]
 _Switch = Annotated[int, Field(ge=0, le=1)]

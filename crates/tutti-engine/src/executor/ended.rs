@@ -25,7 +25,7 @@ impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
             return Err(EngineError::NothingMoved);
         }
         let finish: Vec<Time> = self.ranks.iter().map(|progress| progress.clock).collect();
-        if let Some((rank, _)) = (0..).zip(&finish).find(|(_, time)| **time == Time::MAX) {
+        if let Some((rank, _)) = (0..).zip(&finish).find(|(_, time)| **time > Time::LATEST) {
             return Err(EngineError::TimeOverflow { rank: RankId(rank) });
         }
         let ranks = 0..self.simulation.schedule.shape().ranks;
