@@ -58,7 +58,9 @@ pub enum EngineError {
     #[error("the simulation was stopped before it was done")]
     Stopped,
     /// Longer than time can count.
-    #[error("{rank} would finish later than 2^63 - 1 ps (about 107 days), the latest time a run may end at")]
+    #[error(
+        "{rank} would finish later than 2^63 - 1 ps (about 107 days), the latest time a run may end at"
+    )]
     TimeOverflow { rank: RankId },
 }
 
