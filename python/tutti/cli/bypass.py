@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.cli import options
 from tutti.cli.console import out, remark
 from tutti.cli.progress import Progress
+from tutti.units import Size
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from tutti.bypass import BypassMesh, Configuration, Flow, Mapping
+    from tutti.bypass.plans import Plan
+    from tutti.phases import PhasedRun
     from tutti.schedule import Schedule
 
 app = typer.Typer(
@@ -28,7 +32,7 @@ Algorithm = Annotated[
     str,
     typer.Argument(metavar="ALGORITHM", help="An algorithm as NAME[:ARG].", show_default=False),
 ]
-Size = Annotated[str, typer.Option("--size", metavar="KxK", help="The mesh.")]
+Mesh = Annotated[str, typer.Option("--size", metavar="KxK", help="The mesh.")]
 Wires = Annotated[
     int, typer.Option("--wires", min=0, help="Bypass wires of each line, in each direction.")
 ]
@@ -53,7 +57,7 @@ Draw = Annotated[
 @app.command("map")
 def map_(
     algorithm: Algorithm,
-    size: Size = "4x4",
+    size: Mesh = "4x4",
     wires: Wires = 1,
     muxes: Muxes = "any",
     collective: Collective = "all_reduce",
@@ -101,7 +105,7 @@ def map_(
 @app.command("search")
 def search_(
     algorithm: Algorithm,
-    size: Size = "4x4",
+    size: Mesh = "4x4",
     wires: Wires = 1,
     muxes: Muxes = "any",
     collective: Collective = "all_reduce",
@@ -186,6 +190,59 @@ def draw_(
     given = dict(word.split("=", 1) for word in words if "=" in word)
     mesh = mesh_of(size, int(given.get("wires", 1)), given.get("muxes", "any"))
     _draw(mesh.configure(links), to)
+
+
+@app.command("run")
+def run_(
+    algorithm: Algorithm,
+    size: Mesh = "4x4",
+    wires: Wires = 1,
+    muxes: Muxes = "any",
+    collective: Collective = "all_reduce",
+    payload: Annotated[
+        list[str] | None,
+        typer.Option("--payload", "-b", help="Bytes of the collective; may be repeated."),
+    ] = None,
+    copies: Annotated[
+        int, typer.Option("--copies", min=1, max=4, help="Links side by side for each flow.")
+    ] = 1,
+    switch: Annotated[
+        str, typer.Option("--switch", help="What it takes to configure the mesh anew.")
+    ] = "100 ns",
+    rate: Rate = "68 GB/s",
+    latency: Latency = "12 ns",
+    verify: options.Verify = True,
+) -> None:
+    """Time an algorithm packet by packet: on the mesh alone, and with bypass links.
+
+    The links are configured once for all of it, and, where its schedule has phases, anew for each:
+    then everybody waits for the last, and for the switch.
+
+    \b
+    Examples:
+      tutti bypass run double_binary_tree:nccl,phased,4 --payload 64KiB --payload 2MiB
+      tutti bypass run ring:4x4 --copies 2
+    """
+    mesh = mesh_of(size, wires, muxes)
+    schedule = schedule_of(algorithm, collective, mesh, None)
+    links = {"rate": rate, "latency": latency}
+    with Progress("mapping"):
+        plans = _plans(schedule, mesh, copies)
+    rows = [
+        (str(nbytes), name, ran)
+        for nbytes in map(Size.of_any, payload or ["16 KiB", "1 MiB"])
+        for name, ran in {
+            _ALONE: _on_mesh(schedule, mesh.side, nbytes, links, verify=verify),
+            **{
+                name: plan.run(nbytes, switch=switch, verify=verify, **links)
+                for name, plan in plans.items()
+            },
+        }.items()
+    ]
+    out().print(_speedups(rows))
+    for reason in {ran.not_verified for *_, ran in rows} - {None}:
+        remark(f"{schedule.name} is not verified: {reason}")
+    remark("speedup: over the mesh in dimension order; a packet is a 32nd of a chunk, or a flit")
 
 
 def _draw(configuration: Configuration, to: Path, title: str | None = None) -> None:
@@ -296,3 +353,47 @@ def write(mapping: Mapping, rate: str, latency: str, to: Path | None, draw: Path
         out().print(f"wrote {to}", markup=False, soft_wrap=True)
     if draw is not None:
         _draw(mapping.configuration, draw, f"bypass:{mapping.mesh.notation}")
+
+
+# --- run ------------------------------------------------------------------------------------------
+
+_ALONE = "mesh alone"
+
+
+def _on_mesh(
+    schedule: Schedule, side: int, nbytes: Size, links: dict[str, str], *, verify: bool
+) -> PhasedRun:
+    """All phases on a mesh without wires, in dimension order."""
+    from tutti.bypass.plans import run_on
+    from tutti.topology import Topology
+
+    mesh = Topology.build(f"mesh:{side}x{side}", rate=links["rate"], latency=links["latency"])
+    return run_on(schedule, [mesh.routes("dimension_order")], nbytes, verify=verify)
+
+
+def _speedups(rows: list[tuple[str, str, PhasedRun]]) -> Table:
+    """Each payload on the mesh alone and with wires: payload, links, run."""
+    from rich.table import Table
+
+    from tutti.report.quantity import format_rate
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("payload", "links"):
+        table.add_column(name, no_wrap=True)
+    for name in ("time", "algbw", "speedup"):
+        table.add_column(name, justify="right", no_wrap=True)
+    alone = {payload: ran for payload, name, ran in rows if name == _ALONE}
+    for payload, name, ran in rows:
+        gain = f"{alone[payload].completion_ps / ran.completion_ps:.2f}"
+        table.add_row(payload, name, str(ran.time), format_rate(ran.algbw), gain)
+    return table
+
+
+def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, Plan]:
+    """Configured once, and for each phase where there are some."""
+    from tutti.bypass.plans import plan
+
+    plans = {"bypass, configured once": plan(schedule, mesh, copies=copies)}
+    if schedule.phases > 1:
+        plans["bypass, for each phase"] = plan(schedule, mesh, switched=True, copies=copies)
+    return plans
