@@ -7,16 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
+from tutti.bypass import BypassMesh, flows_of, map_flows
+from tutti.bypass.improve import improve
+from tutti.bypass.plans import plan, run_on
+from tutti.bypass.platform_file import write_platform
 from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.cli.files import written
 from tutti.cli.progress import Progress
+from tutti.files.mistakes import mistake, shown
+from tutti.report.quantity import format_rate, format_share, plural
+from tutti.schedule import schedule
+from tutti.topology import Topology
 from tutti.units import Size
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from tutti.bypass import BypassMesh, Configuration, Flow, Mapping
+    from tutti.bypass import Configuration, Flow, Mapping
     from tutti.bypass.plans import Plan
     from tutti.phases import PhasedRun
     from tutti.schedule import Schedule
@@ -89,8 +97,6 @@ def map_(
       tutti bypass map ring:8x8 --size 8x8 --copies 2 --out out/ring.toml
       tutti bypass map double_binary_tree:nccl --muxes own --method greedy
     """
-    from tutti.bypass import flows_of, map_flows
-
     mesh = mesh_of(size, wires, muxes)
     schedule = schedule_of(algorithm, collective, mesh, phase)
     with Progress("mapping"):
@@ -132,9 +138,6 @@ def search_(
       tutti bypass search double_binary_tree:nccl --trials 50
       tutti bypass search double_binary_tree:nccl --size 8x8 --trials 20 --out out/found.toml
     """
-    from tutti.bypass.improve import improve
-    from tutti.report.quantity import format_share
-
     mesh = mesh_of(size, wires, muxes)
     schedule = schedule_of(algorithm, collective, mesh, phase)
     with Progress("searching", work=trials, total=trials) as progress:
@@ -179,8 +182,6 @@ def draw_(
       tutti bypass draw 4x4:mesh,0=3,12=15
       tutti bypass draw '4x4,wires=2,muxes=axis:0-1,0=>3@1' -o out/two.svg
     """
-    from tutti.topology import Topology
-
     family = "bypass:" + notation.removeprefix("bypass:")
     Topology.build(
         family, links=2 * [{"rate": "68 GB/s", "latency": "12 ns"}]
@@ -246,8 +247,6 @@ def run_(
 
 
 def _draw(configuration: Configuration, to: Path, title: str | None = None) -> None:
-    from tutti.cli.files import written
-
     written(lambda path: configuration.draw(path, title=title), to)
     out().print(f"wrote {to}", markup=False, soft_wrap=True)
 
@@ -259,9 +258,6 @@ def mesh_of(size: str, wires: int, muxes: str) -> BypassMesh:
         ConfigError: the size is none.
         BypassError: there is no such mesh.
     """
-    from tutti.bypass import BypassMesh
-    from tutti.files.mistakes import mistake, shown
-
     found = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", size)
     if not found or found[1] != found[2]:
         raise mistake(
@@ -280,8 +276,6 @@ def schedule_of(algorithm: str, collective: str, mesh: BypassMesh, phase: int | 
         AlgorithmError: there is none, or it does not perform this on so many ranks.
         ScheduleError: there is no such phase.
     """
-    from tutti.schedule import schedule
-
     laid_out = schedule(algorithm, collective=collective, ranks=mesh.nodes)
     return laid_out if phase is None else laid_out.phase(phase)
 
@@ -292,8 +286,6 @@ def _title(algorithm: str, collective: str, phase: int | None) -> str:
 
 def show(mapping: Mapping, title: str) -> None:
     """What was placed and what could not be, as a table."""
-    from tutti.report.quantity import plural
-
     network, console = mapping.configuration, out()
     console.print(f"{title}: {plural(len(mapping.flows), 'flow')} on {mapping.mesh.notation}")
     console.print(_table(mapping))
@@ -319,8 +311,6 @@ _MOST_NAMED = 40
 
 
 def _table(mapping: Mapping) -> Table:
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), expand=True)
     table.add_column("flows", no_wrap=True)
     table.add_column("", justify="right", no_wrap=True)
@@ -345,9 +335,6 @@ def _named(flows: tuple[Flow, ...]) -> str:
 
 def write(mapping: Mapping, rate: str, latency: str, to: Path | None, draw: Path | None) -> None:
     """Writes the platform and the drawing, where they are asked for."""
-    from tutti.bypass.platform_file import write_platform
-    from tutti.cli.files import written
-
     if to is not None:
         written(write_platform, to, mapping, rate=rate, latency=latency)
         out().print(f"wrote {to}", markup=False, soft_wrap=True)
@@ -364,19 +351,12 @@ def _on_mesh(
     schedule: Schedule, side: int, nbytes: Size, links: dict[str, str], *, verify: bool
 ) -> PhasedRun:
     """All phases on a mesh without wires, in dimension order."""
-    from tutti.bypass.plans import run_on
-    from tutti.topology import Topology
-
     mesh = Topology.build(f"mesh:{side}x{side}", rate=links["rate"], latency=links["latency"])
     return run_on(schedule, [mesh.routes("dimension_order")], nbytes, verify=verify)
 
 
 def _speedups(rows: list[tuple[str, str, PhasedRun]]) -> Table:
     """Each payload on the mesh alone and with wires: payload, links, run."""
-    from rich.table import Table
-
-    from tutti.report.quantity import format_rate
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("payload", "links"):
         table.add_column(name, no_wrap=True)
@@ -391,8 +371,6 @@ def _speedups(rows: list[tuple[str, str, PhasedRun]]) -> Table:
 
 def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, Plan]:
     """Configured once, and for each phase where there are some."""
-    from tutti.bypass.plans import plan
-
     plans = {"bypass, configured once": plan(schedule, mesh, copies=copies)}
     if schedule.phases > 1:
         plans["bypass, for each phase"] = plan(schedule, mesh, switched=True, copies=copies)

@@ -10,8 +10,15 @@ import typer
 
 from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.cli.files import folder
 from tutti.cli.progress import Progress
+from tutti.cli.ranked import ranked_table, spread_table, winners
 from tutti.errors import ExitCode
+from tutti.experiment import Rows, measure, parts, plan, prove, run_once
+from tutti.mpi.bits import bits_differ, is_exact
+from tutti.proving import remarks
+from tutti.report import write_report, write_trace
+from tutti.results import write
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -65,9 +72,6 @@ def compare(
       tutti compare experiment.toml --algorithm ring --algorithm swing
       tutti compare experiment.toml --platform loggp_cluster --out out/loggp
     """
-    from tutti.cli.files import folder
-    from tutti.proving import remarks
-
     overrides = options.Overrides(
         begin=begin,
         end=end,
@@ -101,16 +105,12 @@ def compare(
 
 
 def _planned(experiment: Experiment) -> Plan:
-    from tutti.experiment import parts, plan
-
     with Progress("laying out", work=parts(experiment)) as progress:
         return plan(experiment, done=progress.advance)
 
 
 def _prove(plan: Plan, *, skip: bool) -> list[Unverified]:
     """Verifies the schedules; those that it does not."""
-    from tutti.experiment import prove
-
     started = time.monotonic()
     finished = 0
     work = sum(case.work for case in plan.cases)
@@ -130,8 +130,6 @@ def _prove(plan: Plan, *, skip: bool) -> list[Unverified]:
 
 def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
     """The rows, in order, and whether Ctrl-C came before the last."""
-    from tutti.experiment import Rows, measure
-
     rows = Rows(plan)
     total = len(plan.points)
     remark(f"{total:,} measurements")
@@ -152,15 +150,11 @@ def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
 
 
 def _write_results(frame: pl.DataFrame, folder: Path) -> None:
-    from tutti.results import write
-
     write(frame, folder / "results.parquet")
     write(frame, folder / "results.csv")
 
 
 def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
-    from tutti.cli.ranked import ranked_table, spread_table, winners
-
     experiment = plan.experiment
     found = winners(frame)
     console = out()
@@ -184,8 +178,6 @@ def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
 
 def _show_bits(found: Sequence[Region], plan: Plan) -> None:
     """Names verified winners whose results differ in bits between ranks: MPI programs need one."""
-    from tutti.mpi.bits import bits_differ, is_exact
-
     if plan.experiment.collective != "all_reduce" or is_exact(plan.experiment.datatype):
         return
     best = {(one.clearest.winner.schedule, one.clearest.winner.ranks) for one in found}
@@ -199,9 +191,6 @@ def _show_bits(found: Sequence[Region], plan: Plan) -> None:
 
 
 def _write_report(frame: pl.DataFrame, plan: Plan) -> None:
-    from tutti.experiment import run_once
-    from tutti.report import write_report, write_trace
-
     experiment = plan.experiment
     shown = _example(frame)
     size = Size(bytes=shown.size_bytes)
@@ -228,8 +217,6 @@ def _write_report(frame: pl.DataFrame, plan: Plan) -> None:
 
 def _example(frame: pl.DataFrame) -> Measured:
     """The run that is drawn: the clearest win among those of at most 64 ranks, or the smallest."""
-    from tutti.cli.ranked import winners
-
     found = winners(frame)
     small = [region for region in found if region.ranks <= _DRAWN_RANKS]
     if small:

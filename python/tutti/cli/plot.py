@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.cli.console import out
+from tutti.cli.files import written
+from tutti.errors import ReportError
+from tutti.files.mistakes import mistake
+from tutti.files.reader import check_frame, read_frame
+from tutti.report import plot_comparison, plot_swept
+from tutti.report.swept import where as rows_where
+from tutti.results import MEASUREMENTS, READ, READ_IF_THERE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,12 +77,6 @@ def plot(
       tutti plot out/demo/results.parquet --kind busbw --ranks 32 -o busbw.pdf
       tutti plot out/demo/results.csv --kind map
     """
-    from tutti.cli.files import written
-    from tutti.errors import ReportError
-    from tutti.files.mistakes import mistake
-    from tutti.report import plot_comparison, plot_swept
-    from tutti.report.swept import where as rows_where
-
     frame = _read(results)
     target = to or results.with_name(f"{kind.value}.svg")
     try:
@@ -95,9 +96,6 @@ def plot(
 
 
 def _read(path: Path) -> pl.DataFrame:
-    from tutti.files.reader import check_frame, read_frame
-    from tutti.results import MEASUREMENTS, READ, READ_IF_THERE
-
     frame = read_frame(path, _EXPECTED, MEASUREMENTS)
     there = {name: kind for name, kind in READ_IF_THERE.items() if name in frame.columns}
     return check_frame(frame, READ | there, source=str(path), expected=_EXPECTED)

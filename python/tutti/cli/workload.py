@@ -8,6 +8,10 @@ from typing import Annotated
 import typer
 
 from tutti.cli.console import out, remark
+from tutti.cli.files import written
+from tutti.errors import ConfigError
+from tutti.interop import torch as reader
+from tutti.workload.files import write_model
 
 app = typer.Typer(
     help="Workloads: models of PyTorch as lists of layers.",
@@ -52,11 +56,6 @@ def from_torch(
     Examples:
       tutti workload from-torch net:Net --input 8,3,224,224  # exit code 2 without torch
     """
-    from tutti.cli.files import written
-    from tutti.errors import ConfigError
-    from tutti.interop import torch as reader
-    from tutti.workload.files import write_model
-
     shapes = []
     for text in inputs:
         sizes = text.split(",")

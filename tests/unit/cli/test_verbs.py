@@ -258,7 +258,7 @@ def interrupt_after(count: int) -> Callable[..., None]:
 
 
 def test_ctrl_c_keeps_what_is_finished(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "measure", interrupt_after(3))
+    monkeypatch.setattr("tutti.cli.compare.measure", interrupt_after(3))
     said = run("compare", "e.toml", code=130)
     assert "the 3 of 8 measurements that were finished are in results" in said
     assert pl.read_parquet(here / "results" / "results.parquet").height == 3

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.papers import watched
 from tutti.papers.aries.applications import BATCHES
 from tutti.papers.aries.iterations import interpolated, speedups
@@ -13,8 +15,6 @@ from tutti.papers.aries.published import NETWORKS
 from tutti.papers.aries.system import ALGORITHMS, DEFAULT, SIDES, Readings
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tutti.papers.aries.iterations import Key, Speedups, Step
 
 
@@ -75,8 +75,6 @@ READINGS = (
 
 def sensitivity(default: dict[Key, Step]) -> dict[str, pl.DataFrame]:
     """Speedups of iterations in every reading, a table for each size, and what survives."""
-    import polars as pl
-
     every = {"as it stands": speedups(default)}
     for one in watched("readings", READINGS):
         found = interpolated(one.readings, one.batch, one.networks, one.algorithms)
@@ -111,8 +109,6 @@ SHORT = {
 
 def _conclusions(every: dict[str, Speedups]) -> pl.DataFrame:
     """In how many readings ARIES is faster, and where it is not."""
-    import polars as pl
-
     rows = []
     for algorithm, network, side in product(ALGORITHMS, NETWORKS, SIDES):
         ratios = {name: found[algorithm, side, network][0] for name, found in every.items()}

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import isqrt, log
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 import tutti
 from tutti import simulate
 from tutti.bypass import BypassMesh
@@ -118,8 +120,6 @@ def _counted(schedule: Schedule) -> tuple[int, float, int]:
 
 def _table_1(folder: Path) -> ExhibitResult:
     """The published formulas in numbers, and ours counted."""
-    import polars as pl
-
     del folder
     rows = []
     for line in LINES:
@@ -149,8 +149,6 @@ def _table_1(folder: Path) -> ExhibitResult:
 
 def _table_2(folder: Path) -> ExhibitResult:
     """Stated parameters, and the readings of what is not stated."""
-    import polars as pl
-
     del folder
     rows = [
         ("data width", "32 bits", "Table II"),

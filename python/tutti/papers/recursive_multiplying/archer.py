@@ -20,6 +20,10 @@ from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+import tutti
+from tutti.conditions import Conditions, Exponential, Noise, Poisson
 from tutti.papers.recursive_multiplying.published import (
     ALLOCATIONS,
     BLOCK,
@@ -29,14 +33,12 @@ from tutti.papers.recursive_multiplying.published import (
     Row,
     doubling,
 )
+from tutti.platform import PipeliningPostal, Platform
+from tutti.topology import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import polars as pl
-
-    from tutti.conditions import Conditions
-    from tutti.platform import Platform
     from tutti.topology import Routes
 
 CALIBRATED = (4, 8, 16)
@@ -73,15 +75,11 @@ class Archer:
 
     def platform(self) -> Platform:
         """The network: endpoint costs, and the way between any two nodes."""
-        from tutti.platform import PipeliningPostal, Platform
-
         model = PipeliningPostal(alpha_p=_us(self.alpha_p), alpha_r=_us(self.alpha_r))
         return Platform(name="archer", model=model, routes=_routes(_us(self.hop)))
 
     def conditions(self, allocation: int) -> Conditions:
         """What a node allocation meets; they are equally likely, from quiet to busy."""
-        from tutti.conditions import Conditions, Exponential, Noise, Poisson
-
         deviate = NormalDist().inv_cdf((allocation + 0.5) / ALLOCATIONS)
         interval = self.interval * math.exp(-self.spread * deviate)
         duration = Exponential(mean=_us(self.detour))
@@ -103,8 +101,6 @@ def _us(microseconds: float) -> str:
 
 @functools.cache
 def _routes(hop: str) -> Routes:
-    from tutti.topology import Topology
-
     terminal = {"rate": RATE, "latency": "0 ns"}
     between = {"rate": RATE, "latency": hop}
     links = [terminal, between, between, between]
@@ -117,10 +113,6 @@ def measured(machine: Archer, ranks: int, schedules: Iterable[str], blocks: int)
     Columns: schedule; minimum_us, lower_quartile_us, median_us and upper_quartile_us of one
     all_reduce.
     """
-    import polars as pl
-
-    import tutti
-
     laid_out = [
         tutti.schedule(f"recursive_multiplying:{name}", ranks=ranks).repeated(BLOCK)
         for name in schedules

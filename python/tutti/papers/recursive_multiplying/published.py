@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
 CITATION = (
     "M. Ruefenacht, M. Bull, S. Booth, Generalisation of recursive doubling for AllReduce: Now "
@@ -71,8 +69,6 @@ def doubling(ranks: int) -> str:
 
 def beside(rows: list[tuple[str, float, str, float]]) -> pl.DataFrame:
     """Published values beside ours: columns quantity, published, ours, where."""
-    import polars as pl
-
     return pl.DataFrame(
         [
             {"quantity": quantity, "published": published, "ours": float(ours), "where": where}
