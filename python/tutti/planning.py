@@ -18,6 +18,7 @@ from tutti.cases import figures_of, make_case, run_all, unequal_parts
 from tutti.errors import AlgorithmError, ConfigError, LayoutError
 from tutti.proving import messages_of
 from tutti.schedule import Schedule, candidates, schedule
+from tutti.search import winners
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -320,8 +321,6 @@ class _Planner:
 
 def _everything(request: Request, ranks: int, done: Callable[[int], object] | None) -> list[str]:
     """Every algorithm, and for an all_reduce what the search finds best at each size."""
-    from tutti.search import winners
-
     collective, platform = request.collective, request.platform
     named = candidates(collective, ranks, root=request.root, routes=platform.routes)
     return named + winners(platform, collective, ranks, request.sizes, done=done)

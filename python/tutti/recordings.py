@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tutti import _core
-from tutti.errors import UnitError
+from tutti.errors import ConfigError, UnitError
 from tutti.files import limits
 from tutti.files.mistakes import mistake, shown
 from tutti.files.reader import read_frame, read_text
@@ -137,7 +137,6 @@ def flows(path: str | Path) -> list[Flow]:
         ConfigError: the file cannot be read, or a row is no flow.
     """
     from tutti.conditions import Flow
-    from tutti.errors import ConfigError
 
     file = _read(Path(path), columns=("source", "destination", "bytes"))
     found = {_SUFFIX.sub("", name): name for name in file.frame.columns}

@@ -32,6 +32,7 @@ from tutti.files.reader import read_json, read_yaml
 from tutti.files.tables import Table
 from tutti.files.validate import validated
 from tutti.interop import chakra
+from tutti.interop.astrasim_text import load_text
 from tutti.units import Time, TimePerByte
 from tutti.workload.trace import Timing, programs
 
@@ -221,8 +222,6 @@ def load_programs(
         TraceError: A trace cannot be used: with file, rank and node; or there is an all-to-all.
         ConfigError: A file cannot be read, or a text file cannot be used.
     """
-    from tutti.interop.astrasim_text import load_text
-
     if workload.suffix == ".txt":
         found = [load_text(workload, network.sizes)]
     else:

@@ -12,6 +12,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup, escape
+
 from tutti._core import __version__
 
 from .breakable import MARKS
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import plotly.graph_objects as go
-    from markupsafe import Markup
 
     from .tables import Table
 
@@ -154,8 +155,6 @@ def write_html(path: str | Path, name: str, data: object, **shown: object) -> Pa
 
 def _breakable(text: str) -> Markup:
     """The text with places at which a narrow column may break it: after a name's marks."""
-    from markupsafe import Markup, escape
-
     return Markup(MARKS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped first
 
 

@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tutti.errors import ReportError
+from tutti.training_frames import layer_frame, server_frame, window_frame
 
 from . import training_words as words
 from .charts import Axis, bars, chart, line
@@ -125,8 +126,6 @@ def _breakdown(runs: Sequence[TrainingResult]) -> go.Figure:
 def _over_time(runs: Sequence[TrainingResult]) -> list[Section]:
     import polars as pl
 
-    from tutti.training_frames import window_frame
-
     watched = [run for run in runs if run.step.window is not None]
     if not watched:
         return []
@@ -170,8 +169,6 @@ def _utilisation(windows: pl.DataFrame) -> go.Figure:
 
 def _costs(runs: Sequence[TrainingResult]) -> list[Section]:
     import polars as pl
-
-    from tutti.training_frames import server_frame
 
     servers = pl.concat(_by_ring(server_frame(run)) for run in runs)
     lead = (
@@ -246,8 +243,6 @@ def _busy_servers(servers: pl.DataFrame) -> go.Figure:
 
 def _layers(runs: Sequence[TrainingResult]) -> Section:
     import polars as pl
-
-    from tutti.training_frames import layer_frame
 
     found = pl.concat(layer_frame(run) for run in runs)
     columns: list[Column[dict[str, Any]]] = [

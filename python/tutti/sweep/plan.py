@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutti.experiment import try_plan
 from tutti.sweep.keys import Questions
 from tutti.sweep.worker import Item
+from tutti.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,8 +58,6 @@ class SweepPlan:
 
     def label(self, item: Item) -> str:
         """What errors call an item."""
-        from tutti.units import Size
-
         what = f"{item.notation} on {item.ranks} ranks"
         if item.size_bytes is not None:
             what += f" with {Size(bytes=item.size_bytes)}"

@@ -14,12 +14,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tutti import experiment
 from tutti.cli import app
 from tutti.papers import papers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tutti import experiment
 
 TUTTI = Path(sys.executable).with_name("tutti")
 
