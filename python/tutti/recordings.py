@@ -11,7 +11,7 @@ import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tutti import _core
 from tutti.errors import ConfigError, UnitError
@@ -21,9 +21,11 @@ from tutti.files.reader import read_frame, read_text
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import polars as pl
 
-    from tutti.conditions import Flow
+F = TypeVar("F")
 
 __all__ = ["arrivals", "detours", "durations", "flows"]
 
@@ -127,17 +129,19 @@ def arrivals(path: str | Path, *, unit: str | None = None) -> list[list[Time]]:
     return columns
 
 
-def flows(path: str | Path) -> list[Flow]:
+def flows(path: str | Path, made_of: Callable[..., F]) -> list[F]:
     """Traffic of others: a row per flow.
 
     Columns: source and destination (ranks), bytes; if they are there, start and period with their
     unit (`start_us`), and count.
 
+    Args:
+        path: a CSV or Parquet file with a header.
+        made_of: called with these by name for each flow, such as `tutti.conditions.Flow`.
+
     Raises:
         ConfigError: the file cannot be read, or a row is no flow.
     """
-    from tutti.conditions import Flow
-
     file = _read(Path(path), columns=("source", "destination", "bytes"))
     found = {_SUFFIX.sub("", name): name for name in file.frame.columns}
     unknown = set(found) - {"source", "destination", "bytes", "start", "period", "count"}
@@ -161,7 +165,7 @@ def flows(path: str | Path) -> list[Flow]:
         size = Size(bytes=counts.pop("bytes"))
         when = {name: column[row] for name, column in times.items()}
         try:
-            made.append(Flow(size=size, **counts, **when))
+            made.append(made_of(size=size, **counts, **when))
         except ConfigError as error:
             problem = f"{file.place(row)}: {error.problem}"
             raise mistake(problem, source=file.source, hint=error.hint) from None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from tutti import _core
+from tutti import _core, display
 from tutti.errors import BypassError
 from tutti.topology import Routes, Topology
 
@@ -274,9 +274,7 @@ class Configuration:
             BypassError: the ending is unknown, the mesh too large to be drawn, or a way goes where
                 no link is live.
         """
-        from tutti.report.bypass_graph import draw_configuration
-
-        return draw_configuration(path, self, ways or {}, title)
+        return display.renderers().draw_configuration(path, self, ways, title)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Configuration) and self._core == other._core

@@ -25,10 +25,9 @@ from tutti.cli.noc_shown import (
     show_run,
 )
 from tutti.cli.progress import Progress
-from tutti.config import is_smart, load_noc, read_toml
+from tutti.config import booksim, is_smart, load_noc, read_toml
 from tutti.errors import ExitCode
 from tutti.files.mistakes import mistake
-from tutti.interop import booksim_noc
 from tutti.noc import Trace, frame, patterns, routings, run, saturation, sweep
 from tutti.noc.network import classes_of, longest_of
 from tutti.noc.smart import designs
@@ -273,13 +272,13 @@ def from_booksim(
         --write out/mesh.toml
     """
     values = None if loads is None else load_values(loads)
-    found = booksim_noc.load(config, changes or ())
+    found = booksim.load(config, changes or ())
     if found.not_honoured:
         remark(f"not honoured, as they change no result here: {', '.join(found.not_honoured)}")
     for text in found.remarks:
         remark(text)
     if write is not None:
-        written(booksim_noc.write, write, found)
+        written(booksim.write, write, found)
         out().print(f"wrote {write}", markup=False, soft_wrap=True)
         if graph := found.tables["topology"].get("file"):
             out().print(f"wrote {write.parent / graph}", markup=False, soft_wrap=True)
