@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from tutti.bypass import Configuration
+    from tutti.bypass import BypassConfiguration
     from tutti.run import Run
     from tutti.schedule import Schedule
     from tutti.topology import Topology
@@ -29,7 +29,7 @@ class Renderers(Protocol):
     @staticmethod
     def draw_configuration(
         path: str | Path,
-        configuration: Configuration,
+        configuration: BypassConfiguration,
         ways: Mapping[tuple[int, int], Sequence[int]] | None = None,
         title: str | None = None,
     ) -> Path:

@@ -24,8 +24,8 @@ from tutti.topology import Topology
 from tutti.units import Size
 
 if TYPE_CHECKING:
-    from tutti.bypass import Configuration, Flow, Mapping
-    from tutti.bypass.plans import Plan
+    from tutti.bypass import BypassConfiguration, Flow, Mapping
+    from tutti.bypass.plans import MappedSchedule
     from tutti.phases import PhasedRun
     from tutti.schedule import Schedule
 
@@ -246,7 +246,7 @@ def run_(
     remark("speedup: over the mesh in dimension order; a packet is a 32nd of a chunk, or a flit")
 
 
-def _draw(configuration: Configuration, to: Path, title: str | None = None) -> None:
+def _draw(configuration: BypassConfiguration, to: Path, title: str | None = None) -> None:
     written(lambda path: configuration.draw(path, title=title), to)
     out().print(f"wrote {to}", markup=False, soft_wrap=True)
 
@@ -369,7 +369,7 @@ def _speedups(rows: list[tuple[str, str, PhasedRun]]) -> Table:
     return table
 
 
-def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, Plan]:
+def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, MappedSchedule]:
     """Configured once, and for each phase where there are some."""
     plans = {"bypass, configured once": plan(schedule, mesh, copies=copies)}
     if schedule.phases > 1:

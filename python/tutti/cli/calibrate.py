@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Measured:
+class CalibrationInput:
     """What was measured, or is to be measured now."""
 
     files: Annotated[
@@ -113,7 +113,7 @@ class Fitting:
 
 
 @grouped
-def calibrate(measured: Measured, fitting: Fitting) -> None:
+def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     """Fit the parameters of network models to measurements, and write a platform file.
 
     Postal, pipelining postal, LogGP and LogfP are fitted to files of benchmarks or to a live run,
@@ -158,7 +158,7 @@ class _Found:
         self.sets.setdefault(statistic, []).extend(points)
 
 
-def _check(measured: Measured) -> None:
+def _check(measured: CalibrationInput) -> None:
     if not measured.files and not measured.live:
         raise mistake(
             "nothing to fit to",
@@ -168,7 +168,7 @@ def _check(measured: Measured) -> None:
         )
 
 
-def _provenance(found: _Found, measured: Measured, name: str) -> Provenance:
+def _provenance(found: _Found, measured: CalibrationInput, name: str) -> Provenance:
     """Where the numbers come from.
 
     Raises:
@@ -190,7 +190,7 @@ def _provenance(found: _Found, measured: Measured, name: str) -> Provenance:
 _RESULTS = ".parquet"
 
 
-def _from_files(measured: Measured) -> _Found:
+def _from_files(measured: CalibrationInput) -> _Found:
     """Points by statistic: benchmarks tell means, our own results have every block."""
     found = _Found()
     texts: list[Path] = []
@@ -209,7 +209,7 @@ def _from_files(measured: Measured) -> _Found:
     return found
 
 
-def _of_texts(paths: list[Path], measured: Measured) -> list[Point]:
+def _of_texts(paths: list[Path], measured: CalibrationInput) -> list[Point]:
     """What benchmarks wrote, but for what was wrong, and what no model speaks of."""
     frame = read_all(paths, ranks=measured.ranks, operation=measured.collective)
     taken = of_benchmarks(frame, window=measured.window, algorithm=measured.algorithm)
@@ -237,7 +237,7 @@ def _results(path: Path) -> pl.DataFrame:
     return frame
 
 
-def _measure(found: _Found, measured: Measured, to: Path) -> None:
+def _measure(found: _Found, measured: CalibrationInput, to: Path) -> None:
     """Adds what two ranks tell now."""
     mpi = find_mpi(measured.mpicc, measured.launcher)
     remark(f"measuring between two ranks of {mpi}")
@@ -253,7 +253,7 @@ def _measure(found: _Found, measured: Measured, to: Path) -> None:
     found.origins.append(f"a live run of two ranks of {mpi}, {measured.samples} samples of each")
 
 
-def _within(points: list[Point], measured: Measured) -> list[Point]:
+def _within(points: list[Point], measured: CalibrationInput) -> list[Point]:
     """Those of sizes that are asked for."""
     begin, end = measured.begin, measured.end
     low = Size.parse(options.size(begin, "-b")).bytes if begin else 0

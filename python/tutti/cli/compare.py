@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.config import Experiment
-    from tutti.experiment import Case, Plan
+    from tutti.experiment import ExperimentPlan, TimedSchedule
     from tutti.proving import Unverified
-    from tutti.report.comparison import Measured, Region
+    from tutti.report.comparison import Measurement, Region
 
 _DRAWN_RANKS = 64
 """A timeline of more ranks is not read by anybody."""
@@ -104,19 +104,19 @@ def compare(
         _write_report(frame, laid_out)
 
 
-def _planned(experiment: Experiment) -> Plan:
+def _planned(experiment: Experiment) -> ExperimentPlan:
     with Progress("laying out", work=parts(experiment)) as progress:
         return plan(experiment, done=progress.advance)
 
 
-def _prove(plan: Plan, *, skip: bool) -> list[Unverified]:
+def _prove(plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
     """Verifies the schedules; those that it does not."""
     started = time.monotonic()
     finished = 0
     work = sum(case.work for case in plan.cases)
     with Progress("verifying", work=work, total=len(plan.cases)) as progress:
 
-        def done(case: Case) -> None:
+        def done(case: TimedSchedule) -> None:
             nonlocal finished
             finished += 1
             progress.advance(case.work, finished)
@@ -128,7 +128,7 @@ def _prove(plan: Plan, *, skip: bool) -> list[Unverified]:
     return unverified
 
 
-def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
+def _measured(plan: ExperimentPlan, threads: int) -> tuple[pl.DataFrame, bool]:
     """The rows, in order, and whether Ctrl-C came before the last."""
     rows = Rows(plan)
     total = len(plan.points)
@@ -154,7 +154,7 @@ def _write_results(frame: pl.DataFrame, folder: Path) -> None:
     write(frame, folder / "results.csv")
 
 
-def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
+def _show(frame: pl.DataFrame, plan: ExperimentPlan, top: int) -> None:
     experiment = plan.experiment
     found = winners(frame)
     console = out()
@@ -176,7 +176,7 @@ def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
     _show_bits(found, plan)
 
 
-def _show_bits(found: Sequence[Region], plan: Plan) -> None:
+def _show_bits(found: Sequence[Region], plan: ExperimentPlan) -> None:
     """Names verified winners whose results differ in bits between ranks: MPI programs need one."""
     if plan.experiment.collective != "all_reduce" or is_exact(plan.experiment.datatype):
         return
@@ -190,7 +190,7 @@ def _show_bits(found: Sequence[Region], plan: Plan) -> None:
             )
 
 
-def _write_report(frame: pl.DataFrame, plan: Plan) -> None:
+def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
     experiment = plan.experiment
     shown = _example(frame)
     size = Size(bytes=shown.size_bytes)
@@ -215,7 +215,7 @@ def _write_report(frame: pl.DataFrame, plan: Plan) -> None:
         out().print(f"wrote {path}", markup=False)
 
 
-def _example(frame: pl.DataFrame) -> Measured:
+def _example(frame: pl.DataFrame) -> Measurement:
     """The run that is drawn: the clearest win among those of at most 64 ranks, or the smallest."""
     found = winners(frame)
     small = [region for region in found if region.ranks <= _DRAWN_RANKS]

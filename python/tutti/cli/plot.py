@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _EXPECTED = "a results.parquet or results.csv that `tutti compare` or `tutti sweep` wrote"
 
 
-class Kind(enum.StrEnum):
+class PlotKind(enum.StrEnum):
     """What is drawn."""
 
     TIME = "time"
@@ -42,14 +42,14 @@ def plot(
         ),
     ],
     kind: Annotated[
-        Kind,
+        PlotKind,
         typer.Option(
             "--kind",
             "-k",
             help="time or busbw against size, time against ranks, the map of winners, or time "
             "against a key of a sweep.",
         ),
-    ] = Kind.TIME,
+    ] = PlotKind.TIME,
     ranks: Annotated[
         int | None,
         typer.Option("--ranks", "-r", help="For this many ranks; the most, if not given."),
@@ -81,7 +81,7 @@ def plot(
     target = to or results.with_name(f"{kind.value}.svg")
     try:
         frame = rows_where(frame, where or [])
-        if kind == Kind.SWEEP:
+        if kind == PlotKind.SWEEP:
             path = written(plot_swept, target, frame, key=key, ranks=ranks)
         else:
             path = written(plot_comparison, target, frame, kind=kind.value, ranks=ranks)

@@ -16,8 +16,8 @@ from tutti.units import Size
 if TYPE_CHECKING:
     import polars as pl
 
-    from tutti.experiment import Plan
-    from tutti.report.comparison import Decision, Measured, Region
+    from tutti.experiment import ExperimentPlan
+    from tutti.report.comparison import Fastest, Measurement, Region
 
 _NAME_WIDTH = 30
 """Of a schedule's name in the table."""
@@ -28,7 +28,7 @@ def winners(frame: pl.DataFrame) -> list[Region]:
     return [region for case in cases(frame) for region in case.regions()]
 
 
-def ranked_table(found: list[Region], plan: Plan, top: int) -> Table:
+def ranked_table(found: list[Region], plan: ExperimentPlan, top: int) -> Table:
     """The regions as a table, clearest win first; all of them, by rank count, when `top` is 0.
 
     Times and lead are those at the size of the region where the lead is largest, which is named
@@ -81,7 +81,7 @@ def _sizes(region: Region) -> str:
     return smallest if smallest == largest else f"{smallest}\nto {largest}\n[dim]at {at}[/]"
 
 
-def _cells(region: Region, plan: Plan) -> tuple[str | Breakable, ...]:
+def _cells(region: Region, plan: ExperimentPlan) -> tuple[str | Breakable, ...]:
     decision = region.clearest
     first, second = decision.winner, decision.runner_up
     names = [*broken(first.schedule, _NAME_WIDTH)]
@@ -103,7 +103,7 @@ def _cells(region: Region, plan: Plan) -> tuple[str | Breakable, ...]:
     )
 
 
-def reason(decision: Decision, plan: Plan) -> str:
+def reason(decision: Fastest, plan: ExperimentPlan) -> str:
     """Why the winner wins at one point, from the closed forms of the two."""
     first, second = decision.winner, decision.runner_up
     if second is None:
@@ -118,7 +118,7 @@ def reason(decision: Decision, plan: Plan) -> str:
     )
 
 
-def _parts(one: Measured, plan: Plan) -> Parts | None:
+def _parts(one: Measurement, plan: ExperimentPlan) -> Parts | None:
     measured = None
     if one.messages is not None and one.message_bytes is not None:
         measured = (one.messages, one.message_bytes)

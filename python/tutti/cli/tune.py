@@ -43,7 +43,7 @@ _WRITING = "Writing"
 
 
 @dataclass
-class Asked:
+class TuningInput:
     """What is to be tuned, and how that is found out."""
 
     collectives: Annotated[
@@ -118,7 +118,7 @@ class Writing:
 
 
 @grouped
-def tune(asked: Asked, measuring: Measuring, writing: Writing) -> None:
+def tune(asked: TuningInput, measuring: Measuring, writing: Writing) -> None:
     """Find the fastest schedule for each size, and write it for the library that runs it.
 
     Writes plan.tutti for libtutti_mpi, openmpi.rules for Open MPI 5 and openmpi6.json for 6 (with
@@ -164,7 +164,7 @@ def _targets(named: list[str] | None) -> list[str]:
     return list(dict.fromkeys(named or TARGETS))
 
 
-def _machine(asked: Asked) -> Machine | None:
+def _machine(asked: TuningInput) -> Machine | None:
     if asked.by not in METHODS:
         expected = f"one of {', '.join(METHODS)}"
         raise mistake("there is no such choice", source="--by", value=asked.by, expected=expected)
@@ -197,7 +197,7 @@ def _settings(measuring: Measuring) -> Settings:
     )
 
 
-def _questions(asked: Asked, targets: list[str]) -> list[Question]:
+def _questions(asked: TuningInput, targets: list[str]) -> list[Question]:
     collectives = asked.collectives or ["all_reduce"]
     name = options.datatype(asked.datatype) or asked.datatype
     if name not in DATATYPES:
@@ -217,7 +217,7 @@ def _questions(asked: Asked, targets: list[str]) -> list[Question]:
     ]
 
 
-def _sizes(asked: Asked, collective: str, ranks: int, width: int) -> list[int]:
+def _sizes(asked: TuningInput, collective: str, ranks: int, width: int) -> list[int]:
     """Sizes that have an element for each rank, where ranks have parts; a barrier has none."""
     if collective == "barrier":
         return [0]
@@ -238,7 +238,7 @@ def _sizes(asked: Asked, collective: str, ranks: int, width: int) -> list[int]:
 
 def _times(
     question: Question,
-    asked: Asked,
+    asked: TuningInput,
     measuring: Measuring,
     machine: Machine | None,
     mpi: Mpi | None,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from .tables import Table
+    from .tables import ReportTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Section:
     heading: str
     lead: str = ""
     charts: Mapping[str, go.Figure | None] = field(default_factory=dict)
-    table: Table[Any] | None = None
+    table: ReportTable[Any] | None = None
     choice: Choice | None = None
     note: str = ""
     part: str = ""

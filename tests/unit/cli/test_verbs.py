@@ -249,7 +249,7 @@ def test_version(here: Path) -> None:
 
 
 def interrupt_after(count: int) -> Callable[..., None]:
-    def measure(plan: experiment.Plan, rows: experiment.Rows, **_: object) -> None:
+    def measure(plan: experiment.ExperimentPlan, rows: experiment.Rows, **_: object) -> None:
         for index in range(count):
             rows.add(index, (1_000, 2, 16))
         assert len(plan.points) > count

@@ -30,7 +30,7 @@ from tutti.files import limits
 from tutti.files.mistakes import mistake, shown
 from tutti.files.reader import check_lines, read_text
 from tutti.interop.benchmarks import imb, nccl_tests, osu
-from tutti.interop.benchmarks.rows import BENCHMARKS, Given
+from tutti.interop.benchmarks.rows import BENCHMARKS, BenchmarkInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +74,7 @@ def parse(
     text: str, *, source: str, ranks: int | None = None, operation: str | None = None
 ) -> pl.DataFrame:
     """Reads the output of a benchmark from text; `source` names it in errors. As :func:`read`."""
-    given = Given(source=source, ranks=ranks, operation=operation)
+    given = BenchmarkInput(source=source, ranks=ranks, operation=operation)
     if not text.lstrip().startswith("{"):  # JSON may be one line
         check_lines(text, limits.LOG_LINE, source=source)
     for tool in (nccl_tests, osu, imb):

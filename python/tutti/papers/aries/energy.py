@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tutti.energy import Technology
-    from tutti.papers.aries.iterations import Key, Step
+    from tutti.papers.aries.iterations import Iteration, Key
     from tutti.phases import PhasedRun
 
 
@@ -47,7 +47,7 @@ def _carried(run: PhasedRun, package: Package) -> tuple[float, float]:
     )
 
 
-def _joules(steps: dict[Key, Step], technology: Technology) -> dict[Key, tuple[float, float]]:
+def _joules(steps: dict[Key, Iteration], technology: Technology) -> dict[Key, tuple[float, float]]:
     """Of each iteration: for what was carried, and for the time that it took (leakage)."""
     known: dict[tuple[str, int, int], tuple[float, float]] = {}
     found = {}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """A line of Table I, in the number N of chiplets.
 
     Attributes:
@@ -59,14 +59,14 @@ def _groups(side: int) -> Schedule:
 
 
 LINES = (
-    Line(
+    TableLine(
         "Ring",
         lambda n: n,
         lambda n: 1 / n,
         lambda n: n - 1,
         _reduce_scatter("ring:{}"),
     ),
-    Line(
+    TableLine(
         "2D Ring",
         lambda n: 2 * n,
         lambda n: 1 / n,
@@ -74,7 +74,7 @@ LINES = (
         _reduce_scatter("multi_ring:{}:all_dimensions"),
         "chunks: half of the payload goes along rows first, half along columns",
     ),
-    Line(
+    TableLine(
         "Binary Tree",
         lambda n: 2 * (n - 1),
         lambda _: 1 / 2,
@@ -82,7 +82,7 @@ LINES = (
         _trees,
         "latency: published is a network's diameter; the trees are log2 N deep",
     ),
-    Line(
+    TableLine(
         "Multi-Tree",
         lambda n: 4 * (n - 1),
         lambda _: 1 / 4,
@@ -90,7 +90,7 @@ LINES = (
         _reduce_scatter("multi_tree:torus:{}"),
         "published are 4 trees; MultiTree has N, on all 4 N links of the torus",
     ),
-    Line(
+    TableLine(
         "ARIES",
         lambda n: 8 * (isqrt(n) - 1) * isqrt(n),
         lambda n: 1 / n,

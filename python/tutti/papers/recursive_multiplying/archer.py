@@ -30,7 +30,7 @@ from tutti.papers.recursive_multiplying.published import (
     DATATYPE,
     SIZE,
     TABLE_2,
-    Row,
+    Table2Row,
     doubling,
 )
 from tutti.platform import PipeliningPostal, Platform
@@ -142,7 +142,7 @@ def measured(machine: Archer, ranks: int, schedules: Iterable[str], blocks: int)
     return found.select("schedule", *times)
 
 
-def predicted(machine: Archer, row: Row, blocks: int = BLOCKS) -> dict[str, float]:
+def predicted(machine: Archer, row: Table2Row, blocks: int = BLOCKS) -> dict[str, float]:
     """Least and median times of a row of Table 2, in us, by the name of its column."""
     found = measured(machine, row.ranks, (doubling(row.ranks), row.schedule), blocks)
     doubled, multiplied = found.rows(named=True)
@@ -154,7 +154,7 @@ def predicted(machine: Archer, row: Row, blocks: int = BLOCKS) -> dict[str, floa
     }
 
 
-def published(row: Row) -> dict[str, float]:
+def published(row: Table2Row) -> dict[str, float]:
     """The same of the paper."""
     return {
         "rd_minimum": row.minimum[0],

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tutti.papers.recursive_multiplying.published import Row
+    from tutti.papers.recursive_multiplying.published import Table2Row
 
 EIGHT = ("a2,a2,a2", "a2,a4", "a4,a2", "a8")
 SUBSET_64 = ("a2,a2,a2,a2,a2,a2", "a4,a4,a4", "a8,a8", "a16,a4")
@@ -128,7 +128,7 @@ def _agreement(order: Iterable[tuple[float, float]]) -> float:
     return sum(one[1] < other[1] for one, other in pairs) / len(pairs) if pairs else 1.0
 
 
-def _row_of_table_2(row: Row, found: dict[str, float]) -> dict[str, object]:
+def _row_of_table_2(row: Table2Row, found: dict[str, float]) -> dict[str, object]:
     values: dict[str, object] = {"N": row.ranks, "schedule": row.schedule}
     for name in ("rd", "rm"):
         median, model = found[f"{name}_median"], found[f"{name}_model"]
