@@ -22,12 +22,13 @@ __all__ = ["Renderers", "provide", "renderers"]
 class Renderers(Protocol):
     """What draws: `tutti.report.display`."""
 
-    @staticmethod
-    def draw_topology(path: str | Path, topology: Topology, names: bool | None = None) -> Path:
+    def draw_topology(
+        self, path: str | Path, topology: Topology, names: bool | None = None
+    ) -> Path:
         """Draws a topology to a file."""
 
-    @staticmethod
     def draw_configuration(
+        self,
         path: str | Path,
         configuration: BypassConfiguration,
         ways: Mapping[tuple[int, int], Sequence[int]] | None = None,
@@ -35,12 +36,10 @@ class Renderers(Protocol):
     ) -> Path:
         """Draws a configuration of bypass links to a file."""
 
-    @staticmethod
-    def run_html(run: Run) -> str:
+    def run_html(self, run: Run) -> str:
         """Returns what a notebook shows of a run."""
 
-    @staticmethod
-    def schedule_html(schedule: Schedule) -> str:
+    def schedule_html(self, schedule: Schedule) -> str:
         """Returns what a notebook shows of a schedule."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rich.table import ReportTable as TerminalTable
+    from rich.table import Table as TerminalTable
 
 Row = TypeVar("Row")
 MOST_ROWS = 3000
@@ -104,7 +104,7 @@ class ReportTable(Generic[Row]):
 
     def terminal(self, caption: str = "") -> TerminalTable:
         """The columns that fit a terminal, as a table of rich."""
-        from rich.table import ReportTable as TerminalTable
+        from rich.table import Table as TerminalTable
 
         table = TerminalTable(
             box=None, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left", caption=caption
