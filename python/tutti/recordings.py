@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import polars as pl
+
 from tutti import _core
 from tutti.errors import ConfigError, UnitError
 from tutti.files import limits
@@ -22,8 +24,6 @@ from tutti.units import Size, Time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import polars as pl
 
 F = TypeVar("F")
 
@@ -174,8 +174,6 @@ def flows(path: str | Path, made_of: Callable[..., F]) -> list[F]:
 
 def _read(path: Path, *, columns: tuple[str, ...]) -> _File:
     """A file as a table of text; `columns` name those of a file without a header."""
-    import polars as pl
-
     if path.suffix == ".parquet":
         return _parquet(path)
     text = read_text(path, limits.Bytes.TABLE, "a table in text form", line=limits.LINE)
@@ -223,8 +221,6 @@ def _joined(words: list[str]) -> list[str]:
 
 
 def _parquet(path: Path) -> _File:
-    import polars as pl
-
     frame = read_frame(path, "a Parquet file with a value in each row")
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
     if nested:
@@ -246,8 +242,6 @@ def _known(file: _File, column: str) -> str:
 
 def _times(file: _File, column: str, unit: str | None) -> list[Time]:
     """A column of times."""
-    import polars as pl
-
     cells = file.frame[column]
     suffix = _SUFFIX.search(column)
     unit = suffix.group(1) if suffix else unit
@@ -289,8 +283,6 @@ def _no_time(file: _File, column: str, row: int, cell: str | None, expected: str
 
 def _counts(file: _File, column: str) -> list[int]:
     """A column of whole numbers."""
-    import polars as pl
-
     cells = file.frame[column]
     counts = cells.cast(pl.Int64, strict=False)
     good = (counts >= 0).fill_null(value=False)

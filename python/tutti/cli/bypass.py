@@ -29,12 +29,7 @@ if TYPE_CHECKING:
     from tutti.phases import PhasedRun
     from tutti.schedule import Schedule
 
-app = typer.Typer(
-    help="Package networks whose links are chosen: the links that an algorithm needs.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("Package networks whose links are chosen: the links that an algorithm needs.")
 
 Algorithm = Annotated[
     str,

@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from tutti.coherence import CoherenceRun
     from tutti.config import Coherence
 
-app = typer.Typer(
-    help="Small parallel kernels on chips with coherent caches, over meshes that broadcast.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = options.group(
+    "Small parallel kernels on chips with coherent caches, over meshes that broadcast."
 )
 
 

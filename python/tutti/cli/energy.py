@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from tutti.cli import options
 from tutti.cli.console import out, remark
 from tutti.energy import Technology, technologies
 from tutti.package import area_table, cost_table
@@ -15,12 +16,7 @@ from tutti.report.noc_words import power
 if TYPE_CHECKING:
     from tutti.energy import AreaReport, EnergyReport
 
-app = typer.Typer(
-    help="Energy and area: technologies of routers and links, and networks of packages.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("Energy and area: technologies of routers and links, and networks of packages.")
 
 
 @app.command("list")

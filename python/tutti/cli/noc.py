@@ -37,12 +37,7 @@ if TYPE_CHECKING:
     from tutti.config import Noc
     from tutti.noc import NocRun, Saturation
 
-app = typer.Typer(
-    help="Networks of routers, flit by flit: latency under load, and saturation.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("Networks of routers, flit by flit: latency under load, and saturation.")
 
 _LOADS = "0.05:0.5:0.05"
 _TOLERANCE = 0.01

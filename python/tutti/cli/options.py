@@ -25,6 +25,17 @@ if TYPE_CHECKING:
     from tutti.config import Experiment
     from tutti.errors import ConfigError
 
+
+def group(about: str) -> typer.Typer:
+    """A group of verbs that `about` describes."""
+    return typer.Typer(
+        help=about,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
 _SIZE = r"a size such as 8, 64K, 128MiB or '1.5 KB'"
 
 ExperimentFile = Annotated[

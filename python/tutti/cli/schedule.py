@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tutti import _core, algorithms
+from tutti.cli import options
 from tutti.cli.console import out
 from tutti.cli.files import written
 from tutti.errors import VerificationError
@@ -22,12 +23,7 @@ from tutti.schedule_file import read_schedule
 if TYPE_CHECKING:
     from tutti.schedule import Schedule
 
-app = typer.Typer(
-    help="List, show, verify and draw schedules.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("List, show, verify and draw schedules.")
 
 _SUFFIX = ".schedule"
 

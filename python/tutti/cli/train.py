@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 
     from tutti.training import TrainingResult
 
-app = typer.Typer(
-    help="Training steps: computing, communicating, and what of that is hidden.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("Training steps: computing, communicating, and what of that is hidden.")
 
 
 @app.command("list")
