@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.progress import Progress
 from tutti.cli.ranked import ranked_table, spread_table, winners
@@ -211,8 +211,7 @@ def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
         )
     )
     written.append(write_trace(folder / "winner.pftrace", run.timeline, run.messages_frame))
-    for path in written:
-        out().print(f"wrote {path}", markup=False)
+    wrote(*written, wrap=True)
 
 
 def _example(frame: pl.DataFrame) -> Measurement:

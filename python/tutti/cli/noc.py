@@ -14,8 +14,8 @@ from rich.text import Text
 
 from tutti import _core
 from tutti.cli import noc_smart, options
-from tutti.cli.console import out, remark
-from tutti.cli.files import folder, written
+from tutti.cli.console import out, remark, wrote
+from tutti.cli.files import folder, write_frames, written
 from tutti.cli.loads import load_values
 from tutti.cli.noc_shown import (
     loads_table,
@@ -274,9 +274,9 @@ def from_booksim(
         remark(text)
     if write is not None:
         written(booksim.write, write, found)
-        out().print(f"wrote {write}", markup=False, soft_wrap=True)
+        wrote(write)
         if graph := found.tables["topology"].get("file"):
-            out().print(f"wrote {write.parent / graph}", markup=False, soft_wrap=True)
+            wrote(write.parent / graph)
         return
     read = found.noc if to is None else replace(found.noc, output=to)
     remarks = [*found.remarks, *_remarks(read)]
@@ -396,16 +396,12 @@ def _write_run(read: Noc, run: NocRun, remarks: list[str]) -> None:
         frames |= {"channels.parquet": run.channels, "occupancy.parquet": run.occupancy}
     if moved and read.technology is not None:
         frames["energy.parquet"] = run.energy(read.technology).frame
-    files = []
-    for name, one in frames.items():
-        one.write_parquet(read.output / name)
-        files.append(read.output / name)
+    files = write_frames(read.output, frames)
     path = read.output / "report.html"
     files.append(
         write_noc_report(path, run, read.title, technology=read.technology, remarks=remarks)
     )
-    for file in files:
-        out().print(f"wrote {file}", markup=False, soft_wrap=True)
+    wrote(*files)
 
 
 def _write_sweep(
@@ -427,5 +423,4 @@ def _write_sweep(
         plot_latency(read.output / "latency.svg", {name: list(every.values())}, saturations),
         write_load_report(read.output / "report.html", runs, found, read.title, remarks=remarks),
     ]
-    for file in files:
-        out().print(f"wrote {file}", markup=False, soft_wrap=True)
+    wrote(*files)

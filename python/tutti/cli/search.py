@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.progress import Progress
 from tutti.conditions import Conditions
@@ -94,7 +94,7 @@ def search(
     remark(f"searched: {family(kinds)} alone; for other algorithms run `tutti compare`")
     for suffix in ("parquet", "csv"):
         path = write(frame, experiment.output / f"search.{suffix}")
-        out().print(f"wrote {path}", markup=False)
+        wrote(path, wrap=True)
 
 
 def _check(experiment: Experiment) -> None:
