@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutti.errors import ConfigError, TuttiError
+from tutti.files.validate import problem_of, range_of
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -23,6 +24,9 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
+    refused_as: ClassVar[type[TuttiError]] = ConfigError
+    """The error of a value that is refused."""
+
     def __init__(self, **values: Any) -> None:  # noqa: ANN401 - each field checks its own
         """Checks the values.
 
@@ -34,6 +38,15 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
         except ValidationError as error:
             raise _explained(type(self), error.errors(include_url=False)[0]) from None
 
+    # Within a table of a file, pydantic validates the values and collects all mistakes of the file.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    def texts(self, declared: type[Parameters]) -> dict[str, str]:
+        """Returns the parameters of a declared class that are not None, as text by name."""
+        fields = {info.alias or name: name for name, info in declared.model_fields.items()}
+        values = ((name, getattr(self, field)) for name, field in fields.items())
+        return {name: _text(value) for name, value in values if value is not None}
+
     def __eq__(self, other: object) -> bool:
         """Whether all values are equal, whatever has been made of them meanwhile."""
         if type(other) is not type(self):
@@ -42,7 +55,11 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
 
-def _explained(model: type[BaseModel], error: ErrorDetails) -> ConfigError:
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _explained(model: type[Parameters], error: ErrorDetails) -> TuttiError:
     """The first finding, with the names that would have been accepted."""
     key = ".".join(str(part) for part in error["loc"])
     cause = error.get("ctx", {}).get("error")
@@ -54,8 +71,13 @@ def _explained(model: type[BaseModel], error: ErrorDetails) -> ConfigError:
     elif error["type"] == "extra_forbidden":
         names = [field.alias or name for name, field in model.model_fields.items()]
         problem = f"is unknown: expected one of {', '.join(names)}"
+    elif both := range_of(model, key, error["type"]):
+        problem = f"is {error['input']!r}: expected {both}"
+    elif error["type"] == "literal_error":
+        problem = f"{error['input']!r} is unknown: expected {error['ctx']['expected']}"
     else:
-        problem = f"{error['input']!r} is refused: {error['msg']}"
+        problem = f"{error['input']!r} {problem_of(error, key)}"
     place = f"{model.__name__}: `{key}`" if key else model.__name__
     fields = {"key": key, "value": error["input"]}
-    return ConfigError(f"{place}: {problem}", kind="invalid", hint=hint, fields=fields)
+    kind = "invalid" if model.refused_as is ConfigError else "out_of_range"
+    return model.refused_as(f"{place}: {problem}", kind=kind, hint=hint, fields=fields)

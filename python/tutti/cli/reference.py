@@ -14,6 +14,7 @@ from tutti.cli.schema import File, schema_text
 from tutti.energy import Technology, technologies
 from tutti.errors import ExitCode, all_errors
 from tutti.files import limits
+from tutti.files.validate import range_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -220,16 +221,21 @@ def _tables(model: type[BaseModel], done: set[type[BaseModel]]) -> Iterator[str]
     done.add(model)
     doc = " ".join((model.__doc__ or "").split())
     yield f"### {model.__name__.removeprefix('Raw')}\n\n{doc}"
-    rows = [_row(info.alias or name, info) for name, info in model.model_fields.items()]
+    rows = [
+        _row(info.alias or name, info, range_of(model, name))
+        for name, info in model.model_fields.items()
+    ]
     yield "\n".join(["| key | value | meaning |", "|---|---|---|", *rows])
     for info in model.model_fields.values():
         for inner in _models(info.annotation):
             yield from _tables(inner, done)
 
 
-def _row(key: str, info: FieldInfo) -> str:
+def _row(key: str, info: FieldInfo, bounds: str) -> str:
     default = info.default if info.default_factory is None else None
     meaning = (info.description or "").replace("|", "\\|")
+    if bounds:
+        meaning += f" Range: {bounds}."
     if info.is_required():
         meaning += " Required."
     elif default not in (None, PydanticUndefined, ""):

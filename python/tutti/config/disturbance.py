@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from tutti.files.custom_errors import refused
 from tutti.files.tables import Table
-from tutti.units import Size, Time  # noqa: TC001 - pydantic looks at them
+from tutti.units import Size, Time
 
 
 class FixedTime(Table):

@@ -10,6 +10,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
+from annotated_types import Ge, Le
 from pydantic import BaseModel, ValidationError
 
 from tutti.errors import ConfigError, TuttiError
@@ -91,7 +92,7 @@ _PROBLEMS = {
 """What is wrong, by the type of pydantic's error, with values of its context."""
 
 
-def _explained(
+def _explained(  # noqa: PLR0911 - a form for each kind of error
     error: ErrorDetails,
     loc: Sequence[int | str],
     model: type[BaseModel],
@@ -121,7 +122,20 @@ def _explained(
     if kind == "list_type" and isinstance(given, str):
         each = ", ".join(f'"{name.strip()}"' for name in given.split(","))
         hint = f"a list stands in brackets: {key} = [{each}]"
-    return _problem(error, key), _description(owner, key), hint
+    if both := range_of(owner, key, kind):
+        return "is out of range", both, hint
+    return problem_of(error, key), _description(owner, key), hint
+
+
+def range_of(model: type[BaseModel] | None, name: str, kind: str = "less_than_equal") -> str:
+    """Returns the range of a field with two bounds; empty for errors of other kinds."""
+    fields = model.model_fields if model else {}
+    if kind not in {"greater_than_equal", "less_than_equal"} or name not in fields:
+        return ""
+    bounds = fields[name].metadata
+    least = next((one.ge for one in bounds if isinstance(one, Ge)), None)
+    most = next((one.le for one in bounds if isinstance(one, Le)), None)
+    return "" if least is None or most is None else f"{least} to {most}"
 
 
 def _unknown(what: str, word: str, known: list[str]) -> tuple[str, str, str]:
@@ -129,8 +143,8 @@ def _unknown(what: str, word: str, known: list[str]) -> tuple[str, str, str]:
     return problem, _one_of(known), did_you_mean(word, known)
 
 
-def _problem(error: ErrorDetails, key: str) -> str:
-    """What is wrong, in words that no release of pydantic changes."""
+def problem_of(error: ErrorDetails, key: str) -> str:
+    """Returns what is wrong, in words that no release of pydantic changes."""
     if error["type"] == CHOICE:
         return error["msg"]
     numbers = {

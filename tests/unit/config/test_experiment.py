@@ -87,7 +87,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     changed("speed", '{ "4" = 0.5 }'): ("speed.4", "is no rank of every run", ""),
     changed("speed", '{ "1" = 0 }'): ("speed.1", "greater than 0", ""),
     changed("speed", '{ "1" = -0.5 }'): ("speed.1", "greater than 0", ""),
-    changed("repetitions", "0"): ("repetitions", "greater than or equal to 1", ""),
+    changed("repetitions", "0"): ("repetitions", "is out of range", ""),
     changed("noise", '{ step = { kind = "exponentail", mean = "1 us" } }'): (
         "noise.step.kind",
         "there is no kind `exponentail`",
