@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.endpoint import Configuration, Ring
-    from tutti.interop.chakra import Trace
+    from tutti.interop.chakra import ChakraTrace
     from tutti.units import TimePerByte
     from tutti.workload import Model, ModelLayer
-    from tutti.workload.compute import Compute
+    from tutti.workload.compute import ComputeModel
     from tutti.workload.model import Pass
     from tutti.workload.parallel import Divided, Division, LayerTransfers, Transfer
 
@@ -82,10 +82,10 @@ class Step:
     order: Order = "lifo"
     bucket: Size | None = None
     parallelism: Division = field(default_factory=Parallelism)
-    compute: Compute = field(default_factory=Roofline)
+    compute: ComputeModel = field(default_factory=Roofline)
     every_npu: bool = False
     window: Time | None = None
-    traces: tuple[Trace, ...] = ()
+    traces: tuple[ChakraTrace, ...] = ()
 
     def run(self, configuration: Configuration) -> TrainingResult:
         """Simulates the step with one configuration of endpoints.

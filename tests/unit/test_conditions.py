@@ -316,7 +316,7 @@ def test_arrivals_are_read_in_each_form(tmp_path: Path) -> None:
 
 def test_flows_are_read(tmp_path: Path) -> None:
     text = "source,destination,bytes,start_us,period_us,count\n0,1,4096,1,2,3\n"
-    (flow,) = recordings.flows(written(tmp_path, "flows.csv", text))
+    (flow,) = recordings.flows(written(tmp_path, "flows.csv", text), tutti.Flow)
     assert (flow.source, flow.destination, flow.size.bytes, flow.count) == (0, 1, 4096, 3)
     assert (flow.start.ps, flow.period.ps) == (10**6, 2 * 10**6)
     for text, says in (
@@ -325,7 +325,7 @@ def test_flows_are_read(tmp_path: Path) -> None:
         ("source,destination,bytes\n1,1,1\n", "line 2: Flow: a flow from rank 1 to itself"),
     ):
         with pytest.raises(ConfigError) as caught:
-            recordings.flows(written(tmp_path, "bad.csv", text))
+            recordings.flows(written(tmp_path, "bad.csv", text), tutti.Flow)
         assert says in str(caught.value)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer.main
 from pydantic import BaseModel
@@ -11,10 +12,20 @@ from pydantic_core import PydanticUndefined
 
 from tutti.cli.app import app
 from tutti.cli.schema import File, schema_text
+from tutti.config import (
+    RawCoherence,
+    RawExperiment,
+    RawNoc,
+    RawPlatform,
+    RawSmart,
+    RawSweep,
+    RawTraining,
+)
 from tutti.energy import Technology, technologies
 from tutti.errors import ExitCode, all_errors
 from tutti.files import limits
 from tutti.files.validate import range_of
+from tutti.units import Frequency, Length, OpRate, Size, Time, TimePerByte
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,16 +195,6 @@ def _parameter(parameter: Any) -> str:  # noqa: ANN401 - click's
 
 def config_page() -> str:
     """The keys of all files."""
-    from tutti.config import (
-        RawCoherence,
-        RawExperiment,
-        RawNoc,
-        RawPlatform,
-        RawSmart,
-        RawSweep,
-        RawTraining,
-    )
-
     parts = [
         "# Configuration files",
         _NOTE,
@@ -245,11 +246,6 @@ def _row(key: str, info: FieldInfo, bounds: str) -> str:
 
 def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each form of type
     """A type in words."""
-    from types import NoneType, UnionType
-    from typing import Literal, Union
-
-    from tutti.units import Frequency, Length, OpRate, Size, Time, TimePerByte
-
     names = {
         str: "text",
         int: "whole number",

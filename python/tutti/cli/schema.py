@@ -8,6 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tutti.config import (
+    RawCoherence,
+    RawExperiment,
+    RawNoc,
+    RawPlatform,
+    RawSmart,
+    RawSweep,
+    RawTraining,
+)
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -39,16 +49,6 @@ def schema(
 
 def schema_text(file: File) -> str:
     """The schema as it stands in `schemas/`."""
-    from tutti.config import (
-        RawCoherence,
-        RawExperiment,
-        RawNoc,
-        RawPlatform,
-        RawSmart,
-        RawSweep,
-        RawTraining,
-    )
-
     models: dict[File, type[BaseModel]] = {
         File.EXPERIMENT: RawExperiment,
         File.COHERENCE: RawCoherence,

@@ -59,11 +59,12 @@ class Recordings:
         Raises:
             ConfigError: The file cannot be used.
         """
+        from tutti.conditions import Flow
         from tutti.recordings import flows
 
         if background.file is None:
             return background
-        read = flows(self.folder / background.file)
+        read = flows(self.folder / background.file, Flow)
         more = [as_written.FlowTable(**dict(flow)) for flow in read]
         return background.model_copy(update={"flows": background.flows + more, "file": None})
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.endpoint import Configuration
-    from tutti.interop.chakra import Trace
+    from tutti.interop.chakra import ChakraTrace
     from tutti.training import Step
     from tutti.workload import Model
-    from tutti.workload.compute import Compute
+    from tutti.workload.compute import ComputeModel
 
 _RELATIVE = "paths are relative to the file of the training step"
 _BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
@@ -123,7 +123,7 @@ def _hint(error: TuttiError) -> str:
     return error.hint
 
 
-def _traces(raw: RawTraining, source: str) -> tuple[Trace, ...]:
+def _traces(raw: RawTraining, source: str) -> tuple[ChakraTrace, ...]:
     from tutti.interop.chakra import read_all
 
     kind, _, prefix = raw.model.partition(":")
@@ -136,7 +136,7 @@ def _traces(raw: RawTraining, source: str) -> tuple[Trace, ...]:
         raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 
-def _traced(raw: RawTraining, traces: tuple[Trace, ...]) -> Model:
+def _traced(raw: RawTraining, traces: tuple[ChakraTrace, ...]) -> Model:
     """A model without layers: what is done stands in the traces."""
     from tutti.workload import Model
 
@@ -160,7 +160,7 @@ def _model(raw: RawTraining, source: str) -> Model:
         raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 
-def _compute(raw: RawTraining, source: str) -> Compute:
+def _compute(raw: RawTraining, source: str) -> ComputeModel:
     from tutti.workload import Chiplet, Roofline, Systolic, read_measured
 
     given = raw.compute

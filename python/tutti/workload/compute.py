@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Chiplet",
-    "Compute",
+    "ComputeModel",
     "Dataflow",
-    "Measured",
+    "MeasuredCompute",
     "Roofline",
     "Share",
     "Systolic",
@@ -49,7 +49,7 @@ Share = Literal["folds", "samples"]
 Dataflow = Literal["output_stationary", "weight_stationary", "input_stationary"]
 
 
-class Compute(Protocol):
+class ComputeModel(Protocol):
     """Says how long an NPU takes."""
 
     def time(
@@ -206,7 +206,7 @@ class Chiplet:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCompute:
     """Times that were measured, of the batch and the part of the model that an NPU has.
 
     Attributes:
@@ -241,7 +241,7 @@ class Measured:
 _COLUMNS = ("layer", *PASSES)
 
 
-def read_measured(path: Path) -> Measured:
+def read_measured(path: Path) -> MeasuredCompute:
     """Times from a CSV file with the columns layer, forward, input_gradient, weight_gradient.
 
     Times have their units with them, as ``1.25 ms``.
@@ -271,7 +271,7 @@ def read_measured(path: Path) -> Measured:
         found[name] = {which: _time(row[which], path, line, which) for which in PASSES}
     if not found:
         raise mistake("has no line of times", source=str(path), expected=columns)
-    return Measured(found, str(path))
+    return MeasuredCompute(found, str(path))
 
 
 def _time(text: str, path: Path, line: int, column: str) -> Time:
