@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutti.errors import ConfigError, TuttiError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic_core import ErrorDetails
 
-__all__ = ["Parameters"]
+__all__ = ["Parameters", "models_in", "of_another_file"]
 
 
 class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models their hash
@@ -32,7 +34,11 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise _explained(type(self), error.errors(include_url=False)[0]) from None
+            errors = error.errors(include_url=False)
+            raise of_another_file(errors) or _explained(type(self), errors[0]) from None
+
+    # Within tables, pydantic checks the fields itself, so that errors have complete key paths.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def __eq__(self, other: object) -> bool:
         """Whether all values are equal, whatever has been made of them meanwhile."""
@@ -40,6 +46,31 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
             return NotImplemented
         names = type(self).model_fields
         return all(getattr(self, name) == getattr(other, name) for name in names)
+
+
+def models_in(annotation: object) -> list[type[BaseModel]]:
+    """Returns every model that a type mentions."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in models_in(argument)]
+
+
+def of_another_file(errors: Sequence[ErrorDetails]) -> ConfigError | None:
+    """Returns the error of a file that a validator reads: it names that file and the line."""
+    causes = (error.get("ctx", {}).get("error") for error in errors)
+    return next((e for e in causes if isinstance(e, ConfigError) and "source" in e.fields), None)
+
+
+def _owner(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:
+    """Returns the model of the table at a path, which has the kinds of tables too."""
+    here = [model]
+    for part in path:
+        fields = [one.model_fields.get(str(part)) for one in here]
+        inner = [found for field in fields if field for found in models_in(field.annotation)]
+        kinds = {one: one.model_fields.get("kind") for one in here}
+        tagged = [one for one, kind in kinds.items() if kind and kind.default == part]
+        here = inner or tagged or here
+    return here[0]
 
 
 def _explained(model: type[BaseModel], error: ErrorDetails) -> ConfigError:
@@ -52,7 +83,8 @@ def _explained(model: type[BaseModel], error: ErrorDetails) -> ConfigError:
     elif error["type"] == "missing":
         problem = "is missing"
     elif error["type"] == "extra_forbidden":
-        names = [field.alias or name for name, field in model.model_fields.items()]
+        owner = _owner(model, error["loc"][:-1])
+        names = [field.alias or name for name, field in owner.model_fields.items()]
         problem = f"is unknown: expected one of {', '.join(names)}"
     else:
         problem = f"{error['input']!r} is refused: {error['msg']}"

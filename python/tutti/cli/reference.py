@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer.main
 from pydantic import BaseModel
@@ -230,7 +230,8 @@ def _tables(model: type[BaseModel], done: set[type[BaseModel]]) -> Iterator[str]
 def _row(key: str, info: FieldInfo) -> str:
     default = info.default if info.default_factory is None else None
     meaning = (info.description or "").replace("|", "\\|")
-    if info.is_required():
+    names_table = get_origin(info.annotation) is Literal and len(get_args(info.annotation)) == 1
+    if info.is_required() or names_table:
         meaning += " Required."
     elif default not in (None, PydanticUndefined, ""):
         meaning += f" Default: `{default}`."
@@ -240,7 +241,7 @@ def _row(key: str, info: FieldInfo) -> str:
 def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each form of type
     """A type in words."""
     from types import NoneType, UnionType
-    from typing import Literal, Union
+    from typing import Union
 
     from tutti.units import Frequency, Length, OpRate, Size, Time, TimePerByte
 
@@ -265,6 +266,8 @@ def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each f
     if origin in (Union, UnionType):
         words = [_words(a) for a in arguments if a is not NoneType]
         return " or ".join(dict.fromkeys(words))
+    if origin is tuple:
+        return f"list of {len(arguments)} values, {' and '.join(map(_words, arguments))}"
     if origin is list:
         return f"list of {_words(arguments[0])}"
     if origin is dict:

@@ -8,7 +8,7 @@ from tutti.config import paths
 from tutti.errors import TuttiError
 from tutti.files.mistakes import did_you_mean, mistake, shown
 from tutti.files.reader import parse_toml, read_toml
-from tutti.files.validate import models_in
+from tutti.parameters import models_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

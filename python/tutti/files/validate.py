@@ -6,17 +6,19 @@ Its English is neither read nor shown.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from tutti.errors import ConfigError, TuttiError
 from tutti.files.custom_errors import CHOICE, REFUSED
 from tutti.files.mistakes import did_you_mean, mistake, shown
+from tutti.parameters import models_in, of_another_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic_core import ErrorDetails
 
 M = TypeVar("M", bound=BaseModel)
@@ -25,16 +27,25 @@ _TAGS = frozenset({"value", "table", "list"})
 """Which form of a value was written; pydantic puts it into the path, where it helps nobody."""
 
 
-def validated(model: type[M], tables: Mapping[str, Any], *, source: str) -> M:
+def validated(
+    model: type[M], tables: Mapping[str, Any], *, source: str, folder: Path | None = None
+) -> M:
     """The model that the tables describe.
+
+    Args:
+        model: It.
+        tables: Of the file.
+        source: The file, for messages.
+        folder: What paths of recordings in the tables start from; none: the current folder.
 
     Raises:
         ConfigError: The first thing that is wrong, and how many more there are.
     """
     try:
-        return model.model_validate(tables)
+        return model.model_validate(tables, context={"folder": folder})
     except ValidationError as error:
-        raise _first(model, tables, error.errors(include_url=False), source) from None
+        errors = error.errors(include_url=False)
+        raise of_another_file(errors) or _first(model, tables, errors, source) from None
     except RecursionError:
         raise mistake("values are nested too deeply to be read", source=source) from None
 
@@ -215,15 +226,6 @@ def _field(owner: type[BaseModel], key: str) -> object:
         if key in (name, info.alias):
             return info.annotation
     return None
-
-
-def models_in(annotation: object) -> list[type[BaseModel]]:
-    """Every model that a type mentions."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    if get_origin(annotation) in (Annotated, Union, list, dict, types.UnionType):
-        return [m for argument in get_args(annotation) for m in models_in(argument)]
-    return []
 
 
 def _keys(owner: type[BaseModel] | None) -> list[str]:
