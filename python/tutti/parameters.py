@@ -52,6 +52,8 @@ def models_in(annotation: object) -> list[type[BaseModel]]:
     """Returns every model that a type mentions."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
+    if isinstance(annotation, type) and hasattr(annotation, "table"):  # a dataclass in files
+        return [annotation.table()]
     return [model for argument in get_args(annotation) for model in models_in(argument)]
 
 

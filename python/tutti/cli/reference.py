@@ -6,7 +6,6 @@ import inspect
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer.main
-from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from tutti.cli.app import app
@@ -14,10 +13,12 @@ from tutti.cli.schema import File, schema_text
 from tutti.energy import Technology, technologies
 from tutti.errors import ExitCode, all_errors
 from tutti.files import limits
+from tutti.parameters import models_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
     from tutti.energy import Constant
@@ -223,7 +224,7 @@ def _tables(model: type[BaseModel], done: set[type[BaseModel]]) -> Iterator[str]
     rows = [_row(info.alias or name, info) for name, info in model.model_fields.items()]
     yield "\n".join(["| key | value | meaning |", "|---|---|---|", *rows])
     for info in model.model_fields.values():
-        for inner in _models(info.annotation):
+        for inner in models_in(info.annotation):
             yield from _tables(inner, done)
 
 
@@ -266,20 +267,13 @@ def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each f
     if origin in (Union, UnionType):
         words = [_words(a) for a in arguments if a is not NoneType]
         return " or ".join(dict.fromkeys(words))
-    if origin is tuple:
+    if origin is tuple and arguments[-1] is not Ellipsis:
         return f"list of {len(arguments)} values, {' and '.join(map(_words, arguments))}"
-    if origin is list:
+    if origin in (list, tuple):
         return f"list of {_words(arguments[0])}"
     if origin is dict:
         return f"table of {_words(arguments[1])}"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and models_in(annotation):
         name = annotation.__name__.removeprefix("Raw")
         return f"[{name}](#{name.lower()})"
     return names.get(annotation, str(annotation))
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - as above
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models(argument)

@@ -129,7 +129,7 @@ def _explained(
     if isinstance(refusal, TuttiError):
         return refusal.problem, "", refusal.hint
     hint = "text stands in quotes" if kind == "string_type" else ""
-    if kind == "list_type" and isinstance(given, str):
+    if kind in {"list_type", "tuple_type"} and isinstance(given, str):
         each = ", ".join(f'"{name.strip()}"' for name in given.split(","))
         hint = f"a list stands in brackets: {key} = [{each}]"
     return _problem(error, key), _description(owner, key), hint
