@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from tutti.coherence.chip import Chip
 from tutti.config.changes import with_changes
 from tutti.config.kinds import validated_file
 from tutti.config.smart import SmartMeshTable, mesh_mistake, mesh_of
 from tutti.errors import CoherenceError, ConfigError, NocError
+from tutti.files.dataclass_tables import described_by
 from tutti.files.mistakes import did_you_mean, mistake, moved
 from tutti.files.reader import read_toml
 from tutti.files.tables import Table, kind_of
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _Count = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
+@described_by(Chip)
 class ChipTable(Table):
     """Caches, protocol and memory; delays in cycles."""
 
@@ -36,63 +39,6 @@ class ChipTable(Table):
             "tokens, and whoever misses broadcasts.",
         ),
     ]
-    homes: Annotated[
-        list[_Count] | None,
-        Field(default=None, description="Nodes with memory; the four corners if left out."),
-    ]
-    l1_bytes: Annotated[
-        _Count | None, Field(default=None, description="Bytes of a core's first cache.")
-    ]
-    l1_ways: Annotated[_Count | None, Field(default=None, description="Lines of its sets.")]
-    l1_cycles: Annotated[_Count | None, Field(default=None, description="A hit in it.")]
-    l2_bytes: Annotated[
-        _Count | None, Field(default=None, description="Bytes of a core's second cache.")
-    ]
-    l2_ways: Annotated[_Count | None, Field(default=None, description="Lines of its sets.")]
-    l2_cycles: Annotated[_Count | None, Field(default=None, description="A look into it.")]
-    snoop_cycles: Annotated[
-        _Count | None,
-        Field(default=None, description="From another core's request to the answer."),
-    ]
-    data_cycles: Annotated[
-        _Count | None, Field(default=None, description="From the answer to the data.")
-    ]
-    home_cycles: Annotated[
-        _Count | None, Field(default=None, description="What a home takes for a request.")
-    ]
-    dram_cycles: Annotated[
-        _Count | None, Field(default=None, description="Reading a line from memory.")
-    ]
-    dram_interval: Annotated[
-        _Count | None, Field(default=None, description="From one access to memory to the next.")
-    ]
-    collector: Annotated[
-        Literal["requester", "home"] | None,
-        Field(default=None, description="With ht: who gets the answers."),
-    ]
-    shared_hint: Annotated[
-        Literal["or", "never"] | None,
-        Field(default=None, description="With ht: whether answers tell that somebody has a copy."),
-    ]
-    reissues: Annotated[
-        _Count | None,
-        Field(default=None, description="With tc: requests before a persistent one."),
-    ]
-    shortest_timeout: Annotated[
-        _Count | None, Field(default=None, description="With tc: before a request is sent again.")
-    ]
-    data_flits: Annotated[
-        _Count | None, Field(default=None, description="Flits of a message with a line.")
-    ]
-    check: Annotated[
-        bool,
-        Field(default=False, description="Whether every access and message is checked; slower."),
-    ]
-    patience: Annotated[
-        _Count | None,
-        Field(default=None, description="Cycles without an access done that end a run."),
-    ]
-    limit: Annotated[_Count | None, Field(default=None, description="Cycles that end a run.")]
 
 
 _Names = Annotated[
@@ -258,12 +204,10 @@ def _meshes(raw: RawCoherence, source: str) -> list[SmartMesh]:
 
 
 def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
-    from tutti.coherence import Case, Chip, check
+    from tutti.coherence import Case, check
 
-    given = raw.chip.model_dump()
+    given = dict(raw.chip)
     protocol = given.pop("protocol")
-    if given["homes"] is not None:
-        given["homes"] = tuple(given["homes"])
     case = Case(
         kernel=kernel,
         protocol=protocol,
