@@ -159,11 +159,12 @@ def _compute(raw: RawTraining, source: str) -> Compute:
     given = raw.compute
     if isinstance(given, SystolicTable):
         clock = given.clock or raw.npu.clock
-        shape = {"rows": given.rows, "columns": given.columns}
-        array = Systolic(**shape, dataflow=given.dataflow, clock=clock)
+        keys = dict(given)
+        shape = {key: keys[key] for key in ("rows", "columns", "dataflow")}
+        array = Systolic(**shape, clock=clock)
         if given.elements == 1:
             return array
-        return Chiplet(array=array, elements=given.elements, share=given.share)
+        return Chiplet(array=array, elements=given.elements, share=keys["share"])
     if isinstance(given, MeasuredTable):
         try:
             return read_measured(Path(source).parent / given.file)

@@ -8,12 +8,12 @@ from pydantic import Discriminator, Field, Tag
 
 from tutti.endpoint import Configuration, Npu, Ring
 from tutti.files.custom_errors import CHOICE
-from tutti.files.dataclass_tables import Positive  # noqa: TC001 - pydantic looks at it
+from tutti.files.dataclass_tables import Positive, described_by, table_of
 from tutti.files.tables import Table, kind_of
 from tutti.training import Bucket, Chunk, Message, Order, Step
-from tutti.units import Frequency  # noqa: TC001 - the same
-from tutti.workload import Parallelism
-from tutti.workload.compute import Dataflow, Share  # noqa: TC001 - the same
+from tutti.units import Frequency  # noqa: TC001 - pydantic looks at it
+from tutti.workload import Chiplet, Parallelism, Systolic
+from tutti.workload.compute import Dataflow  # noqa: TC001 - pydantic looks at it
 
 
 class TorusTable(Table):
@@ -35,28 +35,18 @@ class RooflineTable(Table):
     model: Annotated[Literal["roofline"], Field(description="How time is told.")]
 
 
+@described_by(Chiplet)
+@described_by(Systolic)
 class SystolicTable(Table):
     """A systolic array, as SCALE-Sim counts its cycles; memory is never late."""
 
     model: Annotated[Literal["systolic"], Field(description="How time is told.")]
-    rows: Annotated[Positive, Field(description="Processing elements down.")]
-    columns: Annotated[Positive, Field(description="Processing elements across.")]
-    dataflow: Annotated[
-        Dataflow,
-        Field(default="weight_stationary", description="What stays in the array."),
-    ]
+    dataflow: Annotated[Dataflow, table_of(Systolic).model_fields["dataflow"]] = "weight_stationary"
     clock: Annotated[
         Frequency | None, Field(default=None, description="Its clock; the NPU's if left out.")
     ]
     elements: Annotated[
         Positive, Field(default=1, description="How many such arrays an NPU, or a chiplet, has.")
-    ]
-    share: Annotated[
-        Share,
-        Field(
-            default="samples",
-            description="What they share: whole samples, or the folds of each product.",
-        ),
     ]
 
 

@@ -50,8 +50,8 @@ class SmartMesh:
         Field(
             ge=1,
             le=64,
-            description="Hops that a flit can make in a cycle, 1 (one-cycle routers) to 64; past a "
-            "`reducer` 9 at most.",
+            description="Hops that a flit can make in a cycle, 1 to 64; past a `reducer` 9 at "
+            "most.",
         ),
     ] = None
     priority: Annotated[
