@@ -10,6 +10,8 @@ from pydantic import Field, Strict
 from tutti.errors import CoherenceError
 from tutti.files.dataclass_tables import Count, beyond_bounds
 
+_Count = Annotated[int | None, Field(ge=0, lt=1 << 32)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Chip:
@@ -25,44 +27,27 @@ class Chip:
         Annotated[tuple[Count, ...], Strict(strict=False)] | None,
         Field(description="Nodes with memory, each once; the four corners if left out."),
     ] = None
-    l1_bytes: Annotated[
-        int | None, Field(ge=0, lt=1 << 32, description="Bytes of a core's first cache.")
-    ] = None
-    l1_ways: Annotated[int | None, Field(ge=0, lt=1 << 32, description="Lines of its sets.")] = None
-    l1_cycles: Annotated[int | None, Field(ge=0, lt=1 << 32, description="A hit in it.")] = None
+    l1_bytes: Annotated[_Count, Field(description="Bytes of a core's first cache.")] = None
+    l1_ways: Annotated[_Count, Field(description="Lines of its sets.")] = None
+    l1_cycles: Annotated[_Count, Field(description="A hit in it.")] = None
     l2_bytes: Annotated[
-        int | None,
+        _Count,
         Field(
-            ge=0,
-            lt=1 << 32,
-            description="Bytes of a core's second cache, which holds what fell out of the first.",
+            description="Bytes of a core's second cache, which holds what fell out of the first."
         ),
     ] = None
-    l2_ways: Annotated[int | None, Field(ge=0, lt=1 << 32, description="Lines of its sets.")] = None
-    l2_cycles: Annotated[int | None, Field(ge=0, lt=1 << 32, description="A look into it.")] = None
+    l2_ways: Annotated[_Count, Field(description="Lines of its sets.")] = None
+    l2_cycles: Annotated[_Count, Field(description="A look into it.")] = None
     snoop_cycles: Annotated[
-        int | None,
-        Field(ge=0, lt=1 << 32, description="From another core's request to the answer."),
+        _Count, Field(description="From another core's request to the answer.")
     ] = None
-    data_cycles: Annotated[
-        int | None, Field(ge=0, lt=1 << 32, description="From the answer to the data.")
-    ] = None
+    data_cycles: Annotated[_Count, Field(description="From the answer to the data.")] = None
     home_cycles: Annotated[
-        int | None,
-        Field(
-            ge=0, lt=1 << 32, description="From when a home turns to a request to what it sends."
-        ),
+        _Count, Field(description="From when a home turns to a request to what it sends.")
     ] = None
-    dram_cycles: Annotated[
-        int | None, Field(ge=0, lt=1 << 32, description="Reading a line from memory.")
-    ] = None
+    dram_cycles: Annotated[_Count, Field(description="Reading a line from memory.")] = None
     dram_interval: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            lt=1 << 32,
-            description="From the start of an access to memory to that of the next.",
-        ),
+        _Count, Field(description="From the start of an access to memory to that of the next.")
     ] = None
     collector: Annotated[
         Literal["requester", "home"] | None,
@@ -72,26 +57,20 @@ class Chip:
         Literal["or", "never"] | None,
         Field(description="With ht: whether answers tell that somebody has a copy."),
     ] = None
-    reissues: Annotated[
-        int | None,
-        Field(ge=0, lt=1 << 32, description="With tc: requests before a persistent one."),
-    ] = None
+    reissues: Annotated[_Count, Field(description="With tc: requests before a persistent one.")] = (
+        None
+    )
     shortest_timeout: Annotated[
-        int | None, Field(ge=0, lt=1 << 32, description="With tc: before a request is sent again.")
+        _Count, Field(description="With tc: before a request is sent again.")
     ] = None
-    data_flits: Annotated[
-        int | None, Field(ge=0, lt=1 << 32, description="Flits of a message with a line.")
-    ] = None
+    data_flits: Annotated[_Count, Field(description="Flits of a message with a line.")] = None
     check: Annotated[
         bool, Field(description="Whether every access and message is checked; slower.")
     ] = False
     patience: Annotated[
-        int | None,
-        Field(ge=0, lt=1 << 32, description="Cycles without an access done that end a run."),
+        _Count, Field(description="Cycles without an access done that end a run.")
     ] = None
-    limit: Annotated[int | None, Field(ge=0, lt=1 << 32, description="Cycles that end a run.")] = (
-        None
-    )
+    limit: Annotated[_Count, Field(description="Cycles that end a run.")] = None
 
     def __post_init__(self) -> None:
         """Refuses what is no count, before anything is run."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from tutti.coherence.chip import Chip
+from tutti.coherence import Case, Chip, check
+from tutti.coherence.runs import Protocol, Scale  # noqa: TC001 - pydantic looks at it
 from tutti.config.changes import with_changes
 from tutti.config.kinds import validated_file
 from tutti.config.smart import SmartMeshTable, mesh_mistake, mesh_of
 from tutti.errors import CoherenceError, ConfigError, NocError
-from tutti.files.dataclass_tables import described_by
+from tutti.files.dataclass_tables import described_by, table_of
 from tutti.files.mistakes import did_you_mean, mistake, moved
 from tutti.files.reader import read_toml
 from tutti.files.tables import Table, kind_of
@@ -21,24 +22,16 @@ from tutti.files.tables import Table, kind_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tutti.coherence import Case
     from tutti.noc.smart import SmartMesh
 
-_Count = Annotated[int, Field(ge=0, lt=1 << 32)]
+_CASE = table_of(Case).model_fields
 
 
 @described_by(Chip)
 class ChipTable(Table):
     """Caches, protocol and memory; delays in cycles."""
 
-    protocol: Annotated[
-        Literal["ht", "tc"],
-        Field(
-            default="ht",
-            description="`ht`: a home for each line broadcasts requests, and all answer; `tc`: "
-            "tokens, and whoever misses broadcasts.",
-        ),
-    ]
+    protocol: Annotated[Protocol, _CASE["protocol"]]
 
 
 _Names = Annotated[
@@ -56,13 +49,8 @@ class RawCoherence(Table):
         _Names,
         Field(description="The kernel, or several; docs/models/coherence.md lists them."),
     ]
-    scale: Annotated[
-        Literal["tiny", "small", "large"],
-        Field(default="small", description="How much work: some 10^4, 10^6, 10^7 instructions."),
-    ]
-    cores: Annotated[
-        _Count | None, Field(default=None, description="Cores with a thread; all if left out.")
-    ]
+    scale: Annotated[Scale, _CASE["scale"]]
+    cores: Annotated[int | None, _CASE["cores"]]
     seed: Annotated[
         int, Field(default=1, ge=0, lt=1 << 62, description="Draws the input of kernels.")
     ]
@@ -204,8 +192,6 @@ def _meshes(raw: RawCoherence, source: str) -> list[SmartMesh]:
 
 
 def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
-    from tutti.coherence import Case, check
-
     given = dict(raw.chip)
     protocol = given.pop("protocol")
     case = Case(
