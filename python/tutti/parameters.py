@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutti.errors import ConfigError, TuttiError
-from tutti.files.validate import problem_of, range_of
+from tutti.files.validate import models_in, of_another_file, problem_of, range_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic_core import ErrorDetails
 
 __all__ = ["Parameters"]
@@ -36,9 +38,10 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise _explained(type(self), error.errors(include_url=False)[0]) from None
+            errors = error.errors(include_url=False)
+            raise of_another_file(errors) or _explained(type(self), errors[0]) from None
 
-    # Within a table of a file, pydantic validates the values and collects all mistakes of the file.
+    # Within tables, pydantic checks the fields itself, so that errors have complete key paths.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def texts(self, declared: type[Parameters]) -> dict[str, str]:
@@ -59,6 +62,18 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _owner(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:
+    """Returns the model of the table at a path, which has the kinds of tables too."""
+    here = [model]
+    for part in path:
+        fields = [one.model_fields.get(str(part)) for one in here]
+        inner = [found for field in fields if field for found in models_in(field.annotation)]
+        kinds = {one: one.model_fields.get("kind") for one in here}
+        tagged = [one for one, kind in kinds.items() if kind and kind.default == part]
+        here = inner or tagged or here
+    return here[0]
+
+
 def _explained(model: type[Parameters], error: ErrorDetails) -> TuttiError:
     """The first finding, with the names that would have been accepted."""
     key = ".".join(str(part) for part in error["loc"])
@@ -69,7 +84,8 @@ def _explained(model: type[Parameters], error: ErrorDetails) -> TuttiError:
     elif error["type"] == "missing":
         problem = "is missing"
     elif error["type"] == "extra_forbidden":
-        names = [field.alias or name for name, field in model.model_fields.items()]
+        owner = _owner(model, error["loc"][:-1])
+        names = [field.alias or name for name, field in owner.model_fields.items()]
         problem = f"is unknown: expected one of {', '.join(names)}"
     elif both := range_of(model, key, error["type"]):
         problem = f"is {error['input']!r}: expected {both}"
