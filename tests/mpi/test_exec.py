@@ -278,9 +278,13 @@ def test_a_rank_that_cannot_load_the_library_ends_the_job(setting: Setting, tmp_
     assert "right" not in done.stdout
 
 
-def test_the_options_of_a_launcher_must_be_known(setting: Setting) -> None:
-    start: list[str | Path] = ["--", setting.mpi.mpiexec, "--unheard-of", "3", "-n", "2"]
-    setting.refuses([*start, setting.app], "--unheard-of: is no option", "put `--` before")
+def test_a_program_behind_options_is_marked(setting: Setting) -> None:
+    start = ["--", setting.mpi.mpiexec, "-n", "1", "--bind-to", "none"]
+    setting.refuses([*start, setting.app], "--bind-to: the next word may be", "put `--` before")
+    parts = ["--", setting.app, ":", "-n", "2", "--bind-to", "none", "--", setting.app]
+    done = setting.exec(*start, *parts)
+    assert done.returncode == 0, done.stderr
+    assert "schedules performed 6 of 7" in done.stderr
 
 
 def test_no_compiler_is_needed_once_the_library_is_there(setting: Setting, tmp_path: Path) -> None:

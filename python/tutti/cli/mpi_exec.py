@@ -61,8 +61,8 @@ def exec_(
 
     The library stands before the MPI of the program (LD_PRELOAD, Linux) and is compiled for it at
     the first time. The plan's schedules are proved again before anything is started, once for each
-    file. Launchers are known with their options: mpiexec of Open MPI and MPICH, srun,
-    flux run, aprun, jsrun; with others, or new options, put `--` before the program. What the plan
+    file. Launchers are mpiexec of Open MPI and MPICH, srun, flux run, aprun, jsrun and similar.
+    Put `--` before the program where the launcher has options besides -n. What the plan
     does not cover goes to that MPI and stands in the report, which is written to stderr when the
     program has ended. The exit code is the program's.
 
@@ -70,7 +70,7 @@ def exec_(
     Examples:
       tutti mpi exec --plan plan.tutti -- mpiexec -n 4 python app.py
       tutti mpi exec --plan plan.tutti --report calls.json -- \\
-        mpiexec -n 4 python app.py
+        mpiexec -n 4 --bind-to none -- python app.py
       tutti mpi exec --plan plan.tutti \\
         --emulate pipelining_postal:alpha_p=4ms,alpha_r=1ms -- \\
         mpiexec -n 4 python app.py
