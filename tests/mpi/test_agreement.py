@@ -13,7 +13,7 @@ import pytest
 
 from tutti import schedule
 from tutti.errors import LaunchError
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,9 @@ FARTHER = POSTAL.replace("1e-4", "2e-4")
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
-    return Plan([Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS))]).write(tmp_path / "plan")
+    return CollectivePlan([Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS))]).write(
+        tmp_path / "plan"
+    )
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_another_plan_or_distance_on_one_rank_is_refused(
     bench: Bench, plan: Path, verdict: Path, tmp_path: Path
 ) -> None:
     rule = Rule("all_reduce", RANKS, schedule("recursive_doubling", ranks=RANKS))
-    other = Plan([rule]).write(tmp_path / "other")
+    other = CollectivePlan([rule]).write(tmp_path / "other")
     env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_EMULATE": POSTAL}
     argv = [bench.program("environment"), verdict, "init", 2]
     done = bench.run(RANKS, [*argv, "TUTTI_MPI_PLAN", other], env=env)
@@ -106,7 +108,7 @@ def test_a_plan_for_other_ranks_is_refused_unless_it_is_meant(
     bench: Bench, verdict: Path, tmp_path: Path
 ) -> None:
     rules = [Rule("all_reduce", ranks, schedule("ring", ranks=ranks)) for ranks in (5, 2)]
-    plan = Plan(rules).write(tmp_path / "plan")
+    plan = CollectivePlan(rules).write(tmp_path / "plan")
     argv = [bench.program("environment"), verdict, "init"]
     done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code != 0
@@ -134,7 +136,7 @@ def _run_sessions(bench: Bench, argv: list[object], plan: Path) -> Finished:
 def test_sessions_without_mpi_init(bench: Bench, verdict: Path, tmp_path: Path) -> None:
     ring = [Rule("all_reduce", ranks, schedule("ring", ranks=ranks)) for ranks in (2, 4)]
     direct = Rule("broadcast", 4, schedule("direct", ranks=4, collective="broadcast"))
-    plan = Plan([*ring, direct]).write(tmp_path / "plan")
+    plan = CollectivePlan([*ring, direct]).write(tmp_path / "plan")
     # Open MPI 5 crashes where a session is opened after the last one was closed.
     threads = 4 if bench.mpi.kind == "mpich" else 1
     argv = [bench.program("sessions"), verdict, threads]

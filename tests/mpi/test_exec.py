@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from tutti import schedule
 from tutti.cli.app import app
-from tutti.mpi import Mpi, Plan, PlannedSchedule, Rule, find_mpi
+from tutti.mpi import CollectivePlan, Mpi, PlannedSchedule, Rule, find_mpi
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ def setting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS)),
         Rule("broadcast", RANKS, schedule("binomial", ranks=RANKS, collective="broadcast")),
     ]
-    plan = Plan(rules).write(folder / "plan.tutti")
+    plan = CollectivePlan(rules).write(folder / "plan.tutti")
     return Setting(mpi, compiled(mpi, folder / "app"), plan, folder)
 
 
@@ -177,7 +177,7 @@ def test_a_plan_that_was_changed_with_its_checksums_is_refused(
     first, second = planned.codes
     assert second[-2:] == bytes([1, 0])  # the operands of its only fold
     changed = replace(planned, codes=(first, second[:-1] + bytes([1])))
-    plan = Plan([Rule("all_reduce", 2, changed)])
+    plan = CollectivePlan([Rule("all_reduce", 2, changed)])
     path = plan.write(tmp_path / "changed.tutti")
     done = setting.exec("--plan", path, *setting.start(2), setting.app)
     assert done.returncode == 2

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tutti.calibrate import Fit, FittedModel, Point
+    from tutti.calibrate import Fit, FittedModel, Observation
     from tutti.calibrate.files import Provenance
 
 
@@ -135,11 +135,11 @@ def calibrate(measured: Measured, fitting: Fitting) -> None:
 class _Found:
     """Points by statistic, and where they come from."""
 
-    sets: dict[str, list[Point]] = field(default_factory=dict)
+    sets: dict[str, list[Observation]] = field(default_factory=dict)
     origins: list[str] = field(default_factory=list)
     emulated: list[str] = field(default_factory=list)
 
-    def add(self, statistic: str, points: Sequence[Point]) -> None:
+    def add(self, statistic: str, points: Sequence[Observation]) -> None:
         self.sets.setdefault(statistic, []).extend(points)
 
 
@@ -202,7 +202,7 @@ def _from_files(measured: Measured) -> _Found:
     return found
 
 
-def _of_texts(paths: list[Path], measured: Measured) -> list[Point]:
+def _of_texts(paths: list[Path], measured: Measured) -> list[Observation]:
     """What benchmarks wrote, but for what was wrong, and what no model speaks of."""
     from tutti.calibrate import of_benchmarks
     from tutti.interop.benchmarks import read_all
@@ -257,7 +257,7 @@ def _measure(found: _Found, measured: Measured, to: Path) -> None:
     found.origins.append(f"a live run of two ranks of {mpi}, {measured.samples} samples of each")
 
 
-def _within(points: list[Point], measured: Measured) -> list[Point]:
+def _within(points: list[Observation], measured: Measured) -> list[Observation]:
     """Those of sizes that are asked for."""
     from tutti.units import Size
 
@@ -267,7 +267,9 @@ def _within(points: list[Point], measured: Measured) -> list[Point]:
     return [point for point in points if low <= point.size <= high]
 
 
-def _fits(chosen: list[FittedModel], sets: dict[str, list[Point]], *, strict: bool) -> list[Fit]:
+def _fits(
+    chosen: list[FittedModel], sets: dict[str, list[Observation]], *, strict: bool
+) -> list[Fit]:
     from tutti.calibrate import fit
     from tutti.errors import CalibrationError
 
@@ -286,7 +288,7 @@ def _fits(chosen: list[FittedModel], sets: dict[str, list[Point]], *, strict: bo
     return fits
 
 
-def _folds(sets: dict[str, list[Point]]) -> Fit | None:
+def _folds(sets: dict[str, list[Observation]]) -> Fit | None:
     from tutti.calibrate import FOLDS, fit
 
     folds = [point for point in sets.get("median", []) if point.kind == "fold"]

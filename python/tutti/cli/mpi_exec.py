@@ -18,7 +18,7 @@ from tutti.cli.console import remark
 
 if TYPE_CHECKING:
     from tutti.mpi.command import Command
-    from tutti.mpi.plan import Plan
+    from tutti.mpi.plan import CollectivePlan
     from tutti.mpi.underneath import Mpi
 
 _SECONDS_BETWEEN_LOOKS: Final = 0.5
@@ -113,7 +113,7 @@ def _distance(emulate: str | None) -> dict[str, str]:
     return {EMULATE: found.variable} if found else {}
 
 
-def _check_ranks(path: Path, plan: Plan, command: Command, *, any_counts: bool) -> None:
+def _check_ranks(path: Path, plan: CollectivePlan, command: Command, *, any_counts: bool) -> None:
     """Refuses a plan that has nothing for the ranks of the program, as far as those are known."""
     from tutti.errors import LaunchError, PlanError
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tutti.mpi.underneath import Mpi
-    from tutti.tune import Decision, Proof, Written
+    from tutti.tune import Proof, TuningDecision, Written
 
 __all__ = ["prove", "show"]
 
@@ -44,7 +44,7 @@ def show(written: Sequence[Written]) -> None:
             _tell_loss(one.target, decision)
 
 
-def _tell_loss(target: str, decision: Decision) -> None:
+def _tell_loss(target: str, decision: TuningDecision) -> None:
     """What a library cannot be told to do, and what that costs where it costs the most."""
     from tutti.units import Size
 
@@ -58,7 +58,7 @@ def _tell_loss(target: str, decision: Decision) -> None:
     remark(f"{where}: has no {decision.best}; {at} takes {decision.loss:.0%} more")
 
 
-def _span(decision: Decision) -> str:
+def _span(decision: TuningDecision) -> str:
     from tutti.units import Size
 
     if decision.collective == "barrier":
@@ -73,7 +73,7 @@ def _named(schedule: str | None) -> str:
     return "the MPI's own choice" if schedule in {None, OWN} else str(schedule)
 
 
-def _table(decisions: Sequence[Decision]) -> Table:
+def _table(decisions: Sequence[TuningDecision]) -> Table:
     from rich.table import Table
 
     from tutti.report.breakable import Breakable

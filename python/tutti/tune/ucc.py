@@ -24,7 +24,7 @@ from tutti.tune.targets import counterpart
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.tune.decisions import Decision
+    from tutti.tune.decisions import TuningDecision
     from tutti.tune.targets import Counterpart
 
 __all__ = ["settings"]
@@ -61,7 +61,7 @@ class _Radices:
 
     of: dict[str, dict[tuple[int, int], int]] = field(default_factory=dict)
 
-    def take(self, decision: Decision, found: Counterpart) -> int | None:
+    def take(self, decision: TuningDecision, found: Counterpart) -> int | None:
         """Has a radix hold for a decision's sizes; the one in its way, if there is another."""
         key = (decision.collective, found.name)
         variable = _BY_SIZE.get(key) or _FOR_ALL.get(key)
@@ -87,7 +87,7 @@ class _Radices:
         return named
 
 
-def settings(decisions: Sequence[Decision]) -> tuple[dict[str, str], list[str]]:
+def settings(decisions: Sequence[TuningDecision]) -> tuple[dict[str, str], list[str]]:
     """The variables that tell UCC what to do, and what could not be told, in words.
 
     Where decisions for several numbers of ranks need different radices, that of the most ranks is
@@ -121,7 +121,7 @@ def settings(decisions: Sequence[Decision]) -> tuple[dict[str, str], list[str]]:
     return named, left
 
 
-def _token(decision: Decision, found: Counterpart) -> str:
+def _token(decision: TuningDecision, found: Counterpart) -> str:
     last = decision.last
     if last is not None:
         last = max(last, decision.first + 1)
@@ -134,7 +134,7 @@ def _end(last: int) -> str:
     return "inf" if last == _NO_END else str(last)
 
 
-def _algorithm(decision: Decision) -> Counterpart | None:
+def _algorithm(decision: TuningDecision) -> Counterpart | None:
     if not decision.is_rule:
         return None
     return counterpart("ucc", decision.collective, decision.ranks, str(decision.schedule))
