@@ -14,6 +14,8 @@ from tutti.tune.times import ESTIMATED, MODELLED, OWN, speaks_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tutti.tune.targets import Counterpart
+
 __all__ = ["TuningDecision", "decide", "table"]
 
 
@@ -58,6 +60,12 @@ class TuningDecision:
     def is_rule(self) -> bool:
         """Whether it names a schedule, and does not leave the call alone."""
         return self.schedule not in {None, OWN}
+
+    def counterpart(self, target: str) -> Counterpart | None:
+        """The algorithm of a library that is the schedule; None without a schedule or algorithm."""
+        if self.schedule is None or not self.is_rule:
+            return None
+        return counterpart(target, self.collective, self.ranks, self.schedule)
 
 
 def decide(times: pl.DataFrame, target: str) -> list[TuningDecision]:

@@ -12,7 +12,6 @@ from tutti.mpi.proof import remember
 from tutti.schedule import schedule
 from tutti.tune import mpich, openmpi, ucc
 from tutti.tune.decisions import decide
-from tutti.tune.targets import counterpart
 from tutti.tune.times import EMULATED, ESTIMATED, MODELLED, OWN
 
 if TYPE_CHECKING:
@@ -210,9 +209,7 @@ def _of_other_mpis(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> 
 def _of_blocks(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
     """That the other reduce_scatter is left alone."""
     tuned = any(
-        one.collective == "reduce_scatter"
-        and one.is_rule
-        and counterpart(target, one.collective, one.ranks, str(one.schedule)) is not None
+        one.collective == "reduce_scatter" and one.counterpart(target) is not None
         for one in decisions
     )
     message = (

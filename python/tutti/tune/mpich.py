@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.errors import TuningError
 from tutti.mpi.sizes import DEALT_OUT
-from tutti.tune.targets import counterpart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,7 +144,7 @@ def settings(path: str, device: str | None, decisions: Sequence[TuningDecision])
     named = {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path}
     if device is not None:
         return named | {"MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": device}
-    tuned = {one.collective for one in decisions if _algorithm(one) is not None}
+    tuned = {one.collective for one in decisions if one.counterpart("mpich") is not None}
     for collective in sorted(tuned):
         named[f"MPIR_CVAR_{_NAMES[collective].upper()}_DEVICE_COLLECTIVE"] = "0"
     return named
@@ -191,7 +190,7 @@ def _merged(
         told = {
             ranks: mine
             for ranks, mine in by_ranks.items()
-            if any(_algorithm(one) is not None for one in mine)
+            if any(one.counterpart("mpich") is not None for one in mine)
         }
         if collective in _NAMES and told:
             key = f"collective={_NAMES[collective]}"
@@ -262,15 +261,9 @@ def _by_sizes(
     return node
 
 
-def _algorithm(decision: TuningDecision) -> Counterpart | None:
-    if not decision.is_rule:
-        return None
-    return counterpart("mpich", decision.collective, decision.ranks, str(decision.schedule))
-
-
 def _leaf(decision: TuningDecision, before: Tree, write: Callable[[Counterpart], Tree]) -> Tree:
     """What is written of the algorithm, and the tree from before where it would not be allowed."""
-    found = _algorithm(decision)
+    found = decision.counterpart("mpich")
     if found is None:
         return before
     leaf = write(found)

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.errors import TuningError
 from tutti.mpi.sizes import DEALT_OUT
-from tutti.tune.targets import counterpart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,9 +157,7 @@ def _told(
 
 
 def _choice(decision: TuningDecision, target: str) -> _Choice:
-    if not decision.is_rule:
-        return _FIXED
-    found = counterpart(target, decision.collective, decision.ranks, str(decision.schedule))
+    found = decision.counterpart(target)
     return _Choice(found.number, found.parameters.get("faninout", 0)) if found else _FIXED
 
 

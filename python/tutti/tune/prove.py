@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from tutti.datatypes import DATATYPES
 from tutti.schedule import schedule
-from tutti.tune.targets import counterpart
 from tutti.tune.times import OWN, mpi_of, speaks_for
 from tutti.tune.watch import CALLS, Call, sent_by_library, sent_by_mpi, sent_by_schedule
 
@@ -104,7 +103,7 @@ def proofs(mpi: Mpi, written: Written, *, options: Sequence[str] = ()) -> list[P
 def _of_mpi(
     mpi: Mpi, one: TuningDecision, call: Call, written: Written, options: Sequence[str]
 ) -> Proof:
-    pair = counterpart(written.target, one.collective, one.ranks, str(one.schedule))
+    pair = one.counterpart(written.target)
     sent = sent_by_mpi(mpi, call, env=written.variables, options=options)
     wanted = sent_by_schedule(_schedule(one), call)
     return _proof(one, call, sent, wanted, exact=pair is not None and pair.exact)

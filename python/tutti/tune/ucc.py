@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tutti.errors import TuningError
-from tutti.tune.targets import counterpart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +99,7 @@ def settings(decisions: Sequence[TuningDecision]) -> tuple[dict[str, str], list[
     left: list[str] = []
     radices = _Radices()
     for one in sorted(decisions, key=lambda one: -one.ranks):
-        found = _algorithm(one)
+        found = one.counterpart("ucc")
         if found is None:
             continue
         other = radices.take(one, found)
@@ -132,9 +131,3 @@ def _token(decision: TuningDecision, found: Counterpart) -> str:
 
 def _end(last: int) -> str:
     return "inf" if last == _NO_END else str(last)
-
-
-def _algorithm(decision: TuningDecision) -> Counterpart | None:
-    if not decision.is_rule:
-        return None
-    return counterpart("ucc", decision.collective, decision.ranks, str(decision.schedule))
