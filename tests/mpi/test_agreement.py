@@ -5,14 +5,12 @@ The programs tell by a file that they came past a collective.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tutti import schedule
-from tutti.errors import LaunchError
 from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
     from runs import Bench
 
-    from tutti.mpi.launch import Finished
 
 RANKS = 3
 POSTAL = "pipelining_postal:alpha_p=1e-4,alpha_r=1e-5,beta=0"
@@ -121,18 +118,6 @@ def test_a_plan_for_other_ranks_is_refused_unless_it_is_meant(
     assert verdict.read_text() == "right\n"
 
 
-def _run_sessions(bench: Bench, argv: list[object], plan: Path) -> Finished:
-    """Runs the program again where MPICH hangs.
-
-    MPICH 5.0.2 hangs without the library too: in 2 of 96 runs with both cores loaded.
-    """
-    for _ in range(4):
-        with contextlib.suppress(LaunchError):
-            return bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan)}, timeout=40)
-        assert bench.mpi.kind == "mpich", "no end after 40 s"
-    pytest.fail("no end after 40 s in four runs")
-
-
 def test_sessions_without_mpi_init(bench: Bench, verdict: Path, tmp_path: Path) -> None:
     ring = [Rule("all_reduce", ranks, schedule("ring", ranks=ranks)) for ranks in (2, 4)]
     direct = Rule("broadcast", 4, schedule("direct", ranks=4, collective="broadcast"))
@@ -140,7 +125,7 @@ def test_sessions_without_mpi_init(bench: Bench, verdict: Path, tmp_path: Path) 
     # Open MPI 5 crashes where a session is opened after the last one was closed.
     threads = 4 if bench.mpi.kind == "mpich" else 1
     argv = [bench.program("sessions"), verdict, threads]
-    done = _run_sessions(bench, argv, plan)
+    done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan)}, timeout=40)
     assert done.code == 0, done.stderr
     assert verdict.read_text() == "right\n"
     verdict.unlink()
