@@ -269,7 +269,7 @@ def _of_compiler(compiler: Path) -> Wrapper:
         known = remembered(compiler) if error.kind == "no_compiler" else None
         if known is None or len(known) != len(Wrapper._fields):
             raise
-        return Wrapper._make(known)  # type: ignore[arg-type] # its kind was one of `Kind`
+        return Wrapper._make(known)
     macros = dict(re.findall(r"^#define (\w+) +(.+?) *$", said, re.MULTILINE))
     standard = f"{macros.get('MPI_VERSION', '')}.{macros.get('MPI_SUBVERSION', '')}".strip(".")
     if not standard:
