@@ -39,7 +39,7 @@ from tutti.units import Size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.calibrate import Fit, FittedModel, Point
+    from tutti.calibrate import Fit, FittedModel, Observation
 
 
 @dataclass
@@ -150,11 +150,11 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
 class _Found:
     """Points by statistic, and where they come from."""
 
-    sets: dict[str, list[Point]] = field(default_factory=dict)
+    sets: dict[str, list[Observation]] = field(default_factory=dict)
     origins: list[str] = field(default_factory=list)
     emulated: list[str] = field(default_factory=list)
 
-    def add(self, statistic: str, points: Sequence[Point]) -> None:
+    def add(self, statistic: str, points: Sequence[Observation]) -> None:
         self.sets.setdefault(statistic, []).extend(points)
 
 
@@ -209,7 +209,7 @@ def _from_files(measured: CalibrationInput) -> _Found:
     return found
 
 
-def _of_texts(paths: list[Path], measured: CalibrationInput) -> list[Point]:
+def _of_texts(paths: list[Path], measured: CalibrationInput) -> list[Observation]:
     """What benchmarks wrote, but for what was wrong, and what no model speaks of."""
     frame = read_all(paths, ranks=measured.ranks, operation=measured.collective)
     taken = of_benchmarks(frame, window=measured.window, algorithm=measured.algorithm)
@@ -253,7 +253,7 @@ def _measure(found: _Found, measured: CalibrationInput, to: Path) -> None:
     found.origins.append(f"a live run of two ranks of {mpi}, {measured.samples} samples of each")
 
 
-def _within(points: list[Point], measured: CalibrationInput) -> list[Point]:
+def _within(points: list[Observation], measured: CalibrationInput) -> list[Observation]:
     """Those of sizes that are asked for."""
     begin, end = measured.begin, measured.end
     low = Size.parse(options.size(begin, "-b")).bytes if begin else 0
@@ -261,7 +261,9 @@ def _within(points: list[Point], measured: CalibrationInput) -> list[Point]:
     return [point for point in points if low <= point.size <= high]
 
 
-def _fits(chosen: list[FittedModel], sets: dict[str, list[Point]], *, strict: bool) -> list[Fit]:
+def _fits(
+    chosen: list[FittedModel], sets: dict[str, list[Observation]], *, strict: bool
+) -> list[Fit]:
     fits = []
     for model in chosen:
         for statistic, points in sets.items():
@@ -277,7 +279,7 @@ def _fits(chosen: list[FittedModel], sets: dict[str, list[Point]], *, strict: bo
     return fits
 
 
-def _folds(sets: dict[str, list[Point]]) -> Fit | None:
+def _folds(sets: dict[str, list[Observation]]) -> Fit | None:
     folds = [point for point in sets.get("median", []) if point.kind == "fold"]
     return fit(FOLDS, folds, statistic="median") if folds else None
 

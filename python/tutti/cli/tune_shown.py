@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.mpi.underneath import Mpi
-    from tutti.tune import Decision, Proof, Written
+    from tutti.tune import Proof, TuningDecision, Written
 
 __all__ = ["prove", "show"]
 
@@ -49,7 +49,7 @@ def show(written: Sequence[Written]) -> None:
             _tell_loss(one.target, decision)
 
 
-def _tell_loss(target: str, decision: Decision) -> None:
+def _tell_loss(target: str, decision: TuningDecision) -> None:
     """What a library cannot be told to do, and what that costs where it costs the most."""
     if decision.schedule == decision.best or (decision.schedule and decision.loss < _NOTHING):
         return
@@ -61,7 +61,7 @@ def _tell_loss(target: str, decision: Decision) -> None:
     remark(f"{where}: has no {decision.best}; {at} takes {decision.loss:.0%} more")
 
 
-def _span(decision: Decision) -> str:
+def _span(decision: TuningDecision) -> str:
     if decision.collective == "barrier":
         return "0 B"
     first = Size(bytes=decision.first)
@@ -72,7 +72,7 @@ def _named(schedule: str | None) -> str:
     return "the MPI's own choice" if schedule in {None, OWN} else str(schedule)
 
 
-def _table(decisions: Sequence[Decision]) -> Table:
+def _table(decisions: Sequence[TuningDecision]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("collective", no_wrap=True)
     table.add_column("ranks", justify="right", no_wrap=True)

@@ -12,6 +12,7 @@ from tutti.files.validate import validated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -36,14 +37,16 @@ def _kinds() -> tuple[_Kind, ...]:
     )
 
 
-def validated_file(model: type[M], tables: Mapping[str, Any], *, source: str) -> M:
-    """Returns the model that a file's tables describe.
+def validated_file(
+    model: type[M], tables: Mapping[str, Any], *, source: str, folder: Path | None = None
+) -> M:
+    """Returns the model that a file's tables describe; `folder` is where recordings start from.
 
     Raises:
         ConfigError: The first mistake; a file of another kind is named as such.
     """
     try:
-        return validated(model, tables, source=source)
+        return validated(model, tables, source=source, folder=folder)
     except ConfigError as error:
         raise _of_another_kind(model, tables, source) or error from None
 

@@ -15,10 +15,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+
+from pydantic import Field
 
 from tutti import _core
 from tutti.errors import UnitError, WorkloadError
+from tutti.files.dataclass_tables import Positive  # noqa: TC001 - pydantic looks at it
 from tutti.files.limits import MOST
 from tutti.files.mistakes import mistake
 from tutti.files.reader import read_rows
@@ -109,16 +112,13 @@ class Systolic:
     """A systolic array, as SCALE-Sim counts its cycles: arithmetic alone, memory is never late.
 
     Attributes:
-        rows: Processing elements down.
-        columns: Processing elements across.
-        dataflow: What stays in the array.
         clock: Its clock.
         arrays: How many such arrays deal the folds of each product out among them.
     """
 
-    rows: int
-    columns: int
-    dataflow: Dataflow
+    rows: Annotated[Positive, Field(description="Processing elements down.")]
+    columns: Annotated[Positive, Field(description="Processing elements across.")]
+    dataflow: Annotated[Dataflow, Field(description="What stays in the array.")]
     clock: Frequency
     arrays: int = 1
 
@@ -177,14 +177,18 @@ class Chiplet:
         array: A processing element (that of Yin et al. 2023, table II: 32 x 32, output stationary,
             1 GHz).
         elements: How many there are (16).
-        share: What they share. `samples`: each takes whole samples, and all wait for the one with
-            the most. `folds`: all work on each product, and each takes whole folds of it, the
-            pieces as large as the array that it runs in.
     """
 
     array: Systolic = field(default_factory=_element)
     elements: int = 16
-    share: Share = "samples"
+    share: Annotated[
+        Share,
+        Field(
+            description="What they share. `samples`: each takes whole samples, and all wait for "
+            "the one with the most. `folds`: all work on each product, and each takes whole folds "
+            "of it, the pieces as large as the array that it runs in.",
+        ),
+    ] = "samples"
 
     def time(
         self,

@@ -14,7 +14,7 @@ from tutti.errors import ProofError, TuningError
 from tutti.mpi.launch import Finished
 from tutti.mpi.underneath import Mpi
 from tutti.schedule import schedule
-from tutti.tune import Decision, Proof, Written, prove, watch
+from tutti.tune import Proof, TuningDecision, Written, prove, watch
 from tutti.tune.times import OWN
 from tutti.tune.watch import Call, Traffic, sent_by_mpi, sent_by_schedule
 
@@ -33,11 +33,11 @@ def mpi(kind: str) -> Mpi:
 
 def decision(
     name: str, first: int = 0, last: int | None = None, *, collective: str = "all_reduce"
-) -> Decision:
-    return Decision(collective, 4, first, last, name, 1, "model")
+) -> TuningDecision:
+    return TuningDecision(collective, 4, first, last, name, 1, "model")
 
 
-def written(target: str, *decisions: Decision) -> Written:
+def written(target: str, *decisions: TuningDecision) -> Written:
     return Written(target, decisions, None, {"RULES": "here"}, Path("rules.env"))
 
 

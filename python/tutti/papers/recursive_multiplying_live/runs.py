@@ -11,7 +11,7 @@ import functools
 from typing import TYPE_CHECKING
 
 import tutti
-from tutti.mpi.bench import Asked, Candidate, Settings, measure, summarise
+from tutti.mpi.bench import Benchmark, Candidate, Settings, measure, summarise
 from tutti.mpi.bench_multicast import measure_multicasts
 from tutti.mpi.distance import Distance
 from tutti.mpi.library import built
@@ -76,7 +76,7 @@ def measured(
         Candidate("schedule", tutti.schedule(multiplying(stages), ranks=ranks))
         for stages in schedules
     ]
-    asked = Asked("all_reduce", ranks, sizes, datatype=DATATYPE)
+    asked = Benchmark("all_reduce", ranks, sizes, datatype=DATATYPE)
     return measure(mpi(), asked, candidates, settings)
 
 
