@@ -84,12 +84,8 @@ def run_(
         str | None, typer.Option("--scale", help="`tiny`, `small` or `large`; if left out `small`.")
     ] = None,
     changes: options.Changes = None,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
-    ] = 0,
-    to: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for results, instead of the file's.")
-    ] = None,
+    threads: options.Threads = 0,
+    to: options.FolderOut = None,
 ) -> None:
     """Run kernels on a chip: how long they take, what they miss, what that is spent on.
 

@@ -50,9 +50,7 @@ def compare(
     top: Annotated[
         int, typer.Option("--top", min=0, help="Rows of the table; 0 shows all of them.")
     ] = 20,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="Threads to run in; 0 is one per core.")
-    ] = 0,
+    threads: options.RunThreads = 0,
     verify: options.Verify = True,
     to: options.Out = None,
     report: Annotated[

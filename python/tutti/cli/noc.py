@@ -46,9 +46,6 @@ NocFile = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="The file of the network (TOML).", show_default=False),
 ]
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Folder for results, instead of the file's.")
-]
 
 
 @app.command("list")
@@ -85,7 +82,7 @@ def _listed(facts: list[tuple[str, str]]) -> Table:
 
 
 @app.command("run")
-def run_(file: NocFile, changes: options.Changes = None, to: Out = None) -> None:
+def run_(file: NocFile, changes: options.Changes = None, to: options.FolderOut = None) -> None:
     """Run a network at one load: latency, throughput, links, buffers, and why flits stood.
 
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
@@ -140,10 +137,8 @@ def sweep_(
             "[mesh] a fiftieth of the largest.",
         ),
     ] = None,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
-    ] = 0,
-    to: Out = None,
+    threads: options.Threads = 0,
+    to: options.FolderOut = None,
 ) -> None:
     """Run a network at several loads at once: latency against load, and where it saturates.
 
@@ -201,7 +196,7 @@ def watch_(
         int, typer.Option("--start", min=0, help="The cycle that is shown first.")
     ] = 0,
     changes: options.Changes = None,
-    to: Out = None,
+    to: options.FolderOut = None,
 ) -> None:
     """Watch flits on a mesh with several hops per cycle: a page that plays it, cycle by cycle.
 
@@ -245,9 +240,7 @@ def from_booksim(
         Path | None,
         typer.Option("--write", metavar="FILE", help="Write a file of ours (TOML); run nothing."),
     ] = None,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
-    ] = 0,
+    threads: options.Threads = 0,
     to: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for results, instead of out/noc.")
     ] = None,

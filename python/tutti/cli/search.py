@@ -50,9 +50,7 @@ def search(
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Score every schedule there is.")
     ] = False,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="Threads to run in; 0 is one per core.")
-    ] = 0,
+    threads: options.RunThreads = 0,
     verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:

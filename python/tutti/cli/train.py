@@ -79,10 +79,7 @@ def run_(
         ),
     ],
     changes: options.Changes = None,
-    to: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for results, instead of the file's."),
-    ] = None,
+    to: options.FolderOut = None,
 ) -> None:
     """Run a training step with one configuration of endpoints after the other.
 
