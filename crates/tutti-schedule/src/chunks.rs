@@ -178,12 +178,6 @@ impl Layout {
         Bytes(elements.saturating_mul(self.element_bytes))
     }
 
-    /// The elements of a run of chunks, as a range into the payload.
-    #[must_use]
-    pub fn elements(&self, range: ChunkRange) -> std::ops::Range<u64> {
-        self.before(range.start)..self.before(range.end)
-    }
-
     /// The whole payload.
     #[must_use]
     pub fn size(&self) -> Bytes {

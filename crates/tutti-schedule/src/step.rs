@@ -129,6 +129,42 @@ impl Step {
         self.locals.push(Local::Reduce { into, operands, chunks });
     }
 
+    /// Exchanges parts of a slot with `peer`: sends `sent`, and folds what comes of `kept` in, through the next
+    /// slot; the own value is folded first if `own_first` says so.
+    #[inline]
+    pub(crate) fn fold_with(
+        &mut self,
+        (peer, own_first): (RankId, bool),
+        slot: Slot,
+        sent: ChunkRange,
+        kept: ChunkRange,
+    ) {
+        let scratch = Slot(slot.0 + 1);
+        self.send(peer, slot, sent);
+        self.recv(peer, scratch, kept);
+        self.reduce(slot, if own_first { [slot, scratch] } else { [scratch, slot] }, kept);
+    }
+
+    /// Receives `chunks` from `peer` through scratch slot 1, and folds them before the own value of the data slot.
+    #[inline]
+    pub(crate) fn fold_in(&mut self, peer: RankId, chunks: ChunkRange) {
+        self.recv(peer, Slot(1), chunks);
+        self.reduce(Slot::DATA, [Slot(1), Slot::DATA], chunks);
+    }
+
+    /// Sends `sent` of a slot to `peer`, and receives `received` from it into the same slot.
+    #[inline]
+    pub(crate) fn trade(
+        &mut self,
+        peer: RankId,
+        slot: Slot,
+        sent: ChunkRange,
+        received: ChunkRange,
+    ) {
+        self.send(peer, slot, sent);
+        self.recv(peer, slot, received);
+    }
+
     /// Copies `chunks` of `from` to positions `to..` of `into`.
     #[inline]
     pub fn copy(&mut self, from: Slot, chunks: ChunkRange, into: Slot, to: u32) {

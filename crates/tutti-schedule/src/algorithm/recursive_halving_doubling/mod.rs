@@ -84,34 +84,24 @@ enum Surplus {
 }
 
 fn surplus(request: &Request) -> Result<Surplus, AlgorithmError> {
-    let Some(argument) = request.argument else {
-        return Ok(Surplus::Fold);
-    };
-    let problem = match argument {
-        "fold" => return Ok(Surplus::Fold),
-        "2-1" | "3-2" | "binary_blocks" if request.collective != Collective::AllReduce => {
-            format!("{} can only `fold`", request.collective)
-        }
-        "2-1" => return Ok(Surplus::TwoToOne),
-        "3-2" => return Ok(Surplus::ThreeToTwo),
-        "binary_blocks" => return Ok(Surplus::BinaryBlocks),
-        _ => "expected `fold`, `2-1`, `3-2` or `binary_blocks`".to_owned(),
-    };
-    Err(AlgorithmError::Argument {
-        name: ENTRY.name,
-        argument: argument.to_owned(),
-        at: 0,
-        problem,
-    })
+    let words = [
+        ("fold", Surplus::Fold),
+        ("2-1", Surplus::TwoToOne),
+        ("3-2", Surplus::ThreeToTwo),
+        ("binary_blocks", Surplus::BinaryBlocks),
+    ];
+    let surplus = request.one_of(ENTRY.name, &words)?;
+    if surplus != Surplus::Fold && request.collective != Collective::AllReduce {
+        let problem = format!("{} can only `fold`", request.collective);
+        return Err(request.refuse(ENTRY.name, 0, problem));
+    }
+    Ok(surplus)
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let (ranks, surplus) = (request.ranks, surplus(request)?);
     let whole = request.collective == Collective::AllReduce;
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
+    let name = request.notation(ENTRY.name);
     if !whole && !ranks.is_power_of_two() {
         return Ok(Arc::new(Shards::new(name, request.collective, ranks)));
     }
@@ -124,16 +114,8 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let power = 1 << rounds;
     let reduces = request.collective != Collective::AllGather;
     let gathers = request.collective != Collective::ReduceScatter;
-    let shape = Shape {
-        name,
-        collective: request.collective,
-        ranks,
-        chunks: power,
-        slots: if reduces { 2 } else { 1 },
-        result: Slot::DATA,
-    };
     Ok(Arc::new(Halving {
-        shape,
+        shape: request.shape(ENTRY.name, power, if reduces { 2 } else { 1 }),
         power,
         rounds,
         extra: ranks - power,
@@ -208,19 +190,16 @@ impl Halving {
     fn halve(&self, number: u32, round: u32, out: &mut Step) {
         let partner = number ^ self.mask(round);
         let peer = self.real(partner);
-        let kept = self.range(number, round + 1);
-        out.send(peer, Slot::DATA, self.range(partner, round + 1));
-        out.recv(peer, SCRATCH, kept);
-        let operands = if number < partner { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
-        out.reduce(Slot::DATA, operands, kept);
+        let [kept, sent] = [number, partner].map(|number| self.range(number, round + 1));
+        out.fold_with((peer, number < partner), Slot::DATA, sent, kept);
     }
 
     fn double(&self, number: u32, round: u32, out: &mut Step) {
         let halving = self.rounds - 1 - round;
         let partner = number ^ self.mask(halving);
         let peer = self.real(partner);
-        out.send(peer, Slot::DATA, self.range(number, halving + 1));
-        out.recv(peer, Slot::DATA, self.range(partner, halving + 1));
+        let [own, other] = [number, partner].map(|number| self.range(number, halving + 1));
+        out.trade(peer, Slot::DATA, own, other);
     }
 
     fn whole(&self) -> ChunkRange {
@@ -240,9 +219,7 @@ impl Halving {
         let [low, high] = self.both_halves();
         match step {
             0 if self.halves => {
-                out.send(odd, Slot::DATA, high);
-                out.recv(odd, SCRATCH, low);
-                out.reduce(Slot::DATA, [Slot::DATA, SCRATCH], low);
+                out.fold_with((odd, true), Slot::DATA, high, low);
             }
             1 if self.halves => out.send(odd, Slot::DATA, low),
             0 => out.send(odd, Slot::DATA, self.whole()),
@@ -261,8 +238,7 @@ impl Halving {
         if self.halves {
             out.send(even, Slot::DATA, low);
         }
-        out.recv(even, SCRATCH, folded);
-        out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], folded);
+        out.fold_in(even, folded);
     }
 
     fn both_halves(&self) -> [ChunkRange; 2] {
