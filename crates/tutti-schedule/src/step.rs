@@ -171,14 +171,25 @@ impl Step {
         self.locals.push(Local::Copy { from, into, chunks, to });
     }
 
-    /// Computes for `duration`.
-    pub fn compute(&mut self, duration: Time) {
-        self.locals.push(Local::Compute { duration });
-    }
-
-    /// Sleeps for `duration`.
-    pub fn sleep(&mut self, duration: Time) {
-        self.locals.push(Local::Sleep { duration });
+    /// Adds an op of any kind.
+    pub(crate) fn add(&mut self, op: &Op) {
+        match *op {
+            Op::Send(Message { peer, slot, chunks }) => self.send(peer, slot, chunks),
+            Op::Multicast { ref peers, slot, chunks } => {
+                self.multicast(peers.iter().copied(), slot, chunks);
+            }
+            Op::Contribute(Message { peer, slot, chunks }) => self.contribute(peer, slot, chunks),
+            Op::Recv(Message { peer, slot, chunks }) => self.recv(peer, slot, chunks),
+            Op::Combine { into, ref operands, chunks } => {
+                self.combine(into, operands.iter().copied(), chunks);
+            }
+            Op::Reduce { into, ref operands, chunks } => {
+                self.reduce(into, operands.iter().copied(), chunks);
+            }
+            Op::Copy { from, into, chunks, to } => self.copy(from, chunks, into, to),
+            Op::Compute { duration } => self.locals.push(Local::Compute { duration }),
+            Op::Sleep { duration } => self.locals.push(Local::Sleep { duration }),
+        }
     }
 
     /// The slots that a reduction of this step folds, in order.
@@ -279,4 +290,22 @@ pub enum Op {
     Compute { duration: Time },
     /// Waiting.
     Sleep { duration: Time },
+}
+
+impl Op {
+    /// Its keyword in the text form.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Op::Send(_) => "send",
+            Op::Multicast { .. } => "multicast",
+            Op::Contribute(_) => "contribute",
+            Op::Recv(_) => "recv",
+            Op::Combine { .. } => "combine",
+            Op::Reduce { .. } => "reduce",
+            Op::Copy { .. } => "copy",
+            Op::Compute { .. } => "compute",
+            Op::Sleep { .. } => "sleep",
+        }
+    }
 }

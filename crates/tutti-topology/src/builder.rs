@@ -7,6 +7,7 @@ use super::components::{self, Components};
 use super::error::TopologyError;
 use super::family::Family;
 use super::graph::{Link, LinkParameters, Topology, VertexKind};
+use super::search::starts;
 use tutti_units::TimePerByte;
 use tutti_units::ids::{LinkId, VertexId};
 
@@ -189,8 +190,8 @@ impl Builder {
         for (index, slot) in (0..).zip(palette.values_mut()) {
             *slot = index;
         }
-        let out_start = starts(self.kinds.len(), self.links.iter().map(|link| link.from));
-        let in_start = starts(self.kinds.len(), self.links.iter().map(|link| link.to));
+        let out_start = starts(self.kinds.len(), self.links.iter().map(|link| link.from.0));
+        let in_start = starts(self.kinds.len(), self.links.iter().map(|link| link.to.0));
         let mut fill = in_start.clone();
         let mut in_links = vec![LinkId(0); self.links.len()];
         for (id, link) in (0..).map(LinkId).zip(&self.links) {
@@ -213,18 +214,6 @@ impl Builder {
             family: self.family,
         }
     }
-}
-
-/// Where each vertex's share begins when its links are grouped by that vertex.
-fn starts(vertices: usize, ends: impl Iterator<Item = VertexId>) -> Vec<u32> {
-    let mut starts = vec![0; vertices + 1];
-    for vertex in ends {
-        starts[vertex.index() + 1] += 1;
-    }
-    for vertex in 0..vertices {
-        starts[vertex + 1] += starts[vertex];
-    }
-    starts
 }
 
 #[cfg(test)]

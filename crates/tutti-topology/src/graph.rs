@@ -1,4 +1,7 @@
 //! The sealed graph: vertices, one-directional links, and who is next to whom.
+//!
+//! This is the graph of a platform for every crate. What differs from it is derived from it and states why in its
+//! module: edges that are paths of several links, arcs of a flow, channels of a flit network.
 
 use std::fmt;
 use std::ops::Range;

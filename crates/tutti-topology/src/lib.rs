@@ -17,6 +17,7 @@ mod facts;
 mod family;
 mod graph;
 mod routing;
+pub mod search;
 
 pub use builder::{Builder, MAX_LINKS, MAX_NPUS, MAX_VERTICES};
 pub use components::Components;

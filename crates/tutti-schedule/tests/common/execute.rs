@@ -38,7 +38,7 @@ pub(crate) fn execute<T: Copy + Default>(
                     .to_vec();
                     queues.entry((rank, message.peer)).or_default().push_back(values);
                 }
-                *sent = true;
+                moved |= !std::mem::replace(sent, true);
                 let wanted = |peer| step.recvs.iter().filter(|recv| recv.peer == peer).count();
                 let there = |peer| queues.get(&(peer, rank)).map_or(0, VecDeque::len);
                 if step.recvs.iter().any(|recv| there(recv.peer) < wanted(recv.peer)) {

@@ -7,6 +7,7 @@ use crate::algorithm::sizes::{self, Misfit};
 use crate::algorithm::{self, AlgorithmError, Request};
 use crate::collective::Collective;
 use crate::{Digit, Placement, Schedule, Slot};
+use tutti_units::gcd;
 use tutti_units::ids::RankId;
 
 /// How the levels work together.
@@ -111,11 +112,11 @@ impl<'a> HierarchicalPlan<'a> {
 
     /// The fewest chunks that every phase can divide its part of.
     pub(super) fn chunks(&self, inners: &[Arc<dyn Schedule>]) -> Result<u32, AlgorithmError> {
-        let mut chunks = 1u64;
+        let mut chunks = 1u128;
         for (phase, inner) in self.phases.iter().zip(inners) {
-            let needed = u64::from(self.share(phase)) * u64::from(inner.shape().chunks);
+            let needed = u128::from(self.share(phase)) * u128::from(inner.shape().chunks);
             chunks = chunks / gcd(chunks, needed) * needed;
-            if chunks > u64::from(u32::MAX) {
+            if chunks > u128::from(u32::MAX) {
                 let problem =
                     format!("the payload would have {chunks} chunks: expected below 2^32");
                 return Err(self.refuse(phase, 0, problem));
@@ -207,11 +208,4 @@ fn phases(style: Style, collective: Collective, sizes: &[u32]) -> Vec<(Collectiv
         }
         _ => (0..=top).map(|level| on(level, collective)).collect(),
     }
-}
-
-fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

@@ -5,13 +5,13 @@
 //! built on [`Routes`], then under its bare name ([`super::build_on`]). Without either it takes the ranks as
 //! fully connected.
 
+mod link_graph;
 mod timetable;
-mod wiring;
 
 use std::sync::Arc;
 
+pub(super) use link_graph::{Edge, LinkGraph};
 pub(super) use timetable::{Move, Receiving, Timetable};
-pub(super) use wiring::{Edge, LinkGraph};
 
 use super::{AlgorithmError, Request};
 use tutti_topology::{LinkParameters, Routes};
