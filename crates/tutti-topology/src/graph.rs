@@ -23,9 +23,6 @@ pub enum VertexKind {
 }
 
 impl VertexKind {
-    /// Every kind there is.
-    pub const ALL: [VertexKind; 3] = [VertexKind::Npu, VertexKind::Switch, VertexKind::Router];
-
     /// The kind as written in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -59,6 +56,16 @@ impl LinkParameters {
     #[must_use]
     pub const fn new(rate: TimePerByte, latency: Time) -> LinkParameters {
         LinkParameters { rate, latency, length: None }
+    }
+
+    /// A link that is so many times as long.
+    pub(super) fn spanning(self, times: u64) -> LinkParameters {
+        let stretched = |length: Length| Length::from_um(length.um().saturating_mul(times));
+        LinkParameters {
+            latency: self.latency.times(times),
+            length: self.length.map(stretched),
+            ..self
+        }
     }
 }
 

@@ -147,13 +147,6 @@ impl Endpoint {
     pub fn recipe(&self, handling: Handling) -> &[Stop] {
         &self.recipes[handling as usize]
     }
-
-    /// How often each byte that is handled so passes the server of that name.
-    #[must_use]
-    pub fn times(&self, handling: Handling, server: &str) -> u64 {
-        let stops = self.recipe(handling).iter();
-        stops.filter(|stop| self.servers[stop.server].name == server).map(|stop| stop.times).sum()
-    }
 }
 
 /// Why there is no such endpoint.

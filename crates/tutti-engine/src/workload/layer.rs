@@ -17,10 +17,6 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// Every pass, in the order of an iteration.
-    pub const ALL: [Pass; 4] =
-        [Pass::Forward, Pass::InputGradient, Pass::WeightGradient, Pass::Update];
-
     /// Its name in snake case.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -91,12 +91,6 @@ impl Dragonfly {
         self.groups
     }
 
-    /// p, the NPUs on each switch.
-    #[must_use]
-    pub fn npus_per_switch(&self) -> u32 {
-        self.npus_per_switch
-    }
-
     /// a, the switches of a group. Saturates, for `parse` to refuse what is too large.
     #[must_use]
     pub fn switches_per_group(&self) -> u64 {
@@ -255,10 +249,6 @@ impl Family for Dragonfly {
         }
         let full = self.local.sizes.len() == 1 && self.ports() == u64::from(self.groups - 1);
         (full && a * a > 2 * (a - 1) + h).then_some(5)
-    }
-
-    fn bisection(&self) -> Option<u64> {
-        None
     }
 
     /// In the palmtree arrangement all groups are alike, and all NPUs of a switch in any.

@@ -80,12 +80,4 @@ impl Family for Edges {
         }
         None
     }
-
-    fn diameter(&self) -> Option<u32> {
-        None
-    }
-
-    fn bisection(&self) -> Option<u64> {
-        None
-    }
 }

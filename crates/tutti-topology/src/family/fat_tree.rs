@@ -18,7 +18,7 @@
 //! W_l + b within its level, and is joined upwards to the switches b + W_l c of the subtree around it,
 //! for each c below w_(l + 1). Levels follow each other, the lowest first.
 
-use super::keyed::{Keyed, crossed};
+use super::keyed::{Keyed, crossed, product};
 use super::{Entry, Family, TopologyError};
 use crate::{Builder, LinkParameters};
 use tutti_units::ids::VertexId;
@@ -135,11 +135,6 @@ fn levels(keyed: &Keyed<'_>, key: &str) -> Result<usize, TopologyError> {
         return Err(keyed.wrong(key, problem));
     }
     Ok(levels as usize)
-}
-
-/// The product of the first `count`; saturates.
-fn product(factors: &[u32]) -> u64 {
-    factors.iter().fold(1, |product: u64, &factor| product.saturating_mul(u64::from(factor)))
 }
 
 impl FatTree {

@@ -216,12 +216,4 @@ impl Family for Hierarchical {
     fn has_hub(&self) -> bool {
         self.counts().gateway_cables.is_none()
     }
-
-    fn diameter(&self) -> Option<u32> {
-        None
-    }
-
-    fn bisection(&self) -> Option<u64> {
-        None
-    }
 }

@@ -76,11 +76,15 @@ pub trait Family: fmt::Debug + Send + Sync {
     }
 
     /// The most hops between two members, where there is a closed form.
-    fn diameter(&self) -> Option<u32>;
+    fn diameter(&self) -> Option<u32> {
+        None
+    }
 
     /// The fewest links, counted in one direction, that join two halves of the members (which differ
     /// by one where their number is odd), where there is a closed form.
-    fn bisection(&self) -> Option<u64>;
+    fn bisection(&self) -> Option<u64> {
+        None
+    }
 
     /// The grid that its members are on.
     fn grid(&self) -> Option<&Grid> {

@@ -158,10 +158,6 @@ impl Family for RailOptimized {
         Some(if self.hosts() == 1 { 2 } else { 4 })
     }
 
-    fn bisection(&self) -> Option<u64> {
-        None
-    }
-
     /// All NPUs are alike.
     fn representatives(&self) -> Option<Vec<VertexId>> {
         Some(vec![VertexId(0)])
