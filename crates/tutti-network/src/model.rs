@@ -7,7 +7,8 @@ use super::{LoP, LogGP, LogP, LogfP, MessageModel, PipeliningPostal, Port, Posta
 use tutti_units::{Bytes, Time, TimePerByte, UnitError};
 
 /// Why there is no such model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "ModelError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ModelError {
     /// No model has that name.

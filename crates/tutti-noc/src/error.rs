@@ -1,11 +1,12 @@
 //! Why there is no such flit network, or why a run of it ended early.
 
-use super::allocator::AllocatorError;
+use super::allocator::{AllocatorError, AllocatorKind, ArbiterKind};
 use tutti_topology::TopologyError;
 use tutti_units::{Bytes, Time};
 
 /// Why a flit network cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "NocError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum FlitError {
     /// A cycle of no length.
@@ -18,6 +19,7 @@ pub enum FlitError {
     #[error(
         "a flit of {flit} is wider than what {from} > {to} carries in a cycle of {cycle}, which is {carries}"
     )]
+    #[refusal(kind = "flit_too_wide")]
     TooWide { flit: Bytes, from: String, to: String, carries: Bytes, cycle: Time },
     /// A routing whose VCs depend on each other in a circle.
     #[error("routing `{routing}` can deadlock: packets can wait for each other round {}", circle.join(", "))]
@@ -83,5 +85,13 @@ pub enum FlitError {
     BadPacket { class: u8, problem: String },
     /// Someone asked for it.
     #[error("the run was stopped")]
+    #[refusal(class = "SimulationError")]
     Stopped,
+}
+
+tutti_units::fields! {
+    AllocatorKind => |value| value.to_string(),
+    ArbiterKind => |value| value.to_string(),
+    AllocatorError => |value| value.to_string(),
+    FlitError => |value| value.to_string(),
 }

@@ -239,12 +239,12 @@ impl From<tutti_schedule::Op> for Op {
             let (slot, chunks) = (Some(slot.0), Some((chunks.start, chunks.end)));
             Op { kind, slot, chunks, text: text.clone(), ..Op::default() }
         };
-        let message = |kind, Message { peer, slot, chunks }| Op {
+        let message = |Message { peer, slot, chunks }| Op {
             peer: Some(peer.0),
             peers: vec![peer.0],
             ..at(slot, chunks)
         };
-        let time = |kind, duration: Time| Op {
+        let time = |duration: Time| Op {
             kind,
             duration_ps: Some(duration.ps()),
             text: text.clone(),

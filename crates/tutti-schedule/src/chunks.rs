@@ -65,7 +65,8 @@ impl std::fmt::Display for ChunkRange {
 }
 
 /// Why a payload cannot be laid out.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "LayoutError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum LayoutError {
     /// The size is no whole number of elements.

@@ -7,7 +7,8 @@ use tutti_units::Time;
 use tutti_units::ids::RankId;
 
 /// Why an explicit schedule cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "ScheduleError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ExplicitError {
     /// No ranks.

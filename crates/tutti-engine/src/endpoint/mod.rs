@@ -150,7 +150,8 @@ impl Endpoint {
 }
 
 /// Why there is no such endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "EndpointError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum EndpointError {
     /// Pieces of no bytes.

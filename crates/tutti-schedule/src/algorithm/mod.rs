@@ -231,7 +231,8 @@ const ON_GRAPH: &[(&str, BuildOn)] =
     &[("forest", forest::build_on), ("multi_tree", multi_tree::build_on)];
 
 /// Why an algorithm cannot be laid out as asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "AlgorithmError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum AlgorithmError {
     /// No algorithm has that name.

@@ -7,7 +7,8 @@ use tutti_units::ids::RankId;
 use tutti_units::{Time, UnitError};
 
 /// Why a text is no schedule; lines count from 1.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "TextError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TextError {
     /// A line that cannot be read.

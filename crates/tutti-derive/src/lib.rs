@@ -1,0 +1,71 @@
+//! `#[derive(Refusal)]` for error enums: see `tutti_units::Refusal`.
+#![deny(unsafe_code)]
+
+use proc_macro::TokenStream;
+use quote::quote;
+use syn::{Attribute, Data, DeriveInput, Error, LitStr, Result, Variant};
+
+/// Derives `Refusal`. `#[refusal(class = "...")]` names the exception class, of the enum or of one variant;
+/// `#[refusal(kind = "...")]` the kind of a variant, its name in snake case otherwise.
+#[proc_macro_derive(Refusal, attributes(refusal))]
+pub fn refusal(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    derived(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+fn derived(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
+    let (name, Data::Enum(data)) = (&input.ident, &input.data) else {
+        return Err(Error::new_spanned(input, "expected an enum"));
+    };
+    let [class, _] = attributes(&input.attrs)?;
+    let class = class.ok_or_else(|| Error::new_spanned(name, "expected a class"))?;
+    let (mut kinds, mut of, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+    for Variant { ident, attrs, fields: declared, .. } in &data.variants {
+        let [own, kind] = attributes(attrs)?;
+        let (class, kind) =
+            (own.unwrap_or_else(|| class.clone()), kind.unwrap_or_else(|| snake(ident)));
+        let names: Vec<_> = declared.iter().filter_map(|field| field.ident.as_ref()).collect();
+        kinds.push(quote!((#class, #kind)));
+        of.push(quote!(#name::#ident { .. } => (#class, #kind)));
+        fields.push(quote!(#name::#ident { #(#names),* } => {
+            vec![#((stringify!(#names), ::tutti_units::refusal::Field::value(#names))),*]
+        }));
+    }
+    Ok(quote! {
+        impl ::tutti_units::refusal::Refusal for #name {
+            const KINDS: &'static [(&'static str, &'static str)] = &[#(#kinds),*];
+
+            fn kind(&self) -> (&'static str, &'static str) {
+                match self { #(#of),* }
+            }
+
+            fn fields(&self) -> Vec<(&'static str, ::tutti_units::refusal::Value)> {
+                match self { #(#fields),* }
+            }
+        }
+    })
+}
+
+/// The class and the kind that an attribute names.
+fn attributes(attrs: &[Attribute]) -> Result<[Option<String>; 2]> {
+    let mut found = [None, None];
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("refusal")) {
+        attr.parse_nested_meta(|meta| {
+            let at = if meta.path.is_ident("class") { 0 } else { 1 };
+            found[at] = Some(meta.value()?.parse::<LitStr>()?.value());
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+fn snake(ident: &syn::Ident) -> String {
+    let mut name = String::new();
+    for letter in ident.to_string().chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
