@@ -1,4 +1,4 @@
-//! `#[derive(Refusal)]` for error enums: see `tutti_units::Refusal`.
+//! Derives for enums: [`macro@Refusal`] for errors, [`macro@Named`] for what has a name in files and results.
 #![deny(unsafe_code)]
 
 use proc_macro::TokenStream;
@@ -57,6 +57,53 @@ fn attributes(attrs: &[Attribute]) -> Result<[Option<String>; 2]> {
         })?;
     }
     Ok(found)
+}
+
+/// Derives the names of an enum's variants, in snake case unless `#[named("...")]` says otherwise: the constant
+/// `ALL`, `name`, `from_name`, and `Display` by the name.
+#[proc_macro_derive(Named, attributes(named))]
+pub fn named(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    with_names(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+fn with_names(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
+    let (name, vis, Data::Enum(data)) = (&input.ident, &input.vis, &input.data) else {
+        return Err(Error::new_spanned(input, "expected an enum"));
+    };
+    let (mut variants, mut texts) = (Vec::new(), Vec::new());
+    for Variant { ident, attrs, .. } in &data.variants {
+        let own = attrs.iter().find(|attr| attr.path().is_ident("named"));
+        let own = own.map(|attr| attr.parse_args::<LitStr>()).transpose()?;
+        texts.push(own.map_or_else(|| snake(ident), |text| text.value()));
+        variants.push(ident);
+    }
+    let count = variants.len();
+    Ok(quote! {
+        #[allow(dead_code)]
+        impl #name {
+            /// Every variant, in order.
+            #vis const ALL: [#name; #count] = [#(#name::#variants),*];
+
+            /// Its name in files and results.
+            #[must_use]
+            #vis const fn name(self) -> &'static str {
+                match self { #(#name::#variants => #texts),* }
+            }
+
+            /// The variant of that name.
+            #[must_use]
+            #vis fn from_name(name: &str) -> Option<#name> {
+                #name::ALL.into_iter().find(|one| one.name() == name)
+            }
+        }
+
+        impl ::std::fmt::Display for #name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    })
 }
 
 fn snake(ident: &syn::Ident) -> String {

@@ -23,26 +23,15 @@ pub struct Entry {
 }
 
 /// What kind of quantity a parameter is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, tutti_units::Named)]
 pub enum Kind {
     /// Such as `1.34 us`.
     Time,
     /// Such as `0.4 ns/B`, or the rate that is its inverse, `2.5 GB/s`.
+    #[named("time per byte")]
     TimePerByte,
     /// A whole number without a unit.
     Count,
-}
-
-impl Kind {
-    /// For lists and messages.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Time => "time",
-            Kind::TimePerByte => "time per byte",
-            Kind::Count => "count",
-        }
-    }
 }
 
 /// One parameter of a model.

@@ -12,7 +12,7 @@ use tutti_units::ids::{LinkId, RankId, VertexId};
 use tutti_units::{Length, Time, TimePerByte};
 
 /// What a vertex is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, tutti_units::Named)]
 pub enum VertexKind {
     /// An endpoint that hosts a rank. It also forwards messages of others, where routes say so.
     Npu,
@@ -20,24 +20,6 @@ pub enum VertexKind {
     Switch,
     /// An on-chip forwarding element.
     Router,
-}
-
-impl VertexKind {
-    /// The kind as written in files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            VertexKind::Npu => "npu",
-            VertexKind::Switch => "switch",
-            VertexKind::Router => "router",
-        }
-    }
-}
-
-impl fmt::Display for VertexKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// What a link is like. Ordered by time per byte, then latency, then length.

@@ -18,7 +18,7 @@ pub mod refusal;
 
 pub use length::Length;
 pub use pace::{Frequency, OpRate};
-pub use tutti_derive::Refusal;
+pub use tutti_derive::{Named, Refusal};
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::AllocatorError;
 
 /// How a matching is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, tutti_units::Named)]
 pub enum AllocatorKind {
     /// Inputs choose, then outputs.
     SeparableInputFirst,
@@ -23,37 +23,8 @@ pub enum AllocatorKind {
 }
 
 impl AllocatorKind {
-    /// Every kind there is.
-    pub const ALL: [AllocatorKind; 6] = [
-        AllocatorKind::SeparableInputFirst,
-        AllocatorKind::SeparableOutputFirst,
-        AllocatorKind::Islip,
-        AllocatorKind::Wavefront,
-        AllocatorKind::Pim,
-        AllocatorKind::Maximum,
-    ];
-
-    /// Its name in configuration files and results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            AllocatorKind::SeparableInputFirst => "separable_input_first",
-            AllocatorKind::SeparableOutputFirst => "separable_output_first",
-            AllocatorKind::Islip => "islip",
-            AllocatorKind::Wavefront => "wavefront",
-            AllocatorKind::Pim => "pim",
-            AllocatorKind::Maximum => "maximum",
-        }
-    }
-
     pub(super) fn names() -> String {
         AllocatorKind::ALL.map(AllocatorKind::name).join(", ")
-    }
-}
-
-impl fmt::Display for AllocatorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
