@@ -107,7 +107,10 @@ impl Builder {
     /// to no vertex, without time per byte), or an NPU that cannot reach another, unless its family
     /// may lack ways.
     pub fn build(self) -> Result<Topology, TopologyError> {
-        self.check_counts()?;
+        if self.npus == 0 {
+            return Err(TopologyError::NoNpus);
+        }
+        check_counts(u64::from(self.npus), self.kinds.len() as u64, self.links.len() as u64)?;
         self.check_names()?;
         self.check_links()?;
         let topology = self.seal();
@@ -122,24 +125,6 @@ impl Builder {
             });
         }
         Ok(topology)
-    }
-
-    fn check_counts(&self) -> Result<(), TopologyError> {
-        let (npus, vertices) = (u64::from(self.npus), self.kinds.len() as u64);
-        let links = self.links.len() as u64;
-        if npus == 0 {
-            return Err(TopologyError::NoNpus);
-        }
-        if npus > MAX_NPUS {
-            return Err(TopologyError::TooManyNpus { npus, most: MAX_NPUS });
-        }
-        if vertices > MAX_VERTICES {
-            return Err(TopologyError::TooManyVertices { vertices, most: MAX_VERTICES });
-        }
-        if links > MAX_LINKS {
-            return Err(TopologyError::TooManyLinks { links, most: MAX_LINKS });
-        }
-        Ok(())
     }
 
     fn check_names(&self) -> Result<(), TopologyError> {
@@ -214,6 +199,20 @@ impl Builder {
             family: self.family,
         }
     }
+}
+
+/// Refuses a graph that is too large.
+pub(super) fn check_counts(npus: u64, vertices: u64, links: u64) -> Result<(), TopologyError> {
+    if npus > MAX_NPUS {
+        return Err(TopologyError::TooManyNpus { npus, most: MAX_NPUS });
+    }
+    if vertices > MAX_VERTICES {
+        return Err(TopologyError::TooManyVertices { vertices, most: MAX_VERTICES });
+    }
+    if links > MAX_LINKS {
+        return Err(TopologyError::TooManyLinks { links, most: MAX_LINKS });
+    }
+    Ok(())
 }
 
 #[cfg(test)]

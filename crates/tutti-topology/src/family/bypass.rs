@@ -7,9 +7,8 @@
 //! `distance` says that latency and length of the class `bypass` are those of one segment: a piece of s
 //! segments has s times as much.
 
-use super::{Entry, Family, TopologyError, wrong};
+use super::{Entry, Family, Join, TopologyError, wrong};
 use crate::bypass::{BypassMesh, Configuration, Located};
-use crate::{Builder, LinkParameters};
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "bypass";
@@ -82,13 +81,7 @@ impl Family for Bypass {
         vec!["mesh".to_owned(), "bypass".to_owned()]
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        _prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, .. }: Join<'_>) -> Option<VertexId> {
         for link in self.configuration.links() {
             let parameters = if link.is_bypass() {
                 let span = if self.by_distance { self.configuration.span(link) } else { 1 };

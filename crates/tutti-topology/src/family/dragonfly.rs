@@ -23,7 +23,7 @@
 
 use super::keyed::{Keyed, crossed};
 use super::rows::Rows;
-use super::{Entry, Family, TopologyError};
+use super::{Entry, Family, Join, TopologyError};
 use crate::{Builder, LinkParameters};
 use tutti_units::ids::VertexId;
 
@@ -211,13 +211,7 @@ impl Family for Dragonfly {
         classes.map(|&class| class.to_owned()).collect()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         let (terminal, global) = (links[0], links[links.len() - 1]);
         let per_group = u32::try_from(self.switches_per_group()).unwrap_or(u32::MAX);
         let mut on_switch = members.chunks(self.npus_per_switch as usize);

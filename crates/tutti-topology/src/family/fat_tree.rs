@@ -19,8 +19,8 @@
 //! for each c below w_(l + 1). Levels follow each other, the lowest first.
 
 use super::keyed::{Keyed, crossed, product};
-use super::{Entry, Family, TopologyError};
-use crate::{Builder, LinkParameters};
+use super::{Entry, Family, Join, TopologyError};
+use crate::LinkParameters;
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "fat_tree";
@@ -248,13 +248,7 @@ impl Family for FatTree {
         (1..=self.levels()).map(|level| format!("level {level}")).collect()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         let mut below = members.to_vec();
         for (level, &parameters) in links.iter().enumerate() {
             let made = (0..self.at_level(level + 1))

@@ -1,8 +1,7 @@
 //! Meshes and tori: members in rows along any number of dimensions; a torus closes its rows to rings.
 
 use super::keyed::{crossed, product, sizes};
-use super::{Entry, Family, TopologyError, wrong};
-use crate::{Builder, LinkParameters};
+use super::{Entry, Family, Join, TopologyError, wrong};
 use tutti_units::ids::VertexId;
 
 pub(super) const MESH: Entry = Entry {
@@ -117,13 +116,7 @@ impl Family for Grid {
         (0..self.sizes.len()).map(|dimension| format!("dimension {dimension}")).collect()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        _prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, .. }: Join<'_>) -> Option<VertexId> {
         let mut stride = 1;
         for (&size, &parameters) in self.sizes.iter().zip(links) {
             let row = size as usize;
