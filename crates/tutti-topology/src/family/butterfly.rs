@@ -8,7 +8,6 @@
 //! other: destination-tag routing is the shortest path.
 
 use super::{Entry, Family, Join, TopologyError, count, wrong};
-use crate::LinkParameters;
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "butterfly";

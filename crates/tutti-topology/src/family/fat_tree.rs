@@ -20,7 +20,6 @@
 
 use super::keyed::{Keyed, crossed, product};
 use super::{Entry, Family, Join, TopologyError};
-use crate::LinkParameters;
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "fat_tree";

@@ -12,7 +12,6 @@ use super::dimensions::{Dimensions, among_routers};
 use super::keyed::{Keyed, crossed};
 use super::rows::Rows;
 use super::{Entry, Family, Join, TopologyError};
-use crate::LinkParameters;
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "hyperx";
