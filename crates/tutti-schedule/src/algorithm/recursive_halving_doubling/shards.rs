@@ -1,4 +1,4 @@
-//! reduce_scatter and all_gather for rank counts that are no power of two.
+//! reduce_scatter and all_gather by themselves, for any rank count.
 //!
 //! Of the first 2r ranks each even one is replaced by its odd neighbour, so that P take part, and the q-th
 //! is responsible for the shards of one rank or of two neighbours: runs of shards, which recursive halving
