@@ -3,7 +3,7 @@
 use tutti_noc::smart::Counts;
 
 /// What a core missed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub enum MissKind {
     /// A line to read.
     Read,
@@ -11,21 +11,6 @@ pub enum MissKind {
     Write,
     /// The right to write a line that it had.
     Upgrade,
-}
-
-impl MissKind {
-    /// All of them.
-    pub const ALL: [MissKind; 3] = [MissKind::Read, MissKind::Write, MissKind::Upgrade];
-
-    /// For results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            MissKind::Read => "read",
-            MissKind::Write => "write",
-            MissKind::Upgrade => "upgrade",
-        }
-    }
 }
 
 /// A mean, and what it was made of.

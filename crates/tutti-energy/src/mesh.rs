@@ -11,7 +11,7 @@ use tutti_noc::smart::{Counts, FanIn, FanOut, Settings};
 use tutti_units::{Length, Time};
 
 /// What takes energy in such a mesh.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub enum MeshComponent {
     /// Flits into buffers; what these leak is [`MeshComponent::Buffers`].
     BufferWrites,
@@ -31,37 +31,6 @@ pub enum MeshComponent {
     Tables,
     /// The clock trees of the routers.
     Clock,
-}
-
-impl MeshComponent {
-    /// All of them, in the order of reports.
-    pub const ALL: [MeshComponent; 9] = [
-        MeshComponent::BufferWrites,
-        MeshComponent::BufferReads,
-        MeshComponent::Buffers,
-        MeshComponent::Crossbar,
-        MeshComponent::Allocation,
-        MeshComponent::Links,
-        MeshComponent::Requests,
-        MeshComponent::Tables,
-        MeshComponent::Clock,
-    ];
-
-    /// For tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            MeshComponent::BufferWrites => "buffer_writes",
-            MeshComponent::BufferReads => "buffer_reads",
-            MeshComponent::Buffers => "buffers",
-            MeshComponent::Crossbar => "crossbar",
-            MeshComponent::Allocation => "allocation",
-            MeshComponent::Links => "links",
-            MeshComponent::Requests => "requests",
-            MeshComponent::Tables => "tables",
-            MeshComponent::Clock => "clock",
-        }
-    }
 }
 
 /// Routers, links and the wires of requests.

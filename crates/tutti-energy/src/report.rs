@@ -5,7 +5,7 @@ use std::ops::Add;
 use super::{Costs, Interval, Network, real};
 
 /// What takes energy and area.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Component {
     Buffers,
@@ -17,29 +17,6 @@ pub enum Component {
 }
 
 impl Component {
-    /// All of them, in the order of reports.
-    pub const ALL: [Component; 6] = [
-        Component::Buffers,
-        Component::Crossbar,
-        Component::SwitchAllocator,
-        Component::VcAllocator,
-        Component::Links,
-        Component::Clock,
-    ];
-
-    /// For tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Component::Buffers => "buffers",
-            Component::Crossbar => "crossbar",
-            Component::SwitchAllocator => "switch_allocator",
-            Component::VcAllocator => "vc_allocator",
-            Component::Links => "links",
-            Component::Clock => "clock",
-        }
-    }
-
     fn place(self) -> usize {
         self as usize
     }

@@ -163,7 +163,5 @@ fn times<'py, 'a>(py: Python<'py>, values: impl Iterator<Item = &'a Time>) -> Bo
 /// The names of the activities of a timeline, at the numbers that [`Run::spans`] gives them.
 #[pyfunction]
 pub(crate) fn activities() -> Vec<&'static str> {
-    use tutti_engine::Activity as A;
-    let all = [A::Noise, A::Send, A::Wait, A::Recv, A::Reduce, A::Copy, A::Compute, A::Sleep];
-    all.map(A::name).to_vec()
+    tutti_engine::Activity::ALL.map(tutti_engine::Activity::name).to_vec()
 }
