@@ -138,7 +138,7 @@ struct Messages {
     dealt: Vec<u32>,
     /// Nodes that have been asked in vain.
     asked: Vec<bool>,
-    stirred: Vec<(u32, u8)>,
+    refilled: Vec<(u32, u8)>,
     next: u64,
     /// Per NPU, when the port through which it takes messages is free.
     free: Vec<Time>,
@@ -170,7 +170,7 @@ impl<'a> FlitCarrier<'a> {
             serves: vec![NOTHING; nodes],
             dealt: vec![0; npus],
             asked: vec![true; nodes],
-            stirred: Vec::new(),
+            refilled: Vec::new(),
             next: 0,
             free: vec![Time::ZERO; npus],
             done: VecDeque::new(),
@@ -319,7 +319,7 @@ impl Messages {
         self.queues[npu as usize].push_back(self.next);
         for node in npu * self.ports..(npu + 1) * self.ports {
             if std::mem::take(&mut self.asked[node as usize]) {
-                self.stirred.push((node, 0));
+                self.refilled.push((node, 0));
             }
         }
         self.next += 1;
@@ -416,7 +416,7 @@ impl Source for Messages {
         self.all.insert(delivery.tag, message);
     }
 
-    fn stirred(&mut self, queues: &mut Vec<(u32, u8)>) {
-        queues.append(&mut self.stirred);
+    fn refilled(&mut self, queues: &mut Vec<(u32, u8)>) {
+        queues.append(&mut self.refilled);
     }
 }

@@ -69,7 +69,7 @@ pub struct Delivery {
 /// queue when the one before it has been injected wholly.
 pub trait Source {
     /// When the next packet of a queue is there, if one is known: its [`Order::created`]. Asked again
-    /// after [`Source::take`], and of a queue for which there was none after [`Source::stirred`].
+    /// after [`Source::take`], and of a queue for which there was none after [`Source::refilled`].
     fn next_at(&mut self, node: u32, class: u8) -> Option<u64>;
 
     /// The packet whose time [`Source::next_at`] told.
@@ -80,5 +80,5 @@ pub trait Source {
 
     /// Queues (node, class) which have got a packet since they were asked and had none; they are
     /// pushed once each.
-    fn stirred(&mut self, queues: &mut Vec<(u32, u8)>);
+    fn refilled(&mut self, queues: &mut Vec<(u32, u8)>);
 }

@@ -192,7 +192,7 @@ impl Source for Replay {
         self.arrived.push(*delivery);
     }
 
-    fn stirred(&mut self, _queues: &mut Vec<(u32, u8)>) {}
+    fn refilled(&mut self, _queues: &mut Vec<(u32, u8)>) {}
 }
 
 /// The obvious network, or the fast one.

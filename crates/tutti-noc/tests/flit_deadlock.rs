@@ -1,8 +1,9 @@
 //! Routings that can deadlock are found out, those that cannot are not, and what deadlocks is explained.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use tutti_noc::measure::{Ending, Load, MeasurementPlan, measure};
+use tutti_noc::measure::{Ending, Load, MeasurementSettings, Phases, Traffic, measure};
 use tutti_noc::routing::dependencies::circle;
 use tutti_noc::routing::{self, Compass, DimensionOrder, Fixed};
 use tutti_noc::traffic::{PacketSize, Pattern, Process};
@@ -137,16 +138,16 @@ fn a_deadlock_is_called_one_and_explained() {
         size: PacketSize::fixed(5).unwrap(),
         priority: 0,
     };
-    let plan = MeasurementPlan {
-        warmup: 1000,
-        measure: 5000,
+    let plan = MeasurementSettings {
+        phases: Phases { warmup: 1000, measure: 5000, drain: 5000 },
         batches: 10,
-        drain: 5000,
         patience: 1000,
         sample: 0,
         keep_vcs: false,
     };
-    let result = measure(&ring, &settings, &mut network, &[load], &plan).unwrap();
+    let (loads, stop) = ([load], AtomicBool::new(false));
+    let traffic = Traffic::Synthetic(&loads);
+    let result = measure(&ring, &settings, &mut network, traffic, &plan, &stop).unwrap();
     assert_eq!(result.ending, Ending::Deadlocked);
     let waiting = network.circle();
     assert_eq!(waiting.len() % 5, 0, "{waiting:?}");
@@ -166,16 +167,16 @@ fn what_moves_waits_in_no_circle() {
         size: PacketSize::fixed(5).unwrap(),
         priority: 0,
     };
-    let plan = MeasurementPlan {
-        warmup: 500,
-        measure: 2000,
+    let plan = MeasurementSettings {
+        phases: Phases { warmup: 500, measure: 2000, drain: 1000 },
         batches: 10,
-        drain: 1000,
         patience: 1000,
         sample: 0,
         keep_vcs: false,
     };
-    let result = measure(&mesh, &settings, &mut network, &[load], &plan).unwrap();
+    let (loads, stop) = ([load], AtomicBool::new(false));
+    let traffic = Traffic::Synthetic(&loads);
+    let result = measure(&mesh, &settings, &mut network, traffic, &plan, &stop).unwrap();
     assert_eq!(result.ending, Ending::Saturated);
     assert_eq!(network.circle(), []);
 }

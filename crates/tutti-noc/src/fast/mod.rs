@@ -86,7 +86,7 @@ struct Scratch<const W: usize> {
     /// Per input port, the VC it chose.
     chosen: Vec<usize>,
     ways: Vec<Way>,
-    stirred: Vec<(u32, u8)>,
+    refilled: Vec<(u32, u8)>,
 }
 
 impl<const W: usize> Network<W> {
@@ -138,7 +138,7 @@ impl<const W: usize> Network<W> {
                 asked: vec![Bits::EMPTY; most as usize],
                 chosen: vec![0; most as usize],
                 ways: Vec::new(),
-                stirred: Vec::new(),
+                refilled: Vec::new(),
             },
             settings: settings.clone(),
             routers: layout.routers,
