@@ -3,102 +3,54 @@
 use super::cache::Words;
 use tutti_noc::smart::FlowId;
 
-/// The kinds of messages.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Kind {
-    /// HT: a core wants to read (GETS); to the home.
-    Read,
-    /// HT: a core wants to write (GETX); to the home.
-    Write,
-    /// HT: a core has an owned line to write back (PUT); to the home.
-    Put,
-    /// HT: the home asks all caches.
-    Probe,
-    /// HT: the home is ready for a line that is written back.
-    PutGranted,
-    /// HT: what caches answer to a probe, combined on its way.
-    Answers,
-    /// HT: the home has all answers, and tells the requester what they say.
-    AllAnswered,
-    /// HT: an owner's copy of the line.
-    OwnerData,
-    /// HT: memory's copy of the line.
-    MemoryData,
-    /// HT: the requester is done.
-    Unblock,
-    /// HT: a line that is written back.
-    PutData,
-    /// HT: nothing is written back, as somebody else owns the line by now.
-    PutCancelled,
-    /// TC: a core wants to read; to all.
-    TransientRead,
-    /// TC: a core wants to write; to all.
-    TransientWrite,
-    /// TC: tokens for a core.
-    Tokens,
-    /// TC: tokens for a core, and the line.
-    TokensData,
-    /// TC: tokens for memory.
-    TokensHome,
-    /// TC: tokens for memory, and the line.
-    TokensDataHome,
-    /// TC: all tokens of a line go to this core from now on.
-    Activate,
-    /// TC: and no longer.
-    Deactivate,
+tutti_units::named_enum! {
+    /// The kinds of messages.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub(super) enum Kind {
+        /// HT: a core wants to read (GETS); to the home.
+        Read = "read",
+        /// HT: a core wants to write (GETX); to the home.
+        Write = "write",
+        /// HT: a core has an owned line to write back (PUT); to the home.
+        Put = "put",
+        /// HT: the home asks all caches.
+        Probe = "probe",
+        /// HT: the home is ready for a line that is written back.
+        PutGranted = "put_granted",
+        /// HT: what caches answer to a probe, combined on its way.
+        Answers = "answers",
+        /// HT: the home has all answers, and tells the requester what they say.
+        AllAnswered = "all_answered",
+        /// HT: an owner's copy of the line.
+        OwnerData = "owner_data",
+        /// HT: memory's copy of the line.
+        MemoryData = "memory_data",
+        /// HT: the requester is done.
+        Unblock = "unblock",
+        /// HT: a line that is written back.
+        PutData = "put_data",
+        /// HT: nothing is written back, as somebody else owns the line by now.
+        PutCancelled = "put_cancelled",
+        /// TC: a core wants to read; to all.
+        TransientRead = "transient_read",
+        /// TC: a core wants to write; to all.
+        TransientWrite = "transient_write",
+        /// TC: tokens for a core.
+        Tokens = "tokens",
+        /// TC: tokens for a core, and the line.
+        TokensData = "tokens_data",
+        /// TC: tokens for memory.
+        TokensHome = "tokens_home",
+        /// TC: tokens for memory, and the line.
+        TokensDataHome = "tokens_data_home",
+        /// TC: all tokens of a line go to this core from now on.
+        Activate = "activate",
+        /// TC: and no longer.
+        Deactivate = "deactivate",
+    }
 }
 
 impl Kind {
-    /// All of them.
-    pub(super) const ALL: [Kind; 20] = [
-        Kind::Read,
-        Kind::Write,
-        Kind::Put,
-        Kind::Probe,
-        Kind::PutGranted,
-        Kind::Answers,
-        Kind::AllAnswered,
-        Kind::OwnerData,
-        Kind::MemoryData,
-        Kind::Unblock,
-        Kind::PutData,
-        Kind::PutCancelled,
-        Kind::TransientRead,
-        Kind::TransientWrite,
-        Kind::Tokens,
-        Kind::TokensData,
-        Kind::TokensHome,
-        Kind::TokensDataHome,
-        Kind::Activate,
-        Kind::Deactivate,
-    ];
-
-    /// For results.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::Read => "read",
-            Kind::Write => "write",
-            Kind::Put => "put",
-            Kind::Probe => "probe",
-            Kind::PutGranted => "put_granted",
-            Kind::Answers => "answers",
-            Kind::AllAnswered => "all_answered",
-            Kind::OwnerData => "owner_data",
-            Kind::MemoryData => "memory_data",
-            Kind::Unblock => "unblock",
-            Kind::PutData => "put_data",
-            Kind::PutCancelled => "put_cancelled",
-            Kind::TransientRead => "transient_read",
-            Kind::TransientWrite => "transient_write",
-            Kind::Tokens => "tokens",
-            Kind::TokensData => "tokens_data",
-            Kind::TokensHome => "tokens_home",
-            Kind::TokensDataHome => "tokens_data_home",
-            Kind::Activate => "activate",
-            Kind::Deactivate => "deactivate",
-        }
-    }
-
     /// The class of its messages.
     pub(super) fn class(self) -> u8 {
         match self {

@@ -322,6 +322,6 @@ fn of_misses<'py>(
     let given = dict_of!(py, misses, [from_caches, from_memory]);
     given.set_item("kind", kind.name())?;
     given.set_item("latency", mean(&misses.latency))?;
-    given.set_item("parts", misses.parts.named().to_vec())?;
+    given.set_item("parts", misses.parts.named())?;
     Ok(given)
 }

@@ -8,6 +8,7 @@
 mod exact;
 pub mod ids;
 mod length;
+mod named;
 mod pace;
 mod quantity;
 pub mod random;

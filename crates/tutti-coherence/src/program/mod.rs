@@ -36,32 +36,21 @@ pub struct Program {
     pub check: Check,
 }
 
-/// How much work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Scale {
-    /// For tests: some 10^4 instructions.
-    Tiny,
-    /// Some 10^6 instructions.
-    #[default]
-    Small,
-    /// Some 10^7 instructions.
-    Large,
+tutti_units::named_enum! {
+    /// How much work.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub enum Scale {
+        /// For tests: some 10^4 instructions.
+        Tiny = "tiny",
+        /// Some 10^6 instructions.
+        #[default]
+        Small = "small",
+        /// Some 10^7 instructions.
+        Large = "large",
+    }
 }
 
 impl Scale {
-    /// All of them, the least first.
-    pub const ALL: [Scale; 3] = [Scale::Tiny, Scale::Small, Scale::Large];
-
-    /// For configuration files and results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Scale::Tiny => "tiny",
-            Scale::Small => "small",
-            Scale::Large => "large",
-        }
-    }
-
     /// The one of that name.
     ///
     /// # Errors

@@ -5,47 +5,26 @@ use std::str::FromStr;
 
 use super::AllocatorError;
 
-/// How a matching is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AllocatorKind {
-    /// Inputs choose, then outputs.
-    SeparableInputFirst,
-    /// Outputs choose, then inputs.
-    SeparableOutputFirst,
-    /// Outputs choose, then inputs, in iterations with pointers that drift apart.
-    Islip,
-    /// Diagonal by diagonal of the request matrix.
-    Wavefront,
-    /// Outputs choose, then inputs, at random, in iterations.
-    Pim,
-    /// As many grants as there can be.
-    Maximum,
+tutti_units::named_enum! {
+    /// How a matching is found.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum AllocatorKind {
+        /// Inputs choose, then outputs.
+        SeparableInputFirst = "separable_input_first",
+        /// Outputs choose, then inputs.
+        SeparableOutputFirst = "separable_output_first",
+        /// Outputs choose, then inputs, in iterations with pointers that drift apart.
+        Islip = "islip",
+        /// Diagonal by diagonal of the request matrix.
+        Wavefront = "wavefront",
+        /// Outputs choose, then inputs, at random, in iterations.
+        Pim = "pim",
+        /// As many grants as there can be.
+        Maximum = "maximum",
+    }
 }
 
 impl AllocatorKind {
-    /// Every kind there is.
-    pub const ALL: [AllocatorKind; 6] = [
-        AllocatorKind::SeparableInputFirst,
-        AllocatorKind::SeparableOutputFirst,
-        AllocatorKind::Islip,
-        AllocatorKind::Wavefront,
-        AllocatorKind::Pim,
-        AllocatorKind::Maximum,
-    ];
-
-    /// Its name in configuration files and results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            AllocatorKind::SeparableInputFirst => "separable_input_first",
-            AllocatorKind::SeparableOutputFirst => "separable_output_first",
-            AllocatorKind::Islip => "islip",
-            AllocatorKind::Wavefront => "wavefront",
-            AllocatorKind::Pim => "pim",
-            AllocatorKind::Maximum => "maximum",
-        }
-    }
-
     pub(super) fn names() -> String {
         AllocatorKind::ALL.map(AllocatorKind::name).join(", ")
     }

@@ -13,26 +13,16 @@ pub struct Phases {
     pub drain: u64,
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
-    /// All packets of the window have arrived, and the offered load was accepted.
-    Stable,
-    /// More was offered than accepted: queues grew, and latencies depend on the length of the run.
-    Saturated,
-    /// Packets were in flight and none moved.
-    Deadlocked,
-}
-
-impl Ending {
-    /// For results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Ending::Stable => "stable",
-            Ending::Saturated => "saturated",
-            Ending::Deadlocked => "deadlocked",
-        }
+tutti_units::named_enum! {
+    /// How a run ended.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Ending {
+        /// All packets of the window have arrived, and the offered load was accepted.
+        Stable = "stable",
+        /// More was offered than accepted: queues grew, and latencies depend on the length of the run.
+        Saturated = "saturated",
+        /// Packets were in flight and none moved.
+        Deadlocked = "deadlocked",
     }
 }
 
