@@ -136,8 +136,8 @@ struct Messages {
     serves: Vec<u64>,
     /// Per NPU, the packets that were cut for it.
     dealt: Vec<u32>,
-    /// Nodes that have been asked in vain.
-    asked: Vec<bool>,
+    /// Nodes without a message to send.
+    idle: Vec<bool>,
     refilled: Vec<(u32, u8)>,
     next: u64,
     /// Per NPU, when the port through which it takes messages is free.
@@ -169,7 +169,7 @@ impl<'a> FlitCarrier<'a> {
             cut: vec![None; nodes],
             serves: vec![NOTHING; nodes],
             dealt: vec![0; npus],
-            asked: vec![true; nodes],
+            idle: vec![true; nodes],
             refilled: Vec::new(),
             next: 0,
             free: vec![Time::ZERO; npus],
@@ -212,11 +212,11 @@ impl<'a> FlitCarrier<'a> {
     }
 
     fn stand_still(&mut self, since: u64) {
-        let circle = deadlock::waiting(&self.wiring, &self.network.circle());
+        let waiting = deadlock::waiting(&self.wiring, &self.network.deadlock_cycle());
         self.standstill = Some(Standstill {
             since: Time::from_ps(since.saturating_mul(self.messages.cycle)),
             messages: self.messages.all.len(),
-            circle: circle.iter().map(ToString::to_string).collect(),
+            circle: waiting.iter().map(ToString::to_string).collect(),
         });
     }
 }
@@ -318,7 +318,7 @@ impl Messages {
         self.all.insert(self.next, message);
         self.queues[npu as usize].push_back(self.next);
         for node in npu * self.ports..(npu + 1) * self.ports {
-            if std::mem::take(&mut self.asked[node as usize]) {
+            if std::mem::take(&mut self.idle[node as usize]) {
                 self.refilled.push((node, 0));
             }
         }
@@ -392,7 +392,7 @@ impl Source for Messages {
         let (place, npu) = (node as usize, node / self.ports);
         self.serves[place] = NOTHING;
         let chosen = self.choose(npu);
-        self.asked[place] = chosen.is_none();
+        self.idle[place] = chosen.is_none();
         let number = chosen?;
         let order = self.cut(npu, number);
         self.serves[place] = number;

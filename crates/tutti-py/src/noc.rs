@@ -230,7 +230,7 @@ impl FlitNetwork {
         match found {
             Verdict::Free => Ok(true),
             Verdict::TooLarge => Ok(false),
-            Verdict::Circle(circle) => {
+            Verdict::Cycle(circle) => {
                 let circle = circle.iter().map(ToString::to_string).collect();
                 let routing = self.named.clone();
                 Err(raised_by_flits(&FlitError::CanDeadlock { routing, circle }))
@@ -369,7 +369,7 @@ impl FlitCase {
         };
         let measurement = measure::measure(wiring, settings, &mut network, traffic, plan, stop)?;
         let circle = match measurement.ending {
-            Ending::Deadlocked => deadlock::waiting(wiring, &network.circle()),
+            Ending::Deadlocked => deadlock::waiting(wiring, &network.deadlock_cycle()),
             Ending::Stable | Ending::Saturated => Vec::new(),
         };
         Ok(Found { measurement, circle: circle.iter().map(ToString::to_string).collect() })
