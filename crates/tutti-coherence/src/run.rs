@@ -194,19 +194,6 @@ impl SystemRun {
         all
     }
 
-    /// Which share of misses that needed data got it from another cache.
-    #[must_use]
-    pub fn cache_to_cache(&self) -> f64 {
-        let all = self.all_misses();
-        ratio(all.from_caches, all.from_caches + all.from_memory)
-    }
-
-    /// Packets of answers that arrived per reduction.
-    #[must_use]
-    pub fn answers_per_flow(&self) -> f64 {
-        ratio(self.answer_packets, self.reductions.count)
-    }
-
     /// Which share of the cores' time they waited for the network (f): requests, broadcasts, answers, and data
     /// from other caches.
     #[must_use]
@@ -218,16 +205,6 @@ impl SystemRun {
     #[must_use]
     pub fn stall(&self) -> f64 {
         ratio(self.all_misses().latency.sum, self.cycles * u64::from(self.cores))
-    }
-
-    /// Which share of all flows are of a cast: `unicast`, `broadcast`, or `answers`.
-    #[must_use]
-    pub fn share_of(&self, cast: &str) -> f64 {
-        ratio(self.flows_of(cast), self.flows.iter().map(|flow| flow.count).sum())
-    }
-
-    fn flows_of(&self, cast: &str) -> u64 {
-        self.flows.iter().filter(|flow| flow.cast == cast).map(|flow| flow.count).sum()
     }
 
     /// Reductions under way, on average.

@@ -20,6 +20,7 @@ pub mod allocator;
 mod carrier;
 pub mod credits;
 pub mod deadlock;
+mod endpoints;
 mod error;
 mod fast;
 pub mod measure;

@@ -8,7 +8,7 @@ use tutti_noc::measure::half_width as half_width_of;
 use tutti_noc::smart::measure::{
     Kind, Load, Measurement, Members, Phases, Sources, check, ideal, measure, watch,
 };
-use tutti_noc::smart::{Event, EventKind, Settings, Stop};
+use tutti_noc::smart::{Event, EventKind, Settings};
 use tutti_noc::traffic::{PacketSize, Pattern, Process};
 
 use crate::errors::{OrRaise, raised_by_flits, refuse};
@@ -213,7 +213,7 @@ fn given_event(event: &Event) -> GivenEvent {
         EventKind::Crossed { output, hops, crossing } => {
             ("crossed", [u64::from(output), u64::from(hops), crossing])
         }
-        EventKind::Stopped { input, why } => (stop_name(why), [u64::from(input), 0, 0]),
+        EventKind::Stopped { input, why } => (why.name(), [u64::from(input), 0, 0]),
         EventKind::Retained { input } => ("retained", [u64::from(input), 0, 0]),
         EventKind::Dropped => ("dropped", [0; 3]),
         EventKind::Merged => ("merged", [0; 3]),
@@ -222,16 +222,4 @@ fn given_event(event: &Event) -> GivenEvent {
     };
     let [first, second, third] = numbers;
     (event.cycle, event.router, event.packet, name, first, second, third)
-}
-
-fn stop_name(why: Stop) -> &'static str {
-    match why {
-        Stop::End => "stopped:end",
-        Stop::Local => "stopped:local",
-        Stop::Farther => "stopped:farther",
-        Stop::NoRoom => "stopped:no_room",
-        Stop::Order => "stopped:order",
-        Stop::Answers => "stopped:answers",
-        Stop::Preset => "stopped:preset",
-    }
 }

@@ -1,22 +1,24 @@
 //! What happens to flits, event by event, for those who want to watch.
 
-/// Why a flit stopped where it did.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Stop {
-    /// Its path ended: the turn, the destination, or as far as a cycle reaches.
-    End,
-    /// A flit buffered here, or its input port, went first.
-    Local,
-    /// A flit from farther away went first, or was expected to.
-    Farther,
-    /// The next router had no room.
-    NoRoom,
-    /// Earlier flits of its packet were here.
-    Order,
-    /// The router waited for other answers of the flow.
-    Answers,
-    /// The ports were kept for a preset path.
-    Preset,
+tutti_units::named_enum! {
+    /// Why a flit stopped where it did.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum Stop {
+        /// Its path ended: the turn, the destination, or as far as a cycle reaches.
+        End = "stopped:end",
+        /// A flit buffered here, or its input port, went first.
+        Local = "stopped:local",
+        /// A flit from farther away went first, or was expected to.
+        Farther = "stopped:farther",
+        /// The next router had no room.
+        NoRoom = "stopped:no_room",
+        /// Earlier flits of its packet were here.
+        Order = "stopped:order",
+        /// The router waited for other answers of the flow.
+        Answers = "stopped:answers",
+        /// The ports were kept for a preset path.
+        Preset = "stopped:preset",
+    }
 }
 
 /// What happened.
