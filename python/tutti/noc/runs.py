@@ -10,7 +10,7 @@ from tutti import _core
 from tutti.errors import NocError
 from tutti.noc.measured import NocRun
 from tutti.noc.measuring import bracket, measure_all, narrow, parts
-from tutti.noc.network import classes_of
+from tutti.noc.network import classes_of, every
 from tutti.noc.settings import Plan, Trace, Traffic
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic,
     Raises:
         NocError: No class has a rate above 0 that could be scaled.
     """
-    classes = (traffic,) if isinstance(traffic, Traffic) else tuple(traffic)
+    classes = every(traffic)
     total = sum(one.rate for one in classes)
     if len(classes) == 1:
         return (replace(classes[0], rate=load),)
@@ -173,14 +173,13 @@ def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic,
 
 
 def _supply(traffic: Traffic | Sequence[Traffic] | Trace) -> Supply:
-    return traffic if isinstance(traffic, Traffic | Trace) else tuple(traffic)
+    return traffic if isinstance(traffic, Traffic | Trace) else every(traffic)
 
 
 def _load(traffic: Supply) -> float | None:
     if isinstance(traffic, Trace):
         return None
-    classes = (traffic,) if isinstance(traffic, Traffic) else traffic
-    return math.fsum(one.rate for one in classes)
+    return math.fsum(one.rate for one in every(traffic))
 
 
 def _measured(
@@ -210,5 +209,5 @@ def _measured(
 def _case(core: _core.FlitNetwork, supply: Supply, plan: Plan) -> _core.FlitCase:
     if isinstance(supply, Trace):
         return _core.FlitCase.trace(core, supply.text, plan.core_plan())
-    classes = (supply,) if isinstance(supply, Traffic) else supply
-    return _core.FlitCase(core, [one.core_load() for one in classes], plan.core_plan())
+    loads = [one.core_load() for one in every(supply)]
+    return _core.FlitCase(core, loads, plan.core_plan())
