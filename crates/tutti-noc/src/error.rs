@@ -22,7 +22,7 @@ pub enum FlitError {
     )]
     #[refusal(kind = "flit_too_wide")]
     TooWide { flit: Bytes, from: String, to: String, carries: Bytes, cycle: Time },
-    /// A routing whose VCs depend on each other in a circle.
+    /// A routing whose VCs form a cyclic dependency.
     #[error("routing `{routing}` can deadlock: packets can wait for each other round {}", circle.join(", "))]
     CanDeadlock { routing: String, circle: Vec<String> },
     /// A number out of its range.
