@@ -73,6 +73,7 @@ build: $(BUILT)
 dev: $(READY)
 	@rm -f $(BUILT)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --skip-install
+	@$(BIN)/python -m compileall -q python/tutti
 
 # The second MPI that the library is tested with. Its files have the same names as Open MPI's, so it
 # lives apart; what else is in there has the versions of requirements.txt.

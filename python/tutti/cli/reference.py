@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer.main
@@ -16,7 +17,7 @@ from tutti.errors import ExitCode, all_errors
 from tutti.files import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pydantic.fields import FieldInfo
 
@@ -31,23 +32,6 @@ TOML. Every quantity is text with its unit: times in ps, ns, us, ms, s; sizes in
 or the rate that is their inverse, such as "10 GB/s" or "400 Gb/s"; rates of operations in GFLOP/s,
 TFLOP/s, PFLOP/s; frequencies in MHz, GHz. Bare numbers and unknown keys
 are refused. `tutti schema` prints the JSON Schema of each."""
-
-
-def pages() -> dict[str, str]:
-    """Every generated file, by its path in the repository."""
-    return {
-        "docs/reference/cli.md": cli_page(),
-        "docs/reference/config.md": config_page(),
-        "docs/reference/energy.md": energy_page(),
-        "docs/reference/errors.md": errors_page(),
-        "schemas/coherence.schema.json": schema_text(File.COHERENCE),
-        "schemas/experiment.schema.json": schema_text(File.EXPERIMENT),
-        "schemas/noc.schema.json": schema_text(File.NOC),
-        "schemas/platform.schema.json": schema_text(File.PLATFORM),
-        "schemas/smart.schema.json": schema_text(File.SMART),
-        "schemas/sweep.schema.json": schema_text(File.SWEEP),
-        "schemas/training.schema.json": schema_text(File.TRAINING),
-    }
 
 
 def cli_page() -> str:
@@ -280,3 +264,13 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - as 
         yield annotation
     for argument in get_args(annotation):
         yield from _models(argument)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "docs/reference/cli.md": cli_page,
+    "docs/reference/config.md": config_page,
+    "docs/reference/energy.md": energy_page,
+    "docs/reference/errors.md": errors_page,
+    **{f"schemas/{file}.schema.json": partial(schema_text, file) for file in File},
+}
+"""Writes each generated file, by its path in the repository."""
