@@ -9,6 +9,7 @@ mod exact;
 pub mod ids;
 mod length;
 mod pace;
+pub mod parameter;
 mod quantity;
 pub mod random;
 

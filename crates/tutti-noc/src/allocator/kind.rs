@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tutti_units::parameter::{Kind, ParameterValue};
+
 use super::AllocatorError;
 
 /// How a matching is found.
@@ -33,21 +35,17 @@ impl AllocatorKind {
         AllocatorKind::Maximum,
     ];
 
+    const NAMES: [&str; 6] =
+        ["separable_input_first", "separable_output_first", "islip", "wavefront", "pim", "maximum"];
+
     /// Its name in configuration files and results.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            AllocatorKind::SeparableInputFirst => "separable_input_first",
-            AllocatorKind::SeparableOutputFirst => "separable_output_first",
-            AllocatorKind::Islip => "islip",
-            AllocatorKind::Wavefront => "wavefront",
-            AllocatorKind::Pim => "pim",
-            AllocatorKind::Maximum => "maximum",
-        }
+        AllocatorKind::NAMES[self as usize]
     }
 
     pub(super) fn names() -> String {
-        AllocatorKind::ALL.map(AllocatorKind::name).join(", ")
+        AllocatorKind::NAMES.join(", ")
     }
 }
 
@@ -64,6 +62,15 @@ impl FromStr for AllocatorKind {
         let name = text.trim();
         let known = AllocatorKind::ALL.into_iter().find(|kind| kind.name() == name);
         known.ok_or_else(|| AllocatorError::UnknownAllocator { name: name.to_owned() })
+    }
+}
+
+impl ParameterValue for AllocatorKind {
+    type Error = AllocatorError;
+    const KIND: Kind = Kind::Choice(&AllocatorKind::NAMES);
+
+    fn read(text: &str) -> Result<Self, AllocatorError> {
+        text.parse()
     }
 }
 
@@ -99,6 +106,15 @@ impl fmt::Display for ArbiterKind {
             ArbiterKind::TreeRoundRobin { groups } => write!(f, "tree_round_robin:{groups}"),
             ArbiterKind::TreeMatrix { groups } => write!(f, "tree_matrix:{groups}"),
         }
+    }
+}
+
+impl ParameterValue for ArbiterKind {
+    type Error = AllocatorError;
+    const KIND: Kind = Kind::Text;
+
+    fn read(text: &str) -> Result<Self, AllocatorError> {
+        text.parse()
     }
 }
 
