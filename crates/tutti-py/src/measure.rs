@@ -55,7 +55,8 @@ pub(crate) fn measure(
 ) -> PyResult<()> {
     let cases: Vec<Box<dyn MeasurementCase>> = cases.iter().map(AnyCase::case).collect();
     let done = done.unbind();
-    let run = |case: &Box<dyn MeasurementCase>, stop: &AtomicBool| case.run(stop);
+    let run = |case: &&dyn MeasurementCase, stop: &AtomicBool| case.run(stop);
+    let cases: Vec<&dyn MeasurementCase> = cases.iter().map(|case| &**case).collect();
     each_in_threads(py, &cases, threads, run, |py, index, outcome| {
         match outcome(py) {
             Ok(found) => done.call1(py, (index, found))?,
