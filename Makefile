@@ -150,6 +150,7 @@ browser:
 
 # The pages and schemas that are written from the code.
 reference: build
+	$(BIN)/python scripts/generate_parameters.py
 	$(BIN)/python scripts/generate_reference.py
 
 format: $(READY)

@@ -27,7 +27,7 @@ struct agreed {
     MPI_Group group;
     MPI_Comm comm; /* of the library's own, with the ranks of `group` */
     uint64_t id;   /* not 0, and the same on all */
-    enum tutti_agreed where;
+    enum tutti_agreed where; /* TUTTI_NOT_AGREED_AT_ALL until all processes have it in their lists */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -154,7 +154,7 @@ static uint64_t new_id(MPI_Comm all)
     return PMPI_Bcast(&id, 1, MPI_UINT64_T, 0, all) ? 0 : id;
 }
 
-/* Keeps `all` for the messages of schedules. */
+/* Keeps `all` for the messages of schedules; collective. No process may propose it to others (channel.c) before they can find it. */
 static void remember(MPI_Comm all, enum tutti_agreed where)
 {
     agreed *one = malloc(sizeof *one);
@@ -164,33 +164,42 @@ static void remember(MPI_Comm all, enum tutti_agreed where)
     one->id = new_id(all);
     if (!one->id || PMPI_Comm_group(all, &one->group))
         end_here("the MPI cannot broadcast on the library's communicator");
-    one->where = where;
+    one->where = TUTTI_NOT_AGREED_AT_ALL;
     pthread_mutex_lock(&lock);
     one->next = first;
     first = one;
+    pthread_mutex_unlock(&lock);
+    if (PMPI_Barrier(all))
+        end_here("the MPI has no barrier on the library's communicator");
+    pthread_mutex_lock(&lock);
+    one->where = where;
     pthread_mutex_unlock(&lock);
 }
 
 void tutti_agree(MPI_Comm comm, const tutti_settings *settings, const tutti_plan *plan, int error, char *message)
 {
-    uint64_t fields[FIELDS], ends[2 * FIELDS];
+    enum { EARLIER = 2 * FIELDS, WORDS };
+    uint64_t fields[FIELDS], ends[WORDS];
     int size;
     MPI_Comm all = isolated(comm);
     describe(settings, plan, error, fields);
+    PMPI_Comm_size(comm, &size);
+    /* Threads with sessions of their own agree at the same time, in another order on each process: whether an earlier agreement
+     * will do is decided together. */
+    ends[EARLIER] = (uint64_t)tutti_have_agreed(comm, size);
     for (int i = 0; i < FIELDS; i++) {
         ends[i] = fields[i];
         ends[FIELDS + i] = ~fields[i];
     }
-    if (PMPI_Allreduce(MPI_IN_PLACE, ends, 2 * FIELDS, MPI_UINT64_T, MPI_MIN, all))
+    if (PMPI_Allreduce(MPI_IN_PLACE, ends, WORDS, MPI_UINT64_T, MPI_MIN, all))
         end_here("the MPI cannot compare the settings of the ranks: an all-reduce fails");
     if (!ends[SOUND])
         tutti_stop(all, error, message);
     for (int i = SOUND + 1; i < FIELDS; i++)
         if (ends[i] != ~ends[FIELDS + i])
             refuse(all, i, fields[i], settings, message);
-    PMPI_Comm_size(comm, &size);
     enum tutti_agreed where = comm == MPI_COMM_WORLD ? TUTTI_AGREED_IN_WORLD : TUTTI_AGREED_IN_SESSION;
-    if (plan && tutti_have_agreed(comm, size) < where)
+    if (plan && ends[EARLIER] < where)
         remember(all, where);
     else
         PMPI_Comm_free(&all);
@@ -201,7 +210,7 @@ static const agreed *agreement_of(MPI_Comm comm, int size)
 {
     const agreed *found = NULL;
     for (const agreed *one = first; one; one = one->next)
-        if ((!found || one->where > found->where) && tutti_members_are_in(comm, size, one->group))
+        if (one->where > (found ? found->where : TUTTI_NOT_AGREED_AT_ALL) && tutti_members_are_in(comm, size, one->group))
             found = one;
     return found;
 }

@@ -125,14 +125,7 @@ int tutti_type_copy(const void *from, void *to, int64_t count, const tutti_type 
     return error;
 }
 
-/* `size` bytes as one packed message, or as a datatype of its own where they are too many. */
-static int packed_type(int64_t size, int *count, MPI_Datatype *type)
-{
-    *count = size > INT_MAX ? 1 : (int)size;
-    *type = MPI_PACKED;
-    return size > INT_MAX ? tutti_type_large(size, MPI_PACKED, type) : 0;
-}
-
+/* Elements as a count of their datatype, or as one large datatype where there are more than INT_MAX. */
 static int element_type(int64_t elements, MPI_Datatype handle, int *count, MPI_Datatype *type)
 {
     *count = elements > INT_MAX ? 1 : (int)elements;
@@ -146,36 +139,27 @@ static void free_large(int64_t count, MPI_Datatype *type)
         PMPI_Type_free(type);
 }
 
-int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *bytes, int64_t size, const tutti_channel *channel)
+/* Sends elements to this rank itself, which receives them as those of another datatype. */
+static int convert(const void *from, int64_t count, MPI_Datatype handle, void *to, int64_t to_count, MPI_Datatype to_handle,
+                   const tutti_channel *channel)
 {
     int sent, taken;
-    MPI_Datatype as, packed;
-    int error = element_type(count, type, &sent, &as);
+    MPI_Datatype as, type;
+    int error = element_type(count, handle, &sent, &as);
     if (error)
         return error;
-    error = packed_type(size, &taken, &packed);
+    error = element_type(to_count, to_handle, &taken, &type);
     if (!error) {
-        error = to_self(from, sent, as, bytes, taken, packed, channel);
-        free_large(size, &packed);
+        error = to_self(from, sent, as, to, taken, type, channel);
+        free_large(to_count, &type);
     }
     free_large(count, &as);
     return error;
 }
 
-static int unpack_whole(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, const tutti_channel *channel)
+int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *bytes, int64_t size, const tutti_channel *channel)
 {
-    int sent, taken;
-    MPI_Datatype as, packed;
-    int error = element_type(count, type, &taken, &as);
-    if (error)
-        return error;
-    error = packed_type(size, &sent, &packed);
-    if (!error) {
-        error = to_self(bytes, sent, packed, to, taken, as, channel);
-        free_large(size, &packed);
-    }
-    free_large(count, &as);
-    return error;
+    return convert(from, count, type, bytes, size, MPI_PACKED, channel);
 }
 
 /* MPICH 5.0.2 refuses packed bytes for MPI_LONG_INT and its kin, which have gaps, in a message too large to be sent at
@@ -192,7 +176,7 @@ int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, 
         piece = count;
     while (!error && count > 0) {
         int64_t now = count < piece ? count : piece, taken = now == count ? size : now * each.size;
-        error = unpack_whole(source, taken, target, now, type, channel);
+        error = convert(source, taken, MPI_PACKED, target, now, type, channel);
         source += taken;
         target += now * each.extent;
         size -= taken;

@@ -32,9 +32,6 @@ int tutti_distance_grow(tutti_link *link, uint32_t most, uint32_t pending); /* N
 void tutti_distance_abandon(tutti_link *link); /* NULL is allowed */
 void tutti_distance_close(tutti_link *link); /* NULL is allowed */
 
-/* A collective begins on this rank: called before its first exchange. */
-void tutti_distance_begin(tutti_link *link);
-
 /* One step's messages, under the model; returns when all are sent and visible. */
 int tutti_distance_exchange(tutti_link *link, const tutti_exchange *exchange);
 

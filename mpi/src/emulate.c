@@ -344,11 +344,6 @@ void tutti_distance_abandon(tutti_link *link)
         link->is_lost |= tutti_failure_abandon(link->pending, 0, link->most_pending);
 }
 
-void tutti_distance_begin(tutti_link *link)
-{
-    (void)link; /* ports are of the process and remember across collectives; all else begins with each exchange */
-}
-
 static int post_receives(tutti_link *link, const tutti_exchange *exchange)
 {
     int error = MPI_SUCCESS;

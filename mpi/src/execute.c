@@ -64,8 +64,6 @@ static int run_stages(tutti_program *program)
 int tutti_program_run(tutti_program *program, char *message)
 {
     const tutti_packing *unpack = &program->bound.unpack;
-    if (program->link)
-        tutti_distance_begin(program->link);
     int error = run_stages(program);
     if (!error && unpack->bytes)
         error = tutti_type_unpack(program->packed[1], unpack->bytes, unpack->buffer, unpack->count, unpack->type,

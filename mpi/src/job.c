@@ -259,14 +259,18 @@ int MPI_Finalize(void)
 }
 
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
-static _Atomic int sessions; /* that are open */
+/* The first session starts the MPI and the last one ends it: none opens while what is kept of the MPI is released. MPIs have such a
+ * lock, too. */
+static pthread_mutex_t session_lock = PTHREAD_MUTEX_INITIALIZER;
+static int sessions; /* that are open */
 
 int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
     check_library();
+    pthread_mutex_lock(&session_lock);
     int error = PMPI_Session_init(info, errhandler, session);
-    if (!error)
-        atomic_fetch_add(&sessions, 1);
+    sessions += !error;
+    pthread_mutex_unlock(&session_lock);
     return error;
 }
 
@@ -282,10 +286,13 @@ int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info, 
 /* With the last one the MPI ends, where there is no MPI_COMM_WORLD: what is kept of it ends before. */
 int MPI_Session_finalize(MPI_Session *session)
 {
-    if (atomic_fetch_sub(&sessions, 1) == 1 && !has_world) {
+    pthread_mutex_lock(&session_lock);
+    if (--sessions == 0 && !has_world) {
         tutti_communicator_end();
         tutti_agreement_end();
     }
-    return PMPI_Session_finalize(session);
+    int error = PMPI_Session_finalize(session);
+    pthread_mutex_unlock(&session_lock);
+    return error;
 }
 #endif

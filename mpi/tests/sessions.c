@@ -2,6 +2,8 @@
  *
  *     sessions VERDICT THREADS [RANK NAME]
  *
+ * With 0 threads, rank 1 has no other session open when the second one begins, as far as the library knows, and the other ranks
+ * have: as when threads come in another order.
  * On the launcher's rank RANK the variable NAME is not set. Rank 0 writes a line into the file VERDICT: `right` or `wrong`. */
 #include <mpi.h>
 #include <pthread.h>
@@ -12,16 +14,11 @@
 
 static int wrong, rank = -1;
 
-/* A session, a communicator of all processes, and collectives on it and on a part of it. */
-static void *work(void *tag) {
-    MPI_Session session;
+/* A communicator of all processes, and collectives on it and on a part of it. */
+static void communicate(MPI_Session session, const char *tag) {
     MPI_Group group;
     MPI_Comm all, part;
-    MPI_Info info;
     int ranks, mine, sum = 0, size = 0;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
-    MPI_Session_init(info, MPI_ERRORS_ARE_FATAL, &session);
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
     MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &all);
     MPI_Comm_rank(all, &mine);
@@ -40,19 +37,45 @@ static void *work(void *tag) {
     MPI_Comm_free(&part);
     MPI_Comm_free(&all);
     MPI_Group_free(&group);
-    MPI_Session_finalize(&session);
+}
+
+static MPI_Session opened(int (*open)(MPI_Info, MPI_Errhandler, MPI_Session *)) {
+    MPI_Session session;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
+    open(info, MPI_ERRORS_ARE_FATAL, &session);
     MPI_Info_free(&info);
+    return session;
+}
+
+static void *work(void *tag) {
+    MPI_Session session = opened(MPI_Session_init);
+    communicate(session, tag);
+    MPI_Session_finalize(&session);
     return NULL;
+}
+
+static void work_unevenly(void) {
+    MPI_Session outer = opened(PMPI_Session_init), first = opened(MPI_Session_init); /* the library does not see the outer one */
+    communicate(first, "tutti/first");
+    if (rank == 1) MPI_Session_finalize(&first);
+    work("tutti/second");
+    if (rank != 1) MPI_Session_finalize(&first);
+    PMPI_Session_finalize(&outer);
 }
 
 int main(int argc, char **argv) {
     static char tags[MOST_THREADS][32];
     pthread_t thread[MOST_THREADS];
-    int threads = argc > 2 ? atoi(argv[2]) : 0;
-    if (threads < 1 || threads > MOST_THREADS) return 2;
+    int threads = argc > 2 ? atoi(argv[2]) : -1;
+    if (threads < 0 || threads > MOST_THREADS) return 2;
     const char *name = getenv("PMI_RANK") ? "PMI_RANK" : "OMPI_COMM_WORLD_RANK";
     if (argc > 4 && atoi(getenv(name)) == atoi(argv[3])) unsetenv(argv[4]);
-    work("tutti/alone");
+    if (threads == 0)
+        work_unevenly();
+    else
+        work("tutti/alone");
     for (int i = 0; threads > 1 && i < threads; i++) {
         snprintf(tags[i], sizeof tags[i], "tutti/%d", i);
         pthread_create(&thread[i], NULL, work, tags[i]);

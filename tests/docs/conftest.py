@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tutti import schedule
-from tutti.mpi import Plan, Rule
+from tutti.mpi import CollectivePlan, Rule
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,7 +71,7 @@ MPI = {
 @functools.cache
 def plan() -> bytes:
     """A plan for an MPI job."""
-    return Plan([Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS))]).to_bytes()
+    return CollectivePlan([Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS))]).to_bytes()
 
 
 @pytest.fixture

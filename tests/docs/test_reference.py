@@ -9,7 +9,6 @@ import pytest
 
 from tutti.cli.reference import pages
 from tutti.config import (
-    RawPlatform,
     is_smart,
     load_coherence,
     load_experiment,
@@ -19,7 +18,6 @@ from tutti.config import (
     load_training,
 )
 from tutti.experiment import plan
-from tutti.platform import MODELS
 from tutti.sweep.plan import plan_sweep
 
 ROOT = Path(__file__).parents[2]
@@ -58,21 +56,3 @@ def test_examples_can_be_run(path: Path) -> None:
     readme = (path.parent / "README.md").read_text("utf-8")
     assert "**The effect to look for.**" in readme
     assert f"examples/{path.parent.name}/{path.name}" in readme
-
-
-def test_platform_files_know_every_model_with_its_parameters() -> None:
-    known = RawPlatform.model_json_schema()["$defs"]
-    written = {
-        model["properties"]["kind"]["const"]: set(model["properties"]) - {"kind", "summary"}
-        for name, model in known.items()
-        if name.endswith("Model")
-    }
-    local = {"gamma", "reduce_overhead", "copy", "kind"}
-    core = {
-        model.model_fields["kind"].default: {
-            field.alias or name for name, field in model.model_fields.items()
-        }
-        - local
-        for model in MODELS
-    }
-    assert written == core

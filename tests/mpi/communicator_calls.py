@@ -13,7 +13,7 @@ import numpy as np
 from mpi4py import MPI
 
 from tutti.errors import MpiCallError, MpiError
-from tutti.mpi import Communicator, Plan
+from tutti.mpi import CollectivePlan, Communicator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,8 +150,8 @@ def main() -> None:
     refused(comm.barrier, "has been closed")
     comm.close()
 
-    plan = Plan.read(path)
-    small = Plan([rule for rule in plan.rules if rule.collective == "barrier"])
+    plan = CollectivePlan.read(path)
+    small = CollectivePlan([rule for rule in plan.rules if rule.collective == "barrier"])
     with Communicator(WORLD, small) as comm:
         comm.barrier()
         refused(

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import tutti
 from tutti.cli import app
 from tutti.errors import BenchError
-from tutti.mpi.bench import BLOCKS, Asked, Candidate, Settings, measure
+from tutti.mpi.bench import BLOCKS, Benchmark, Candidate, Settings, measure
 from tutti.mpi.bench_job import said_of_its_end
 from tutti.mpi.bench_multicast import measure_multicasts
 from tutti.mpi.distance import Distance
@@ -48,7 +48,7 @@ def test_no_block_is_shorter_than_the_model_says(mpi: Mpi, distance: Distance) -
     stages = ("a4", "a2,a2", "c2m2,a3,e2m2")
     found = measure(
         mpi,
-        Asked("all_reduce", 4, [8, 512], datatype="int64"),
+        Benchmark("all_reduce", 4, [8, 512], datatype="int64"),
         [of(f"recursive_multiplying:{one}", 4) for one in stages],
         Settings(blocks=2, each=2, warmup=0, distance=distance, timeout=250),
     )
@@ -86,7 +86,7 @@ def test_results_are_checked_in_the_same_run(mpi: Mpi, collective: str, notation
     size = 0 if collective == "barrier" else 3 * 8 * 4
     found = measure(
         mpi,
-        Asked(collective, 3, [size], datatype="float64", operation="max"),
+        Benchmark(collective, 3, [size], datatype="float64", operation="max"),
         [Candidate("own"), of(notation, 3, collective)],
         FEW,
     )
@@ -134,7 +134,7 @@ def test_wrong_results_are_counted_and_end_in_an_error(
 def test_a_schedule_for_something_else_is_refused(mpi: Mpi) -> None:
     other = tutti.schedule("direct", ranks=2, collective="broadcast")
     with pytest.raises(BenchError, match="is no all_reduce on 2 ranks"):
-        measure(mpi, Asked("all_reduce", 2, [8]), [Candidate("schedule", other)], FEW)
+        measure(mpi, Benchmark("all_reduce", 2, [8]), [Candidate("schedule", other)], FEW)
 
 
 def test_the_verb_measures_and_writes(mpi: Mpi, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_ranks_tell_whether_they_outnumber_their_cores(
     preloaded = functools.partial(run_ranks, preload=preloadable(mpi, NARROW, tmp_path))
     monkeypatch.setattr("tutti.mpi.bench_job.run_ranks", preloaded)
     few = replace(FEW, blocks=1)
-    found = measure(mpi, Asked("all_reduce", ranks, [8]), [Candidate("own")], few)
+    found = measure(mpi, Benchmark("all_reduce", ranks, [8]), [Candidate("own")], few)
     assert found["crowded"].to_list() == [ranks > 1]
 
 
@@ -266,7 +266,7 @@ def test_clocks_that_drift_apart_are_corrected_and_the_rest_is_told(
     preloaded = functools.partial(run_ranks, preload=library)
     monkeypatch.setattr("tutti.mpi.bench_job.run_ranks", preloaded)
     long = Settings(blocks=3 * 64, each=1, warmup=0, quiet=True, check=False, timeout=250)
-    found = measure(mpi, Asked("all_reduce", 2, [8, 16]), [Candidate("own")], long)
+    found = measure(mpi, Benchmark("all_reduce", 2, [8, 16]), [Candidate("own")], long)
     assert found["host"][0].startswith("2 hosts, rank 0 on ")
     first, second = (found.filter(size_bytes=size)["clock_error_ps"][0] for size in (8, 16))
     # Until the drift is known it is in the error: in the first 64 blocks, and never after that.

@@ -9,7 +9,7 @@ import pytest
 from runs import bench_of
 
 from tutti.mpi.bits import bits_differ
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.platforms import platform
 from tutti.schedule import algorithms, schedule
 from tutti.tune import Question, by_model, write_all
@@ -43,7 +43,7 @@ def test_a_solver_ends_whatever_the_plan(kind: str, ranks: int, tmp_path: Path) 
     bench = bench_of(kind)
     one = schedule("dissemination", ranks=ranks)
     assert bits_differ(one)
-    plan = Plan([Rule("all_reduce", ranks, one)]).write(tmp_path / "plan.tutti")
+    plan = CollectivePlan([Rule("all_reduce", ranks, one)]).write(tmp_path / "plan.tutti")
     report = solved(bench, ranks, plan, tmp_path)
     assert report["covered"] == []
     (passed,) = report["passed"]
@@ -56,7 +56,7 @@ def test_another_rule_has_what_a_schedule_with_other_bits_may_not_do(
 ) -> None:
     names = ("dissemination", "recursive_doubling")
     rules = [Rule("all_reduce", 3, schedule(name, ranks=3)) for name in names]
-    report = solved(bench, 3, Plan(rules).write(tmp_path / "plan.tutti"), tmp_path)
+    report = solved(bench, 3, CollectivePlan(rules).write(tmp_path / "plan.tutti"), tmp_path)
     assert [row["schedule"] for row in report["covered"]] == ["recursive_doubling"]
     assert report["passed"] == []
 
@@ -69,7 +69,7 @@ def test_a_solver_ends_with_the_tuned_plan(ranks: int, tmp_path: Path) -> None:
     times = times.filter(times["schedule"] != "own")
     (written,), _ = write_all(times, ["plan"], tmp_path, provenance={})
     assert written.path is not None
-    assert not any(one.bits_differ for one in Plan.read(written.path).schedules)
+    assert not any(one.bits_differ for one in CollectivePlan.read(written.path).schedules)
     report = solved(bench_of("openmpi"), ranks, written.path, tmp_path)
     assert sum(row["calls"] for row in report["covered"]) > SOLVES
     assert report["passed"] == []
@@ -83,7 +83,7 @@ def test_every_algorithm_gives_what_its_flag_states(ranks: int, tmp_path: Path) 
         if not algorithm.claims("all_reduce", ranks):
             continue
         one = schedule(algorithm.name, ranks=ranks)
-        plan = Plan([Rule("all_reduce", ranks, one)]).write(tmp_path / "plan.tutti")
+        plan = CollectivePlan([Rule("all_reduce", ranks, one)]).write(tmp_path / "plan.tutti")
         report = solved(bench, ranks, plan, tmp_path)
         covered = sum(row["calls"] for row in report["covered"])
         assert (covered > 0) != bits_differ(one), algorithm.name
@@ -94,7 +94,7 @@ def test_calls_that_are_passed_on_again_are_counted(
     bench: Bench, turns: int, tmp_path: Path
 ) -> None:
     rule = Rule("all_reduce", 2, schedule("recursive_doubling", ranks=2), (1024, None))
-    plan = Plan([rule]).write(tmp_path / "plan.tutti")
+    plan = CollectivePlan([rule]).write(tmp_path / "plan.tutti")
     env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(tmp_path / "report")}
     done = bench.run(2, [bench.program("passed_again"), turns], env=env)
     assert done.code == 0, done.stderr

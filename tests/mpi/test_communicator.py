@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tutti import schedule
-from tutti.mpi import Plan, Rule, built, find_mpi, run_ranks
+from tutti.mpi import CollectivePlan, Rule, built, find_mpi, run_ranks
 from tutti.mpi.plan import COLLECTIVES
 from tutti.mpi.usual import untuned
 
@@ -27,7 +27,7 @@ def test_every_collective_is_right(kind: str, ranks: int, tmp_path: Path) -> Non
         for one in COLLECTIVES
         for name, sizes in untuned(one, ranks)
     ]
-    plan = Plan(rules).write(tmp_path / "plan.tutti")
+    plan = CollectivePlan(rules).write(tmp_path / "plan.tutti")
     mpi = find_mpi(PYTHONS[kind].with_name("mpicc"))
     other = built(find_mpi(PYTHONS[OTHER[kind]].with_name("mpicc")))
     done = run_ranks(

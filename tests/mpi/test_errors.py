@@ -8,7 +8,7 @@ import pytest
 from runs import bench_of
 
 from tutti import schedule
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ RANKS = 2
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     doubling = schedule("recursive_doubling", ranks=RANKS)
-    return Plan([Rule("all_reduce", RANKS, doubling)]).write(tmp_path / "plan")
+    return CollectivePlan([Rule("all_reduce", RANKS, doubling)]).write(tmp_path / "plan")
 
 
 def test_the_true_error_is_raised_and_explained(bench: Bench, plan: Path) -> None:
@@ -44,7 +44,9 @@ def test_only_the_handler_of_the_communicator_is_called(
 
 @pytest.mark.parametrize("case", ["abandoned", "abandoned-far"])
 def test_no_receive_waits_after_an_error(bench: Bench, case: str, tmp_path: Path) -> None:
-    direct = Plan([Rule("all_reduce", 3, schedule("direct", ranks=3))]).write(tmp_path / "direct")
+    direct = CollectivePlan([Rule("all_reduce", 3, schedule("direct", ranks=3))]).write(
+        tmp_path / "direct"
+    )
     done = bench.run(3, [bench.program("errors"), case, direct])
     assert done.code == 0, done.stderr
 
@@ -57,7 +59,7 @@ def test_a_count_beyond_64_bits_is_passed_on(bench: Bench) -> None:
 @pytest.fixture
 def broadcast(tmp_path: Path) -> Path:
     direct = schedule("direct", ranks=3, collective="broadcast")
-    return Plan([Rule("broadcast", 3, direct)]).write(tmp_path / "broadcast")
+    return CollectivePlan([Rule("broadcast", 3, direct)]).write(tmp_path / "broadcast")
 
 
 def test_a_program_stays_usable_where_memory_for_another_call_is_short(broadcast: Path) -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from tutti import schedule
 from tutti.cli.app import app
-from tutti.mpi import Mpi, Plan, PlannedSchedule, Rule, find_mpi
+from tutti.mpi import CollectivePlan, Mpi, PlannedSchedule, Rule, find_mpi
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ def setting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS)),
         Rule("broadcast", RANKS, schedule("binomial", ranks=RANKS, collective="broadcast")),
     ]
-    plan = Plan(rules).write(folder / "plan.tutti")
+    plan = CollectivePlan(rules).write(folder / "plan.tutti")
     return Setting(mpi, compiled(mpi, folder / "app"), plan, folder)
 
 
@@ -177,7 +177,7 @@ def test_a_plan_that_was_changed_with_its_checksums_is_refused(
     first, second = planned.codes
     assert second[-2:] == bytes([1, 0])  # the operands of its only fold
     changed = replace(planned, codes=(first, second[:-1] + bytes([1])))
-    plan = Plan([Rule("all_reduce", 2, changed)])
+    plan = CollectivePlan([Rule("all_reduce", 2, changed)])
     path = plan.write(tmp_path / "changed.tutti")
     done = setting.exec("--plan", path, *setting.start(2), setting.app)
     assert done.returncode == 2
@@ -278,9 +278,14 @@ def test_a_rank_that_cannot_load_the_library_ends_the_job(setting: Setting, tmp_
     assert "right" not in done.stdout
 
 
-def test_the_options_of_a_launcher_must_be_known(setting: Setting) -> None:
-    start: list[str | Path] = ["--", setting.mpi.mpiexec, "--unheard-of", "3", "-n", "2"]
-    setting.refuses([*start, setting.app], "--unheard-of: is no option", "put `--` before")
+def test_a_program_behind_options_is_marked(setting: Setting) -> None:
+    folder = str(setting.folder)
+    start: list[str | Path] = ["--", setting.mpi.mpiexec, "-n", "1", "--wdir", folder]
+    setting.refuses([*start, setting.app], "--wdir: the next word may be", "put `--` before")
+    others = ["-n", "2", "--wdir", folder, "--", setting.app]
+    done = setting.exec(*start, "--", setting.app, ":", *others)
+    assert done.returncode == 0, done.stderr
+    assert "schedules performed 6 of 7" in done.stderr
 
 
 def test_no_compiler_is_needed_once_the_library_is_there(setting: Setting, tmp_path: Path) -> None:

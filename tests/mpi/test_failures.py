@@ -11,7 +11,7 @@ import pytest
 from runs import rows
 
 from tutti import schedule
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def test_a_killed_rank_ends_the_job(
     bench: Bench, victim: int, elements: int, tmp_path: Path
 ) -> None:
     rule = Rule("all_reduce", 4, schedule("recursive_doubling", ranks=4))
-    env = {"TUTTI_MPI_PLAN": str(Plan([rule]).write(tmp_path / "plan.tutti"))}
+    env = {"TUTTI_MPI_PLAN": str(CollectivePlan([rule]).write(tmp_path / "plan.tutti"))}
     verdict = tmp_path / "verdict"
     argv = [bench.program("killed"), victim, 20, elements, verdict]
     done = bench.run(4, argv, env=env)
@@ -35,7 +35,7 @@ def test_a_killed_rank_ends_the_job(
 
 def test_the_program_notices_a_result_that_cannot_be(bench: Bench, tmp_path: Path) -> None:
     """Nobody is killed, so everybody has a result where none was to be."""
-    plan = Plan([Rule(s.collective, s.ranks, s) for s in rows((2,))[0]])
+    plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in rows((2,))[0]])
     env = {"TUTTI_MPI_PLAN": str(plan.write(tmp_path / "plan.tutti"))}
     verdict = tmp_path / "verdict"
     done = bench.run(2, [bench.program("killed"), 9, 5, 3, verdict], env=env)

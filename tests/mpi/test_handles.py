@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from runs import mixture
 
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,9 @@ ROUNDS = 60
 
 @pytest.mark.timeout(300)
 def test_freed_handles_that_come_again(bench: Bench, tmp_path: Path) -> None:
-    plan = Plan([Rule(s.collective, s.ranks, s) for s in mixture(4)]).write(tmp_path / "plan.tutti")
+    plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in mixture(4)]).write(
+        tmp_path / "plan.tutti"
+    )
     env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(tmp_path / "report")}
     done = bench.run(4, [bench.program("handles"), ROUNDS], env=env, timeout=280)
     assert done.code == 0, f"{done.stdout}\n{done.stderr}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from runs import mixture
 
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from runs import Bench
@@ -27,7 +27,9 @@ def available_gib() -> float:
 
 def carried_out(bench: Bench, folder: Path, size: int, *, timeout: float) -> dict[str, Any]:
     """What mpi/tests/huge.c said; every call by a schedule, every byte right."""
-    plan = Plan([Rule(s.collective, s.ranks, s) for s in mixture(2)]).write(folder / "plan.tutti")
+    plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in mixture(2)]).write(
+        folder / "plan.tutti"
+    )
     env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(folder / "report")}
     done = bench.run(2, [bench.program("huge"), size], env=env, timeout=timeout)
     assert done.code == 0, f"{done.stdout}\n{done.stderr}"

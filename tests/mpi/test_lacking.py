@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tutti import schedule
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def test_ranks_without_the_library_end_the_job(
     bench: Bench, having: str, first: str, tmp_path: Path
 ) -> None:
     rule = Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS))
-    env = {"TUTTI_MPI_PLAN": str(Plan([rule]).write(tmp_path / "plan"))}
+    env = {"TUTTI_MPI_PLAN": str(CollectivePlan([rule]).write(tmp_path / "plan"))}
     argv = ["/bin/sh", "-c", DROPS, "sh", having, bench.program("lacking"), first]
     done = bench.run(RANKS, argv, env=env)
     assert done.code != 0, done.stdout

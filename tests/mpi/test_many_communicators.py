@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tutti import schedule
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ RANKS = 2
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
     rule = Rule("all_reduce", RANKS, schedule("recursive_doubling", ranks=RANKS))
-    return {"TUTTI_MPI_PLAN": str(Plan([rule]).write(tmp_path / "plan")),
+    return {"TUTTI_MPI_PLAN": str(CollectivePlan([rule]).write(tmp_path / "plan")),
             "TUTTI_MPI_REPORT": str(tmp_path / "report")}  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from random_timing import badly_timed
 from runs import UNBUFFERED, check
 
 from tutti import schedule
-from tutti.mpi.plan import Plan, PlannedSchedule, Rule
+from tutti.mpi.plan import CollectivePlan, PlannedSchedule, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def test_forests_of_pieces_with_sanitizers(sanitized: Bench, tmp_path: Path) -> 
 def areas_for_copies(bench: Bench, schedules: list[Schedule], folder: Path) -> int:
     """How many areas all ranks have for copies of what is written to while it is sent."""
     rules = [Rule(s.collective, s.ranks, s) for s in schedules]
-    plan = Plan(rules).write(folder / "looked_at.tutti")
+    plan = CollectivePlan(rules).write(folder / "looked_at.tutti")
     program: list[str | Path] = [bench.program("fuzz_plan"), plan, "0", "1"]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     return int(json.loads(done.stdout)["copies"])

@@ -12,7 +12,7 @@ import pytest
 from runs import SANITIZERS, bench_of, mixture
 
 from tutti import schedule
-from tutti.mpi.plan import Plan, PlannedSchedule, Rule
+from tutti.mpi.plan import CollectivePlan, PlannedSchedule, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,9 @@ FUZZED = 6_000
 
 def good() -> bytes:
     """A plan for two ranks."""
-    return Plan([Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS))], {"a": "b"}).to_bytes()
+    return CollectivePlan(
+        [Rule("all_reduce", RANKS, schedule("ring", ranks=RANKS))], {"a": "b"}
+    ).to_bytes()
 
 
 def patched(at: int, value: int, size: int = 4) -> bytes:
@@ -49,7 +51,7 @@ LATE = [1, 1, 0, 0, 1, 0, 0, 1, 2]
 def coded(code: list[int], flags: int = 0) -> bytes:
     """A plan with such a code for rank 0."""
     one = PlannedSchedule("x", "all_reduce", RANKS, 2, 2, 0, flags, (bytes(code), b"\0"))
-    return Plan([Rule("all_reduce", RANKS, one)]).to_bytes()
+    return CollectivePlan([Rule("all_reduce", RANKS, one)]).to_bytes()
 
 
 def damaged(at: int) -> bytes:
@@ -155,7 +157,7 @@ def test_the_reader_survives_random_mistakes(tmp_path: Path) -> None:
     schedules = [*mixture(2, 3, 5), schedule("forest:pieces=2", ranks=5)]
     rules = [Rule(s.collective, s.ranks, s, (0, 100)) for s in schedules]
     rules += [Rule(s.collective, s.ranks, s) for s in schedules]
-    plan = Plan(rules, {"for": "fuzzing"}).write(tmp_path / "plan.tutti")
+    plan = CollectivePlan(rules, {"for": "fuzzing"}).write(tmp_path / "plan.tutti")
     fuzz = bench_of("openmpi", sanitize="address,undefined").program("fuzz_plan")
     limits = {"ASAN_OPTIONS": "allocator_may_return_null=1:max_allocation_size_mb=1024"}
     done = subprocess.run(

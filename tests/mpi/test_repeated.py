@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from runs import mixture
 
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ def test_repeated_calls_see_new_data_and_new_handles(
     bench: Bench, ranks: int, tmp_path: Path
 ) -> None:
     rules = [Rule(s.collective, s.ranks, s) for s in mixture(ranks)]
-    plan = Plan(rules).write(tmp_path / "plan.tutti")
+    plan = CollectivePlan(rules).write(tmp_path / "plan.tutti")
     done = bench.run(ranks, [bench.program("repeated")], env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code == 0, done.stderr
 

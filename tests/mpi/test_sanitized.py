@@ -8,7 +8,7 @@ import pytest
 from runs import carried_out, check, mixture, rows
 
 from tutti import schedule
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,9 @@ def test_larger_messages(sanitized: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_errors_and_communicators_that_are_freed(sanitized: Bench, tmp_path: Path) -> None:
-    direct = Plan([Rule("all_reduce", 3, schedule("direct", ranks=3))]).write(tmp_path / "plan")
+    direct = CollectivePlan([Rule("all_reduce", 3, schedule("direct", ranks=3))]).write(
+        tmp_path / "plan"
+    )
     env = {"TUTTI_MPI_PLAN": str(direct)}
     for argv in (["errors", "abandoned-far", direct], ["communicators", "freed"]):
         program = sanitized.program(str(argv[0]))

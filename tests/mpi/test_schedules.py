@@ -56,10 +56,10 @@ def test_sizes_up_to_16_mib(bench: Bench, tmp_path: Path) -> None:
 
 def test_a_schedule_that_does_something_else_is_noticed(bench: Bench, tmp_path: Path) -> None:
     """The checker must be able to fail: told of another schedule than the plan's, it does."""
-    from tutti.mpi.plan import Plan, Rule
+    from tutti.mpi.plan import CollectivePlan, Rule
 
     ring, doubling = (tutti.schedule(name, ranks=4) for name in ("ring", "recursive_doubling"))
-    plan = Plan([Rule("all_reduce", 4, ring)], {}).write(tmp_path / "plan.tutti")
+    plan = CollectivePlan([Rule("all_reduce", 4, ring)], {}).write(tmp_path / "plan.tutti")
     told = oracle.write([doubling], tmp_path / "oracle.txt")
     argv = [bench.program("check"), told, "4", "1", "world"]
     done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan)})

@@ -12,7 +12,7 @@ from runs import bench_of
 
 from tutti import schedule
 from tutti.mpi.launch import preloaded, rank_options
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ AROUND = {
 def test_ranks_recover_from_a_death(library: bool, tmp_path: Path) -> None:
     bench = bench_of("openmpi")
     rules = [Rule("all_reduce", n, schedule("ring", ranks=n)) for n in (RANKS - 1, RANKS)]
-    env = {"TUTTI_MPI_PLAN": str(Plan(rules).write(tmp_path / "plan")),
+    env = {"TUTTI_MPI_PLAN": str(CollectivePlan(rules).write(tmp_path / "plan")),
            "TUTTI_MPI_REPORT": str(tmp_path / "report")}  # fmt: skip
     env |= preloaded(bench.library) if library else {}
     command = [str(bench.mpi.mpiexec), "--with-ft", "ulfm", "-n", str(RANKS)]

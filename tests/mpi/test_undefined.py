@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runs import mixture
 
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def test_what_the_standard_does_not_define_is_passed_on(bench: Bench, tmp_path: Path) -> None:
     rules = [Rule(s.collective, s.ranks, s) for s in mixture(2)]
-    plan = Plan(rules).write(tmp_path / "plan.tutti")
+    plan = CollectivePlan(rules).write(tmp_path / "plan.tutti")
     env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(tmp_path / "report")}
     done = bench.run(2, [bench.program("undefined")], env=env)
     assert done.code == 0, done.stderr

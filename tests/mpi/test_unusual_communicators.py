@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tutti import schedule
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def run(bench: Bench, case: str, ranks: int, folder: Path) -> tuple[Finished, dict[str, Any]]:
     """Runs the program with a plan for 2 and 4 ranks; what the library reports."""
     rules = [Rule("all_reduce", n, schedule("recursive_doubling", ranks=n)) for n in (2, 4)]
-    env = {"TUTTI_MPI_PLAN": str(Plan(rules).write(folder / "plan")),
+    env = {"TUTTI_MPI_PLAN": str(CollectivePlan(rules).write(folder / "plan")),
            "TUTTI_MPI_REPORT": str(folder / "report")}  # fmt: skip
     done = bench.run(ranks, [bench.program("communicators"), case], env=env)
     assert done.code == 0, done.stderr

@@ -12,7 +12,7 @@ import oracle
 import pytest
 
 from tutti import schedule
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.tune import watch
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def test_the_mpi_counts_the_messages_of_the_schedule(
     bench: Bench, name: str, collective: str, ranks: int, tmp_path: Path
 ) -> None:
     planned = schedule(name, collective=collective, ranks=ranks)
-    plan = Plan([Rule(collective, ranks, planned)]).write(tmp_path / "plan.tutti")
+    plan = CollectivePlan([Rule(collective, ranks, planned)]).write(tmp_path / "plan.tutti")
     elements = 0 if collective == "barrier" else 15 * ranks
     call = watch.Call(collective, ranks, 4 * elements)
     reduces = collective in oracle.REDUCTIONS

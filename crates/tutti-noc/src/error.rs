@@ -2,6 +2,7 @@
 
 use super::allocator::AllocatorError;
 use tutti_topology::TopologyError;
+use tutti_units::parameter::ParameterError;
 use tutti_units::{Bytes, Time};
 
 /// Why a flit network cannot be.
@@ -25,6 +26,12 @@ pub enum FlitError {
     /// A number out of its range.
     #[error("`{what}` is {value}: expected {expected}")]
     OutOfRange { what: &'static str, value: u64, expected: String },
+    /// No priority has that name.
+    #[error("there is no priority `{name}`: expected none, ordered or age")]
+    UnknownPriority { name: String },
+    /// A parameter that does not exist, or a value that it does not take.
+    #[error(transparent)]
+    Parameter { source: ParameterError },
     /// Virtual cut-through that cannot take a packet.
     #[error(
         "a VC buffer of {buffer} flits holds no packet of {packet} flits, which virtual cut-through \
@@ -84,4 +91,15 @@ pub enum FlitError {
     /// Someone asked for it.
     #[error("the run was stopped")]
     Stopped,
+}
+
+impl From<ParameterError> for FlitError {
+    fn from(source: ParameterError) -> FlitError {
+        match source {
+            ParameterError::OutOfRange { parameter: what, value, expected } => {
+                FlitError::OutOfRange { what, value, expected }
+            }
+            source => FlitError::Parameter { source },
+        }
+    }
 }

@@ -25,6 +25,7 @@ use tutti_schedule::{ExplicitError, LayoutError, VerifyError};
 use tutti_topology::TopologyError;
 use tutti_topology::bypass::BypassError;
 use tutti_units::UnitError;
+use tutti_units::parameter::ParameterError;
 
 use field::Field;
 
@@ -134,6 +135,14 @@ refusal! { PacketError as "ModelError" {
     Empty {} => "empty_packets",
     BufferTooSmall { buffer, size, header, packet } => "buffer_too_small",
     TooLong { size } => "packets_too_long",
+    Parameter { source } => "value",
+}}
+
+refusal! { ParameterError as "ModelError" {
+    Unknown { group, parameter, known } => "unknown_parameter",
+    Malformed { kind, text } => "value",
+    OutOfRange { parameter, value, expected } => "value",
+    Unit { source } => "value",
 }}
 
 refusal! { NoiseError as "NoiseError" {
@@ -167,6 +176,8 @@ refusal! { FlitError as "NocError" {
     CanDeadlock { routing, circle } => "can_deadlock",
     OutOfRange { what, value, expected } => "out_of_range",
     BufferSmallerThanPacket { buffer, packet } => "buffer_smaller_than_packet",
+    UnknownPriority { name } => "unknown_priority",
+    Parameter { source } => "out_of_range",
     Allocator { source } => "allocator",
     Clash { what, problem } => "clash",
     NoSuchVcs { class, first, last, vcs } => "no_such_vcs",

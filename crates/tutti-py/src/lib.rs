@@ -15,6 +15,7 @@ mod measure;
 mod mesh_flits;
 mod network;
 mod noc;
+mod parameters;
 mod run;
 mod schedule;
 mod schedule_builder;
@@ -57,13 +58,14 @@ mod _core {
     use crate::mesh_flits::MeshFlits;
     #[pymodule_export]
     use crate::network::{
-        Conditions, Detours, LinkLoad, Model, ModelEntry, Packets, b_opt, models,
-        time_of_uniform_stages,
+        Conditions, Detours, LinkLoad, Model, Packets, b_opt, time_of_uniform_stages,
     };
     #[pymodule_export]
     use crate::noc::{
         FlitCase, FlitNetwork, FlitRegistryEntry, flit_allocators, flit_patterns, flit_routings,
     };
+    #[pymodule_export]
+    use crate::parameters::{ParameterEntry, ParameterGroup, parameter_groups};
     #[pymodule_export]
     use crate::run::{Run, activities};
     #[pymodule_export]

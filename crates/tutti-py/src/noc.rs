@@ -14,13 +14,14 @@ use tutti_noc::measure::{
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::traffic::{self, PacketSize, Pattern, Process, Trace};
 use tutti_noc::{
-    ChannelParameters, End, FlitError, Network, Priority, Settings, Speculation, VcRange, Wiring,
+    ChannelParameters, End, FlitError, Network, Settings, Speculation, VcRange, Wiring,
 };
 use tutti_topology::Family;
 use tutti_units::{Bytes, Length, Time};
 
-use crate::errors::{OrRaise, raised_by_flits, refuse};
+use crate::errors::{OrRaise, raised_by_flits};
 use crate::measure::{MeasurementCase, Outcome, column, dict_of};
+use crate::network::{Texts, pairs};
 use crate::schedule::Number;
 use crate::topology::Topology;
 
@@ -63,90 +64,30 @@ pub(crate) fn flit_allocators() -> Vec<&'static str> {
     AllocatorKind::ALL.map(AllocatorKind::name).to_vec()
 }
 
-/// When heads ask for the switch early: check_vc, check_credit, allocator, yield_to_requests.
-type GivenSpeculation = (bool, bool, Option<String>, bool);
-
-/// The settings of routers, by name.
+/// The routers of a network: their parameters, those of speculation, the VCs of each class, and a seed.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct GivenSettings {
-    vcs: Number,
-    buffer: Number,
+    router: Texts,
+    speculation: Option<Texts>,
     classes: Vec<(Number, Number)>,
-    routing_delay: Number,
-    vc_delay: Number,
-    switch_delay: Number,
-    traversal_delay: Number,
-    credit_delay: Number,
-    speculation: Option<GivenSpeculation>,
-    vc_allocator: String,
-    switch_allocator: String,
-    arbiter: String,
-    iterations: Number,
-    input_speedup: Number,
-    output_speedup: Number,
-    internal_speedup: Number,
-    output_buffer: Option<Number>,
-    wait_for_tail_credit: bool,
-    busy_when_full: bool,
-    prioritize_empty: bool,
-    hold_switch: bool,
-    cut_through: bool,
-    priority: String,
     seed: u64,
 }
 
 impl GivenSettings {
     fn settings(self) -> PyResult<Settings> {
         let vcs = |&(Number(first), Number(last)): &(Number, Number)| VcRange { first, last };
-        let allocator = |name: &str| name.parse::<AllocatorKind>().or_raise();
-        let speculation = match self.speculation {
-            None => None,
-            Some((check_vc, check_credit, own, yield_to_requests)) => Some(Speculation {
-                check_vc,
-                check_credit,
-                allocator: own.as_deref().map(allocator).transpose()?,
-                yield_to_requests,
-            }),
+        let speculation = self.speculation.as_ref();
+        let speculation = speculation.map(|given| Speculation::from_texts(pairs(given)));
+        let read = || -> Result<Settings, FlitError> {
+            Ok(Settings {
+                classes: self.classes.iter().map(vcs).collect(),
+                speculation: speculation.transpose()?,
+                seed: self.seed,
+                ..Settings::from_texts(pairs(&self.router))?
+            })
         };
-        Ok(Settings {
-            vcs: self.vcs.0,
-            buffer: self.buffer.0,
-            classes: self.classes.iter().map(vcs).collect(),
-            routing_delay: self.routing_delay.0,
-            vc_delay: self.vc_delay.0,
-            switch_delay: self.switch_delay.0,
-            traversal_delay: self.traversal_delay.0,
-            credit_delay: self.credit_delay.0,
-            speculation,
-            vc_allocator: allocator(&self.vc_allocator)?,
-            switch_allocator: allocator(&self.switch_allocator)?,
-            arbiter: self.arbiter.parse().or_raise()?,
-            iterations: self.iterations.0,
-            input_speedup: self.input_speedup.0,
-            output_speedup: self.output_speedup.0,
-            internal_speedup: self.internal_speedup.0,
-            output_buffer: self.output_buffer.map(|flits| flits.0),
-            wait_for_tail_credit: self.wait_for_tail_credit,
-            busy_when_full: self.busy_when_full,
-            prioritize_empty: self.prioritize_empty,
-            hold_switch: self.hold_switch,
-            cut_through: self.cut_through,
-            priority: priority(&self.priority)?,
-            seed: self.seed,
-        })
-    }
-}
-
-fn priority(name: &str) -> PyResult<Priority> {
-    match name {
-        "none" => Ok(Priority::None),
-        "ordered" => Ok(Priority::Ordered),
-        "age" => Ok(Priority::Age),
-        _ => {
-            let message = format!("there is no priority `{name}`: expected none, ordered or age");
-            Err(refuse("NocError", "unknown_priority", &message))
-        }
+        read().map_err(|error| raised_by_flits(&error))
     }
 }
 
@@ -175,9 +116,9 @@ type GivenThrottled = (String, String, u64, u64, u64, u64, usize);
 #[pymethods]
 impl FlitNetwork {
     #[new]
-    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, port_latency, ports, narrow_links, grid=None))]
+    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, narrow_links, grid=None))]
     #[pyo3(
-        text_signature = "(topology, routing, settings, *, cycle_ps, flit, port_latency, ports, narrow_links, grid=None)"
+        text_signature = "(topology, routing, settings, *, cycle_ps, flit, narrow_links, grid=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords, most of them")]
     fn new(
@@ -187,8 +128,6 @@ impl FlitNetwork {
         settings: GivenSettings,
         cycle_ps: u64,
         flit: u64,
-        port_latency: Number,
-        ports: (Number, u64, u64),
         narrow_links: bool,
         grid: Option<Vec<u32>>,
     ) -> PyResult<FlitNetwork> {
@@ -200,18 +139,19 @@ impl FlitNetwork {
         let built = py.detach(|| {
             settings.check()?;
             let cycle = Time::from_ps(cycle_ps);
-            let latency = port_latency.0;
+            let latency = settings.port_latency;
+            let (ports, into, out) = settings.ports(cycle);
             let port = ChannelParameters {
                 latency,
                 credit_latency: latency,
                 flit_time: cycle,
                 length: None,
             };
-            let mut wiring = Wiring::with_ports(topology, cycle, Bytes(flit), port, ports.0.0)?;
+            let mut wiring = Wiring::with_ports(topology, cycle, Bytes(flit), port, ports)?;
             if !narrow_links {
                 wiring.check_widths(Bytes(flit))?;
             }
-            wiring.limit_ports(Time::from_ps(ports.1), Time::from_ps(ports.2));
+            wiring.limit_ports(into, out);
             let wiring = Arc::new(wiring);
             let found = routing::parse(routing, &wiring)?;
             routing::check_vcs(routing, &*found, &settings.classes)?;

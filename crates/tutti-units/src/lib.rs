@@ -10,6 +10,7 @@ pub mod ids;
 mod length;
 mod named;
 mod pace;
+pub mod parameter;
 mod quantity;
 pub mod random;
 

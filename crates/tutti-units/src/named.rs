@@ -1,6 +1,6 @@
 //! Enums whose variants have names in files and results.
 
-/// Declares an enum with the name of each variant; `ALL` and `name` follow.
+/// Declares an enum with the name of each variant; `NAMES`, `ALL` and `name` follow.
 #[macro_export]
 macro_rules! named_enum {
     ($(#[$meta:meta])* $vis:vis enum $Enum:ident {
@@ -10,13 +10,16 @@ macro_rules! named_enum {
         $vis enum $Enum { $($(#[$note])* $Variant,)* }
 
         impl $Enum {
+            /// The names, in order.
+            $vis const NAMES: [&'static str; [$($name),*].len()] = [$($name),*];
+
             /// All variants, in order.
-            $vis const ALL: [$Enum; [$($name),*].len()] = [$($Enum::$Variant),*];
+            $vis const ALL: [$Enum; $Enum::NAMES.len()] = [$($Enum::$Variant),*];
 
             /// The name in files and results.
             #[must_use]
             $vis fn name(self) -> &'static str {
-                match self { $($Enum::$Variant => $name,)* }
+                $Enum::NAMES[self as usize]
             }
         }
     };

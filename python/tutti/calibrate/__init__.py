@@ -4,8 +4,9 @@ Points come from files of benchmarks (:mod:`tutti.interop.benchmarks`) or from a
 probe; :func:`fit` finds the parameters of a model, with an interval of 95 %, and says which of them
 the data leave open. :mod:`tutti.calibrate.files` writes them as a platform file.
 
->>> from tutti.calibrate import Point, fit, MODELS
->>> points = [Point("one_way", 1.5 + 0.001 * size, size) for size in (8, 64, 512, 4096, 32768)]
+>>> from tutti.calibrate import Observation, fit, MODELS
+>>> sizes = (8, 64, 512, 4096, 32768)
+>>> points = [Observation("one_way", 1.5 + 0.001 * size, size) for size in sizes]
 >>> found = fit(MODELS["postal"], points)
 >>> {name: round(one.value, 6) for name, one in found.parameters.items()}
 {'alpha': 1.5, 'beta': 0.001}
@@ -17,16 +18,23 @@ from __future__ import annotations
 
 from tutti.calibrate.fit import Fit, Parameter, fit
 from tutti.calibrate.models import FOLDS, MODELS, FittedModel, model_named, platform_of
-from tutti.calibrate.points import Point, Taken, emulated, of_benchmarks, of_probes, of_results
+from tutti.calibrate.points import (
+    Observation,
+    Observations,
+    emulated,
+    of_benchmarks,
+    of_probes,
+    of_results,
+)
 
 __all__ = [
     "FOLDS",
     "MODELS",
     "Fit",
     "FittedModel",
+    "Observation",
+    "Observations",
     "Parameter",
-    "Point",
-    "Taken",
     "emulated",
     "fit",
     "model_named",

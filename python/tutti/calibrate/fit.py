@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tutti.calibrate.models import FittedModel
-    from tutti.calibrate.points import Point
+    from tutti.calibrate.points import Observation
 
     Floats = NDArray[np.float64]
 
@@ -110,7 +110,7 @@ class Fit:
     vague: Sequence[str]
     absent: Mapping[str, str]
     condition: float
-    points: Sequence[Point]
+    points: Sequence[Observation]
     predicted_us: Floats = field(repr=False)
 
     @property
@@ -155,7 +155,7 @@ class Fit:
         ]
 
 
-def fit(model: FittedModel, points: Sequence[Point], *, statistic: str = "mean") -> Fit:
+def fit(model: FittedModel, points: Sequence[Observation], *, statistic: str = "mean") -> Fit:
     """Fits a model to the points that it says something of.
 
     Raises:
@@ -201,7 +201,7 @@ class _Problem:
     """What is to be made small: logarithms of predicted over measured times."""
 
     model: FittedModel
-    points: Sequence[Point]
+    points: Sequence[Observation]
     fixed: Mapping[str, float]
 
     @property
@@ -236,7 +236,7 @@ class _Problem:
 
 
 def _fitted(
-    model: FittedModel, points: Sequence[Point], fixed: Mapping[str, float], statistic: str
+    model: FittedModel, points: Sequence[Observation], fixed: Mapping[str, float], statistic: str
 ) -> Fit:
     absent = _absent(model, points)
     problem = _Problem(model, points, {**fixed, **dict.fromkeys(absent, 0.0)})
@@ -260,13 +260,13 @@ def _fitted(
     )  # fmt: skip
 
 
-def _absent(model: FittedModel, points: Sequence[Point]) -> dict[str, str]:
+def _absent(model: FittedModel, points: Sequence[Observation]) -> dict[str, str]:
     """Costs per byte that a model can do without, where sizes tell nothing of them."""
     reason = _no_sizes(points)
     return dict.fromkeys(model.optional, reason) if reason else {}
 
 
-def _no_sizes(points: Sequence[Point]) -> str:
+def _no_sizes(points: Sequence[Observation]) -> str:
     """Why sizes do not tell the cost of a byte, if so: nearly equal ones do not."""
     sizes = [max(1, point.size) for point in points]
     least, most = min(sizes), max(sizes)

@@ -15,7 +15,7 @@ from tutti.errors import CalibrationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tutti.calibrate.points import Point
+    from tutti.calibrate.points import Observation
     from tutti.platform import Platform
 
 __all__ = ["FOLDS", "MODELS", "FittedModel", "model_named", "platform_of", "small_size", "text_of"]
@@ -41,7 +41,7 @@ class FittedModel:
     times: tuple[str, ...]
     per_byte: tuple[str, ...]
     kinds: frozenset[str]
-    predict: Callable[[Mapping[str, float], Point], float]
+    predict: Callable[[Mapping[str, float], Observation], float]
     advice: Mapping[str, str]
     counts: tuple[str, ...] = ()
     overhead: bool = False
@@ -52,16 +52,16 @@ class FittedModel:
         """Those that are fitted, in order; counts are not among them."""
         return self.times + self.per_byte
 
-    def predicted(self, theta: Mapping[str, float], point: Point) -> float:
+    def predicted(self, theta: Mapping[str, float], point: Observation) -> float:
         """What the model says of a point, in us."""
         return self.predictions(theta, [point])[0]
 
-    def predictions(self, theta: Mapping[str, float], points: Sequence[Point]) -> list[float]:
+    def predictions(self, theta: Mapping[str, float], points: Sequence[Observation]) -> list[float]:
         """What the model says of each point, in us."""
         runs = iter(_simulated(self.name, theta, [p for p in points if p.schedule is not None]))
         return [self.predict(theta, p) if p.schedule is None else next(runs) for p in points]
 
-    def covers(self, point: Point, points: Sequence[Point]) -> bool:
+    def covers(self, point: Observation, points: Sequence[Observation]) -> bool:
         """Whether it says anything of a point."""
         if point.kind not in self.kinds:
             return False
@@ -69,7 +69,7 @@ class FittedModel:
         return bool(self.per_byte) or point.size <= small_size(points)
 
 
-def small_size(points: Sequence[Point]) -> int:
+def small_size(points: Sequence[Observation]) -> int:
     """The size up to which messages count as small: that of the shortest bursts, or of all."""
     bursts = [p.size for p in points if p.kind in {"burst", "multicast", "issue"}]
     return max(8, min(bursts or [p.size for p in points], default=8))
@@ -78,11 +78,11 @@ def small_size(points: Sequence[Point]) -> int:
 # --- what they say --------------------------------------------------------------------------------
 
 
-def _fold(theta: Mapping[str, float], point: Point) -> float:
+def _fold(theta: Mapping[str, float], point: Observation) -> float:
     return theta["reduce_overhead"] + point.size * theta["gamma"]
 
 
-def _postal(theta: Mapping[str, float], point: Point) -> float:
+def _postal(theta: Mapping[str, float], point: Observation) -> float:
     alpha, each = theta["alpha"], theta["alpha"] + point.size * theta.get("beta", 0.0)
     if point.kind == "one_way":
         return each
@@ -92,7 +92,7 @@ def _postal(theta: Mapping[str, float], point: Point) -> float:
     return _spaced(point, each) + each + back
 
 
-def _pipelining_postal(theta: Mapping[str, float], point: Point) -> float:
+def _pipelining_postal(theta: Mapping[str, float], point: Observation) -> float:
     occupied = theta["alpha_r"] + point.size * theta.get("beta", 0.0)
     if point.kind in {"one_way", "multicast"}:
         return theta["alpha_p"] + point.messages * occupied
@@ -100,12 +100,12 @@ def _pipelining_postal(theta: Mapping[str, float], point: Point) -> float:
     return _spaced(point, occupied) + occupied + theta["alpha_p"] + back + theta["alpha_p"]
 
 
-def _spaced(point: Point, each: float) -> float:
+def _spaced(point: Observation, each: float) -> float:
     """When the last message of a burst is begun, where each keeps the sender for so long."""
     return (point.messages - 1) * (each + point.pause_us)
 
 
-def _loggp(theta: Mapping[str, float], point: Point) -> float:
+def _loggp(theta: Mapping[str, float], point: Observation) -> float:
     o, latency = theta["o"], theta["L"]
     length = max(0, point.size - 1) * theta["G"]
     if point.kind == "issue":
@@ -117,7 +117,7 @@ def _loggp(theta: Mapping[str, float], point: Point) -> float:
     return last + 2 * o + latency + (0 if point.kind == "burst" else length)
 
 
-def _logfp(theta: Mapping[str, float], point: Point) -> float:
+def _logfp(theta: Mapping[str, float], point: Observation) -> float:
     o, latency, free = theta["o"], theta["L"], theta["f"]
     if point.kind == "issue":
         return o
@@ -239,7 +239,7 @@ def platform_of(name: str, theta: Mapping[str, float], *, called: str = "calibra
     return models.Platform(name=called, model=fitted)
 
 
-def _simulated(name: str, theta: Mapping[str, float], points: Sequence[Point]) -> list[float]:
+def _simulated(name: str, theta: Mapping[str, float], points: Sequence[Observation]) -> list[float]:
     """How long collectives take on the engine, in us; folds cost nothing."""
     if not points:
         return []
@@ -254,9 +254,6 @@ def _simulated(name: str, theta: Mapping[str, float], points: Sequence[Point]) -
             model.core,
             size=point.size,
             element=1,
-            gamma=model.gamma.core,
-            reduce_overhead_ps=model.reduce_overhead.ps,
-            copy=model.copy_.core,
         )
         found.append(_core.simulate(case).completion_ps / 1e6 / point.in_a_row)
     return found

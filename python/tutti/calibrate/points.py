@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Kind",
-    "Point",
-    "Taken",
+    "Observation",
+    "Observations",
     "emulated",
     "of_benchmarks",
     "of_probes",
@@ -40,7 +40,7 @@ _BENCH_BYTES = 8
 
 
 @dataclass(frozen=True)
-class Point:
+class Observation:
     """A time, and of what.
 
     Attributes:
@@ -76,7 +76,7 @@ class Point:
 
 
 @dataclass
-class Taken:
+class Observations:
     """Points out of files, and what was left.
 
     Attributes:
@@ -85,7 +85,7 @@ class Taken:
         wrong: rows whose results were wrong, by file and line; no time of them says anything.
     """
 
-    points: list[Point] = field(default_factory=list)
+    points: list[Observation] = field(default_factory=list)
     unused: dict[str, int] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
@@ -95,7 +95,7 @@ def of_benchmarks(
     *,
     window: int = _OSU_WINDOW,
     algorithm: str | None = None,
-) -> Taken:
+) -> Observations:
     """Points of what benchmarks measured.
 
     Args:
@@ -108,7 +108,7 @@ def of_benchmarks(
         ConfigError: a collective without its number of ranks.
         AlgorithmError: the algorithm is not for these ranks or collectives.
     """
-    taken = Taken()
+    taken = Observations()
     for row in frame.iter_rows(named=True):
         origin = f"{row['file']}, line {row['line']}"
         if row["wrong"]:
@@ -124,16 +124,18 @@ def of_benchmarks(
     return taken
 
 
-def _of_row(row: dict[str, Any], origin: str, window: int, algorithm: str | None) -> Point | None:
+def _of_row(
+    row: dict[str, Any], origin: str, window: int, algorithm: str | None
+) -> Observation | None:
     operation, size = row["operation"], row["size_bytes"]
     if operation == "ping_pong" and row["time_us"]:
-        return Point("one_way", row["time_us"], size, origin=origin)
+        return Observation("one_way", row["time_us"], size, origin=origin)
     if operation == "window" and row["bytes_per_s"] and size:
         time = window * size / row["bytes_per_s"] * 1e6
-        return Point("burst", time, size, messages=window, origin=origin)
+        return Observation("burst", time, size, messages=window, origin=origin)
     if algorithm is not None and _is_collective(row):
         schedule = _schedule(algorithm, operation, row["ranks"], origin)
-        return Point("collective", row["time_us"], size, schedule=schedule, origin=origin)
+        return Observation("collective", row["time_us"], size, schedule=schedule, origin=origin)
     return None
 
 
@@ -198,7 +200,7 @@ def _checked(results: pl.DataFrame, source: str) -> pl.DataFrame:
     return check_frame(results, columns | there, source=source, expected=_EXPECTED)
 
 
-def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Point]:
+def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Observation]:
     """Points of what `tutti mpi bench` measured: multicasts, and collectives by schedules.
 
     Blocks with wrong results do not count. Where distance was emulated, points say so.
@@ -222,7 +224,7 @@ def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Po
         mine = mine.filter(pl.col("wrong") == 0)
     origin = _origin(results, source)
     return [
-        Point(
+        Observation(
             "collective",
             row["taken_ps"] / 1e6,
             row["size_bytes"],
@@ -238,11 +240,11 @@ def _origin(results: pl.DataFrame, source: str) -> str:
     return "; emulated ".join([source, *emulated(results)])
 
 
-def _of_multicasts(results: pl.DataFrame, statistic: str, source: str) -> list[Point]:
+def _of_multicasts(results: pl.DataFrame, statistic: str, source: str) -> list[Observation]:
     overlapping = results.filter(~pl.col("blocking"))
     origin = _origin(results, source)
     return [
-        Point("multicast", row["taken_ps"] / 1e6, _BENCH_BYTES, row["peers"], origin=origin)
+        Observation("multicast", row["taken_ps"] / 1e6, _BENCH_BYTES, row["peers"], origin=origin)
         for row in _taken(overlapping, ["peers"], "received_ps", statistic)
     ]
 
@@ -256,7 +258,7 @@ def _taken(
     return frame.group_by(asked, maintain_order=True).agg(column.alias(f"taken_{unit}")).to_dicts()
 
 
-def of_probes(samples: pl.DataFrame, statistic: str) -> Iterator[Point]:
+def of_probes(samples: pl.DataFrame, statistic: str) -> Iterator[Observation]:
     """Points of what the probe measured: one for each configuration.
 
     Args:
@@ -271,6 +273,6 @@ def of_probes(samples: pl.DataFrame, statistic: str) -> Iterator[Point]:
         if time_us <= 0 or kind not in {"burst", "round_trip", "issue", "fold"}:
             continue
         if kind == _ROUND_TRIP and messages == 1:
-            yield Point("one_way", time_us / 2, size, origin=origin)
+            yield Observation("one_way", time_us / 2, size, origin=origin)
         else:
-            yield Point(kind, time_us, size, messages, row["delay_ns"] / 1e3, origin=origin)
+            yield Observation(kind, time_us, size, messages, row["delay_ns"] / 1e3, origin=origin)

@@ -14,7 +14,7 @@ from tutti.cli.console import out, remark
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tutti.mpi.plan import Plan, Rule
+    from tutti.mpi.plan import CollectivePlan, Rule
     from tutti.mpi.underneath import Mpi
 
 app = typer.Typer(
@@ -166,20 +166,20 @@ def plan_(
       tutti mpi plan --ranks 6 broadcast=binomial all_reduce=mine.schedule
     """
     from tutti.cli.files import folder
-    from tutti.cli.mpi_rules import Asked, rank_list
+    from tutti.cli.mpi_rules import RuleRequest, rank_list
     from tutti.files.mistakes import mistake
-    from tutti.mpi.plan import Plan
+    from tutti.mpi.plan import CollectivePlan
     from tutti.mpi.proof import remember
     from tutti.mpi.provenance import provenance
 
-    asked = Asked.read(rules or [], for_every or [])
+    asked = RuleRequest.read(rules or [], for_every or [])
     if not ranks:
         raise mistake("a plan is for a number of ranks", source="tutti mpi plan",
                       expected="--ranks N, such as --ranks 8 or --ranks 2-16")  # fmt: skip
     found, skipped = asked.rules(rank_list(ranks), exact_types=exact_types)
     for line in skipped:
         remark(line)
-    plan = Plan(_proved(found), provenance(sys.argv[1:]))
+    plan = CollectivePlan(_proved(found), provenance(sys.argv[1:]))
     folder(to.parent)
     remember(plan.write(to))
     console = out()
@@ -206,7 +206,7 @@ def _proved(rules: list[Rule]) -> list[Rule]:
     return done
 
 
-def _counted(plan: Plan) -> str:
+def _counted(plan: CollectivePlan) -> str:
     rules, schedules = len(plan.rules), len(plan.schedules)
     return f"{rules} rule{'s' * (rules != 1)}, {schedules} proved schedule{'s' * (schedules != 1)}"
 
@@ -233,10 +233,10 @@ def show(
       tutti mpi show plan.tutti
       tutti mpi show --prove plan.tutti
     """
-    from tutti.mpi.plan import Plan
+    from tutti.mpi.plan import CollectivePlan
     from tutti.mpi.proof import prove as prove_again
 
-    plan = Plan.read(file)
+    plan = CollectivePlan.read(file)
     if prove:
         prove_again(plan, source=str(file))
     console = out()
@@ -268,10 +268,12 @@ def _folded(command: str) -> str:
     return "\n".join(lines).removeprefix("  command: ")
 
 
-def rules_table(plan: Plan) -> Table:
+def rules_table(plan: CollectivePlan) -> Table:
     """The rules of a plan; those that differ in their ranks alone share a row."""
     from rich.table import Table
     from rich.text import Text
+
+    from tutti.cli.mpi_rules import rank_ranges
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("collective", "ranks", "sizes"):
@@ -281,7 +283,7 @@ def rules_table(plan: Plan) -> Table:
     table.add_column("")
     for rules in _alike(plan):
         one = rules[0].schedule
-        counts = runs([rule.ranks for rule in rules])
+        counts = rank_ranges([rule.ranks for rule in rules])
         cells = (one.collective, counts, sizes(rules[0]), one.name, _steps(rules), _mark(rules))
         table.add_row(*map(Text, cells))
     marks = "".join(_mark([rule]) for rule in plan.rules)
@@ -299,7 +301,7 @@ _MARKS = {
 }
 
 
-def _alike(plan: Plan) -> list[list[Rule]]:
+def _alike(plan: CollectivePlan) -> list[list[Rule]]:
     """Rules that differ in ranks alone, together: unless that would hide which comes first."""
     from graphlib import CycleError, TopologicalSorter
 
@@ -356,14 +358,3 @@ def sizes(rule: Rule) -> str:
         return end
     until = after if len(after) <= len(f"to {end}") else f"to {end}"
     return f"{begin} {until}" if first else until
-
-
-def runs(counts: list[int]) -> str:
-    """Numbers as ``2-5, 8``."""
-    runs: list[list[int]] = []
-    for count in sorted(set(counts)):
-        if runs and runs[-1][-1] == count - 1:
-            runs[-1].append(count)
-        else:
-            runs.append([count])
-    return ", ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tutti.mpi.bench import Asked, Settings
+    from tutti.mpi.bench import Benchmark, Settings
     from tutti.mpi.underneath import Mpi
     from tutti.platform import Platform
 
@@ -110,7 +110,7 @@ def bench(
       tutti mpi bench multicast --peers 3 -n 20
     """
     from tutti.cli.files import folder
-    from tutti.mpi.bench import Asked, Settings
+    from tutti.mpi.bench import Benchmark, Settings
 
     settings = Settings(
         blocks=blocks, each=each, warmup=warmup, check=bool(check), aligned=align,
@@ -121,7 +121,7 @@ def bench(
         return
     element = options.datatype(datatype) or datatype
     asked = [
-        Asked(what, count, _sizes(begin, end, factor), element, operation, root)
+        Benchmark(what, count, _sizes(begin, end, factor), element, operation, root)
         for count in options.expanded_ranks(ranks)
     ]
     mpi = _found(mpicc, launcher, settings)
@@ -150,7 +150,7 @@ def _found(mpicc: str | None, launcher: str | None, settings: Settings) -> Mpi:
 
 def _collectives(
     mpi: Mpi,
-    asked: Sequence[Asked],
+    asked: Sequence[Benchmark],
     names: list[str],
     settings: Settings,
     machine: Platform | None,
@@ -178,7 +178,7 @@ def _collectives(
 
 
 def _measured(
-    mpi: Mpi, asked: Asked, names: list[str], settings: Settings, machine: Platform | None
+    mpi: Mpi, asked: Benchmark, names: list[str], settings: Settings, machine: Platform | None
 ) -> pl.DataFrame:
     from tutti.mpi.bench import measure, summarise
     from tutti.mpi.bench_candidates import candidates_of

@@ -18,7 +18,7 @@ from tutti.cli.console import remark
 
 if TYPE_CHECKING:
     from tutti.mpi.command import Command
-    from tutti.mpi.plan import Plan
+    from tutti.mpi.plan import CollectivePlan
     from tutti.mpi.underneath import Mpi
 
 _SECONDS_BETWEEN_LOOKS: Final = 0.5
@@ -61,8 +61,8 @@ def exec_(
 
     The library stands before the MPI of the program (LD_PRELOAD, Linux) and is compiled for it at
     the first time. The plan's schedules are proved again before anything is started, once for each
-    file. Launchers are known with their options: mpiexec of Open MPI and MPICH, srun,
-    flux run, aprun, jsrun; with others, or new options, put `--` before the program. What the plan
+    file. Launchers are mpiexec of Open MPI and MPICH, srun, flux run, aprun, jsrun and similar.
+    Put `--` before the program where the launcher has options besides -n. What the plan
     does not cover goes to that MPI and stands in the report, which is written to stderr when the
     program has ended. The exit code is the program's.
 
@@ -70,7 +70,7 @@ def exec_(
     Examples:
       tutti mpi exec --plan plan.tutti -- mpiexec -n 4 python app.py
       tutti mpi exec --plan plan.tutti --report calls.json -- \\
-        mpiexec -n 4 python app.py
+        mpiexec -n 4 --bind-to none -- python app.py
       tutti mpi exec --plan plan.tutti \\
         --emulate pipelining_postal:alpha_p=4ms,alpha_r=1ms -- \\
         mpiexec -n 4 python app.py
@@ -113,7 +113,7 @@ def _distance(emulate: str | None) -> dict[str, str]:
     return {EMULATE: found.variable} if found else {}
 
 
-def _check_ranks(path: Path, plan: Plan, command: Command, *, any_counts: bool) -> None:
+def _check_ranks(path: Path, plan: CollectivePlan, command: Command, *, any_counts: bool) -> None:
     """Refuses a plan that has nothing for the ranks of the program, as far as those are known."""
     from tutti.errors import LaunchError, PlanError
 

@@ -41,7 +41,7 @@ class _Wanted:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RuleRequest:
     """All rules that a command line asks for."""
 
     written: Sequence[_Wanted]
@@ -75,8 +75,6 @@ class Asked:
             VerificationError: A schedule is wrong.
             PlanError: Ranks would get different bits from a schedule.
         """
-        from tutti.cli.mpi import runs
-
         found: list[Rule] = []
         left_out: dict[str, list[int]] = {}
         differing: dict[str, list[int]] = {}
@@ -97,11 +95,11 @@ class Asked:
             if left_out.get(wanted.text) == list(counts):
                 _laid_out(wanted, counts[0], must=True)
         remarks = [
-            f"{text}: not for {runs(missing)} ranks, which it cannot be laid out for"
+            f"{text}: not for {rank_ranges(missing)} ranks, which it cannot be laid out for"
             for text, missing in left_out.items()
         ]
         remarks += [
-            f"{text}: no all_reduce on {runs(those)} ranks: ranks would get different bits"
+            f"{text}: no all_reduce on {rank_ranges(those)} ranks: ranks would get different bits"
             for text, those in differing.items()
         ]
         return found, remarks
@@ -131,6 +129,17 @@ def rank_list(text: str) -> list[int]:
         raise mistake("is no list of rank counts for a plan", source="--ranks", value=shown(text),
                       expected=expected)  # fmt: skip
     return counts
+
+
+def rank_ranges(counts: Iterable[int]) -> str:
+    """Rank counts as ``2-5, 8``."""
+    ranges: list[list[int]] = []
+    for count in sorted(set(counts)):
+        if ranges and ranges[-1][-1] == count - 1:
+            ranges[-1].append(count)
+        else:
+            ranges.append([count])
+    return ", ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in ranges)
 
 
 def _check_range(option: str, text: str, first: int, last: int) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from tutti import _core
 from tutti.coherence.chip import Chip
@@ -28,19 +30,27 @@ class Case:
 
     Attributes:
         kernel: Its name; `kernels` lists them.
-        protocol: `ht`, a home per line that broadcasts every request, and all answer; `tc`, tokens.
         mesh: The mesh between the caches.
-        scale: How much work.
-        cores: How many cores have a thread; None is all.
         seed: Draws the kernel's input.
         chip: Caches and memory.
     """
 
     kernel: str
-    protocol: Protocol = "ht"
+    protocol: Annotated[
+        Protocol,
+        Field(
+            description="`ht`: a home for each line broadcasts requests, and all answer; `tc`: "
+            "tokens, and whoever misses broadcasts.",
+        ),
+    ] = "ht"
     mesh: SmartMesh = field(default_factory=SmartMesh)
-    scale: Scale = "small"
-    cores: int | None = None
+    scale: Annotated[
+        Scale, Field(description="How much work: some 10^4, 10^6, 10^7 instructions.")
+    ] = "small"
+    cores: Annotated[
+        int | None,
+        Field(ge=0, lt=1 << 32, description="Cores with a thread; all if left out."),
+    ] = None
     seed: int = 1
     chip: Chip = field(default_factory=Chip)
 

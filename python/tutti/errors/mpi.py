@@ -99,8 +99,8 @@ class LaunchError(TuttiError, RuntimeError):
         "no_command": Kind("Nothing to run.", "`tutti mpi exec --plan FILE -- mpiexec -n 4 ./app`"),
         "no_launcher": Kind("The launcher is not there.", "is its path right?"),
         "option": Kind(
-            "An option of a launcher that is not known here, so that the program is not found.",
-            "put `--` before the program: mpiexec -n 4 --new-option 3 -- ./app",
+            "An option of a launcher before a program that no `--` marks.",
+            "put `--` before the program: mpiexec -n 4 --bind-to none -- ./app",
         ),
         "does_not_wait": Kind(
             "A command that starts ranks and does not wait for them.",

@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from tutti.mpi.communicator import Communicator
     from tutti.mpi.launch import Finished, run_ranks
     from tutti.mpi.library import Built, built
-    from tutti.mpi.plan import Plan, PlannedSchedule, Rule
+    from tutti.mpi.plan import CollectivePlan, PlannedSchedule, Rule
     from tutti.mpi.underneath import Mpi, find_mpi
 
 __all__ = [
     "Built",
+    "CollectivePlan",
     "Communicator",
     "Finished",
     "Mpi",
-    "Plan",
     "PlannedSchedule",
     "Rule",
     "built",
@@ -30,7 +30,7 @@ _HOMES = {
     "Communicator": "communicator",
     "Finished": "launch",
     "Mpi": "underneath",
-    "Plan": "plan",
+    "CollectivePlan": "plan",
     "PlannedSchedule": "plan",
     "Rule": "plan",
     "built": "library",

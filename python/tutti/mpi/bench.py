@@ -18,7 +18,7 @@ from tutti.datatypes import DATATYPES
 from tutti.errors import BenchError
 from tutti.mpi.bench_job import OPERATIONS, TYPES, Group, Job, Settings
 from tutti.mpi.bits import bits_differ, is_exact
-from tutti.mpi.plan import COLLECTIVES, Plan, Rule
+from tutti.mpi.plan import COLLECTIVES, CollectivePlan, Rule
 from tutti.mpi.sizes import part_bytes
 from tutti.results import commit
 from tutti.simulate import simulate
@@ -101,7 +101,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Benchmark:
     """A collective and its sizes.
 
     Attributes:
@@ -153,7 +153,7 @@ class Asked:
 
 def measure(
     mpi: Mpi,
-    asked: Asked,
+    asked: Benchmark,
     candidates: Sequence[Candidate],
     settings: Settings,
     *,
@@ -203,7 +203,7 @@ def origin_now() -> dict[str, str | None]:
     return {"started": started, "version": _core.__version__, "commit": commit()}
 
 
-def _job(asked: Asked, candidates: Sequence[Candidate], settings: Settings) -> Job:
+def _job(asked: Benchmark, candidates: Sequence[Candidate], settings: Settings) -> Job:
     plan, numbers = _plan(asked, candidates)
     cases = [(one.way, number) for one, number in zip(candidates, numbers, strict=True)]
     groups = [
@@ -214,7 +214,7 @@ def _job(asked: Asked, candidates: Sequence[Candidate], settings: Settings) -> J
     return Job(asked.ranks, settings, plan, groups)
 
 
-def _check(asked: Asked, candidates: Sequence[Candidate], settings: Settings) -> None:
+def _check(asked: Benchmark, candidates: Sequence[Candidate], settings: Settings) -> None:
     if not candidates:
         raise BenchError("nothing to measure: expected at least one algorithm", kind="asked")
     calls = [one for one in candidates if one.way == "call"]
@@ -238,7 +238,9 @@ def _check(asked: Asked, candidates: Sequence[Candidate], settings: Settings) ->
             raise BenchError(message, kind="asked", hint="measure it with integers: -d int32")
 
 
-def _plan(asked: Asked, candidates: Sequence[Candidate]) -> tuple[Plan | None, list[int]]:
+def _plan(
+    asked: Benchmark, candidates: Sequence[Candidate]
+) -> tuple[CollectivePlan | None, list[int]]:
     """The plan and each candidate's schedule in it; what is called comes first, as a rule does."""
     order = sorted(range(len(candidates)), key=lambda place: candidates[place].way != "call")
     placed = [(place, one) for place in order if (one := candidates[place].schedule) is not None]
@@ -246,14 +248,14 @@ def _plan(asked: Asked, candidates: Sequence[Candidate]) -> tuple[Plan | None, l
     if not placed:
         return None, numbers
     rules = [Rule(asked.collective, asked.ranks, one) for _, one in placed]
-    plan = Plan(rules, {"made by": "tutti mpi bench"})
+    plan = CollectivePlan(rules, {"made by": "tutti mpi bench"})
     for (place, _), rule in zip(placed, plan.rules, strict=True):
         numbers[place] = plan.schedules.index(rule.schedule)  # type: ignore[arg-type] # a plan's are planned
     return plan, numbers
 
 
 def _row(
-    asked: Asked, size: int, one: Candidate, settings: Settings, machine: Platform | None
+    asked: Benchmark, size: int, one: Candidate, settings: Settings, machine: Platform | None
 ) -> dict[str, Any]:
     """What all blocks of a case have in common."""
     predicted = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tutti.mpi.distance import Distance
     from tutti.mpi.launch import Finished
-    from tutti.mpi.plan import Plan
+    from tutti.mpi.plan import CollectivePlan
     from tutti.mpi.underneath import Mpi
 
 __all__ = ["OPERATIONS", "TYPES", "Group", "Job", "Said", "Settings", "said_of_its_end"]
@@ -199,7 +199,7 @@ class Job:
 
     ranks: int
     settings: Settings
-    plan: Plan | None = None
+    plan: CollectivePlan | None = None
     groups: Sequence[Group] = ()
     peers: int = 0
 

@@ -15,7 +15,7 @@ import polars as pl
 from tutti.errors import BenchError
 from tutti.mpi.bench import ORIGIN, origin_now
 from tutti.mpi.bench_job import Job, Settings
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.schedule import schedule
 
 if TYPE_CHECKING:
@@ -85,13 +85,13 @@ def measure_multicasts(
     return pl.DataFrame(rows, schema=MULTICASTS, orient="row")
 
 
-def _plan(peers: int) -> Plan:
+def _plan(peers: int) -> CollectivePlan:
     """Broadcasts to 1, 2, ... peers, each in one step."""
     laid_out = [
         schedule("direct", collective="broadcast", ranks=count + 1) for count in range(1, peers + 1)
     ]
     rules = [Rule("broadcast", one.ranks, one) for one in laid_out]
-    return Plan(rules, {"made by": "tutti mpi bench multicast"})
+    return CollectivePlan(rules, {"made by": "tutti mpi bench multicast"})
 
 
 def _row(sample: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,8 @@
-"""A command line that starts an MPI program, as a person wrote it: where its launcher is, how many
-ranks it asks for, which program they are, and how variables reach them.
+"""A command line that starts an MPI program: its launcher, its programs, its number of ranks.
+
+Only the options for the number of ranks are interpreted, and options that contain their value
+(``--name=value``). Behind any other option a ``--`` marks the program
+(docs/decisions/0013-the-user-marks-the-program.md).
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from tutti.errors import LaunchError
 from tutti.mpi.launch import rank_options, stay_here
-from tutti.mpi.launchers import read_part, syntax_of
 from tutti.mpi.underneath import launcher_kind
 
 if TYPE_CHECKING:
@@ -24,6 +26,10 @@ __all__ = ["Command", "read_command"]
 
 _OF_AN_MPI: Final = re.compile(r"(mpiexec|mpirun)([.-]\w+)*|orterun|prterun|mpiexec\.hydra")
 _OF_A_SYSTEM: Final = re.compile(r"srun|aprun|jsrun|lrun|ibrun|palsrun|flux|pbsdsh")
+_RANKS: Final = re.compile(r"(?:-n|--?np|--?ntasks)(?:=?(\d+))?")
+"""The number of ranks, in this word or the next one."""
+_NOT_RANKS: Final = {"jsrun"}
+"""Launchers whose ``-n`` counts something else."""
 _FLUX: Final = "flux"
 _FLUX_WAITS: Final = ("run",)
 _FLUX_LEAVES: Final = {"submit", "batch", "bulksubmit"}
@@ -130,20 +136,57 @@ def _flux_starts_ranks(verb: Sequence[str]) -> bool:
 
 def _behind(argv: list[str], launcher: Path, last: int, kind: Kind) -> Command:
     """Reads each part between colons: a program with its arguments and its number of ranks."""
-    syntax = syntax_of(launcher.name, kind)
     ranks: list[int | None] = []
     places: list[int] = []
     first = last + 1
     while first <= len(argv):
         end = argv.index(":", first) if ":" in argv[first:] else len(argv)
-        part = read_part(argv[first:end], syntax, launcher.name)
-        ranks.append(part.ranks)
-        if part.separator is not None:
-            del argv[first + part.separator]
+        program = _program(argv[first:end], launcher.name)
+        ranks.append(_rank_count(argv[first : first + program]))
+        if argv[first + program : end][:1] == ["--"]:
+            del argv[first + program]
             end -= 1
-        if part.program is not None and first + part.program < end:
-            places.append(first + part.program)
+        if first + program < end:
+            places.append(first + program)
         first = end + 1
     known = [count for count in ranks if count is not None]
-    total = sum(known) if len(known) == len(ranks) else None
-    return Command(tuple(argv), launcher, last, kind, total, tuple(places))
+    is_known = len(known) == len(ranks) and launcher.name not in _NOT_RANKS
+    return Command(tuple(argv), launcher, last, kind, sum(known) if is_known else None,
+                   tuple(places))  # fmt: skip
+
+
+def _program(words: Sequence[str], launcher: str) -> int:
+    """Returns the index of the program, or of the ``--`` before it.
+
+    Raises:
+        LaunchError: An option may take the next word, and there is no ``--``.
+    """
+    unknown = ""
+    at = 0
+    while at < len(words) and words[at] != "--":
+        word = words[at]
+        ranks = _RANKS.fullmatch(word)
+        if not word.startswith("-") and not unknown:
+            return at
+        if ranks is None and not (word.startswith("--") and "=" in word):
+            unknown = unknown or word
+        at += 2 if ranks and ranks[1] is None else 1
+    if unknown and at >= len(words):
+        message = (
+            f"{launcher} {unknown}: the next word may be its value or the program: expected `--` "
+            "before the program"
+        )
+        fields = {"launcher": launcher, "option": unknown}
+        raise LaunchError(message, kind="option", fields=fields)
+    return min(at, len(words))
+
+
+def _rank_count(options: Sequence[str]) -> int | None:
+    """Returns the number of ranks that the last option for it states."""
+    count = None
+    for at, word in enumerate(options):
+        found = _RANKS.fullmatch(word)
+        if found is not None:
+            value = found[1] or "".join(options[at + 1 : at + 2])
+            count = int(value) if value.isascii() and value.isdigit() else None
+    return count

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from tutti.errors import MpiCallError, PlanError, TuttiError
-from tutti.mpi.plan import COLLECTIVES, Plan
+from tutti.mpi.plan import COLLECTIVES, CollectivePlan
 
 if TYPE_CHECKING:
     import os
@@ -49,7 +49,7 @@ class Communicator:
     def __init__(
         self,
         comm: MPI.Comm,
-        plan: Plan | str | os.PathLike[str],
+        plan: CollectivePlan | str | os.PathLike[str],
         *,
         library: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -366,12 +366,12 @@ def _agreed(comm: MPI.Comm, library: str | os.PathLike[str] | None) -> Path:
     return found if found.is_file() else running_library()
 
 
-def _check_proved(comm: MPI.Comm, plan: Plan | str | os.PathLike[str]) -> None:
+def _check_proved(comm: MPI.Comm, plan: CollectivePlan | str | os.PathLike[str]) -> None:
     """Proves a plan that comes from a file, at rank 0 alone; its error is every rank's."""
     from tutti.mpi.proof import read_proved
 
     error: TuttiError | None = None
-    if comm.Get_rank() == 0 and not isinstance(plan, Plan):
+    if comm.Get_rank() == 0 and not isinstance(plan, CollectivePlan):
         try:
             read_proved(plan)
         except TuttiError as raised:
@@ -381,10 +381,10 @@ def _check_proved(comm: MPI.Comm, plan: Plan | str | os.PathLike[str]) -> None:
         raise error
 
 
-def _loaded(library: Library, plan: Plan | str | os.PathLike[str]) -> int:
+def _loaded(library: Library, plan: CollectivePlan | str | os.PathLike[str]) -> int:
     """A plan in the library's memory."""
-    if not isinstance(plan, Plan):
-        Plan.read(plan)  # for its errors, which say more
+    if not isinstance(plan, CollectivePlan):
+        CollectivePlan.read(plan)  # for its errors, which say more
         error, loaded = library.read(Path(plan))
     else:
         with tempfile.TemporaryDirectory(prefix="tutti-") as folder:

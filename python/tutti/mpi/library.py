@@ -7,7 +7,6 @@ Its sources are in `mpi/` of a checkout, and come along in a wheel.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -18,18 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tutti.errors import MpiError
+from tutti.mpi import wrapper_cache
+from tutti.mpi.wrapper_cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tutti.mpi.underneath import Mpi, Wrapper
+    from tutti.mpi.underneath import Mpi
 
-__all__ = ["Built", "built", "cache_folder", "files", "is_built", "remembered", "sources"]
+__all__ = ["Built", "built", "files", "is_built", "sources"]
 
 LIBRARY: Final = "libtutti_mpi.so"
 BENCH: Final = "tutti_mpi_bench"
-_WRAPPER: Final = "wrapper.json"
-"""What the compiler wrapper said of itself: where a library is, no compiler is needed any more."""
 _SOURCE_SUFFIXES: Final = {".c", ".h", ".inc"}
 _LOG_LINES: Final = 12
 _SEPARATORS: Final = {" ", ":"}
@@ -63,13 +62,6 @@ def sources() -> Path:
             return place
     message = f"the library's sources are in neither of {places[0]} and {places[1]}"
     raise MpiError(message, kind="no_sources")
-
-
-def cache_folder() -> Path:
-    """Where compiled libraries are kept: TUTTI_CACHE, or tutti's folder among the user's caches."""
-    named = os.environ.get("TUTTI_CACHE")
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return (Path(named) if named else Path(caches) / "tutti").absolute() / "mpi"
 
 
 def is_built(mpi: Mpi, *, sanitize: str | None = None) -> bool:
@@ -115,38 +107,13 @@ def _key(mpi: Mpi, source: Path, sanitize: str | None) -> str:
     """A hash of everything the binary depends on."""
     digest = hashlib.sha256()
     chosen = [os.environ.get(name) for name in ("CFLAGS", "OMPI_CC", "MPICH_CC")]
-    said = (mpi.kind, mpi.version, *_identity(mpi.mpicc))
+    said = (mpi.kind, mpi.version, *wrapper_cache.identity(mpi.mpicc))
     digest.update(repr((*said, mpi.machine, mpi.compiler, sanitize, *chosen)).encode())
     for path in files():
         digest.update(f"{path.relative_to(source)}\0".encode())
         digest.update(path.read_bytes() + b"\0")
     parts = (mpi.kind, mpi.version or "unknown", mpi.machine or "any", digest.hexdigest()[:16])
     return "-".join(parts)
-
-
-def remembered(mpicc: Path) -> Wrapper | None:
-    """What a compiler wrapper said when a library was compiled with it; None if none was."""
-    from tutti.mpi.underneath import Wrapper
-
-    for path in cache_folder().glob(f"*/{_WRAPPER}"):
-        try:
-            kept = json.loads(path.read_text("utf-8"))
-            if kept["wrapper"] == _identity(mpicc):
-                return Wrapper(*kept["said"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return None
-
-
-def _remember(mpi: Mpi, folder: Path) -> None:
-    said = [mpi.kind, mpi.version, mpi.standard, mpi.compiler, mpi.machine]
-    kept = {"wrapper": _identity(mpi.mpicc), "said": said}
-    (folder / _WRAPPER).write_text(json.dumps(kept) + "\n", "utf-8")
-
-
-def _identity(mpicc: Path) -> list[str | int]:
-    status = mpicc.stat()
-    return [str(mpicc), status.st_size, status.st_mtime_ns]
 
 
 def files() -> list[Path]:
@@ -173,7 +140,8 @@ def _compiled(mpi: Mpi, source: Path, folder: Path, sanitize: str | None) -> Bui
     try:
         _make(make, mpi, source, aside, sanitize)
         shutil.rmtree(aside / "objects", ignore_errors=True)
-        _remember(mpi, aside)
+        facts = [mpi.kind, mpi.version, mpi.standard, mpi.compiler, mpi.machine]
+        wrapper_cache.remember(mpi.mpicc, facts, aside)
         try:
             aside.chmod(0o755)
             aside.rename(folder)

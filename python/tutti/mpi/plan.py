@@ -6,215 +6,32 @@ it is taken.
 
 >>> from tutti import schedule
 >>> ring = schedule("ring", ranks=4)
->>> plan = Plan([Rule("all_reduce", 4, ring, (4096, None))])
+>>> plan = CollectivePlan([Rule("all_reduce", 4, ring, (4096, None))])
 >>> plan.schedules
 [<PlannedSchedule ring: all_reduce on 4 ranks>]
->>> Plan.from_bytes(plan.to_bytes()) == plan
+>>> CollectivePlan.from_bytes(plan.to_bytes()) == plan
 True
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any
 
-from tutti import _core
 from tutti.errors import PlanError
-from tutti.mpi import code
-from tutti.mpi.rendezvous import deferred, joined, needs_buffers
+from tutti.errors.meant import near
+from tutti.mpi import plan_file
+from tutti.mpi.planned import COLLECTIVES, PlannedSchedule, Rule
 from tutti.schedule import Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Plan", "PlannedSchedule", "Rule"]
-
-COLLECTIVES: Final = tuple(_core.collectives())
-"""Their places are their numbers in the file."""
-
-RANK_ORDER: Final = 1
-MOVES_CHUNKS: Final = 2
-WRITES_DATA: Final = 4
-SAME_ON_ALL: Final = 8
-PENDING_SENDS: Final = 16
-SAME_ORDER: Final = 32
-
-MOST_CHUNKS: Final = 2**28
-MOST_SLOTS: Final = 2**20
-"""So that sums of them stay below 2^32."""
-
-NO_END: Final = 2**64 - 1
-"""Of a rule's sizes, in the file."""
+__all__ = ["COLLECTIVES", "CollectivePlan", "PlannedSchedule", "Rule"]
 
 
-@dataclass(frozen=True)
-class PlannedSchedule:
-    """A schedule as it stands in a plan.
-
-    Attributes:
-        name: In the algorithm notation.
-        collective: What it performs.
-        ranks: How many take part.
-        chunks: How many the data are cut into.
-        slots: How many a rank needs: the data slot, then scratch.
-        result: The slot that holds the result afterwards.
-        flags: What is known of it: `RANK_ORDER` and its kin, added up.
-        codes: What each rank does, as bytes.
-    """
-
-    name: str
-    collective: str
-    ranks: int
-    chunks: int
-    slots: int
-    result: int
-    flags: int
-    codes: tuple[bytes, ...] = field(repr=False)
-
-    @classmethod
-    def of(cls, schedule: Schedule) -> Self:
-        """A schedule proved, and put into the ops of a plan.
-
-        Raises:
-            VerificationError: It does not do what it is meant to do.
-            PlanError: It is for another root than 0, holds compute or sleep ops, or has too many
-                chunks or slots.
-        """
-        if schedule.root:
-            message = f"{schedule.name}: root {schedule.root}, where a plan's schedules have root 0"
-            raise PlanError(message, kind="root", fields={"root": schedule.root})
-        _check_room(schedule)
-        proof = schedule.verify()
-        programs = [code.lowered(schedule, rank) for rank in range(schedule.ranks)]
-        pending = False
-        if not proof.rendezvous_safe:
-            programs = [joined(steps) for steps in programs]
-            pending = needs_buffers(programs)
-            programs = deferred(programs) if pending else programs
-        flags = (
-            RANK_ORDER * proof.rank_order
-            + MOVES_CHUNKS * (schedule.moves_chunks or code.shifted(programs))
-            + WRITES_DATA * any(step.writes_data for steps in programs for step in steps)
-            + SAME_ON_ALL * proof.same_on_all_ranks
-            + PENDING_SENDS * pending
-            + SAME_ORDER * proof.same_order_on_all_ranks
-        )
-        codes = tuple(code.encoded(steps) for steps in programs)
-        return cls(schedule.name, schedule.collective, schedule.ranks, schedule.chunks,
-                   schedule.slots, schedule.result, flags, codes)  # fmt: skip
-
-    @property
-    def rank_order(self) -> bool:
-        """Whether contributions are combined in the order of the ranks."""
-        return bool(self.flags & RANK_ORDER)
-
-    @property
-    def moves_chunks(self) -> bool:
-        """Whether chunks change places: then all must be equal."""
-        return bool(self.flags & MOVES_CHUNKS)
-
-    @property
-    def writes_data(self) -> bool:
-        """Whether something is written to the data slot."""
-        return bool(self.flags & WRITES_DATA)
-
-    @property
-    def same_on_all_ranks(self) -> bool:
-        """Whether every rank gets the same bits where operands may be exchanged, as in sums."""
-        return bool(self.flags & SAME_ON_ALL)
-
-    @property
-    def same_order_on_all_ranks(self) -> bool:
-        """Whether every rank gets the same bits, whatever the operation."""
-        return bool(self.flags & SAME_ORDER)
-
-    @property
-    def bits_differ(self) -> bool:
-        """Whether ranks that share a result may get different bits: only of inexact operations."""
-        return self.collective == "all_reduce" and not self.same_on_all_ranks
-
-    @property
-    def pending_sends(self) -> bool:
-        """Whether sends may be pending beyond their step: others expect them later."""
-        return bool(self.flags & PENDING_SENDS)
-
-    def steps(self, rank: int) -> list[code.PlannedStep]:
-        """What a rank does.
-
-        Raises:
-            PlanError: There is no such rank, or its bytes stand for nothing.
-        """
-        if not 0 <= rank < self.ranks:
-            message = f"{self.name} has no rank {rank}: expected 0 to {self.ranks - 1}"
-            raise PlanError(message, kind="no_such_schedule", fields={"rank": rank})
-        place = f"schedule {self.name} for {self.ranks} ranks"
-        bounds = code.Bounds(rank, self.ranks, self.slots, self.chunks, place,
-                             self.moves_chunks, self.pending_sends)  # fmt: skip
-        return code.decoded(self.codes[rank], bounds)
-
-    def __repr__(self) -> str:
-        return f"<PlannedSchedule {self.name}: {self.collective} on {self.ranks} ranks>"
-
-
-def _check_room(schedule: Schedule) -> None:
-    for what, has, most in (
-        ("chunks", schedule.chunks, MOST_CHUNKS),
-        ("slots", schedule.slots, MOST_SLOTS),
-    ):
-        if has > most:
-            message = f"{schedule.name}: {has} {what}, where a plan has {most} at most"
-            raise PlanError(message, kind="too_large", fields={what: has})
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A schedule, and the calls it is for.
-
-    Attributes:
-        collective: Such as ``"all_reduce"``.
-        ranks: How many the communicator has.
-        schedule: What is done: a schedule that will be proved, or one out of another plan.
-        sizes: Smallest and largest in bytes, both included, by the collective's convention (of
-            all_gather and reduce_scatter all shards together); None for no end.
-    """
-
-    collective: str
-    ranks: int
-    schedule: Schedule | PlannedSchedule
-    sizes: tuple[int, int | None] = (0, None)
-
-    def __post_init__(self) -> None:
-        """Refuses what no call could fit.
-
-        Raises:
-            PlanError: The rule says something else than its schedule, or its sizes are none.
-        """
-        if self.collective not in COLLECTIVES:
-            fields = {"name": self.collective, "known": ", ".join(COLLECTIVES)}
-            message = (
-                f"there is no collective `{self.collective}`: expected one of {fields['known']}"
-            )
-            raise PlanError(message, kind="rule", fields=fields)
-        asked = (self.collective, self.ranks)
-        laid_out = (self.schedule.collective, self.schedule.ranks)
-        if asked != laid_out:
-            message = (
-                f"a rule for {asked[0]} on {asked[1]} ranks with a schedule, "
-                f"{self.schedule.name}, that performs {laid_out[0]} on {laid_out[1]}"
-            )
-            raise PlanError(message, kind="rule")
-        first, last = self.sizes
-        if first < 0 or not first <= (NO_END if last is None else last) <= NO_END:
-            message = (
-                f"a rule for {self.collective} for {first} to {last} bytes: expected two sizes, "
-                "the smaller first, below 2^64"
-            )
-            raise PlanError(message, kind="rule")
-
-
-class Plan:
+class CollectivePlan:
     """Rules in order of precedence, with their schedules."""
 
     def __init__(self, rules: Sequence[Rule], provenance: dict[str, Any] | None = None) -> None:
@@ -282,14 +99,12 @@ class Plan:
         return path
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Plan:
+    def read(cls, path: str | os.PathLike[str]) -> CollectivePlan:
         """Reads a file.
 
         Raises:
             PlanError: There is none, it is no plan, a newer one, or it has been damaged.
         """
-        from tutti.errors.meant import near
-
         try:
             data = Path(path).read_bytes()
         except OSError as error:
@@ -301,12 +116,10 @@ class Plan:
 
     def to_bytes(self) -> bytes:
         """The file's contents."""
-        from tutti.mpi.plan_file import Writer
-
-        return Writer(self).file()
+        return plan_file.encoded(self.rules, self.schedules, self.provenance)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, source: str = "plan") -> Plan:
+    def from_bytes(cls, data: bytes, *, source: str = "plan") -> CollectivePlan:
         """Reads a file's contents.
 
         Args:
@@ -316,12 +129,14 @@ class Plan:
         Raises:
             PlanError: They are no plan, a newer one, or have been damaged.
         """
-        from tutti.mpi.plan_file import Reader
-
-        return Reader(data, source).plan()
+        rules, provenance = plan_file.decoded(data, source)
+        try:
+            return cls(rules, provenance)
+        except PlanError as error:
+            raise PlanError(f"{source}: {error.problem}", kind=error.kind) from None
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Plan):
+        if not isinstance(other, CollectivePlan):
             return NotImplemented
         return (self.rules, self.provenance) == (other.rules, other.provenance)
 
@@ -330,4 +145,4 @@ class Plan:
 
     def __repr__(self) -> str:
         counts = ", ".join(str(count) for count in self.ranks)
-        return f"<Plan of {len(self.rules)} rules for {counts} ranks>"
+        return f"<CollectivePlan of {len(self.rules)} rules for {counts} ranks>"

@@ -10,20 +10,15 @@ import json
 import struct
 import zlib
 from itertools import accumulate, pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tutti.errors import PlanError
-from tutti.mpi.plan import (
-    COLLECTIVES,
-    MOST_CHUNKS,
-    MOST_SLOTS,
-    NO_END,
-    Plan,
-    PlannedSchedule,
-    Rule,
-)
+from tutti.mpi.planned import COLLECTIVES, MOST_CHUNKS, MOST_SLOTS, NO_END, PlannedSchedule, Rule
 
-__all__ = ["VERSION", "Reader", "Writer"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["VERSION", "decoded", "encoded"]
 
 VERSION: Final = 3
 """The one that is read and written."""
@@ -41,28 +36,51 @@ _KNOWN_FLAGS: Final = 63
 # --- writing --------------------------------------------------------------------------------------
 
 
-class Writer:
+def encoded(
+    rules: Sequence[Rule], schedules: Sequence[PlannedSchedule], provenance: Mapping[str, Any]
+) -> bytes:
+    """Returns the bytes of a file.
+
+    Args:
+        rules: In order of precedence; their schedules are among `schedules`.
+        schedules: Each once.
+        provenance: What made the plan: anything JSON can say.
+
+    Raises:
+        PlanError: A name is too long.
+    """
+    return _Writer(rules, schedules, provenance).file()
+
+
+class _Writer:
     """Lays the file out: the index, that is head, rules, schedules, texts and tables; then code."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._schedules = plan.schedules
-        rules, schedules = len(plan.rules), len(self._schedules)
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        schedules: Sequence[PlannedSchedule],
+        provenance: Mapping[str, Any],
+    ) -> None:
+        self._rules = rules
+        self._schedules = list(schedules)
+        self._provenance = provenance
         self._texts = bytearray()
-        self._texts_at = _HEAD.size + _RULE.size * rules + _SCHEDULE.size * schedules
+        self._texts_at = (
+            _HEAD.size + _RULE.size * len(rules) + _SCHEDULE.size * len(self._schedules)
+        )
         self._tables: list[int] = []
 
     def file(self) -> bytes:
         """The contents of the file."""
         # Keys in order: the same plan is the same bytes.
-        said = json.dumps(self._plan.provenance, ensure_ascii=False, sort_keys=True)
+        said = json.dumps(self._provenance, ensure_ascii=False, sort_keys=True)
         provenance = said.encode("utf-8", errors="surrogatepass")
         provenance_at = self._append(provenance)
-        rules = b"".join(self._rule(rule) for rule in self._plan.rules)
+        rules = b"".join(self._rule(rule) for rule in self._rules)
         schedules = b"".join(self._schedule(planned) for planned in self._schedules)
         index = self._texts_at + len(self._texts)
         length = self._fill_tables(index)
-        counts = (len(self._plan.rules), len(self._schedules))
+        counts = (len(self._rules), len(self._schedules))
         parts = (MAGIC, VERSION, 0, length, index, *counts, provenance_at, len(provenance))
         data = bytearray(_HEAD.pack(*parts) + rules + schedules + self._texts)
         struct.pack_into("<I", data, 12, zlib.crc32(data[_CHECKED_FROM:]))
@@ -111,7 +129,16 @@ def _table_bytes(ranks: int) -> int:
 # --- reading --------------------------------------------------------------------------------------
 
 
-class Reader:
+def decoded(data: bytes, source: str) -> tuple[list[Rule], dict[str, Any]]:
+    """Returns the rules of a file and its provenance.
+
+    Raises:
+        PlanError: The file is no plan, of another version, or has been damaged.
+    """
+    return _Reader(data, source).contents()
+
+
+class _Reader:
     """Takes a file apart, and believes none of its numbers."""
 
     def __init__(self, data: bytes, source: str) -> None:
@@ -119,12 +146,7 @@ class Reader:
         self._source = source
         self._index = self._code_at = 0
 
-    def plan(self) -> Plan:
-        """The plan.
-
-        Raises:
-            PlanError: The file is no plan, of another version, or has been damaged.
-        """
+    def contents(self) -> tuple[list[Rule], dict[str, Any]]:
         self._check_version()
         if len(self._data) < _HEAD.size:
             raise self._truncated(_HEAD.size)
@@ -144,10 +166,7 @@ class Reader:
         if self._code_at != length:
             raise self._corrupted(f"{length - self._code_at} bytes belong to no schedule")
         found = [self._rule(_HEAD.size + i * _RULE.size, i, planned) for i in range(rules)]
-        try:
-            return Plan(found, self._provenance(at, said))
-        except PlanError as error:
-            raise PlanError(f"{self._source}: {error.problem}", kind=error.kind) from None
+        return found, self._provenance(at, said)
 
     def _check_version(self) -> None:
         if self._data[: len(MAGIC)] != MAGIC[: len(self._data)] or not self._data:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Final
 from tutti import __version__, _core
 from tutti.errors import PlanError, TuttiError
 from tutti.mpi import code
-from tutti.mpi.plan import MOVES_CHUNKS, RANK_ORDER, SAME_ON_ALL, SAME_ORDER, WRITES_DATA, Plan
+from tutti.mpi.plan import CollectivePlan
+from tutti.mpi.planned import MOVES_CHUNKS, RANK_ORDER, SAME_ON_ALL, SAME_ORDER, WRITES_DATA
 from tutti.mpi.rendezvous import needs_buffers
+from tutti.mpi.wrapper_cache import cache_folder
 from tutti.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ _WARNINGS = MOVES_CHUNKS | WRITES_DATA
 
 def read_proved(
     path: str | os.PathLike[str], *, starting: Callable[[], object] | None = None
-) -> Plan:
+) -> CollectivePlan:
     """Reads a plan, and proves it unless a plan of the same bytes has been proved before.
 
     Args:
@@ -50,8 +52,8 @@ def read_proved(
     try:
         data = Path(path).read_bytes()
     except OSError:
-        return Plan.read(path)  # raises, and says more
-    plan = Plan.from_bytes(data, source=str(path))
+        return CollectivePlan.read(path)  # raises, and says more
+    plan = CollectivePlan.from_bytes(data, source=str(path))
     if not _record(data).is_file():
         if starting is not None and len(data) > _LARGE:
             starting()
@@ -66,7 +68,7 @@ def remember(path: str | os.PathLike[str]) -> None:
         _keep(Path(path).read_bytes())
 
 
-def prove(plan: Plan, *, source: str = "plan") -> None:
+def prove(plan: CollectivePlan, *, source: str = "plan") -> None:
     """Proves each schedule of a plan from its bytes.
 
     Args:
@@ -130,8 +132,6 @@ def _rebuilt(planned: PlannedSchedule, programs: Sequence[Sequence[code.PlannedS
 
 def _record(data: bytes) -> Path:
     """The file that says that these bytes are proved, by this version of the verifier."""
-    from tutti.mpi.library import cache_folder
-
     digest = hashlib.sha256(f"{__version__}\n".encode() + data).hexdigest()
     return cache_folder() / "proved" / digest
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from tutti.errors import MpiError
+from tutti.mpi.wrapper_cache import remembered
 
 __all__ = ["Kind", "Mpi", "Wrapper", "find_mpi", "launcher_kind", "launchers_on_path", "named"]
 
@@ -261,16 +262,14 @@ def _launcher_kind(launcher: Path, _size: int, _changed_ns: int) -> tuple[Kind, 
 
 def _of_compiler(compiler: Path) -> Wrapper:
     """What it says through macros; where its compiler is not here, what it said when it was."""
-    from tutti.mpi.library import remembered
-
     try:
         said = _output([str(compiler), "-dM", "-E", "-x", "c", "-"], role="compiler wrapper",
                        given="#include <mpi.h>\n")  # fmt: skip
     except MpiError as error:
         known = remembered(compiler) if error.kind == "no_compiler" else None
-        if known is None:
+        if known is None or len(known) != len(Wrapper._fields):
             raise
-        return known
+        return Wrapper._make(known)
     macros = dict(re.findall(r"^#define (\w+) +(.+?) *$", said, re.MULTILINE))
     standard = f"{macros.get('MPI_VERSION', '')}.{macros.get('MPI_SUBVERSION', '')}".strip(".")
     if not standard:

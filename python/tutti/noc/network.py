@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tutti import _core
 from tutti.errors import NocError
-from tutti.noc.settings import Router, Trace, Traffic
+from tutti.noc.settings import Deadlock, NarrowLinks, Router, Trace, Traffic
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class Network:
     flit: str | Size = "16 B"
     grid: tuple[int, ...] | None = None
     seed: int = 1
-    narrow_links: Literal["refuse", "serialize"] = "refuse"
-    deadlock: Literal["warn", "refuse", "ignore"] = "warn"
+    narrow_links: NarrowLinks = "refuse"
+    deadlock: Deadlock = "warn"
 
     @property
     def cycle_ps(self) -> int:
@@ -134,8 +134,6 @@ class Network:
             self.router.core_settings(ranges, self.seed),
             cycle_ps=self.cycle_ps,
             flit=Size.of_any(self.flit).bytes,
-            port_latency=self.router.port_latency,
-            ports=self.router.ports(self.cycle_ps),
             narrow_links=self.narrow_links == "serialize",
             grid=None if self.grid is None else list(self.grid),
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tutti.calibrate.fit import Fit
-    from tutti.calibrate.points import Point
+    from tutti.calibrate.points import Observation
 
 _AT_ONCE = frozenset({"burst", "multicast"})
 _INK = "#333333"
@@ -51,24 +51,24 @@ def draw_fits(path: str | Path, fits: Sequence[Fit]) -> Path:
     return Path(path)
 
 
-def _is_one_way(point: Point, _smallest: int) -> bool:
+def _is_one_way(point: Observation, _smallest: int) -> bool:
     return point.kind == "one_way" and point.size > 0
 
 
-def _is_burst(point: Point, smallest: int) -> bool:
+def _is_burst(point: Observation, smallest: int) -> bool:
     return point.kind in _AT_ONCE and point.size == smallest
 
 
 def _against(
     axes: Axes,
     fits: Sequence[Fit],
-    is_shown: Callable[[Point, int], bool],
-    x_of: Callable[[Point], int],
+    is_shown: Callable[[Observation, int], bool],
+    x_of: Callable[[Observation], int],
 ) -> None:
     """Dots for what was measured, and a line for each model's prediction of the same points."""
     axes.grid(visible=True)
     looks = styles(one.model.name for one in fits)
-    dots: dict[Point, None] = {}
+    dots: dict[Observation, None] = {}
     for one in fits:
         smallest = min((p.size for p in one.points if p.kind in _AT_ONCE), default=0)
         predicted = sorted(

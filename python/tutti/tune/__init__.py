@@ -8,7 +8,7 @@ running with it and counting messages (:mod:`tutti.tune.prove`).
 
 from __future__ import annotations
 
-from tutti.tune.decisions import Decision, decide
+from tutti.tune.decisions import TuningDecision, decide
 from tutti.tune.files import Written, write_all
 from tutti.tune.measure import Question, by_measurement, by_model, fastest
 from tutti.tune.prove import Proof, proofs, unproved
@@ -16,9 +16,9 @@ from tutti.tune.targets import TARGETS
 
 __all__ = [
     "TARGETS",
-    "Decision",
     "Proof",
     "Question",
+    "TuningDecision",
     "Written",
     "by_measurement",
     "by_model",

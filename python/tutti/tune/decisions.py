@@ -14,11 +14,13 @@ from tutti.tune.times import ESTIMATED, MODELLED, OWN, speaks_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Decision", "decide", "table"]
+    from tutti.tune.targets import Counterpart
+
+__all__ = ["TuningDecision", "decide", "table"]
 
 
 @dataclass(frozen=True)
-class Decision:
+class TuningDecision:
     """What is to be done from one size to another.
 
     Attributes:
@@ -59,8 +61,14 @@ class Decision:
         """Whether it names a schedule, and does not leave the call alone."""
         return self.schedule not in {None, OWN}
 
+    def counterpart(self, target: str) -> Counterpart | None:
+        """The algorithm of a library that is the schedule; None without a schedule or algorithm."""
+        if self.schedule is None or not self.is_rule:
+            return None
+        return counterpart(target, self.collective, self.ranks, self.schedule)
 
-def decide(times: pl.DataFrame, target: str) -> list[Decision]:
+
+def decide(times: pl.DataFrame, target: str) -> list[TuningDecision]:
     """The fastest schedule of each size that a target has, sizes with the same one joined.
 
     What is the fastest on a size is taken to be so up to the next larger one; on the smallest, from
@@ -76,13 +84,15 @@ def decide(times: pl.DataFrame, target: str) -> list[Decision]:
     Returns:
         Nothing for sizes of which no time may decide.
     """
-    found: list[Decision] = []
+    found: list[TuningDecision] = []
     for (collective, ranks), some in times.group_by("collective", "ranks", maintain_order=True):
         found += _joined(_of_sizes(some, target, str(collective), int(str(ranks))))
     return found
 
 
-def _of_sizes(times: pl.DataFrame, target: str, collective: str, ranks: int) -> Iterator[Decision]:
+def _of_sizes(
+    times: pl.DataFrame, target: str, collective: str, ranks: int
+) -> Iterator[TuningDecision]:
     cells = {
         int(size): rows
         for size in times["size_bytes"].unique().sort()
@@ -95,7 +105,7 @@ def _of_sizes(times: pl.DataFrame, target: str, collective: str, ranks: int) -> 
         spare = next((row for row in mine if not row["moves_chunks"] and row["same_on_all"]), None)
         narrow = chosen is not None and (chosen["moves_chunks"] or not chosen["same_on_all"])
         how = chosen or rows[0]
-        yield Decision(
+        yield TuningDecision(
             collective=collective,
             ranks=ranks,
             first=0 if place == 0 else size,
@@ -135,9 +145,9 @@ def _has(target: str, row: dict[str, Any]) -> bool:
     )
 
 
-def _joined(decisions: Iterator[Decision]) -> list[Decision]:
+def _joined(decisions: Iterator[TuningDecision]) -> list[TuningDecision]:
     """Neighbours with the same schedule as one, which tells the greatest loss of all its sizes."""
-    joined: list[Decision] = []
+    joined: list[TuningDecision] = []
     for one in decisions:
         last = joined[-1] if joined else None
         if last is None or _told(last) != _told(one):
@@ -150,10 +160,10 @@ def _joined(decisions: Iterator[Decision]) -> list[Decision]:
     return joined
 
 
-def _told(decision: Decision) -> tuple[str | None, ...]:
+def _told(decision: TuningDecision) -> tuple[str | None, ...]:
     return decision.schedule, decision.fallback, decision.method, decision.conditions
 
 
-def table(decisions: Sequence[Decision]) -> pl.DataFrame:
+def table(decisions: Sequence[TuningDecision]) -> pl.DataFrame:
     """Decisions as a frame, a row each."""
     return pl.DataFrame([vars(one) for one in decisions], infer_schema_length=None)

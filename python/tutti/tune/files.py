@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti.errors import TuningError
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.mpi.proof import remember
 from tutti.schedule import schedule
 from tutti.tune import mpich, openmpi, ucc
 from tutti.tune.decisions import decide
-from tutti.tune.targets import counterpart
 from tutti.tune.times import EMULATED, ESTIMATED, MODELLED, OWN
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tutti.tune.decisions import Decision
+    from tutti.tune.decisions import TuningDecision
     from tutti.tune.mpich import Stock
 
 __all__ = ["Written", "write_all"]
@@ -41,7 +40,7 @@ class Written:
     """
 
     target: str
-    decisions: Sequence[Decision]
+    decisions: Sequence[TuningDecision]
     path: Path | None
     variables: dict[str, str]
     shell: Path
@@ -96,7 +95,7 @@ def write_all(
     return written, left
 
 
-def _refuse_unknown(decisions: Sequence[Decision], times: pl.DataFrame) -> None:
+def _refuse_unknown(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> None:
     if not decisions:
         measured = ", ".join(times["mpi"].drop_nulls().unique().sort())
         message = f"only {measured} was measured, which says nothing of it, and no model is at hand"
@@ -106,7 +105,7 @@ def _refuse_unknown(decisions: Sequence[Decision], times: pl.DataFrame) -> None:
 
 def _made(
     target: str,
-    decisions: Sequence[Decision],
+    decisions: Sequence[TuningDecision],
     folder: Path,
     provenance: dict[str, Any],
     stock: Stock | None,
@@ -116,7 +115,7 @@ def _made(
     if target == "plan":
         path = folder / "plan.tutti"
         how = {"times": _known_by(decisions)}
-        remember(Plan(_rules(decisions), provenance | how).write(path))
+        remember(CollectivePlan(_rules(decisions), provenance | how).write(path))
         return _Made(path, {"TUTTI_MPI_PLAN": str(path.resolve())})
     if target == "ucc":
         return _Made(None, *ucc.settings(decisions))
@@ -125,7 +124,7 @@ def _made(
     return _open_mpi(target, decisions, folder, second=second)
 
 
-def _mpich(decisions: Sequence[Decision], folder: Path, stock: Stock | None) -> _Made:
+def _mpich(decisions: Sequence[TuningDecision], folder: Path, stock: Stock | None) -> _Made:
     if stock is None:
         message = "MPICH's stock selections are not at hand"
         hint = "name an MPICH with --mpicc, or its generic.json with --csel-base"
@@ -144,7 +143,9 @@ def _mpich(decisions: Sequence[Decision], folder: Path, stock: Stock | None) -> 
     return _Made(path, named, notes)
 
 
-def _open_mpi(target: str, decisions: Sequence[Decision], folder: Path, *, second: bool) -> _Made:
+def _open_mpi(
+    target: str, decisions: Sequence[TuningDecision], folder: Path, *, second: bool
+) -> _Made:
     is_classic = target == "openmpi"
     path = folder / ("openmpi.rules" if is_classic else "openmpi6.json")
     write = openmpi.classic(decisions, second=second) if is_classic else None
@@ -161,7 +162,7 @@ def _absolute(path: Path) -> str:
     return str(path.resolve())
 
 
-def _rules(decisions: Sequence[Decision]) -> list[Rule]:
+def _rules(decisions: Sequence[TuningDecision]) -> list[Rule]:
     """Rules of a plan; where the MPI's own code is the fastest, there is none.
 
     Raises:
@@ -183,21 +184,21 @@ def _rules(decisions: Sequence[Decision]) -> list[Rule]:
 # --- what is said of them -------------------------------------------------------------------------
 
 
-def _shell_text(decisions: Sequence[Decision], variables: dict[str, str]) -> str:
+def _shell_text(decisions: Sequence[TuningDecision], variables: dict[str, str]) -> str:
     lines = ["# Written by `tutti tune`. Times by:"]
     lines += [f"#   {how}" for how in _known_by(decisions)]
     lines += [f"export {name}='{value}'" for name, value in variables.items()]
     return "\n".join([*lines, ""])
 
 
-def _known_by(decisions: Sequence[Decision]) -> list[str]:
+def _known_by(decisions: Sequence[TuningDecision]) -> list[str]:
     """How times are known, each way once."""
     words = {EMULATED: "emulated distance"}
     told = [f"{words.get(one.method, one.method)}: {one.conditions}" for one in decisions]
     return list(dict.fromkeys(told))
 
 
-def _of_other_mpis(decisions: Sequence[Decision], times: pl.DataFrame) -> list[str]:
+def _of_other_mpis(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> list[str]:
     """That a model decides although something was measured, on another MPI."""
     measured = times["mpi"].drop_nulls().unique().sort().to_list()
     if not measured or any(one.method not in {MODELLED, ESTIMATED} for one in decisions):
@@ -205,12 +206,10 @@ def _of_other_mpis(decisions: Sequence[Decision], times: pl.DataFrame) -> list[s
     return [f"the model decides: {', '.join(measured)}, which was measured, says nothing of it"]
 
 
-def _of_blocks(target: str, decisions: Sequence[Decision]) -> list[str]:
+def _of_blocks(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
     """That the other reduce_scatter is left alone."""
     tuned = any(
-        one.collective == "reduce_scatter"
-        and one.is_rule
-        and counterpart(target, one.collective, one.ranks, str(one.schedule)) is not None
+        one.collective == "reduce_scatter" and one.counterpart(target) is not None
         for one in decisions
     )
     message = (

@@ -268,9 +268,9 @@ def _right_blocks(
     done: Callable[[int, int], object] | None,
 ) -> pl.DataFrame:
     from tutti.errors import BenchError
-    from tutti.mpi.bench import Asked, measure
+    from tutti.mpi.bench import Benchmark, measure
 
-    asked = Asked(question.collective, question.ranks, question.sizes, question.datatype)
+    asked = Benchmark(question.collective, question.ranks, question.sizes, question.datatype)
     frame = measure(mpi, asked, chosen, settings, done=done)
     if frame["wrong"].sum():
         message = f"results of {question.collective} on {question.ranks} ranks were wrong"

@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.errors import TuningError
 from tutti.mpi.sizes import DEALT_OUT
-from tutti.tune.targets import counterpart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tutti.mpi.underneath import Mpi
-    from tutti.tune.decisions import Decision
+    from tutti.tune.decisions import TuningDecision
     from tutti.tune.targets import Counterpart
 
 __all__ = ["Stock", "merged", "merged_device", "settings", "stock", "stock_of_file"]
@@ -133,7 +132,7 @@ def _whole(tree: object) -> bool:
     )
 
 
-def settings(path: str, device: str | None, decisions: Sequence[Decision]) -> dict[str, str]:
+def settings(path: str, device: str | None, decisions: Sequence[TuningDecision]) -> dict[str, str]:
     """The variables under which MPICH reads files of selections, and goes by them.
 
     Args:
@@ -145,13 +144,13 @@ def settings(path: str, device: str | None, decisions: Sequence[Decision]) -> di
     named = {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path}
     if device is not None:
         return named | {"MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE": device}
-    tuned = {one.collective for one in decisions if _algorithm(one) is not None}
+    tuned = {one.collective for one in decisions if one.counterpart("mpich") is not None}
     for collective in sorted(tuned):
         named[f"MPIR_CVAR_{_NAMES[collective].upper()}_DEVICE_COLLECTIVE"] = "0"
     return named
 
 
-def merged(tree: Tree, decisions: Sequence[Decision]) -> str:
+def merged(tree: Tree, decisions: Sequence[TuningDecision]) -> str:
     """The text of a file: the stock tree, with the decisions before its own conditions.
 
     Args:
@@ -168,7 +167,7 @@ def merged(tree: Tree, decisions: Sequence[Decision]) -> str:
     return json.dumps(tuned, indent=2) + "\n"
 
 
-def merged_device(tree: Tree, decisions: Sequence[Decision]) -> str:
+def merged_device(tree: Tree, decisions: Sequence[TuningDecision]) -> str:
     """The text of the device's file: just what :func:`merged` has rules for is left to these."""
     mine = [one for one in decisions if one.collective in _FLAT]
     return json.dumps(_merged(tree, mine, _left_to_algorithms), indent=2) + "\n"
@@ -183,7 +182,7 @@ def _left_to_algorithms(found: Counterpart) -> Tree:
 
 
 def _merged(
-    tree: Tree, decisions: Sequence[Decision], write: Callable[[Counterpart], Tree]
+    tree: Tree, decisions: Sequence[TuningDecision], write: Callable[[Counterpart], Tree]
 ) -> Tree:
     tuned = dict(tree)
     for collective, some in groupby(decisions, lambda one: one.collective):
@@ -191,7 +190,7 @@ def _merged(
         told = {
             ranks: mine
             for ranks, mine in by_ranks.items()
-            if any(_algorithm(one) is not None for one in mine)
+            if any(one.counterpart("mpich") is not None for one in mine)
         }
         if collective in _NAMES and told:
             key = f"collective={_NAMES[collective]}"
@@ -202,7 +201,7 @@ def _merged(
 
 
 def _by_ranks(
-    told: dict[int, list[Decision]], before: Tree, write: Callable[[Counterpart], Tree]
+    told: dict[int, list[TuningDecision]], before: Tree, write: Callable[[Counterpart], Tree]
 ) -> Tree:
     """Conditions are tested in order, so sizes in between go by the tree from before."""
     node: Tree = {}
@@ -249,7 +248,7 @@ def _holds(key: str, ranks: int) -> bool | None:
 
 
 def _by_sizes(
-    decisions: list[Decision], before: Tree, write: Callable[[Counterpart], Tree]
+    decisions: list[TuningDecision], before: Tree, write: Callable[[Counterpart], Tree]
 ) -> Tree:
     collective = decisions[0].collective
     if collective == "barrier":
@@ -262,15 +261,9 @@ def _by_sizes(
     return node
 
 
-def _algorithm(decision: Decision) -> Counterpart | None:
-    if not decision.is_rule:
-        return None
-    return counterpart("mpich", decision.collective, decision.ranks, str(decision.schedule))
-
-
-def _leaf(decision: Decision, before: Tree, write: Callable[[Counterpart], Tree]) -> Tree:
+def _leaf(decision: TuningDecision, before: Tree, write: Callable[[Counterpart], Tree]) -> Tree:
     """What is written of the algorithm, and the tree from before where it would not be allowed."""
-    found = _algorithm(decision)
+    found = decision.counterpart("mpich")
     if found is None:
         return before
     leaf = write(found)

@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.errors import TuningError
 from tutti.mpi.sizes import DEALT_OUT
-from tutti.tune.targets import counterpart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.tune.decisions import Decision
+    from tutti.tune.decisions import TuningDecision
 
 __all__ = ["classic", "han", "json_rules", "settings"]
 
@@ -82,7 +81,7 @@ def settings(rules: str, of_han: str | None) -> dict[str, str]:
     return named
 
 
-def classic(decisions: Sequence[Decision], *, second: bool = False) -> str:
+def classic(decisions: Sequence[TuningDecision], *, second: bool = False) -> str:
     """The text of a classic file.
 
     Args:
@@ -109,7 +108,7 @@ def classic(decisions: Sequence[Decision], *, second: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def han(decisions: Sequence[Decision], target: str) -> str | None:
+def han(decisions: Sequence[TuningDecision], target: str) -> str | None:
     """The text of han's file: it hands on to tuned what has a rule, and keeps the rest.
 
     Its sizes of all_gather and all_to_all are those of one rank's part.
@@ -142,9 +141,11 @@ def han(decisions: Sequence[Decision], target: str) -> str | None:
     return "\n".join(lines) + "\n"
 
 
-def _told(decisions: Sequence[Decision], target: str) -> dict[str, dict[int, list[Decision]]]:
+def _told(
+    decisions: Sequence[TuningDecision], target: str
+) -> dict[str, dict[int, list[TuningDecision]]]:
     """Those that can be expressed: by collective, by ranks."""
-    told: dict[str, dict[int, list[Decision]]] = {}
+    told: dict[str, dict[int, list[TuningDecision]]] = {}
     for (collective, ranks), some in groupby(decisions, lambda one: (one.collective, one.ranks)):
         listed = list(some)
         if collective in _NUMBERS and any(_choice(one, target) != _FIXED for one in listed):
@@ -155,14 +156,12 @@ def _told(decisions: Sequence[Decision], target: str) -> dict[str, dict[int, lis
     return told
 
 
-def _choice(decision: Decision, target: str) -> _Choice:
-    if not decision.is_rule:
-        return _FIXED
-    found = counterpart(target, decision.collective, decision.ranks, str(decision.schedule))
+def _choice(decision: TuningDecision, target: str) -> _Choice:
+    found = decision.counterpart(target)
     return _Choice(found.number, found.parameters.get("faninout", 0)) if found else _FIXED
 
 
-def _keys(by_ranks: dict[int, list[Decision]], target: str) -> _Keys:
+def _keys(by_ranks: dict[int, list[TuningDecision]], target: str) -> _Keys:
     """Keys with their rules, those in between that give sizes back to the fixed rules included."""
     fixed = [(0, _FIXED)]
     keys: _Keys = []
@@ -177,7 +176,7 @@ def _keys(by_ranks: dict[int, list[Decision]], target: str) -> _Keys:
     return keys
 
 
-def json_rules(decisions: Sequence[Decision]) -> str:
+def json_rules(decisions: Sequence[TuningDecision]) -> str:
     """The text of a JSON file of Open MPI 6; what is not in it goes by the fixed rules.
 
     Raises:
@@ -202,7 +201,7 @@ def json_rules(decisions: Sequence[Decision]) -> str:
     return json.dumps(rules, indent=2) + "\n"
 
 
-def _json_rule(decision: Decision, choice: _Choice) -> dict[str, object]:
+def _json_rule(decision: TuningDecision, choice: _Choice) -> dict[str, object]:
     rule: dict[str, object] = {
         "msg_size_min": decision.first,
         "msg_size_max": "inf" if decision.last is None else decision.last,

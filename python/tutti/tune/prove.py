@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from tutti.datatypes import DATATYPES
 from tutti.schedule import schedule
-from tutti.tune.targets import counterpart
 from tutti.tune.times import OWN, mpi_of, speaks_for
 from tutti.tune.watch import CALLS, Call, sent_by_library, sent_by_mpi, sent_by_schedule
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from tutti.mpi.underneath import Mpi
     from tutti.schedule import Schedule
-    from tutti.tune.decisions import Decision
+    from tutti.tune.decisions import TuningDecision
     from tutti.tune.files import Written
     from tutti.tune.watch import Traffic
 
@@ -101,15 +100,17 @@ def proofs(mpi: Mpi, written: Written, *, options: Sequence[str] = ()) -> list[P
     return found
 
 
-def _of_mpi(mpi: Mpi, one: Decision, call: Call, written: Written, options: Sequence[str]) -> Proof:
-    pair = counterpart(written.target, one.collective, one.ranks, str(one.schedule))
+def _of_mpi(
+    mpi: Mpi, one: TuningDecision, call: Call, written: Written, options: Sequence[str]
+) -> Proof:
+    pair = one.counterpart(written.target)
     sent = sent_by_mpi(mpi, call, env=written.variables, options=options)
     wanted = sent_by_schedule(_schedule(one), call)
     return _proof(one, call, sent, wanted, exact=pair is not None and pair.exact)
 
 
 def _of_library(
-    mpi: Mpi, one: Decision, call: Call, written: Written, options: Sequence[str]
+    mpi: Mpi, one: TuningDecision, call: Call, written: Written, options: Sequence[str]
 ) -> Proof:
     sent, report = sent_by_library(mpi, call, written.variables, options=options)
     proof = _proof(one, call, sent, sent_by_schedule(_schedule(one), call), exact=True)
@@ -120,13 +121,15 @@ def _of_library(
     return proof
 
 
-def _stays(mpi: Mpi, one: Decision, call: Call, written: Written, options: Sequence[str]) -> Proof:
+def _stays(
+    mpi: Mpi, one: TuningDecision, call: Call, written: Written, options: Sequence[str]
+) -> Proof:
     """What the MPI does by itself, with and without what was written."""
     sent = sent_by_mpi(mpi, call, env=written.variables, options=options)
     return _proof(one, call, sent, sent_by_mpi(mpi, call, options=options), exact=True)
 
 
-def _call(decision: Decision) -> Call | None:
+def _call(decision: TuningDecision) -> Call | None:
     """A call that the decision is for, of parts that are equal and not empty."""
     if decision.collective == "barrier":
         return Call("barrier", decision.ranks, 0, decision.datatype)
@@ -138,16 +141,18 @@ def _call(decision: Decision) -> Call | None:
     return Call(decision.collective, decision.ranks, size, decision.datatype)
 
 
-def _schedule(decision: Decision) -> Schedule:
+def _schedule(decision: TuningDecision) -> Schedule:
     return schedule(str(decision.schedule), collective=decision.collective, ranks=decision.ranks)
 
 
-def _not_looked_at(decision: Decision) -> Proof:
+def _not_looked_at(decision: TuningDecision) -> Proof:
     return Proof(decision.collective, decision.ranks, decision.first, str(decision.schedule), 0,
                  "not looked at", _NO_SIZE)  # fmt: skip
 
 
-def _proof(decision: Decision, call: Call, sent: Traffic, wanted: Traffic, *, exact: bool) -> Proof:
+def _proof(
+    decision: TuningDecision, call: Call, sent: Traffic, wanted: Traffic, *, exact: bool
+) -> Proof:
     messages = sum(count for key, count in sent.items() if key[2] == "messages") // CALLS
     verdict, why = "same", ""
     if sent != wanted:

@@ -19,12 +19,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tutti.errors import TuningError
-from tutti.tune.targets import counterpart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.tune.decisions import Decision
+    from tutti.tune.decisions import TuningDecision
     from tutti.tune.targets import Counterpart
 
 __all__ = ["settings"]
@@ -61,7 +60,7 @@ class _Radices:
 
     of: dict[str, dict[tuple[int, int], int]] = field(default_factory=dict)
 
-    def take(self, decision: Decision, found: Counterpart) -> int | None:
+    def take(self, decision: TuningDecision, found: Counterpart) -> int | None:
         """Has a radix hold for a decision's sizes; the one in its way, if there is another."""
         key = (decision.collective, found.name)
         variable = _BY_SIZE.get(key) or _FOR_ALL.get(key)
@@ -87,7 +86,7 @@ class _Radices:
         return named
 
 
-def settings(decisions: Sequence[Decision]) -> tuple[dict[str, str], list[str]]:
+def settings(decisions: Sequence[TuningDecision]) -> tuple[dict[str, str], list[str]]:
     """The variables that tell UCC what to do, and what could not be told, in words.
 
     Where decisions for several numbers of ranks need different radices, that of the most ranks is
@@ -100,7 +99,7 @@ def settings(decisions: Sequence[Decision]) -> tuple[dict[str, str], list[str]]:
     left: list[str] = []
     radices = _Radices()
     for one in sorted(decisions, key=lambda one: -one.ranks):
-        found = _algorithm(one)
+        found = one.counterpart("ucc")
         if found is None:
             continue
         other = radices.take(one, found)
@@ -121,7 +120,7 @@ def settings(decisions: Sequence[Decision]) -> tuple[dict[str, str], list[str]]:
     return named, left
 
 
-def _token(decision: Decision, found: Counterpart) -> str:
+def _token(decision: TuningDecision, found: Counterpart) -> str:
     last = decision.last
     if last is not None:
         last = max(last, decision.first + 1)
@@ -132,9 +131,3 @@ def _token(decision: Decision, found: Counterpart) -> str:
 
 def _end(last: int) -> str:
     return "inf" if last == _NO_END else str(last)
-
-
-def _algorithm(decision: Decision) -> Counterpart | None:
-    if not decision.is_rule:
-        return None
-    return counterpart("ucc", decision.collective, decision.ranks, str(decision.schedule))

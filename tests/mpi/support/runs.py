@@ -15,7 +15,7 @@ import oracle
 
 from tutti.mpi.launch import Finished, run_ranks
 from tutti.mpi.library import built
-from tutti.mpi.plan import Plan, Rule
+from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.mpi.underneath import Mpi, find_mpi
 from tutti.schedule import algorithms, schedule
 
@@ -226,7 +226,7 @@ def check(
     """
     schedules = list(schedules)
     rules = [Rule(s.collective, s.ranks, s) for s in schedules]
-    plan = Plan(rules, {"for": "tests"}).write(folder / "plan.tutti")
+    plan = CollectivePlan(rules, {"for": "tests"}).write(folder / "plan.tutti")
     told = oracle.write(schedules, folder / "oracle.txt")
     argv = [bench.program("check"), told, str(cases), str(seed), *options]
     env = (env or {}) | {
@@ -259,7 +259,9 @@ def carried_out(
         AssertionError: with what the ranks wrote.
     """
     schedules = list(schedules)
-    plan = Plan([Rule(s.collective, s.ranks, s) for s in schedules]).write(folder / "plan.tutti")
+    plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in schedules]).write(
+        folder / "plan.tutti"
+    )
     told = oracle.write(schedules, folder / "oracle.txt")
     argv = [bench.program(program), told, *map(str, arguments)]
     done = bench.run(ranks, argv, env={"TUTTI_MPI_PLAN": str(plan)}, timeout=timeout)

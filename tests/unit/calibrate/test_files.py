@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from tutti.calibrate import MODELS, Point, fit, of_results
+from tutti.calibrate import MODELS, Observation, fit, of_results
 from tutti.calibrate.against import against, choices
 from tutti.calibrate.files import RESIDUALS, Provenance, platform_text, residual_frame
 from tutti.errors import CalibrationError, ConfigError
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 POINTS = [
-    *(Point("one_way", 1.5 + 0.001 * size, size) for size in (1, 8, 512, 4096, 65536)),
-    *(Point("burst", 2.8 + 0.2 * b, 8, messages=b) for b in (1, 2, 4, 8, 16)),
+    *(Observation("one_way", 1.5 + 0.001 * size, size) for size in (1, 8, 512, 4096, 65536)),
+    *(Observation("burst", 2.8 + 0.2 * b, 8, messages=b) for b in (1, 2, 4, 8, 16)),
 ]
 ORIGIN = Provenance.now("mine", 'two "files"', "a machine")
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutti.calibrate import FOLDS, MODELS, Point, fit, model_named, of_probes
+from tutti.calibrate import FOLDS, MODELS, Observation, fit, model_named, of_probes
 from tutti.errors import CalibrationError
 from tutti.schedule import schedule
 
@@ -23,26 +23,28 @@ if TYPE_CHECKING:
 SIZES = (1, 8, 64, 512, 4096, 32768)
 
 
-def made(model: FittedModel, theta: dict[str, float], points: list[Point]) -> list[Point]:
+def made(
+    model: FittedModel, theta: dict[str, float], points: list[Observation]
+) -> list[Observation]:
     """The points with the times that the model gives them."""
     return [
-        Point(p.kind, model.predicted(theta, p), p.size, p.messages, p.pause_us, p.schedule)
+        Observation(p.kind, model.predicted(theta, p), p.size, p.messages, p.pause_us, p.schedule)
         for p in points
     ]
 
 
-def one_ways() -> list[Point]:
-    return [Point("one_way", 0, size) for size in SIZES]
+def one_ways() -> list[Observation]:
+    return [Observation("one_way", 0, size) for size in SIZES]
 
 
-def bursts(size: int = 8) -> list[Point]:
-    return [Point("burst", 0, size, messages=b) for b in (1, 2, 3, 4, 6, 8, 12, 16)]
+def bursts(size: int = 8) -> list[Observation]:
+    return [Observation("burst", 0, size, messages=b) for b in (1, 2, 3, 4, 6, 8, 12, 16)]
 
 
-def everything() -> list[Point]:
-    paused = [Point("round_trip", 0, size, 16, pause_us=5.0) for size in SIZES]
-    close = [Point("round_trip", 0, size, 16) for size in SIZES]
-    issued = [Point("issue", 0, size) for size in SIZES]
+def everything() -> list[Observation]:
+    paused = [Observation("round_trip", 0, size, 16, pause_us=5.0) for size in SIZES]
+    close = [Observation("round_trip", 0, size, 16) for size in SIZES]
+    issued = [Observation("issue", 0, size) for size in SIZES]
     return one_ways() + bursts() + bursts(4096) + paused + close + issued
 
 
@@ -76,7 +78,7 @@ def test_noise_and_outliers_are_survived(
     factors = np.exp(random.normal(0, 0.02, len(exact)))
     factors[random.integers(0, len(exact), 2)] = 1000  # ranks that lost their core
     noisy = [
-        Point(p.kind, p.time_us * factor, p.size, p.messages)
+        Observation(p.kind, p.time_us * factor, p.size, p.messages)
         for p, factor in zip(exact, map(float, factors), strict=True)
     ]
     found = fit(model, noisy)
@@ -95,7 +97,7 @@ def test_intervals_hold_the_truth_most_of_the_time() -> None:
         random = np.random.default_rng(seed)
         noise = np.exp(random.normal(0, 0.03, len(exact)))
         noisy = [
-            Point(p.kind, p.time_us * factor, p.size, p.messages)
+            Observation(p.kind, p.time_us * factor, p.size, p.messages)
             for p, factor in zip(exact, map(float, noise), strict=True)
         ]
         found = fit(model, noisy).parameters
@@ -170,7 +172,7 @@ def test_bursts_do_not_tell_overhead_from_latency() -> None:
 
 def test_one_size_does_not_tell_the_cost_of_a_byte() -> None:
     laid_out = schedule("recursive_doubling", ranks=8)
-    point = Point("collective", 5.0, 8, schedule=laid_out)
+    point = Observation("collective", 5.0, 8, schedule=laid_out)
     found = fit(MODELS["postal"], [point, point, point])
     assert found.absent == {"beta": "all are of 8 B"}
     assert found.told
@@ -182,7 +184,7 @@ def test_one_size_does_not_tell_the_cost_of_a_byte() -> None:
 def test_multicasts_of_eight_bytes_tell_both_alphas() -> None:
     theta = {"alpha_p": 4000.0, "alpha_r": 1000.0}
     model = MODELS["pipelining_postal"]
-    points = made(model, theta, [Point("multicast", 0, 8, messages=b) for b in range(1, 9)])
+    points = made(model, theta, [Observation("multicast", 0, 8, messages=b) for b in range(1, 9)])
     found = fit(model, points)
     assert found.told
     for name, value in theta.items():
@@ -192,13 +194,13 @@ def test_multicasts_of_eight_bytes_tell_both_alphas() -> None:
 def test_collectives_of_one_message_a_stage_do_not_tell_overlap() -> None:
     model, theta = MODELS["pipelining_postal"], TRUTHS["pipelining_postal"]
     points = [
-        Point("collective", 0, size, schedule=schedule("recursive_doubling", ranks=8))
+        Observation("collective", 0, size, schedule=schedule("recursive_doubling", ranks=8))
         for size in (8, 1024, 65536)
     ]
     found = fit(model, made(model, theta, points))
     assert set(found.untold) == {"alpha_p", "alpha_r"}
     wide = [
-        Point("collective", 0, size, schedule=schedule("recursive_multiplying:a8", ranks=8))
+        Observation("collective", 0, size, schedule=schedule("recursive_multiplying:a8", ranks=8))
         for size in (8, 1024, 65536)
     ]
     found = fit(model, made(model, theta, points + wide))
@@ -219,10 +221,10 @@ def test_bursts_within_f_do_not_tell_the_gap() -> None:
 
 
 def test_a_model_that_bends_away_says_at_which_sizes() -> None:
-    straight = fit(MODELS["postal"], [Point("one_way", 2.0 + s / 1000, s) for s in SIZES])
+    straight = fit(MODELS["postal"], [Observation("one_way", 2.0 + s / 1000, s) for s in SIZES])
     assert not straight.bent
     # Times that grow with the square root of the size are no line.
-    found = fit(MODELS["postal"], [Point("one_way", s**0.5, s) for s in SIZES])
+    found = fit(MODELS["postal"], [Observation("one_way", s**0.5, s) for s in SIZES])
     assert found.bent
     sizes, shares = zip(*found.worst_sizes, strict=True)
     assert sorted(sizes) == sorted(SIZES)
@@ -238,7 +240,7 @@ def test_parameters_of_one_reason_are_told_together() -> None:
 
 def test_nothing_to_fit_to() -> None:
     with pytest.raises(CalibrationError, match="postal says nothing"):
-        fit(MODELS["postal"], [Point("issue", 0.1, 8)])
+        fit(MODELS["postal"], [Observation("issue", 0.1, 8)])
     with pytest.raises(CalibrationError, match="no model `loggps`") as caught:
         model_named("loggps")
     assert "did you mean `loggp`?" in caught.value.hint
@@ -246,7 +248,7 @@ def test_nothing_to_fit_to() -> None:
 
 def test_folds() -> None:
     points = made(FOLDS, {"reduce_overhead": 0.05, "gamma": 0.0001},
-                  [Point("fold", 0, size) for size in SIZES[1:]])  # fmt: skip
+                  [Observation("fold", 0, size) for size in SIZES[1:]])  # fmt: skip
     found = fit(FOLDS, points)
     assert found.parameters["gamma"].value == pytest.approx(0.0001, rel=1e-3)
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from called import call
 from tutti.cli.app import app
-from tutti.mpi.plan import COLLECTIVES, Plan
+from tutti.mpi.plan import COLLECTIVES, CollectivePlan
 from tutti.mpi.report import Report
 from tutti.mpi.usual import untuned
 
@@ -30,7 +30,9 @@ def refused(*words: str | Path, saying: str) -> None:
 
 
 def rules(path: Path) -> list[tuple[str, int, tuple[int, int | None], str]]:
-    return [(r.collective, r.ranks, r.sizes, r.schedule.name) for r in Plan.read(path).rules]
+    return [
+        (r.collective, r.ranks, r.sizes, r.schedule.name) for r in CollectivePlan.read(path).rules
+    ]
 
 
 def test_the_narrowest_sizes_come_first(tmp_path: Path) -> None:
@@ -50,7 +52,7 @@ def test_the_narrowest_sizes_come_first(tmp_path: Path) -> None:
 def test_a_plan_says_what_made_it(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     call("mpi", "plan", "--ranks", "2", "-o", path, "barrier=dissemination", cwd=tmp_path)
-    made = Plan.read(path).provenance
+    made = CollectivePlan.read(path).provenance
     assert set(made) == {"command", "made", "tutti"}
     assert made["command"] == f"tutti mpi plan --ranks 2 -o {path} barrier=dissemination"
 
@@ -62,20 +64,20 @@ def test_a_plan_says_what_made_it(tmp_path: Path) -> None:
 def test_rank_counts(tmp_path: Path, text: str, counts: list[int]) -> None:
     path = tmp_path / "plan.tutti"
     called("plan", "--ranks", text, "-o", path, "all_reduce=ring")
-    assert Plan.read(path).ranks == counts
+    assert CollectivePlan.read(path).ranks == counts
 
 
 def test_rank_counts_that_an_algorithm_is_not_for_are_told(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     said = called("plan", "--ranks", "2-5", "-o", path, "all_reduce=recursive_multiplying:a2,a2")
-    assert Plan.read(path).ranks == [4]
+    assert CollectivePlan.read(path).ranks == [4]
     assert "not for 2-3, 5 ranks" in said
 
 
 def test_what_libraries_use_untuned_covers_every_collective(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     called("plan", "--ranks", "2-9", "-o", path, "--for-every", "untuned")
-    plan = Plan.read(path)
+    plan = CollectivePlan.read(path)
     for ranks in range(2, 10):
         for collective in COLLECTIVES:
             for size in (0, 1, 4096, 2**21, 2**40):
@@ -98,7 +100,7 @@ def test_a_schedule_of_ones_own(tmp_path: Path) -> None:
     mine, path = tmp_path / "mine.schedule", tmp_path / "plan.tutti"
     mine.write_text(CliRunner().invoke(app, ["schedule", "show", "ring", "-r", "3"]).output)
     called("plan", "--ranks", "3", "-o", path, f"all_reduce={mine}")
-    assert Plan.read(path).schedules[0].ranks == 3
+    assert CollectivePlan.read(path).schedules[0].ranks == 3
     refused("plan", "-r", "4", "-o", path, f"all_reduce={mine}", saying="is a schedule for 3 ranks")
 
 
@@ -169,7 +171,7 @@ def test_ranks_that_a_plan_is_not_for(tmp_path: Path, ranks: int, saying: str) -
 def test_usual_leaves_sizes_to_the_mpi_where_its_own_code_is_faster(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
     called("plan", "--ranks", "2,4,6", "-o", path, "--for-every", "usual")
-    plan = Plan.read(path)
+    plan = CollectivePlan.read(path)
     for ranks in (2, 4, 6):
         for size in (0, 8, 1024, 4096, 65536):
             for collective in ("all_reduce", "broadcast", "reduce", "barrier"):
@@ -213,7 +215,10 @@ def test_an_algorithm_for_every_collective_leaves_such_an_all_reduce_out(tmp_pat
     assert "no all_reduce on 4 ranks: ranks would get different bits" in " ".join(
         done.output.split()
     )
-    assert {rule.collective for rule in Plan.read(path).rules} == {"all_gather", "barrier"}
+    assert {rule.collective for rule in CollectivePlan.read(path).rules} == {
+        "all_gather",
+        "barrier",
+    }
 
 
 def test_a_plan_is_shown_within_80_columns(tmp_path: Path) -> None:
@@ -288,11 +293,11 @@ def test_a_long_command_of_a_plan_is_folded_as_a_shell_reads_it(tmp_path: Path) 
     path = tmp_path / "plan.tutti"
     called("plan", "--ranks", "2", "-o", path, "barrier=dissemination")
     command = shlex.join(["tutti", "mpi", "plan", *(f"all_reduce:{n}=a b" for n in range(20))])
-    Plan(Plan.read(path).rules, {"command": command}).write(path)
+    CollectivePlan(CollectivePlan.read(path).rules, {"command": command}).write(path)
     told = called("show", path).partition("command: ")[2].partition("collective  ")[0]
     assert max(map(len, told.splitlines())) <= 80
     assert shlex.split(told.replace("\\\n", "")) == shlex.split(command)
-    Plan(Plan.read(path).rules, {"command": "not 'closed"}).write(path)
+    CollectivePlan(CollectivePlan.read(path).rules, {"command": "not 'closed"}).write(path)
     assert "command: not 'closed" in called("show", path)
 
 

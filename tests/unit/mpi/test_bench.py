@@ -7,7 +7,7 @@ import pytest
 
 import tutti
 from tutti.errors import BenchError
-from tutti.mpi.bench import BLOCKS, Asked, Candidate, predict, summarise
+from tutti.mpi.bench import BLOCKS, Benchmark, Candidate, predict, summarise
 from tutti.mpi.bench_candidates import candidates_of, every_schedule
 from tutti.mpi.bench_job import Group, Settings
 from tutti.mpi.bench_multicast import MULTICASTS, fit
@@ -74,7 +74,7 @@ def test_every_schedule_is_of_all_reduce() -> None:
 )
 def test_what_cannot_be_measured_is_refused(asked: dict[str, object], said: str) -> None:
     with pytest.raises(BenchError, match=said):
-        Asked(ranks=4, **asked)  # type: ignore[arg-type]
+        Benchmark(ranks=4, **asked)  # type: ignore[arg-type]
 
 
 def test_the_mpi_itself_cannot_be_kept_apart() -> None:
@@ -83,7 +83,7 @@ def test_the_mpi_itself_cannot_be_kept_apart() -> None:
     with pytest.raises(BenchError, match="only schedules can be kept apart"):
         measure(
             None,  # type: ignore[arg-type]
-            Asked("all_reduce", 4, [8]), [Candidate("own")], Settings(distance=DISTANCE),
+            Benchmark("all_reduce", 4, [8]), [Candidate("own")], Settings(distance=DISTANCE),
         )  # fmt: skip
 
 

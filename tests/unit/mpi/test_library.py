@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tutti.errors import LaunchError, MpiError
-from tutti.mpi import launch, library
+from tutti.mpi import launch, library, wrapper_cache
 from tutti.mpi.launch import (
     common_folder,
     guard,
@@ -86,7 +86,8 @@ def test_no_compiler_is_needed_where_it_is_in_the_cache(mpi: Mpi, script: Any) -
     with pytest.raises(MpiError) as caught:
         find_mpi(mpi.mpicc)
     assert caught.value.kind == "no_compiler"
-    library._remember(mpi, built(mpi).library.parent)  # of the wrapper as it is now
+    facts = [mpi.kind, mpi.version, mpi.standard, mpi.compiler, mpi.machine]
+    wrapper_cache.remember(mpi.mpicc, facts, built(mpi).library.parent)  # the wrapper as it is now
     again = find_mpi(mpi.mpicc)
     assert (again, again.standard) == (mpi, mpi.standard)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tutti import Schedule, ScheduleBuilder, algorithms, schedule
 from tutti.errors import PlanError, VerificationError
 from tutti.mpi.code import Copy, Fold, Message, PlannedStep
-from tutti.mpi.plan import COLLECTIVES, Plan, PlannedSchedule, Rule
+from tutti.mpi.plan import COLLECTIVES, CollectivePlan, PlannedSchedule, Rule
 from tutti.mpi.plan_file import VERSION
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ HEAD = 56
 """Bytes of it."""
 
 
-def small() -> Plan:
-    return Plan([Rule("all_reduce", 2, EXCHANGE, (8, 1024))], {"made": "here"})
+def small() -> CollectivePlan:
+    return CollectivePlan([Rule("all_reduce", 2, EXCHANGE, (8, 1024))], {"made": "here"})
 
 
 def checked(body: bytes) -> bytes:
@@ -80,7 +80,7 @@ def test_the_bytes_of_a_small_plan() -> None:
         + struct.pack("<QQQII", begin, middle, end, *map(zlib.crc32, codes))
         + b"".join(codes)
     )
-    assert Plan([Rule("all_reduce", 2, EXCHANGE, (8, 1024))]).to_bytes() == checked(body)
+    assert CollectivePlan([Rule("all_reduce", 2, EXCHANGE, (8, 1024))]).to_bytes() == checked(body)
 
 
 def every() -> list[tuple[str, str]]:
@@ -93,8 +93,8 @@ def test_every_algorithm_comes_back_as_it_was(name: str, collective: str) -> Non
     counts = [n for n in range(2, 17) if entry.claims(collective, n)]
     assert counts
     laid_out = [schedule(name, ranks=n, collective=collective) for n in counts]
-    plan = Plan([Rule(collective, one.ranks, one) for one in laid_out], {"n": counts})
-    again = Plan.from_bytes(plan.to_bytes())
+    plan = CollectivePlan([Rule(collective, one.ranks, one) for one in laid_out], {"n": counts})
+    again = CollectivePlan.from_bytes(plan.to_bytes())
     assert again == plan
     for one, planned in zip(laid_out, again.schedules, strict=True):
         assert rebuilt(planned).verify() == one.verify() or carries_more(one)
@@ -175,7 +175,7 @@ def test_a_wrong_schedule_is_not_planned() -> None:
     for rank in range(2):
         builder.rank(rank).send(1 - rank).recv(1 - rank, slot=1)
     with pytest.raises(VerificationError):
-        Plan([Rule("all_reduce", 2, builder.build())])
+        CollectivePlan([Rule("all_reduce", 2, builder.build())])
 
 
 def test_the_applications_own_work_is_not_planned() -> None:
@@ -183,14 +183,14 @@ def test_the_applications_own_work_is_not_planned() -> None:
     for rank in range(2):
         builder.rank(rank).send(1 - rank).recv(1 - rank, slot=1).reduce(0, [0, 1]).compute("1 us")
     with pytest.raises(PlanError, match="rank 0 has a compute in step 0") as caught:
-        Plan([Rule("all_reduce", 2, builder.build())])
+        CollectivePlan([Rule("all_reduce", 2, builder.build())])
     assert caught.value.kind == "op"
 
 
 def test_rooted_schedules_are_for_root_0() -> None:
     one = schedule("binomial", ranks=4, collective="broadcast", root=2)
     with pytest.raises(PlanError, match="root 2") as caught:
-        Plan([Rule("broadcast", 4, one)])
+        CollectivePlan([Rule("broadcast", 4, one)])
     assert caught.value.kind == "root"
 
 
@@ -215,13 +215,13 @@ def test_rules_that_no_call_could_fit(
 
 def test_a_plan_has_rules() -> None:
     with pytest.raises(PlanError) as caught:
-        Plan([])
+        CollectivePlan([])
     assert caught.value.kind == "empty"
 
 
 def test_the_first_rule_that_fits_is_found() -> None:
     ring, direct = schedule("ring", ranks=4), schedule("direct", ranks=4)
-    plan = Plan([Rule("all_reduce", 4, direct, (0, 4096)), Rule("all_reduce", 4, ring)])
+    plan = CollectivePlan([Rule("all_reduce", 4, direct, (0, 4096)), Rule("all_reduce", 4, ring)])
     found = [plan.find("all_reduce", 4, size) for size in (0, 4096, 4097)]
     assert [rule and rule.schedule.name for rule in found] == ["direct", "direct", "ring"]
     assert plan.find("all_reduce", 5, 8) is None
@@ -230,16 +230,18 @@ def test_the_first_rule_that_fits_is_found() -> None:
 
 def test_a_schedule_stands_once_in_its_file() -> None:
     ring = schedule("ring", ranks=4)
-    once = Plan([Rule("all_reduce", 4, ring)])
+    once = CollectivePlan([Rule("all_reduce", 4, ring)])
     again = schedule("ring", ranks=4)
-    twice = Plan([Rule("all_reduce", 4, ring, (0, 10)), Rule("all_reduce", 4, again, (11, None))])
+    twice = CollectivePlan(
+        [Rule("all_reduce", 4, ring, (0, 10)), Rule("all_reduce", 4, again, (11, None))]
+    )
     assert len(twice.schedules) == 1
     assert len(twice.to_bytes()) == len(once.to_bytes()) + 32
 
 
 def test_a_plan_can_be_made_of_another() -> None:
-    first = Plan.from_bytes(small().to_bytes())
-    assert Plan(first.rules, first.provenance).to_bytes() == first.to_bytes()
+    first = CollectivePlan.from_bytes(small().to_bytes())
+    assert CollectivePlan(first.rules, first.provenance).to_bytes() == first.to_bytes()
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -247,13 +249,13 @@ def test_a_plan_can_be_made_of_another() -> None:
 
 def test_a_file_is_written_and_read(tmp_path: Path) -> None:
     path = small().write(tmp_path / "plan.tutti")
-    assert Plan.read(path) == small()
+    assert CollectivePlan.read(path) == small()
     assert [p.name for p in tmp_path.iterdir()] == ["plan.tutti"]
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="cannot be read") as caught:
-        Plan.read(tmp_path / "none.tutti")
+        CollectivePlan.read(tmp_path / "none.tutti")
     assert caught.value.kind == "unreadable"
     with pytest.raises(PlanError, match="cannot be written") as caught:
         small().write(tmp_path / "no folder" / "plan.tutti")
@@ -276,20 +278,20 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
 )
 def test_damaged_files_are_told_apart(data: bytes, kind: str, said: str) -> None:
     with pytest.raises(PlanError, match=said) as caught:
-        Plan.from_bytes(data, source="a.tutti")
+        CollectivePlan.from_bytes(data, source="a.tutti")
     assert caught.value.kind == kind
     assert str(caught.value).startswith("a.tutti: ")
 
 
 def read_through(data: bytes) -> None:
     """Reads everything that a file holds."""
-    plan = Plan.from_bytes(data)
+    plan = CollectivePlan.from_bytes(data)
     for one in plan.schedules:
         for rank in range(one.ranks):
             one.steps(rank)
 
 
-DATA = Plan(
+DATA = CollectivePlan(
     [
         Rule("all_reduce", 3, schedule("ring", ranks=3)),
         Rule("all_to_all", 2, schedule("bruck", ranks=2, collective="all_to_all"), (1, 99)),
@@ -304,13 +306,13 @@ def test_no_byte_of_a_file_can_be_changed_unnoticed() -> None:
             damaged = bytearray(DATA)
             damaged[place] ^= bit
             with pytest.raises(PlanError):
-                Plan.from_bytes(bytes(damaged))
+                CollectivePlan.from_bytes(bytes(damaged))
 
 
 def test_no_file_can_be_cut_unnoticed() -> None:
     for length in range(len(DATA)):
         with pytest.raises(PlanError):
-            Plan.from_bytes(DATA[:length])
+            CollectivePlan.from_bytes(DATA[:length])
 
 
 @settings(max_examples=500, deadline=None)
@@ -335,9 +337,9 @@ def test_numbers_that_cannot_be_are_refused_though_the_checksum_fits(
 @given(st.binary(max_size=400))
 def test_random_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(PlanError):
-        Plan.from_bytes(data)
+        CollectivePlan.from_bytes(data)
     with pytest.raises(PlanError):
-        Plan.from_bytes(checked(data))
+        CollectivePlan.from_bytes(checked(data))
 
 
 @settings(max_examples=300, deadline=None)
@@ -363,7 +365,7 @@ def test_more_chunks_or_slots_than_a_plan_has_are_refused(at: int, value: int) -
     data = bytearray(small().to_bytes())
     struct.pack_into("<I", data, HEAD + 32 + at, value)
     with pytest.raises(PlanError, match="schedule 0 cannot be"):
-        Plan.from_bytes(checked(bytes(data[16:])))
+        CollectivePlan.from_bytes(checked(bytes(data[16:])))
 
 
 def test_a_schedule_with_more_slots_than_a_plan_has_is_not_planned() -> None:
@@ -402,7 +404,7 @@ def test_an_unknown_flag_is_refused() -> None:
     data = bytearray(small().to_bytes())
     struct.pack_into("<I", data, HEAD + 32 + 20, 64)
     with pytest.raises(PlanError, match="schedule 0 cannot be"):
-        Plan.from_bytes(checked(bytes(data[16:])))
+        CollectivePlan.from_bytes(checked(bytes(data[16:])))
 
 
 @pytest.mark.parametrize(("delay", "good"), [(0, True), (1, True), (2, False), (200, False)])
@@ -426,6 +428,6 @@ def test_collectives_keep_their_numbers() -> None:
 
 @pytest.mark.parametrize("name", ["ring", "direct", "recursive_multiplying"])
 def test_plans_of_many_ranks_come_back(name: str) -> None:
-    plan = Plan([Rule("all_reduce", 64, schedule(name, ranks=64))])
-    again = Plan.from_bytes(plan.to_bytes())
+    plan = CollectivePlan([Rule("all_reduce", 64, schedule(name, ranks=64))])
+    again = CollectivePlan.from_bytes(plan.to_bytes())
     assert messages(again.schedules[0]) == schedule(name, ranks=64).verify().messages

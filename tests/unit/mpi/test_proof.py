@@ -13,7 +13,8 @@ import pytest
 from tutti import algorithms, schedule
 from tutti.errors import PlanError
 from tutti.mpi import code, proof
-from tutti.mpi.plan import MOVES_CHUNKS, SAME_ON_ALL, SAME_ORDER, Plan, PlannedSchedule, Rule
+from tutti.mpi.plan import CollectivePlan, PlannedSchedule, Rule
+from tutti.mpi.planned import MOVES_CHUNKS, SAME_ON_ALL, SAME_ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +28,8 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUTTI_CACHE", str(tmp_path / "cache"))
 
 
-def plan_of(*planned: PlannedSchedule) -> Plan:
-    return Plan([Rule(one.collective, one.ranks, one) for one in planned])
+def plan_of(*planned: PlannedSchedule) -> CollectivePlan:
+    return CollectivePlan([Rule(one.collective, one.ranks, one) for one in planned])
 
 
 def every() -> Iterator[PlannedSchedule]:
@@ -43,7 +44,7 @@ def every() -> Iterator[PlannedSchedule]:
 
 
 def test_what_was_proved_is_proved_again() -> None:
-    plan = Plan.from_bytes(plan_of(*every()).to_bytes())
+    plan = CollectivePlan.from_bytes(plan_of(*every()).to_bytes())
     proof.prove(plan)
     assert any(one.pending_sends for one in plan.schedules)
 
@@ -74,7 +75,7 @@ def test_every_changed_byte_of_code_is_refused_or_is_still_right(
         for at, before in enumerate(planned.codes[rank]):
             for byte in {before ^ 1, before ^ 2, (before + 1) % 128, 0} - {before}:
                 one = changed(planned, rank, at, byte)
-                plan = Plan.from_bytes(plan_of(one).to_bytes())
+                plan = CollectivePlan.from_bytes(plan_of(one).to_bytes())
                 try:
                     proof.prove(plan)
                 except PlanError:
@@ -176,8 +177,8 @@ def test_the_same_bytes_are_proved_once(tmp_path: Path, monkeypatch: pytest.Monk
     path = plan_of(PlannedSchedule.of(schedule("ring", ranks=RANKS))).write(tmp_path / "a.tutti")
     seen: list[str] = []
     monkeypatch.setattr(proof, "prove", lambda _, source: seen.append(source))
-    assert proof.read_proved(path) == Plan.read(path)
-    assert proof.read_proved(path) == Plan.read(path)
+    assert proof.read_proved(path) == CollectivePlan.read(path)
+    assert proof.read_proved(path) == CollectivePlan.read(path)
     assert seen == [str(path)]
     data = bytearray(path.read_bytes())
     data[56 + 8] ^= 1  # the smallest size of the rule

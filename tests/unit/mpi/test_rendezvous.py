@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tutti import ScheduleBuilder, algorithms, schedule
 from tutti.mpi import code
 from tutti.mpi.code import Fold, Message, PlannedStep
-from tutti.mpi.plan import Plan, PlannedSchedule, Rule
+from tutti.mpi.plan import CollectivePlan, PlannedSchedule, Rule
 from tutti.mpi.rendezvous import deferred, joined, needs_buffers
 
 if TYPE_CHECKING:
@@ -199,8 +199,8 @@ def test_a_schedule_that_needs_buffers_stands_in_a_plan() -> None:
     for rank in range(2):  # what is sent is folded into before the other one looks for it
         program = builder.rank(rank).send(1 - rank).step().copy(0, 1)
         program.step().recv(1 - rank, slot=2).reduce(0, [1, 2])
-    plan = Plan([Rule("all_reduce", 2, builder.build())])
-    again = Plan.from_bytes(plan.to_bytes()).schedules[0]
+    plan = CollectivePlan([Rule("all_reduce", 2, builder.build())])
+    again = CollectivePlan.from_bytes(plan.to_bytes()).schedules[0]
     assert again == plan.schedules[0]
     assert again.pending_sends
     assert [step.delays for step in again.steps(0)] == [(1,), ()]

@@ -9,7 +9,7 @@ import pytest
 
 from tutti.errors import TuningError
 from tutti.mpi.bits import bits_differ, is_exact
-from tutti.mpi.plan import Plan
+from tutti.mpi.plan import CollectivePlan
 from tutti.mpi.usual import to_beat
 from tutti.platforms import platform
 from tutti.schedule import schedule
@@ -35,7 +35,7 @@ def test_no_tuned_plan_has_ranks_with_bits_of_their_own(ranks: int, tmp_path: Pa
     faster = times.filter(pl.col("schedule") != OWN)
     (written,), _ = write_all(faster, ["plan"], tmp_path, provenance={})
     assert written.path is not None
-    assert not any(one.bits_differ for one in Plan.read(written.path).schedules)
+    assert not any(one.bits_differ for one in CollectivePlan.read(written.path).schedules)
 
 
 def test_what_is_named_is_refused() -> None:
@@ -65,7 +65,7 @@ def test_integers_may_have_them_with_a_fallback_for_other_types(tmp_path: Path) 
         assert {one.schedule for one in decide(times, target)} <= {"ring", "recursive_doubling"}
     (written,), _ = write_all(times, ["plan"], tmp_path, provenance={})
     assert written.path is not None
-    names = [rule.schedule.name for rule in Plan.read(written.path).rules]
+    names = [rule.schedule.name for rule in CollectivePlan.read(written.path).rules]
     assert names == ["dissemination", found.fallback]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tutti.errors import TuningError
 from tutti.mpi.bits import bits_differ
-from tutti.mpi.plan import Plan
+from tutti.mpi.plan import CollectivePlan
 from tutti.platform import PipeliningPostal, Platform
 from tutti.schedule import schedule
 from tutti.tune import Question, by_model, decide, fastest, mpich, openmpi, write_all
@@ -20,7 +20,7 @@ from tutti.tune.times import OWN, TIMES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tutti.tune import Decision
+    from tutti.tune import TuningDecision
 
 MACHINE = Platform(
     name="machine", model=PipeliningPostal(alpha_p="4 us", alpha_r="1 us", beta="1 ns/B")
@@ -57,7 +57,7 @@ TWO = times(
 )
 
 
-def spans(decisions: list[Decision]) -> list[tuple[Any, ...]]:
+def spans(decisions: list[TuningDecision]) -> list[tuple[Any, ...]]:
     return [(one.ranks, one.first, one.last, one.schedule) for one in decisions]
 
 
@@ -124,7 +124,7 @@ def test_emulated_times_are_called_so(tmp_path: Path) -> None:
     for one in written:
         assert {decision.method for decision in one.decisions} == {"emulated"}
         assert "emulated distance: postal(alpha_p=2 ms)" in one.shell.read_text()
-    plan = Plan.read(tmp_path / "plan.tutti")
+    plan = CollectivePlan.read(tmp_path / "plan.tutti")
     assert plan.provenance["times"] == ["emulated distance: postal(alpha_p=2 ms)"]
 
 
@@ -149,7 +149,7 @@ def test_the_own_code_of_an_mpi_may_be_the_fastest(tmp_path: Path) -> None:
     rows = times((4, 8, OWN, 1), (4, 8, "ring", 2), (4, 64, OWN, 3), (4, 64, "ring", 2))
     assert spans(decide(rows, "plan")) == [(4, 0, 63, OWN), (4, 64, None, "ring")]
     write_all(rows, ["plan"], tmp_path, provenance={})
-    rules = Plan.read(tmp_path / "plan.tutti").rules
+    rules = CollectivePlan.read(tmp_path / "plan.tutti").rules
     assert [(rule.schedule.name, rule.sizes) for rule in rules] == [("ring", (64, None))]
     _, left = write_all(rows.filter(pl.col("schedule") == OWN), ["plan"], tmp_path, provenance={})
     assert "nothing to plan" in left["plan"]
@@ -292,7 +292,7 @@ def test_everything_is_written(tmp_path: Path) -> None:
     assert [one.target for one in written] == list(TARGETS)
     for one in written:
         assert "\nexport " in one.shell.read_text()
-    plan = Plan.read(tmp_path / "plan.tutti")
+    plan = CollectivePlan.read(tmp_path / "plan.tutti")
     assert plan.provenance["by"] == "test"
     assert [(rule.ranks, rule.sizes) for rule in plan.rules] == [
         (4, (0, 4095)), (4, (4096, None)), (6, (0, None))

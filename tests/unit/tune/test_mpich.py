@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tutti.tune import Decision, mpich
+from tutti.tune import TuningDecision, mpich
 
 NAMES = (
     "allreduce", "bcast", "reduce", "allgather", "alltoall", "reduce_scatter_block", "barrier",
@@ -25,8 +25,8 @@ STOCK: dict[str, Any] = {
 
 def decision(
     collective: str, ranks: int, schedule: str | None, first: int = 0, last: int | None = None
-) -> Decision:
-    return Decision(collective, ranks, first, last, schedule, 1, "model")
+) -> TuningDecision:
+    return TuningDecision(collective, ranks, first, last, schedule, 1, "model")
 
 
 def conditions(tree: object) -> set[str]:

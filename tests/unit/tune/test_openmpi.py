@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from tutti.tune import Decision, openmpi
+from tutti.tune import TuningDecision, openmpi
 
 
 class Strict(BaseModel):
@@ -57,8 +57,8 @@ class File(Strict):
 
 def decision(
     collective: str, ranks: int, schedule: str | None, first: int = 0, last: int | None = None
-) -> Decision:
-    return Decision(collective, ranks, first, last, schedule, 1, "model")
+) -> TuningDecision:
+    return TuningDecision(collective, ranks, first, last, schedule, 1, "model")
 
 
 EVERY = [

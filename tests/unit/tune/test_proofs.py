@@ -14,7 +14,7 @@ from tutti.errors import ProofError, TuningError
 from tutti.mpi.launch import Finished
 from tutti.mpi.underneath import Mpi
 from tutti.schedule import schedule
-from tutti.tune import Decision, Proof, Written, prove, watch
+from tutti.tune import Proof, TuningDecision, Written, prove, watch
 from tutti.tune.times import OWN
 from tutti.tune.watch import Call, Traffic, sent_by_mpi, sent_by_schedule
 
@@ -33,11 +33,11 @@ def mpi(kind: str) -> Mpi:
 
 def decision(
     name: str, first: int = 0, last: int | None = None, *, collective: str = "all_reduce"
-) -> Decision:
-    return Decision(collective, 4, first, last, name, 1, "model")
+) -> TuningDecision:
+    return TuningDecision(collective, 4, first, last, name, 1, "model")
 
 
-def written(target: str, *decisions: Decision) -> Written:
+def written(target: str, *decisions: TuningDecision) -> Written:
     return Written(target, decisions, None, {"RULES": "here"}, Path("rules.env"))
 
 
@@ -217,7 +217,7 @@ def test_the_exit_code_says_what_was_proved(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     proofs = [Proof("all_reduce", 4, 8, "ring", 0, verdict, "no size") for verdict in verdicts]
-    monkeypatch.setattr("tutti.tune.proofs", lambda *_, **__: proofs)
+    monkeypatch.setattr("tutti.cli.tune_shown.proofs", lambda *_, **__: proofs)
     context = pytest.raises(typer.Exit) if code else contextlib.nullcontext()
     with context as ended:
         tune_shown.prove([written("plan", decision("ring"))], mpi("openmpi"))

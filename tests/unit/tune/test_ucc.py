@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from tutti.errors import TuningError
-from tutti.tune import Decision, ucc
+from tutti.tune import TuningDecision, ucc
 
 INFINITE = 1 << 64
 ALGORITHMS = {
@@ -116,8 +116,8 @@ def radix(text: str, size: int) -> str:
 
 def decision(
     ranks: int, first: int, last: int | None, schedule: str, collective: str = "all_reduce"
-) -> Decision:
-    return Decision(collective, ranks, first, last, schedule, 1, "model")
+) -> TuningDecision:
+    return TuningDecision(collective, ranks, first, last, schedule, 1, "model")
 
 
 TREES = [

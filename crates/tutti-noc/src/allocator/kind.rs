@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tutti_units::parameter::{Kind, ParameterValue};
+
 use super::AllocatorError;
 
 tutti_units::named_enum! {
@@ -26,7 +28,7 @@ tutti_units::named_enum! {
 
 impl AllocatorKind {
     pub(super) fn names() -> String {
-        AllocatorKind::ALL.map(AllocatorKind::name).join(", ")
+        AllocatorKind::NAMES.join(", ")
     }
 }
 
@@ -43,6 +45,15 @@ impl FromStr for AllocatorKind {
         let name = text.trim();
         let known = AllocatorKind::ALL.into_iter().find(|kind| kind.name() == name);
         known.ok_or_else(|| AllocatorError::UnknownAllocator { name: name.to_owned() })
+    }
+}
+
+impl ParameterValue for AllocatorKind {
+    type Error = AllocatorError;
+    const KIND: Kind = Kind::Choice(&AllocatorKind::NAMES);
+
+    fn read(text: &str) -> Result<Self, AllocatorError> {
+        text.parse()
     }
 }
 
@@ -78,6 +89,15 @@ impl fmt::Display for ArbiterKind {
             ArbiterKind::TreeRoundRobin { groups } => write!(f, "tree_round_robin:{groups}"),
             ArbiterKind::TreeMatrix { groups } => write!(f, "tree_matrix:{groups}"),
         }
+    }
+}
+
+impl ParameterValue for ArbiterKind {
+    type Error = AllocatorError;
+    const KIND: Kind = Kind::Text;
+
+    fn read(text: &str) -> Result<Self, AllocatorError> {
+        text.parse()
     }
 }
 

@@ -11,6 +11,7 @@ use tutti_schedule::collective::{Collective, Contribution};
 use tutti_schedule::{At, ChunkRange, ExplicitError, Fold, Slot, Wait};
 use tutti_topology::{Components, TopologyError};
 use tutti_units::ids::{LinkId, RankId, VertexId};
+use tutti_units::parameter::ParameterError;
 use tutti_units::{Bytes, Time, UnitError};
 
 /// A value that an error carries, as Python sees it.
@@ -47,6 +48,7 @@ field! {
     Time => |value| value.ps(),
     (&'static str, Time) => |value| (value.0, value.1.ps()),
     UnitError => |value| value.to_string(),
+    ParameterError => |value| value.to_string(),
     TaskId => |value| value.0,
     Vec<TaskId> => |value| value.iter().map(|task| task.0).collect::<Vec<_>>(),
     Collective => |value| value.name(),

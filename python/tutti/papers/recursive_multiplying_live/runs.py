@@ -11,7 +11,7 @@ import functools
 from typing import TYPE_CHECKING
 
 import tutti
-from tutti.mpi.bench import Asked, Candidate, Settings, measure, summarise
+from tutti.mpi.bench import Benchmark, Candidate, Settings, measure, summarise
 from tutti.mpi.bench_multicast import measure_multicasts
 from tutti.mpi.distance import Distance
 from tutti.mpi.library import built
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.mpi.underneath import Mpi
-    from tutti.papers.recursive_multiplying.published import Row
+    from tutti.papers.recursive_multiplying.published import Table2Row
 
 ALPHA_P, ALPHA_R = Time.parse("16 ms"), Time.parse("4 ms")
 
@@ -76,7 +76,7 @@ def measured(
         Candidate("schedule", tutti.schedule(multiplying(stages), ranks=ranks))
         for stages in schedules
     ]
-    asked = Asked("all_reduce", ranks, sizes, datatype=DATATYPE)
+    asked = Benchmark("all_reduce", ranks, sizes, datatype=DATATYPE)
     return measure(mpi(), asked, candidates, settings)
 
 
@@ -87,7 +87,7 @@ def multicasts() -> pl.DataFrame:
     return measure_multicasts(mpi(), PEERS, settings)
 
 
-def row_of(row: Row) -> dict[str, float]:
+def row_of(row: Table2Row) -> dict[str, float]:
     """A row of Table 2 on this machine, in ms: of both schedules, measured and by the model."""
     summary = summarise(measured(row.ranks, (doubling(row.ranks), row.schedule)))
     doubled, multiplied = summary.rows(named=True)
