@@ -11,6 +11,7 @@ type Queues<T> = BTreeMap<(RankId, RankId), VecDeque<Vec<T>>>;
 
 /// What each rank's result slot holds in the end, given one payload per rank that the chunks divide evenly. A
 /// fold is `operator(operator(x1, x2), x3)` and so on, element by element.
+#[expect(clippy::too_many_lines, reason = "the complete machine, in the order of a step")]
 pub(crate) fn execute<T: Copy + Default>(
     schedule: &dyn Schedule,
     inputs: &[Vec<T>],
