@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tutti.cli.reference import pages
+from tutti.cli.reference import PAGES
 from tutti.config import (
     is_smart,
     load_coherence,
@@ -21,7 +21,6 @@ from tutti.experiment import plan
 from tutti.sweep.plan import plan_sweep
 
 ROOT = Path(__file__).parents[2]
-PAGES = pages()
 EXAMPLES = sorted(ROOT.glob("examples/*/*.toml"))
 
 
@@ -30,12 +29,12 @@ def test_generated_files_are_current(name: str) -> None:
     path = ROOT / name
     remedy = "python scripts/generate_reference.py"
     assert path.is_file(), f"{name} is missing: {remedy}"
-    assert path.read_text("utf-8") == PAGES[name], f"{name} is stale: {remedy}"
+    assert path.read_text("utf-8") == PAGES[name](), f"{name} is stale: {remedy}"
 
 
 def test_schemas_are_json() -> None:
     for name in ("coherence", "experiment", "noc", "platform", "smart", "sweep", "training"):
-        schema = json.loads(PAGES[f"schemas/{name}.schema.json"])
+        schema = json.loads(PAGES[f"schemas/{name}.schema.json"]())
         assert schema["additionalProperties"] is False
 
 

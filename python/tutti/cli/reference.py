@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -27,7 +28,7 @@ from tutti.files.validate import models_in, range_of
 from tutti.units import Frequency, Length, OpRate, Size, Time, TimePerByte
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
@@ -43,23 +44,6 @@ TOML. Every quantity is text with its unit: times in ps, ns, us, ms, s; sizes in
 or the rate that is their inverse, such as "10 GB/s" or "400 Gb/s"; rates of operations in GFLOP/s,
 TFLOP/s, PFLOP/s; frequencies in MHz, GHz. Bare numbers and unknown keys
 are refused. `tutti schema` prints the JSON Schema of each."""
-
-
-def pages() -> dict[str, str]:
-    """Every generated file, by its path in the repository."""
-    return {
-        "docs/reference/cli.md": cli_page(),
-        "docs/reference/config.md": config_page(),
-        "docs/reference/energy.md": energy_page(),
-        "docs/reference/errors.md": errors_page(),
-        "schemas/coherence.schema.json": schema_text(File.COHERENCE),
-        "schemas/experiment.schema.json": schema_text(File.EXPERIMENT),
-        "schemas/noc.schema.json": schema_text(File.NOC),
-        "schemas/platform.schema.json": schema_text(File.PLATFORM),
-        "schemas/smart.schema.json": schema_text(File.SMART),
-        "schemas/sweep.schema.json": schema_text(File.SWEEP),
-        "schemas/training.schema.json": schema_text(File.TRAINING),
-    }
 
 
 def cli_page() -> str:
@@ -278,3 +262,13 @@ def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each f
         name = annotation.__name__.removeprefix("Raw")
         return f"[{name}](#{name.lower()})"
     return names.get(annotation, str(annotation))
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "docs/reference/cli.md": cli_page,
+    "docs/reference/config.md": config_page,
+    "docs/reference/energy.md": energy_page,
+    "docs/reference/errors.md": errors_page,
+    **{f"schemas/{file}.schema.json": partial(schema_text, file) for file in File},
+}
+"""Writes each generated file, by its path in the repository."""
