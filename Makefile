@@ -19,7 +19,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
-.PHONY: demo build dev mpi test fuzz test-mpi test-torch test-rust test-python browser bench papers validate check reference format lock clean help
+.PHONY: demo build dev mpi test fuzz test-mpi test-torch test-rust test-python browser bench papers validate check check-fast hooks reference format lock clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
@@ -35,6 +35,7 @@ help:
 	@echo "make papers     every reproduced table and figure, beside the published values"
 	@echo "make validate   predictions against trusted sources"
 	@echo "make check      formatting, lints and types only"
+	@echo "make hooks      check before each commit and push (pre-commit)"
 	@echo "make reference  write the reference pages from the code"
 	@echo "make format     format Rust and Python"
 	@echo "make clean      remove everything that was built"
@@ -73,6 +74,7 @@ build: $(BUILT)
 dev: $(READY)
 	@rm -f $(BUILT)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --skip-install
+	@$(BIN)/python -m compileall -q python/tutti
 
 # The second MPI that the library is tested with. Its files have the same names as Open MPI's, so it
 # lives apart; what else is in there has the versions of requirements.txt.
@@ -107,26 +109,39 @@ validate: build
 
 # --- checks --------------------------------------------------------------------------------------
 
-check: build
+# Before each commit, by the hook of `make hooks`: a few seconds.
+check-fast: $(READY)
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
+	PYTHONPATH=python $(BIN)/lint-imports --no-logo
+
+check: check-fast build
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
 	$(BIN)/stubtest tutti._core --concise --mypy-config-file pyproject.toml
 
 test-rust:
 	cargo test --quiet --workspace --locked
 
 test-python: build browser mpi
-	TUTTI_CACHE=$(CACHE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	TUTTI_CACHE=$(CACHE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 20
 
-test: check
-	$(MAKE) test-rust
-	$(MAKE) test-python
-	$(MAKE) validate
+# Each part in turn, and at the end how long each took. Python tests are last but for the table, since
+# pytest prints the 20 slowest.
+PARTS := build check test-rust validate test-python
+test:
+	@table=; for part in $(PARTS); do \
+	  start=$$(date +%s); \
+	  $(MAKE) --no-print-directory $$part || exit; \
+	  table="$$table$$(printf '%-12s %6d s' $$part $$(($$(date +%s) - start)))\n"; \
+	done; \
+	printf "\n$$table"
+
+# Hooks of git: `make check-fast` before a commit, `make check` before a push.
+hooks: $(READY)
+	$(BIN)/pre-commit install --install-hooks
 
 # Verbs on mutated files of every kind. It prints its seed, and writes files that fail to OUT/fuzz.
 SECONDS ?= 60
@@ -150,6 +165,7 @@ browser:
 
 # The pages and schemas that are written from the code.
 reference: build
+	$(BIN)/python scripts/generate_parameters.py
 	$(BIN)/python scripts/generate_reference.py
 
 format: $(READY)

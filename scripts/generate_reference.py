@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tutti.cli.reference import pages
+from tutti.cli.reference import PAGES
 
 ROOT = Path(__file__).parent.parent
 
@@ -14,8 +14,8 @@ def main() -> int:
     """Writes, or with `--check` compares, every generated file."""
     check = "--check" in sys.argv[1:]
     stale = []
-    for name, text in pages().items():
-        path = ROOT / name
+    for name, write in PAGES.items():
+        path, text = ROOT / name, write()
         if path.is_file() and path.read_text("utf-8") == text:
             continue
         stale.append(name)

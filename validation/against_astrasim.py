@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tutti.interop import astrasim
-from tutti.interop.chakra import Attribute, Node, Trace
+from tutti.interop.chakra import Attribute, ChakraTrace, Node
 from tutti.workload.trace import programs
 
 FOLDER = Path(__file__).parent / "astrasim"
@@ -89,14 +89,16 @@ def rows() -> list[Row]:
         ]
 
 
-def trace(size: int) -> Trace:
+def trace(size: int) -> ChakraTrace:
     """What its generator writes for each NPU: one all_reduce."""
     attributes = {
         "is_cpu_op": Attribute("bool", value=False),
         "comm_type": Attribute("int64", 0),
         "comm_size": Attribute("int64", size),
     }
-    return Trace(nodes=(Node(id=0, name="all_reduce", type="COMM_COLL", attributes=attributes),))
+    return ChakraTrace(
+        nodes=(Node(id=0, name="all_reduce", type="COMM_COLL", attributes=attributes),)
+    )
 
 
 @functools.cache

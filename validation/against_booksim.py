@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from tutti import noc
-from tutti.interop.booksim_noc import load
+from tutti.config.booksim import load
 
 if TYPE_CHECKING:
     from tutti.config import Noc

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from tutti import errors
+from tutti import display, errors
 from tutti._core import __version__
 
 # These are functions and modules, and the functions must be there first.
@@ -142,6 +142,15 @@ _LAZY = {
 
 _MODULES = {"coherence", "energy", "noc", "package", "papers", "platforms", "report", "topology"}
 """Subpackages that need no import of their own."""
+
+
+def _renderers() -> display.Renderers:
+    from tutti.report import display as drawn
+
+    return drawn
+
+
+display.provide(_renderers)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - each public name has its own type

@@ -336,7 +336,9 @@ def critical_path(
 
 @final
 class Model:
-    def __new__(cls, kind: str, parameters: Mapping[str, str]) -> Model: ...
+    def __new__(
+        cls, kind: str, parameters: Mapping[str, str], costs: Mapping[str, str] | None = None
+    ) -> Model: ...
     @property
     def kind(self) -> str: ...
     @property
@@ -346,28 +348,39 @@ class Model:
 
 @final
 class Packets:
-    def __new__(
-        cls,
-        *,
-        size: int,
-        header: int,
-        buffer: int,
-        injection: TimePerByte | None = None,
-        ejection: TimePerByte | None = None,
-    ) -> Packets: ...
+    def __new__(cls, parameters: Mapping[str, str]) -> Packets: ...
 
 @final
-class ModelEntry:
+class ParameterEntry:
     @property
     def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def meaning(self) -> str: ...
+    @property
+    def default(self) -> str | None: ...
+    @property
+    def optional(self) -> bool: ...
+    @property
+    def range(self) -> tuple[float, float] | None: ...
+    @property
+    def choices(self) -> list[str]: ...
+
+@final
+class ParameterGroup:
+    @property
+    def name(self) -> str: ...
+    @property
+    def class_(self) -> str: ...
     @property
     def summary(self) -> str: ...
     @property
     def source(self) -> str: ...
     @property
-    def parameters(self) -> list[tuple[str, str, str, str | None]]: ...
+    def parameters(self) -> list[ParameterEntry]: ...
 
-def models() -> list[ModelEntry]: ...
+def parameter_groups(models: bool) -> list[ParameterGroup]: ...
 def b_opt(alpha_p_ps: int, alpha_r_ps: int) -> float | None: ...
 def time_of_uniform_stages(alpha_p_ps: int, alpha_r_ps: int, b: float, ranks: float) -> float: ...
 
@@ -487,9 +500,6 @@ class Case:
         *,
         size: int,
         element: int,
-        gamma: TimePerByte,
-        reduce_overhead_ps: int,
-        copy: TimePerByte,
         conditions: Conditions | None = None,
         routes: Routes | None = None,
         packets: Packets | None = None,
@@ -556,9 +566,7 @@ def simulate_many(
 
 @final
 class ScheduleSearch:
-    def __new__(
-        cls, model: Model, *, size: int, gamma: TimePerByte, reduce_overhead_ps: int
-    ) -> ScheduleSearch: ...
+    def __new__(cls, model: Model, *, size: int) -> ScheduleSearch: ...
     def score(self, notation: str) -> tuple[int, str]: ...
     def best(
         self, ranks: int, kinds: Sequence[str], *, keep: int, messages: int
@@ -590,29 +598,9 @@ def flit_patterns() -> list[FlitRegistryEntry]: ...
 def flit_allocators() -> list[str]: ...
 
 class _Settings(TypedDict):
-    vcs: int
-    buffer: int
+    router: Mapping[str, str]
+    speculation: Mapping[str, str] | None
     classes: list[tuple[int, int]]
-    routing_delay: int
-    vc_delay: int
-    switch_delay: int
-    traversal_delay: int
-    credit_delay: int
-    speculation: tuple[bool, bool, str | None, bool] | None
-    vc_allocator: str
-    switch_allocator: str
-    arbiter: str
-    iterations: int
-    input_speedup: int
-    output_speedup: int
-    internal_speedup: int
-    output_buffer: int | None
-    wait_for_tail_credit: bool
-    busy_when_full: bool
-    prioritize_empty: bool
-    hold_switch: bool
-    cut_through: bool
-    priority: str
     seed: int
 
 _End: TypeAlias = tuple[str, int, int | None]
@@ -628,8 +616,6 @@ class FlitNetwork:
         *,
         cycle_ps: int,
         flit: int,
-        port_latency: int,
-        ports: tuple[int, int, int],
         narrow_links: bool,
         grid: Sequence[int] | None = None,
     ) -> FlitNetwork: ...
@@ -665,8 +651,8 @@ class FlitCase:
     @staticmethod
     def trace(network: FlitNetwork, text: str, plan: _Plan) -> FlitCase: ...
 
-def measure_flits(
-    cases: Sequence[FlitCase],
+def measure(
+    cases: Sequence[FlitCase] | Sequence[SmartCase] | Sequence[CoherenceCase],
     done: Callable[[int, dict[str, Any] | Exception], object],
     *,
     threads: int = 0,
@@ -728,12 +714,6 @@ class SmartCase:
         list[tuple[int, int, int, int, list[int]]],
     ]: ...
 
-def measure_smart(
-    cases: Sequence[SmartCase],
-    done: Callable[[int, dict[str, Any] | Exception], object],
-    *,
-    threads: int = 0,
-) -> None: ...
 def half_width(values: Sequence[float]) -> float: ...
 
 # --- kernels on chips with coherent caches ---
@@ -777,12 +757,6 @@ class CoherenceCase:
     def described(self) -> dict[str, Any]: ...
 
 def coherence_kernels() -> list[tuple[str, str]]: ...
-def run_coherence(
-    cases: Sequence[CoherenceCase],
-    done: Callable[[int, dict[str, Any] | Exception], object],
-    *,
-    threads: int = 0,
-) -> None: ...
 
 # --- errors ---
 

@@ -43,7 +43,6 @@ def make_case(
     if datatype not in DATATYPES:
         message = f"there is no datatype `{datatype}`: expected one of {', '.join(DATATYPES)}"
         raise LayoutError(message, kind="unknown_datatype", fields={"datatype": datatype})
-    model = platform.model
     met = conditions.core(ranks=schedule.ranks, seed=seed) if conditions else None
     load = conditions.background.core(platform.routes) if conditions else None
     flows = conditions.background.flows if conditions else []
@@ -53,12 +52,9 @@ def make_case(
         raise ConfigError(message, kind="invalid", hint=hint)
     return _core.Case(
         schedule.core,
-        model.core,
+        platform.model.core,
         size=size.bytes,
         element=DATATYPES[datatype],
-        gamma=model.gamma.core,
-        reduce_overhead_ps=model.reduce_overhead.ps,
-        copy=model.copy_.core,
         conditions=met,
         routes=platform.routes.core if platform.routes else None,
         packets=platform.packets.core if platform.packets else None,

@@ -12,9 +12,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, Strict, field_validator, model_validator
+from pydantic import Field, PrivateAttr, Strict, ValidationInfo, model_validator
 
 from tutti import _core
+from tutti.distributions import (
+    Distribution,
+    Exponential,
+    Fixed,
+    Lognormal,
+    Measured,
+    Mixture,
+    Normal,
+    OfKind,
+    Pareto,
+    Part,
+    PerRank,
+    Recorded,
+    Share,
+    Uniform,
+    read_file,
+)
 from tutti.errors import ConfigError, NoiseError
 from tutti.parameters import Parameters
 from tutti.units import Size, Time
@@ -47,193 +64,22 @@ __all__ = [
 
 
 Rank = Annotated[int, Strict(), Field(ge=0)]
-Share = Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)]
+
+Aligned = Annotated[
+    bool, Strict(), Field(description="Whether all ranks have them at the same time.")
+]
 
 _MOST_SEEDS = 1 << 63
 """Seeds stand in results as whole numbers of 64 bits with a sign."""
 
 
-class Fixed(Parameters):
-    """The same time, always."""
-
-    kind: Literal["fixed"] = "fixed"
-    time: Time
-
-    def __str__(self) -> str:
-        return f"fixed({self.time})"
-
-
-class Uniform(Parameters):
-    """Any time between two, all equally likely."""
-
-    kind: Literal["uniform"] = "uniform"
-    low: Time = Time(ps=0)
-    high: Time
-
-    def __str__(self) -> str:
-        return f"uniform({self.low}, {self.high})"
-
-
-class Exponential(Parameters):
-    """Mostly short times and a few long ones."""
-
-    kind: Literal["exponential"] = "exponential"
-    mean: Time
-
-    def __str__(self) -> str:
-        return f"exponential({self.mean})"
-
-
-class Normal(Parameters):
-    """Times around a mean; of the normal distribution only what is not negative is drawn."""
-
-    kind: Literal["normal"] = "normal"
-    mean: Time
-    deviation: Time
-
-    def __str__(self) -> str:
-        return f"normal({self.mean}, {self.deviation})"
-
-
-class Lognormal(Parameters):
-    """Times whose logarithm is normal: skewed, with a long tail.
-
-    Attributes:
-        median: half of the times are longer.
-        sigma: the standard deviation of the natural logarithm.
-    """
-
-    kind: Literal["lognormal"] = "lognormal"
-    median: Time
-    sigma: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-    def __str__(self) -> str:
-        return f"lognormal({self.median}, {self.sigma!r})"
-
-
-class Pareto(Parameters):
-    """A heavy tail: a time is longer than t with chance (least / t) ** shape.
-
-    Attributes:
-        least: the shortest time.
-        shape: how fast the tail falls off.
-        most: longer times are not drawn; without it the tail has no end.
-    """
-
-    kind: Literal["pareto"] = "pareto"
-    least: Time
-    shape: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    most: Time | None = None
-
-    def __str__(self) -> str:
-        most = f", {self.most}" if self.most else ""
-        return f"pareto({self.least}, {self.shape!r}{most})"
-
-
-class Recorded(Parameters):
-    """Times that were measured, one drawn at random each time."""
-
-    kind: Literal["recorded"] = "recorded"
-    times: Annotated[list[Time], Field(min_length=1)]
-
-    @classmethod
-    def read(cls, path: str | Path, *, column: str | None = None, unit: str | None = None) -> Self:
-        """Reads durations from a file: see `tutti.recordings.durations`.
-
-        Raises:
-            ConfigError: the file cannot be used; the message gives the line.
-        """
-        from tutti.recordings import durations
-
-        return cls(times=durations(path, column=column, unit=unit))
-
-    def __str__(self) -> str:
-        return f"recorded({', '.join(str(time) for time in self.times)})"
-
-
-class Part(Parameters):
-    """A part of a mixture: how likely it is, and what it draws."""
-
-    chance: Share
-    distribution: Distribution
-
-
-class Mixture(Parameters):
-    """One of several distributions, each with its chance; nothing with the chance that is left.
-
-    A single part of a small chance is a rare event.
-    """
-
-    kind: Literal["mixture"] = "mixture"
-    parts: Annotated[list[Part], Field(min_length=1)]
-
-    def __str__(self) -> str:
-        parts = (f"{part.chance!r} {part.distribution}" for part in self.parts)
-        return f"mixture({', '.join(parts)})"
-
-
-Distribution = Annotated[
-    Fixed | Uniform | Exponential | Normal | Lognormal | Pareto | Recorded | Mixture,
-    Field(discriminator="kind"),
-]
-
-Part.model_rebuild()
-
-
-class PerRank(Parameters):
-    """How late each rank comes, as it was measured: a list of times by rank, or several such lists.
-
-    Of several lists, the run with seed s takes the list s modulo their number: repetitions take one
-    after the other.
-    """
-
-    kind: Literal["per_rank"] = "per_rank"
-    times: Annotated[list[Annotated[list[Time], Field(min_length=1)]], Field(min_length=1)]
-
-    @field_validator("times", mode="before")
-    @classmethod
-    def _one_list(cls, times: Any) -> Any:  # noqa: ANN401 - pydantic checks what it is
-        if isinstance(times, list | tuple) and not any(isinstance(x, list | tuple) for x in times):
-            return [times]
-        return times
-
-    @classmethod
-    def read(cls, path: str | Path, *, unit: str | None = None) -> Self:
-        """Reads arrivals from a file: see `tutti.recordings.arrivals`.
-
-        Raises:
-            ConfigError: the file cannot be used; the message gives the line.
-        """
-        from tutti.recordings import arrivals
-
-        return cls(times=arrivals(path, unit=unit))
-
-    def of(self, *, ranks: int, seed: int) -> list[int]:
-        """The times of a run, in picoseconds.
-
-        Raises:
-            NoiseError: there are fewer times than ranks.
-        """
-        chosen = self.times[seed % len(self.times)]
-        if len(chosen) < ranks:
-            message = f"arrivals are given for {len(chosen)} ranks, and {ranks} take part"
-            raise NoiseError(message, kind="too_few_arrivals", fields={"ranks": ranks})
-        return [time.ps for time in chosen[:ranks]]
-
-
-class Periodic(Parameters):
-    """A detour in every period, as the ticks of an operating system are.
-
-    Attributes:
-        period: from the start of one detour to the start of the next.
-        duration: how long each takes the processor away.
-        aligned: whether all ranks have theirs at the same time; else each at a random place.
-    """
+class Periodic(OfKind):
+    """A detour in every period, as the ticks of an operating system are."""
 
     kind: Literal["periodic"] = "periodic"
-    period: Time
-    duration: Time
-    aligned: Annotated[bool, Strict()] = False
+    period: Annotated[Time, Field(description="From one detour's start to the next one's.")]
+    duration: Annotated[Time, Field(description="How long each takes the processor away.")]
+    aligned: Aligned = False
 
     @property
     def core(self) -> _core.Detours:
@@ -245,19 +91,13 @@ class Periodic(Parameters):
         return _core.Detours.trace(self.period.ps, [(0, self.duration.ps)], self.aligned)
 
 
-class Poisson(Parameters):
-    """Detours at random times: interrupts, or bursts of traffic that block a node's link.
-
-    Attributes:
-        interval: from the start of one to the start of the next, in the mean.
-        duration: how long each lasts.
-        aligned: whether all ranks have theirs at the same time.
-    """
+class Poisson(OfKind):
+    """Detours at random times: interrupts, or bursts of traffic that block a node's link."""
 
     kind: Literal["poisson"] = "poisson"
-    interval: Time
-    duration: Distribution
-    aligned: Annotated[bool, Strict()] = False
+    interval: Annotated[Time, Field(description="From one start to the next, in the mean.")]
+    duration: Annotated[Distribution, Field(description="How long each lasts.")]
+    aligned: Aligned = False
 
     @property
     def core(self) -> _core.Detours:
@@ -269,19 +109,23 @@ class Poisson(Parameters):
         return _core.Detours.random(self.interval.ps, str(self.duration), self.aligned)
 
 
-class Trace(Parameters):
-    """Detours as they were recorded, played over and over from a random place for each rank.
-
-    Attributes:
-        detours: each as [start, duration].
-        cycle: when the trace starts again; without it, where its last detour ends.
-        aligned: whether all ranks are at the same place of the trace.
-    """
+class Trace(Measured):
+    """Detours as they were recorded, played over and over from a random place for each rank."""
 
     kind: Literal["trace"] = "trace"
-    detours: Annotated[list[tuple[Time, Time]], Field(min_length=1)]
-    cycle: Time | None = None
-    aligned: Annotated[bool, Strict()] = False
+    detours: list[tuple[Time, Time]] = Field(
+        default_factory=list, description="Each as [start, duration]."
+    )
+    cycle: Annotated[
+        Time | None,
+        Field(description="When it starts again; else where its last detour ends."),
+    ] = None
+    unit: Annotated[str, Field(repr=False, description="Of the file's numbers.")] = "ns"
+    aligned: Aligned = False
+
+    @model_validator(mode="after")
+    def _one_origin(self, info: ValidationInfo) -> Self:
+        return self._read("detours", "detours", info, unit=self.unit)
 
     @classmethod
     def read(cls, path: str | Path, *, unit: str = "ns", aligned: bool = False) -> Self:
@@ -290,9 +134,7 @@ class Trace(Parameters):
         Raises:
             ConfigError: the file cannot be used; the message gives the line.
         """
-        from tutti.recordings import detours
-
-        return cls(detours=detours(path, unit=unit), aligned=aligned)
+        return cls(file=str(path), unit=unit, aligned=aligned)
 
     @property
     def length(self) -> Time:
@@ -312,37 +154,27 @@ class Trace(Parameters):
 
 
 class Noise(Parameters):
-    """Time that is lost at random, for example to the operating system.
+    """Time that is lost at random, for example to the operating system."""
 
-    Attributes:
-        step: lost by a rank at the start of each step.
-        message: added to each message's way.
-        detours: times in which a rank's processor does something else.
-    """
-
-    step: Distribution | None = None
-    message: Distribution | None = None
-    detours: Annotated[Periodic | Poisson | Trace, Field(discriminator="kind")] | None = None
+    step: Annotated[
+        Distribution | None, Field(description="Lost by a rank at the start of a step.")
+    ] = None
+    message: Annotated[Distribution | None, Field(description="Added to a message's way.")] = None
+    detours: Annotated[
+        Annotated[Periodic | Poisson | Trace, Field(discriminator="kind")] | None,
+        Field(description="Times in which a rank's processor does something else."),
+    ] = None
 
 
 class Flow(Parameters):
-    """Messages of others between the NPUs of two ranks.
+    """Messages of others between the NPUs of two ranks."""
 
-    Attributes:
-        source: the rank on whose NPU they start.
-        destination: the rank on whose NPU they end.
-        size: of each.
-        start: when the first is sent.
-        period: from one to the next.
-        count: how many there are.
-    """
-
-    source: Rank
-    destination: Rank
-    size: Size
-    start: Time = Time(ps=0)
-    period: Time = Time(ps=0)
-    count: Annotated[int, Strict(), Field(ge=1, lt=1 << 63)] = 1
+    source: Annotated[Rank, Field(description="The rank on whose NPU they start.")]
+    destination: Annotated[Rank, Field(description="The rank on whose NPU they end.")]
+    size: Annotated[Size, Field(description="Of each.")]
+    start: Annotated[Time, Field(description="When the first is sent.")] = Time(ps=0)
+    period: Annotated[Time, Field(description="From one to the next.")] = Time(ps=0)
+    count: Annotated[int, Strict(), Field(ge=1, lt=1 << 63, description="How many there are.")] = 1
 
     @model_validator(mode="after")
     def _moves(self) -> Self:
@@ -364,17 +196,37 @@ class Flow(Parameters):
 class Background(Parameters):
     """Traffic of others on the links of the platform's topology.
 
-    Attributes:
-        load: the share of a link's rate that it takes, from 0 to below 1: one for all links, or
-            one for each kind of link, fastest first and then by latency. A message waits at each
-            link on its way as in an M/M/1 queue.
-        burst: how long a burst of that traffic is in the mean.
-        flows: instead, or besides: messages of others, for a network in which messages meet.
+    Where it takes a load of links, a message waits at each link of its route as in an M/M/1 queue.
     """
 
-    load: Share | list[Share] | None = None
-    burst: Size = Size(bytes=4096)
-    flows: list[Flow] = Field(default_factory=list)
+    load: Annotated[
+        Share | list[Share] | None,
+        Field(
+            description="The share of a link's rate that it takes, from 0 to below 1: one for all "
+            "links, or one for each kind of link, fastest first and then by latency.",
+        ),
+    ] = None
+    burst: Annotated[Size, Field(description="How long a burst of it is in the mean.")] = Size(
+        bytes=4096
+    )
+    flows: list[Flow] = Field(
+        default_factory=list,
+        description="Instead, or besides, for networks in which messages meet: messages.",
+    )
+    file: Annotated[
+        str | None,
+        Field(
+            repr=False,
+            description="More flows, from a CSV, Parquet or plain text file.",
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _with_file(self, info: ValidationInfo) -> Self:
+        if self.file is not None:
+            flows = self.flows + read_file(self.file, "flows", info, made_of=Flow)
+            self.__dict__ |= {"flows": flows, "file": None}
+        return self
 
     _cores: dict[str, _core.LinkLoad] = PrivateAttr(default_factory=dict)
 
@@ -403,24 +255,26 @@ class Background(Parameters):
 
 
 class Conditions(Parameters):
-    """What gets in the way of a run; nothing, unless it is given.
+    """What gets in the way of a run; nothing, unless it is given."""
 
-    Attributes:
-        noise: time that is lost at random.
-        arrival: how late each rank enters the collective.
-        speed: ranks that work faster (above 1) or slower (below 1) than the others.
-        background: traffic of others on the links.
-        wait_for_sends: whether a rank ends a step only once all that it sent in it has arrived, as
-            one that waits for its puts does; else once it has handed them over.
-    """
-
-    noise: Noise = Field(default_factory=Noise)
-    arrival: Distribution | PerRank | None = Field(default=None, discriminator="kind")
+    noise: Noise = Field(default_factory=Noise, description="Time that is lost at random.")
+    arrival: Annotated[
+        Distribution | PerRank | None,
+        Field(discriminator="kind", description="How late each rank enters the collective."),
+    ] = None
     speed: dict[Rank, Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]] = Field(
-        default_factory=dict
+        default_factory=dict,
+        description="Ranks that work faster (above 1) or slower (below 1) than the others.",
     )
-    background: Background = Field(default_factory=Background)
-    wait_for_sends: Annotated[bool, Strict()] = False
+    background: Background = Field(default_factory=Background, description="Traffic of others.")
+    wait_for_sends: Annotated[
+        bool,
+        Strict(),
+        Field(
+            description="Whether a rank ends a step only once all that it sent in it has arrived, "
+            "as one that waits for its puts does; else once it has handed them over.",
+        ),
+    ] = False
 
     _cores: dict[int, _core.Conditions] = PrivateAttr(default_factory=dict)
 

@@ -7,10 +7,14 @@ of theirs has its default and its source here (``docs/models/endpoint.md``: how 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Discriminator, Field, Strict, Tag
 
 from tutti import _core
 from tutti.errors import EndpointError
+from tutti.files.dataclass_tables import Count, InFiles, Positive
+from tutti.files.tables import kind_of
 from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
 
 if TYPE_CHECKING:
@@ -24,20 +28,13 @@ FsmDivision = Literal["by_time", "evenly"]
 
 
 @dataclass(frozen=True)
-class Ring:
-    """A ring of a torus.
+class Ring(InFiles):
+    """A ring of a torus."""
 
-    Attributes:
-        name: What it is called.
-        nodes: NPUs on it.
-        rate: Of a link, in one direction.
-        latency: Of a link, from the end of a packet to its end.
-    """
-
-    name: str
-    nodes: int
-    rate: TimePerByte
-    latency: Time
+    name: Annotated[str, Field(min_length=1, description="What it is called.")]
+    nodes: Annotated[Positive, Field(description="NPUs on it.")]
+    rate: Annotated[TimePerByte, Field(description="Of a link, in one direction.")]
+    latency: Annotated[Time, Field(description="Of a link, from the end of a packet to its end.")]
 
 
 def torus(rings: Sequence[Ring], efficiency: float = 1.0) -> _core.Torus:
@@ -71,24 +68,27 @@ def carriage(chunk: Size, message: Size, **otherwise: object) -> dict[str, objec
 
 
 @dataclass(frozen=True)
-class Npu:
-    """An NPU; the defaults are those of Rashidi et al. 2021, table of system parameters.
+class Npu(InFiles):
+    """An NPU; the defaults are those of Rashidi et al. 2021, table of system parameters."""
 
-    Attributes:
-        arithmetic: All its SMs together.
-        sms: How many it has.
-        memory: Bandwidth of its memory.
-        clock: Of the NPU and of what stands beside it.
-        per_sm: What one SM reads and writes when it communicates (64 B a cycle).
-        bus: Between the NPU and its links, each direction by itself.
-    """
-
-    arithmetic: OpRate = field(default_factory=lambda: OpRate.parse("120 TFLOP/s"))
-    sms: int = 80
-    memory: TimePerByte = field(default_factory=lambda: TimePerByte.parse("900 GB/s"))
-    clock: Frequency = field(default_factory=lambda: Frequency.parse("1245 MHz"))
-    per_sm: TimePerByte = field(default_factory=lambda: TimePerByte.parse("80 GB/s"))
-    bus: TimePerByte = field(default_factory=lambda: TimePerByte.parse("500 GB/s"))
+    arithmetic: Annotated[OpRate, Field(description="All its SMs together.")] = OpRate.parse(
+        "120 TFLOP/s"
+    )
+    sms: Annotated[Positive, Field(description="How many SMs it has.")] = 80
+    memory: Annotated[TimePerByte, Field(description="Bandwidth of its memory.")] = (
+        TimePerByte.parse("900 GB/s")
+    )
+    clock: Annotated[
+        Frequency, Field(description="Clock of the NPU and of the endpoint beside it.")
+    ] = Frequency.parse("1245 MHz")
+    per_sm: Annotated[
+        TimePerByte,
+        Field(description="What one SM reads and writes when it communicates (64 B a cycle)."),
+    ] = TimePerByte.parse("80 GB/s")
+    bus: Annotated[
+        TimePerByte,
+        Field(description="Between the NPU and its links, each direction by itself."),
+    ] = TimePerByte.parse("500 GB/s")
 
     def without(self, sms: int, memory: TimePerByte | None) -> tuple[int, TimePerByte]:
         """What is left to compute: operations a second, and bandwidth of memory.
@@ -104,36 +104,49 @@ class Npu:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AceSettings:
-    """ACE as Rashidi et al. 2021 describe it.
+class AceSettings(InFiles):
+    """ACE; the defaults are those of Rashidi et al. 2021.
 
     Attributes:
-        sram: The scratchpad.
-        shares: In which proportions it is divided among the phases and what is done; none: by the
-            rates of the phases' links and their chunks.
-        handover: When a chunk takes room in the partition of its next phase: `ahead`, before a
-            phase begins, or `at_end`, when it is over.
-        banks: Its banks, each read and written at `width` bytes a cycle.
-        width: Of buses inside ACE.
-        fsms: State machines in all, or those of each phase.
-        division: How those are divided that are given in all: `by_time`, as long as a chunk takes
-            in each phase, or `evenly`.
-        alus: How many, each `width` bytes a cycle.
-        packet: What is read, reduced and sent as one.
-        port: Packets that wait at most for a link.
+        width: Of buses inside ACE, in bytes; banks and ALUs handle as many a cycle.
         charge_writes: Whether results that go back take from the bandwidth of what is read.
     """
 
-    sram: Size = field(default_factory=lambda: Size.parse("4 MiB"))
-    shares: tuple[int, ...] | None = None
-    handover: Handover = "at_end"
-    banks: int = 4
+    sram: Annotated[Size, Field(description="The scratchpad.")] = Size.parse("4 MiB")
+    shares: Annotated[
+        Annotated[tuple[Positive, ...], Strict(strict=False)] | None,
+        Field(
+            description="Its division among the phases and what is done; by rate x chunk if left "
+            "out.",
+        ),
+    ] = None
+    handover: Annotated[
+        Handover,
+        Field(
+            description="When a chunk takes room in the partition of its next phase: when a phase "
+            "is over, or ahead of it.",
+        ),
+    ] = "at_end"
+    banks: Annotated[Positive, Field(description="Banks of the scratchpad.")] = 4
     width: int = 64
-    fsms: int | tuple[int, ...] = 16
-    division: FsmDivision = "by_time"
-    alus: int = 4
-    packet: Size = field(default_factory=lambda: Size.parse("256 B"))
-    port: int = 16
+    fsms: Annotated[
+        Annotated[Positive, Tag("value")]
+        | Annotated[tuple[Count, ...], Strict(strict=False), Tag("list")],
+        Discriminator(kind_of),
+        Field(description="State machines in all, or those of each phase."),
+    ] = 16
+    division: Annotated[
+        FsmDivision,
+        Field(
+            description="How state machines are divided among the phases: by the time that a chunk "
+            "takes in each, or evenly.",
+        ),
+    ] = "by_time"
+    alus: Annotated[Positive, Field(description="ALUs, each 64 B a cycle.")] = 4
+    packet: Annotated[Size, Field(description="What is read, reduced and sent as one.")] = (
+        Size.parse("256 B")
+    )
+    port: Annotated[Positive, Field(description="Packets that wait at most for a link.")] = 16
     charge_writes: bool = False
 
     @property
@@ -145,32 +158,48 @@ class AceSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Configuration:
-    """What carries collectives, and what that leaves to compute.
+class Configuration(InFiles):
+    """What carries collectives, and what that leaves to compute."""
 
-    Attributes:
-        name: What it is called.
-        kind: The endpoint.
-        memory: Bandwidth of memory set aside for communication; none: as much as there is, and
-            nothing taken from computing.
-        sms: SMs that communicate while others compute; for the baseline at least one.
-        overlap: Whether gradients are on their way while the backward pass goes on.
-        background: Whether embedding tables are looked up and updated beside the loop, with one SM
-            and what it pulls.
-        ace: The settings of ACE.
-        fused: For the baseline: whether a last reduction and the next send are one kernel.
-        charge_writes: For the baseline: whether writes take from the bandwidth of reads.
-    """
-
-    name: str
-    kind: Kind
-    memory: TimePerByte | None = None
-    sms: int = 0
-    overlap: bool = True
-    background: bool = False
-    ace: AceSettings = field(default_factory=AceSettings)
-    fused: bool = True
-    charge_writes: bool = False
+    name: Annotated[str, Field(min_length=1, description="What it is called.")]
+    kind: Annotated[Kind, Field(description="The endpoint.")]
+    memory: Annotated[
+        TimePerByte | None,
+        Field(
+            description="Bandwidth of memory set aside for communication; if left out, as much as "
+            "there is, and nothing taken from computing.",
+        ),
+    ] = None
+    sms: Annotated[
+        Count,
+        Field(
+            description="SMs that communicate while others compute; for the baseline at least one.",
+        ),
+    ] = 0
+    overlap: Annotated[
+        bool,
+        Field(description="Whether gradients are on their way while the backward pass goes on."),
+    ] = True
+    background: Annotated[
+        bool,
+        Field(
+            description="Whether embedding tables are looked up and updated beside the loop, with "
+            "one SM and what it pulls.",
+        ),
+    ] = False
+    ace: Annotated[AceSettings, Field(description="Settings of ACE.")] = field(
+        default_factory=AceSettings
+    )
+    fused: Annotated[
+        bool,
+        Field(
+            description="Baseline: whether a last reduction and the next send are one kernel.",
+        ),
+    ] = True
+    charge_writes: Annotated[
+        bool,
+        Field(description="Baseline: whether writes take from the bandwidth of reads."),
+    ] = False
 
     def compute(self, npu: Npu) -> tuple[int, TimePerByte]:
         """Operations a second and bandwidth that are left to compute.

@@ -53,6 +53,7 @@ __all__ = [
     "technologies",
 ]
 
+_Bounds = tuple[float, float, float]
 Count = Annotated[int, Strict(), Field(ge=0, lt=1 << 64)]
 Number = Annotated[int, Strict(), Field(ge=0, lt=1 << 32)]
 
@@ -219,12 +220,7 @@ class Router(Parameters):
         Raises:
             EnergyError: one of the numbers is zero.
         """
-        return _core.EnergyRouter(
-            ports=self.ports,
-            vcs=self.vcs,
-            buffer_flits=self.buffer_flits,
-            flit_bits=self.flit_bits,
-        )
+        return _core.EnergyRouter(**dict(self))
 
 
 class Links(Parameters):
@@ -290,16 +286,7 @@ class Events(Parameters):
     @property
     def core(self) -> _core.EnergyEvents:
         """The core's counts."""
-        return _core.EnergyEvents(
-            cycles=self.cycles,
-            buffer_writes=self.buffer_writes,
-            buffer_reads=self.buffer_reads,
-            crossbar_traversals=self.crossbar_traversals,
-            vc_allocations=self.vc_allocations,
-            switch_allocations=self.switch_allocations,
-            link_flits=self.link_flits,
-            signal_bit_um=self.signal_bit_um,
-        )
+        return _core.EnergyEvents(**dict(self))
 
     def __add__(self, other: Events) -> Events:
         """The events of two windows on one network.
@@ -322,6 +309,13 @@ class EnergyReport:
 
     dynamic_by_component: Mapping[str, Interval]
     leakage_by_component: Mapping[str, Interval]
+
+    @classmethod
+    def of_core(cls, rows: Iterable[tuple[str, _Bounds, _Bounds]]) -> EnergyReport:
+        """The report of the core's rows: component, dynamic and leakage."""
+        parts = {name: (Interval(*dynamic), Interval(*leakage)) for name, dynamic, leakage in rows}
+        dynamic, leakage = ({name: part[at] for name, part in parts.items()} for at in (0, 1))
+        return cls(dynamic, leakage)
 
     @property
     def dynamic(self) -> Interval:
@@ -414,11 +408,7 @@ def energy(network: Network, events: Events, technology: Technology) -> EnergyRe
     Raises:
         EnergyError: the events do not fit the network, or the network cannot be.
     """
-    rows = network.core.energy(events.core, technology.core)
-    return EnergyReport(
-        {name: Interval(*dynamic) for name, dynamic, _ in rows},
-        {name: Interval(*leakage) for name, _, leakage in rows},
-    )
+    return EnergyReport.of_core(network.core.energy(events.core, technology.core))
 
 
 def area(network: Network, technology: Technology) -> AreaReport:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti import planning
 from tutti.files.mistakes import mistake
-from tutti.planning import Case, LeftOut, Point, Request, Rows, measure
+from tutti.planning import LeftOut, MeasurementPoint, Request, Rows, TimedSchedule, measure
 from tutti.proving import prove
 from tutti.simulate import Run, simulate
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from tutti.units import Size
 
 __all__ = [
-    "Case",
+    "ExperimentPlan",
     "LeftOut",
-    "Plan",
-    "Point",
+    "MeasurementPoint",
     "Rows",
+    "TimedSchedule",
     "lay_out",
     "measure",
     "parts",
@@ -37,13 +37,13 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Plan(planning.Plan):
+class ExperimentPlan(planning.ComparisonPlan):
     """What will be measured of an experiment, in order, and what will not."""
 
     experiment: Experiment
 
 
-class Tried(NamedTuple):
+class ExperimentPlanResult(NamedTuple):
     """A plan, and what is wrong with the experiment, if anything is.
 
     Attributes:
@@ -52,7 +52,7 @@ class Tried(NamedTuple):
         unequal: Why schedules cannot do with the parts of every size.
     """
 
-    plan: Plan
+    plan: ExperimentPlan
     misfits: dict[str, ConfigError]
     unequal: list[LayoutError]
 
@@ -64,7 +64,7 @@ def parts(experiment: Experiment) -> int:
     return len(experiment.ranks) * (searched + 1)
 
 
-def plan(experiment: Experiment, *, done: Callable[[int], object] | None = None) -> Plan:
+def plan(experiment: Experiment, *, done: Callable[[int], object] | None = None) -> ExperimentPlan:
     """Generates the schedules of an experiment.
 
     Args:
@@ -83,7 +83,9 @@ def plan(experiment: Experiment, *, done: Callable[[int], object] | None = None)
     return tried.plan
 
 
-def try_plan(experiment: Experiment, *, done: Callable[[int], object] | None = None) -> Tried:
+def try_plan(
+    experiment: Experiment, *, done: Callable[[int], object] | None = None
+) -> ExperimentPlanResult:
     """Generates the schedules of an experiment, as far as they fit; see `plan`."""
     tried = planning.try_plan(_request(experiment), done=done)
     named = experiment.algorithms or ()
@@ -92,14 +94,14 @@ def try_plan(experiment: Experiment, *, done: Callable[[int], object] | None = N
         for place, error in sorted(tried.misfits.items())
     }
     made = plan_of(experiment, tried.plan.cases, tried.plan.left_out)
-    return Tried(made, misfits, tried.unequal)
+    return ExperimentPlanResult(made, misfits, tried.unequal)
 
 
 def plan_of(
-    experiment: Experiment, cases: Sequence[Case], left_out: Sequence[LeftOut] = ()
-) -> Plan:
+    experiment: Experiment, cases: Sequence[TimedSchedule], left_out: Sequence[LeftOut] = ()
+) -> ExperimentPlan:
     """The measurements of an experiment with these schedules."""
-    return Plan(_request(experiment), tuple(cases), tuple(left_out), experiment)
+    return ExperimentPlan(_request(experiment), tuple(cases), tuple(left_out), experiment)
 
 
 def _request(experiment: Experiment) -> Request:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tutti import _core
-from tutti.energy import EnergyReport, Interval, Technology
+from tutti.energy import EnergyReport, Technology
 from tutti.errors import EnergyError
 from tutti.units import Length, Time
 
@@ -77,10 +77,8 @@ def mesh_energy(
     if technology is None:
         router, link = core.technology()
         technology = Technology(router=router, link=link)
-    rows = core.energy({name: counts[name] for name in _COUNTED}, technology.core)
-    return EnergyReport(
-        {name: Interval(*dynamic) for name, dynamic, _ in rows},
-        {name: Interval(*leakage) for name, _, leakage in rows},
+    return EnergyReport.of_core(
+        core.energy({name: counts[name] for name in _COUNTED}, technology.core)
     )
 
 

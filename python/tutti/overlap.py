@@ -18,13 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import polars as pl
+
 from tutti.errors import WorkloadError
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    import polars as pl
 
     from tutti.workload.timed import TimedLayer
 
@@ -85,8 +85,6 @@ class Overlapped:
     @property
     def frame(self) -> pl.DataFrame:
         """A row per layer, first to last: bytes, times of its passes, and when what happened."""
-        import polars as pl
-
         return pl.DataFrame(
             [
                 {

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Package",
-    "Traffic",
+    "PackageTraffic",
     "area_table",
     "cost_table",
     "packages",
@@ -96,7 +96,7 @@ def _usual() -> Technology:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traffic:
+class PackageTraffic:
     """What a network carried.
 
     Attributes:
@@ -113,7 +113,7 @@ class Traffic:
     circuit_bytes: int | None = None
 
     @classmethod
-    def of(cls, run: Run) -> Traffic:
+    def of(cls, run: Run) -> PackageTraffic:
         """What a run carried, from the first rank's entry to the last rank's end.
 
         Raises:
@@ -188,7 +188,7 @@ class Package(Parameters):
         self._lengths(topology)
         _routers(topology)
 
-    def energy(self, topology: Topology, traffic: Traffic) -> EnergyReport:
+    def energy(self, topology: Topology, traffic: PackageTraffic) -> EnergyReport:
         """What traffic on links of this package cost.
 
         Each bit pays for the links that it crosses, and for each router on its way, that of its
@@ -238,7 +238,7 @@ class Package(Parameters):
             EnergyError: Its messages are not cut into packets, a link has no length, or lies off
                 the grid.
         """
-        traffic = Traffic.of(run)
+        traffic = PackageTraffic.of(run)
         routes = run.platform.routes
         assert routes is not None  # noqa: S101 - packets have routes: the platform checks it
         return self.energy(routes.topology, traffic)
@@ -407,7 +407,7 @@ def _spans(topology: Topology) -> list[int]:
     return spans
 
 
-def _passed(topology: Topology, traffic: Traffic) -> tuple[int, int]:
+def _passed(topology: Topology, traffic: PackageTraffic) -> tuple[int, int]:
     """How many routers there are, and bytes through all of them together."""
     routers = _routers(topology)
     arrived = sum(

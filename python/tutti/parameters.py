@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutti.errors import ConfigError, TuttiError
+from tutti.files.validate import models_in, of_another_file, problem_of, range_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic_core import ErrorDetails
 
 __all__ = ["Parameters"]
@@ -23,6 +26,9 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
+    refused_as: ClassVar[type[TuttiError]] = ConfigError
+    """The error of a value that is refused."""
+
     def __init__(self, **values: Any) -> None:  # noqa: ANN401 - each field checks its own
         """Checks the values.
 
@@ -32,7 +38,17 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise _explained(type(self), error.errors(include_url=False)[0]) from None
+            errors = error.errors(include_url=False)
+            raise of_another_file(errors) or _explained(type(self), errors[0]) from None
+
+    # Within tables, pydantic checks the fields itself, so that errors have complete key paths.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    def texts(self, declared: type[Parameters]) -> dict[str, str]:
+        """Returns the parameters of a declared class that are not None, as text by name."""
+        fields = {info.alias or name: name for name, info in declared.model_fields.items()}
+        values = ((name, getattr(self, field)) for name, field in fields.items())
+        return {name: _text(value) for name, value in values if value is not None}
 
     def __eq__(self, other: object) -> bool:
         """Whether all values are equal, whatever has been made of them meanwhile."""
@@ -42,7 +58,23 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
 
-def _explained(model: type[BaseModel], error: ErrorDetails) -> ConfigError:
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _owner(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel]:
+    """Returns the model of the table at a path, which has the kinds of tables too."""
+    here = [model]
+    for part in path:
+        fields = [one.model_fields.get(str(part)) for one in here]
+        inner = [found for field in fields if field for found in models_in(field.annotation)]
+        kinds = {one: one.model_fields.get("kind") for one in here}
+        tagged = [one for one, kind in kinds.items() if kind and kind.default == part]
+        here = inner or tagged or here
+    return here[0]
+
+
+def _explained(model: type[Parameters], error: ErrorDetails) -> TuttiError:
     """The first finding, with the names that would have been accepted."""
     key = ".".join(str(part) for part in error["loc"])
     cause = error.get("ctx", {}).get("error")
@@ -52,10 +84,16 @@ def _explained(model: type[BaseModel], error: ErrorDetails) -> ConfigError:
     elif error["type"] == "missing":
         problem = "is missing"
     elif error["type"] == "extra_forbidden":
-        names = [field.alias or name for name, field in model.model_fields.items()]
+        owner = _owner(model, error["loc"][:-1])
+        names = [field.alias or name for name, field in owner.model_fields.items()]
         problem = f"is unknown: expected one of {', '.join(names)}"
+    elif both := range_of(model, key, error["type"]):
+        problem = f"is {error['input']!r}: expected {both}"
+    elif error["type"] == "literal_error":
+        problem = f"{error['input']!r} is unknown: expected {error['ctx']['expected']}"
     else:
-        problem = f"{error['input']!r} is refused: {error['msg']}"
+        problem = f"{error['input']!r} {problem_of(error, key)}"
     place = f"{model.__name__}: `{key}`" if key else model.__name__
     fields = {"key": key, "value": error["input"]}
-    return ConfigError(f"{place}: {problem}", kind="invalid", hint=hint, fields=fields)
+    kind = "invalid" if model.refused_as is ConfigError else "out_of_range"
+    return model.refused_as(f"{place}: {problem}", kind=kind, hint=hint, fields=fields)

@@ -18,6 +18,7 @@ from tutti.cases import figures_of, make_case, run_all, unequal_parts
 from tutti.errors import AlgorithmError, ConfigError, LayoutError
 from tutti.proving import messages_of
 from tutti.schedule import Schedule, candidates, schedule
+from tutti.search import winners
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
     from tutti.units import Size
 
 __all__ = [
-    "Case",
+    "ComparisonPlan",
     "LeftOut",
-    "Plan",
-    "Point",
+    "MeasurementPoint",
+    "PlanResult",
     "Request",
     "Rows",
-    "Tried",
+    "TimedSchedule",
     "lay_out",
     "measure",
     "try_plan",
@@ -46,7 +47,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Case:
+class TimedSchedule:
     """A schedule to be measured at all sizes.
 
     Attributes:
@@ -67,10 +68,10 @@ class Case:
         return self.messages or self.schedule.ranks
 
 
-class Point(NamedTuple):
+class MeasurementPoint(NamedTuple):
     """One measurement."""
 
-    case: Case
+    case: TimedSchedule
     size: Size
     repetition: int
 
@@ -117,7 +118,7 @@ class Request:
     messages_limit: int | None = None
     config_hash: str = ""
 
-    def case(self, algorithm: str | Schedule, ranks: int) -> Case:
+    def case(self, algorithm: str | Schedule, ranks: int) -> TimedSchedule:
         """The schedule of an algorithm for one rank count.
 
         Raises:
@@ -132,28 +133,28 @@ class Request:
         )
         name = laid_out.name
         if isinstance(algorithm, Schedule):
-            return Case(name.split(":", 1)[0], laid_out, messages_of(laid_out), name)
+            return TimedSchedule(name.split(":", 1)[0], laid_out, messages_of(laid_out), name)
         if _is_file(algorithm):
-            return Case(name, laid_out, None, algorithm)
+            return TimedSchedule(name, laid_out, None, algorithm)
         on_graph = laid_out.core.notation is None
         notation = algorithm if on_graph else name
-        return Case(name.split(":", 1)[0], laid_out, messages_of(laid_out), notation)
+        return TimedSchedule(name.split(":", 1)[0], laid_out, messages_of(laid_out), notation)
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """What will be measured, in order, and what will not."""
 
     request: Request
-    cases: tuple[Case, ...]
+    cases: tuple[TimedSchedule, ...]
     left_out: tuple[LeftOut, ...]
 
     @cached_property
-    def points(self) -> list[Point]:
+    def points(self) -> list[MeasurementPoint]:
         """Every measurement, in order."""
         repetitions = range(self.request.repetitions)
         chosen = itertools.product(self.cases, self.request.sizes, repetitions)
-        return [Point(*point) for point in chosen]
+        return [MeasurementPoint(*point) for point in chosen]
 
     @property
     def work(self) -> int:
@@ -168,7 +169,7 @@ class Plan:
     def _schedules(self) -> dict[tuple[str, int], Schedule]:
         return {(case.schedule.name, case.schedule.ranks): case.schedule for case in self.cases}
 
-    def labels(self, point: Point) -> dict[str, Any]:
+    def labels(self, point: MeasurementPoint) -> dict[str, Any]:
         """What results say of a measurement besides what it came to."""
         request = self.request
         return {
@@ -189,7 +190,7 @@ class Plan:
         """
         return [self.core_case(point) for point in self.points]
 
-    def core_case(self, point: Point) -> _core.Case:
+    def core_case(self, point: MeasurementPoint) -> _core.Case:
         """A measurement as the core runs it.
 
         Raises:
@@ -206,7 +207,7 @@ class Plan:
         )
 
 
-class Tried(NamedTuple):
+class PlanResult(NamedTuple):
     """A plan, and what is wrong with the request, if anything is.
 
     Attributes:
@@ -215,11 +216,11 @@ class Tried(NamedTuple):
         unequal: Why schedules cannot do with the parts of every size.
     """
 
-    plan: Plan
+    plan: ComparisonPlan
     misfits: dict[int, AlgorithmError]
     unequal: list[LayoutError]
 
-    def checked(self) -> Plan:
+    def checked(self) -> ComparisonPlan:
         """The plan, where nothing is wrong.
 
         Raises:
@@ -233,7 +234,7 @@ class Tried(NamedTuple):
         return self.plan
 
 
-def try_plan(request: Request, *, done: Callable[[int], object] | None = None) -> Tried:
+def try_plan(request: Request, *, done: Callable[[int], object] | None = None) -> PlanResult:
     """Generates the schedules of a request, as far as they fit.
 
     Args:
@@ -257,7 +258,7 @@ class _Planner:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._cases: dict[tuple[int, object], Case] = {}
+        self._cases: dict[tuple[int, object], TimedSchedule] = {}
         self._left_out: list[LeftOut] = []
         self._refusals: dict[int, AlgorithmError] = {}
         self._fitting: set[int] = set()
@@ -285,7 +286,7 @@ class _Planner:
         else:
             self._cases[key] = case
 
-    def _refuse_same_name(self, case: Case, ranks: int) -> None:
+    def _refuse_same_name(self, case: TimedSchedule, ranks: int) -> None:
         """Rows of a result are told apart by name: two schedules of one name would be merged."""
         name = case.schedule.name
         if (ranks, name) in self._names:
@@ -294,7 +295,7 @@ class _Planner:
             raise ConfigError(message, kind="invalid", hint=hint)
         self._names.add((ranks, name))
 
-    def _why_not(self, case: Case) -> str:
+    def _why_not(self, case: TimedSchedule) -> str:
         """Why a schedule that fits is not measured; empty if it is."""
         request = self._request
         if request.algorithms is None:
@@ -308,20 +309,18 @@ class _Planner:
             return ""
         return f"about {case.messages:,} messages, above the limit of {limit:,} (limits.messages)"
 
-    def tried(self) -> Tried:
+    def tried(self) -> PlanResult:
         """What became of the request."""
         misfits = {
             place: error for place, error in self._refusals.items() if place not in self._fitting
         }
         named = self._request.algorithms is not None
-        plan = Plan(self._request, tuple(self._cases.values()), tuple(self._left_out))
-        return Tried(plan, misfits if named else {}, self._unequal)
+        plan = ComparisonPlan(self._request, tuple(self._cases.values()), tuple(self._left_out))
+        return PlanResult(plan, misfits if named else {}, self._unequal)
 
 
 def _everything(request: Request, ranks: int, done: Callable[[int], object] | None) -> list[str]:
     """Every algorithm, and for an all_reduce what the search finds best at each size."""
-    from tutti.search import winners
-
     collective, platform = request.collective, request.platform
     named = candidates(collective, ranks, root=request.root, routes=platform.routes)
     return named + winners(platform, collective, ranks, request.sizes, done=done)
@@ -331,7 +330,7 @@ def _called(algorithm: str | Schedule) -> str:
     return algorithm if isinstance(algorithm, str) else algorithm.name
 
 
-def _identity(algorithm: str | Schedule, case: Case) -> object:
+def _identity(algorithm: str | Schedule, case: TimedSchedule) -> object:
     """What is equal for two algorithms that choose the same schedule for a rank count.
 
     Schedules that people write may share a name; those that tutti generates do not.
@@ -378,7 +377,7 @@ def _read(file: str) -> Schedule:
 class Rows:
     """The measurements of a plan that are finished, in whatever order they were."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: ComparisonPlan) -> None:
         self.plan = plan
         self.messages = 0
         self._finished: dict[int, Figures] = {}
@@ -407,7 +406,11 @@ class Rows:
 
 
 def measure(
-    plan: Plan, rows: Rows, *, done: Callable[[int], object] | None = None, threads: int = 0
+    plan: ComparisonPlan,
+    rows: Rows,
+    *,
+    done: Callable[[int], object] | None = None,
+    threads: int = 0,
 ) -> None:
     """Makes every measurement of a plan and adds it to `rows` as soon as it is finished.
 

@@ -16,19 +16,31 @@ together, and alone computes with them.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, Strict, field_serializer, model_validator
 
 from tutti import _core
-from tutti.energy import Technology  # noqa: TC001 - pydantic looks at it
+from tutti.declared.base import NetworkModel
+from tutti.declared.groups import PacketParameters
+from tutti.declared.models import (
+    MODELS,
+    LogfP,
+    LogGP,
+    LogP,
+    LoP,
+    Model,
+    PipeliningPostal,
+    Postal,
+)
+from tutti.energy import Technology
 from tutti.errors import ConfigError
-from tutti.noc.settings import Router
-from tutti.noc.smart.mesh import SmartMesh  # noqa: TC001 - pydantic looks at it
+from tutti.noc.settings import Deadlock, NarrowLinks, Router
+from tutti.noc.smart.mesh import SmartMesh
 from tutti.package import Package  # noqa: TC001 - pydantic looks at it
 from tutti.parameters import Parameters
-from tutti.topology import Routes  # noqa: TC001 - pydantic looks at it
-from tutti.units import Size, Time, TimePerByte
+from tutti.topology import Routes
+from tutti.units import Size, Time
 
 if TYPE_CHECKING:
     from tutti.noc import Network
@@ -49,127 +61,16 @@ __all__ = [
     "Postal",
 ]
 
-_NO_TIME = Time(ps=0)
-_NO_TIME_PER_BYTE = TimePerByte.parse("0 ns/B")
-
 Count = Annotated[int, Strict(), Field(ge=0, lt=1 << 32)]
 
 
-class NetworkModel(Parameters):
-    """What every model carries besides its own parameters: the costs of local work.
-
-    Attributes:
-        gamma: folding one more operand into another, per byte.
-        reduce_overhead: every fold, however small.
-        copy_: copying chunks, per byte; ``copy`` in files.
-    """
-
-    _LOCAL: ClassVar[tuple[str, ...]] = ("kind", "gamma", "reduce_overhead", "copy_")
-
-    gamma: TimePerByte = _NO_TIME_PER_BYTE
-    reduce_overhead: Time = _NO_TIME
-    copy_: TimePerByte = Field(default=_NO_TIME_PER_BYTE, alias="copy")
-
-    def parameters(self) -> dict[str, str]:
-        """The model's own parameters as text, under the names that the core knows."""
-        fields = type(self).model_fields
-        return {name: str(getattr(self, name)) for name in fields if name not in self._LOCAL}
-
-    @property
-    def core(self) -> _core.Model:
-        """The core's model.
-
-        Raises:
-            ModelError: the parameters make no sense together.
-        """
-        return _core.Model(type(self).model_fields["kind"].default, self.parameters())
-
-
-class Postal(NetworkModel):
-    """alpha + n beta for each message, one after the other."""
-
-    kind: Literal["postal"] = "postal"
-    alpha: Time
-    beta: TimePerByte = _NO_TIME_PER_BYTE
-
-
-class PipeliningPostal(NetworkModel):
-    """alpha_p + b (alpha_r + n beta) for b messages that overlap."""
-
-    kind: Literal["pipelining_postal"] = "pipelining_postal"
-    alpha_p: Time
-    alpha_r: Time
-    beta: TimePerByte = _NO_TIME_PER_BYTE
-
-
-class LogP(NetworkModel):
-    """Latency L, overhead o, gap g between messages of a rank; sizes do not matter."""
-
-    kind: Literal["logp"] = "logp"
-    L: Time
-    o: Time
-    g: Time
-
-
-class LoP(NetworkModel):
-    """LogP for small messages, in which later messages of a burst cost less until the knee."""
-
-    kind: Literal["lop"] = "lop"
-    L: Time
-    o_first: Time
-    o_next: Time
-    processing: Time
-    saturation: Time
-    knee: Count
-
-
-class LogfP(NetworkModel):
-    """LogP in which the first f messages of a burst are free of the gap."""
-
-    kind: Literal["logfp"] = "logfp"
-    L: Time
-    o: Time
-    g: Time
-    f: Count
-
-
-class LogGP(NetworkModel):
-    """LogP with a gap G per byte for long messages."""
-
-    kind: Literal["loggp"] = "loggp"
-    L: Time
-    o: Time
-    g: Time
-    G: TimePerByte
-
-
-MODELS: tuple[type[NetworkModel], ...] = (Postal, PipeliningPostal, LogP, LoP, LogfP, LogGP)
-"""Every model, in the order of the core's registry."""
-
-Model = Annotated[
-    Postal | PipeliningPostal | LogP | LoP | LogfP | LogGP, Field(discriminator="kind")
-]
-
-
-class Packets(Parameters):
+class Packets(PacketParameters):
     """Messages cut into packets that queue for the links of the platform's topology.
 
     Attributes:
-        size: the most bytes of a message in one packet.
-        buffer: room behind each link, beyond what its wire holds; as much for every number of links
-            that a packet has crossed before (virtual channels by hop, which exclude deadlock).
-        header: bytes of every packet besides those of its message.
-        injection: the rate of the port through which all of an NPU's messages leave it; without it,
-            the NPU's links alone limit them.
-        ejection: the rate of the port through which all messages reach an NPU.
         package: the routers behind the links, for energy and area; it changes no time.
     """
 
-    size: Size = Size(bytes=4096)
-    buffer: Size = Size(bytes=65536)
-    header: Size = Size(bytes=0)
-    injection: TimePerByte | None = None
-    ejection: TimePerByte | None = None
     package: Package | None = None
 
     @property
@@ -179,13 +80,7 @@ class Packets(Parameters):
         Raises:
             ModelError: packets that are empty, or that fit in no buffer.
         """
-        return _core.Packets(
-            size=self.size.bytes,
-            header=self.header.bytes,
-            buffer=self.buffer.bytes,
-            injection=self.injection.core if self.injection else None,
-            ejection=self.ejection.core if self.ejection else None,
-        )
+        return _core.Packets(self.texts(PacketParameters))
 
 
 class Flits(Parameters):
@@ -198,26 +93,34 @@ class Flits(Parameters):
         cycle: the length of a clock cycle.
         flit: the size of a flit.
         packet: the most flits of a packet, its header included.
-        header: flits of every packet that carry nothing of its message.
-        routing: which way packets take, as `tutti.noc.routings` lists them; the rule of the
-            platform's routes if it is left out.
-        router: what all routers are like.
-        narrow_links: what becomes of links that take longer than a cycle for a flit.
-        deadlock: what becomes of a routing that can deadlock: `refuse` refuses it, `warn` has the
-            command line say so.
+        header: flits of a packet that carry nothing of a message.
+        routing: which route packets take; the rule of the platform's routes if it is absent.
+        router: the routers.
+        narrow_links: what becomes of links that need more than a cycle for a flit.
+        deadlock: what becomes of a routing that can deadlock; `warn` has the command line say so.
         technology: what events cost in energy; it changes no time.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    cycle: Time = Time(ps=1000)
-    flit: Size = Size(bytes=16)
-    packet: Count = 4
-    header: Count = 0
-    routing: Annotated[str, Strict()] | None = None
-    router: Router = Router()
-    narrow_links: Literal["refuse", "serialize"] = "refuse"
-    deadlock: Literal["warn", "refuse", "ignore"] = "warn"
+    cycle: Annotated[Time, Field(description="The length of a clock cycle.")] = Time(ps=1000)
+    flit: Annotated[Size, Field(description="The size of a flit.")] = Size(bytes=16)
+    packet: Annotated[
+        Count, Field(description="The most flits of a packet, its header included.")
+    ] = 4
+    header: Annotated[
+        Count, Field(description="Flits of a packet that carry nothing of a message.")
+    ] = 0
+    routing: Annotated[
+        Annotated[str, Strict()] | None,
+        Field(
+            description="Which route packets take, as `name` or `name:argument`; "
+            "docs/models/flit.md lists them. If absent, the topology's."
+        ),
+    ] = None
+    router: Annotated[Router, Field(description="The routers.")] = Router()
+    narrow_links: NarrowLinks = "refuse"
+    deadlock: Deadlock = "warn"
     technology: Technology | None = None
 
     def network(self, routes: Routes) -> Network:

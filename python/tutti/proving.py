@@ -11,7 +11,7 @@ from tutti.errors import VerificationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tutti.planning import Case, Plan
+    from tutti.planning import ComparisonPlan, TimedSchedule
     from tutti.schedule import Schedule
 
 __all__ = [
@@ -42,7 +42,7 @@ _MOST_REMARKS = 12
 class Unverified(NamedTuple):
     """A schedule that was not verified, and the reason."""
 
-    case: Case
+    case: TimedSchedule
     reason: str
 
 
@@ -93,7 +93,10 @@ def _messages(name: str, collective: str, ranks: int, root: int) -> int | None:
 
 
 def prove(
-    plan: Plan, *, skip: bool = False, done: Callable[[Case], object] | None = None
+    plan: ComparisonPlan,
+    *,
+    skip: bool = False,
+    done: Callable[[TimedSchedule], object] | None = None,
 ) -> list[Unverified]:
     """Verifies every schedule of a plan before anything is timed, each once.
 
@@ -124,7 +127,7 @@ def prove(
     return unverified
 
 
-def remarks(plan: Plan, unverified: Sequence[Unverified]) -> list[str]:
+def remarks(plan: ComparisonPlan, unverified: Sequence[Unverified]) -> list[str]:
     """What a plan leaves out and what is not verified, with the reasons, a line each."""
     if unverified and all(one.reason == SKIPPED for one in unverified):
         first = [f"no schedule is verified: {SKIPPED}"]

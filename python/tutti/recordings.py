@@ -11,19 +11,21 @@ import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import polars as pl
 
 from tutti import _core
-from tutti.errors import UnitError
+from tutti.errors import ConfigError, UnitError
 from tutti.files import limits
 from tutti.files.mistakes import mistake, shown
 from tutti.files.reader import read_frame, read_text
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Callable
 
-    from tutti.conditions import Flow
+F = TypeVar("F")
 
 __all__ = ["arrivals", "detours", "durations", "flows"]
 
@@ -127,18 +129,19 @@ def arrivals(path: str | Path, *, unit: str | None = None) -> list[list[Time]]:
     return columns
 
 
-def flows(path: str | Path) -> list[Flow]:
+def flows(path: str | Path, made_of: Callable[..., F]) -> list[F]:
     """Traffic of others: a row per flow.
 
     Columns: source and destination (ranks), bytes; if they are there, start and period with their
     unit (`start_us`), and count.
 
+    Args:
+        path: a CSV or Parquet file with a header.
+        made_of: called with these by name for each flow, such as `tutti.conditions.Flow`.
+
     Raises:
         ConfigError: the file cannot be read, or a row is no flow.
     """
-    from tutti.conditions import Flow
-    from tutti.errors import ConfigError
-
     file = _read(Path(path), columns=("source", "destination", "bytes"))
     found = {_SUFFIX.sub("", name): name for name in file.frame.columns}
     unknown = set(found) - {"source", "destination", "bytes", "start", "period", "count"}
@@ -162,7 +165,7 @@ def flows(path: str | Path) -> list[Flow]:
         size = Size(bytes=counts.pop("bytes"))
         when = {name: column[row] for name, column in times.items()}
         try:
-            made.append(Flow(size=size, **counts, **when))
+            made.append(made_of(size=size, **counts, **when))
         except ConfigError as error:
             problem = f"{file.place(row)}: {error.problem}"
             raise mistake(problem, source=file.source, hint=error.hint) from None
@@ -171,8 +174,6 @@ def flows(path: str | Path) -> list[Flow]:
 
 def _read(path: Path, *, columns: tuple[str, ...]) -> _File:
     """A file as a table of text; `columns` name those of a file without a header."""
-    import polars as pl
-
     if path.suffix == ".parquet":
         return _parquet(path)
     text = read_text(path, limits.Bytes.TABLE, "a table in text form", line=limits.LINE)
@@ -220,8 +221,6 @@ def _joined(words: list[str]) -> list[str]:
 
 
 def _parquet(path: Path) -> _File:
-    import polars as pl
-
     frame = read_frame(path, "a Parquet file with a value in each row")
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
     if nested:
@@ -243,8 +242,6 @@ def _known(file: _File, column: str) -> str:
 
 def _times(file: _File, column: str, unit: str | None) -> list[Time]:
     """A column of times."""
-    import polars as pl
-
     cells = file.frame[column]
     suffix = _SUFFIX.search(column)
     unit = suffix.group(1) if suffix else unit
@@ -286,8 +283,6 @@ def _no_time(file: _File, column: str, row: int, cell: str | None, expected: str
 
 def _counts(file: _File, column: str) -> list[int]:
     """A column of whole numbers."""
-    import polars as pl
-
     cells = file.frame[column]
     counts = cells.cast(pl.Int64, strict=False)
     good = (counts >= 0).fill_null(value=False)

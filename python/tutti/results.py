@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from tutti import _core
-from tutti.errors import ConfigError
+from tutti.errors import ConfigError, ReportError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -149,8 +149,6 @@ def summary(measurements: pl.DataFrame) -> pl.DataFrame:
     Raises:
         ReportError: there is no column of times.
     """
-    from tutti.errors import ReportError
-
     if "time_ps" not in measurements.columns:
         raise ReportError("the measurements have no column time_ps", kind="frame")
     rates = {"algbw_bytes_per_s", "busbw_bytes_per_s", "of_limit"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tutti import _core
+from tutti import _core, display
 from tutti.errors import EnergyError
 
 if TYPE_CHECKING:
@@ -237,24 +237,4 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the figures, and the timeline of a run that is not too large."""
-        from tutti.report.notebook import MOST_MESSAGES, run_html
-        from tutti.report.quantity import format_rate, format_share
-
-        facts = [
-            ("schedule", self.schedule.name),
-            ("verified", _or_why_not(self.not_verified)),
-            ("collective", f"{self.schedule.collective} of {self.size} ({self.datatype})"),
-            ("ranks", f"{self.schedule.ranks:,}"),
-            ("platform", f"{self.platform.name} ({self.platform.network})"),
-            ("completion time", _core.format_time(self.completion_ps)),
-            ("busbw", format_rate(self.busbw)),
-            ("of the limit", format_share(self.of_limit)),
-            ("messages", f"{self.messages:,}"),
-        ]
-        if max(self.messages, self.delivered) > MOST_MESSAGES:
-            return run_html(facts)
-        return run_html(facts, self.timeline, self.messages_frame)
-
-
-def _or_why_not(reason: str | None) -> str:
-    return "yes" if reason is None else f"no: {reason}"
+        return display.renderers().run_html(self)

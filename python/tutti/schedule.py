@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from tutti import _core
+from tutti import _core, display
 from tutti.errors import AlgorithmError, ScheduleError
 
 if TYPE_CHECKING:
@@ -201,9 +201,7 @@ class Schedule:
 
     def _repr_html_(self) -> str:
         """The ops of the first ranks and steps as a table, for notebooks."""
-        from tutti.report.notebook import schedule_html
-
-        return schedule_html(self)
+        return display.renderers().schedule_html(self)
 
 
 class ScheduleBuilder:

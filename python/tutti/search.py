@@ -319,13 +319,7 @@ def _frame(rows: list[_Row], bound: int, *, verified: bool) -> pl.DataFrame:
 
 
 def searcher(platform: Platform, size: Size) -> _core.ScheduleSearch:
-    model = platform.model
-    return _core.ScheduleSearch(
-        model.core,
-        size=size.bytes,
-        gamma=model.gamma.core,
-        reduce_overhead_ps=model.reduce_overhead.ps,
-    )
+    return _core.ScheduleSearch(platform.model.core, size=size.bytes)
 
 
 def laid_out(notation: str, ranks: int) -> Schedule:

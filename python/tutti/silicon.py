@@ -11,7 +11,7 @@ True
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti.energy import Interval
@@ -60,46 +60,28 @@ class Process:
         wire_energy: A byte over a bus of a millimetre, pJ.
     """
 
-    cell: Value = field(
-        default_factory=lambda: Value(
-            Interval(0.12, 0.127, 0.155), "um2", "28 nm high-density and high-speed 6T cells"
-        )
+    cell: Value = Value(
+        Interval(0.12, 0.127, 0.155), "um2", "28 nm high-density and high-speed 6T cells"
     )
-    filling: Value = field(
-        default_factory=lambda: Value(Interval(0.8, 0.7, 0.6), "1", "common for macros of 1 Mb up")
+    filling: Value = Value(Interval(0.8, 0.7, 0.6), "1", "common for macros of 1 Mb up")
+    sram_energy: Value = Value(
+        Interval(3.0, 12.5 * _ENERGY, 12.5), "pJ/B", f"{HOROWITZ}: 100 pJ for 8 B of 1 MB"
     )
-    sram_energy: Value = field(
-        default_factory=lambda: Value(
-            Interval(3.0, 12.5 * _ENERGY, 12.5), "pJ/B", f"{HOROWITZ}: 100 pJ for 8 B of 1 MB"
-        )
+    sram_leakage: Value = Value(
+        Interval(0.003, 0.05, 0.4), "W/MiB", "low-power to high-performance cells: inferred"
     )
-    sram_leakage: Value = field(
-        default_factory=lambda: Value(
-            Interval(0.003, 0.05, 0.4), "W/MiB", "low-power to high-performance cells: inferred"
-        )
+    adder_area: Value = Value(
+        Interval(4184 * _AREA * 0.8, 4184 * _AREA, 4184 * _AREA * 1.5),
+        "um2",
+        f"{HOROWITZ}: 4184 um2",
     )
-    adder_area: Value = field(
-        default_factory=lambda: Value(
-            Interval(4184 * _AREA * 0.8, 4184 * _AREA, 4184 * _AREA * 1.5),
-            "um2",
-            f"{HOROWITZ}: 4184 um2",
-        )
+    adder_energy: Value = Value(
+        Interval(0.4 * _ENERGY * 0.7, 0.4 * _ENERGY, 0.4), "pJ", f"{HOROWITZ}: 0.4 pJ, FP16"
     )
-    adder_energy: Value = field(
-        default_factory=lambda: Value(
-            Interval(0.4 * _ENERGY * 0.7, 0.4 * _ENERGY, 0.4), "pJ", f"{HOROWITZ}: 0.4 pJ, FP16"
-        )
-    )
-    gate: Value = field(
-        default_factory=lambda: Value(Interval(0.4, 0.49, 0.6), "um2", "28 nm libraries, NAND2")
-    )
-    gates_of_fsm: Value = field(
-        default_factory=lambda: Value(Interval(5e3, 1e4, 3e4), "gates", "inferred")
-    )
-    wire_energy: Value = field(
-        default_factory=lambda: Value(
-            Interval(0.6, 0.17 * 8, 2.4), "pJ/B/mm", "Keckler et al. 2011 to full swing, 28 nm"
-        )
+    gate: Value = Value(Interval(0.4, 0.49, 0.6), "um2", "28 nm libraries, NAND2")
+    gates_of_fsm: Value = Value(Interval(5e3, 1e4, 3e4), "gates", "inferred")
+    wire_energy: Value = Value(
+        Interval(0.6, 0.17 * 8, 2.4), "pJ/B/mm", "Keckler et al. 2011 to full swing, 28 nm"
     )
 
 

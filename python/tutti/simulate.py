@@ -169,7 +169,7 @@ def compare(
 
 
 def _measured(
-    plan: planning.Plan, threads: int, done: Callable[[int, int], object] | None
+    plan: planning.ComparisonPlan, threads: int, done: Callable[[int, int], object] | None
 ) -> pl.DataFrame:
     rows = planning.Rows(plan)
 

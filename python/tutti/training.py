@@ -17,7 +17,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from tutti import _core
 from tutti.endpoint import Npu, carriage, torus
@@ -34,16 +36,32 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.endpoint import Configuration, Ring
-    from tutti.interop.chakra import Trace
+    from tutti.interop.chakra import ChakraTrace
     from tutti.units import TimePerByte
     from tutti.workload import Model, ModelLayer
-    from tutti.workload.compute import Compute
+    from tutti.workload.compute import ComputeModel
     from tutti.workload.model import Pass
     from tutti.workload.parallel import Divided, Division, LayerTransfers, Transfer
 
 __all__ = ["Step", "TrainingResult", "alike", "frame", "watched", "write_frame"]
 
-Order = Literal["lifo", "fifo"]
+Chunk = Annotated[
+    Size, Field(description="The most bytes of a collective that go through it as one.")
+]
+Message = Annotated[
+    Size, Field(description="The most bytes that software handles, or a DMA moves, as one.")
+]
+Order = Annotated[
+    Literal["lifo", "fifo"],
+    Field(description="Which collective goes first: the newest (`lifo`) or the oldest."),
+]
+Bucket = Annotated[
+    Size | None,
+    Field(
+        description="Gradients wait until so many bytes have gathered; if left out, each layer's "
+        "go at once."
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +77,6 @@ class Step:
         iterations: How many are simulated, one after the other; `stable`: until the last two take
             as long, to a thousandth, or there are 64.
         efficiency: The part of what links carry that is data.
-        chunk: The most bytes of a collective that go through it as one.
-        message: The most bytes that software handles, or a DMA moves, as one.
-        order: Which collective goes first: the newest (`lifo`) or the oldest.
-        bucket: Gradients wait until so many bytes have gathered; none: each layer's go at once.
         parallelism: What is divided among how many NPUs.
         compute: How long an NPU takes.
         every_npu: Whether every NPU is simulated instead of one that stands for all.
@@ -77,15 +91,15 @@ class Step:
     element: int = 2
     iterations: int | Literal["stable"] = 2
     efficiency: float = 0.94
-    chunk: Size = field(default_factory=lambda: Size.parse("64 KiB"))
-    message: Size = field(default_factory=lambda: Size.parse("8 KiB"))
+    chunk: Chunk = Size.parse("64 KiB")
+    message: Message = Size.parse("8 KiB")
     order: Order = "lifo"
-    bucket: Size | None = None
+    bucket: Bucket = None
     parallelism: Division = field(default_factory=Parallelism)
-    compute: Compute = field(default_factory=Roofline)
+    compute: ComputeModel = field(default_factory=Roofline)
     every_npu: bool = False
     window: Time | None = None
-    traces: tuple[Trace, ...] = ()
+    traces: tuple[ChakraTrace, ...] = ()
 
     def run(self, configuration: Configuration) -> TrainingResult:
         """Simulates the step with one configuration of endpoints.

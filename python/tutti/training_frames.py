@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
+if TYPE_CHECKING:
     from tutti.training import TrainingResult
 
 __all__ = ["NO_LAYER", "layer_frame", "server_frame", "window_frame"]
@@ -33,8 +33,6 @@ def layer_frame(run: TrainingResult) -> pl.DataFrame:
     to no layer: embedding tables, and the wait for what was still on its way when all was
     computed. Computing and waiting make up the whole run.
     """
-    import polars as pl
-
     rows: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COLUMNS, 0))
     order = run.step.names(run.configuration)
     done = 0
@@ -65,8 +63,6 @@ def window_frame(run: TrainingResult) -> pl.DataFrame:
     Columns: ``configuration``; ``start_ps``; ``links``, the share of the time in which a link was
     busy, on average over the links of an NPU; ``compute``, the same of its processor.
     """
-    import polars as pl
-
     schema = {
         "configuration": pl.String,
         "start_ps": pl.Int64,
@@ -94,8 +90,6 @@ def server_frame(run: TrainingResult) -> pl.DataFrame:
     waited for it, all together; ``bytes``; ``pieces``; ``utilisation``, the share of the time in
     which there was something to communicate.
     """
-    import polars as pl
-
     active = run.record.active_ps()
     found = [(row, False) for row in run.record.servers()]
     found += [(row, True) for row in run.record.links()]

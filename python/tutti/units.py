@@ -52,18 +52,6 @@ class _Quantity(ABC):
         return f"{type(self).__name__}('{self}')"
 
     @classmethod
-    def _counted(cls, value: int, text: str) -> int:
-        """A count of a unit, which results hold in 64 bits with a sign.
-
-        Raises:
-            UnitError: it is larger.
-        """
-        if value <= _MOST:
-            return value
-        message = f"`{text}` is too large for a {cls._name}"
-        raise UnitError(message, kind="too_large", fields={"text": text, "quantity": cls._name})
-
-    @classmethod
     def of_any(cls, value: object) -> Self:
         """The value itself, or what its text says.
 
@@ -97,116 +85,115 @@ class _Quantity(ABC):
         return {"type": "string", "title": cls._name, "examples": cls._examples}
 
 
-@dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
-class Time(_Quantity):
-    """A point or a span of time, in whole picoseconds."""
+class _Counted(_Quantity):
+    """What quantities share that count a unit in whole numbers, in the field of its name."""
 
-    _name: ClassVar[str] = "time"
-    _examples: ClassVar[list[str]] = ["1.34 us", "500 ns"]
+    __slots__ = ()
 
-    ps: int
+    _unit: ClassVar[str]
+    _read: ClassVar[staticmethod[[str], int]]
+    _write: ClassVar[staticmethod[[int], str]]
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads ``"1.34 us"``; units are ps, ns, us, ms and s.
+        """Reads a number with its unit.
 
         Raises:
-            UnitError: the text is no time, has no unit, or is finer than a picosecond.
+            UnitError: the text is no such quantity, has no unit, or its value is refused.
         """
-        return cls(ps=cls._counted(_core.parse_time(text), text))
+        value = cls._read(text)
+        if value > _MOST:  # results hold 64 bits with a sign
+            message = f"`{text}` is too large for a {cls._name}"
+            raise UnitError(message, kind="too_large", fields={"text": text, "quantity": cls._name})
+        return cls(**{cls._unit: value})
+
+    def __str__(self) -> str:
+        return type(self)._write(getattr(self, self._unit))
+
+
+@dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
+class Time(_Counted):
+    """A point or a span of time, in whole picoseconds.
+
+    Text is such as ``"1.34 us"``; units are ps, ns, us, ms and s. A part of a ps is refused.
+    """
+
+    _name: ClassVar[str] = "time"
+    _examples: ClassVar[list[str]] = ["1.34 us", "500 ns"]
+    _unit: ClassVar[str] = "ps"
+    _read = staticmethod(_core.parse_time)
+    _write = staticmethod(_core.format_time)
+
+    ps: int
 
     @property
     def us(self) -> float:
         """In microseconds, for axes and tables."""
         return self.ps / 1e6
 
-    def __str__(self) -> str:
-        return _core.format_time(self.ps)
-
 
 @dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
-class Size(_Quantity):
-    """An amount of data, in whole bytes."""
+class Size(_Counted):
+    """An amount of data, in whole bytes.
+
+    Text is such as ``"64 KiB"`` or ``"8 B"``, in decimal or binary units, a whole number of bytes.
+    """
 
     _name: ClassVar[str] = "size"
     _examples: ClassVar[list[str]] = ["64 KiB", "8 B"]
+    _unit: ClassVar[str] = "bytes"
+    _read = staticmethod(_core.parse_size)
+    _write = staticmethod(_core.format_size)
 
     bytes: int
 
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Reads ``"64 KiB"`` or ``"8 B"``, in decimal or binary units.
-
-        Raises:
-            UnitError: the text is no size, has no unit, or is no whole number of bytes.
-        """
-        return cls(bytes=cls._counted(_core.parse_size(text), text))
-
-    def __str__(self) -> str:
-        return _core.format_size(self.bytes)
-
 
 @dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
-class Length(_Quantity):
-    """A length, such as a link's, in whole micrometres."""
+class Length(_Counted):
+    """A length, such as a link's, in whole micrometres.
+
+    Text is such as ``"12.5 mm"``; units are um, mm, cm, m and km. A part of a um is refused.
+    """
 
     _name: ClassVar[str] = "length"
     _examples: ClassVar[list[str]] = ["12.5 mm", "3 m"]
+    _unit: ClassVar[str] = "um"
+    _read = staticmethod(_core.parse_length)
+    _write = staticmethod(_core.format_length)
 
     um: int
 
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Reads ``"12.5 mm"``; units are um, mm, cm, m and km.
-
-        Raises:
-            UnitError: the text is no length, has no unit, or is finer than a micrometre.
-        """
-        return cls(um=cls._counted(_core.parse_length(text), text))
-
-    def __str__(self) -> str:
-        return _core.format_length(self.um)
-
 
 @dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
-class OpRate(_Quantity):
-    """How fast something computes, in whole operations per second."""
+class OpRate(_Counted):
+    """How fast something computes, in whole operations per second.
+
+    Text is such as ``"120 TFLOP/s"``, not zero; a multiply-accumulate counts two operations.
+    """
 
     _name: ClassVar[str] = "rate of operations"
     _examples: ClassVar[list[str]] = ["120 TFLOP/s", "900 GFLOP/s"]
+    _unit: ClassVar[str] = "per_second"
+    _read = staticmethod(_core.parse_op_rate)
+    _write = staticmethod(_core.format_op_rate)
 
     per_second: int
 
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Reads ``"120 TFLOP/s"``; a multiply-accumulate counts two operations.
-
-        Raises:
-            UnitError: the text is no such rate, has no unit, or is zero.
-        """
-        return cls(per_second=cls._counted(_core.parse_op_rate(text), text))
-
-    def __str__(self) -> str:
-        return _core.format_op_rate(self.per_second)
-
 
 @dataclass(frozen=True, order=True, slots=True, kw_only=True, repr=False)
-class Frequency(_Quantity):
-    """Cycles of a clock, a whole number in a second."""
+class Frequency(_Counted):
+    """Cycles of a clock, a whole number in a second.
+
+    Text is such as ``"1245 MHz"``, not zero.
+    """
 
     _name: ClassVar[str] = "frequency"
     _examples: ClassVar[list[str]] = ["1245 MHz", "1 GHz"]
+    _unit: ClassVar[str] = "hertz"
+    _read = staticmethod(_core.parse_frequency)
+    _write = staticmethod(_core.format_frequency)
 
     hertz: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Reads ``"1245 MHz"``.
-
-        Raises:
-            UnitError: the text is no frequency, has no unit, or is zero.
-        """
-        return cls(hertz=cls._counted(_core.parse_frequency(text), text))
 
     def cycles(self, count: int) -> Time:
         """The time of ``count`` cycles, rounded up to a picosecond.
@@ -220,9 +207,6 @@ class Frequency(_Quantity):
             message = f"{count:,} cycles are too many for a time"
             raise UnitError(message, kind="too_large", fields={"text": str(count)})
         return Time(ps=ps)
-
-    def __str__(self) -> str:
-        return _core.format_frequency(self.hertz)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,18 +1,25 @@
-"""Headless Chromium, and a report opened in it as a person would."""
+"""Headless Chromium, and a report opened in it as a person would.
+
+Screenshots of every width and theme are kept in out/browser, to be looked at.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from playwright.sync_api import Browser, Page
+
+SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
+LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
 
 QUIET = [
     "--no-sandbox",
@@ -47,31 +54,62 @@ class Opened:
     requests: list[str] = field(default_factory=list)
 
 
-def _opened(browser: Browser, path: Path, width: int, theme: Any) -> Opened:
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=theme, offline=True
-    )
-    found = Opened(context.new_page())
-    found.page.on("console", lambda message: found.complaints.append(message.text))
-    found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
-    found.page.on("request", lambda request: found.requests.append(request.url))
-    # A slow machine takes its time to draw.
-    found.page.goto(path.as_uri(), timeout=150_000)
-    found.page.wait_for_selector("html[data-ready=true]")
-    return found
+@contextlib.contextmanager
+def _opened(browser: Browser, path: Path, width: int, theme: Any) -> Iterator[Opened]:
+    viewport: Any = {"width": width, "height": 900}
+    # What stays open goes on drawing while other tests run, so it is closed.
+    with browser.new_context(viewport=viewport, color_scheme=theme, offline=True) as context:
+        found = Opened(context.new_page())
+        found.page.on("console", lambda message: found.complaints.append(message.text))
+        found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
+        found.page.on("request", lambda request: found.requests.append(request.url))
+        # A slow machine takes its time to draw.
+        found.page.goto(path.as_uri(), timeout=150_000)
+        found.page.wait_for_selector("html[data-ready=true]")
+        yield found
 
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Callable[..., Opened]]:
     """Opens a report: its path, and the width and the theme of the window."""
+    with contextlib.ExitStack() as stack:
 
-    def opening(path: Path, width: int = 1280, theme: str = "light") -> Opened:
-        return _opened(browser, path, width, theme)
+        def opening(path: Path, width: int = 1280, theme: str = "light") -> Opened:
+            return stack.enter_context(_opened(browser, path, width, theme))
 
-    yield opening
-    # What stays open goes on drawing while other tests run.
-    for context in browser.contexts:
-        context.close()
+        yield opening
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, report: Path) -> Iterator[Page]:
+    """The `report` of a module, opened once: to open it takes most of a test's time.
+
+    Tests that change more than the order of a table take `opened`.
+    """
+    with _opened(browser, report, 1280, "light") as found:
+        yield found.page
+        assert not found.complaints
+
+
+@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
+def looked_at(opened: Any, request: pytest.FixtureRequest) -> Callable[..., Page]:
+    """Opens a report and keeps a screenshot: its path, the screenshot's name, how many charts."""
+    width, theme = request.param
+
+    def looking(path: Path, name: str, charts: int) -> Page:
+        found = opened(path, width, theme)
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        found.page.screenshot(path=SCREENSHOTS / f"{name}_{width}_{theme}.png", full_page=True)
+        drawn = found.page.locator(".chart")
+        assert drawn.count() == charts
+        for index in range(charts):
+            assert drawn.nth(index).locator("svg.main-svg").first.is_visible()
+        assert found.complaints == []
+        assert [url for url in found.requests if not url.startswith(("file:", "data:"))] == []
+        assert found.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        return found.page
+
+    return looking
 
 
 def _point_at(page: Page, selector: str) -> str:
@@ -79,6 +117,9 @@ def _point_at(page: Page, selector: str) -> str:
     widths = "(found) => found.map((one) => one.getBoundingClientRect().width)"
     found = page.locator(selector).evaluate_all(widths)
     target = page.locator(selector).nth(found.index(max(found)))
+    # No tooltip of an earlier place.
+    page.mouse.move(0, 0)
+    page.locator(".hoverlayer .hovertext").first.wait_for(state="detached")
     target.scroll_into_view_if_needed()
     box = target.bounding_box()
     assert box is not None

@@ -1,11 +1,7 @@
-"""Opens the reports of networks in headless Chromium: links on the topology, VCs, latency by load.
-
-Screenshots of every width and theme are kept in out/browser, to be looked at.
-"""
+"""Opens reports of networks in headless Chromium: links on the topology, VCs, latency by load."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,14 +12,12 @@ from tutti.energy import Technology
 from tutti.report import write_load_report, write_noc_report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
-SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
-LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
 PLAN = noc.Plan(warmup=500, measure=2000, drain=3000, sample=50, keep_vcs=True)
 
 
@@ -51,34 +45,13 @@ def curves(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_load_report(path, runs, found)
 
 
-@pytest.fixture
-def page(opened: Any, report: Path) -> Iterator[Page]:
-    found = opened(report)
-    yield found.page
-    assert not found.complaints
-    found.page.context.close()
+def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) -> None:
+    # Links, buffers over time, VCs over time, the fullest of them, buffers by VC, stalls, energy.
+    looked_at(report, "noc_report", charts=7)
 
 
-@pytest.mark.parametrize(("width", "theme"), LOOKS)
-@pytest.mark.parametrize("name", ["report", "curves"])
-def test_it_opens_from_disk_without_a_complaint(
-    opened: Any, request: pytest.FixtureRequest, name: str, width: int, theme: str
-) -> None:
-    found = opened(request.getfixturevalue(name), width, theme)
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    found.page.screenshot(path=SCREENSHOTS / f"noc_{name}_{width}_{theme}.png", full_page=True)
-    charts = found.page.locator(".chart")
-    assert charts.count() == (CHARTS if name == "report" else 2)
-    for index in range(charts.count()):
-        assert charts.nth(index).locator("svg.main-svg").first.is_visible()
-    assert found.complaints == []
-    assert [url for url in found.requests if not url.startswith(("file:", "data:"))] == []
-    assert found.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    found.page.context.close()
-
-
-CHARTS = 7
-"""Links, buffers over time, VCs over time, the fullest of them, buffers by VC, stalls, energy."""
+def test_curves_open_from_disk_without_a_complaint(looked_at: Any, curves: Path) -> None:
+    looked_at(curves, "noc_curves", charts=2)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +82,6 @@ def test_pointing_at_a_curve_tells_load_and_latency(
     assert "flits per node" in point_at(found.page, "#throughput .scatterlayer .points path")
     assert found.page.locator(".answer li", has_text="stable up to").count() == 1
     assert not found.complaints
-    found.page.context.close()
 
 
 def test_a_remark_and_the_energy_are_there(page: Page) -> None:

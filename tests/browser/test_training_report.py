@@ -1,11 +1,7 @@
-"""Opens the report of a training step in headless Chromium: bars, windows, endpoints, layers.
-
-Screenshots of every width and theme are kept in out/browser, to be looked at.
-"""
+"""Opens the report of a training step in headless Chromium: bars, windows, endpoints, layers."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,16 +13,11 @@ from tutti.units import Time, TimePerByte
 from tutti.workload import build
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
-
-SCREENSHOTS = Path(__file__).parents[2] / "out" / "browser"
-LOOKS = [(1280, "light"), (1280, "dark"), (800, "light"), (800, "dark")]
-CHARTS = 3
-"""Where the time went, what is busy when, how busy each endpoint is."""
 
 
 @pytest.fixture(scope="module")
@@ -45,29 +36,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_training_report(path, [step.run(one) for one in every.values()])
 
 
-@pytest.fixture
-def page(opened: Any, report: Path) -> Iterator[Page]:
-    found = opened(report)
-    yield found.page
-    assert not found.complaints
-    found.page.context.close()
-
-
-@pytest.mark.parametrize(("width", "theme"), LOOKS)
-def test_it_opens_from_disk_without_a_complaint(
-    opened: Any, report: Path, width: int, theme: str
-) -> None:
-    found = opened(report, width, theme)
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    found.page.screenshot(path=SCREENSHOTS / f"training_{width}_{theme}.png", full_page=True)
-    charts = found.page.locator(".chart")
-    assert charts.count() == CHARTS
-    for index in range(charts.count()):
-        assert charts.nth(index).locator("svg.main-svg").first.is_visible()
-    assert found.complaints == []
-    assert [url for url in found.requests if not url.startswith(("file:", "data:"))] == []
-    assert found.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    found.page.context.close()
+def test_it_opens_from_disk_without_a_complaint(looked_at: Any, report: Path) -> None:
+    # Where the time went, what is busy when, how busy each endpoint is.
+    page = looked_at(report, "training", charts=3)
+    # Every row has the grid of the theme.
+    colours = """(lines) => [...new Set(lines.map((line) => getComputedStyle(line).stroke))]"""
+    grid = page.locator("#over_time .xgrid, #over_time .ygrid").evaluate_all(colours)
+    assert len(grid) == 1, grid
 
 
 @pytest.mark.parametrize(
@@ -89,15 +64,6 @@ def test_every_configuration_is_drawn_over_time(page: Page) -> None:
     titles = page.locator("#over_time text[class$='title']").all_text_contents()
     assert {"no_overlap", "comm_opt", "comp_opt", "ace", "ideal"} <= set(titles)
     assert page.locator("#over_time .scatterlayer .trace").count() == 10
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_row_has_the_grid_of_the_theme(opened: Any, report: Path, theme: str) -> None:
-    found = opened(report, 1280, theme)
-    colours = """(lines) => [...new Set(lines.map((line) => getComputedStyle(line).stroke))]"""
-    grid = found.page.locator("#over_time .xgrid, #over_time .ygrid").evaluate_all(colours)
-    assert len(grid) == 1, grid
-    found.page.context.close()
 
 
 def test_a_heading_sorts_the_layers(page: Page) -> None:

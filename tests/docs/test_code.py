@@ -14,7 +14,6 @@ import doctest
 import importlib
 import io
 import os
-import pkgutil
 import re
 import shlex
 import subprocess
@@ -112,10 +111,11 @@ WITH_COMMANDS = [
     for page in PAGES
     if any(commands(block) for block in blocks(page.read_text("utf-8"), "sh", "console"))
 ]
+PACKAGE = Path(tutti.__file__).parent
 MODULES = sorted(
-    module.name
-    for module in pkgutil.walk_packages(tutti.__path__, "tutti.")
-    if module.name != "tutti._core" and not module.name.endswith("__main__")
+    ".".join(path.with_suffix("").relative_to(PACKAGE.parent).parts).removesuffix(".__init__")
+    for path in PACKAGE.rglob("*.py")
+    if path.name != "__main__.py"
 )
 
 
@@ -190,7 +190,7 @@ def _in_a_shell(command: str, folder: Path) -> tuple[int, str]:
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("module", ["tutti", *MODULES])
+@pytest.mark.parametrize("module", MODULES)
 def test_docstrings_say_what_happens(module: str) -> None:
     options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     failed, _ = doctest.testmod(importlib.import_module(module), optionflags=options)

@@ -40,7 +40,7 @@ def make(folder: Path) -> None:
 
 
 def _trace(rank: int) -> Any:
-    from tutti.interop.chakra import Attribute, Node, Trace
+    from tutti.interop.chakra import Attribute, ChakraTrace, Node
 
     collective = {
         "comm_type": Attribute("int64", 0),
@@ -48,7 +48,7 @@ def _trace(rank: int) -> Any:
         "pg_name": Attribute("string", "all"),
         "involved_dim": Attribute("bool_list", (True,)),
     }
-    return Trace(
+    return ChakraTrace(
         nodes=(
             Node(
                 id=1,

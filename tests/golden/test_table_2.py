@@ -10,7 +10,13 @@ import pytest
 
 import tutti
 from tutti.papers.recursive_multiplying import archer
-from tutti.papers.recursive_multiplying.published import DATATYPE, SIZE, TABLE_2, Row, doubling
+from tutti.papers.recursive_multiplying.published import (
+    DATATYPE,
+    SIZE,
+    TABLE_2,
+    Table2Row,
+    doubling,
+)
 
 FOLDER = Path(__file__).parent / "table_2"
 RECORDED = {
@@ -19,12 +25,12 @@ RECORDED = {
 }
 
 
-def both(row: Row) -> list[dict[str, str]]:
+def both(row: Table2Row) -> list[dict[str, str]]:
     return [RECORDED[row.ranks, name] for name in (doubling(row.ranks), row.schedule)]
 
 
 @pytest.mark.parametrize("row", TABLE_2, ids=lambda row: str(row.ranks))
-def test_the_quiet_machine_takes_what_was_derived(row: Row) -> None:
+def test_the_quiet_machine_takes_what_was_derived(row: Table2Row) -> None:
     quiet = tutti.Conditions(wait_for_sends=True)
     why = (FOLDER / "WHY.md").read_text("utf-8")
     for recorded in both(row):
@@ -42,7 +48,7 @@ def test_the_quiet_machine_takes_what_was_derived(row: Row) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("row", TABLE_2, ids=lambda row: str(row.ranks))
-def test_a_row_is_predicted_as_recorded(row: Row) -> None:
+def test_a_row_is_predicted_as_recorded(row: Table2Row) -> None:
     ours = archer.predicted(archer.FITTED, row)
     for which, recorded in zip(("rd", "rm"), both(row), strict=True):
         minimum, median = float(recorded["minimum_us"]), float(recorded["median_us"])

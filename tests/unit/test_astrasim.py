@@ -13,9 +13,9 @@ from tutti.cli.app import app
 from tutti.config import ConfigError
 from tutti.errors import TraceError
 from tutti.interop import astrasim, chakra
-from tutti.interop.astrasim import Dimension, Network, System
+from tutti.interop.astrasim import AstraSimNetwork, Dimension, System
 from tutti.interop.astrasim_text import load_text
-from tutti.interop.chakra import Attribute, Node, Trace
+from tutti.interop.chakra import Attribute, ChakraTrace, Node
 from tutti.workload.trace import programs
 
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ SYSTEM: dict[str, Any] = {
 }
 
 
-def collective(kind: int, size: int) -> Trace:
+def collective(kind: int, size: int) -> ChakraTrace:
     attributes = {"comm_type": Attribute("int64", kind), "comm_size": Attribute("uint64", size)}
-    return Trace(nodes=(Node(id=1, type="COMM_COLL", attributes=attributes),))
+    return ChakraTrace(nodes=(Node(id=1, type="COMM_COLL", attributes=attributes),))
 
 
 def one(block: Any, npus: int, bandwidth: float = 50, latency: float = 500) -> Dimension:
     return Dimension(block=block, npus=npus, bandwidth=bandwidth, latency=latency)
 
 
-def time(network: Network, system: System, kind: int, size: int, *, aware: bool) -> int:
+def time(network: AstraSimNetwork, system: System, kind: int, size: int, *, aware: bool) -> int:
     found = programs([collective(kind, size)] * _product(network.sizes), network.sizes)
     return astrasim.simulate(network, system, found, aware=aware).total.ps
 
@@ -86,14 +86,14 @@ def test_an_all_reduce_takes_its_closed_form(block: str, hops: int, *, aware: bo
     message = sent + relayed + hops * 500_000 + 10_000
     expected = 4 * (14 * message + 7 * folded)
     system = System(splits=4, memory=1600)
-    network = Network(dimensions=(one(block, 8),))
+    network = AstraSimNetwork(dimensions=(one(block, 8),))
     assert time(network, system, 0, 1 << 20, aware=aware) == expected
 
 
 def test_a_hierarchy_goes_inwards_and_back() -> None:
     """Reduce-scatter on each dimension but the last, all-reduce there, all-gather back."""
     dimensions = (one("Ring", 4, 200, 100), one("FullyConnected", 2, 100), one("Switch", 8))
-    network = Network(dimensions=dimensions)
+    network = AstraSimNetwork(dimensions=dimensions)
     total, size = 0, 1 << 20
     for steps, entry, rate, latency in (
         (3, size, 200, 100),
@@ -110,7 +110,7 @@ def test_a_hierarchy_goes_inwards_and_back() -> None:
 
 def test_chunks_follow_one_another_through_a_hierarchy() -> None:
     """While one chunk is on the second dimension the next is on the first."""
-    network = Network(dimensions=(one("Ring", 4), one("Ring", 4)))
+    network = AstraSimNetwork(dimensions=(one("Ring", 4), one("Ring", 4)))
     whole = time(network, System(splits=1), 0, 64 << 20, aware=True)
     cut = time(network, System(splits=8), 0, 64 << 20, aware=True)
     assert 0.5 * whole < cut < 0.9 * whole
@@ -118,7 +118,7 @@ def test_chunks_follow_one_another_through_a_hierarchy() -> None:
 
 def test_a_reduce_scatter_and_an_all_gather_are_an_all_reduce() -> None:
     """The size of an all-gather is that of a part, as it is there."""
-    network, system = Network(dimensions=(one("Ring", 8),)), System(memory=1600)
+    network, system = AstraSimNetwork(dimensions=(one("Ring", 8),)), System(memory=1600)
     parts = [
         time(network, system, kind, size, aware=True) for kind, size in ((7, 1 << 20), (2, 1 << 17))
     ]
@@ -126,7 +126,7 @@ def test_a_reduce_scatter_and_an_all_gather_are_an_all_reduce() -> None:
 
 
 def test_congestion_makes_chunks_wait() -> None:
-    network, system = Network(dimensions=(one("Ring", 8),)), System(splits=4, active=4)
+    network, system = AstraSimNetwork(dimensions=(one("Ring", 8),)), System(splits=4, active=4)
     aware, unaware = (time(network, system, 0, 64 << 20, aware=aware) for aware in (True, False))
     assert aware > 1.9 * unaware
 
@@ -196,7 +196,7 @@ def test_all_to_alls_are_refused(workload: str, tmp_path: Path) -> None:
         path = tmp_path / "t"
         for npu in range(2):
             chakra.write(tmp_path / f"t.{npu}.et", collective(6, 1 << 20))
-    network = Network(dimensions=(one("Ring", 2),))
+    network = AstraSimNetwork(dimensions=(one("Ring", 2),))
     with pytest.raises(
         TraceError, match="all_to_all: ASTRA-sim's `ring` is not modelled"
     ) as refused:
@@ -213,7 +213,7 @@ def test_groups_that_are_none_are_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_all_data_over_all_dimensions_is_refused() -> None:
-    network = Network(dimensions=(one("Ring", 4), one("Ring", 4)))
+    network = AstraSimNetwork(dimensions=(one("Ring", 4), one("Ring", 4)))
     with pytest.raises(TraceError, match="expected `localBWAware`"):
         time(network, System(nested=False), 0, 1 << 20, aware=True)
 

@@ -8,7 +8,7 @@ import pytest
 
 import tutti
 import tutti.noc
-from tutti.bypass import BypassMesh, Link
+from tutti.bypass import BypassMesh, LiveLink
 from tutti.errors import BypassError, NocError, SimulationError, TopologyError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def test_a_configuration_says_what_is_live() -> None:
     assert (network.used_segments, network.total_segments) == (51, 96)
     assert (network.used_mesh_links, network.used_bypass_segments) == (48, 3)
     piece = network.links[-1]
-    assert piece == Link(0, 3, bypass=True, wire=0, output="west", input="east")
+    assert piece == LiveLink(0, 3, bypass=True, wire=0, output="west", input="east")
     assert (piece.name, network.span(piece)) == ("0=>3", 3)
     assert network.notation == "mesh,0=>3"
     assert network == mesh.configure(["mesh", "0=>3@0/west/east"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutti.errors import TraceError
-from tutti.interop.chakra import NODE_TYPES, Attribute, Node, Trace, read, read_all, write
+from tutti.interop.chakra import NODE_TYPES, Attribute, ChakraTrace, Node, read, read_all, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,9 @@ _NODES = st.builds(
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, nodes: tuple[Node, ...]
 ) -> None:
-    trace = Trace(nodes=nodes, attributes={"schema": Attribute("string", "1.0.2-chakra.1.0.0")})
+    trace = ChakraTrace(
+        nodes=nodes, attributes={"schema": Attribute("string", "1.0.2-chakra.1.0.0")}
+    )
     file = write(tmp_path_factory.mktemp("et") / "t.0.et", trace)
     back = read(file)
     assert back.nodes == nodes
@@ -120,9 +122,9 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path: Path) -> None:
             read(file)
 
 
-def nodes(*waits: tuple[int, ...]) -> Trace:
+def nodes(*waits: tuple[int, ...]) -> ChakraTrace:
     made = tuple(Node(id=i, data_deps=wait) for i, wait in enumerate(waits))
-    return Trace(nodes=made, source="f.et")
+    return ChakraTrace(nodes=made, source="f.et")
 
 
 def test_nodes_come_after_those_they_wait_for() -> None:
@@ -131,7 +133,7 @@ def test_nodes_come_after_those_they_wait_for() -> None:
         nodes((1,), (0,)).ordered()
     with pytest.raises(TraceError, match="waits for node 9"):
         nodes((9,)).ordered()
-    twice = Trace(nodes=(Node(id=1), Node(id=1, place="f.et, rank 0, node 1")))
+    twice = ChakraTrace(nodes=(Node(id=1), Node(id=1, place="f.et, rank 0, node 1")))
     with pytest.raises(TraceError, match="another node has this number"):
         twice.ordered()
 

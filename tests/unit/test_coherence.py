@@ -99,8 +99,9 @@ def test_what_cannot_be_run_is_refused_with_what_helps() -> None:
         coherence.run(kernel="radix_like", mesh=small(), chip=Chip(l1_bytes=100))
     with pytest.raises(CoherenceError, match="`l1_ways` is -1"):
         Chip(l1_ways=-1)
+    chip = Chip(collector="nobody")  # type: ignore[arg-type]
     with pytest.raises(CoherenceError, match="no collector `nobody`"):
-        coherence.run(kernel="radix_like", mesh=small(), chip=Chip(collector="nobody"))
+        coherence.run(kernel="radix_like", mesh=small(), chip=chip)
     far = small(hpc_max=12)
     with pytest.raises(NocError, match="12 hops per cycle past routers with a reducer"):
         coherence.run(kernel="radix_like", mesh=far)

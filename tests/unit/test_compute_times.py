@@ -14,7 +14,7 @@ from tutti.interop.scalesim import read_topology
 from tutti.units import Frequency, Time, TimePerByte
 from tutti.workload import (
     Chiplet,
-    Measured,
+    MeasuredCompute,
     Roofline,
     Systolic,
     build,
@@ -236,7 +236,7 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 
 
 def test_measured_times_need_no_file() -> None:
-    times = Measured({"l": dict.fromkeys(PASSES, Time(ps=7))})
+    times = MeasuredCompute({"l": dict.fromkeys(PASSES, Time(ps=7))})
     assert times.time(linear("l", 1, 1), "input_gradient", 1, 2, LEFT) == 7
 
 

@@ -242,6 +242,22 @@ def test_durations_are_read(name: str, text: str, tmp_path: Path) -> None:
     assert [time.ps for time in recorded.times] == [1_500_000, 2_000_000]
 
 
+def test_recorded_values_are_equal_wherever_they_stood(tmp_path: Path) -> None:
+    path = str(written(tmp_path, "noise.txt", "1.5 us\n2 us\n"))
+    assert tutti.Recorded(file=path) == tutti.Recorded(times=["1.5 us", "2 us"])
+    trace = str(written(tmp_path, "noise.trace", "1 2\n"))
+    assert tutti.Trace(file=trace, unit="us") == tutti.Trace(detours=[("1 us", "2 us")])
+    with pytest.raises(ConfigError, match="expected either `times` or `file`"):
+        tutti.Recorded(file=path, times=["1 us"])
+    with pytest.raises(ConfigError, match="there is no such file"):
+        tutti.Noise(step={"kind": "recorded", "file": "none.csv"})
+
+
+def test_mistakes_within_tables_name_the_key_and_what_it_may_be() -> None:
+    with pytest.raises(ConfigError, match=r"`step.fixed.tim`: is unknown: expected one of kind"):
+        tutti.Noise(step={"kind": "fixed", "time": "1 us", "tim": "1 us"})
+
+
 def test_durations_are_read_from_parquet_and_rounded_to_picoseconds(tmp_path: Path) -> None:
     path = tmp_path / "noise.parquet"
     pl.DataFrame({"a": [1.0, 2.0], "b": [0.12345, 3.0]}).write_parquet(path)
@@ -316,7 +332,7 @@ def test_arrivals_are_read_in_each_form(tmp_path: Path) -> None:
 
 def test_flows_are_read(tmp_path: Path) -> None:
     text = "source,destination,bytes,start_us,period_us,count\n0,1,4096,1,2,3\n"
-    (flow,) = recordings.flows(written(tmp_path, "flows.csv", text))
+    (flow,) = recordings.flows(written(tmp_path, "flows.csv", text), tutti.Flow)
     assert (flow.source, flow.destination, flow.size.bytes, flow.count) == (0, 1, 4096, 3)
     assert (flow.start.ps, flow.period.ps) == (10**6, 2 * 10**6)
     for text, says in (
@@ -325,7 +341,7 @@ def test_flows_are_read(tmp_path: Path) -> None:
         ("source,destination,bytes\n1,1,1\n", "line 2: Flow: a flow from rank 1 to itself"),
     ):
         with pytest.raises(ConfigError) as caught:
-            recordings.flows(written(tmp_path, "bad.csv", text))
+            recordings.flows(written(tmp_path, "bad.csv", text), tutti.Flow)
         assert says in str(caught.value)
 
 

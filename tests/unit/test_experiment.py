@@ -9,7 +9,7 @@ import pytest
 
 from tutti.config import Experiment, resolve
 from tutti.errors import ConfigError, LayoutError
-from tutti.experiment import Case, Plan, Rows, measure, parts, plan, prove
+from tutti.experiment import ExperimentPlan, Rows, TimedSchedule, measure, parts, plan, prove
 from tutti.schedule import candidates
 
 
@@ -24,7 +24,7 @@ def asked(**changes: Any) -> Experiment:
     return resolve(tables | changes, source="e.toml", folder=Path())
 
 
-def planned(**changes: Any) -> Plan:
+def planned(**changes: Any) -> ExperimentPlan:
     return plan(asked(**changes))
 
 
@@ -50,7 +50,7 @@ def test_a_plan_is_made_and_proved_in_as_many_parts_as_it_says(
     heard: list[int] = []
     laid_out = plan(experiment, done=heard.append)
     assert sum(heard) == parts(experiment)
-    proved: list[Case] = []
+    proved: list[TimedSchedule] = []
     prove(laid_out, done=proved.append)
     assert proved == list(laid_out.cases)
 

@@ -126,7 +126,7 @@ def test_a_technology_travels() -> None:
     ("flits", "said"),
     [
         ({"flit": "128 B"}, "a flit of 128 B is wider than what npu0 > npu1 carries .* 64 B"),
-        ({"router": {"vcs": 0}}, "`vcs` is 0"),
+        ({"router": {"vcs": 0}}, "`router.vcs`: 0 should be"),
         ({"router": {"cut_through": True, "buffer": 2}}, "holds no packet of 4 flits"),
         ({"packet": 2, "header": 2}, "more than the header of 2"),
         ({"cycle": "0 ns"}, "a cycle of 0 s"),
@@ -137,7 +137,7 @@ def test_a_technology_travels() -> None:
 )
 def test_what_cannot_be_is_refused(flits: dict[str, Any], said: str) -> None:
     ring = tutti.schedule("ring", ranks=16)
-    with pytest.raises((NocError, TopologyError), match=said):
+    with pytest.raises((NocError, TopologyError, ConfigError), match=said):
         tutti.simulate(ring, platform(**flits), size="1 KiB")
 
 
@@ -199,7 +199,7 @@ routing = "dimension_order"
         ("[topology.flits]\nflit = 64", "topology.flits.flit"),
         ("[topology.flits]\nflit = '65 B'", "topology.flits.flit: a flit of 65 B is wider"),
         ("[topology.flits]\nflits = '64 B'", "unknown key `flits`"),
-        ("[topology.flits.router]\nvcs = 0", "`vcs` is 0"),
+        ("[topology.flits.router]\nvcs = 0", "router.vcs: is out of range"),
         ("[topology.flits]\nrouting = 'minimal'", "topology.flits.routing"),
         ("[topology.flits.router]\nspeculation = 3", "speculation"),
         (

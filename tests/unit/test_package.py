@@ -18,7 +18,7 @@ from tutti.errors import ConfigError, EnergyError
 from tutti.package import (
     PUBLISHED_UM2,
     Package,
-    Traffic,
+    PackageTraffic,
     area_table,
     packages,
     scaled_um2,
@@ -42,10 +42,10 @@ def pj(report: EnergyReport) -> dict[str, float]:
     return {name: cost.nominal * 1e12 for name, cost in report.dynamic_by_component.items()}
 
 
-def one_message(graph: tutti.Topology, size: int, *ends: tuple[str, str]) -> Traffic:
+def one_message(graph: tutti.Topology, size: int, *ends: tuple[str, str]) -> PackageTraffic:
     """A message of so many bytes over the links with these ends."""
     carried = tuple(size * ((link.source, link.target) in ends) for link in graph.links)
-    return Traffic(link_bytes=carried, sent_bytes=size, time=NO_TIME)
+    return PackageTraffic(link_bytes=carried, sent_bytes=size, time=NO_TIME)
 
 
 def test_a_message_over_two_links_by_hand() -> None:
@@ -72,7 +72,7 @@ def test_a_ring_on_2_x_2_by_hand() -> None:
         name="p", model=ENDS, routes=mesh.routes("dimension_order"), packets=tutti.Packets()
     )
     run = tutti.simulate(tutti.schedule("ring", ranks=4), platform, size="4 KiB")
-    traffic = Traffic.of(run)
+    traffic = PackageTraffic.of(run)
     assert traffic.sent_bytes == 4 * 6 * 1024
     assert sum(traffic.link_bytes) == 6 * 1024 * (1 + 2 + 1 + 2)
     report = packages(2)["mesh"].energy_of(run)
@@ -108,7 +108,7 @@ def test_other_links_and_buffers_cost_more() -> None:
 
     assert spent("simba links")["links"] == pytest.approx(8000 * (1.17 + 0.5 * 0.12))
     assert spent("usual")["buffers"] == spent("simba links")["buffers"]
-    idle = Traffic(link_bytes=(0,) * 8, sent_bytes=0, time=Time(ps=1_000_000))
+    idle = PackageTraffic(link_bytes=(0,) * 8, sent_bytes=0, time=Time(ps=1_000_000))
     leaks = {
         name: Package(technology=technology).energy(mesh, idle).leakage.nominal
         for name, technology in technologies().items()
@@ -121,7 +121,7 @@ def test_other_links_and_buffers_cost_more() -> None:
 def test_a_part_may_come_by_circuit() -> None:
     mesh = topology("mesh:2x2")
     traffic = one_message(mesh, 1000, ("npu0", "npu1"))
-    half = Traffic(**{**vars(traffic), "circuit_bytes": 500})
+    half = PackageTraffic(**{**vars(traffic), "circuit_bytes": 500})
     spent = pj(packages(2)["bypass"].energy(mesh, half))
     assert spent["buffers"] == pytest.approx(1500 * 8 * 0.4)
 
@@ -132,7 +132,7 @@ def test_npus_that_hang_on_a_switch_are_no_routers() -> None:
     packets = tutti.Packets(size="512 B", header="8 B")
     platform = tutti.Platform(name="p", model=ENDS, routes=star.routes(), packets=packets)
     run = tutti.simulate(tutti.schedule("direct", ranks=4), platform, size="1 KiB")
-    traffic = Traffic.of(run)
+    traffic = PackageTraffic.of(run)
     each = 1024 + 2 * 8
     assert traffic.sent_bytes == 12 * each
     spent = pj(Package(pitch=None).energy(star, traffic))
@@ -144,8 +144,10 @@ def test_npus_that_hang_on_a_switch_are_no_routers() -> None:
 @given(st.lists(st.integers(0, 10**9), min_size=8, max_size=8), st.integers(0, 10**12))
 def test_reports_add_as_traffic_does(carried: list[int], ps: int) -> None:
     mesh, package = topology("mesh:2x2"), packages(2)["bypass"]
-    one = Traffic(link_bytes=tuple(carried), sent_bytes=sum(carried), time=Time(ps=1000 * ps))
-    twice = Traffic(
+    one = PackageTraffic(
+        link_bytes=tuple(carried), sent_bytes=sum(carried), time=Time(ps=1000 * ps)
+    )
+    twice = PackageTraffic(
         link_bytes=tuple(2 * size for size in carried),
         sent_bytes=2 * sum(carried),
         time=Time(ps=2000 * ps),
@@ -226,20 +228,20 @@ def mixed() -> tutti.Topology:
     ],
 )
 def test_what_cannot_be_told_is_refused(graph: tutti.Topology, package: Package, said: str) -> None:
-    idle = Traffic(link_bytes=(0,) * len(graph.links), sent_bytes=0, time=NO_TIME)
+    idle = PackageTraffic(link_bytes=(0,) * len(graph.links), sent_bytes=0, time=NO_TIME)
     for ask in (lambda: package.check(graph), lambda: package.energy(graph, idle)):
         with pytest.raises(EnergyError, match=said):
             ask()
 
 
 def test_traffic_of_something_else_is_refused() -> None:
-    other = Traffic(link_bytes=(0,) * 3, sent_bytes=0, time=NO_TIME)
+    other = PackageTraffic(link_bytes=(0,) * 3, sent_bytes=0, time=NO_TIME)
     with pytest.raises(EnergyError, match="3 links on a topology of 8"):
         Package().energy(topology("mesh:2x2"), other)
     alone = tutti.Platform(name="p", model=ENDS)
     run = tutti.simulate(tutti.schedule("ring", ranks=4), alone, size="4 KiB")
     with pytest.raises(EnergyError, match="where packets queue"):
-        Traffic.of(run)
+        PackageTraffic.of(run)
 
 
 def test_a_run_tells_energy_and_area() -> None:

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 import tutti
-from tutti.bypass import BypassMesh, Configuration
+from tutti.bypass import BypassConfiguration, BypassMesh
 
 ALPHA_NS, BYTES_PER_NS = 12, 68
 ENDS = tutti.PipeliningPostal(alpha_p="1 ps", alpha_r="0 ns")
@@ -77,7 +77,7 @@ def pairs(schedule: tutti.Schedule) -> set[tuple[int, int]]:
     return {(rank, op.peer) for rank, op in ops if op.kind == "send" and op.peer is not None}
 
 
-def wired(configuration: Configuration, packet: int) -> tutti.Platform:
+def wired(configuration: BypassConfiguration, packet: int) -> tutti.Platform:
     topology = configuration.topology(rate=f"{BYTES_PER_NS} GB/s", latency=f"{ALPHA_NS} ns")
     packets = tutti.Packets(size=tutti.Size(bytes=packet), buffer=tutti.Size(bytes=1 << 20))
     routes = configuration.routes(topology, ways={})

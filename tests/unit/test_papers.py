@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from tutti import papers
 from tutti.cli import app, paper
 from tutti.papers import Exhibit, ExhibitResult, Paper
 
@@ -29,7 +28,8 @@ def made(folder: Path) -> ExhibitResult:
 def one_paper(monkeypatch: pytest.MonkeyPatch) -> None:
     figure = Exhibit(title="time over ranks", make=made)
     paper = Paper(name="one-paper", citation="A. Author 2017", figures={1: figure, 2: figure})
-    monkeypatch.setattr(papers, "papers", lambda: {paper.name: paper})
+    for where in ("tutti.papers.papers", "tutti.cli.paper.papers"):
+        monkeypatch.setattr(where, lambda: {paper.name: paper})
 
 
 def test_papers_are_listed_with_their_exhibits() -> None:

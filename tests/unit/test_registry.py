@@ -21,7 +21,7 @@ PAGES = ROOT / "docs" / "models"
 GOLDENS = ROOT / "tests" / "golden"
 
 ALGORITHMS = {entry.name: entry for entry in _core.algorithms()}
-MODELS = {entry.name: entry for entry in _core.models()}
+MODELS = {entry.name: entry for entry in _core.parameter_groups(models=True)}
 FAMILIES = {entry.name: entry for entry in families()}
 
 EXAMPLE = re.compile(r"^Example: `([^`]+)`, (\w+) on (\d+) ranks\.", re.MULTILINE)

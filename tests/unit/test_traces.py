@@ -10,7 +10,7 @@ from tutti import _core
 from tutti.errors import SimulationError, TraceError
 from tutti.interop import chakra
 from tutti.interop.astrasim import load_groups
-from tutti.interop.chakra import Attribute, Node, Trace
+from tutti.interop.chakra import Attribute, ChakraTrace, Node
 from tutti.units import TimePerByte
 from tutti.workload.trace import Timing, programs
 
@@ -30,8 +30,8 @@ def moved(number: int, kind: int, size: int, *after: int, **more: Attribute) -> 
     return Node(id=number, name=f"c{number}", type="COMM_COLL", data_deps=after, attributes=given)
 
 
-def trace(*nodes: Node) -> Trace:
-    return Trace(nodes=nodes, source="t.0.et")
+def trace(*nodes: Node) -> ChakraTrace:
+    return ChakraTrace(nodes=nodes, source="t.0.et")
 
 
 STEP = (
@@ -106,7 +106,7 @@ def test_collectives_are_among_the_npus_of_rings(tmp_path: Path) -> None:
     file = tmp_path / "groups.json"
     file.write_text('{"0": [0, 2, 4, 6], "1": [1, 3, 5, 7], "2": [0, 1], "3": [0, 5]}', "utf-8")
     groups = load_groups(file)
-    ways: list[Trace | list[Trace]] = [
+    ways: list[ChakraTrace | list[ChakraTrace]] = [
         trace(moved(1, 0, 4000, involved_dim=dims)),
         [trace(moved(1, 0, 4000, pg_name=Attribute("string", str(r % 2)))) for r in range(8)],
     ]
@@ -155,7 +155,7 @@ def test_nodes_that_cannot_be_carried_out_are_refused(
 
 def test_messages_name_file_rank_and_node(tmp_path: Path) -> None:
     for rank, size in enumerate((8, 0)):
-        chakra.write(tmp_path / f"t.{rank}.et", Trace(nodes=(moved(4, 0, size),)))
+        chakra.write(tmp_path / f"t.{rank}.et", ChakraTrace(nodes=(moved(4, 0, size),)))
     with pytest.raises(TraceError) as refused:
         programs(chakra.read_all(tmp_path / "t"), (2,))
     for word in ("t.1.et", "node 4", "0 B"):

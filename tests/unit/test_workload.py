@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tutti.errors import WorkloadError
-from tutti.workload import ModelEntry, build, models
+from tutti.workload import WorkloadEntry, build, models
 from tutti.workload.model import PASSES, linear, lstm
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def test_the_first_layer_needs_no_input_gradient() -> None:
 
 
 @pytest.mark.parametrize("entry", models(), ids=lambda entry: entry.name)
-def test_every_model_is_whole(entry: ModelEntry) -> None:
+def test_every_model_is_whole(entry: WorkloadEntry) -> None:
     model = build(entry.name)
     assert model.name.split(":")[0] == entry.name
     assert model.source

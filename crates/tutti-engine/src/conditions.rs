@@ -5,17 +5,20 @@ use std::sync::Arc;
 use tutti_network::{LinkLoad, Noise, Serialization};
 use tutti_topology::Routes;
 use tutti_units::ids::RankId;
+use tutti_units::parameter::ParameterError;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// How long a rank's local ops take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LocalCosts {
-    /// Folding in one more operand, per byte (gamma).
-    pub gamma: TimePerByte,
-    /// Every fold, however small.
-    pub reduce_overhead: Time,
-    /// Copying, per byte.
-    pub copy: TimePerByte,
+tutti_units::parameters! {
+    /// What local work on a rank costs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct LocalCosts("compute" as "LocalCosts", "", ParameterError) {
+        /// Reducing one more operand into another, per byte.
+        gamma: TimePerByte = "0 ns/B",
+        /// Fixed time of each reduction.
+        reduce_overhead: Time = "0 ns",
+        /// Copying, per byte.
+        copy: TimePerByte = "0 ns/B",
+    }
 }
 
 impl LocalCosts {

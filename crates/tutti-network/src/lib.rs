@@ -10,15 +10,9 @@
 
 mod background;
 mod carrier;
-mod logfp;
-mod loggp;
-mod logp;
-mod lop;
 mod model;
 mod noise;
 pub mod packet;
-mod pipelining_postal;
-mod postal;
 mod registry;
 mod serialization;
 #[cfg(test)]
@@ -26,15 +20,9 @@ mod tests;
 
 pub use background::{BackgroundFlow, LinkLoad};
 pub use carrier::{Carried, Carrier, Combined, Cursor, Standstill, Supply, Ticket, Uncontended};
-pub use logfp::LogfP;
-pub use loggp::LogGP;
-pub use logp::LogP;
-pub use lop::LoP;
-pub use model::{Model, ModelError};
+pub use model::*;
 pub use noise::{Detours, Distribution, Noise, NoiseError, Part};
-pub use pipelining_postal::PipeliningPostal;
-pub use postal::Postal;
-pub use registry::{Arguments, Entry, Kind, Parameter, REGISTRY, Value, build, find};
+pub use registry::{Arguments, Entry, Value, build, find};
 pub use serialization::Serialization;
 
 use tutti_units::{Bytes, Time};

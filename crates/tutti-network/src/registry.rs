@@ -1,95 +1,51 @@
 //! The models by name, and the parameters each takes: what configuration files, Python and the
 //! documentation walk. One line of [`REGISTRY`] per model.
 
-use super::{Model, ModelError, logfp, loggp, logp, lop, pipelining_postal, postal};
+use super::{Model, ModelError, REGISTRY};
+use tutti_units::parameter::{Group, Kind, Parameter};
 use tutti_units::{Time, TimePerByte};
-
-/// Every contention-free model there is.
-pub const REGISTRY: &[Entry] =
-    &[postal::ENTRY, pipelining_postal::ENTRY, logp::ENTRY, lop::ENTRY, logfp::ENTRY, loggp::ENTRY];
 
 /// A line of the registry.
 pub struct Entry {
-    /// Its name in configuration files and results.
-    pub name: &'static str,
-    /// One sentence for lists.
-    pub summary: &'static str,
-    /// Where it was published.
-    pub source: &'static str,
-    /// What it takes, in the order in which people give it.
-    pub parameters: &'static [Parameter],
+    /// Its name in configuration files and results, and what it takes.
+    pub group: Group,
     /// From one value per parameter.
     pub build: fn(&Arguments) -> Result<Model, ModelError>,
 }
 
-/// What kind of quantity a parameter is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// Such as `1.34 us`.
-    Time,
-    /// Such as `0.4 ns/B`, or the rate that is its inverse, `2.5 GB/s`.
-    TimePerByte,
-    /// A whole number without a unit.
-    Count,
+pub(super) const LATENCY: Parameter = time("L", &["Latency of the wire."]);
+pub(super) const OVERHEAD: Parameter =
+    time("o", &["Overhead: how long a message occupies its sender, and its receiver."]);
+pub(super) const GAP: Parameter =
+    time("g", &["Gap: the least time between two messages of a rank."]);
+
+pub(super) const fn time(name: &'static str, meaning: &'static [&'static str]) -> Parameter {
+    Parameter::required(name, Kind::Time, meaning)
 }
 
-impl Kind {
-    /// For lists and messages.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Time => "time",
-            Kind::TimePerByte => "time per byte",
-            Kind::Count => "count",
-        }
-    }
+pub(super) const fn time_per_byte(
+    name: &'static str,
+    meaning: &'static [&'static str],
+) -> Parameter {
+    Parameter::required(name, Kind::TimePerByte, meaning)
 }
 
-/// One parameter of a model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parameter {
-    /// The field's name for it.
-    pub name: &'static str,
-    /// What kind of quantity it is.
-    pub kind: Kind,
-    /// What it means.
-    pub meaning: &'static str,
-    /// Taken when it is not given; `None` where it must be.
-    pub default: Option<&'static str>,
+pub(super) const fn count(name: &'static str, meaning: &'static [&'static str]) -> Parameter {
+    let range = Some((0.0, u32::MAX as f64));
+    Parameter { range, ..Parameter::required(name, Kind::Count, meaning) }
 }
 
-impl Parameter {
-    pub(super) const LATENCY: Parameter = Parameter::time("L", "latency of the wire");
-    pub(super) const OVERHEAD: Parameter =
-        Parameter::time("o", "overhead: how long a message occupies its sender, and its receiver");
-    pub(super) const GAP: Parameter =
-        Parameter::time("g", "gap: the least time between messages of a rank");
-
-    pub(super) const fn time(name: &'static str, meaning: &'static str) -> Parameter {
-        Parameter { name, kind: Kind::Time, meaning, default: None }
-    }
-
-    pub(super) const fn time_per_byte(name: &'static str, meaning: &'static str) -> Parameter {
-        Parameter { name, kind: Kind::TimePerByte, meaning, default: None }
-    }
-
-    pub(super) const fn count(name: &'static str, meaning: &'static str) -> Parameter {
-        Parameter { name, kind: Kind::Count, meaning, default: None }
-    }
-
-    pub(super) const fn or(self, default: &'static str) -> Parameter {
-        Parameter { default: Some(default), ..self }
-    }
-
-    fn parse(&self, model: &'static str, text: &str) -> Result<Value, ModelError> {
-        let wrong = |problem| ModelError::Value { model, parameter: self.name, problem };
-        match self.kind {
-            Kind::Time => Time::parse(text).map(Value::Time).map_err(wrong),
-            Kind::TimePerByte => TimePerByte::parse(text).map(Value::TimePerByte).map_err(wrong),
-            Kind::Count => text.trim().parse().map(Value::Count).map_err(|_| {
-                ModelError::NotACount { model, parameter: self.name, text: text.to_owned() }
-            }),
-        }
+fn parse(parameter: &Parameter, model: &'static str, text: &str) -> Result<Value, ModelError> {
+    let wrong = |problem| ModelError::Value { model, parameter: parameter.name, problem };
+    match parameter.kind {
+        Kind::Time => Time::parse(text).map(Value::Time).map_err(wrong),
+        Kind::TimePerByte => TimePerByte::parse(text).map(Value::TimePerByte).map_err(wrong),
+        Kind::Count => text.trim().parse().map(Value::Count).map_err(|_| ModelError::NotACount {
+            model,
+            parameter: parameter.name,
+            text: text.to_owned(),
+        }),
+        other => unreachable!("no model has a parameter that is a {}", other.name()),
     }
 }
 
@@ -149,9 +105,9 @@ impl Arguments {
 /// # Errors
 /// When there is none.
 pub fn find(name: &str) -> Result<&'static Entry, ModelError> {
-    REGISTRY.iter().find(|entry| entry.name == name).ok_or_else(|| ModelError::Unknown {
+    REGISTRY.iter().find(|entry| entry.group.name == name).ok_or_else(|| ModelError::Unknown {
         name: name.to_owned(),
-        known: join(REGISTRY.iter().map(|entry| entry.name)),
+        known: join(REGISTRY.iter().map(|entry| entry.group.name)),
     })
 }
 
@@ -163,29 +119,29 @@ pub fn find(name: &str) -> Result<&'static Entry, ModelError> {
 pub fn build(name: &str, given: &[(&str, &str)]) -> Result<Model, ModelError> {
     let entry = find(name)?;
     for (position, (parameter, _)) in given.iter().enumerate() {
-        if !entry.parameters.iter().any(|known| known.name == *parameter) {
+        if !entry.group.parameters.iter().any(|known| known.name == *parameter) {
             return Err(ModelError::UnknownParameter {
-                model: entry.name,
+                model: entry.group.name,
                 parameter: (*parameter).to_owned(),
-                known: join(entry.parameters.iter().map(|known| known.name)),
+                known: join(entry.group.parameters.iter().map(|known| known.name)),
             });
         }
         if given[..position].iter().any(|(before, _)| before == parameter) {
             let parameter = (*parameter).to_owned();
-            return Err(ModelError::GivenTwice { model: entry.name, parameter });
+            return Err(ModelError::GivenTwice { model: entry.group.name, parameter });
         }
     }
-    let values = entry.parameters.iter().map(|parameter| {
+    let values = entry.group.parameters.iter().map(|parameter| {
         let text = given.iter().find(|(name, _)| *name == parameter.name).map(|(_, text)| *text);
         let Some(text) = text.or(parameter.default) else {
             return Err(ModelError::Missing {
-                model: entry.name,
+                model: entry.group.name,
                 parameter: parameter.name,
                 kind: parameter.kind.name(),
-                meaning: parameter.meaning,
+                meaning: parameter.phrase(),
             });
         };
-        parameter.parse(entry.name, text).map(|value| (parameter.name, value))
+        parse(parameter, entry.group.name, text).map(|value| (parameter.name, value))
     });
     (entry.build)(&Arguments(values.collect::<Result<_, _>>()?))
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use tutti_units::parameter::Kind;
 
 fn model(name: &str, given: &[(&str, &str)]) -> Model {
     build(name, given).unwrap()
@@ -144,19 +145,19 @@ fn every_model_is_in_the_registry_with_all_its_parameters() {
     let models = one_of_each();
     assert_eq!(models.len(), REGISTRY.len());
     for (model, entry) in models.iter().zip(REGISTRY) {
-        assert_eq!(model.name(), entry.name);
-        assert_eq!(model.values().len(), entry.parameters.len(), "{}", entry.name);
+        assert_eq!(model.name(), entry.group.name);
+        assert_eq!(model.values().len(), entry.group.parameters.len(), "{}", entry.group.name);
         let texts: Vec<_> = model.values().iter().map(|(n, v)| (*n, v.to_string())).collect();
         let given: Vec<_> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
-        assert_eq!(build(entry.name, &given).unwrap(), *model, "what is printed reads back");
-        for ((name, value), parameter) in model.values().iter().zip(entry.parameters) {
+        assert_eq!(build(entry.group.name, &given).unwrap(), *model, "what is printed reads back");
+        for ((name, value), parameter) in model.values().iter().zip(entry.group.parameters) {
             assert_eq!(*name, parameter.name);
             let kind = match value {
                 Value::Time(_) => Kind::Time,
                 Value::TimePerByte(_) => Kind::TimePerByte,
                 Value::Count(_) => Kind::Count,
             };
-            assert_eq!(kind, parameter.kind, "{} of {}", name, entry.name);
+            assert_eq!(kind, parameter.kind, "{} of {}", name, entry.group.name);
         }
     }
 }

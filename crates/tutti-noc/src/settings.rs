@@ -1,7 +1,16 @@
 //! What the routers are like: virtual channels, buffers, pipeline, allocators.
 
 use super::FlitError;
+use super::LONGEST_DELAY;
 use super::allocator::{AllocatorKind, ArbiterKind};
+use tutti_units::Time;
+use tutti_units::parameter::{Kind, ParameterValue};
+
+/// The most flits of a buffer.
+const MOST_FLITS: u32 = 1 << 15;
+
+/// The least flits per cycle of a port.
+const LEAST_RATE: f64 = 1e-6;
 
 /// The VCs `first..=last` of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,22 +57,24 @@ impl VcRange {
     }
 }
 
-/// When a head asks for the switch before it has a VC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Speculation {
-    /// Ask only where a VC is free.
-    pub check_vc: bool,
-    /// Ask only where a free VC has a credit.
-    pub check_credit: bool,
-    /// The allocator of its own for those that speculate; without one they share the switch allocator
-    /// at lower priority.
-    pub allocator: Option<AllocatorKind>,
-    /// Those that speculate lose an output that others ask for, even if the others do not get it.
-    pub yield_to_requests: bool,
+tutti_units::parameters! {
+    /// Heads request a VC and the switch in the same cycle.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Speculation("speculation" as "Speculation", "BookSim 2: Jiang et al. 2013", FlitError) {
+        /// Request the switch only where a VC is free.
+        check_vc: bool = "true",
+        /// Request the switch only where a free VC has a credit.
+        check_credit: bool = "false",
+        /// A separate allocator for speculative requests; without one they share the switch allocator at
+        /// lower priority.
+        allocator: Option<AllocatorKind>,
+        /// Speculative requests lose an output that others request, even if those are not granted.
+        yield_to_requests: bool = "false",
+    }
 }
 
 /// Which packets allocators prefer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, tutti_units::Named)]
 pub enum Priority {
     /// All are alike.
     #[default]
@@ -74,64 +85,86 @@ pub enum Priority {
     Age,
 }
 
-/// The settings of all routers of a network. All delays are in cycles.
-///
-/// A flit that is at an input at cycle t is in its buffer then. A head that is first in its VC asks for a
-/// VC of the next router at t + [`Settings::routing_delay`], has it [`Settings::vc_delay`] - 1 cycles
-/// later, asks for the switch in the next cycle (in the same cycle with [`Settings::speculation`]), and
-/// leaves its buffer [`Settings::switch_delay`] - 1 cycles after it asked. It is on the channel
-/// [`Settings::traversal_delay`] cycles later, and at the next input one cycle and the channel's latency
-/// after that.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// Virtual channels of each port, 1 to 64.
-    pub vcs: u32,
-    /// Flits that the buffer of each VC holds.
-    pub buffer: u32,
-    /// The VCs of each message class; ranges may overlap.
-    pub classes: Vec<VcRange>,
-    /// Cycles for routing; none with look-ahead.
-    pub routing_delay: u32,
-    /// Cycles for VC allocation, at least one.
-    pub vc_delay: u32,
-    /// Cycles for switch allocation, at least one.
-    pub switch_delay: u32,
-    /// Cycles in the switch; none when switch and link are crossed in one cycle.
-    pub traversal_delay: u32,
-    /// Cycles until a credit that has arrived counts.
-    pub credit_delay: u32,
-    /// Whether heads ask for VC and switch at once. With delays of one cycle only.
-    pub speculation: Option<Speculation>,
-    /// Who gets which VC.
-    pub vc_allocator: AllocatorKind,
-    /// Who gets the switch.
-    pub switch_allocator: AllocatorKind,
-    /// The arbiters in both.
-    pub arbiter: ArbiterKind,
-    /// Iterations of allocators that iterate.
-    pub iterations: u32,
-    /// Switch inputs per input port: its VCs are dealt out to them.
-    pub input_speedup: u32,
-    /// Switch outputs per output port: input ports are dealt out to them.
-    pub output_speedup: u32,
-    /// Allocation rounds per cycle.
-    pub internal_speedup: u32,
-    /// Flits that wait behind each switch output at most; without a limit if there is none.
-    pub output_buffer: Option<u32>,
-    /// A VC is given to the next packet only when the last one has left the buffer behind it.
-    pub wait_for_tail_credit: bool,
-    /// A VC without credits is not given to anybody.
-    pub busy_when_full: bool,
-    /// Empty VCs are given first.
-    pub prioritize_empty: bool,
-    /// A packet keeps its way through the switch until its tail has passed.
-    pub hold_switch: bool,
-    /// A packet goes on only into a buffer that has room for all of it.
-    pub cut_through: bool,
-    /// Which packets go first.
-    pub priority: Priority,
-    /// For all random choices of routers.
-    pub seed: u64,
+impl ParameterValue for Priority {
+    type Error = FlitError;
+    const KIND: Kind = Kind::Choice(&Priority::NAMES);
+
+    fn read(text: &str) -> Result<Priority, FlitError> {
+        let unknown = || FlitError::UnknownPriority { name: text.to_owned() };
+        Priority::from_name(text).ok_or_else(unknown)
+    }
+}
+
+tutti_units::parameters! {
+    /// Routers of a network; all are identical. Delays are in cycles, buffers in flits.
+    ///
+    /// A flit that is at an input at cycle t is in its buffer then. A head that is first in its VC requests
+    /// a VC of the next router at t + `routing_delay`, has it `vc_delay` - 1 cycles later, requests the
+    /// switch in the next cycle (in the same cycle with `speculation`), and leaves its buffer
+    /// `switch_delay` - 1 cycles after that request. It is on the channel `traversal_delay` cycles later,
+    /// and at the next input one cycle and the channel's latency after that.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Settings("router" as "RouterParameters", "BookSim 2: Jiang et al. 2013", FlitError) {
+        /// Virtual channels of each port.
+        vcs: u32 = "4" [1..=64],
+        /// Flits that the buffer of each VC holds.
+        buffer: u32 = "8" [1..=MOST_FLITS],
+        /// Cycles for routing; none with look-ahead.
+        routing_delay: u32 = "0" [0..=LONGEST_DELAY],
+        /// Cycles for VC allocation.
+        vc_delay: u32 = "1" [1..=LONGEST_DELAY],
+        /// Cycles for switch allocation.
+        switch_delay: u32 = "1" [1..=LONGEST_DELAY],
+        /// Cycles in the switch; none when a flit crosses switch and link in one cycle.
+        traversal_delay: u32 = "1" [0..=LONGEST_DELAY],
+        /// Cycles until a router uses a credit that has arrived.
+        credit_delay: u32 = "1" [0..=LONGEST_DELAY],
+        /// Cycles between an NPU and a dedicated router, each way.
+        port_latency: u32 = "1" [1..=1 << 16],
+        /// Flits per cycle that an NPU sends to a dedicated router. With more than 1 here or in `ejection` it
+        /// has as many ports there, for different messages where there are several; schedules only.
+        injection: f64 = "1.0" [LEAST_RATE..=64.0],
+        /// Flits per cycle that an NPU takes from a dedicated router; more than 1 as for `injection`.
+        ejection: f64 = "1.0" [LEAST_RATE..=64.0],
+        /// The VC allocator.
+        vc_allocator: AllocatorKind = "separable_input_first",
+        /// The switch allocator.
+        switch_allocator: AllocatorKind = "separable_input_first",
+        /// The arbiters in both allocators: `round_robin`, `matrix`, `tree_round_robin:GROUPS` or
+        /// `tree_matrix:GROUPS`.
+        arbiter: ArbiterKind = "round_robin",
+        /// Iterations of iterative allocators.
+        iterations: u32 = "1" [1..=64],
+        /// Switch inputs per input port: the port's VCs are distributed among them.
+        input_speedup: u32 = "1" [1..=64],
+        /// Switch outputs per output port: input ports are distributed among them.
+        output_speedup: u32 = "1" [1..=64],
+        /// Allocation rounds per cycle.
+        internal_speedup: u32 = "1" [1..=64],
+        /// The most flits that wait behind a switch output; unlimited if absent.
+        output_buffer: Option<u32> [1..=MOST_FLITS],
+        /// Allocate a VC to the next packet only when the last one has left the buffer behind it.
+        wait_for_tail_credit: bool = "false",
+        /// Do not allocate a VC that has no credits.
+        busy_when_full: bool = "false",
+        /// Allocate empty VCs first.
+        prioritize_empty: bool = "false",
+        /// A packet holds its path through the switch until its tail has passed.
+        hold_switch: bool = "false",
+        /// Virtual cut-through: a packet advances only into a buffer that has space for all of it.
+        cut_through: bool = "false",
+        /// Which packets go first: `none` treats all alike, `ordered` uses the priority of the traffic class,
+        /// `age` prefers packets created first.
+        priority: Priority = "none",
+    }
+    with {
+        /// The VCs of each message class; ranges may overlap.
+        classes: Vec<VcRange> = vec![VcRange { first: 0, last: 3 }],
+        /// Speculative switch requests, if heads make them; delays must be one cycle.
+        speculation: Option<Speculation> = None,
+        /// Seed of all random choices of routers.
+        seed: u64 = 0,
+    }
 }
 
 impl Settings {
@@ -139,32 +172,23 @@ impl Settings {
     /// cycle for each of VC allocation, switch allocation and traversal.
     #[must_use]
     pub fn new(vcs: u32, buffer: u32) -> Settings {
-        Settings {
-            vcs,
-            buffer,
-            classes: vec![VcRange { first: 0, last: vcs.saturating_sub(1) }],
-            routing_delay: 0,
-            vc_delay: 1,
-            switch_delay: 1,
-            traversal_delay: 1,
-            credit_delay: 1,
-            speculation: None,
-            vc_allocator: AllocatorKind::SeparableInputFirst,
-            switch_allocator: AllocatorKind::SeparableInputFirst,
-            arbiter: ArbiterKind::RoundRobin,
-            iterations: 1,
-            input_speedup: 1,
-            output_speedup: 1,
-            internal_speedup: 1,
-            output_buffer: None,
-            wait_for_tail_credit: false,
-            busy_when_full: false,
-            prioritize_empty: false,
-            hold_switch: false,
-            cut_through: false,
-            priority: Priority::None,
-            seed: 0,
-        }
+        let classes = vec![VcRange { first: 0, last: vcs.saturating_sub(1) }];
+        Settings { vcs, buffer, classes, ..Settings::default() }
+    }
+
+    /// Ports between an NPU and its dedicated router, and the time of a flit into one and out of one.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "both rates are between 1e-6 and 64 flits per cycle, and a cycle is below 2^53 ps"
+    )]
+    pub fn ports(&self, cycle: Time) -> (u32, Time, Time) {
+        let ports = self.injection.max(self.ejection).ceil();
+        let time =
+            |rate: f64| Time::from_ps((cycle.ps() as f64 * ports / rate).round_ties_even() as u64);
+        (ports as u32, time(self.injection), time(self.ejection))
     }
 
     /// Looks for what cannot be.
@@ -172,22 +196,12 @@ impl Settings {
     /// # Errors
     /// The first setting that is out of its range, or clashes with another.
     pub fn check(&self) -> Result<(), FlitError> {
-        let most = super::LONGEST_DELAY;
-        in_range("vcs", self.vcs, 1, 64)?;
-        in_range("buffer", self.buffer, 1, 1 << 15)?;
-        in_range("routing_delay", self.routing_delay, 0, most)?;
-        in_range("vc_delay", self.vc_delay, 1, most)?;
-        in_range("switch_delay", self.switch_delay, 1, most)?;
-        in_range("traversal_delay", self.traversal_delay, 0, most)?;
-        in_range("credit_delay", self.credit_delay, 0, most)?;
-        in_range("iterations", self.iterations, 1, 64)?;
-        in_range("input_speedup", self.input_speedup, 1, 64)?;
-        in_range("output_speedup", self.output_speedup, 1, 64)?;
-        in_range("internal_speedup", self.internal_speedup, 1, 64)?;
-        if let Some(output_buffer) = self.output_buffer {
-            in_range("output_buffer", output_buffer, 1, 1 << 15)?;
+        self.check_ranges()?;
+        if !(1..=256).contains(&self.classes.len()) {
+            let value = self.classes.len() as u64;
+            let expected = "1 to 256".to_owned();
+            return Err(FlitError::OutOfRange { what: "classes", value, expected });
         }
-        in_range("classes", u32::try_from(self.classes.len()).unwrap_or(u32::MAX), 1, 256)?;
         for (class, &VcRange { first, last }) in self.classes.iter().enumerate() {
             if first > last || last >= self.vcs {
                 return Err(FlitError::NoSuchVcs { class, first, last, vcs: self.vcs });
@@ -208,12 +222,4 @@ impl Settings {
         }
         Ok(())
     }
-}
-
-fn in_range(what: &'static str, value: u32, least: u32, most: u32) -> Result<(), FlitError> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    let expected = format!("{least} to {most}");
-    Err(FlitError::OutOfRange { what, value: u64::from(value), expected })
 }

@@ -11,7 +11,7 @@ use tutti_engine::{
     self, EngineError, Loaded, LocalCosts, Routed, Silent, Simulation, TimelineProbe,
 };
 use tutti_network::packet::{self, Ends, PacketNetwork, Packets};
-use tutti_network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended};
+use tutti_network::{BackgroundFlow, Carrier, MessageModel, Model, Uncontended, dispatch};
 use tutti_schedule::Layout;
 use tutti_schedule::algorithm::critical_path;
 use tutti_units::ids::RankId;
@@ -26,7 +26,6 @@ use crate::run::{Left, Run, Used};
 use crate::schedule::{Number, Schedule};
 use crate::threads::{each_in_threads, watched};
 use crate::topology::{Choosing, Routes, Ways};
-use crate::units::TimePerByte;
 
 /// Everything that a run depends on.
 #[pyclass(frozen, module = "tutti._core")]
@@ -52,16 +51,13 @@ pub(crate) struct Case {
 #[pymethods]
 impl Case {
     #[new]
-    #[pyo3(signature = (schedule, model, *, size, element, gamma, reduce_overhead_ps, copy, conditions=None, routes=None, packets=None, flits=None, mesh=None, load=None, flows=None, seed=0))]
+    #[pyo3(signature = (schedule, model, *, size, element, conditions=None, routes=None, packets=None, flits=None, mesh=None, load=None, flows=None, seed=0))]
     #[expect(clippy::too_many_arguments, reason = "keywords, all of them")]
     fn new(
         schedule: &Schedule,
         model: &network::Model,
         size: u64,
         element: u64,
-        gamma: &TimePerByte,
-        reduce_overhead_ps: u64,
-        copy: &TimePerByte,
         conditions: Option<&Conditions>,
         routes: Option<&Routes>,
         packets: Option<&network::Packets>,
@@ -84,13 +80,12 @@ impl Case {
         if let Some(mesh) = mesh {
             mesh.check(schedule.inner.shape().ranks)?;
         }
-        let reduce_overhead = Time::from_ps(reduce_overhead_ps);
         Ok(Case {
             schedule: schedule.clone(),
             model: model.0,
             layout: Layout::of_schedule(&*schedule.inner, Bytes(size), element).or_raise()?,
             element,
-            costs: LocalCosts { gamma: gamma.0, reduce_overhead, copy: copy.0 },
+            costs: model.1,
             conditions: conditions.cloned().unwrap_or_default(),
             routes: routes.map(|routes| Arc::clone(&routes.inner)),
             ways: routes.map(|routes| Arc::clone(&routes.ways)),
@@ -240,14 +235,7 @@ impl Case {
 
     /// Runs on the model itself, so that the engine is compiled for each.
     fn run(&self, record: bool, stop: &AtomicBool) -> Result<Left, EngineError> {
-        match &self.model {
-            Model::Postal(model) => self.run_on(model, record, stop),
-            Model::PipeliningPostal(model) => self.run_on(model, record, stop),
-            Model::LogP(model) => self.run_on(model, record, stop),
-            Model::LoP(model) => self.run_on(model, record, stop),
-            Model::LogfP(model) => self.run_on(model, record, stop),
-            Model::LogGP(model) => self.run_on(model, record, stop),
-        }
+        dispatch!(&self.model, model => self.run_on(model, record, stop))
     }
 
     fn run_on<M: MessageModel>(

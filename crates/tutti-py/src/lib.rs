@@ -11,9 +11,11 @@ mod energy;
 mod engine;
 mod errors;
 mod flits;
+mod measure;
 mod mesh_flits;
 mod network;
 mod noc;
+mod parameters;
 mod run;
 mod schedule;
 mod schedule_builder;
@@ -37,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use crate::bypass::{BypassConfiguration, BypassMesh};
     #[pymodule_export]
-    use crate::coherence::{CoherenceCase, coherence_kernels, run_coherence};
+    use crate::coherence::{CoherenceCase, coherence_kernels};
     #[pymodule_export]
     use crate::endpoint::{Endpoint, Torus};
     #[pymodule_export]
@@ -51,17 +53,19 @@ mod _core {
     #[pymodule_export]
     use crate::flits::Flits;
     #[pymodule_export]
+    use crate::measure::measure;
+    #[pymodule_export]
     use crate::mesh_flits::MeshFlits;
     #[pymodule_export]
     use crate::network::{
-        Conditions, Detours, LinkLoad, Model, ModelEntry, Packets, b_opt, models,
-        time_of_uniform_stages,
+        Conditions, Detours, LinkLoad, Model, Packets, b_opt, time_of_uniform_stages,
     };
     #[pymodule_export]
     use crate::noc::{
         FlitCase, FlitNetwork, FlitRegistryEntry, flit_allocators, flit_patterns, flit_routings,
-        measure_flits,
     };
+    #[pymodule_export]
+    use crate::parameters::{ParameterEntry, ParameterGroup, parameter_groups};
     #[pymodule_export]
     use crate::run::{Run, activities};
     #[pymodule_export]
@@ -73,7 +77,7 @@ mod _core {
     #[pymodule_export]
     use crate::smart::{SmartMesh, smart_designs};
     #[pymodule_export]
-    use crate::smart_measure::{SmartCase, half_width, measure_smart};
+    use crate::smart_measure::{SmartCase, half_width};
     #[pymodule_export]
     use crate::topology::{
         Routes, Topology, TopologyFacts, TopologyFamily, Wire, format_length, parse_length,

@@ -5,27 +5,35 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use tutti_analysis::closed_form;
-use tutti_engine::Ranks;
-use tutti_network::{Distribution, Entry, Noise, REGISTRY, packet};
+use tutti_engine::{LocalCosts, Ranks};
+use tutti_network::{Distribution, Noise, packet};
 use tutti_units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
 use crate::topology::Routes;
-use crate::units::TimePerByte;
 
-/// A network model with its parameters.
+/// A network model with its parameters, and what local work costs.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Model(pub(crate) tutti_network::Model);
+pub(crate) struct Model(pub(crate) tutti_network::Model, pub(crate) LocalCosts);
+
+/// The texts of parameters, by name.
+pub(crate) type Texts = BTreeMap<String, String>;
+
+/// Names and texts as the core takes them.
+pub(crate) fn pairs(texts: &Texts) -> impl Iterator<Item = (&str, &str)> {
+    texts.iter().map(|(name, text)| (name.as_str(), text.as_str()))
+}
 
 #[pymethods]
 impl Model {
     #[new]
+    #[pyo3(signature = (kind, parameters, costs=None))]
     #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
-    fn new(kind: &str, parameters: BTreeMap<String, String>) -> PyResult<Model> {
-        let given: Vec<(&str, &str)> =
-            parameters.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-        tutti_network::build(kind, &given).or_raise().map(Model)
+    fn new(kind: &str, parameters: Texts, costs: Option<Texts>) -> PyResult<Model> {
+        let given: Vec<_> = pairs(&parameters).collect();
+        let costs = LocalCosts::from_texts(pairs(&costs.unwrap_or_default())).or_raise()?;
+        Ok(Model(tutti_network::build(kind, &given).or_raise()?, costs))
     }
 
     /// Its name in the registry.
@@ -45,48 +53,6 @@ impl Model {
     }
 }
 
-/// A line of the registry of models.
-#[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct ModelEntry(&'static Entry);
-
-#[pymethods]
-impl ModelEntry {
-    /// Its name in configuration files and results.
-    #[getter]
-    fn name(&self) -> &'static str {
-        self.0.name
-    }
-
-    /// One sentence for lists.
-    #[getter]
-    fn summary(&self) -> &'static str {
-        self.0.summary
-    }
-
-    /// Where it was published.
-    #[getter]
-    fn source(&self) -> &'static str {
-        self.0.source
-    }
-
-    /// Its parameters: name, kind, meaning, and the default where there is one.
-    #[getter]
-    fn parameters(&self) -> Vec<(&'static str, &'static str, &'static str, Option<&'static str>)> {
-        let parameters = self.0.parameters.iter();
-        parameters.map(|p| (p.name, p.kind.name(), p.meaning, p.default)).collect()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<ModelEntry {}>", self.0.name)
-    }
-}
-
-/// Every model there is, in the order of the registry.
-#[pyfunction]
-pub(crate) fn models() -> Vec<ModelEntry> {
-    REGISTRY.iter().map(ModelEntry).collect()
-}
-
 /// How messages are cut into packets, and how much waits where.
 #[pyclass(frozen, module = "tutti._core")]
 #[derive(Clone, Copy)]
@@ -95,17 +61,10 @@ pub(crate) struct Packets(pub(crate) packet::Packets);
 #[pymethods]
 impl Packets {
     #[new]
-    #[pyo3(signature = (*, size, header, buffer, injection=None, ejection=None))]
-    fn new(
-        size: u64,
-        header: u64,
-        buffer: u64,
-        injection: Option<&TimePerByte>,
-        ejection: Option<&TimePerByte>,
-    ) -> PyResult<Packets> {
-        let packets = packet::Packets::new(Bytes(size), Bytes(header), Bytes(buffer)).or_raise()?;
-        let packets = injection.map_or(packets, |rate| packets.with_injection(rate.0));
-        Ok(Packets(ejection.map_or(packets, |rate| packets.with_ejection(rate.0))))
+    #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
+    fn new(parameters: Texts) -> PyResult<Packets> {
+        let packets = packet::Packets::from_texts(pairs(&parameters)).or_raise()?;
+        packets.checked().or_raise().map(Packets)
     }
 }
 

@@ -4,22 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::credits::{self, Throttled};
 use tutti_noc::deadlock::{self, Verdict};
-use tutti_noc::measure::{self, Ending, Estimate, Load, Measured, Measurement, MeasurementPlan};
+use tutti_noc::measure::{
+    self, Ending, Estimate, Load, Measured, Measurement, MeasurementSettings, Phases, Traffic,
+};
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::traffic::{self, PacketSize, Pattern, Process, Trace};
 use tutti_noc::{
-    ChannelParameters, End, FlitError, Network, Priority, Settings, Speculation, VcRange, Wiring,
+    ChannelParameters, End, FlitError, Network, Settings, Speculation, VcRange, Wiring,
 };
 use tutti_topology::Family;
 use tutti_units::{Bytes, Length, Time};
 
-use crate::errors::{OrRaise, raised_by_flits, refuse};
+use crate::errors::{OrRaise, raised_by_flits};
+use crate::measure::{MeasurementCase, Outcome, column, dict_of};
+use crate::network::{Texts, pairs};
 use crate::schedule::Number;
-use crate::threads::each_in_threads;
 use crate::topology::Topology;
 
 /// A line of a registry.
@@ -61,90 +64,30 @@ pub(crate) fn flit_allocators() -> Vec<&'static str> {
     AllocatorKind::ALL.map(AllocatorKind::name).to_vec()
 }
 
-/// When heads ask for the switch early: check_vc, check_credit, allocator, yield_to_requests.
-type GivenSpeculation = (bool, bool, Option<String>, bool);
-
-/// The settings of routers, by name.
+/// The routers of a network: their parameters, those of speculation, the VCs of each class, and a seed.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct GivenSettings {
-    vcs: Number,
-    buffer: Number,
+    router: Texts,
+    speculation: Option<Texts>,
     classes: Vec<(Number, Number)>,
-    routing_delay: Number,
-    vc_delay: Number,
-    switch_delay: Number,
-    traversal_delay: Number,
-    credit_delay: Number,
-    speculation: Option<GivenSpeculation>,
-    vc_allocator: String,
-    switch_allocator: String,
-    arbiter: String,
-    iterations: Number,
-    input_speedup: Number,
-    output_speedup: Number,
-    internal_speedup: Number,
-    output_buffer: Option<Number>,
-    wait_for_tail_credit: bool,
-    busy_when_full: bool,
-    prioritize_empty: bool,
-    hold_switch: bool,
-    cut_through: bool,
-    priority: String,
     seed: u64,
 }
 
 impl GivenSettings {
     fn settings(self) -> PyResult<Settings> {
         let vcs = |&(Number(first), Number(last)): &(Number, Number)| VcRange { first, last };
-        let allocator = |name: &str| name.parse::<AllocatorKind>().or_raise();
-        let speculation = match self.speculation {
-            None => None,
-            Some((check_vc, check_credit, own, yield_to_requests)) => Some(Speculation {
-                check_vc,
-                check_credit,
-                allocator: own.as_deref().map(allocator).transpose()?,
-                yield_to_requests,
-            }),
+        let speculation = self.speculation.as_ref();
+        let speculation = speculation.map(|given| Speculation::from_texts(pairs(given)));
+        let read = || -> Result<Settings, FlitError> {
+            Ok(Settings {
+                classes: self.classes.iter().map(vcs).collect(),
+                speculation: speculation.transpose()?,
+                seed: self.seed,
+                ..Settings::from_texts(pairs(&self.router))?
+            })
         };
-        Ok(Settings {
-            vcs: self.vcs.0,
-            buffer: self.buffer.0,
-            classes: self.classes.iter().map(vcs).collect(),
-            routing_delay: self.routing_delay.0,
-            vc_delay: self.vc_delay.0,
-            switch_delay: self.switch_delay.0,
-            traversal_delay: self.traversal_delay.0,
-            credit_delay: self.credit_delay.0,
-            speculation,
-            vc_allocator: allocator(&self.vc_allocator)?,
-            switch_allocator: allocator(&self.switch_allocator)?,
-            arbiter: self.arbiter.parse().or_raise()?,
-            iterations: self.iterations.0,
-            input_speedup: self.input_speedup.0,
-            output_speedup: self.output_speedup.0,
-            internal_speedup: self.internal_speedup.0,
-            output_buffer: self.output_buffer.map(|flits| flits.0),
-            wait_for_tail_credit: self.wait_for_tail_credit,
-            busy_when_full: self.busy_when_full,
-            prioritize_empty: self.prioritize_empty,
-            hold_switch: self.hold_switch,
-            cut_through: self.cut_through,
-            priority: priority(&self.priority)?,
-            seed: self.seed,
-        })
-    }
-}
-
-fn priority(name: &str) -> PyResult<Priority> {
-    match name {
-        "none" => Ok(Priority::None),
-        "ordered" => Ok(Priority::Ordered),
-        "age" => Ok(Priority::Age),
-        _ => {
-            let message = format!("there is no priority `{name}`: expected none, ordered or age");
-            Err(refuse("NocError", "unknown_priority", &message))
-        }
+        read().map_err(|error| raised_by_flits(&error))
     }
 }
 
@@ -173,9 +116,9 @@ type GivenThrottled = (String, String, u64, u64, u64, u64, usize);
 #[pymethods]
 impl FlitNetwork {
     #[new]
-    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, port_latency, ports, narrow_links, grid=None))]
+    #[pyo3(signature = (topology, routing, settings, *, cycle_ps, flit, narrow_links, grid=None))]
     #[pyo3(
-        text_signature = "(topology, routing, settings, *, cycle_ps, flit, port_latency, ports, narrow_links, grid=None)"
+        text_signature = "(topology, routing, settings, *, cycle_ps, flit, narrow_links, grid=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords, most of them")]
     fn new(
@@ -185,8 +128,6 @@ impl FlitNetwork {
         settings: GivenSettings,
         cycle_ps: u64,
         flit: u64,
-        port_latency: Number,
-        ports: (Number, u64, u64),
         narrow_links: bool,
         grid: Option<Vec<u32>>,
     ) -> PyResult<FlitNetwork> {
@@ -198,18 +139,19 @@ impl FlitNetwork {
         let built = py.detach(|| {
             settings.check()?;
             let cycle = Time::from_ps(cycle_ps);
-            let latency = port_latency.0;
+            let latency = settings.port_latency;
+            let (ports, into, out) = settings.ports(cycle);
             let port = ChannelParameters {
                 latency,
                 credit_latency: latency,
                 flit_time: cycle,
                 length: None,
             };
-            let mut wiring = Wiring::with_ports(topology, cycle, Bytes(flit), port, ports.0.0)?;
+            let mut wiring = Wiring::with_ports(topology, cycle, Bytes(flit), port, ports)?;
             if !narrow_links {
                 wiring.check_widths(Bytes(flit))?;
             }
-            wiring.limit_ports(Time::from_ps(ports.1), Time::from_ps(ports.2));
+            wiring.limit_ports(into, out);
             let wiring = Arc::new(wiring);
             let found = routing::parse(routing, &wiring)?;
             routing::check_vcs(routing, &*found, &settings.classes)?;
@@ -228,7 +170,7 @@ impl FlitNetwork {
         match found {
             Verdict::Free => Ok(true),
             Verdict::TooLarge => Ok(false),
-            Verdict::Circle(circle) => {
+            Verdict::Cycle(circle) => {
                 let circle = circle.iter().map(ToString::to_string).collect();
                 let routing = self.named.clone();
                 Err(raised_by_flits(&FlitError::CanDeadlock { routing, circle }))
@@ -301,7 +243,7 @@ pub(crate) struct FlitCase {
     settings: Settings,
     routing: Arc<dyn Routing>,
     supply: Supply,
-    plan: MeasurementPlan,
+    plan: MeasurementSettings,
 }
 
 /// Pattern, process, flits per node and cycle, sizes of packets, priority.
@@ -343,121 +285,84 @@ impl FlitCase {
             settings: network.settings.clone(),
             routing: Arc::clone(&network.routing),
             supply,
-            plan: MeasurementPlan { warmup, measure, batches, drain, patience, sample, keep_vcs },
+            plan: MeasurementSettings {
+                phases: Phases { warmup, measure, drain },
+                batches,
+                patience,
+                sample,
+                keep_vcs,
+            },
         };
         // What is refused is refused before the first cycle, and there is none.
-        match case.run(&AtomicBool::new(true)) {
+        match case.measured(&AtomicBool::new(true)) {
             Ok(_) | Err(FlitError::Stopped) => Ok(case),
             Err(error) => Err(raised_by_flits(&error)),
         }
     }
 
-    fn run(&self, stop: &AtomicBool) -> Result<Found, FlitError> {
+    fn measured(&self, stop: &AtomicBool) -> Result<Found, FlitError> {
         let FlitCase { wiring, settings, plan, .. } = self;
         let mut network = Network::new(wiring, settings, Arc::clone(&self.routing))?;
-        let measurement = match &self.supply {
-            Supply::Synthetic(loads) => {
-                measure::measure_until(wiring, settings, &mut network, loads, plan, stop)?
-            }
-            Supply::Recorded(trace) => {
-                measure::replay_until(wiring, settings, &mut network, trace, plan, stop)?
-            }
+        let traffic = match &self.supply {
+            Supply::Synthetic(loads) => Traffic::Synthetic(loads),
+            Supply::Recorded(trace) => Traffic::Recorded(trace),
         };
+        let measurement = measure::measure(wiring, settings, &mut network, traffic, plan, stop)?;
         let circle = match measurement.ending {
-            Ending::Deadlocked => deadlock::waiting(wiring, &network.circle()),
+            Ending::Deadlocked => deadlock::waiting(wiring, &network.deadlock_cycle()),
             Ending::Stable | Ending::Saturated => Vec::new(),
         };
         Ok(Found { measurement, circle: circle.iter().map(ToString::to_string).collect() })
     }
 }
 
-/// A measurement, and the VCs that wait for each other where nothing moves any more.
+impl MeasurementCase for FlitCase {
+    fn run(&self, stop: &AtomicBool) -> Outcome {
+        let found = self.measured(stop);
+        Box::new(move |py| {
+            let found = found.map_err(|error| raised_by_flits(&error))?;
+            Ok(described(py, &found)?.unbind())
+        })
+    }
+}
+
+/// A measurement, and the VCs of a deadlock cycle.
 struct Found {
     measurement: Measurement,
     circle: Vec<String>,
 }
 
-/// Measures cases in `threads` threads (0: as many as there are cores) and hands each result to
-/// `done(index, result)` as soon as it is there, in no particular order; a result is either a dict or
-/// an exception. Stops early when `done` raises or Ctrl-C is pressed. The results do not depend on
-/// the number of threads.
-#[pyfunction]
-#[pyo3(signature = (cases, done, *, threads=Number(0)))]
-#[pyo3(text_signature = "(cases, done, *, threads=0)")]
-#[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
-pub(crate) fn measure_flits(
-    py: Python<'_>,
-    cases: Vec<PyRef<'_, FlitCase>>,
-    done: Bound<'_, PyAny>,
-    threads: Number,
-) -> PyResult<()> {
-    let cases: Vec<FlitCase> = cases.iter().map(|case| FlitCase::clone(case)).collect();
-    let done = done.unbind();
-    each_in_threads(py, &cases, threads, FlitCase::run, |py, index, result| {
-        match result {
-            Ok(found) => _ = done.call1(py, (index, described(py, &found)?))?,
-            Err(error) => _ = done.call1(py, (index, raised_by_flits(&error)))?,
-        }
-        Ok(())
-    })
-}
-
-/// A measurement as plain data; lists as little-endian 64-bit numbers.
+/// A measurement as plain data; lists as little-endian numbers.
 fn described<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyDict>> {
-    let Found { measurement, circle } = found;
-    let given = PyDict::new(py);
-    given.set_item("circle", circle)?;
-    given.set_item("ending", ending(measurement.ending))?;
-    given.set_item("cycles", measurement.cycles)?;
-    given.set_item("window", measurement.window)?;
+    let Found { measurement, .. } = found;
+    let given = dict_of!(py, measurement, [cycles, window, vc_grants]);
+    given.set_item("circle", &found.circle)?;
+    given.set_item("ending", measurement.ending.name())?;
     given.set_item("all", of_class(py, &measurement.all)?)?;
-    let classes: Vec<_> =
-        measurement.classes.iter().map(|class| of_class(py, class)).collect::<PyResult<_>>()?;
-    given.set_item("classes", classes)?;
-    let whole = |values: &[u64]| {
-        PyBytes::new(py, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
-    };
-    let occupancy = measurement.occupancy.iter().flat_map(|mean| mean.to_le_bytes());
+    let classes = measurement.classes.iter().map(|class| of_class(py, class));
+    given.set_item("classes", classes.collect::<PyResult<Vec<_>>>()?)?;
+    let whole = |values: &[u64]| column(py, values.iter().map(|value| value.to_le_bytes()));
+    let short = |values: &[u16]| column(py, values.iter().map(|value| value.to_le_bytes()));
+    let means = measurement.occupancy.iter().map(|mean| mean.to_le_bytes());
     given.set_item("sent", whole(&measurement.sent))?;
     given.set_item("sent_by_vc", whole(&measurement.sent_by_vc))?;
-    given.set_item("vc_grants", measurement.vc_grants)?;
-    given.set_item("occupancy", PyBytes::new(py, &occupancy.collect::<Vec<_>>()))?;
+    given.set_item("occupancy", column(py, means))?;
     given.set_item("buffered", whole(&measurement.buffered))?;
     given.set_item("buffered_by_vc", whole(&measurement.buffered_by_vc))?;
-    let short = |values: &[u16]| {
-        PyBytes::new(py, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
-    };
     given.set_item("vc_occupancy", short(&measurement.series.occupancy))?;
     given.set_item("vc_sent", short(&measurement.series.sent))?;
-    let stalls = PyDict::new(py);
-    stalls.set_item("busy", measurement.stalls.busy)?;
-    stalls.set_item("routing", measurement.stalls.routing)?;
-    stalls.set_item("no_vc", measurement.stalls.no_vc)?;
-    stalls.set_item("no_credit", measurement.stalls.no_credit)?;
-    stalls.set_item("switch", measurement.stalls.switch)?;
+    let stalls = dict_of!(py, measurement.stalls, [busy, routing, no_vc, no_credit, switch]);
     given.set_item("stalls", stalls)?;
     Ok(given)
 }
 
-fn ending(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Stable => "stable",
-        Ending::Saturated => "saturated",
-        Ending::Deadlocked => "deadlocked",
-    }
-}
-
 fn of_class<'py>(py: Python<'py>, measured: &Measured) -> PyResult<Bound<'py, PyDict>> {
+    let given =
+        dict_of!(py, measured, [offered, accepted_extremes, latency_extremes, packets, quantiles]);
     let estimate = |Estimate { mean, half_width }| (mean, half_width);
-    let given = PyDict::new(py);
-    given.set_item("offered", measured.offered)?;
     given.set_item("accepted", estimate(measured.accepted))?;
-    given.set_item("accepted_extremes", measured.accepted_extremes)?;
     given.set_item("latency", estimate(measured.latency))?;
-    given.set_item("latency_extremes", measured.latency_extremes)?;
     given.set_item("network_latency", estimate(measured.network_latency))?;
     given.set_item("hops", estimate(measured.hops))?;
-    given.set_item("packets", measured.packets)?;
-    given.set_item("quantiles", measured.quantiles)?;
     Ok(given)
 }

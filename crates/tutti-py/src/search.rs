@@ -8,14 +8,13 @@ use tutti_schedule::MAX_RANKS;
 use tutti_schedule::algorithm::AlgorithmError;
 use tutti_schedule::algorithm::search::{self as schedules, Kind, Order};
 use tutti_schedule::notation::Notation;
+use tutti_units::Bytes;
 use tutti_units::ids::RankId;
-use tutti_units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
 use crate::network::Model;
 use crate::schedule::Number;
 use crate::topology::Routes;
-use crate::units::TimePerByte;
 
 /// A schedule of recursive multiplying in its notation, its kind, its time in ps, and how that was found.
 type Row = (String, &'static str, u64, &'static str);
@@ -27,16 +26,9 @@ pub(crate) struct ScheduleSearch(Flat);
 #[pymethods]
 impl ScheduleSearch {
     #[new]
-    #[pyo3(signature = (model, *, size, gamma, reduce_overhead_ps))]
-    fn new(
-        model: &Model,
-        size: u64,
-        gamma: &TimePerByte,
-        reduce_overhead_ps: u64,
-    ) -> ScheduleSearch {
-        let reduce_overhead = Time::from_ps(reduce_overhead_ps);
-        let costs =
-            LocalCosts { gamma: gamma.0, reduce_overhead, copy: tutti_units::TimePerByte::ZERO };
+    #[pyo3(signature = (model, *, size))]
+    fn new(model: &Model, size: u64) -> ScheduleSearch {
+        let costs = LocalCosts { copy: tutti_units::TimePerByte::ZERO, ..model.1 };
         ScheduleSearch(Flat { model: model.0, bytes: Bytes(size), costs })
     }
 

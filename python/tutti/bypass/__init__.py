@@ -16,20 +16,20 @@ from __future__ import annotations
 from tutti.bypass.flows import Flow, flows_of, shares_of
 from tutti.bypass.improve import Improved, improve
 from tutti.bypass.mapping import Mapping, Method, map_flows, spread_flows
-from tutti.bypass.network import BypassMesh, Configuration, IdlePort, Link, Muxes, Port
-from tutti.bypass.plans import Plan, plan
+from tutti.bypass.network import BypassConfiguration, BypassMesh, IdlePort, LiveLink, Muxes, Port
+from tutti.bypass.plans import MappedSchedule, plan
 
 __all__ = [
+    "BypassConfiguration",
     "BypassMesh",
-    "Configuration",
     "Flow",
     "IdlePort",
     "Improved",
-    "Link",
+    "LiveLink",
+    "MappedSchedule",
     "Mapping",
     "Method",
     "Muxes",
-    "Plan",
     "Port",
     "flows_of",
     "improve",

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tutti.bypass.exact import Chosen, most, ways_between
-from tutti.bypass.space import Taken
+from tutti.bypass.space import TakenHops
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,7 +43,7 @@ def place(space: Space, flows: Sequence[Flow]) -> Chosen:
 
 def place_in_order(space: Space, wanted: Counter[Flow], order: Iterable[Flow]) -> Chosen:
     """The same with the flows in an order of one's own."""
-    taken = Taken(space)
+    taken = TakenHops(space)
     ways: dict[Flow, Way] = {}
     links: dict[Flow, int] = {}
     for flow in order:

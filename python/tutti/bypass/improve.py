@@ -17,6 +17,9 @@ from tutti.bypass.flows import flows_of
 from tutti.bypass.greedy import hops_of, place, place_in_order
 from tutti.bypass.mapping import completed, map_flows, space_of
 from tutti.errors import BypassError
+from tutti.platform import Packets, PipeliningPostal, Platform
+from tutti.simulate import simulate
+from tutti.units import Time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from tutti.bypass.mapping import Mapping
     from tutti.bypass.network import BypassMesh
     from tutti.schedule import Schedule
-    from tutti.units import Time
 
 
 _SEARCH = "5 s"
@@ -115,10 +117,6 @@ def completion(
     verify: bool = True,
 ) -> Time | None:
     """How long the schedule takes over these links and ways; None where a flow has no way."""
-    from tutti.platform import Packets, PipeliningPostal, Platform
-    from tutti.simulate import simulate
-    from tutti.units import Time
-
     if mapping.unplaced:
         return None
     routes = mapping.routes(mapping.configuration.topology(rate=rate, latency=latency))

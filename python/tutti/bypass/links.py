@@ -6,10 +6,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tutti.bypass.space import Hop, Line, Stretch, Taken
+    from tutti.bypass.space import Hop, Line, Stretch, TakenHops
 
 
-def notation(taken: Taken) -> str:
+def notation(taken: TakenHops) -> str:
     """The live links as `BypassMesh.configure` reads them; ports are left to it.
 
     Between neighbours the first link is the mesh's own, every other one a piece. Pieces take wires

@@ -15,7 +15,7 @@ from tutti.bypass import exact, greedy
 from tutti.bypass.greedy import hops_of
 from tutti.bypass.links import notation
 from tutti.bypass.rest import Live
-from tutti.bypass.space import Space, Taken
+from tutti.bypass.space import Space, TakenHops
 from tutti.errors import BypassError
 from tutti.files.mistakes import did_you_mean
 from tutti.units import Time
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tutti.bypass.exact import Chosen
     from tutti.bypass.flows import Flow
-    from tutti.bypass.network import BypassMesh, Configuration
+    from tutti.bypass.network import BypassConfiguration, BypassMesh
     from tutti.bypass.space import Hop
     from tutti.topology import Routes, Topology
 
@@ -67,9 +67,9 @@ class Mapping:
         return len(self.dedicated) == self.bound
 
     @cached_property
-    def configuration(self) -> Configuration:
+    def configuration(self) -> BypassConfiguration:
         """The live links, with their wires and ports."""
-        taken = Taken(space_of(self.mesh), Counter(self.links).elements())
+        taken = TakenHops(space_of(self.mesh), Counter(self.links).elements())
         return self.mesh.configure(notation(taken))
 
     @cached_property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from tutti import _core
+from tutti import _core, display
 from tutti.errors import BypassError
 from tutti.topology import Routes, Topology
 
@@ -21,7 +21,7 @@ Muxes = Literal["own", "axis", "sign", "any"]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LiveLink:
     """A live link, in one direction."""
 
     source: int
@@ -110,7 +110,7 @@ class BypassMesh:
         """Row and column of a node."""
         return divmod(node, self.side)
 
-    def configure(self, links: str | Iterable[str]) -> Configuration:
+    def configure(self, links: str | Iterable[str]) -> BypassConfiguration:
         """Which links are live.
 
         Args:
@@ -125,7 +125,7 @@ class BypassMesh:
                 them and the mark below points at the part.
         """
         text = links if isinstance(links, str) else ",".join(links)
-        return Configuration(self._core.configure(text))
+        return BypassConfiguration(self._core.configure(text))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BypassMesh) and self._core == other._core
@@ -137,7 +137,7 @@ class BypassMesh:
         return f"BypassMesh(side={self.side}, wires={self.wires}, muxes={self.muxes!r})"
 
 
-class Configuration:
+class BypassConfiguration:
     """The live links of a mesh: pieces of a wire share no segment, a port has one link at most."""
 
     def __init__(self, core: _core.BypassConfiguration) -> None:
@@ -150,10 +150,10 @@ class Configuration:
         return BypassMesh.of_core(self._core.mesh)
 
     @cached_property
-    def links(self) -> tuple[Link, ...]:
+    def links(self) -> tuple[LiveLink, ...]:
         """The live links: those of the mesh first, then by source, destination and wire."""
         return tuple(
-            Link(source, destination, wire is not None, wire, output, into)  # type: ignore[arg-type] # the core has these four ports
+            LiveLink(source, destination, wire is not None, wire, output, into)  # type: ignore[arg-type] # the core has these four ports
             for source, destination, wire, output, into in self._core.links()
         )
 
@@ -189,14 +189,14 @@ class Configuration:
             for node, port, is_output in self._core.idle_ports()
         )
 
-    def span(self, link: Link) -> int:
+    def span(self, link: LiveLink) -> int:
         """How many segments a link spans; a mesh link is one long."""
         (row, column), (to_row, to_column) = map(self.mesh.place, (link.source, link.destination))
         return abs(row - to_row) + abs(column - to_column)
 
-    def filled(self) -> Configuration:
+    def filled(self) -> BypassConfiguration:
         """The same with every mesh link live whose ports are idle at both of its ends."""
-        return Configuration(self._core.filled())
+        return BypassConfiguration(self._core.filled())
 
     def topology(
         self,
@@ -274,12 +274,10 @@ class Configuration:
             BypassError: the ending is unknown, the mesh too large to be drawn, or a way goes where
                 no link is live.
         """
-        from tutti.report.bypass_graph import draw_configuration
-
-        return draw_configuration(path, self, ways or {}, title)
+        return display.renderers().draw_configuration(path, self, ways, title)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Configuration) and self._core == other._core
+        return isinstance(other, BypassConfiguration) and self._core == other._core
 
     def __hash__(self) -> int:
         return hash((self.mesh, self.notation))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tutti.topology import Routes
     from tutti.units import Length, TimePerByte
 
-__all__ = ["Plan", "asked_flows", "chunk_packets", "plan", "run_on"]
+__all__ = ["MappedSchedule", "asked_flows", "chunk_packets", "plan", "run_on"]
 
 _PACKETS_OF_CHUNK = 32
 """Into so many packets a chunk is cut: ways of several hops are pipelined by packets."""
@@ -91,7 +91,7 @@ def run_on(
 
 
 @dataclass(frozen=True)
-class Plan:
+class MappedSchedule:
     """Where a schedule's messages go.
 
     Attributes:
@@ -162,7 +162,7 @@ def plan(
     copies: int = 1,
     method: Method = "auto",
     time_limit: str | Time = "20 s",
-) -> Plan:
+) -> MappedSchedule:
     """Maps a schedule: most flows on links of their own, or spread where fewer then meet on one.
 
     Args:
@@ -181,7 +181,7 @@ def plan(
         flows: _less_loaded(map_flows(mesh, flows, method=method, time_limit=time_limit))
         for flows in dict.fromkeys(asked)
     }
-    return Plan(schedule, tuple(found[flows] for flows in asked))
+    return MappedSchedule(schedule, tuple(found[flows] for flows in asked))
 
 
 def asked_flows(

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tutti.bypass.greedy import hops_of
-from tutti.bypass.space import Taken
+from tutti.bypass.space import TakenHops
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Live:
                 self.own[hop] += chosen.links[flow]
                 if chosen.links[flow] < asked[flow]:
                     self.shared[hop] += asked[flow] - chosen.links[flow]
-        self.taken = Taken(space, self.own.elements())
+        self.taken = TakenHops(space, self.own.elements())
         rest = [flow for flow in dict.fromkeys(flows) if flow not in chosen.ways]
         self._demand = Counter(hop for flow in rest for hop in hops_of(space.xy(*flow)))
         self._mesh_back()

@@ -122,7 +122,7 @@ def _from_to(first: int, last: int) -> range:
     return range(first, last + 1) if last >= first else range(first, last - 1, -1)
 
 
-class Taken:
+class TakenHops:
     """The hops that are taken, how often, and what they leave free."""
 
     def __init__(self, space: Space, hops: Iterable[Hop] = ()) -> None:

@@ -254,9 +254,6 @@ def _simulated(name: str, theta: Mapping[str, float], points: Sequence[Observati
             model.core,
             size=point.size,
             element=1,
-            gamma=model.gamma.core,
-            reduce_overhead_ps=model.reduce_overhead.ps,
-            copy=model.copy_.core,
         )
         found.append(_core.simulate(case).completion_ps / 1e6 / point.in_a_row)
     return found

@@ -1,37 +1,21 @@
-"""The verbs put together, and the one place where an error becomes a message and an exit code."""
+"""The root of the verbs, where an error becomes a message and an exit code.
+
+The module of a verb is loaded when the verb is used, so that `tutti --help` stays quick.
+"""
 
 from __future__ import annotations
 
 import errno
+import functools
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+import typer.main
+from typer.core import TyperCommand, TyperGroup
 
-from tutti.cli import (
-    bypass,
-    bypass_run,
-    calibrate,
-    coherence,
-    compare,
-    energy,
-    mpi,
-    mpi_bench,
-    mpi_exec,
-    noc,
-    paper,
-    platforms,
-    plot,
-    run,
-    schedule,
-    schema,
-    search,
-    sweep,
-    train,
-    tune,
-    workload,
-)
 from tutti.cli.console import fail, remark
 from tutti.errors import ExitCode, TuttiError
 
@@ -44,8 +28,83 @@ until then kept.
 """
 
 
-class _Verbs(TyperGroup):
+_VERBS = {
+    "compare": "Which algorithm is fastest where, and why.",
+    "search": "The fastest schedule of recursive multiplying, with proof.",
+    "run": "Run one schedule, with its timeline.",
+    "sweep": "An experiment many times over; resumed if killed.",
+    "calibrate": "Parameters of network models from measurements.",
+    "tune": "The fastest schedules, written for the MPI that runs them.",
+    "plot": "Draw results of a comparison.",
+    "paper": "Make a paper's figures and tables again.",
+    "platforms": "The known machines and their sources.",
+    "schema": "The JSON Schema of experiment files.",
+    "schedule": "List, show, verify and draw schedules.",
+    "noc": "Networks of routers, flit by flit: latency under load, and saturation.",
+    "coherence": "Small parallel kernels on chips with coherent caches, over meshes that "
+    "broadcast.",
+    "bypass": "Package networks whose links are chosen: the links that an algorithm needs.",
+    "train": "Training steps: computing, communicating, and what of that is hidden.",
+    "workload": "Workloads: models of PyTorch as lists of layers.",
+    "energy": "Energy and area: technologies of routers and links, and networks of packages.",
+    "mpi": "Run schedules with real ranks, under unmodified MPI programs.",
+}
+"""A line on each verb. Its module has the same name, and in it a group `app` or a function."""
+
+
+class _LazyVerbs(Mapping[str, Any]):
+    """The commands of the verbs, each loaded when it is asked for."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_VERBS)
+
+    def __len__(self) -> int:
+        return len(_VERBS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _VERBS
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer's commands have no public type
+        if name not in _VERBS:
+            raise KeyError(name)
+        return _command(name)
+
+
+@functools.cache
+def _command(name: str) -> Any:  # noqa: ANN401 - as above
+    module = import_module(f"tutti.cli.{name}")
+    group = getattr(module, "app", None)
+    if group is None:
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        alone.command(name)(getattr(module, name))
+        return typer.main.get_command(alone)
+    if name == "mpi":
+        from tutti.cli import mpi_bench, mpi_exec
+
+        settings = {"allow_interspersed_args": False}
+        group.command("exec", context_settings=settings)(mpi_exec.exec_)
+        group.command("bench")(mpi_bench.bench)
+    return typer.main.get_group(group)
+
+
+class _Root(TyperGroup):
     """Turns what a verb raises into one message and an exit code."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - as its base has it
+        super().__init__(**attributes)
+        self.commands = _LazyVerbs()  # type: ignore[assignment] # nothing is added to it
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - as its base has it
+        return list(_VERBS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as its base has it
+        """Lists the verbs without loading them."""
+        limit = formatter.width - 6 - max(map(len, _VERBS))
+        verbs = {name: TyperCommand(name, help=text) for name, text in _VERBS.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                (name, verb.get_short_help_str(limit)) for name, verb in verbs.items()
+            )
 
     def make_context(self, *arguments: Any, **extra: Any) -> Any:  # noqa: ANN401 - as its base has it
         try:
@@ -101,7 +160,7 @@ def _unwritten(error: OSError) -> TuttiError | None:
 
 
 app = typer.Typer(
-    cls=_Verbs,
+    cls=_Root,
     help=_HELP,
     no_args_is_help=True,
     add_completion=False,
@@ -129,35 +188,6 @@ def _options(
     ] = False,
 ) -> None:
     del version
-
-
-app.command("compare", short_help="Which algorithm is fastest where, and why.")(compare.compare)
-app.command("search", short_help="The fastest schedule of recursive multiplying, with proof.")(
-    search.search
-)
-app.command("run", short_help="Run one schedule, with its timeline.")(run.run)
-app.command("sweep", short_help="An experiment many times over; resumed if killed.")(sweep.sweep)
-app.add_typer(schedule.app, name="schedule")
-app.add_typer(noc.app, name="noc")
-app.add_typer(coherence.app, name="coherence")
-bypass.app.command("run")(bypass_run.run)
-app.add_typer(bypass.app, name="bypass")
-app.add_typer(train.app, name="train")
-app.add_typer(workload.app, name="workload")
-app.add_typer(energy.app, name="energy")
-mpi.app.command("exec", context_settings={"allow_interspersed_args": False})(mpi_exec.exec_)
-mpi.app.command("bench")(mpi_bench.bench)
-app.add_typer(mpi.app, name="mpi")
-app.command("calibrate", short_help="Parameters of network models from measurements.")(
-    calibrate.calibrate
-)
-app.command("tune", short_help="The fastest schedules, written for the MPI that runs them.")(
-    tune.tune
-)
-app.command("plot", short_help="Draw results of a comparison.")(plot.plot)
-app.command("paper", short_help="Make a paper's figures and tables again.")(paper.paper)
-app.command("platforms", short_help="The known machines and their sources.")(platforms.platforms)
-app.command("schema", short_help="The JSON Schema of experiment files.")(schema.schema)
 
 
 def main() -> None:

@@ -7,28 +7,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
+from tutti.bypass import BypassMesh, flows_of, map_flows
+from tutti.bypass.improve import improve
+from tutti.bypass.plans import plan, run_on
+from tutti.bypass.platform_file import write_platform
+from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.cli.files import written
 from tutti.cli.progress import Progress
+from tutti.files.mistakes import mistake, shown
+from tutti.report.quantity import format_rate, format_share, plural
+from tutti.schedule import schedule
+from tutti.topology import Topology
+from tutti.units import Size
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from tutti.bypass import BypassMesh, Configuration, Flow, Mapping
+    from tutti.bypass import BypassConfiguration, Flow, Mapping
+    from tutti.bypass.plans import MappedSchedule
+    from tutti.phases import PhasedRun
     from tutti.schedule import Schedule
 
-app = typer.Typer(
-    help="Package networks whose links are chosen: the links that an algorithm needs.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("Package networks whose links are chosen: the links that an algorithm needs.")
 
 Algorithm = Annotated[
     str,
     typer.Argument(metavar="ALGORITHM", help="An algorithm as NAME[:ARG].", show_default=False),
 ]
-Size = Annotated[str, typer.Option("--size", metavar="KxK", help="The mesh.")]
+Mesh = Annotated[str, typer.Option("--size", metavar="KxK", help="The mesh.")]
 Wires = Annotated[
     int, typer.Option("--wires", min=0, help="Bypass wires of each line, in each direction.")
 ]
@@ -53,7 +60,7 @@ Draw = Annotated[
 @app.command("map")
 def map_(
     algorithm: Algorithm,
-    size: Size = "4x4",
+    size: Mesh = "4x4",
     wires: Wires = 1,
     muxes: Muxes = "any",
     collective: Collective = "all_reduce",
@@ -85,8 +92,6 @@ def map_(
       tutti bypass map ring:8x8 --size 8x8 --copies 2 --out out/ring.toml
       tutti bypass map double_binary_tree:nccl --muxes own --method greedy
     """
-    from tutti.bypass import flows_of, map_flows
-
     mesh = mesh_of(size, wires, muxes)
     schedule = schedule_of(algorithm, collective, mesh, phase)
     with Progress("mapping"):
@@ -101,7 +106,7 @@ def map_(
 @app.command("search")
 def search_(
     algorithm: Algorithm,
-    size: Size = "4x4",
+    size: Mesh = "4x4",
     wires: Wires = 1,
     muxes: Muxes = "any",
     collective: Collective = "all_reduce",
@@ -128,9 +133,6 @@ def search_(
       tutti bypass search double_binary_tree:nccl --trials 50
       tutti bypass search double_binary_tree:nccl --size 8x8 --trials 20 --out out/found.toml
     """
-    from tutti.bypass.improve import improve
-    from tutti.report.quantity import format_share
-
     mesh = mesh_of(size, wires, muxes)
     schedule = schedule_of(algorithm, collective, mesh, phase)
     with Progress("searching", work=trials, total=trials) as progress:
@@ -175,8 +177,6 @@ def draw_(
       tutti bypass draw 4x4:mesh,0=3,12=15
       tutti bypass draw '4x4,wires=2,muxes=axis:0-1,0=>3@1' -o out/two.svg
     """
-    from tutti.topology import Topology
-
     family = "bypass:" + notation.removeprefix("bypass:")
     Topology.build(
         family, links=2 * [{"rate": "68 GB/s", "latency": "12 ns"}]
@@ -188,9 +188,60 @@ def draw_(
     _draw(mesh.configure(links), to)
 
 
-def _draw(configuration: Configuration, to: Path, title: str | None = None) -> None:
-    from tutti.cli.files import written
+@app.command("run")
+def run_(
+    algorithm: Algorithm,
+    size: Mesh = "4x4",
+    wires: Wires = 1,
+    muxes: Muxes = "any",
+    collective: Collective = "all_reduce",
+    payload: Annotated[
+        list[str] | None,
+        typer.Option("--payload", "-b", help="Bytes of the collective; may be repeated."),
+    ] = None,
+    copies: Annotated[
+        int, typer.Option("--copies", min=1, max=4, help="Links side by side for each flow.")
+    ] = 1,
+    switch: Annotated[
+        str, typer.Option("--switch", help="What it takes to configure the mesh anew.")
+    ] = "100 ns",
+    rate: Rate = "68 GB/s",
+    latency: Latency = "12 ns",
+    verify: options.Verify = True,
+) -> None:
+    """Time an algorithm packet by packet: on the mesh alone, and with bypass links.
 
+    The links are configured once for all of it, and, where its schedule has phases, anew for each:
+    then everybody waits for the last, and for the switch.
+
+    \b
+    Examples:
+      tutti bypass run double_binary_tree:nccl,phased,4 --payload 64KiB --payload 2MiB
+      tutti bypass run ring:4x4 --copies 2
+    """
+    mesh = mesh_of(size, wires, muxes)
+    schedule = schedule_of(algorithm, collective, mesh, None)
+    links = {"rate": rate, "latency": latency}
+    with Progress("mapping"):
+        plans = _plans(schedule, mesh, copies)
+    rows = [
+        (str(nbytes), name, ran)
+        for nbytes in map(Size.of_any, payload or ["16 KiB", "1 MiB"])
+        for name, ran in {
+            _ALONE: _on_mesh(schedule, mesh.side, nbytes, links, verify=verify),
+            **{
+                name: plan.run(nbytes, switch=switch, verify=verify, **links)
+                for name, plan in plans.items()
+            },
+        }.items()
+    ]
+    out().print(_speedups(rows))
+    for reason in {ran.not_verified for *_, ran in rows} - {None}:
+        remark(f"{schedule.name} is not verified: {reason}")
+    remark("speedup: over the mesh in dimension order; a packet is a 32nd of a chunk, or a flit")
+
+
+def _draw(configuration: BypassConfiguration, to: Path, title: str | None = None) -> None:
     written(lambda path: configuration.draw(path, title=title), to)
     out().print(f"wrote {to}", markup=False, soft_wrap=True)
 
@@ -202,9 +253,6 @@ def mesh_of(size: str, wires: int, muxes: str) -> BypassMesh:
         ConfigError: the size is none.
         BypassError: there is no such mesh.
     """
-    from tutti.bypass import BypassMesh
-    from tutti.files.mistakes import mistake, shown
-
     found = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", size)
     if not found or found[1] != found[2]:
         raise mistake(
@@ -223,8 +271,6 @@ def schedule_of(algorithm: str, collective: str, mesh: BypassMesh, phase: int | 
         AlgorithmError: there is none, or it does not perform this on so many ranks.
         ScheduleError: there is no such phase.
     """
-    from tutti.schedule import schedule
-
     laid_out = schedule(algorithm, collective=collective, ranks=mesh.nodes)
     return laid_out if phase is None else laid_out.phase(phase)
 
@@ -235,8 +281,6 @@ def _title(algorithm: str, collective: str, phase: int | None) -> str:
 
 def show(mapping: Mapping, title: str) -> None:
     """What was placed and what could not be, as a table."""
-    from tutti.report.quantity import plural
-
     network, console = mapping.configuration, out()
     console.print(f"{title}: {plural(len(mapping.flows), 'flow')} on {mapping.mesh.notation}")
     console.print(_table(mapping))
@@ -262,8 +306,6 @@ _MOST_NAMED = 40
 
 
 def _table(mapping: Mapping) -> Table:
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), expand=True)
     table.add_column("flows", no_wrap=True)
     table.add_column("", justify="right", no_wrap=True)
@@ -288,11 +330,43 @@ def _named(flows: tuple[Flow, ...]) -> str:
 
 def write(mapping: Mapping, rate: str, latency: str, to: Path | None, draw: Path | None) -> None:
     """Writes the platform and the drawing, where they are asked for."""
-    from tutti.bypass.platform_file import write_platform
-    from tutti.cli.files import written
-
     if to is not None:
         written(write_platform, to, mapping, rate=rate, latency=latency)
         out().print(f"wrote {to}", markup=False, soft_wrap=True)
     if draw is not None:
         _draw(mapping.configuration, draw, f"bypass:{mapping.mesh.notation}")
+
+
+# --- run ------------------------------------------------------------------------------------------
+
+_ALONE = "mesh alone"
+
+
+def _on_mesh(
+    schedule: Schedule, side: int, nbytes: Size, links: dict[str, str], *, verify: bool
+) -> PhasedRun:
+    """All phases on a mesh without wires, in dimension order."""
+    mesh = Topology.build(f"mesh:{side}x{side}", rate=links["rate"], latency=links["latency"])
+    return run_on(schedule, [mesh.routes("dimension_order")], nbytes, verify=verify)
+
+
+def _speedups(rows: list[tuple[str, str, PhasedRun]]) -> Table:
+    """Each payload on the mesh alone and with wires: payload, links, run."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("payload", "links"):
+        table.add_column(name, no_wrap=True)
+    for name in ("time", "algbw", "speedup"):
+        table.add_column(name, justify="right", no_wrap=True)
+    alone = {payload: ran for payload, name, ran in rows if name == _ALONE}
+    for payload, name, ran in rows:
+        gain = f"{alone[payload].completion_ps / ran.completion_ps:.2f}"
+        table.add_row(payload, name, str(ran.time), format_rate(ran.algbw), gain)
+    return table
+
+
+def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, MappedSchedule]:
+    """Configured once, and for each phase where there are some."""
+    plans = {"bypass, configured once": plan(schedule, mesh, copies=copies)}
+    if schedule.phases > 1:
+        plans["bypass, for each phase"] = plan(schedule, mesh, switched=True, copies=copies)
+    return plans

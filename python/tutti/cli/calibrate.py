@@ -6,25 +6,44 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import polars as pl
 import typer
 
+from tutti.calibrate import (
+    FOLDS,
+    MODELS,
+    emulated,
+    fit,
+    model_named,
+    of_benchmarks,
+    of_probes,
+    of_results,
+)
+from tutti.calibrate.files import Provenance
+from tutti.calibrate.live import probe
+from tutti.calibrate.points import read_results
 from tutti.cli import options
+from tutti.cli.calibrate_shown import hold_against, tell, write_files
 from tutti.cli.console import remark
+from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
+from tutti.errors import CalibrationError
 from tutti.files.limits import RANKS
+from tutti.files.mistakes import mistake
+from tutti.interop.benchmarks import read_all
+from tutti.mpi.machine import this_machine
+from tutti.mpi.underneath import find_mpi
+from tutti.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import polars as pl
-
     from tutti.calibrate import Fit, FittedModel, Observation
-    from tutti.calibrate.files import Provenance
 
 
 @dataclass
-class Measured:
+class CalibrationInput:
     """What was measured, or is to be measured now."""
 
     files: Annotated[
@@ -94,7 +113,7 @@ class Fitting:
 
 
 @grouped
-def calibrate(measured: Measured, fitting: Fitting) -> None:
+def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     """Fit the parameters of network models to measurements, and write a platform file.
 
     Postal, pipelining postal, LogGP and LogfP are fitted to files of benchmarks or to a live run,
@@ -112,10 +131,6 @@ def calibrate(measured: Measured, fitting: Fitting) -> None:
       tutti calibrate examples/19_calibrate_and_tune/osu_allreduce.txt --ranks 64 \\
         -a recursive_doubling --model postal
     """
-    from tutti.calibrate import MODELS, model_named
-    from tutti.cli.calibrate_shown import hold_against, tell, write_files
-    from tutti.cli.files import folder
-
     chosen = [model_named(one) for one in fitting.model or MODELS]
     _check(measured)
     folder(fitting.to)
@@ -143,9 +158,7 @@ class _Found:
         self.sets.setdefault(statistic, []).extend(points)
 
 
-def _check(measured: Measured) -> None:
-    from tutti.files.mistakes import mistake
-
+def _check(measured: CalibrationInput) -> None:
     if not measured.files and not measured.live:
         raise mistake(
             "nothing to fit to",
@@ -155,16 +168,12 @@ def _check(measured: Measured) -> None:
         )
 
 
-def _provenance(found: _Found, measured: Measured, name: str) -> Provenance:
+def _provenance(found: _Found, measured: CalibrationInput, name: str) -> Provenance:
     """Where the numbers come from.
 
     Raises:
         ConfigError: they are of a network and of none.
     """
-    from tutti.calibrate.files import Provenance
-    from tutti.files.mistakes import mistake
-    from tutti.mpi.machine import this_machine
-
     models = tuple(dict.fromkeys(one for one in found.emulated if one))
     if models and (len(models) > 1 or not all(found.emulated) or measured.live):
         raise mistake(
@@ -181,10 +190,8 @@ def _provenance(found: _Found, measured: Measured, name: str) -> Provenance:
 _RESULTS = ".parquet"
 
 
-def _from_files(measured: Measured) -> _Found:
+def _from_files(measured: CalibrationInput) -> _Found:
     """Points by statistic: benchmarks tell means, our own results have every block."""
-    from tutti.calibrate import emulated, of_results
-
     found = _Found()
     texts: list[Path] = []
     for path in measured.files or []:
@@ -202,11 +209,8 @@ def _from_files(measured: Measured) -> _Found:
     return found
 
 
-def _of_texts(paths: list[Path], measured: Measured) -> list[Observation]:
+def _of_texts(paths: list[Path], measured: CalibrationInput) -> list[Observation]:
     """What benchmarks wrote, but for what was wrong, and what no model speaks of."""
-    from tutti.calibrate import of_benchmarks
-    from tutti.interop.benchmarks import read_all
-
     frame = read_all(paths, ranks=measured.ranks, operation=measured.collective)
     taken = of_benchmarks(frame, window=measured.window, algorithm=measured.algorithm)
     for one in taken.wrong:
@@ -223,10 +227,6 @@ def _results(path: Path) -> pl.DataFrame:
     Raises:
         ConfigError: the file cannot be read.
     """
-    import polars as pl
-
-    from tutti.calibrate.points import read_results
-
     frame = read_results(path)
     if "emulated" in frame.columns and frame["emulated"].any():
         remark(f"{path}: distance was emulated there: no network was measured")
@@ -237,12 +237,8 @@ def _results(path: Path) -> pl.DataFrame:
     return frame
 
 
-def _measure(found: _Found, measured: Measured, to: Path) -> None:
+def _measure(found: _Found, measured: CalibrationInput, to: Path) -> None:
     """Adds what two ranks tell now."""
-    from tutti.calibrate import of_probes
-    from tutti.calibrate.live import probe
-    from tutti.mpi.underneath import find_mpi
-
     mpi = find_mpi(measured.mpicc, measured.launcher)
     remark(f"measuring between two ranks of {mpi}")
     samples = probe(
@@ -257,10 +253,8 @@ def _measure(found: _Found, measured: Measured, to: Path) -> None:
     found.origins.append(f"a live run of two ranks of {mpi}, {measured.samples} samples of each")
 
 
-def _within(points: list[Observation], measured: Measured) -> list[Observation]:
+def _within(points: list[Observation], measured: CalibrationInput) -> list[Observation]:
     """Those of sizes that are asked for."""
-    from tutti.units import Size
-
     begin, end = measured.begin, measured.end
     low = Size.parse(options.size(begin, "-b")).bytes if begin else 0
     high = Size.parse(options.size(end, "-e")).bytes if end else 1 << 62
@@ -270,9 +264,6 @@ def _within(points: list[Observation], measured: Measured) -> list[Observation]:
 def _fits(
     chosen: list[FittedModel], sets: dict[str, list[Observation]], *, strict: bool
 ) -> list[Fit]:
-    from tutti.calibrate import fit
-    from tutti.errors import CalibrationError
-
     fits = []
     for model in chosen:
         for statistic, points in sets.items():
@@ -289,8 +280,6 @@ def _fits(
 
 
 def _folds(sets: dict[str, list[Observation]]) -> Fit | None:
-    from tutti.calibrate import FOLDS, fit
-
     folds = [point for point in sets.get("median", []) if point.kind == "fold"]
     return fit(FOLDS, folds, statistic="median") if folds else None
 
@@ -301,8 +290,6 @@ def _refuse_untold(fits: list[Fit], *, strict: bool) -> None:
     Raises:
         CalibrationError: there is one.
     """
-    from tutti.errors import CalibrationError
-
     for one in fits:
         if strict and not one.told:
             lines = [f"{' and '.join(names)}: {reason}" for names, reason in one.untold_together]

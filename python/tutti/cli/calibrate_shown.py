@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.table import Table
+
+from tutti.calibrate.against import against, choices
+from tutti.calibrate.files import platform_text, residual_frame, written
 from tutti.cli.console import out, remark
+from tutti.platforms import platform
+from tutti.report import draw_against, draw_fits
+from tutti.results import write
+from tutti.units import Size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
-    from rich.table import Table
 
     from tutti.calibrate import Fit
     from tutti.calibrate.files import Provenance
@@ -46,8 +53,6 @@ _WORST = 3
 
 def _bent(fit: Fit) -> str:
     """That a model does not have the shape of the data, and what to do about it."""
-    from tutti.units import Size
-
     sizes = fit.worst_sizes
     where = ", ".join(f"{share:.0%} at {Size(bytes=size)}" for size, share in sizes[:_WORST])
     said = (
@@ -58,10 +63,6 @@ def _bent(fit: Fit) -> str:
 
 
 def _table(fits: list[Fit]) -> Table:
-    from rich.table import Table
-
-    from tutti.calibrate.files import written
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("model", "of", "parameter"):
         table.add_column(heading, no_wrap=True)
@@ -79,11 +80,7 @@ def _table(fits: list[Fit]) -> Table:
 
 def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: Path) -> None:
     """Writes the platform, every point beside what models say of it, and a figure."""
-    from tutti.calibrate.files import platform_text, residual_frame
     from tutti.cli.files import written
-    from tutti.platforms import platform
-    from tutti.report import draw_fits
-    from tutti.results import write
 
     frame = residual_frame(fits)
     paths = [write(frame, to / f"calibration.{suffix}") for suffix in ("parquet", "csv")]
@@ -100,10 +97,7 @@ def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: 
 
 def hold_against(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> None:
     """The model of the platform against collectives that took no part in the fit."""
-    from tutti.calibrate.against import against, choices
     from tutti.cli.files import written
-    from tutti.report import draw_against
-    from tutti.results import write
 
     told = [one for one in fits if one.told]
     chosen = next((one for one in told if one.model.name == "pipelining_postal"), told[0])

@@ -7,24 +7,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.cli.files import folder
 from tutti.cli.noc_shown import facts_table
 from tutti.cli.progress import Progress
+from tutti.coherence import flow_frame, frame, kernels, miss_frame, run_all
+from tutti.config import load_coherence
 from tutti.errors import ExitCode
+from tutti.files.mistakes import mistake, shown
+from tutti.noc.smart import designs
+from tutti.report import coherence_words as words
+from tutti.report import write_coherence_report
+from tutti.report.quantity import plural
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from tutti.coherence import CoherenceRun
     from tutti.config import Coherence
 
-app = typer.Typer(
-    help="Small parallel kernels on chips with coherent caches, over meshes that broadcast.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = options.group(
+    "Small parallel kernels on chips with coherent caches, over meshes that broadcast."
 )
 
 
@@ -36,9 +41,6 @@ def list_() -> None:
     Examples:
       tutti coherence list
     """
-    from tutti.coherence import kernels
-    from tutti.noc.smart import designs
-
     protocols = [
         ("ht", "a home per line, without a directory, broadcasts every request, and all answer"),
         ("tc", "tokens: whoever misses broadcasts, and who holds tokens of the line sends them"),
@@ -53,9 +55,6 @@ def list_() -> None:
 
 
 def _listed(entries: list[tuple[str, str]]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
     table.add_column(no_wrap=True)
     table.add_column()
@@ -105,10 +104,6 @@ def run_(
       tutti coherence run -k radix_like,water_like --design baseline_collective,sfo_greedy
       tutti coherence run examples/15_coherence/chip.toml --set chip.protocol=tc
     """
-    from tutti.cli.files import folder
-    from tutti.config import load_coherence
-    from tutti.files.mistakes import mistake
-
     if file is None and kernel is None:
         raise mistake("nothing to run", source="tutti coherence run",
                       expected="a file, or --kernel",
@@ -140,8 +135,6 @@ def _refuse_several(option: str, short: str, text: str | None) -> None:
     Raises:
         ConfigError: The option names several.
     """
-    from tutti.files.mistakes import mistake, shown
-
     if text is None or "," not in text:
         return
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -153,16 +146,11 @@ def _refuse_several(option: str, short: str, text: str | None) -> None:
 
 
 def _kernels(text: str) -> list[str]:
-    from tutti.coherence import kernels
-
     return list(kernels()) if text == "all" else [name.strip() for name in text.split(",")]
 
 
 def _run(read: Coherence, threads: int) -> tuple[list[CoherenceRun], bool]:
     """The runs that were finished, and whether Ctrl-C came before the last."""
-    from tutti.coherence import run_all
-    from tutti.report.quantity import plural
-
     finished: list[CoherenceRun] = []
     started = time.monotonic()
     interrupted = False
@@ -185,8 +173,6 @@ def _run(read: Coherence, threads: int) -> tuple[list[CoherenceRun], bool]:
 
 
 def _show(runs: list[CoherenceRun]) -> None:
-    from tutti.report import coherence_words as words
-
     if len(runs) == 1:
         out().print(words.describe(runs[0]), style="bold", markup=False)
         out().print(facts_table(words.facts(runs[0])))
@@ -196,9 +182,6 @@ def _show(runs: list[CoherenceRun]) -> None:
 
 
 def _write(read: Coherence, runs: list[CoherenceRun]) -> None:
-    from tutti.coherence import flow_frame, frame, miss_frame
-    from tutti.report import write_coherence_report
-
     files = []
     for name, one in (
         ("results.parquet", frame(runs)),

@@ -10,8 +10,15 @@ import typer
 
 from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.cli.files import folder
 from tutti.cli.progress import Progress
+from tutti.cli.ranked import ranked_table, spread_table, winners
 from tutti.errors import ExitCode
+from tutti.experiment import Rows, measure, parts, plan, prove, run_once
+from tutti.mpi.bits import bits_differ, is_exact
+from tutti.proving import remarks
+from tutti.report import write_report, write_trace
+from tutti.results import write
 from tutti.units import Size
 
 if TYPE_CHECKING:
@@ -20,9 +27,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.config import Experiment
-    from tutti.experiment import Case, Plan
+    from tutti.experiment import ExperimentPlan, TimedSchedule
     from tutti.proving import Unverified
-    from tutti.report.comparison import Measured, Region
+    from tutti.report.comparison import Measurement, Region
 
 _DRAWN_RANKS = 64
 """A timeline of more ranks is not read by anybody."""
@@ -65,9 +72,6 @@ def compare(
       tutti compare experiment.toml --algorithm ring --algorithm swing
       tutti compare experiment.toml --platform loggp_cluster --out out/loggp
     """
-    from tutti.cli.files import folder
-    from tutti.proving import remarks
-
     overrides = options.Overrides(
         begin=begin,
         end=end,
@@ -100,23 +104,19 @@ def compare(
         _write_report(frame, laid_out)
 
 
-def _planned(experiment: Experiment) -> Plan:
-    from tutti.experiment import parts, plan
-
+def _planned(experiment: Experiment) -> ExperimentPlan:
     with Progress("laying out", work=parts(experiment)) as progress:
         return plan(experiment, done=progress.advance)
 
 
-def _prove(plan: Plan, *, skip: bool) -> list[Unverified]:
+def _prove(plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
     """Verifies the schedules; those that it does not."""
-    from tutti.experiment import prove
-
     started = time.monotonic()
     finished = 0
     work = sum(case.work for case in plan.cases)
     with Progress("verifying", work=work, total=len(plan.cases)) as progress:
 
-        def done(case: Case) -> None:
+        def done(case: TimedSchedule) -> None:
             nonlocal finished
             finished += 1
             progress.advance(case.work, finished)
@@ -128,10 +128,8 @@ def _prove(plan: Plan, *, skip: bool) -> list[Unverified]:
     return unverified
 
 
-def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
+def _measured(plan: ExperimentPlan, threads: int) -> tuple[pl.DataFrame, bool]:
     """The rows, in order, and whether Ctrl-C came before the last."""
-    from tutti.experiment import Rows, measure
-
     rows = Rows(plan)
     total = len(plan.points)
     remark(f"{total:,} measurements")
@@ -152,15 +150,11 @@ def _measured(plan: Plan, threads: int) -> tuple[pl.DataFrame, bool]:
 
 
 def _write_results(frame: pl.DataFrame, folder: Path) -> None:
-    from tutti.results import write
-
     write(frame, folder / "results.parquet")
     write(frame, folder / "results.csv")
 
 
-def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
-    from tutti.cli.ranked import ranked_table, spread_table, winners
-
+def _show(frame: pl.DataFrame, plan: ExperimentPlan, top: int) -> None:
     experiment = plan.experiment
     found = winners(frame)
     console = out()
@@ -182,10 +176,8 @@ def _show(frame: pl.DataFrame, plan: Plan, top: int) -> None:
     _show_bits(found, plan)
 
 
-def _show_bits(found: Sequence[Region], plan: Plan) -> None:
+def _show_bits(found: Sequence[Region], plan: ExperimentPlan) -> None:
     """Names verified winners whose results differ in bits between ranks: MPI programs need one."""
-    from tutti.mpi.bits import bits_differ, is_exact
-
     if plan.experiment.collective != "all_reduce" or is_exact(plan.experiment.datatype):
         return
     best = {(one.clearest.winner.schedule, one.clearest.winner.ranks) for one in found}
@@ -198,10 +190,7 @@ def _show_bits(found: Sequence[Region], plan: Plan) -> None:
             )
 
 
-def _write_report(frame: pl.DataFrame, plan: Plan) -> None:
-    from tutti.experiment import run_once
-    from tutti.report import write_report, write_trace
-
+def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
     experiment = plan.experiment
     shown = _example(frame)
     size = Size(bytes=shown.size_bytes)
@@ -226,10 +215,8 @@ def _write_report(frame: pl.DataFrame, plan: Plan) -> None:
         out().print(f"wrote {path}", markup=False)
 
 
-def _example(frame: pl.DataFrame) -> Measured:
+def _example(frame: pl.DataFrame) -> Measurement:
     """The run that is drawn: the clearest win among those of at most 64 ranks, or the smallest."""
-    from tutti.cli.ranked import winners
-
     found = winners(frame)
     small = [region for region in found if region.ranks <= _DRAWN_RANKS]
     if small:

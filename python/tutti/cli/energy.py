@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
+from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.energy import Technology, technologies
+from tutti.package import area_table, cost_table
+from tutti.report.noc_words import power
 
 if TYPE_CHECKING:
     from tutti.energy import AreaReport, EnergyReport
 
-app = typer.Typer(
-    help="Energy and area: technologies of routers and links, and networks of packages.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("Energy and area: technologies of routers and links, and networks of packages.")
 
 
 @app.command("list")
@@ -27,10 +27,6 @@ def list_() -> None:
     Examples:
       tutti energy list
     """
-    from rich.table import Table
-
-    from tutti.energy import technologies
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("of", "technology", "summary"):
         table.add_column(name)
@@ -56,9 +52,6 @@ def package_(
       tutti energy package --side 8
       tutti energy package --link simba_package
     """
-    from tutti.energy import Technology
-    from tutti.package import area_table, cost_table
-
     technology = Technology(router=router, link=link)
     out().print(cost_table(side, technology))
     out().print()
@@ -71,8 +64,6 @@ def package_(
 
 def show_energy(energy: EnergyReport, area: AreaReport, window_ps: int) -> None:
     """What a window cost, by component, its mean power, and what the hardware takes up."""
-    from tutti.report.noc_words import power
-
     console = out()
     console.print(energy.table())
     console.print(f"  power: {power(energy, window_ps)}", markup=False)

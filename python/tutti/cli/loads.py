@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from tutti.files.mistakes import mistake, shown
+
 _MOST_LOADS = 10_000
 
 
@@ -13,7 +15,6 @@ def load_values(text: str) -> list[float]:
     Raises:
         ConfigError: They are none, or too many.
     """
-    from tutti.files.mistakes import mistake, shown
 
     def refused(problem: str) -> Exception:
         return mistake(

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from tutti.cli import options
+from tutti import _core
+from tutti.cli import noc_smart, options
 from tutti.cli.console import out, remark
+from tutti.cli.files import folder, written
 from tutti.cli.loads import load_values
 from tutti.cli.noc_shown import (
     loads_table,
@@ -20,20 +25,19 @@ from tutti.cli.noc_shown import (
     show_run,
 )
 from tutti.cli.progress import Progress
+from tutti.config import booksim, is_smart, load_noc, read_toml
 from tutti.errors import ExitCode
+from tutti.files.mistakes import mistake
+from tutti.noc import Trace, frame, patterns, routings, run, saturation, sweep
+from tutti.noc.network import classes_of, longest_of
+from tutti.noc.smart import designs
+from tutti.report.quantity import plural
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from tutti.config import Noc
     from tutti.noc import NocRun, Saturation
 
-app = typer.Typer(
-    help="Networks of routers, flit by flit: latency under load, and saturation.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("Networks of routers, flit by flit: latency under load, and saturation.")
 
 _LOADS = "0.05:0.5:0.05"
 _TOLERANCE = 0.01
@@ -55,10 +59,6 @@ def list_() -> None:
     Examples:
       tutti noc list
     """
-    from tutti import _core
-    from tutti.noc import patterns, routings
-    from tutti.noc.smart import designs
-
     for title, entries in (("routing", routings()), ("pattern", patterns())):
         facts = []
         for entry in entries:
@@ -76,9 +76,6 @@ def list_() -> None:
 
 def _listed(facts: list[tuple[str, str]]) -> Table:
     """Names, and a sentence on each."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
     table.add_column(overflow="fold", max_width=34)
     table.add_column()
@@ -101,11 +98,6 @@ def run_(file: NocFile, changes: options.Changes = None, to: Out = None) -> None
       tutti noc run noc.toml
       tutti noc run noc.toml --set traffic.rate=0.3 --set router.vcs=8 -o out
     """
-    from tutti.cli import noc_smart
-    from tutti.cli.files import folder
-    from tutti.config import is_smart, load_noc
-    from tutti.noc import run
-
     if is_smart(file):
         noc_smart.run_file(file, changes or (), to)
         return
@@ -166,11 +158,6 @@ def sweep_(
       tutti noc sweep noc.toml --loads 0.05:0.45:0.05 --set topology.routing=valiant
       tutti noc sweep noc.toml --loads 0.1,0.2 --no-saturation
     """
-    from tutti.cli import noc_smart
-    from tutti.cli.files import folder
-    from tutti.config import is_smart, load_noc
-    from tutti.files.mistakes import mistake
-
     values = load_values(loads or _LOADS)
     if tolerance is not None and (not tolerance > 0 or not math.isfinite(tolerance)):
         raise mistake("is no tolerance", source="--tolerance", value=str(tolerance),
@@ -227,8 +214,6 @@ def watch_(
       tutti noc watch examples/16_single_cycle_collectives/broadcast.toml
       tutti noc watch mesh.toml --cycles 100 --set mesh.priority=bypass
     """
-    from tutti.cli import noc_smart
-
     noc_smart.watch_file(file, cycles, start, changes or (), to)
 
 
@@ -281,20 +266,14 @@ def from_booksim(
       tutti noc from-booksim examples/08_latency_under_load/mesh.cfg \\
         --write out/mesh.toml
     """
-    from dataclasses import replace
-
-    from tutti.cli.files import folder, written
-    from tutti.interop import booksim_noc
-    from tutti.noc import run
-
     values = None if loads is None else load_values(loads)
-    found = booksim_noc.load(config, changes or ())
+    found = booksim.load(config, changes or ())
     if found.not_honoured:
         remark(f"not honoured, as they change no result here: {', '.join(found.not_honoured)}")
     for text in found.remarks:
         remark(text)
     if write is not None:
-        written(booksim_noc.write, write, found)
+        written(booksim.write, write, found)
         out().print(f"wrote {write}", markup=False, soft_wrap=True)
         if graph := found.tables["topology"].get("file"):
             out().print(f"wrote {write.parent / graph}", markup=False, soft_wrap=True)
@@ -328,8 +307,6 @@ def _end_by(runs: list[NocRun], source: Path) -> None:
 
 def _has_one_class(file: Path, changes: list[str] | tuple[str, ...]) -> bool:
     """Whether the file's `[traffic]` is one table, whose rate may then be missing."""
-    from tutti.config import read_toml
-
     given = read_toml(file).get("traffic")
     if any(change.split("=", 1)[0].strip() == "traffic" for change in changes):
         return False
@@ -338,9 +315,6 @@ def _has_one_class(file: Path, changes: list[str] | tuple[str, ...]) -> bool:
 
 def _swept(read: Noc, values: list[float], threads: int) -> tuple[list[NocRun], bool]:
     """The runs that were finished, and whether Ctrl-C came before the last."""
-    from tutti.files.mistakes import mistake
-    from tutti.noc import Trace, sweep
-
     if isinstance(read.traffic, Trace):
         raise mistake(
             "a trace has a load of its own", source=read.source, key="traffic.trace",
@@ -368,8 +342,6 @@ def _searched(
     read: Noc, runs: list[NocRun], tolerance: float, threads: int
 ) -> tuple[Saturation | None, bool]:
     """Where it saturates, and whether Ctrl-C came before that was found."""
-    from tutti.noc import Trace, saturation
-
     if isinstance(read.traffic, Trace):
         return None, False
     most = max(1.0, *(run.load or 0 for run in runs))
@@ -402,8 +374,6 @@ def _searched(
 
 
 def _say_how_long(name: str, runs: list[NocRun], started: float) -> None:
-    from tutti.report.quantity import plural
-
     loads = plural(len(runs), "load")
     total = sum(run.cycles for run in runs)
     remark(f"{name}{loads}, {total:,} cycles in {time.monotonic() - started:.1f} s")
@@ -411,8 +381,6 @@ def _say_how_long(name: str, runs: list[NocRun], started: float) -> None:
 
 def _remarks(read: Noc) -> list[str]:
     """Says what a person should know before anything is run."""
-    from tutti.noc.network import classes_of, longest_of
-
     found = read.network.remarks(classes_of(read.traffic), longest_of(read.traffic))
     for text in found:
         remark(text)
@@ -420,7 +388,6 @@ def _remarks(read: Noc) -> list[str]:
 
 
 def _write_run(read: Noc, run: NocRun, remarks: list[str]) -> None:
-    from tutti.noc import frame
     from tutti.report import write_noc_report
 
     frames = {"results.parquet": frame([run])}
@@ -444,7 +411,6 @@ def _write_run(read: Noc, run: NocRun, remarks: list[str]) -> None:
 def _write_sweep(
     read: Noc, runs: list[NocRun], found: Saturation | None, remarks: list[str]
 ) -> None:
-    from tutti.noc import frame
     from tutti.report import plot_latency, write_load_report
 
     if not runs:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from rich.table import Table
+from rich.text import Text
+
 from tutti.cli.console import out
 from tutti.cli.energy import show_energy
+from tutti.errors import SimulationError
+from tutti.report import noc_words as words
+from tutti.report.quantity import estimate, format_share, number
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from tutti.energy import Technology
     from tutti.noc import NocRun, Saturation
 
@@ -20,9 +24,6 @@ _SHOWN_CLASSES = 16
 
 def show_run(run: NocRun, technology: Technology | None = None) -> None:
     """Everything that one wants to know at a glance."""
-    from tutti.report import noc_words as words
-    from tutti.report.quantity import estimate, format_share, number
-
     console = out()
     console.print(words.describe_network(run.network), style="bold", markup=False)
     cycle = run.network.cycle_ps
@@ -82,8 +83,6 @@ def refuse_unstable(ending: str, source: object) -> None:
     Raises:
         SimulationError: It saturated or deadlocked.
     """
-    from tutti.errors import SimulationError
-
     if ending == "deadlocked":
         raise SimulationError(f"{source}: the network deadlocks", kind="deadlocked")
     if ending != "stable":
@@ -93,9 +92,6 @@ def refuse_unstable(ending: str, source: object) -> None:
 
 def facts_table(facts: list[tuple[str, str]]) -> Table:
     """Names, and what there is to say, broken where lines end."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -119,16 +115,11 @@ def loads_table(runs: list[NocRun]) -> Table:
 
 def say_saturation(found: Saturation) -> None:
     """Where it saturates, in a sentence."""
-    from tutti.report import noc_words as words
-
     out().print(words.saturation(found), markup=False)
 
 
 def say_deadlock(runs: list[NocRun]) -> None:
     """How the run with the least load that deadlocked did, if one did."""
-    from tutti.report import noc_words as words
-    from tutti.report.quantity import number
-
     deadlocked = [run for run in runs if run.ending == "deadlocked"]
     if deadlocked:
         first = min(deadlocked, key=lambda run: run.load or 0.0)

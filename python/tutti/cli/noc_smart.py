@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 import typer
 
 from tutti.cli.console import out, remark
+from tutti.cli.files import folder
 from tutti.cli.noc_shown import facts_table, refuse_unstable
 from tutti.cli.progress import Progress
-from tutti.errors import ExitCode
+from tutti.config import is_smart, load_smart
+from tutti.errors import ExitCode, NocError, TuttiError
+from tutti.files.mistakes import mistake
+from tutti.noc import smart
+from tutti.noc.smart import UNITS
+from tutti.report import smart_words as words
+from tutti.report import write_watch
+from tutti.report.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +35,6 @@ _LOADS = 12
 
 def run_file(file: Path, changes: Sequence[str], to: Path | None) -> None:
     """Runs a file at the rates it has, and writes what was found."""
-    from tutti.cli.files import folder
-    from tutti.config import load_smart
-    from tutti.noc import smart
-    from tutti.report import smart_words as words
     from tutti.report import write_smart_report
 
     read = load_smart(file, changes, output=to)
@@ -60,11 +64,7 @@ def sweep_file(
     to: Path | None,
 ) -> None:
     """Runs a file at several loads, and searches where it saturates."""
-    from tutti.cli.files import folder
-    from tutti.config import load_smart
-    from tutti.noc import smart
     from tutti.report import plot_smart, write_smart_load_report
-    from tutti.report import smart_words as words
 
     read = load_smart(file, changes, output=to)
     values = _loads(read) if loads is None else list(loads)
@@ -99,8 +99,6 @@ def sweep_file(
 
 def _loads(read: Smart) -> list[float]:
     """So many up to what no mesh can better; of other patterns to a flit per node and cycle."""
-    from tutti.noc import smart
-
     bound = smart.ideal(read.mesh, read.traffic[0])
     most = min(bound.load, 1.0) if bound and read.traffic[0].kind != "reduction" else 1.0
     return [round(most * (place + 1) / _LOADS, 6) for place in range(_LOADS)]
@@ -108,11 +106,6 @@ def _loads(read: Smart) -> list[float]:
 
 def _swept(read: Smart, values: list[float], threads: int) -> tuple[list[Run], bool]:
     """The runs that were finished, and whether Ctrl-C came before the last."""
-    from tutti.errors import TuttiError
-    from tutti.files.mistakes import mistake
-    from tutti.noc import smart
-    from tutti.report.quantity import plural
-
     runs: list[Run] = []
     started = time.monotonic()
     with Progress("loads", work=len(values), total=len(values)) as progress:
@@ -136,9 +129,6 @@ def _searched(
     read: Smart, runs: list[Run], tolerance: float | None, threads: int
 ) -> tuple[Saturation | None, bool]:
     """Where it saturates, and whether Ctrl-C came before that was found."""
-    from tutti.noc import smart
-    from tutti.report.quantity import plural
-
     bound = smart.ideal(read.mesh, read.traffic[0])
     highest = max(run.load for run in runs)
     most = max(highest, bound.load if bound else highest)
@@ -169,7 +159,6 @@ def _searched(
 
 def loads_table(runs: list[Run]) -> Table:
     """Latency against load, a row per load, of the first traffic."""
-    from tutti.noc.smart import UNITS
     from tutti.report import smart
 
     caption = (
@@ -183,14 +172,6 @@ def watch_file(
     file: Path, cycles: int, start: int, changes: Sequence[str], to: Path | None
 ) -> None:
     """Runs the first cycles of a file, and writes the page that plays them."""
-    from tutti.cli.files import folder
-    from tutti.config import is_smart, load_smart
-    from tutti.errors import NocError
-    from tutti.files.mistakes import mistake
-    from tutti.noc import smart
-    from tutti.report import write_watch
-    from tutti.report.quantity import plural
-
     if not is_smart(file):
         raise mistake(
             "describes no mesh that could be watched", source=str(file), key="mesh",

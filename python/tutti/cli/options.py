@@ -13,9 +13,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tutti import _core
+from tutti.config import RawExperiment, platform_names, read_toml, resolve
+from tutti.config.changes import with_changes
+from tutti.datatypes import NCCL_NAMES
+from tutti.errors import UnitError
+from tutti.files.mistakes import mistake, shown
+from tutti.mpi.sizes import growing
+
 if TYPE_CHECKING:
     from tutti.config import Experiment
     from tutti.errors import ConfigError
+
+
+def group(about: str) -> typer.Typer:
+    """A group of verbs that `about` describes."""
+    return typer.Typer(
+        help=about,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
 
 _SIZE = r"a size such as 8, 64K, 128MiB or '1.5 KB'"
 
@@ -99,9 +118,6 @@ class Overrides:
         Raises:
             ConfigError: The file or an option cannot be used.
         """
-        from tutti.config import RawExperiment, read_toml, resolve
-        from tutti.config.changes import with_changes
-
         hint = _instead_of(path)
         tables = read_toml(path, "an experiment file (TOML)", hint=hint)
         if self.changes:
@@ -166,9 +182,6 @@ def _instead_of(path: Path) -> str:
     Raises:
         ConfigError: It is a trace, which no experiment is.
     """
-    from tutti.config import platform_names
-    from tutti.files.mistakes import mistake
-
     if path.suffix == _CHAKRA:
         prefix = re.sub(r"\.[0-9]+$", "", path.stem)
         raise mistake(
@@ -204,10 +217,6 @@ def size(text: str, option: str) -> str:
     Raises:
         ConfigError: It is no size.
     """
-    from tutti import _core
-    from tutti.errors import UnitError
-    from tutti.files.mistakes import mistake
-
     bare = re.fullmatch(r"\s*([0-9.]+)\s*([kKmMgGtT]?)\s*", text)
     written = text
     if bare:
@@ -226,8 +235,6 @@ def rank_counts(text: str) -> list[Any]:
     Raises:
         ConfigError: It is neither.
     """
-    from tutti.files.mistakes import mistake, shown
-
     counts: list[Any] = []
     for part in text.split(","):
         numbers = part.strip().split(":")
@@ -252,8 +259,6 @@ def rank_counts(text: str) -> list[Any]:
 
 def datatype(name: str | None) -> str | None:
     """A datatype by its own name or by that of nccl-tests."""
-    from tutti.datatypes import NCCL_NAMES
-
     return NCCL_NAMES.get(name, name) if name else name
 
 
@@ -286,8 +291,6 @@ def _each(text: str, first: int, last: int) -> range:
 
 
 def _growing(text: str, **span: int) -> list[int]:
-    from tutti.mpi.sizes import growing
-
     first, last, factor = span["from"], span["to"], span["factor"]
     _check_range(text, first, last)
     if factor < 2 or first < 1:
@@ -301,7 +304,5 @@ def _check_range(text: str, first: int, last: int) -> None:
 
 
 def _no_ranks(text: str, expected: str) -> ConfigError:
-    from tutti.files.mistakes import mistake, shown
-
     return mistake("is no list of rank counts", source="--ranks", value=shown(text),
                    expected=expected)  # fmt: skip

@@ -5,21 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import polars as pl
 import typer
+from rich.table import Table
 
 from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
+from tutti.experiment import lay_out, run_once
+from tutti.files.mistakes import mistake
+from tutti.interop.scalesim import read_topology
+from tutti.overlap import Overlap
+from tutti.report.quantity import format_time
+from tutti.training import write_frame
+from tutti.units import Time
+from tutti.workload import Chiplet, build, recorded, timed
+from tutti.workload.files import read_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rich.table import Table
-
     from tutti.config import Experiment
-    from tutti.overlap import Overlap, Overlapped
+    from tutti.overlap import Overlapped
     from tutti.schedule import Schedule
-    from tutti.units import Size, Time
+    from tutti.units import Size
     from tutti.workload import Model, TimedLayer
 
 RECORDED = "astrasim"
@@ -69,9 +79,6 @@ def overlap(
       tutti train overlap experiment.toml --ranks 8 --model astrasim:dlrm_small --algorithm ring
       tutti train overlap experiment.toml --ranks 8 --batch 1 --share folds --algorithm ring
     """
-    from tutti.cli.files import folder
-    from tutti.overlap import Overlap
-
     overrides = options.Overrides(algorithms=algorithm, ranks=ranks, platform=platform, out=to)
     experiment = overrides.load(file)
     _check(experiment)
@@ -89,8 +96,6 @@ def overlap(
 
 def _check(experiment: Experiment) -> None:
     """Refuses what is no all_reduce of one number of ranks by named algorithms."""
-    from tutti.files.mistakes import mistake
-
     source = experiment.source
     if experiment.collective != "all_reduce":
         value = experiment.collective
@@ -108,8 +113,6 @@ def _check(experiment: Experiment) -> None:
 def _layers(
     notation: str, batch: int, share: Literal["samples", "folds"]
 ) -> tuple[TimedLayer, ...]:
-    from tutti.workload import Chiplet, recorded, timed
-
     kind, _, name = notation.partition(":")
     if kind == RECORDED:
         return recorded(name)
@@ -117,10 +120,6 @@ def _layers(
 
 
 def _model(notation: str) -> Model:
-    from tutti.interop.scalesim import read_topology
-    from tutti.workload import build
-    from tutti.workload.files import read_model
-
     kind, _, file = notation.partition(":")
     if kind == "scalesim":
         return read_topology(Path(file))
@@ -130,9 +129,6 @@ def _model(notation: str) -> Model:
 
 
 def _runs(experiment: Experiment, step: Overlap, *, verify: bool) -> dict[str, Overlapped]:
-    from tutti.experiment import lay_out, run_once
-    from tutti.units import Time
-
     named = experiment.algorithms or ()
     found = {}
     unverified: dict[str, str] = {}
@@ -159,10 +155,6 @@ def _runs(experiment: Experiment, step: Overlap, *, verify: bool) -> dict[str, O
 
 def _table(runs: Mapping[str, Overlapped]) -> Table:
     """A row for each algorithm, in their order."""
-    from rich.table import Table
-
-    from tutti.report.quantity import format_time
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("algorithm", overflow="fold")
     for name in ("iteration", "compute", "all-reduces", "exposed", "of it"):
@@ -175,11 +167,6 @@ def _table(runs: Mapping[str, Overlapped]) -> Table:
 
 
 def _write(folder: Path, runs: Mapping[str, Overlapped]) -> None:
-    import polars as pl
-
-    from tutti.cli.files import written
-    from tutti.training import write_frame
-
     frame = pl.concat(
         run.frame.select(pl.lit(name).alias("algorithm"), pl.all()) for name, run in runs.items()
     )

@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
 
 from tutti.cli.console import out, remark
+from tutti.cli.files import folder as made
 from tutti.cli.progress import Progress
+from tutti.errors import ConfigError
+from tutti.papers import find_paper, papers, watching
 from tutti.report.breakable import Breakable
 
 if TYPE_CHECKING:
@@ -18,7 +23,6 @@ if TYPE_CHECKING:
 
     import polars as pl
     from rich.console import JustifyMethod
-    from rich.table import Table
 
     from tutti.papers import Exhibit, ExhibitResult, Paper
 
@@ -65,9 +69,6 @@ def paper(
       tutti paper
       tutti paper recursive-multiplying --figure 20 --figure 21
     """
-    from tutti.cli.files import folder as made
-    from tutti.papers import find_paper, papers, watching
-
     if name is None:
         for known in papers().values():
             _list(known)
@@ -113,8 +114,6 @@ def _all(paper: Paper) -> list[tuple[str, Exhibit]]:
 
 
 def _chosen(paper: Paper, figures: list[int], tables: list[int]) -> list[tuple[str, Exhibit]]:
-    from tutti.errors import ConfigError
-
     asked = [f"figure {n}" for n in figures] + [f"table {n}" for n in tables]
     known = dict(_all(paper))
     for label in asked:
@@ -190,9 +189,6 @@ def _wide(widths: Sequence[int]) -> int:
 
 def _table(schema: pl.Schema, columns: dict[str, list[Breakable]], title: str, most: int) -> Table:
     """Columns side by side; nothing in them is cut off."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     table = Table(
         title=title,
         title_justify="left",

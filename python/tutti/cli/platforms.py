@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from tutti.cli.console import out
+from tutti.config import find_platform, numbers, platform_names, platform_text
 
 if TYPE_CHECKING:
     from tutti.config import RawPlatform
@@ -29,8 +31,6 @@ def platforms(
       tutti platforms cray_xc30
       tutti platforms cray_xc30 --toml > mine.toml
     """
-    from tutti.config import find_platform, platform_names, platform_text
-
     if name is None:
         _list([find_platform(known, folder=Path()) for known in platform_names()])
         return
@@ -43,8 +43,6 @@ def platforms(
 
 
 def _list(known: list[RawPlatform]) -> None:
-    from rich.table import Table
-
     table = Table("platform", "models", "what it is", box=None, pad_edge=False)
     for platform in known:
         table.add_row(platform.name, ", ".join(platform.models), platform.summary)
@@ -52,10 +50,6 @@ def _list(known: list[RawPlatform]) -> None:
 
 
 def _show(platform: RawPlatform) -> None:
-    from rich.table import Table
-
-    from tutti.config import numbers
-
     default = platform.default_model or next(iter(platform.models))
     console = out()
     console.print(": ".join(filter(None, (platform.name, platform.summary))), markup=False)

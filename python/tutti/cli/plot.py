@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.cli.console import out
+from tutti.cli.files import written
+from tutti.errors import ReportError
+from tutti.files.mistakes import mistake
+from tutti.files.reader import check_frame, read_frame
+from tutti.report import plot_comparison, plot_swept
+from tutti.report.swept import where as rows_where
+from tutti.results import MEASUREMENTS, READ, READ_IF_THERE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
 _EXPECTED = "a results.parquet or results.csv that `tutti compare` or `tutti sweep` wrote"
 
 
-class Kind(enum.StrEnum):
+class PlotKind(enum.StrEnum):
     """What is drawn."""
 
     TIME = "time"
@@ -35,14 +42,14 @@ def plot(
         ),
     ],
     kind: Annotated[
-        Kind,
+        PlotKind,
         typer.Option(
             "--kind",
             "-k",
             help="time or busbw against size, time against ranks, the map of winners, or time "
             "against a key of a sweep.",
         ),
-    ] = Kind.TIME,
+    ] = PlotKind.TIME,
     ranks: Annotated[
         int | None,
         typer.Option("--ranks", "-r", help="For this many ranks; the most, if not given."),
@@ -70,17 +77,11 @@ def plot(
       tutti plot out/demo/results.parquet --kind busbw --ranks 32 -o busbw.pdf
       tutti plot out/demo/results.csv --kind map
     """
-    from tutti.cli.files import written
-    from tutti.errors import ReportError
-    from tutti.files.mistakes import mistake
-    from tutti.report import plot_comparison, plot_swept
-    from tutti.report.swept import where as rows_where
-
     frame = _read(results)
     target = to or results.with_name(f"{kind.value}.svg")
     try:
         frame = rows_where(frame, where or [])
-        if kind == Kind.SWEEP:
+        if kind == PlotKind.SWEEP:
             path = written(plot_swept, target, frame, key=key, ranks=ranks)
         else:
             path = written(plot_comparison, target, frame, kind=kind.value, ranks=ranks)
@@ -95,9 +96,6 @@ def plot(
 
 
 def _read(path: Path) -> pl.DataFrame:
-    from tutti.files.reader import check_frame, read_frame
-    from tutti.results import MEASUREMENTS, READ, READ_IF_THERE
-
     frame = read_frame(path, _EXPECTED, MEASUREMENTS)
     there = {name: kind for name, kind in READ_IF_THERE.items() if name in frame.columns}
     return check_frame(frame, READ | there, source=str(path), expected=_EXPECTED)

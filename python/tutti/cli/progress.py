@@ -6,6 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self
 
+from rich import progress
+
 from tutti.cli.console import err, remark
 
 if TYPE_CHECKING:
@@ -25,8 +27,6 @@ class Progress:
             work: How much there is to do, in any unit; None until that is known.
             total: How many measurements that is; None to count none.
         """
-        from rich import progress
-
         self._name = name
         self._work = None if work is None else max(work, 1)
         self._total = total

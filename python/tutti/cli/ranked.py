@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.table import Table
+
 from tutti.explain import Parts, parts, why
+from tutti.report.breakable import Breakable, broken
+from tutti.report.comparison import cases
+from tutti.report.quantity import format_limit, format_share, format_time
+from tutti.report.words import spread
 from tutti.units import Size
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.table import Table
 
-    from tutti.experiment import Plan
-    from tutti.report.breakable import Breakable
-    from tutti.report.comparison import Decision, Measured, Region
+    from tutti.experiment import ExperimentPlan
+    from tutti.report.comparison import Fastest, Measurement, Region
 
 _NAME_WIDTH = 30
 """Of a schedule's name in the table."""
@@ -21,19 +25,15 @@ _NAME_WIDTH = 30
 
 def winners(frame: pl.DataFrame) -> list[Region]:
     """Neighbouring sizes with one winner, taken together, at each rank count."""
-    from tutti.report.comparison import cases
-
     return [region for case in cases(frame) for region in case.regions()]
 
 
-def ranked_table(found: list[Region], plan: Plan, top: int) -> Table:
+def ranked_table(found: list[Region], plan: ExperimentPlan, top: int) -> Table:
     """The regions as a table, clearest win first; all of them, by rank count, when `top` is 0.
 
     Times and lead are those at the size of the region where the lead is largest, which is named
     below the sizes.
     """
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("ranks\n", justify="right", no_wrap=True)
     table.add_column("sizes\n[dim]at[/]", no_wrap=True)
@@ -50,12 +50,6 @@ def ranked_table(found: list[Region], plan: Plan, top: int) -> Table:
 
 def spread_table(found: list[Region], top: int) -> Table | None:
     """How far the repetitions lie apart, of winner and runner-up; None without repetitions."""
-    from rich.table import Table
-
-    from tutti.report.breakable import Breakable
-    from tutti.report.quantity import format_time
-    from tutti.report.words import spread
-
     shown = sorted(found, key=_lead, reverse=True)[:top] if top else found
     decisions = [region.clearest for region in shown]
     pairs = [one for d in decisions for one in (d.winner, d.runner_up) if one is not None]
@@ -87,10 +81,7 @@ def _sizes(region: Region) -> str:
     return smallest if smallest == largest else f"{smallest}\nto {largest}\n[dim]at {at}[/]"
 
 
-def _cells(region: Region, plan: Plan) -> tuple[str | Breakable, ...]:
-    from tutti.report.breakable import Breakable, broken
-    from tutti.report.quantity import format_limit, format_share, format_time
-
+def _cells(region: Region, plan: ExperimentPlan) -> tuple[str | Breakable, ...]:
     decision = region.clearest
     first, second = decision.winner, decision.runner_up
     names = [*broken(first.schedule, _NAME_WIDTH)]
@@ -112,7 +103,7 @@ def _cells(region: Region, plan: Plan) -> tuple[str | Breakable, ...]:
     )
 
 
-def reason(decision: Decision, plan: Plan) -> str:
+def reason(decision: Fastest, plan: ExperimentPlan) -> str:
     """Why the winner wins at one point, from the closed forms of the two."""
     first, second = decision.winner, decision.runner_up
     if second is None:
@@ -127,7 +118,7 @@ def reason(decision: Decision, plan: Plan) -> str:
     )
 
 
-def _parts(one: Measured, plan: Plan) -> Parts | None:
+def _parts(one: Measurement, plan: ExperimentPlan) -> Parts | None:
     measured = None
     if one.messages is not None and one.message_bytes is not None:
         measured = (one.messages, one.message_bytes)

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from functools import partial
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer.main
-from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from tutti.cli.app import app
 from tutti.cli.schema import File, schema_text
+from tutti.config import (
+    RawCoherence,
+    RawExperiment,
+    RawNoc,
+    RawPlatform,
+    RawSmart,
+    RawSweep,
+    RawTraining,
+)
 from tutti.energy import Technology, technologies
 from tutti.errors import ExitCode, all_errors
 from tutti.files import limits
+from tutti.files.validate import models_in, range_of
+from tutti.units import Frequency, Length, OpRate, Size, Time, TimePerByte
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
     from tutti.energy import Constant
@@ -31,23 +44,6 @@ TOML. Every quantity is text with its unit: times in ps, ns, us, ms, s; sizes in
 or the rate that is their inverse, such as "10 GB/s" or "400 Gb/s"; rates of operations in GFLOP/s,
 TFLOP/s, PFLOP/s; frequencies in MHz, GHz. Bare numbers and unknown keys
 are refused. `tutti schema` prints the JSON Schema of each."""
-
-
-def pages() -> dict[str, str]:
-    """Every generated file, by its path in the repository."""
-    return {
-        "docs/reference/cli.md": cli_page(),
-        "docs/reference/config.md": config_page(),
-        "docs/reference/energy.md": energy_page(),
-        "docs/reference/errors.md": errors_page(),
-        "schemas/coherence.schema.json": schema_text(File.COHERENCE),
-        "schemas/experiment.schema.json": schema_text(File.EXPERIMENT),
-        "schemas/noc.schema.json": schema_text(File.NOC),
-        "schemas/platform.schema.json": schema_text(File.PLATFORM),
-        "schemas/smart.schema.json": schema_text(File.SMART),
-        "schemas/sweep.schema.json": schema_text(File.SWEEP),
-        "schemas/training.schema.json": schema_text(File.TRAINING),
-    }
 
 
 def cli_page() -> str:
@@ -183,16 +179,6 @@ def _parameter(parameter: Any) -> str:  # noqa: ANN401 - click's
 
 def config_page() -> str:
     """The keys of all files."""
-    from tutti.config import (
-        RawCoherence,
-        RawExperiment,
-        RawNoc,
-        RawPlatform,
-        RawSmart,
-        RawSweep,
-        RawTraining,
-    )
-
     parts = [
         "# Configuration files",
         _NOTE,
@@ -220,17 +206,23 @@ def _tables(model: type[BaseModel], done: set[type[BaseModel]]) -> Iterator[str]
     done.add(model)
     doc = " ".join((model.__doc__ or "").split())
     yield f"### {model.__name__.removeprefix('Raw')}\n\n{doc}"
-    rows = [_row(info.alias or name, info) for name, info in model.model_fields.items()]
+    rows = [
+        _row(info.alias or name, info, range_of(model, name))
+        for name, info in model.model_fields.items()
+    ]
     yield "\n".join(["| key | value | meaning |", "|---|---|---|", *rows])
     for info in model.model_fields.values():
-        for inner in _models(info.annotation):
+        for inner in models_in(info.annotation):
             yield from _tables(inner, done)
 
 
-def _row(key: str, info: FieldInfo) -> str:
+def _row(key: str, info: FieldInfo, bounds: str) -> str:
     default = info.default if info.default_factory is None else None
     meaning = (info.description or "").replace("|", "\\|")
-    if info.is_required():
+    if bounds:
+        meaning += f" Range: {bounds}."
+    names_table = get_origin(info.annotation) is Literal and len(get_args(info.annotation)) == 1
+    if info.is_required() or names_table:
         meaning += " Required."
     elif default not in (None, PydanticUndefined, ""):
         meaning += f" Default: `{default}`."
@@ -239,11 +231,6 @@ def _row(key: str, info: FieldInfo) -> str:
 
 def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each form of type
     """A type in words."""
-    from types import NoneType, UnionType
-    from typing import Literal, Union
-
-    from tutti.units import Frequency, Length, OpRate, Size, Time, TimePerByte
-
     names = {
         str: "text",
         int: "whole number",
@@ -265,18 +252,23 @@ def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each f
     if origin in (Union, UnionType):
         words = [_words(a) for a in arguments if a is not NoneType]
         return " or ".join(dict.fromkeys(words))
-    if origin is list:
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return f"list of {len(arguments)} values, {' and '.join(map(_words, arguments))}"
+    if origin in (list, tuple):
         return f"list of {_words(arguments[0])}"
     if origin is dict:
         return f"table of {_words(arguments[1])}"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and models_in(annotation):
         name = annotation.__name__.removeprefix("Raw")
         return f"[{name}](#{name.lower()})"
     return names.get(annotation, str(annotation))
 
 
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - as above
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models(argument)
+PAGES: dict[str, Callable[[], str]] = {
+    "docs/reference/cli.md": cli_page,
+    "docs/reference/config.md": config_page,
+    "docs/reference/energy.md": energy_page,
+    "docs/reference/errors.md": errors_page,
+    **{f"schemas/{file}.schema.json": partial(schema_text, file) for file in File},
+}
+"""Writes each generated file, by its path in the repository."""

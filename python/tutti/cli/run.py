@@ -5,15 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import polars as pl
 import typer
+from rich.table import Table
 
+from tutti import _core
 from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.cli.energy import show_energy
+from tutti.cli.files import folder
+from tutti.experiment import Rows, lay_out, measure, plan, run_once
+from tutti.files.mistakes import mistake
+from tutti.report import draw_timeline, write_trace
+from tutti.report.noc_words import counts
+from tutti.report.quantity import format_limit
+from tutti.results import summary
 
 if TYPE_CHECKING:
-    import polars as pl
-    from rich.table import Table
-
     from tutti.config import Experiment
     from tutti.simulate import Run
 
@@ -68,9 +76,6 @@ def run(
       tutti run experiment.toml --ranks 8 --size 8 --algorithm swing
       tutti run experiment.toml --set ranks=16
     """
-    from tutti.cli.files import folder
-    from tutti.experiment import lay_out, run_once
-
     overrides = options.Overrides(
         size=size,
         ranks=str(ranks) if ranks is not None else None,
@@ -99,8 +104,6 @@ def _only(experiment: Experiment) -> str:
     Raises:
         ConfigError: There are several runs to choose from.
     """
-    from tutti.files.mistakes import mistake
-
     algorithms = experiment.algorithms or ()
     for key, count, option, example in (
         ("ranks", len(experiment.ranks), "--ranks", experiment.ranks[0]),
@@ -120,8 +123,6 @@ def _only(experiment: Experiment) -> str:
 
 
 def _show(experiment: Experiment, result: Run) -> None:
-    from tutti import _core
-
     console = out()
     ranks = result.schedule.ranks
     console.print(
@@ -188,9 +189,6 @@ def _show_mesh(result: Run) -> None:
 
 def _show_routers(result: Run) -> None:
     """What happened in the routers, and what it cost where that is told."""
-    from tutti.cli.energy import show_energy
-    from tutti.report.noc_words import counts
-
     events = ", ".join(f"{count} {name}" for name, count in counts(result.events))
     out().print(f"  events: {events}", markup=False)
     flits = result.platform.flits
@@ -201,9 +199,6 @@ def _show_routers(result: Run) -> None:
 
 def _limit(result: Run) -> str:
     """The bound, which of its parts it is, and how much of it is reached."""
-    from tutti import _core
-    from tutti.report.quantity import format_limit
-
     bound = result.bound
     parts = {
         "latency": bound.latency_ps,
@@ -218,10 +213,6 @@ def _limit(result: Run) -> str:
 
 def _show_repetitions(experiment: Experiment) -> None:
     """Least, median and quartiles of an experiment's repetitions; what is drawn is the first."""
-    from tutti import _core
-    from tutti.experiment import Rows, measure, plan
-    from tutti.results import summary
-
     rows = Rows(plan(experiment))
     measure(rows.plan, rows)
     found = summary(rows.frame()).row(0, named=True)
@@ -248,11 +239,6 @@ def _rate(bytes_per_s: float) -> str:
 
 def _shares(timeline: pl.DataFrame, ranks: int) -> Table:
     """How much of the ranks' time went into what: the least, the mean and the most of any rank."""
-    import polars as pl
-    from rich.table import Table
-
-    from tutti import _core
-
     spent = (pl.col("end_ps") - pl.col("start_ps")).sum().alias("ps")
     per_rank = timeline.group_by("kind", "rank").agg(spent)
     table = Table("time spent in", "least", "mean", "most", box=None, pad_edge=False)
@@ -267,10 +253,6 @@ def _shares(timeline: pl.DataFrame, ranks: int) -> Table:
 
 def _busiest(links: pl.DataFrame) -> Table:
     """The links that were busy longest, and how much all of them were."""
-    from rich.table import Table
-
-    from tutti import _core
-
     counted = "flits" if "flits" in links.columns else "packets"
     table = Table("busiest links", "busy", "of the time", counted, box=None, pad_edge=False)
     order = links.sort("busy_ps", "link", descending=[True, False])
@@ -285,10 +267,6 @@ def _busiest(links: pl.DataFrame) -> Table:
 
 def gantt(timeline: pl.DataFrame, ranks: int, width: int) -> list[str]:
     """The timeline as text: a line per rank, each column marked by what took most of it."""
-    import polars as pl
-
-    from tutti import _core
-
     shown = min(ranks, _SHOWN_RANKS)
     end = int(timeline["end_ps"].cast(pl.Int64).max() or 0)  # type: ignore[arg-type]
     lines = []
@@ -319,8 +297,6 @@ def _mark(spent: dict[str, int]) -> str:
 
 
 def _write(folder: Path, result: Run) -> None:
-    from tutti.report import draw_timeline, write_trace
-
     frames = {
         "ranks.parquet": result.frame,
         "timeline.parquet": result.timeline,

@@ -6,19 +6,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.padding import Padding
+from rich.text import Text
 
+from tutti import _core, algorithms
+from tutti.cli import options
 from tutti.cli.console import out
+from tutti.cli.files import written
+from tutti.errors import VerificationError
+from tutti.files.mistakes import did_you_mean, mistake
+from tutti.files.reader import missing
+from tutti.report import draw_program_graph
+from tutti.schedule import check_ranks, schedule
+from tutti.schedule_file import read_schedule
 
 if TYPE_CHECKING:
-    from tutti import _core
     from tutti.schedule import Schedule
 
-app = typer.Typer(
-    help="List, show, verify and draw schedules.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("List, show, verify and draw schedules.")
 
 _SUFFIX = ".schedule"
 
@@ -60,10 +65,6 @@ def list_(
       tutti schedule list
       tutti schedule list --collective all_reduce --ranks 12
     """
-    from tutti import _core, algorithms
-    from tutti.files.mistakes import did_you_mean, mistake
-    from tutti.schedule import check_ranks
-
     if ranks is not None:
         check_ranks(ranks)
     known = _core.collectives()
@@ -85,9 +86,6 @@ def list_(
 
 def _describe(entry: _core.Algorithm) -> None:
     """One algorithm as a paragraph: a table of them does not fit a terminal."""
-    from rich.padding import Padding
-    from rich.text import Text
-
     facts = {
         "performs": ", ".join(entry.collectives),
         "ranks": entry.ranks,
@@ -134,8 +132,6 @@ def verify(
       tutti schedule verify recursive_multiplying:m1g2a3,n1g3a2 --ranks 7
       tutti schedule verify mine.schedule
     """
-    from tutti.errors import VerificationError
-
     laid_out = find(notation, ranks, collective, root)
     try:
         proof = laid_out.verify()
@@ -176,9 +172,6 @@ def draw(
       tutti schedule draw recursive_multiplying:a3,a2 --ranks 6
       tutti schedule draw ring --ranks 4 -o ring.dot
     """
-    from tutti.cli.files import written
-    from tutti.report import draw_program_graph
-
     laid_out = find(notation, ranks, collective, root)
     out().print(f"wrote {written(draw_program_graph, to, laid_out)}", markup=False)
 
@@ -191,11 +184,6 @@ def find(notation: str, ranks: int | None, collective: str | None, root: int | N
         AlgorithmError: The algorithm does not exist, or not for this.
         NotationError: The file is no schedule.
     """
-    from tutti.files.mistakes import mistake
-    from tutti.files.reader import missing
-    from tutti.schedule import schedule
-    from tutti.schedule_file import read_schedule
-
     if notation.endswith(_SUFFIX):
         written = read_schedule(Path(notation))
         _agrees(notation, "--ranks", ranks, written.ranks)
@@ -221,8 +209,6 @@ def find(notation: str, ranks: int | None, collective: str | None, root: int | N
 
 def _agrees(file: str, option: str, asked: object, written: object) -> None:
     """Refuses an option that says something else than the file."""
-    from tutti.files.mistakes import mistake
-
     if asked is not None and asked != written:
         raise mistake(
             f"{option} {asked} is not what the file says",

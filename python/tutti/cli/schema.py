@@ -7,6 +7,18 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic.json_schema import GenerateJsonSchema
+
+from tutti.config import (
+    RawCoherence,
+    RawExperiment,
+    RawNoc,
+    RawPlatform,
+    RawSmart,
+    RawSweep,
+    RawTraining,
+)
+from tutti.units import Frequency, Length, OpRate, Size, Time, TimePerByte
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -39,15 +51,13 @@ def schema(
 
 def schema_text(file: File) -> str:
     """The schema as it stands in `schemas/`."""
-    from tutti.config import (
-        RawCoherence,
-        RawExperiment,
-        RawNoc,
-        RawPlatform,
-        RawSmart,
-        RawSweep,
-        RawTraining,
-    )
+
+    class Schema(GenerateJsonSchema):
+        """Quantities by default are text with a unit, as in files."""
+
+        def encode_default(self, dft: Any) -> Any:  # noqa: ANN401 - of any field
+            quantities = Frequency | Length | OpRate | Size | Time | TimePerByte
+            return str(dft) if isinstance(dft, quantities) else super().encode_default(dft)
 
     models: dict[File, type[BaseModel]] = {
         File.EXPERIMENT: RawExperiment,
@@ -58,9 +68,9 @@ def schema_text(file: File) -> str:
         File.SWEEP: RawSweep,
         File.TRAINING: RawTraining,
     }
-    written = models[file].model_json_schema(by_alias=True)
+    written = models[file].model_json_schema(schema_generator=Schema)
     if file == File.SWEEP:
-        _with_experiment(written, RawExperiment.model_json_schema(by_alias=True))
+        _with_experiment(written, RawExperiment.model_json_schema(schema_generator=Schema))
     written = {"$schema": "https://json-schema.org/draft/2020-12/schema", **written}
     return json.dumps(written, indent=2, ensure_ascii=False) + "\n"
 

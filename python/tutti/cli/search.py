@@ -5,21 +5,29 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
+import polars as pl
 import typer
+from rich.table import Table
 
 from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.cli.files import folder
 from tutti.cli.progress import Progress
+from tutti.conditions import Conditions
+from tutti.files.mistakes import did_you_mean, mistake
+from tutti.report.breakable import Breakable
+from tutti.report.quantity import format_share, format_time, plural
+from tutti.results import write
+from tutti.search import FAMILY, KINDS
+from tutti.search import search as find
+from tutti.search_by_size import thresholds
+from tutti.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import polars as pl
-    from rich.table import Table
-
     from tutti.config import Experiment
     from tutti.search import Found
-    from tutti.units import Size
 
 
 def search(
@@ -64,9 +72,6 @@ def search(
       tutti search experiment.toml --ranks 96 -b 8 -e 1MiB
       tutti search experiment.toml --ranks 48 --kind factored --exhaustive --top 40
     """
-    from tutti.cli.files import folder
-    from tutti.results import write
-
     overrides = options.Overrides(
         size=size,
         begin=begin,
@@ -94,9 +99,6 @@ def search(
 
 def _check(experiment: Experiment) -> None:
     """Refuses what recursive multiplying does not perform; says what the search leaves out."""
-    from tutti.conditions import Conditions
-    from tutti.files.mistakes import mistake
-
     if experiment.collective != "all_reduce":
         raise mistake(
             f"the search knows schedules of all_reduce, not of {experiment.collective}",
@@ -109,9 +111,6 @@ def _check(experiment: Experiment) -> None:
 
 
 def _kinds(asked: list[str] | None) -> tuple[str, ...]:
-    from tutti.files.mistakes import did_you_mean, mistake
-    from tutti.search import KINDS
-
     for kind in asked or ():
         if kind not in KINDS:
             raise mistake(
@@ -125,8 +124,6 @@ def _kinds(asked: list[str] | None) -> tuple[str, ...]:
 
 def family(kinds: tuple[str, ...]) -> str:
     """The schedules that are searched, in words."""
-    from tutti.search import FAMILY, KINDS
-
     chosen = f"{' and '.join(kinds)} " if len(kinds) < len(KINDS) else ""
     return f"{chosen}schedules of {FAMILY.replace('_', ' ')}"
 
@@ -138,10 +135,6 @@ def _rankings(
     **asked: Any,  # noqa: ANN401 - as `tutti.search` takes them
 ) -> pl.DataFrame:
     """The ranking at each rank count, shown and put together."""
-    import polars as pl
-
-    from tutti.search import search as find
-
     frames = []
     size = experiment.sizes[0]
     for ranks in experiment.ranks:
@@ -176,11 +169,6 @@ def _show(experiment: Experiment, found: Found, top: int) -> None:
 
 def ranking(frame: pl.DataFrame) -> Table:
     """Schedules by time, as a table."""
-    from rich.table import Table
-
-    from tutti.report.breakable import Breakable
-    from tutti.report.quantity import format_time
-
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("schedule", ratio=1)
@@ -201,15 +189,11 @@ def ranking(frame: pl.DataFrame) -> Table:
 
 
 def _longer(share: float) -> str:
-    from tutti.report.quantity import format_share
-
     return f"{share + 1:,.0f} x" if share > 9 else format_share(share)
 
 
 def verdict(found: Found) -> str:
     """How sure the first place is, in words."""
-    from tutti.report.quantity import format_share, format_time, plural
-
     looked, searched = f"{plural(found.scored, 'schedule')} scored", family(found.kinds)
     if found.exhaustive:
         return f"{looked}: all {searched}"
@@ -223,10 +207,6 @@ def verdict(found: Found) -> str:
 
 def _thresholds(experiment: Experiment, kinds: tuple[str, ...], *, verify: bool) -> pl.DataFrame:
     """From which size on which schedule is the best, at each rank count."""
-    import polars as pl
-
-    from tutti.search_by_size import thresholds
-
     frames = []
     first, last = experiment.sizes[0], experiment.sizes[-1]
     for ranks in experiment.ranks:
@@ -256,8 +236,6 @@ def _thresholds(experiment: Experiment, kinds: tuple[str, ...], *, verify: bool)
 
 def proof(frame: pl.DataFrame, kinds: tuple[str, ...]) -> str:
     """How sure the best schedules by size are, in words."""
-    from tutti.report.quantity import format_share
-
     gap = max(frame["gap"])
     if gap == 0:
         return f"proved at both ends of each range: none of the {family(kinds)} is faster there"
@@ -276,12 +254,6 @@ def _by_doublings(first: Size, last: Size, progress: Progress) -> Callable[[Size
 
 
 def _sizes(frame: pl.DataFrame) -> Table:
-    from rich.table import Table
-
-    from tutti.report.breakable import Breakable
-    from tutti.report.quantity import format_time
-    from tutti.units import Size
-
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("from", justify="right", no_wrap=True)
     table.add_column("to", justify="right", no_wrap=True)

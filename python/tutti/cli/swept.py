@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+from rich.table import Table
+
+from tutti.report.breakable import Breakable
+from tutti.report.quantity import format_time
+from tutti.results import SWEPT
 from tutti.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import polars as pl
-    from rich.table import Table
 
 
 def swept_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
@@ -18,13 +21,6 @@ def swept_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
 
     Repetitions are summed up by their lower median, which is a time that was measured.
     """
-    import polars as pl
-    from rich.table import Table
-
-    from tutti.report.breakable import Breakable
-    from tutti.report.quantity import format_time
-    from tutti.results import SWEPT
-
     swept = [f"{SWEPT}{key}" for key in keys]
     at = [*swept, "ranks", "size_bytes"]
     median = pl.col("time_ps").quantile(0.5, "lower").cast(pl.Int64)

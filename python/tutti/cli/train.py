@@ -6,25 +6,29 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import polars as pl
 import typer
+from rich.table import Table
 
 from tutti.cli import options, overlap
 from tutti.cli.console import out, remark
+from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
+from tutti.config import load_training
+from tutti.endpoint import configurations
+from tutti.interop import astrasim
+from tutti.report import write_training_report
+from tutti.report.quantity import format_size, format_time
+from tutti.training import alike, frame, watched, write_frame
+from tutti.training_frames import layer_frame, server_frame, window_frame
+from tutti.workload import build, models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table
-
     from tutti.training import TrainingResult
 
-app = typer.Typer(
-    help="Training steps: computing, communicating, and what of that is hidden.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("Training steps: computing, communicating, and what of that is hidden.")
 
 
 @app.command("list")
@@ -35,11 +39,6 @@ def list_() -> None:
     Examples:
       tutti train list
     """
-    from rich.table import Table
-
-    from tutti.endpoint import configurations
-    from tutti.workload import build, models
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("model", "argument", "layers", "weights", "GFLOP forward", "summary"):
         table.add_column(name, justify="right" if name in _NUMBERS else "left")
@@ -100,10 +99,6 @@ def run_(
       tutti train run examples/10_training_step/training.toml
       tutti train run examples/10_training_step/training.toml --set batch=64
     """
-    from tutti.cli.files import folder
-    from tutti.config import load_training
-    from tutti.training import alike, watched
-
     read = load_training(file, changes or (), output=to)
     folder(read.output)
     started = time.monotonic()
@@ -128,13 +123,6 @@ def run_(
 
 
 def _write(runs: Sequence[TrainingResult], folder: Path, title: str) -> None:
-    import polars as pl
-
-    from tutti.cli.files import written
-    from tutti.report import write_training_report
-    from tutti.training import frame, write_frame
-    from tutti.training_frames import layer_frame, server_frame, window_frame
-
     frames = {
         "results.parquet": frame(runs),
         "layers.parquet": pl.concat(layer_frame(run) for run in runs),
@@ -189,10 +177,6 @@ def from_astrasim(
         --network examples/13_astrasim/Ring_8.yml \\
         --system examples/13_astrasim/Ring.json
     """
-    from tutti.cli.files import folder, written
-    from tutti.interop import astrasim
-    from tutti.training import write_frame
-
     given = astrasim.load_network(network), astrasim.load_system(system)
     if given[1].unused:
         remark(f"not honoured, as they change no time: {', '.join(given[1].unused)}")
@@ -215,10 +199,6 @@ app.command("overlap")(overlap.overlap)
 
 def results_table(runs: Sequence[TrainingResult]) -> Table:
     """A row for each configuration; it fits 80 columns."""
-    from rich.table import Table
-
-    from tutti.report.quantity import format_size, format_time
-
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("configuration", overflow="fold", max_width=20)
     for name in ("time", "compute", "exposed", "hidden", "idle", "sent at", "read"):
@@ -236,8 +216,6 @@ def results_table(runs: Sequence[TrainingResult]) -> Table:
 
 def _explain(runs: Sequence[TrainingResult]) -> None:
     """What the columns mean, and how long an iteration takes."""
-    from tutti.report.quantity import format_time
-
     remark(
         "time: all iterations together = compute + exposed + idle; exposed: communicating while "
         "not computing; hidden: while computing"

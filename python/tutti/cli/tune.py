@@ -7,29 +7,43 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import polars as pl
 import typer
 
 from tutti.cli import options
 from tutti.cli.console import remark
+from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Emulate, Launcher, LauncherOptions, Mpicc, distance
 from tutti.cli.progress import Progress
+from tutti.cli.tune_shown import prove, show
+from tutti.datatypes import DATATYPES
+from tutti.errors import MpiError, TuningError
+from tutti.files.mistakes import mistake
+from tutti.mpi.bench import Settings
+from tutti.mpi.library import built
+from tutti.mpi.provenance import provenance
+from tutti.mpi.sizes import growing, part_bytes
+from tutti.mpi.underneath import find_mpi
+from tutti.platforms import platform
+from tutti.results import write
+from tutti.tune import TARGETS, Question, by_measurement, by_model, fastest, write_all
+from tutti.tune.decisions import table
+from tutti.tune.measure import COLLECTIVES, METHODS, notations
+from tutti.tune.mpich import Stock, stock, stock_of_file
+from tutti.units import Size
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from tutti.mpi.bench import Settings
     from tutti.mpi.underneath import Mpi
     from tutti.platform import Platform as Machine
-    from tutti.tune import Question, Written
-    from tutti.tune.mpich import Stock
+    from tutti.tune import Written
 
 _MEASURING = "Measuring"
 _WRITING = "Writing"
 
 
 @dataclass
-class Asked:
+class TuningInput:
     """What is to be tuned, and how that is found out."""
 
     collectives: Annotated[
@@ -104,7 +118,7 @@ class Writing:
 
 
 @grouped
-def tune(asked: Asked, measuring: Measuring, writing: Writing) -> None:
+def tune(asked: TuningInput, measuring: Measuring, writing: Writing) -> None:
     """Find the fastest schedule for each size, and write it for the library that runs it.
 
     Writes plan.tutti for libtutti_mpi, openmpi.rules for Open MPI 5 and openmpi6.json for 6 (with
@@ -125,9 +139,6 @@ def tune(asked: Asked, measuring: Measuring, writing: Writing) -> None:
         -a ring -a recursive_multiplying:a3 -n 3 --each 1 \\
         --emulate 'pipelining_postal:alpha_p=2 ms,alpha_r=1 ms'
     """
-    from tutti.cli.files import folder
-    from tutti.cli.tune_shown import prove, show
-
     chosen = _targets(writing.targets)
     questions = _questions(asked, chosen)
     machine = _machine(asked)
@@ -144,9 +155,6 @@ def tune(asked: Asked, measuring: Measuring, writing: Writing) -> None:
 
 
 def _targets(named: list[str] | None) -> list[str]:
-    from tutti.errors import TuningError
-    from tutti.tune import TARGETS
-
     for name in named or []:
         if name not in TARGETS:
             known = ", ".join(TARGETS)
@@ -156,11 +164,7 @@ def _targets(named: list[str] | None) -> list[str]:
     return list(dict.fromkeys(named or TARGETS))
 
 
-def _machine(asked: Asked) -> Machine | None:
-    from tutti.files.mistakes import mistake
-    from tutti.platforms import platform
-    from tutti.tune.measure import METHODS
-
+def _machine(asked: TuningInput) -> Machine | None:
     if asked.by not in METHODS:
         expected = f"one of {', '.join(METHODS)}"
         raise mistake("there is no such choice", source="--by", value=asked.by, expected=expected)
@@ -176,9 +180,6 @@ def _machine(asked: Asked) -> Machine | None:
 
 def _mpi(measuring: Measuring, *, needed: bool) -> Mpi | None:
     """The MPI; without one, rules can still be written by a model."""
-    from tutti.errors import MpiError
-    from tutti.mpi.underneath import find_mpi
-
     try:
         return find_mpi(measuring.mpicc, measuring.launcher)
     except MpiError:
@@ -188,8 +189,6 @@ def _mpi(measuring: Measuring, *, needed: bool) -> Mpi | None:
 
 
 def _settings(measuring: Measuring) -> Settings:
-    from tutti.mpi.bench import Settings
-
     return Settings(
         blocks=measuring.blocks,
         each=measuring.each,
@@ -198,12 +197,7 @@ def _settings(measuring: Measuring) -> Settings:
     )
 
 
-def _questions(asked: Asked, targets: list[str]) -> list[Question]:
-    from tutti.datatypes import DATATYPES
-    from tutti.files.mistakes import mistake
-    from tutti.tune import Question
-    from tutti.tune.measure import COLLECTIVES
-
+def _questions(asked: TuningInput, targets: list[str]) -> list[Question]:
     collectives = asked.collectives or ["all_reduce"]
     name = options.datatype(asked.datatype) or asked.datatype
     if name not in DATATYPES:
@@ -223,12 +217,8 @@ def _questions(asked: Asked, targets: list[str]) -> list[Question]:
     ]
 
 
-def _sizes(asked: Asked, collective: str, ranks: int, width: int) -> list[int]:
+def _sizes(asked: TuningInput, collective: str, ranks: int, width: int) -> list[int]:
     """Sizes that have an element for each rank, where ranks have parts; a barrier has none."""
-    from tutti.files.mistakes import mistake
-    from tutti.mpi.sizes import growing, part_bytes
-    from tutti.units import Size
-
     if collective == "barrier":
         return [0]
     first, last = (Size.parse(options.size(text, name)).bytes
@@ -248,17 +238,12 @@ def _sizes(asked: Asked, collective: str, ranks: int, width: int) -> list[int]:
 
 def _times(
     question: Question,
-    asked: Asked,
+    asked: TuningInput,
     measuring: Measuring,
     machine: Machine | None,
     mpi: Mpi | None,
 ) -> pl.DataFrame:
     """By a model, by measurement, or by both: then the model's stand beside what was measured."""
-    import polars as pl
-
-    from tutti.tune import by_model, fastest
-    from tutti.tune.measure import notations
-
     only = asked.algorithm or []
     modelled, names = None, []
     if machine is not None and asked.by != "measurement":
@@ -275,9 +260,6 @@ def _times(
 
 
 def _measured(question: Question, measuring: Measuring, mpi: Mpi, names: list[str]) -> pl.DataFrame:
-    from tutti.mpi.library import built
-    from tutti.tune import by_measurement
-
     built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
     total = measuring.blocks * (len(names) + 1) * len(question.sizes)
     with Progress(_label(question), work=total, total=total) as progress:
@@ -291,8 +273,6 @@ def _measured(question: Question, measuring: Measuring, mpi: Mpi, names: list[st
 
 def _tell_late(question: Question, measured: pl.DataFrame) -> None:
     """How many blocks began too late to count, and where there were no others."""
-    import polars as pl
-
     never = measured.filter(pl.col("late") >= pl.col("blocks"), pl.col("late") > 0)
     dropped = int(measured["late"].sum()) - int(never["late"].sum())
     if dropped:
@@ -317,14 +297,6 @@ def _written(
     mpi: Mpi | None,
     machine: Machine | None,
 ) -> list[Written]:
-    import polars as pl
-
-    from tutti.errors import TuningError
-    from tutti.mpi.provenance import provenance
-    from tutti.results import write
-    from tutti.tune import write_all
-    from tutti.tune.decisions import table
-
     times, strict = pl.concat(frames), bool(writing.targets)
     origin = provenance(sys.argv[1:], platform=machine.name if machine else None)
     stock = _stock(mpi, writing.csel_base, strict=strict) if "mpich" in targets else None
@@ -344,9 +316,6 @@ def _written(
 
 def _stock(mpi: Mpi | None, base: Path | None, *, strict: bool) -> Stock | None:
     """MPICH's stock selections: from a file, or out of the library of an MPICH."""
-    from tutti.errors import TuningError
-    from tutti.tune.mpich import Stock, stock, stock_of_file
-
     if base is not None:
         return Stock(stock_of_file(base))
     if mpi is None or mpi.kind != "mpich":

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
+from rich.table import Table
 
 from tutti.cli.console import out, remark
+from tutti.errors import ExitCode
+from tutti.report.breakable import Breakable
+from tutti.report.quantity import format_time
+from tutti.tune import proofs, unproved
+from tutti.tune.times import OWN
+from tutti.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.table import Table
 
     from tutti.mpi.underneath import Mpi
     from tutti.tune import Proof, TuningDecision, Written
@@ -46,8 +51,6 @@ def show(written: Sequence[Written]) -> None:
 
 def _tell_loss(target: str, decision: TuningDecision) -> None:
     """What a library cannot be told to do, and what that costs where it costs the most."""
-    from tutti.units import Size
-
     if decision.schedule == decision.best or (decision.schedule and decision.loss < _NOTHING):
         return
     where = f"{target}: {decision.collective} on {decision.ranks} ranks, {_span(decision)}"
@@ -59,8 +62,6 @@ def _tell_loss(target: str, decision: TuningDecision) -> None:
 
 
 def _span(decision: TuningDecision) -> str:
-    from tutti.units import Size
-
     if decision.collective == "barrier":
         return "0 B"
     first = Size(bytes=decision.first)
@@ -68,17 +69,10 @@ def _span(decision: TuningDecision) -> str:
 
 
 def _named(schedule: str | None) -> str:
-    from tutti.tune.times import OWN
-
     return "the MPI's own choice" if schedule in {None, OWN} else str(schedule)
 
 
 def _table(decisions: Sequence[TuningDecision]) -> Table:
-    from rich.table import Table
-
-    from tutti.report.breakable import Breakable
-    from tutti.report.quantity import format_time
-
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("collective", no_wrap=True)
     table.add_column("ranks", justify="right", no_wrap=True)
@@ -102,9 +96,6 @@ def prove(written: Sequence[Written], mpi: Mpi, launcher: Sequence[str] = ()) ->
     Raises:
         typer.Exit: it did something else (3), or not everything could be proved (1).
     """
-    from tutti.errors import ExitCode
-    from tutti.tune import proofs, unproved
-
     missing: dict[str, str] = {}
     failed = 0
     for one in written:
@@ -126,11 +117,6 @@ def prove(written: Sequence[Written], mpi: Mpi, launcher: Sequence[str] = ()) ->
 
 
 def _tell_proofs(target: str, proofs: Sequence[Proof], mpi: Mpi) -> None:
-    from rich.table import Table
-
-    from tutti.report.breakable import Breakable
-    from tutti.units import Size
-
     how = "libtutti_mpi's counts" if target == "plan" else _WATCHED.get(mpi.kind, "")
     out().print(f"proof for {target}, on {mpi}, by {how}:", markup=False)
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)

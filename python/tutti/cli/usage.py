@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from tutti.files.mistakes import did_you_mean, mistake
+
 if TYPE_CHECKING:
     import typer
 
@@ -16,8 +18,6 @@ _OUT_OF_HELP = "NoArgsIsHelpError"
 
 def as_mistake(error: typer.TyperException) -> TuttiError | None:
     """What typer found wrong as one of our errors; None for what is no mistake of usage."""
-    from tutti.files.mistakes import did_you_mean, mistake
-
     if type(error).__name__ == _OUT_OF_HELP:
         return None
     context: Any = getattr(error, "ctx", None)

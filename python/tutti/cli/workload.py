@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
+from tutti.cli import options
 from tutti.cli.console import out, remark
+from tutti.cli.files import written
+from tutti.errors import ConfigError
+from tutti.interop import torch as reader
+from tutti.workload.files import write_model
 
-app = typer.Typer(
-    help="Workloads: models of PyTorch as lists of layers.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = options.group("Workloads: models of PyTorch as lists of layers.")
 
 
 @app.callback()
@@ -52,11 +52,6 @@ def from_torch(
     Examples:
       tutti workload from-torch net:Net --input 8,3,224,224  # exit code 2 without torch
     """
-    from tutti.cli.files import written
-    from tutti.errors import ConfigError
-    from tutti.interop import torch as reader
-    from tutti.workload.files import write_model
-
     shapes = []
     for text in inputs:
         sizes = text.split(",")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, Strict
 
 from tutti.errors import CoherenceError
+from tutti.files.dataclass_tables import Count, beyond_bounds
 
-_MOST = (1 << 32) - 1
+_Count = Annotated[int | None, Field(ge=0, lt=1 << 32)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,63 +19,66 @@ class Chip:
 
     Delays are in cycles.
 
-    Attributes:
-        homes: The nodes that have memory, each once; by default the four corners.
-        l1_bytes: Of a core's first cache.
-        l1_ways: Lines of its sets.
-        l1_cycles: A hit in it.
-        l2_bytes: Of a core's second cache, which holds what fell out of the first.
-        l2_ways: Lines of its sets.
-        l2_cycles: A look into it.
-        snoop_cycles: From when a request of another core arrives to the answer.
-        data_cycles: From the answer to the data.
-        home_cycles: From when a home turns to a request to what it sends.
-        dram_cycles: Reading a line from memory.
-        dram_interval: From the beginning of an access to memory to that of the next.
-        collector: With ht: who gets the answers, the `requester` or the `home`.
-        shared_hint: With ht: whether answers tell by `or` that somebody has a copy, or `never`.
-        reissues: With tc: how often a core asks again before a persistent request.
-        shortest_timeout: With tc: after how long at the least.
-        data_flits: Flits of a message with a line.
-        check: Whether a checker follows every access and message; slower.
-        patience: Cycles without any access done after which a run is given up.
-        limit: Cycles after which it is.
-
     Raises:
         CoherenceError: A count is none.
     """
 
-    homes: tuple[int, ...] | None = None
-    l1_bytes: int | None = None
-    l1_ways: int | None = None
-    l1_cycles: int | None = None
-    l2_bytes: int | None = None
-    l2_ways: int | None = None
-    l2_cycles: int | None = None
-    snoop_cycles: int | None = None
-    data_cycles: int | None = None
-    home_cycles: int | None = None
-    dram_cycles: int | None = None
-    dram_interval: int | None = None
-    collector: str | None = None
-    shared_hint: str | None = None
-    reissues: int | None = None
-    shortest_timeout: int | None = None
-    data_flits: int | None = None
-    check: bool = False
-    patience: int | None = None
-    limit: int | None = None
+    homes: Annotated[
+        Annotated[tuple[Count, ...], Strict(strict=False)] | None,
+        Field(description="Nodes with memory, each once; the four corners if left out."),
+    ] = None
+    l1_bytes: Annotated[_Count, Field(description="Bytes of a core's first cache.")] = None
+    l1_ways: Annotated[_Count, Field(description="Lines of its sets.")] = None
+    l1_cycles: Annotated[_Count, Field(description="A hit in it.")] = None
+    l2_bytes: Annotated[
+        _Count,
+        Field(
+            description="Bytes of a core's second cache, which holds what fell out of the first."
+        ),
+    ] = None
+    l2_ways: Annotated[_Count, Field(description="Lines of its sets.")] = None
+    l2_cycles: Annotated[_Count, Field(description="A look into it.")] = None
+    snoop_cycles: Annotated[
+        _Count, Field(description="From another core's request to the answer.")
+    ] = None
+    data_cycles: Annotated[_Count, Field(description="From the answer to the data.")] = None
+    home_cycles: Annotated[
+        _Count, Field(description="From when a home turns to a request to what it sends.")
+    ] = None
+    dram_cycles: Annotated[_Count, Field(description="Reading a line from memory.")] = None
+    dram_interval: Annotated[
+        _Count, Field(description="From the start of an access to memory to that of the next.")
+    ] = None
+    collector: Annotated[
+        Literal["requester", "home"] | None,
+        Field(description="With ht: who gets the answers."),
+    ] = None
+    shared_hint: Annotated[
+        Literal["or", "never"] | None,
+        Field(description="With ht: whether answers tell that somebody has a copy."),
+    ] = None
+    reissues: Annotated[_Count, Field(description="With tc: requests before a persistent one.")] = (
+        None
+    )
+    shortest_timeout: Annotated[
+        _Count, Field(description="With tc: before a request is sent again.")
+    ] = None
+    data_flits: Annotated[_Count, Field(description="Flits of a message with a line.")] = None
+    check: Annotated[
+        bool, Field(description="Whether every access and message is checked; slower.")
+    ] = False
+    patience: Annotated[
+        _Count, Field(description="Cycles without an access done that end a run.")
+    ] = None
+    limit: Annotated[_Count, Field(description="Cycles that end a run.")] = None
 
     def __post_init__(self) -> None:
         """Refuses what is no count, before anything is run."""
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if value is None or one.name in _NO_COUNTS:
-                continue
-            for count in value if one.name == "homes" else (value,):
-                if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= _MOST:
-                    message = f"`{one.name}` is {value!r}: expected whole numbers from 0 to {_MOST}"
-                    raise CoherenceError(message, kind="out_of_range", fields={"what": one.name})
+        for name, value, least, most in beyond_bounds(self):
+            if name == "homes":
+                value = self.homes  # noqa: PLW2901 - the list is shown, not its entry
+            message = f"`{name}` is {value!r}: expected whole numbers from {least} to {most}"
+            raise CoherenceError(message, kind="out_of_range", fields={"what": name})
 
     def given(self, protocol: str) -> dict[str, Any]:
         """As the core takes it, with a protocol."""
@@ -80,6 +86,3 @@ class Chip:
         if self.homes is not None:
             found["homes"] = list(self.homes)
         return {"protocol": protocol, **found}
-
-
-_NO_COUNTS = ("check", "collector", "shared_hint")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from tutti import _core
 from tutti.coherence.chip import Chip
 from tutti.coherence.measured import CoherenceRun
 from tutti.errors import CoherenceError
+from tutti.noc.measuring import measure_all
 from tutti.noc.smart import SmartMesh
 
 if TYPE_CHECKING:
@@ -27,19 +30,27 @@ class Case:
 
     Attributes:
         kernel: Its name; `kernels` lists them.
-        protocol: `ht`, a home per line that broadcasts every request, and all answer; `tc`, tokens.
         mesh: The mesh between the caches.
-        scale: How much work.
-        cores: How many cores have a thread; None is all.
         seed: Draws the kernel's input.
         chip: Caches and memory.
     """
 
     kernel: str
-    protocol: Protocol = "ht"
+    protocol: Annotated[
+        Protocol,
+        Field(
+            description="`ht`: a home for each line broadcasts requests, and all answer; `tc`: "
+            "tokens, and whoever misses broadcasts.",
+        ),
+    ] = "ht"
     mesh: SmartMesh = field(default_factory=SmartMesh)
-    scale: Scale = "small"
-    cores: int | None = None
+    scale: Annotated[
+        Scale, Field(description="How much work: some 10^4, 10^6, 10^7 instructions.")
+    ] = "small"
+    cores: Annotated[
+        int | None,
+        Field(ge=0, lt=1 << 32, description="Cores with a thread; all if left out."),
+    ] = None
     seed: int = 1
     chip: Chip = field(default_factory=Chip)
 
@@ -139,16 +150,8 @@ def run_all(
         CoherenceRunError: A run gives no result.
     """
     made = [case.core for case in cases]
-    chips = [one.described() for one in made]
-    runs: list[CoherenceRun | None] = [None] * len(cases)
 
-    def collect(index: int, result: dict[str, Any] | Exception) -> None:
-        if isinstance(result, Exception):
-            raise result
-        found = CoherenceRun.of_core(cases[index], chips[index], result)
-        runs[index] = found
-        if done is not None:
-            done(found)
+    def run_of(index: int, results: list[dict[str, Any]]) -> CoherenceRun:
+        return CoherenceRun.of_core(cases[index], made[index].described(), results[0])
 
-    _core.run_coherence(made, collect, threads=threads)
-    return [run for run in runs if run is not None]
+    return measure_all([[one] for one in made], run_of, threads=threads, done=done)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
+from tutti.coherence import Case, Chip, check
+from tutti.coherence.runs import Protocol, Scale
 from tutti.config.changes import with_changes
 from tutti.config.kinds import validated_file
 from tutti.config.smart import SmartMeshTable, mesh_mistake, mesh_of
 from tutti.errors import CoherenceError, ConfigError, NocError
+from tutti.files.dataclass_tables import described_by, table_of
 from tutti.files.mistakes import did_you_mean, mistake, moved
 from tutti.files.reader import read_toml
 from tutti.files.tables import Table, kind_of
@@ -19,80 +22,16 @@ from tutti.files.tables import Table, kind_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tutti.coherence import Case
     from tutti.noc.smart import SmartMesh
 
-_Count = Annotated[int, Field(ge=0, lt=1 << 32)]
+_CASE = table_of(Case).model_fields
 
 
+@described_by(Chip)
 class ChipTable(Table):
     """Caches, protocol and memory; delays in cycles."""
 
-    protocol: Annotated[
-        Literal["ht", "tc"],
-        Field(
-            default="ht",
-            description="`ht`: a home for each line broadcasts requests, and all answer; `tc`: "
-            "tokens, and whoever misses broadcasts.",
-        ),
-    ]
-    homes: Annotated[
-        list[_Count] | None,
-        Field(default=None, description="Nodes with memory; the four corners if left out."),
-    ]
-    l1_bytes: Annotated[
-        _Count | None, Field(default=None, description="Bytes of a core's first cache.")
-    ]
-    l1_ways: Annotated[_Count | None, Field(default=None, description="Lines of its sets.")]
-    l1_cycles: Annotated[_Count | None, Field(default=None, description="A hit in it.")]
-    l2_bytes: Annotated[
-        _Count | None, Field(default=None, description="Bytes of a core's second cache.")
-    ]
-    l2_ways: Annotated[_Count | None, Field(default=None, description="Lines of its sets.")]
-    l2_cycles: Annotated[_Count | None, Field(default=None, description="A look into it.")]
-    snoop_cycles: Annotated[
-        _Count | None,
-        Field(default=None, description="From another core's request to the answer."),
-    ]
-    data_cycles: Annotated[
-        _Count | None, Field(default=None, description="From the answer to the data.")
-    ]
-    home_cycles: Annotated[
-        _Count | None, Field(default=None, description="What a home takes for a request.")
-    ]
-    dram_cycles: Annotated[
-        _Count | None, Field(default=None, description="Reading a line from memory.")
-    ]
-    dram_interval: Annotated[
-        _Count | None, Field(default=None, description="From one access to memory to the next.")
-    ]
-    collector: Annotated[
-        Literal["requester", "home"] | None,
-        Field(default=None, description="With ht: who gets the answers."),
-    ]
-    shared_hint: Annotated[
-        Literal["or", "never"] | None,
-        Field(default=None, description="With ht: whether answers tell that somebody has a copy."),
-    ]
-    reissues: Annotated[
-        _Count | None,
-        Field(default=None, description="With tc: requests before a persistent one."),
-    ]
-    shortest_timeout: Annotated[
-        _Count | None, Field(default=None, description="With tc: before a request is sent again.")
-    ]
-    data_flits: Annotated[
-        _Count | None, Field(default=None, description="Flits of a message with a line.")
-    ]
-    check: Annotated[
-        bool,
-        Field(default=False, description="Whether every access and message is checked; slower."),
-    ]
-    patience: Annotated[
-        _Count | None,
-        Field(default=None, description="Cycles without an access done that end a run."),
-    ]
-    limit: Annotated[_Count | None, Field(default=None, description="Cycles that end a run.")]
+    protocol: Annotated[Protocol, _CASE["protocol"]]
 
 
 _Names = Annotated[
@@ -110,13 +49,8 @@ class RawCoherence(Table):
         _Names,
         Field(description="The kernel, or several; docs/models/coherence.md lists them."),
     ]
-    scale: Annotated[
-        Literal["tiny", "small", "large"],
-        Field(default="small", description="How much work: some 10^4, 10^6, 10^7 instructions."),
-    ]
-    cores: Annotated[
-        _Count | None, Field(default=None, description="Cores with a thread; all if left out.")
-    ]
+    scale: Annotated[Scale, _CASE["scale"]]
+    cores: Annotated[int | None, _CASE["cores"]]
     seed: Annotated[
         int, Field(default=1, ge=0, lt=1 << 62, description="Draws the input of kernels.")
     ]
@@ -258,12 +192,8 @@ def _meshes(raw: RawCoherence, source: str) -> list[SmartMesh]:
 
 
 def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
-    from tutti.coherence import Case, Chip, check
-
-    given = raw.chip.model_dump()
+    given = dict(raw.chip)
     protocol = given.pop("protocol")
-    if given["homes"] is not None:
-        given["homes"] = tuple(given["homes"])
     case = Case(
         kernel=kernel,
         protocol=protocol,

@@ -5,73 +5,34 @@ Keys are called as in files of networks (`tutti noc`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import Field
 
-from tutti.config.noc_tables import (
-    Count,
-    EnergyTable,
-    IfItCanDeadlock,
-    NarrowLinks,
-    RouterTable,
-    SpeculationTable,
-)
+from tutti.config.noc_tables import EnergyTable  # noqa: TC001 - pydantic looks at it
+from tutti.config.sourced import table_of, written
 from tutti.errors import TuttiError
 from tutti.files.mistakes import mistake
-from tutti.files.tables import Table
-from tutti.units import Size, Time
+from tutti.platform import Flits
 
 if TYPE_CHECKING:
     from tutti.energy import Technology
-    from tutti.noc import Router
-    from tutti.platform import Flits
     from tutti.topology import Topology
 
 
-class FlitsTable(Table):
+if TYPE_CHECKING:
+    _Flits: TypeAlias = Flits
+else:
+    _Flits = table_of(Flits, without={"technology"})
+
+
+class FlitsTable(_Flits):
     """Messages are cut into packets of flits, which pass the routers cycle by cycle."""
 
-    cycle: Annotated[Time, Field(default=Time(ps=1000), description="The length of a clock cycle.")]
-    flit: Annotated[Size, Field(default=Size(bytes=16), description="The size of a flit.")]
-    packet: Annotated[
-        Count, Field(default=4, description="The most flits of a packet, its header included.")
-    ]
-    header: Annotated[
-        Count, Field(default=0, description="Flits of a packet that carry nothing of a message.")
-    ]
-    routing: Annotated[
-        str | None,
-        Field(
-            default=None,
-            description="Which way packets take, as `name` or `name:argument`; docs/models/flit.md "
-            "lists them. If left out, the topology's.",
-        ),
-    ]
-    narrow_links: NarrowLinks
-    deadlock: IfItCanDeadlock
-    router: Annotated[
-        RouterTable, Field(default_factory=RouterTable, description="What routers are like.")
-    ]
     energy: Annotated[
         EnergyTable | None,
-        Field(default=None, description="What events cost; without it, energy is not told."),
+        Field(default=None, description="What events cost; without it, energy is not reported."),
     ]
-
-
-def router_of(table: RouterTable) -> Router:
-    """The settings that a table stands for."""
-    from dataclasses import fields
-
-    from tutti.noc import Router, Speculation
-
-    values = {one.name: getattr(table, one.name) for one in fields(Router)}
-    ahead = table.speculation
-    if isinstance(ahead, SpeculationTable):
-        values["speculation"] = Speculation(**ahead.model_dump())
-    else:
-        values["speculation"] = Speculation() if ahead else None
-    return Router(**values)
 
 
 def technology_of(table: EnergyTable | None, *, source: str, key: str) -> Technology | None:
@@ -116,16 +77,6 @@ def flits_of(table: FlitsTable, *, source: str, key: str) -> Flits:
     Raises:
         ConfigError: A technology that there is not.
     """
-    from tutti.platform import Flits
-
-    return Flits(
-        cycle=table.cycle,
-        flit=table.flit,
-        packet=table.packet,
-        header=table.header,
-        routing=table.routing,
-        narrow_links=table.narrow_links,
-        deadlock=table.deadlock,
-        router=router_of(table.router),
-        technology=technology_of(table.energy, source=source, key=f"{key}.energy"),
-    )
+    values = {name: written(value) for name, value in table if name != "energy"}
+    technology = technology_of(table.energy, source=source, key=f"{key}.energy")
+    return Flits(**values, technology=technology)

@@ -12,6 +12,7 @@ from tutti.files.validate import validated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -23,33 +24,29 @@ class _Kind(NamedTuple):
 
 
 def _kinds() -> tuple[_Kind, ...]:
-    from tutti.config.coherence import RawCoherence
-    from tutti.config.noc_tables import RawNoc
-    from tutti.config.platform import RawPlatform
-    from tutti.config.raw import RawExperiment
-    from tutti.config.smart import RawSmart
-    from tutti.config.sweep import RawSweep
-    from tutti.config.training_tables import RawTraining
+    from tutti import config  # which loads them by name: their modules use this one
 
     return (
-        _Kind(RawExperiment, "an experiment", "tutti run {file}, or tutti compare {file}"),
-        _Kind(RawNoc, "a network of routers", "tutti noc run {file}"),
-        _Kind(RawSmart, "a mesh of several hops per cycle", "tutti noc run {file}"),
-        _Kind(RawCoherence, "kernels on a chip", "tutti coherence run {file}"),
-        _Kind(RawSweep, "a sweep", "tutti sweep {file}"),
-        _Kind(RawTraining, "a training step", "tutti train run {file}"),
-        _Kind(RawPlatform, "a platform", 'platform = "{file}" in an experiment'),
+        _Kind(config.RawExperiment, "an experiment", "tutti run {file}, or tutti compare {file}"),
+        _Kind(config.RawNoc, "a network of routers", "tutti noc run {file}"),
+        _Kind(config.RawSmart, "a mesh of several hops per cycle", "tutti noc run {file}"),
+        _Kind(config.RawCoherence, "kernels on a chip", "tutti coherence run {file}"),
+        _Kind(config.RawSweep, "a sweep", "tutti sweep {file}"),
+        _Kind(config.RawTraining, "a training step", "tutti train run {file}"),
+        _Kind(config.RawPlatform, "a platform", 'platform = "{file}" in an experiment'),
     )
 
 
-def validated_file(model: type[M], tables: Mapping[str, Any], *, source: str) -> M:
-    """Returns the model that a file's tables describe.
+def validated_file(
+    model: type[M], tables: Mapping[str, Any], *, source: str, folder: Path | None = None
+) -> M:
+    """Returns the model that a file's tables describe; `folder` is where recordings start from.
 
     Raises:
         ConfigError: The first mistake; a file of another kind is named as such.
     """
     try:
-        return validated(model, tables, source=source)
+        return validated(model, tables, source=source, folder=folder)
     except ConfigError as error:
         raise _of_another_kind(model, tables, source) or error from None
 

@@ -12,7 +12,7 @@ from tutti.files.mistakes import mistake
 
 if TYPE_CHECKING:
     from tutti.config.platform import RawPlatform, TopologyTable
-    from tutti.platform import Flits, MeshFlits, NetworkModel, Packets, Platform
+    from tutti.platform import Flits, MeshFlits, Packets, Platform
     from tutti.topology import Routes, Topology
 
 
@@ -29,6 +29,7 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     """
     from tutti.config.flits import check_lengths
     from tutti.config.package import check_package
+    from tutti.declared.models import MODELS
     from tutti.platform import Platform
 
     chosen = platform.models[model]
@@ -41,7 +42,7 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     default = platform.default_model or next(iter(platform.models))
     name = platform.name if model == default else f"{platform.name}:{model}"
     try:
-        carried = _kinds()[chosen.kind](**values)
+        carried = next(m for m in MODELS if m.model_fields["kind"].default == chosen.kind)(**values)
         carried.core  # noqa: B018 - the core checks numbers together
     except TuttiError as error:
         key = f"platform {platform.name}: models.{model}"
@@ -98,13 +99,6 @@ _PLACES = {
     "groups": "router.arbiter",
 }
 """Where a mistake that the core finds stands in the table, by its kind."""
-
-
-@functools.cache
-def _kinds() -> dict[str, type[NetworkModel]]:
-    from tutti.platform import MODELS
-
-    return {known.model_fields["kind"].default: known for known in MODELS}
 
 
 def _packets(platform: RawPlatform, source: str) -> Packets | None:

@@ -62,6 +62,6 @@ def mesh_flits(table: MeshTable, *, source: str, key: str) -> MeshFlits:
             path = f"{key}.{_PLACES[what]}"
             hint = "raise `depth`, the flits of a VC" if path.endswith("packet") else error.hint
             raise mistake(error.problem, source=source, key=path, hint=hint) from None
-        hint = _NO_REDUCER if what == "hpc_max" and table.reducer is None else ""
+        hint = _NO_REDUCER if what == "hpc_max" and mesh.reducer is None else ""
         raise mesh_mistake(error, source=source, key=key, hint=hint) from None
     return made

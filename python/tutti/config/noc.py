@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti.config.changes import read_changed
-from tutti.config.flits import check_lengths, router_of, technology_of
+from tutti.config.flits import check_lengths, technology_of
 from tutti.config.kinds import validated_file
-from tutti.config.noc_tables import MeasureTable, RawNoc, RouterTable
+from tutti.config.noc_tables import MeasureTable, RawNoc
 from tutti.config.sourced import written
 from tutti.errors import TuttiError
 from tutti.files import limits
 from tutti.files.mistakes import mistake
 from tutti.files.reader import read_text
+from tutti.noc.settings import Router
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,7 @@ def resolve_noc(
     network = Network(
         topology=topology,
         routing=raw.topology.routing,
-        router=router_of(raw.router),
+        router=raw.router,
         cycle=raw.cycle,
         flit=raw.flit,
         grid=tuple(raw.topology.grid) if raw.topology.grid else None,
@@ -227,7 +228,7 @@ def _check(found: Noc) -> None:
         if error.kind == "out_of_range":
             what = str(error.fields.get("what", ""))
             key = f"measure.{what}" if what in MeasureTable.model_fields else f"router.{what}"
-            key = key if what in {*MeasureTable.model_fields, *RouterTable.model_fields} else ""
+            key = key if what in {*MeasureTable.model_fields, *Router.model_fields} else ""
         elif not key:
             key = {NocError: "router", TrafficError: "traffic.pattern"}.get(type(error), "topology")
         raise mistake(error.problem, source=found.source, key=key, hint=error.hint) from None

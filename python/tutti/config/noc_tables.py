@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from tutti.config.sourced import PerByteParameter, TimeParameter  # noqa: TC001 - pydantic looks
+from tutti.config.sourced import PerByteParameter, TimeParameter
 from tutti.files.custom_errors import refused
 from tutti.files.tables import Table, kind_of
+from tutti.noc.settings import Deadlock, NarrowLinks, Router
 from tutti.units import Length, Size, Time
 
 Count = Annotated[int, Field(ge=0, lt=1 << 32)]
 Cycles = Annotated[int, Field(ge=0, le=1 << 40)]
 Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 VcRange = Annotated[list[Count], Field(min_length=2, max_length=2)]
-Allocator = Literal[
-    "separable_input_first",
-    "separable_output_first",
-    "islip",
-    "wavefront",
-    "pim",
-    "maximum",
-]
-NarrowLinks = Annotated[
-    Literal["refuse", "serialize"],
-    Field(
-        default="refuse",
-        description="What becomes of links that take longer than a cycle for a flit: `serialize` "
-        "has them busy with each for as long as it takes.",
-    ),
-]
-IfItCanDeadlock = Annotated[
-    Literal["warn", "refuse", "ignore"],
-    Field(
-        default="warn",
-        description="What becomes of a routing with which packets can wait for each other in a "
-        "circle; `refuse` refuses also a network too large to tell.",
-    ),
-]
 
 
 class ConstantTable(Table):
@@ -103,8 +80,8 @@ class NocTopology(Table):
             "docs/models/flit.md lists them.",
         ),
     ]
-    narrow_links: NarrowLinks
-    deadlock: IfItCanDeadlock
+    narrow_links: NarrowLinks = "refuse"
+    deadlock: Deadlock = "warn"
     grid: Annotated[
         list[Annotated[int, Field(ge=1, lt=1 << 32)]] | None,
         Field(
@@ -124,131 +101,6 @@ class NocTopology(Table):
                 key="links",
             )
         return self
-
-
-class SpeculationTable(Table):
-    """Heads ask for a VC and for the switch in the same cycle."""
-
-    check_vc: Annotated[
-        bool, Field(default=True, description="Ask for the switch only where a VC is free.")
-    ]
-    check_credit: Annotated[
-        bool, Field(default=False, description="Ask only where a free VC has a credit.")
-    ]
-    allocator: Annotated[
-        Allocator | None,
-        Field(default=None, description="An allocator of its own; else they share the switch's."),
-    ]
-    yield_to_requests: Annotated[
-        bool,
-        Field(default=False, description="Lose an output that others ask for, granted or not."),
-    ]
-
-
-class RouterTable(Table):
-    """What all routers are like; delays in cycles, buffers in flits."""
-
-    vcs: Annotated[Count, Field(default=4, description="Virtual channels of each port, 1 to 64.")]
-    buffer: Annotated[
-        Count, Field(default=8, description="Flits that the buffer of each VC holds.")
-    ]
-    routing_delay: Annotated[
-        Count, Field(default=0, description="Cycles for routing; none with look-ahead.")
-    ]
-    vc_delay: Annotated[
-        Count, Field(default=1, description="Cycles for VC allocation, at least one.")
-    ]
-    switch_delay: Annotated[
-        Count, Field(default=1, description="Cycles for switch allocation, at least one.")
-    ]
-    traversal_delay: Annotated[Count, Field(default=1, description="Cycles in the switch.")]
-    credit_delay: Annotated[
-        Count, Field(default=1, description="Cycles until a credit that has arrived counts.")
-    ]
-    port_latency: Annotated[
-        int,
-        Field(
-            default=1,
-            ge=1,
-            le=1 << 16,
-            description="Cycles between an NPU and a router of its own, each way.",
-        ),
-    ]
-    injection: Annotated[
-        float,
-        Field(
-            default=1.0,
-            ge=1e-6,
-            le=64,
-            description="Flits per cycle that an NPU sends to a router of its own; more than 1 "
-            "over as many ports, for schedules only.",
-        ),
-    ]
-    ejection: Annotated[
-        float,
-        Field(
-            default=1.0,
-            ge=1e-6,
-            le=64,
-            description="Flits per cycle that it takes from there; more than 1 over as many "
-            "ports, for schedules only.",
-        ),
-    ]
-    speculation: Annotated[
-        Annotated[bool, Tag("value")] | Annotated[SpeculationTable, Tag("table")],
-        Discriminator(kind_of),
-        Field(default=False, description="Whether heads ask for VC and switch at once."),
-    ]
-    vc_allocator: Annotated[
-        Allocator, Field(default="separable_input_first", description="Who gets which VC.")
-    ]
-    switch_allocator: Annotated[
-        Allocator, Field(default="separable_input_first", description="Who gets the switch.")
-    ]
-    arbiter: Annotated[
-        str,
-        Field(
-            default="round_robin",
-            description="The arbiters in both: `round_robin`, `matrix`, `tree_round_robin:GROUPS` "
-            "or `tree_matrix:GROUPS`.",
-        ),
-    ]
-    iterations: Annotated[
-        Count, Field(default=1, description="Iterations of allocators that iterate.")
-    ]
-    input_speedup: Annotated[Count, Field(default=1, description="Switch inputs per input port.")]
-    output_speedup: Annotated[
-        Count, Field(default=1, description="Switch outputs per output port.")
-    ]
-    internal_speedup: Annotated[Count, Field(default=1, description="Allocation rounds per cycle.")]
-    output_buffer: Annotated[
-        Count | None,
-        Field(default=None, description="Flits that wait behind a switch output; no limit unless."),
-    ]
-    wait_for_tail_credit: Annotated[
-        bool,
-        Field(default=False, description="A VC is given again only when its buffer is empty."),
-    ]
-    busy_when_full: Annotated[
-        bool, Field(default=False, description="A VC without credits is not given to anybody.")
-    ]
-    prioritize_empty: Annotated[
-        bool, Field(default=False, description="Empty VCs are given first.")
-    ]
-    hold_switch: Annotated[
-        bool,
-        Field(default=False, description="A packet keeps its way through the switch to its tail."),
-    ]
-    cut_through: Annotated[
-        bool,
-        Field(
-            default=False, description="A packet goes on only where there is room for all of it."
-        ),
-    ]
-    priority: Annotated[
-        Literal["none", "ordered", "age"],
-        Field(default="none", description="Which packets go first: `ordered` by their traffic's."),
-    ]
 
 
 class TrafficTable(Table):
@@ -332,9 +184,7 @@ class RawNoc(Table):
         Field(default=1, ge=0, lt=1 << 63, description="The seed of everything that is random."),
     ]
     topology: Annotated[NocTopology, Field(description="Routers, links and routing.")]
-    router: Annotated[
-        RouterTable, Field(default_factory=RouterTable, description="What routers are like.")
-    ]
+    router: Annotated[Router, Field(default_factory=Router, description="What routers are like.")]
     traffic: Annotated[
         Annotated[TrafficTable, Tag("table")]
         | Annotated[Annotated[list[TrafficTable], Field(min_length=1)], Tag("list")],

@@ -7,122 +7,44 @@ brings along give a source for each; a test demands it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, Union
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from tutti.config.flits import FlitsTable  # noqa: TC001 - pydantic looks at it
-from tutti.config.mesh import MeshTable  # noqa: TC001 - pydantic looks at it
+from tutti.config.flits import FlitsTable
+from tutti.config.mesh import MeshTable
 from tutti.config.package import PackageTable  # noqa: TC001 - pydantic looks at it
-from tutti.config.sourced import (
-    CountParameter,
-    PerByteParameter,
-    SizeParameter,
-    Sourced,
-    TimeParameter,
-    written,
-)
+from tutti.config.sourced import PerByteParameter, Sourced, TimeParameter, table_of, written
+from tutti.declared.groups import LocalCosts, PacketParameters
+from tutti.declared.models import MODELS
 from tutti.files.custom_errors import refused
 from tutti.files.tables import Table
 from tutti.topology.graph import CHOICES
-from tutti.units import Length, Size
+from tutti.units import Length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-NO_TIME = "0 ns"
-NO_TIME_PER_BYTE = "0 ns/B"
+    from tutti.declared.base import NetworkModel
 
 
-class _Model(Table):
-    summary: Annotated[str, Field(default="", description="What these numbers stand for.")]
+_SUMMARY = (str, Field(default="", description="What these numbers stand for."))
 
+if TYPE_CHECKING:
+    Compute: TypeAlias = LocalCosts
 
-class PostalModel(_Model):
-    """alpha + n beta for each message, one after the other."""
+    class Model(NetworkModel):
+        """The table of any model."""
 
-    kind: Literal["postal"]
-    alpha: Annotated[TimeParameter, Field(description="Fixed time per message.")]
-    beta: Annotated[PerByteParameter, Field(default=NO_TIME_PER_BYTE, description="Time per byte.")]
+        summary: str
 
-
-class PipeliningPostalModel(_Model):
-    """alpha_p + b (alpha_r + n beta) for b messages that overlap."""
-
-    kind: Literal["pipelining_postal"]
-    alpha_p: Annotated[TimeParameter, Field(description="Time that overlapping messages share.")]
-    alpha_r: Annotated[TimeParameter, Field(description="Time that each message adds.")]
-    beta: Annotated[PerByteParameter, Field(default=NO_TIME_PER_BYTE, description="Time per byte.")]
-
-
-class LogPModel(_Model):
-    """Latency L, overhead o and gap g between messages; the size does not matter."""
-
-    kind: Literal["logp"]
-    L: Annotated[TimeParameter, Field(description="Latency of the network.")]
-    o: Annotated[TimeParameter, Field(description="Overhead of a send and of a receive.")]
-    g: Annotated[TimeParameter, Field(description="Least time between two messages of a rank.")]
-
-
-class LoPModel(_Model):
-    """Small messages that pipeline until the adapter saturates; a form inferred from the paper."""
-
-    kind: Literal["lop"]
-    L: Annotated[TimeParameter, Field(description="Latency that messages of a burst share.")]
-    o_first: Annotated[TimeParameter, Field(description="Overhead of the first of a burst.")]
-    o_next: Annotated[
-        TimeParameter, Field(description="Overhead of later messages, and of messages taken.")
+    _Packets: TypeAlias = PacketParameters
+else:
+    Compute, _Packets = table_of(LocalCosts), table_of(PacketParameters)
+    _tables = [
+        table_of(model, without=LocalCosts.model_fields, summary=_SUMMARY) for model in MODELS
     ]
-    processing: Annotated[TimeParameter, Field(description="The adapter's time per message.")]
-    saturation: Annotated[
-        TimeParameter, Field(description="The adapter's further time per message past the knee.")
-    ]
-    knee: Annotated[
-        CountParameter, Field(description="Messages of a burst before the adapter saturates.")
-    ]
-
-
-class LogfPModel(_Model):
-    """LogP in which the first f messages of a burst need no gap."""
-
-    kind: Literal["logfp"]
-    L: Annotated[TimeParameter, Field(description="Latency of the network.")]
-    o: Annotated[TimeParameter, Field(description="Overhead of a send and of a receive.")]
-    g: Annotated[TimeParameter, Field(description="Least time between two messages of a rank.")]
-    f: Annotated[CountParameter, Field(description="Messages of a burst that need no gap.")]
-
-
-class LogGPModel(_Model):
-    """LogP with a gap G per byte, for long messages."""
-
-    kind: Literal["loggp"]
-    L: Annotated[TimeParameter, Field(description="Latency of the network.")]
-    o: Annotated[TimeParameter, Field(description="Overhead of a send and of a receive.")]
-    g: Annotated[TimeParameter, Field(description="Least time between two messages of a rank.")]
-    G: Annotated[PerByteParameter, Field(description="Time per byte.")]
-
-
-Model = Annotated[
-    PostalModel | PipeliningPostalModel | LogPModel | LoPModel | LogfPModel | LogGPModel,
-    Field(discriminator="kind"),
-]
-
-
-class Compute(Table):
-    """What work on a rank costs."""
-
-    gamma: Annotated[
-        PerByteParameter,
-        Field(default=NO_TIME_PER_BYTE, description="Reducing one operand into another, per byte."),
-    ]
-    reduce_overhead: Annotated[
-        TimeParameter, Field(default=NO_TIME, description="Fixed time of a reduction.")
-    ]
-    copy_: Annotated[
-        PerByteParameter,
-        Field(default=NO_TIME_PER_BYTE, alias="copy", description="Copying, per byte."),
-    ]
+    Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - made here
 
 
 class Links(Table):
@@ -136,32 +58,9 @@ class Links(Table):
     ]
 
 
-class PacketsTable(Table):
+class PacketsTable(_Packets):
     """Messages are cut into packets, and these queue for the links of the topology."""
 
-    size: Annotated[
-        SizeParameter,
-        Field(default=Size(bytes=4096), description="The most bytes of a message in one packet."),
-    ]
-    buffer: Annotated[
-        SizeParameter,
-        Field(
-            default=Size(bytes=65536),
-            description="Room behind each link, beyond what its wire holds.",
-        ),
-    ]
-    header: Annotated[
-        SizeParameter,
-        Field(default=Size(bytes=0), description="Bytes of a packet besides those of its message."),
-    ]
-    injection: Annotated[
-        PerByteParameter | None,
-        Field(default=None, description="Rate of the port through which all leaves an NPU."),
-    ]
-    ejection: Annotated[
-        PerByteParameter | None,
-        Field(default=None, description="Rate of the port through which all reaches an NPU."),
-    ]
     package: Annotated[
         PackageTable | None,
         Field(default=None, description="The routers; without it, energy is not told."),
@@ -307,7 +206,7 @@ def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
     Yields:
         Its key path, value, source (empty if not given), and whether it is inferred.
     """
-    tables: list[tuple[str, Table]] = [
+    tables: list[tuple[str, BaseModel]] = [
         (f"models.{name}", model) for name, model in platform.models.items()
     ]
     tables.append(("compute", platform.compute))

@@ -5,11 +5,11 @@ Unknown keys are refused. `tutti.config.resolve` turns a raw experiment into one
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Discriminator, Field, Tag
 
-from tutti.config.disturbance import Background, Distribution, Noise, PerRankTime
+from tutti.conditions import Background, Conditions, Distribution, Noise, PerRank
 from tutti.config.platform import RawPlatform
 from tutti.files.custom_errors import CHOICE
 from tutti.files.limits import RANKS
@@ -68,6 +68,9 @@ PlatformChoice = Annotated[
     Annotated[str, Tag("value")] | Annotated[RawPlatform, Tag("table")],
     Discriminator(kind_of),
 ]
+
+_CONDITIONS = Conditions.model_fields
+"""Experiments have the same keys, with the same defaults and descriptions."""
 
 
 class Limits(Table):
@@ -133,16 +136,9 @@ class RawExperiment(Table):
         int,
         Field(default=1, ge=0, lt=1 << 63, description="The seed of everything that is random."),
     ]
-    noise: Annotated[
-        Noise, Field(default_factory=Noise, description="Time that is lost at random.")
-    ]
-    arrival: Annotated[
-        Annotated[Distribution | PerRankTime, Field(discriminator="kind")] | None,
-        Field(default=None, description="How late each rank enters the collective."),
-    ]
-    background: Annotated[
-        Background, Field(default_factory=Background, description="Traffic of others.")
-    ]
+    noise: Annotated[Noise, _CONDITIONS["noise"]]
+    arrival: Annotated[Distribution | PerRank | None, _CONDITIONS["arrival"]]
+    background: Annotated[Background, _CONDITIONS["background"]]
     speed: Annotated[
         dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]],
         Field(
@@ -150,13 +146,7 @@ class RawExperiment(Table):
             description='Ranks whose local work runs at another speed: `{ "3" = 0.5 }` is half.',
         ),
     ]
-    wait_for_sends: Annotated[
-        bool,
-        Field(
-            default=False,
-            description="Whether a rank ends a step only once all that it sent in it has arrived.",
-        ),
-    ]
+    wait_for_sends: Annotated[bool, _CONDITIONS["wait_for_sends"]]
     limits: Annotated[
         Limits, Field(default_factory=Limits, description="What is too expensive to run.")
     ]
@@ -168,8 +158,3 @@ class RawExperiment(Table):
             description="The folder for results, from where the command is run.",
         ),
     ]
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of experiment files."""
-    return RawExperiment.model_json_schema(by_alias=True)

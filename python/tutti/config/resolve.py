@@ -10,24 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.config import disturbance
+from tutti.conditions import Background, Conditions, PerRank
 from tutti.config import raw as as_written
 from tutti.config.kinds import validated_file
 from tutti.config.machine import machine
-from tutti.config.measured import Recordings, check, conditions
 from tutti.config.platform import numbers
 from tutti.config.presets import platform_of
 from tutti.config.sourced import written
 from tutti.datatypes import DATATYPES
+from tutti.errors import TuttiError
 from tutti.files.mistakes import did_you_mean, mistake, shown
 from tutti.files.reader import read_toml
 from tutti.schedule_file import SCHEDULE_SUFFIX, read_schedule
 from tutti.units import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from tutti.conditions import Conditions
+    from tutti.conditions import Distribution, Noise
     from tutti.config.platform import RawPlatform
     from tutti.platform import Platform
     from tutti.topology import Routes
@@ -76,11 +76,9 @@ class Experiment:
     datatype: str
     repetitions: int
     seed: int
-    noise: disturbance.Noise
-    arrival: disturbance.Distribution | disturbance.PerRankTime | None
-    background: disturbance.Background = field(
-        default_factory=lambda: disturbance.Background.model_validate({})
-    )
+    noise: Noise
+    arrival: Distribution | PerRank | None
+    background: Background = field(default_factory=Background)
     speed: dict[int, float] = field(default_factory=dict)
     wait_for_sends: bool = False
     messages_limit: int | None = None
@@ -105,9 +103,13 @@ class Experiment:
     def conditions(self) -> Conditions:
         """What gets in the way of a run, for `tutti.simulate`."""
         if "conditions" not in self._of_question:
-            made = conditions(self.noise, self.arrival, self.background, self.speed)
-            made = made.model_copy(update={"wait_for_sends": self.wait_for_sends})
-            self._of_question["conditions"] = made
+            self._of_question["conditions"] = Conditions(
+                noise=self.noise,
+                arrival=self.arrival,
+                speed=self.speed,
+                background=self.background,
+                wait_for_sends=self.wait_for_sends,
+            )
         found: Conditions = self._of_question["conditions"]
         return found
 
@@ -119,7 +121,7 @@ class Experiment:
         """
         checked = self._of_question.setdefault("checked", [])
         if not any(known is routes for known in checked):
-            check(self.conditions(), self.ranks, routes, source=self.source)
+            _check_conditions(self.conditions(), self.ranks, routes, self.source)
             checked[:] = [routes]
 
     def on(self, platform: RawPlatform, model: str, *, source: str) -> Experiment:
@@ -242,7 +244,7 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
     if "sweep" in tables and "experiment" in tables:
         problem = "is a sweep, and one experiment is wanted"
         raise mistake(problem, source=source, hint="tutti sweep FILE")
-    raw = validated_file(as_written.RawExperiment, tables, source=source)
+    raw = validated_file(as_written.RawExperiment, tables, source=source, folder=folder)
     platform = platform_of(raw.platform, folder=folder, source=source)
     collective = _collective(raw.collective, source)
     ranks = _ranks(raw.ranks, source)
@@ -254,7 +256,6 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
             value=str(raw.root),
             expected=f"one of 0 to {ranks[0] - 1}, as the smallest run has {ranks[0]} ranks",
         )
-    read = Recordings(folder, source)
     experiment = Experiment(
         source=source,
         title=raw.title,
@@ -268,9 +269,9 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
         datatype=_datatype(raw.datatype, source),
         repetitions=raw.repetitions,
         seed=raw.seed,
-        noise=read.noise(raw.noise),
-        arrival=read.arrival(raw.arrival),
-        background=read.background(raw.background),
+        noise=raw.noise,
+        arrival=raw.arrival,
+        background=raw.background,
         speed=_speed(raw.speed, ranks[0], source),
         wait_for_sends=raw.wait_for_sends,
         messages_limit=raw.limits.messages,
@@ -294,6 +295,24 @@ def _check_with_the_core(experiment: Experiment) -> None:
             "another platform: `tutti platforms`",
         )
     experiment.check_conditions(routes)
+
+
+def _check_conditions(
+    conditions: Conditions, ranks: Sequence[int], routes: Routes | None, source: str
+) -> None:
+    """Lets the core refuse conditions that make no sense together; the error names the table."""
+    key = "noise"
+    try:
+        conditions.core(ranks=ranks[0], seed=0)
+        key = "arrival"
+        if isinstance(conditions.arrival, PerRank):
+            for seed in range(len(conditions.arrival.times)):
+                conditions.arrival.of(ranks=ranks[-1], seed=seed)
+        key = "background"
+        conditions.background.core(routes)
+    except TuttiError as error:
+        key = "arrival" if error.kind == "too_few_arrivals" else key
+        raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
 
 
 def content(notation: str) -> str:

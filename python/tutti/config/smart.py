@@ -4,119 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Discriminator, Field, Tag
 
 from tutti.config.changes import read_changed
 from tutti.config.kinds import validated_file
 from tutti.errors import NocError, TuttiError
+from tutti.files.dataclass_tables import described_by, table_of
 from tutti.files.mistakes import mistake
 from tutti.files.reader import read_toml
 from tutti.files.tables import Table, kind_of
+from tutti.noc.smart.mesh import SmartMesh
+from tutti.noc.smart.traffic import UNITS, Plan, Traffic, TrafficKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.errors import ConfigError
-    from tutti.noc.smart import Plan, SmartMesh, Traffic
-
-_MOST_DELAY = 1 << 16
-_MOST_CYCLES = 1 << 40
-_Size = Annotated[int, Field(ge=2, le=64)]
-_Delay = Annotated[int, Field(ge=0, le=_MOST_DELAY)]
-_Cycles = Annotated[int, Field(ge=0, le=_MOST_CYCLES)]
 
 
+@described_by(SmartMesh)
 class SmartMeshTable(Table):
     """A mesh whose flits make several hops in a cycle; what is left out is as in its design."""
-
-    design: Annotated[
-        str,
-        Field(default="sfo_greedy", description="Its design; docs/models/smart.md lists them."),
-    ]
-    columns: Annotated[_Size, Field(default=8, description="Routers in a row, 2 to 64.")]
-    rows: Annotated[_Size, Field(default=8, description="Routers in a column, 2 to 64.")]
-    hpc_max: Annotated[
-        Annotated[int, Field(ge=1, le=64)] | None,
-        Field(
-            default=None,
-            description="Hops that a flit can make in a cycle, 1 to 64; past a `reducer` 9 at "
-            "most.",
-        ),
-    ]
-    priority: Annotated[
-        Literal["local", "bypass"] | None,
-        Field(default=None, description="Who goes first: what comes from nearer, or from farther."),
-    ]
-    fan_out: Annotated[
-        str | None,
-        Field(
-            default=None,
-            description="What a multicast is to routers: `unicasts`, `greedy:svt`, `greedy:pvt` or "
-            "`complete:` and its interval in cycles.",
-        ),
-    ]
-    fan_in: Annotated[
-        Literal["unicasts", "greedy", "complete"] | None,
-        Field(default=None, description="What the answers of a reduction are to routers."),
-    ]
-    yx: Annotated[
-        bool | None, Field(default=None, description="Whether packets go along y before x.")
-    ]
-    vcs: Annotated[
-        Annotated[int, Field(ge=1, le=64)] | None,
-        Field(
-            default=None,
-            description="Virtual channels of a message class at each port, 1 to 64; on private "
-            "trees for each of the three stages of a broadcast.",
-        ),
-    ]
-    depth: Annotated[
-        Annotated[int, Field(ge=1, le=1024)] | None,
-        Field(default=None, description="Flits of a VC, 1 to 1024; no packet has more."),
-    ]
-    split_vcs: Annotated[
-        bool | None,
-        Field(
-            default=None,
-            description="Whether the three stages share the VCs out instead, which are 3 or more "
-            "then.",
-        ),
-    ]
-    credit_delay: Annotated[
-        _Delay | None,
-        Field(default=None, description="Cycles from when a VC is vacated to when it counts."),
-    ]
-    sag_extra_cycle: Annotated[
-        Annotated[int, Field(ge=0, le=1)] | None,
-        Field(default=None, description="Cycles that setting up a path takes more, 0 or 1."),
-    ]
-    eject_cost: Annotated[
-        _Delay | None,
-        Field(default=None, description="Cycles from winning the ejection port to arrival."),
-    ]
-    art_entries: Annotated[
-        Annotated[int, Field(ge=1, le=1 << 16)] | None,
-        Field(
-            default=None,
-            description="Entries of the aggregation reduction tables (ART) of `complete` answers, "
-            "and so reductions under way at once: one for each root at least, which are the 4 "
-            "corners on private trees, else all nodes.",
-        ),
-    ]
-    reducer: Annotated[
-        bool | None,
-        Field(
-            default=None,
-            description="Whether operands can be combined with what passes; `hpc_max` is 9 at most "
-            "then.",
-        ),
-    ]
-    patience: Annotated[
-        Annotated[int, Field(ge=1, lt=1 << 32)] | None,
-        Field(default=None, description="Cycles without any move that are a deadlock."),
-    ]
 
 
 _PLACES = {"unknown_design": "design", "fan_out": "fan_out"}
@@ -134,10 +44,9 @@ def mesh_of(table: SmartMeshTable, *, source: str, key: str) -> SmartMesh:
     Raises:
         ConfigError: There is no such mesh.
     """
-    from tutti.noc.smart import SmartMesh
-
+    given = dict(table)
     try:
-        return SmartMesh(**{name: getattr(table, name) for name in SmartMeshTable.model_fields})
+        return SmartMesh(**{name: given[name] for name in SmartMeshTable.model_fields})
     except NocError as error:
         raise mesh_mistake(error, source=source, key=key) from None
 
@@ -159,109 +68,24 @@ def mesh_mistake(error: TuttiError, *, source: str, key: str, hint: str = "") ->
     return mistake(problem, source=source, key=f"{key}.{what}", hint=hint)
 
 
+@described_by(Traffic)
 class SmartTrafficTable(Table):
     """Messages of one kind."""
 
-    kind: Annotated[
-        Literal["unicast", "broadcast", "multicast", "reduction"],
-        Field(
-            description="`unicast`; `broadcast`, a flit to every other node; `multicast`, a flit "
-            "to some; `reduction`, a flit from every other node at once to one that is drawn."
-        ),
-    ]
-    rate: Annotated[
-        float | None,
-        Field(
-            default=None,
-            ge=0,
-            allow_inf_nan=False,
-            description="Of unicasts flits per node and cycle, of broadcasts and multicasts "
-            "messages per source and cycle, of reductions messages per cycle on the whole mesh.",
-        ),
-    ]
-    sources: Annotated[
-        Literal["all", "corners"],
-        Field(default="all", description="Who sends broadcasts and multicasts."),
-    ]
-    members: Annotated[
-        Literal["any_number", "half"],
-        Field(
-            default="any_number",
-            description="To whom multicasts go: to each number of nodes as often, or to each node "
-            "with a chance of a half.",
-        ),
-    ]
-    pattern: Annotated[
-        str,
-        Field(
-            default="uniform",
-            description="Where unicasts go, as `name` or `name:argument`; docs/models/flit.md "
-            "lists them.",
-        ),
-    ]
-    packet: Annotated[
-        Annotated[Annotated[int, Field(ge=1, lt=1 << 32)], Tag("value")]
-        | Annotated[str, Tag("text")],
-        Discriminator(lambda value: "text" if isinstance(value, str) else "value"),
-        Field(
-            default=1,
-            description='Flits of unicasts: a number, several such as "1,5", or with weights, '
-            '"1,5/3,1".',
-        ),
-    ]
-    process: Annotated[
-        str,
-        Field(
-            default="bernoulli",
-            description="When: `bernoulli`, `periodic`, `periodic:aligned` or `on_off:` with two "
-            "of `alpha=`, `beta=`, `r1=`.",
-        ),
-    ]
-    message_class: Annotated[
-        int,
-        Field(default=0, ge=0, le=15, description="Those of one class share VCs; 0 to 15."),
-    ]
+    kind: TrafficKind
+    rate: Annotated[float | None, table_of(Traffic).model_fields["rate"]] = None
 
 
+@described_by(Plan, without="seed")
 class SmartMeasureTable(Table):
     """How long to run, in cycles, and how often."""
-
-    warmup: Annotated[
-        _Cycles, Field(default=2_000, description="Cycles before those that are measured.")
-    ]
-    measure: Annotated[
-        int,
-        Field(
-            default=10_000,
-            ge=1,
-            le=_MOST_CYCLES,
-            description="Cycles that are measured, 1 or more.",
-        ),
-    ]
-    drain: Annotated[
-        _Cycles,
-        Field(default=10_000, description="Cycles after them at most, until all has ended."),
-    ]
-    seeds: Annotated[
-        int,
-        Field(
-            default=5,
-            ge=1,
-            le=10_000,
-            description="Runs that differ in their seed only, for confidence intervals; 1 to "
-            "10,000.",
-        ),
-    ]
 
 
 class RawSmart(Table):
     """A mesh whose flits make several hops in a cycle, and the traffic on it."""
 
     title: Annotated[str, Field(default="", description="What is asked, for reports.")]
-    seed: Annotated[
-        int,
-        Field(default=1, ge=0, lt=1 << 62, description="The first seed of all that is random."),
-    ]
+    seed: Annotated[int, table_of(Plan).model_fields["seed"]]
     mesh: Annotated[SmartMeshTable, Field(description="The mesh.")]
     traffic: Annotated[
         Annotated[SmartTrafficTable, Tag("table")]
@@ -336,22 +160,14 @@ def load_smart(path: Path, changes: Sequence[str] = (), *, output: Path | None =
         traffic=tuple(
             _traffic(table, source, name) for table, name in zip(given, names, strict=True)
         ),
-        plan=_plan(raw),
+        plan=Plan(seed=raw.seed, **dict(raw.measure)),
         output=Path(raw.output),
     )
     _check(found, names)
     return found
 
 
-def _plan(raw: RawSmart) -> Plan:
-    from tutti.noc.smart import Plan
-
-    return Plan(seed=raw.seed, **raw.measure.model_dump())
-
-
 def _traffic(table: SmartTrafficTable, source: str, key: str) -> Traffic:
-    from tutti.noc.smart import UNITS, Traffic
-
     if table.rate is None:
         raise mistake("`rate` is missing", source=source, key=f"{key}.rate",
                       expected=f"{UNITS[table.kind]}, such as 0.005")  # fmt: skip
@@ -360,7 +176,7 @@ def _traffic(table: SmartTrafficTable, source: str, key: str) -> Traffic:
             problem = f"`{name}` says nothing of a {table.kind}"
             expected = f"only where kind is {' or '.join(kinds)}"
             raise mistake(problem, source=source, key=f"{key}.{name}", expected=expected)
-    return Traffic(**{**table.model_dump(), "rate": table.rate})
+    return Traffic(**dict(table))
 
 
 _ONLY = {

@@ -6,12 +6,21 @@ A number stands either by itself (`alpha_p = "1.34 us"`) or with its source
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import inspect
+import types
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BaseModel, Discriminator, Field, Tag, create_model
 
 from tutti.files.tables import Table, kind_of
 from tutti.units import Size, Time, TimePerByte
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pydantic.fields import FieldInfo
+
+    from tutti.parameters import Parameters
 
 
 class Sourced(Table):
@@ -66,6 +75,54 @@ CountParameter = Annotated[
     Annotated[Count, Tag("value")] | Annotated[SourcedCount, Tag("table")],
     Discriminator(kind_of),
 ]
+
+
+_WITH_SOURCE: dict[object, object] = {
+    Time: TimeParameter,
+    TimePerByte: PerByteParameter,
+    Size: SizeParameter,
+    int: CountParameter,
+}
+
+
+def table_of(
+    declared: type[Parameters], *, without: Collection[str] = (), **more: tuple[type, Any]
+) -> type[Table]:
+    """Returns the table of a file for a class: its parameters, each with its source if it has one.
+
+    Args:
+        declared: The class.
+        without: Fields that the table lacks.
+        more: Further fields, each with its type and its `Field`.
+    """
+    fields = {
+        name: (
+            _with_source(info.annotation),
+            Field(alias=info.alias, description=info.description, **_default_of(info)),
+        )
+        for name, info in declared.model_fields.items()
+        if name not in without
+    }
+    doc = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[0]
+    title = f"{declared.__name__}Table"
+    made: type[Table] = create_model(title, __base__=Table, __doc__=doc, **(more | fields))
+    return made
+
+
+def _default_of(info: FieldInfo) -> dict[str, Any]:
+    """The default of a field as a file would have it."""
+    if isinstance(info.default, Time | TimePerByte | Size):
+        return {"default": str(info.default)}
+    if isinstance(info.default, BaseModel):
+        return {"default_factory": lambda: info.default}
+    return {"default": info.default}
+
+
+def _with_source(kind: Any) -> Any:  # noqa: ANN401 - the annotation of any field
+    """The same, where a quantity or a count may also be a table with its source."""
+    if get_origin(kind) is types.UnionType:
+        return Union[tuple(_with_source(one) for one in get_args(kind))]  # noqa: UP007 - made here
+    return _WITH_SOURCE.get(kind, kind)
 
 
 def written(parameter: Any) -> Any:  # noqa: ANN401 - whatever the parameter measures

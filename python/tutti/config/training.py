@@ -8,23 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.config.changes import read_changed
 from tutti.config.kinds import validated_file
-from tutti.config.training_tables import (
-    ConfigurationTable,
-    MeasuredTable,
-    RawTraining,
-    SystolicTable,
-)
+from tutti.config.training_tables import MeasuredTable, RawTraining, SystolicTable
+from tutti.endpoint import Configuration, configurations
 from tutti.errors import TuttiError
 from tutti.files.mistakes import did_you_mean, mistake, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.endpoint import Configuration
-    from tutti.interop.chakra import Trace
+    from tutti.interop.chakra import ChakraTrace
     from tutti.training import Step
     from tutti.workload import Model
-    from tutti.workload.compute import Compute
+    from tutti.workload.compute import ComputeModel
 
 _RELATIVE = "paths are relative to the file of the training step"
 _BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
@@ -84,9 +79,7 @@ def resolve_training(tables: dict[str, Any], *, source: str) -> Training:
 
 
 def _step(raw: RawTraining, source: str) -> Step:
-    from tutti.endpoint import Npu, Ring
     from tutti.training import Step
-    from tutti.workload import Parallelism
 
     names = [ring.name for ring in raw.torus.rings]
     if len(set(names)) < len(names):
@@ -97,8 +90,8 @@ def _step(raw: RawTraining, source: str) -> Step:
     step = Step(
         model=_traced(raw, traces) if traces else _model(raw, source),
         batch=raw.batch,
-        rings=tuple(Ring(**dict(ring)) for ring in raw.torus.rings),
-        npu=Npu(**dict(raw.npu)),
+        rings=tuple(raw.torus.rings),
+        npu=raw.npu,
         element=_BYTES[raw.precision],
         iterations=raw.iterations,
         efficiency=raw.torus.efficiency,
@@ -106,7 +99,7 @@ def _step(raw: RawTraining, source: str) -> Step:
         message=raw.message,
         order=raw.order,
         bucket=raw.bucket,
-        parallelism=Parallelism(**dict(raw.parallelism)),
+        parallelism=raw.parallelism,
         compute=_compute(raw, source),
         traces=traces,
     )
@@ -123,7 +116,7 @@ def _hint(error: TuttiError) -> str:
     return error.hint
 
 
-def _traces(raw: RawTraining, source: str) -> tuple[Trace, ...]:
+def _traces(raw: RawTraining, source: str) -> tuple[ChakraTrace, ...]:
     from tutti.interop.chakra import read_all
 
     kind, _, prefix = raw.model.partition(":")
@@ -136,7 +129,7 @@ def _traces(raw: RawTraining, source: str) -> tuple[Trace, ...]:
         raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 
-def _traced(raw: RawTraining, traces: tuple[Trace, ...]) -> Model:
+def _traced(raw: RawTraining, traces: tuple[ChakraTrace, ...]) -> Model:
     """A model without layers: what is done stands in the traces."""
     from tutti.workload import Model
 
@@ -160,17 +153,18 @@ def _model(raw: RawTraining, source: str) -> Model:
         raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 
-def _compute(raw: RawTraining, source: str) -> Compute:
+def _compute(raw: RawTraining, source: str) -> ComputeModel:
     from tutti.workload import Chiplet, Roofline, Systolic, read_measured
 
     given = raw.compute
     if isinstance(given, SystolicTable):
         clock = given.clock or raw.npu.clock
-        shape = {"rows": given.rows, "columns": given.columns}
-        array = Systolic(**shape, dataflow=given.dataflow, clock=clock)
+        keys = dict(given)
+        shape = {key: keys[key] for key in ("rows", "columns", "dataflow")}
+        array = Systolic(**shape, clock=clock)
         if given.elements == 1:
             return array
-        return Chiplet(array=array, elements=given.elements, share=given.share)
+        return Chiplet(array=array, elements=given.elements, share=keys["share"])
     if isinstance(given, MeasuredTable):
         try:
             return read_measured(Path(source).parent / given.file)
@@ -193,19 +187,12 @@ def _check_division(step: Step, source: str) -> None:
 
 
 def _configurations(raw: RawTraining, source: str) -> tuple[Configuration, ...]:
-    from tutti.endpoint import AceSettings, Configuration, configurations
-
     known = configurations()
     found: list[Configuration] = []
     for index, given in enumerate(raw.configurations):
         key = f"configurations[{index}]"
-        if isinstance(given, ConfigurationTable):
-            ace = dict(given.ace)
-            for several in ("shares", "fsms"):
-                if isinstance(ace[several], list):
-                    ace[several] = tuple(ace[several])
-            values = dict(given) | {"ace": AceSettings(**ace)}
-            found.append(Configuration(**values))
+        if isinstance(given, Configuration):
+            found.append(given)
         elif given in known:
             found.append(known[given])
         else:

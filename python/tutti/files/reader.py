@@ -8,6 +8,7 @@ tables mean is checked next, by `tutti.files.validate` and a schema.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import os
@@ -126,8 +127,6 @@ def read_frame(
     Raises:
         ConfigError: The file cannot be read, is damaged or too large.
     """
-    import io
-
     import polars as pl
 
     data = read_bytes(path, limits.Bytes.TABLE, expected)

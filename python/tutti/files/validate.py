@@ -6,10 +6,10 @@ Its English is neither read nor shown.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
+from annotated_types import Ge, Le
 from pydantic import BaseModel, ValidationError
 
 from tutti.errors import ConfigError, TuttiError
@@ -17,6 +17,8 @@ from tutti.files.custom_errors import CHOICE, REFUSED
 from tutti.files.mistakes import did_you_mean, mistake, shown
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic_core import ErrorDetails
 
 M = TypeVar("M", bound=BaseModel)
@@ -25,16 +27,25 @@ _TAGS = frozenset({"value", "table", "list"})
 """Which form of a value was written; pydantic puts it into the path, where it helps nobody."""
 
 
-def validated(model: type[M], tables: Mapping[str, Any], *, source: str) -> M:
+def validated(
+    model: type[M], tables: Mapping[str, Any], *, source: str, folder: Path | None = None
+) -> M:
     """The model that the tables describe.
+
+    Args:
+        model: It.
+        tables: Of the file.
+        source: The file, for messages.
+        folder: What paths of recordings in the tables start from; none: the current folder.
 
     Raises:
         ConfigError: The first thing that is wrong, and how many more there are.
     """
     try:
-        return model.model_validate(tables)
+        return model.model_validate(tables, context={"folder": folder})
     except ValidationError as error:
-        raise _first(model, tables, error.errors(include_url=False), source) from None
+        errors = error.errors(include_url=False)
+        raise of_another_file(errors) or _first(model, tables, errors, source) from None
     except RecursionError:
         raise mistake("values are nested too deeply to be read", source=source) from None
 
@@ -91,7 +102,7 @@ _PROBLEMS = {
 """What is wrong, by the type of pydantic's error, with values of its context."""
 
 
-def _explained(
+def _explained(  # noqa: PLR0911 - a form for each kind of error
     error: ErrorDetails,
     loc: Sequence[int | str],
     model: type[BaseModel],
@@ -118,10 +129,23 @@ def _explained(
     if isinstance(refusal, TuttiError):
         return refusal.problem, "", refusal.hint
     hint = "text stands in quotes" if kind == "string_type" else ""
-    if kind == "list_type" and isinstance(given, str):
+    if kind in {"list_type", "tuple_type"} and isinstance(given, str):
         each = ", ".join(f'"{name.strip()}"' for name in given.split(","))
         hint = f"a list stands in brackets: {key} = [{each}]"
-    return _problem(error, key), _description(owner, key), hint
+    if both := range_of(owner, key, kind):
+        return "is out of range", both, hint
+    return problem_of(error, key), _description(owner, key), hint
+
+
+def range_of(model: type[BaseModel] | None, name: str, kind: str = "less_than_equal") -> str:
+    """Returns the range of a field with two bounds; empty for errors of other kinds."""
+    fields = model.model_fields if model else {}
+    if kind not in {"greater_than_equal", "less_than_equal"} or name not in fields:
+        return ""
+    bounds = fields[name].metadata
+    least = next((one.ge for one in bounds if isinstance(one, Ge)), None)
+    most = next((one.le for one in bounds if isinstance(one, Le)), None)
+    return "" if least is None or most is None else f"{least} to {most}"
 
 
 def _unknown(what: str, word: str, known: list[str]) -> tuple[str, str, str]:
@@ -129,8 +153,8 @@ def _unknown(what: str, word: str, known: list[str]) -> tuple[str, str, str]:
     return problem, _one_of(known), did_you_mean(word, known)
 
 
-def _problem(error: ErrorDetails, key: str) -> str:
-    """What is wrong, in words that no release of pydantic changes."""
+def problem_of(error: ErrorDetails, key: str) -> str:
+    """Returns what is wrong, in words that no release of pydantic changes."""
     if error["type"] == CHOICE:
         return error["msg"]
     numbers = {
@@ -218,12 +242,18 @@ def _field(owner: type[BaseModel], key: str) -> object:
 
 
 def models_in(annotation: object) -> list[type[BaseModel]]:
-    """Every model that a type mentions."""
+    """Returns every model that a type mentions."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    if get_origin(annotation) in (Annotated, Union, list, dict, types.UnionType):
-        return [m for argument in get_args(annotation) for m in models_in(argument)]
-    return []
+    if isinstance(annotation, type) and hasattr(annotation, "table"):  # a dataclass in files
+        return [annotation.table()]
+    return [model for argument in get_args(annotation) for model in models_in(argument)]
+
+
+def of_another_file(errors: Sequence[ErrorDetails]) -> ConfigError | None:
+    """Returns the error of a file that a validator reads: it names that file and the line."""
+    causes = (error.get("ctx", {}).get("error") for error in errors)
+    return next((e for e in causes if isinstance(e, ConfigError) and "source" in e.fields), None)
 
 
 def _keys(owner: type[BaseModel] | None) -> list[str]:

@@ -32,6 +32,7 @@ from tutti.files.reader import read_json, read_yaml
 from tutti.files.tables import Table
 from tutti.files.validate import validated
 from tutti.interop import chakra
+from tutti.interop.astrasim_text import load_text
 from tutti.units import Time, TimePerByte
 from tutti.workload.trace import Timing, programs
 
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
+    "AstraSimNetwork",
+    "AstraSimRun",
     "Dimension",
-    "Network",
-    "Run",
     "System",
     "frame",
     "load_groups",
@@ -78,7 +79,7 @@ class Dimension:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network:
+class AstraSimNetwork:
     """A network, the nearest dimension first."""
 
     dimensions: tuple[Dimension, ...]
@@ -155,7 +156,7 @@ class System:
 
 
 @dataclass(frozen=True)
-class Run:
+class AstraSimRun:
     """What a workload came to.
 
     Attributes:
@@ -172,12 +173,12 @@ class Run:
 
 
 def simulate(
-    network: Network,
+    network: AstraSimNetwork,
     system: System,
     found: Sequence[_core.TrainingProgram],
     *,
     aware: bool = True,
-) -> Run:
+) -> AstraSimRun:
     """Runs the programs of NPUs, or one that all have.
 
     Raises:
@@ -200,10 +201,10 @@ def simulate(
     each = list(found) if len(found) > 1 else []
     record = _core.simulate_training(found[0], torus, system.endpoint(), carriage, each)
     compute, overlap, exposed, _ = record.breakdown()
-    return Run(Time(ps=record.end_ps), compute + overlap, exposed, torus.npus)
+    return AstraSimRun(Time(ps=record.end_ps), compute + overlap, exposed, torus.npus)
 
 
-def frame(run: Run, workload: str, network: str, *, aware: bool) -> pl.DataFrame:
+def frame(run: AstraSimRun, workload: str, network: str, *, aware: bool) -> pl.DataFrame:
     """A run as a row: workload, network, npus, congestion, total_ps, compute_ps, exposed_ps."""
     import polars as pl
 
@@ -213,7 +214,7 @@ def frame(run: Run, workload: str, network: str, *, aware: bool) -> pl.DataFrame
 
 
 def load_programs(
-    workload: Path, network: Network, system: System, groups: Path | None = None
+    workload: Path, network: AstraSimNetwork, system: System, groups: Path | None = None
 ) -> list[_core.TrainingProgram]:
     """The programs of ``<workload>.<npu>.et``, or of a text file of layers.
 
@@ -221,8 +222,6 @@ def load_programs(
         TraceError: A trace cannot be used: with file, rank and node; or there is an all-to-all.
         ConfigError: A file cannot be read, or a text file cannot be used.
     """
-    from tutti.interop.astrasim_text import load_text
-
     if workload.suffix == ".txt":
         found = [load_text(workload, network.sizes)]
     else:
@@ -267,7 +266,7 @@ class _RawNetwork(Table):
     latency: Annotated[list[_Latency], _Each]
 
 
-def load_network(path: Path) -> Network:
+def load_network(path: Path) -> AstraSimNetwork:
     """The network of a file.
 
     Raises:
@@ -285,7 +284,7 @@ def load_network(path: Path) -> Network:
         value = f"{math.prod(given.npus_count):,}"
         raise mistake(problem, source=source, key="npus_count", value=value, expected=expected)
     columns = (given.topology, given.npus_count, given.bandwidth, given.latency)
-    return Network(
+    return AstraSimNetwork(
         dimensions=tuple(
             Dimension(block=cast("Block", block), npus=npus, bandwidth=bandwidth, latency=latency)
             for block, npus, bandwidth, latency in zip(*columns, strict=True)

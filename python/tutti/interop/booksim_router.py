@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tutti.interop.booksim_traffic import call
 
 if TYPE_CHECKING:
-    from tutti.interop.booksim_traffic import Given
+    from tutti.interop.booksim_traffic import BookSimInput
 
 _ALLOCATORS = {
     "separable_input_first": "separable_input_first",
@@ -24,7 +24,7 @@ _ALLOCATORS = {
 }
 
 
-def router(given: Given) -> dict[str, Any]:
+def router(given: BookSimInput) -> dict[str, Any]:
     """Our table of routers like those of a configuration.
 
     Raises:
@@ -62,14 +62,14 @@ def router(given: Given) -> dict[str, Any]:
     return table
 
 
-def _priority(given: Given) -> str:
+def _priority(given: BookSimInput) -> str:
     known = {"none": "none", "class": "ordered", "age": "age"}
     if given.config.priority not in known:
         raise given.refused("priority", ", ".join(known))
     return known[given.config.priority]
 
 
-def _allocators(given: Given) -> dict[str, Any]:
+def _allocators(given: BookSimInput) -> dict[str, Any]:
     """Both, their arbiter and their iterations; and speculation, which may have one of its own."""
     config = given.config
     keys = {"vc_allocator": "vc_allocator", "switch_allocator": "sw_allocator"}
@@ -98,7 +98,7 @@ def _allocators(given: Given) -> dict[str, Any]:
     return table
 
 
-def _allocator(given: Given, key: str) -> tuple[str, int | None, str | None]:
+def _allocator(given: BookSimInput, key: str) -> tuple[str, int | None, str | None]:
     """Our name of it, its iterations and its arbiter, where it has any."""
     name, argument = call(getattr(given.config, key))
     if name not in _ALLOCATORS:
@@ -113,7 +113,7 @@ def _allocator(given: Given, key: str) -> tuple[str, int | None, str | None]:
     return _ALLOCATORS[name], None, None
 
 
-def _arbiter(given: Given, key: str, text: str) -> str:
+def _arbiter(given: BookSimInput, key: str, text: str) -> str:
     if text in {"round_robin", "matrix"}:
         return text
     tree = re.fullmatch(r"tree\(([0-9]{1,9}),(round_robin|matrix)\)", text)

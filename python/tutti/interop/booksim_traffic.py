@@ -31,7 +31,7 @@ _WITH_NODES = ("background", "hotspot", "randperm", "bad_dragon")
 _Sizes = int | tuple[int, ...]
 
 
-class Given(NamedTuple):
+class BookSimInput(NamedTuple):
     """A configuration, what errors call it, and what is to be said of it."""
 
     config: BookSimConfig
@@ -56,7 +56,7 @@ class Given(NamedTuple):
         )
 
 
-def traffic(given: Given, topology: dict[str, Any]) -> Any:  # noqa: ANN401 - a table or several
+def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN401 - a table or several
     """A table, or a list of them; and the grid that patterns along one go by."""
     config = given.config
     tables = []
@@ -79,7 +79,7 @@ def traffic(given: Given, topology: dict[str, Any]) -> Any:  # noqa: ANN401 - a 
     return tables[0] if len(tables) == 1 else tables
 
 
-def _packet(given: Given, size: _Sizes, weight: _Sizes) -> tuple[int | str, float]:
+def _packet(given: BookSimInput, size: _Sizes, weight: _Sizes) -> tuple[int | str, float]:
     """The sizes of a class, and their mean."""
     sizes = size if isinstance(size, tuple) else (size,)
     weights = weight if isinstance(weight, tuple) else (weight,)
@@ -94,7 +94,7 @@ def _packet(given: Given, size: _Sizes, weight: _Sizes) -> tuple[int | str, floa
     return f"{','.join(map(str, sizes))}/{','.join(map(str, weights))}", mean
 
 
-def _process(given: Given, text: str) -> str:
+def _process(given: BookSimInput, text: str) -> str:
     name, argument = call(text)
     if name == "bernoulli":
         return name
@@ -118,7 +118,7 @@ def _process(given: Given, text: str) -> str:
     return f"on_off:{','.join(stated)}"
 
 
-def _pattern(given: Given, text: str, topology: dict[str, Any]) -> str:
+def _pattern(given: BookSimInput, text: str, topology: dict[str, Any]) -> str:
     name, argument = call(text)
     if name in _PATTERNS:
         return _PATTERNS[name]
@@ -137,7 +137,7 @@ def _pattern(given: Given, text: str, topology: dict[str, Any]) -> str:
     return _pattern_with_nodes(given, name, argument)
 
 
-def _pattern_with_nodes(given: Given, name: str, argument: str) -> str:
+def _pattern_with_nodes(given: BookSimInput, name: str, argument: str) -> str:
     config = given.config
     if name == "bad_dragon":
         k, n = _numbers(given, argument, (config.k, config.n))
@@ -162,11 +162,11 @@ def _pattern_with_nodes(given: Given, name: str, argument: str) -> str:
     return f"hotspot:{nodes[0]}/{','.join(weights)}"
 
 
-def _refuse_dragon(given: Given) -> str:
+def _refuse_dragon(given: BookSimInput) -> str:
     raise given.refused("traffic", "bad_dragon of one dimension, n = 1")
 
 
-def _numbers(given: Given, argument: str, default: tuple[int, ...]) -> tuple[int, ...]:
+def _numbers(given: BookSimInput, argument: str, default: tuple[int, ...]) -> tuple[int, ...]:
     """The parameters in parentheses, as far as there are any; else the keys of the same name."""
     parts = argument.split(",") if argument else []
     if len(parts) > len(default) or not all(re.fullmatch(r"-?[0-9]{1,9}", one) for one in parts):

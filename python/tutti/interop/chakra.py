@@ -28,7 +28,7 @@ from tutti.files.reader import read_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Attribute", "Node", "Trace", "read", "read_all", "write"]
+__all__ = ["Attribute", "ChakraTrace", "Node", "read", "read_all", "write"]
 
 NODE_TYPES = (
     "INVALID",
@@ -172,7 +172,7 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trace:
+class ChakraTrace:
     """The trace of a rank.
 
     Attributes:
@@ -223,7 +223,7 @@ class Trace:
         return found
 
 
-def read(path: str | Path) -> Trace:
+def read(path: str | Path) -> ChakraTrace:
     """Reads the trace of a rank.
 
     Raises:
@@ -238,7 +238,7 @@ def read(path: str | Path) -> Trace:
         _node(_parsed(schema["Node"], part, source, f"node {index} of the file"), source)
         for index, part in enumerate(messages)
     ]
-    return Trace(
+    return ChakraTrace(
         nodes=tuple(nodes),
         version=head.version,
         attributes=_attributes(head.attr),
@@ -246,7 +246,7 @@ def read(path: str | Path) -> Trace:
     )
 
 
-def read_all(prefix: str | Path) -> list[Trace]:
+def read_all(prefix: str | Path) -> list[ChakraTrace]:
     """Reads ``<prefix>.0.et``, ``<prefix>.1.et`` and so on: all ranks.
 
     Raises:
@@ -268,7 +268,7 @@ def read_all(prefix: str | Path) -> list[Trace]:
     return [read(ranks[number]) for number in range(len(ranks))]
 
 
-def write(path: str | Path, trace: Trace) -> Path:
+def write(path: str | Path, trace: ChakraTrace) -> Path:
     """Writes the trace of a rank; a name that ends in ``.gz`` is compressed.
 
     Returns:

@@ -99,9 +99,7 @@ def every_schedule(
         BenchError: There are more than can be listed.
     """
     model = (machine or _RATIO_4).model
-    search = _core.ScheduleSearch(
-        model.core, size=size, gamma=model.gamma.core, reduce_overhead_ps=model.reduce_overhead.ps
-    )
+    search = _core.ScheduleSearch(model.core, size=size)
     rows = search.all(ranks, list(KINDS), most=MOST_SCHEDULES)
     if rows is None:
         message = f"there are more than {MOST_SCHEDULES:,} schedules on {ranks} ranks"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tutti import _core
 from tutti.errors import NocError
-from tutti.noc.settings import Router, Trace, Traffic
+from tutti.noc.settings import Deadlock, NarrowLinks, Router, Trace, Traffic
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class Network:
     flit: str | Size = "16 B"
     grid: tuple[int, ...] | None = None
     seed: int = 1
-    narrow_links: Literal["refuse", "serialize"] = "refuse"
-    deadlock: Literal["warn", "refuse", "ignore"] = "warn"
+    narrow_links: NarrowLinks = "refuse"
+    deadlock: Deadlock = "warn"
 
     @property
     def cycle_ps(self) -> int:
@@ -134,27 +134,30 @@ class Network:
             self.router.core_settings(ranges, self.seed),
             cycle_ps=self.cycle_ps,
             flit=Size.of_any(self.flit).bytes,
-            port_latency=self.router.port_latency,
-            ports=self.router.ports(self.cycle_ps),
             narrow_links=self.narrow_links == "serialize",
             grid=None if self.grid is None else list(self.grid),
         )
+
+
+def every(traffic: Traffic | Sequence[Traffic]) -> tuple[Traffic, ...]:
+    """Traffic of one class or several, as several."""
+    return (traffic,) if isinstance(traffic, Traffic) else tuple(traffic)
 
 
 def classes_of(traffic: Supply) -> list[tuple[int, int] | None]:
     """For each class of traffic its first and its last VC."""
     if isinstance(traffic, Trace):
         return [None] if traffic.vcs is None else list(traffic.vcs)
-    loads = (traffic,) if isinstance(traffic, Traffic) else traffic
-    return [load.vcs for load in loads]
+    return [load.vcs for load in every(traffic)]
 
 
 def longest_of(traffic: Supply) -> int:
     """Flits of the longest packet; 1 for a trace, which is not looked through for that."""
     if isinstance(traffic, Trace):
         return 1
-    loads = (traffic,) if isinstance(traffic, Traffic) else traffic
-    sizes = (size for load in loads for size in str(load.packet).partition("/")[0].split(","))
+    sizes = (
+        size for load in every(traffic) for size in str(load.packet).partition("/")[0].split(",")
+    )
     return max((int(size) for size in sizes if size.strip().isdecimal()), default=1)
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from tutti.errors import ConfigError
+from tutti.files.mistakes import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -153,8 +154,6 @@ def find_paper(name: str) -> Paper:
     Raises:
         ConfigError: There is none.
     """
-    from tutti.files.mistakes import did_you_mean
-
     known = papers()
     if name in known:
         return known[name]

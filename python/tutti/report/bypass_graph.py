@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from tutti.bypass import Configuration, Link, Port
+    from tutti.bypass import BypassConfiguration, LiveLink, Port
 
 MOST_DRAWN = 16
 """Nodes of a row that a drawing shows at most."""
@@ -50,7 +50,7 @@ class _Run(NamedTuple):
 
 def draw_configuration(
     path: str | Path,
-    configuration: Configuration,
+    configuration: BypassConfiguration,
     ways: Mapping[tuple[int, int], Sequence[int]] | None = None,
     title: str | None = None,
 ) -> Path:
@@ -99,10 +99,10 @@ def _refuse_undrawable(path: str | Path, side: int) -> None:
 
 
 def _links_of_ways(
-    configuration: Configuration, ways: Mapping[tuple[int, int], Sequence[int]]
-) -> dict[str, list[Link]]:
+    configuration: BypassConfiguration, ways: Mapping[tuple[int, int], Sequence[int]]
+) -> dict[str, list[LiveLink]]:
     """The first live link between each two nodes of a way, by its name."""
-    live: dict[tuple[int, int], Link] = {}
+    live: dict[tuple[int, int], LiveLink] = {}
     for link in configuration.links:
         live.setdefault((link.source, link.destination), link)
     found = {}
@@ -119,12 +119,12 @@ def _links_of_ways(
     return found
 
 
-def _place(configuration: Configuration, node: int) -> Point:
+def _place(configuration: BypassConfiguration, node: int) -> Point:
     row, column = configuration.mesh.place(node)
     return float(column), float(-row)
 
 
-def _port(configuration: Configuration, node: int, port: Port, *, output: bool) -> Point:
+def _port(configuration: BypassConfiguration, node: int, port: Port, *, output: bool) -> Point:
     """Where a port is: what travels to the right keeps to the upper side of its line, and so on
     round, so that mesh links are straight.
     """
@@ -137,7 +137,7 @@ def _port(configuration: Configuration, node: int, port: Port, *, output: bool) 
     )
 
 
-def _run(configuration: Configuration, link: Link) -> _Run:
+def _run(configuration: BypassConfiguration, link: LiveLink) -> _Run:
     (x, y), (to_x, to_y) = (_place(configuration, node) for node in (link.source, link.destination))
     if y == to_y:
         return _Run(horizontal=True, sign=1 if to_x > x else -1)
@@ -154,7 +154,7 @@ def _turned(point: Point, run: _Run) -> Point:
     return point if run.horizontal else (point[1], point[0])
 
 
-def _points(configuration: Configuration, link: Link) -> list[Point]:
+def _points(configuration: BypassConfiguration, link: LiveLink) -> list[Point]:
     """The course of a link from port to port."""
     start = _port(configuration, link.source, link.output, output=True)
     end = _port(configuration, link.destination, link.input, output=False)
@@ -186,7 +186,7 @@ def _points(configuration: Configuration, link: Link) -> list[Point]:
     return out + into[::-1]
 
 
-def _wires(axes: Axes, configuration: Configuration) -> None:
+def _wires(axes: Axes, configuration: BypassConfiguration) -> None:
     """Every bypass wire from end to end, with its switches."""
     mesh = configuration.mesh
     label: str | None = "bypass wire, not live"
@@ -203,7 +203,7 @@ def _wires(axes: Axes, configuration: Configuration) -> None:
                 label = None
 
 
-def _ways(axes: Axes, configuration: Configuration, ways: dict[str, list[Link]]) -> None:
+def _ways(axes: Axes, configuration: BypassConfiguration, ways: dict[str, list[LiveLink]]) -> None:
     """Broad lines below the links that ways go over."""
     for name, style in styles(ways).items():
         label: str | None = f"way {name}"
@@ -213,7 +213,7 @@ def _ways(axes: Axes, configuration: Configuration, ways: dict[str, list[Link]])
             label = None
 
 
-def _links(axes: Axes, configuration: Configuration) -> None:
+def _links(axes: Axes, configuration: BypassConfiguration) -> None:
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path as Course
 
@@ -238,7 +238,7 @@ def _links(axes: Axes, configuration: Configuration) -> None:
             axes.plot([], [], color=colour, lw=width, label=name)
 
 
-def _nodes(axes: Axes, configuration: Configuration) -> None:
+def _nodes(axes: Axes, configuration: BypassConfiguration) -> None:
     from matplotlib.patches import Rectangle
 
     mesh = configuration.mesh

@@ -11,7 +11,7 @@ from .page import Page, Section
 from .palette import styles
 from .quantity import count, format_share, number, plural, sentence, three
 from .smart_words import describe_buffers, describe_mesh
-from .tables import Column, Table
+from .tables import Column, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +113,7 @@ _OF_RUN: tuple[Column[tuple[Any, Any]], ...] = (
 )
 
 
-def _misses(runs: Sequence[CoherenceRun]) -> Table[Part]:
+def _misses(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
     columns: list[Column[Part]] = [
         *_OF_RUN,
         Column("to", lambda part: part[1].kind),
@@ -124,14 +124,14 @@ def _misses(runs: Sequence[CoherenceRun]) -> Table[Part]:
         Column("from memory", lambda part: part[1].from_memory, count),
         *(Column(name, partial(_spent, key), three) for key, name in words.PARTS.items()),
     ]
-    return Table(columns, [(run, one) for run in runs for one in run.misses])
+    return ReportTable(columns, [(run, one) for run in runs for one in run.misses])
 
 
 def _spent(key: str, part: Part) -> float:
     return part[1].parts[key]  # type: ignore[no-any-return]
 
 
-def _flows(runs: Sequence[CoherenceRun]) -> Table[Part]:
+def _flows(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
     totals = {id(run): sum(one.count for one in run.flows) for run in runs}
     columns: list[Column[Part]] = [
         *_OF_RUN,
@@ -141,7 +141,7 @@ def _flows(runs: Sequence[CoherenceRun]) -> Table[Part]:
         Column("flows", lambda part: part[1].count, count),
         Column("of all", lambda part: part[1].count / totals[id(part[0])], format_share),
     ]
-    return Table(columns, [(run, one) for run in runs for one in run.flows])
+    return ReportTable(columns, [(run, one) for run in runs for one in run.flows])
 
 
 def runtimes(runs: Sequence[CoherenceRun]) -> go.Figure:

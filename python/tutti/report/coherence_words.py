@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .quantity import count, counted, format_share, format_shares, number, plural, three
 from .smart_words import describe_mesh
-from .tables import Column, Table
+from .tables import Column, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +123,7 @@ def relative(runs: Sequence[CoherenceRun]) -> list[float]:
     return found
 
 
-def table(runs: Sequence[CoherenceRun]) -> Table[tuple[CoherenceRun, float]]:
+def table(runs: Sequence[CoherenceRun]) -> ReportTable[tuple[CoherenceRun, float]]:
     """Runs, and their cycles over those of the first design: for a page, or for the terminal."""
     columns: list[Column[tuple[CoherenceRun, float]]] = [
         Column("kernel", lambda row: row[0].case.kernel),
@@ -142,4 +142,4 @@ def table(runs: Sequence[CoherenceRun]) -> Table[tuple[CoherenceRun, float]]:
     columns.append(
         Column("broadcasts", lambda row: row[0].share_of("broadcast"), format_share, terminal=False)
     )
-    return Table(columns, list(zip(runs, relative(runs), strict=True)))
+    return ReportTable(columns, list(zip(runs, relative(runs), strict=True)))

@@ -11,7 +11,7 @@ from .gantt import gantt
 from .page import Choice, Finding, Page, Section
 from .palette import styles
 from .quantity import count, format_limit, format_rate, format_size, format_time, span
-from .tables import Column, Table
+from .tables import Column, ReportTable
 from .timeline import picture
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from .comparison import Case, Measured
+    from .comparison import Comparison, Measurement
 
 CONVENTIONS = (
     "Times are predictions of the model named above, not measurements. Size: all_reduce, broadcast "
@@ -82,7 +82,7 @@ def write_report(  # noqa: PLR0917 - all but the first three are named in practi
 
 
 def _parts(
-    cases: Sequence[Case], platform: object
+    cases: Sequence[Comparison], platform: object
 ) -> tuple[list[tuple[str, list[Finding]]], list[Section]]:
     """Answer and sections of each case."""
     named = styles(name for case in cases for name in case.algorithms)
@@ -98,7 +98,7 @@ def _parts(
     return list(zip(headings, answers, strict=True)), sections
 
 
-def _heading(case: Case) -> str:
+def _heading(case: Comparison) -> str:
     return f"{case.collective} of {case.datatype} on {case.platform} ({case.model})"
 
 
@@ -107,7 +107,7 @@ def _provenance(comparison: pl.DataFrame) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), reading.one_value(comparison, name)) for name in names]
 
 
-def question(cases: Sequence[Case]) -> str:
+def question(cases: Sequence[Comparison]) -> str:
     """The question a comparison answers, for the title."""
     platforms = sorted({case.platform for case in cases})
     what = " and ".join(sorted({case.collective for case in cases}))
@@ -127,7 +127,7 @@ def _unverified(comparison: pl.DataFrame) -> list[str]:
 
 
 def _sections(
-    name: str, case: Case, heading: str, per_byte: float | None, colours: Mapping[str, str]
+    name: str, case: Comparison, heading: str, per_byte: float | None, colours: Mapping[str, str]
 ) -> Iterator[Section]:
     yield Section(
         "Fastest algorithm by ranks and size",
@@ -163,8 +163,8 @@ def _sections(
 
 
 def _regions(
-    case: Case, per_byte: float | None, colours: Mapping[str, str]
-) -> Table[dict[str, str]]:
+    case: Comparison, per_byte: float | None, colours: Mapping[str, str]
+) -> ReportTable[dict[str, str]]:
     columns: list[Column[dict[str, str]]] = [
         Column("ranks", lambda row: row["ranks"], kind="number"),
         Column("sizes", lambda row: row["sizes"], kind="nowrap"),
@@ -175,26 +175,26 @@ def _regions(
                soft=lambda row: row["runner_up"]),
         Column("reason at the largest margin", lambda row: row["reason"], kind="reason"),
     ]  # fmt: skip
-    return Table(columns, words.region_rows(case, per_byte), look="regions")
+    return ReportTable(columns, words.region_rows(case, per_byte), look="regions")
 
 
-def _results(case: Case) -> Table[Measured]:
+def _results(case: Comparison) -> ReportTable[Measurement]:
     rows = sorted(case.measured, key=lambda m: (m.ranks, m.size_bytes, m.time_ps, m.schedule))
     fastest: dict[tuple[int, int], int] = {}
     for one in rows:
         fastest.setdefault((one.ranks, one.size_bytes), one.time_ps)
     colours = styles(case.algorithms)
 
-    def behind(one: Measured) -> float:
+    def behind(one: Measurement) -> float:
         best = fastest[one.ranks, one.size_bytes]
         return one.time_ps / best if best else 1.0
 
-    spread: list[Column[Measured]] = [
+    spread: list[Column[Measurement]] = [
         Column("least", lambda one: one.least_ps, format_time),
         Column("lower quartile", lambda one: one.lower_quartile_ps, format_time),
         Column("upper quartile", lambda one: one.upper_quartile_ps, format_time),
     ]
-    columns: list[Column[Measured]] = [
+    columns: list[Column[Measurement]] = [
         Column("ranks", lambda one: one.ranks, count),
         Column("size", lambda one: one.size_bytes, format_size),
         Column("schedule", lambda one: one.schedule, colour=lambda m: colours[m.algorithm].colour),
@@ -207,10 +207,10 @@ def _results(case: Case) -> Table[Measured]:
         Column("messages", lambda one: one.messages, count),
         Column("closed form", lambda one: one.closed_form_ps, format_time),
     ]
-    return Table(columns, rows, bold=lambda m: m.time_ps == fastest[m.ranks, m.size_bytes])
+    return ReportTable(columns, rows, bold=lambda m: m.time_ps == fastest[m.ranks, m.size_bytes])
 
 
-def _facts(comparison: pl.DataFrame, cases: Sequence[Case]) -> list[tuple[str, str]]:
+def _facts(comparison: pl.DataFrame, cases: Sequence[Comparison]) -> list[tuple[str, str]]:
     schedules = {one.schedule for case in cases for one in case.measured}
     return [
         *(
@@ -242,5 +242,5 @@ def _assumptions(platform: object) -> Section:
         Column("value", lambda row: row["value"], kind="nowrap"),
         Column("source", lambda row: row["source"], kind="plain"),
     ]
-    table = Table(columns, platform_facts(platform), look="plain")
+    table = ReportTable(columns, platform_facts(platform), look="plain")
     return Section("Assumptions", table=table, note=CONVENTIONS)

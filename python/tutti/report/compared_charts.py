@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from .comparison import Case, Decision, Measured
+    from .comparison import Comparison, Fastest, Measurement
 
 PS_PER_S = 10**12
 _LOG = {"type": "log"}
 
 
-def curves(case: Case, quantity: str, over: str) -> go.Figure:
+def curves(case: Comparison, quantity: str, over: str) -> go.Figure:
     """Curves of "time" (s) or "busbw" (B/s) over "size" or "ranks", a line per algorithm.
 
     There is a set of lines per value of the other axis; `meta` of a line is that value.
@@ -62,11 +62,11 @@ def default_choice(values: Sequence[int], over: str) -> int:
     return max(values, default=0) if over == "size" else min(values, default=0)
 
 
-def _other(one: Measured, over: str) -> int:
+def _other(one: Measurement, over: str) -> int:
     return one.ranks if over == "size" else one.size_bytes
 
 
-def _log_ticks(points: list[Measured], quantity: str) -> tuple[list[float], list[str]]:
+def _log_ticks(points: list[Measurement], quantity: str) -> tuple[list[float], list[str]]:
     """Ticks at 1, 2 and 5 of every decade; the script keeps the ones where that is too many."""
     timed = quantity == "time"
     values = [one.time_ps if timed else one.busbw for one in points if one.time_ps > 0] or [1]
@@ -76,7 +76,7 @@ def _log_ticks(points: list[Measured], quantity: str) -> tuple[list[float], list
     return [tick / scale for tick in ticks], [write(tick) for tick in ticks]
 
 
-def _line(points: list[Measured], quantity: str, over: str, style: Style) -> go.Scatter:
+def _line(points: list[Measurement], quantity: str, over: str, style: Style) -> go.Scatter:
     timed, name = quantity == "time", points[0].algorithm
     trace = line(
         [one.size_bytes if over == "size" else one.ranks for one in points],
@@ -97,7 +97,7 @@ def _line(points: list[Measured], quantity: str, over: str, style: Style) -> go.
     return trace
 
 
-def point_text(one: Measured) -> str:
+def point_text(one: Measurement) -> str:
     """One measurement in lines of text, for a tooltip."""
     lines = [
         f"{one.ranks:,} ranks, {format_size(one.size_bytes)}",
@@ -116,7 +116,7 @@ def point_text(one: Measured) -> str:
     return "<br>".join(lines)
 
 
-def decision_map(case: Case) -> go.Figure:
+def decision_map(case: Comparison) -> go.Figure:
     """Ranks over sizes: the colour is the winner's, the number how far the runner-up is behind."""
     import plotly.graph_objects as go
 
@@ -152,7 +152,7 @@ def decision_map(case: Case) -> go.Figure:
                  legend_itemdoubleclick=False)  # fmt: skip
 
 
-def decision_text(decision: Decision) -> str:
+def decision_text(decision: Fastest) -> str:
     """One point of the decision map in lines of text, for a tooltip."""
     first, second = decision.winner, decision.runner_up
     lines = [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from .comparison import Case, Measured
+    from .comparison import Comparison, Measurement
 
 _KINDS = ("time", "busbw", "ranks", "map")
 
@@ -61,7 +61,9 @@ def plot_comparison(
     return _curves(path, points, "busbw" if kind == "busbw" else "time", over, by, title)
 
 
-def _points(case: Case, over: str, ranks: int | None, by: str) -> tuple[list[Measured], str]:
+def _points(
+    case: Comparison, over: str, ranks: int | None, by: str
+) -> tuple[list[Measurement], str]:
     """What is drawn, and at which size or rank count.
 
     Raises:
@@ -81,15 +83,15 @@ def _points(case: Case, over: str, ranks: int | None, by: str) -> tuple[list[Mea
 
 
 def _curves(  # noqa: PLR0917 - one caller
-    path: str | Path, points: list[Measured], quantity: str, over: str, by: str, title: str
+    path: str | Path, points: list[Measurement], quantity: str, over: str, by: str, title: str
 ) -> Path:
     """A line for each group; where there are repetitions, a band between their quartiles."""
     timed = quantity == "time"
-    y: Callable[[Measured], float] = lambda m: m.time_ps if timed else m.busbw  # noqa: E731
-    x: Callable[[Measured], int] = lambda m: m.ranks if over == "ranks" else m.size_bytes  # noqa: E731
+    y: Callable[[Measurement], float] = lambda m: m.time_ps if timed else m.busbw  # noqa: E731
+    x: Callable[[Measurement], int] = lambda m: m.ranks if over == "ranks" else m.size_bytes  # noqa: E731
     middle = sorted(map(y, points))[len(points) // 2]
     factor, unit = time_unit(middle) if timed else rate_unit(middle)
-    groups: dict[str, list[Measured]] = {}
+    groups: dict[str, list[Measurement]] = {}
     for one in sorted(points, key=lambda m: (m.algorithm, m.schedule, m.ranks, m.size_bytes)):
         groups.setdefault(getattr(one, by), []).append(one)
     chosen = styles(groups)
@@ -109,7 +111,7 @@ def _curves(  # noqa: PLR0917 - one caller
     return Path(path)
 
 
-def _map(path: str | Path, case: Case) -> Path:
+def _map(path: str | Path, case: Comparison) -> Path:
     title = f"fastest {case.collective} on {case.platform}; how much longer the runner-up takes"
     with axes_at(path, x="size", y="ranks", title=title, grid="") as axes:
         _cells(axes, case)
@@ -122,7 +124,7 @@ def _map(path: str | Path, case: Case) -> Path:
     return Path(path)
 
 
-def _cells(axes: Axes, case: Case) -> None:
+def _cells(axes: Axes, case: Comparison) -> None:
     from matplotlib.patches import Patch, Rectangle
 
     chosen = styles(case.algorithms)

@@ -22,7 +22,7 @@ _NEEDED = (*CASE_COLUMNS, *_POINT_COLUMNS, "time_ps", "algbw_bytes_per_s", "busb
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """One schedule at one rank count and size.
 
     Its time is the median of the repetitions; least, most and quartiles stand beside it.
@@ -52,7 +52,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Fastest:
     """Who is fastest at one rank count and size.
 
     Attributes:
@@ -61,9 +61,9 @@ class Decision:
         level: the best of each other algorithm that is as fast as the winner.
     """
 
-    winner: Measured
-    runner_up: Measured | None
-    level: tuple[Measured, ...] = ()
+    winner: Measurement
+    runner_up: Measurement | None
+    level: tuple[Measurement, ...] = ()
 
     @property
     def margin(self) -> float | None:
@@ -78,7 +78,7 @@ class Region:
     """Neighbouring sizes at one rank count with one winner."""
 
     ranks: int
-    decisions: tuple[Decision, ...]
+    decisions: tuple[Fastest, ...]
 
     @property
     def winner(self) -> str:
@@ -91,20 +91,20 @@ class Region:
         return self.decisions[0].winner.size_bytes, self.decisions[-1].winner.size_bytes
 
     @property
-    def clearest(self) -> Decision:
+    def clearest(self) -> Fastest:
         """The point at which it wins by most."""
         return max(self.decisions, key=lambda d: d.margin or 0.0)
 
 
 @dataclass(frozen=True)
-class Case:
+class Comparison:
     """The comparable part of a frame: one collective, datatype, model and platform."""
 
     collective: str
     datatype: str
     model: str
     platform: str
-    measured: tuple[Measured, ...]
+    measured: tuple[Measurement, ...]
 
     @property
     def ranks(self) -> list[int]:
@@ -121,18 +121,18 @@ class Case:
         """The algorithms' names, in order."""
         return sorted({m.algorithm for m in self.measured})
 
-    def best(self) -> dict[tuple[int, int, str], Measured]:
+    def best(self) -> dict[tuple[int, int, str], Measurement]:
         """The fastest schedule of each algorithm, by (ranks, size_bytes, algorithm)."""
-        best: dict[tuple[int, int, str], Measured] = {}
+        best: dict[tuple[int, int, str], Measurement] = {}
         for one in self.measured:
             key = (one.ranks, one.size_bytes, one.algorithm)
             if key not in best or one.time_ps < best[key].time_ps:
                 best[key] = one
         return best
 
-    def decisions(self) -> dict[tuple[int, int], Decision]:
+    def decisions(self) -> dict[tuple[int, int], Fastest]:
         """Who is fastest, by (ranks, size_bytes)."""
-        grouped: dict[tuple[int, int], list[Measured]] = {}
+        grouped: dict[tuple[int, int], list[Measurement]] = {}
         for (ranks, size, _), one in sorted(self.best().items()):
             grouped.setdefault((ranks, size), []).append(one)
         fastest = {
@@ -145,7 +145,7 @@ class Case:
             first, *level = sorted(fastest[key], key=lambda m: (-often[m.algorithm], m.algorithm))
             slower = [one for one in group if one.time_ps > first.time_ps]
             runner_up = min(slower, key=lambda m: (m.time_ps, m.algorithm), default=None)
-            decided[key] = Decision(first, runner_up, tuple(level))
+            decided[key] = Fastest(first, runner_up, tuple(level))
         return decided
 
     def regions(self) -> list[Region]:
@@ -160,7 +160,7 @@ class Case:
         return regions
 
 
-def cases(frame: pl.DataFrame) -> list[Case]:
+def cases(frame: pl.DataFrame) -> list[Comparison]:
     """Splits a comparison frame into comparable cases, in order of their names.
 
     Raises:
@@ -174,11 +174,11 @@ def cases(frame: pl.DataFrame) -> list[Case]:
         raise ReportError("the comparison has no rows with a time: nothing to report", kind="frame")
     _refuse_mixed_points(timed)
     summed = timed.group_by(*CASE_COLUMNS, *_POINT_COLUMNS).agg(*_aggregates(frame.columns))
-    found: dict[tuple[str, str, str, str], list[Measured]] = {}
+    found: dict[tuple[str, str, str, str], list[Measurement]] = {}
     for row in summed.sort(*CASE_COLUMNS, *_POINT_COLUMNS).iter_rows(named=True):
         key = (row["collective"], row["datatype"], row["model"], row["platform"])
         found.setdefault(key, []).append(_measured(row))
-    return [Case(*key, measured=tuple(rows)) for key, rows in found.items()]
+    return [Comparison(*key, measured=tuple(rows)) for key, rows in found.items()]
 
 
 def _refuse_mixed_points(frame: pl.DataFrame) -> None:
@@ -200,7 +200,7 @@ def _refuse_mixed_points(frame: pl.DataFrame) -> None:
         )
 
 
-def only_case(frame: pl.DataFrame) -> Case:
+def only_case(frame: pl.DataFrame) -> Comparison:
     """The one case of a frame that is to be drawn or listed as a whole.
 
     Raises:
@@ -235,9 +235,9 @@ def _aggregates(columns: list[str]) -> list[pl.Expr]:
     ]
 
 
-def _measured(row: dict[str, Any]) -> Measured:
-    known: dict[str, Any] = {one.name: row.get(one.name) for one in fields(Measured)}
-    return Measured(**known)
+def _measured(row: dict[str, Any]) -> Measurement:
+    known: dict[str, Any] = {one.name: row.get(one.name) for one in fields(Measurement)}
+    return Measurement(**known)
 
 
 def one_value(frame: pl.DataFrame, column: str) -> str:

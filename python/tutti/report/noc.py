@@ -14,7 +14,7 @@ from .charts import Axis, Curve, LoadChart, draw_loads
 from .page import Page, Section
 from .palette import styles
 from .quantity import count, estimate, format_share, mean, number, sentence, three
-from .tables import Column, Table
+from .tables import Column, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -103,7 +103,7 @@ def events_section(lead: str, counts: Sequence[tuple[str, int]]) -> Section:
         Column("event", lambda row: row[0]),
         Column("count", lambda row: row[1], count),
     ]
-    return Section("Events", lead, table=Table(columns, counts))
+    return Section("Events", lead, table=ReportTable(columns, counts))
 
 
 def _waiting(run: NocRun) -> Section:
@@ -117,11 +117,11 @@ def _waiting(run: NocRun) -> Section:
         "A VC named by its channel, with what the first flit in it is waiting for, and the VC that "
         "has it; the last one waits on the first."
     )
-    return Section("Deadlock cycle", lead,
-                   table=Table(columns, list(zip(run.circle, after, strict=True))))  # fmt: skip
+    rows = list(zip(run.circle, after, strict=True))
+    return Section("Deadlock cycle", lead, table=ReportTable(columns, rows))
 
 
-def _latencies(run: NocRun) -> Table[tuple[str, Measured]]:
+def _latencies(run: NocRun) -> ReportTable[tuple[str, Measured]]:
     classes = run.classes if len(run.classes) > 1 else []
     rows = [("all", run.all), *((str(index), one) for index, one in enumerate(classes))]
 
@@ -143,7 +143,7 @@ def _latencies(run: NocRun) -> Table[tuple[str, Measured]]:
         Column("routers", lambda row: row[1].hops, mean, when=stable),
         Column("packets", lambda row: row[1].packets, count),
     ]  # fmt: skip
-    return Table(columns, rows)
+    return ReportTable(columns, rows)
 
 
 def _quantile(name: str, row: tuple[str, Measured]) -> int:
@@ -165,7 +165,7 @@ def _links(run: NocRun) -> Section:
         f"Utilisation of each channel in the window; {format_share(fmean(order['utilisation']))} "
         f"on average. The busiest {len(rows)} of {order.height:,} channels are listed."
     )
-    return Section("Links", lead, {"links": noc_charts.heat_map(run)}, Table(columns, rows))
+    return Section("Links", lead, {"links": noc_charts.heat_map(run)}, ReportTable(columns, rows))
 
 
 def _buffers(run: NocRun) -> list[Section]:
@@ -230,7 +230,9 @@ def _energy(run: NocRun, technology: Technology) -> Section:
                area.um2_by_component[name])
         for name in energy.dynamic_by_component
     ]  # fmt: skip
-    table = Table(columns, [*rows, _Spent("total", energy.dynamic, energy.leakage, area.total_um2)])
+    table = ReportTable(
+        columns, [*rows, _Spent("total", energy.dynamic, energy.leakage, area.total_um2)]
+    )
     return Section("Energy and area", lead, {"energy": noc_charts.energy_bars(energy)}, table)
 
 
@@ -318,7 +320,7 @@ def load_sections(what: str, latency: LoadChart, throughput: LoadChart) -> list[
     ]  # fmt: skip
 
 
-def loads_table(runs: Sequence[NocRun]) -> Table[NocRun]:
+def loads_table(runs: Sequence[NocRun]) -> ReportTable[NocRun]:
     """A row per load, for a page or for the terminal."""
 
     def moved(run: NocRun) -> bool:
@@ -339,7 +341,7 @@ def loads_table(runs: Sequence[NocRun]) -> Table[NocRun]:
         Column("routers", lambda run: run.hops, mean, when=stable, terminal=three),
         Column("packets", lambda run: run.all.packets, count, terminal=False),
     ]  # fmt: skip
-    return Table(columns, runs)
+    return ReportTable(columns, runs)
 
 
 def plot_latency(

@@ -10,14 +10,17 @@ from html import escape
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from tutti import _core
+
 from .palette import KINDS, kind_colour
-from .quantity import format_time, plural, time_unit
+from .quantity import format_rate, format_share, format_time, plural, time_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import polars as pl
 
+    from tutti.run import Run
     from tutti.schedule import Schedule
 
     from .timeline import Picture
@@ -106,12 +109,30 @@ def _text(root: ET.Element, x: str, y: int, text: str, anchor: str = "start") ->
     element.text = text
 
 
-def run_html(
+def run_html(run: Run) -> str:
+    """A run for a notebook: its figures, and the timeline of one that is not too large."""
+    facts = [
+        ("schedule", run.schedule.name),
+        ("verified", "yes" if run.not_verified is None else f"no: {run.not_verified}"),
+        ("collective", f"{run.schedule.collective} of {run.size} ({run.datatype})"),
+        ("ranks", f"{run.schedule.ranks:,}"),
+        ("platform", f"{run.platform.name} ({run.platform.network})"),
+        ("completion time", _core.format_time(run.completion_ps)),
+        ("busbw", format_rate(run.busbw)),
+        ("of the limit", format_share(run.of_limit)),
+        ("messages", f"{run.messages:,}"),
+    ]
+    if max(run.messages, run.delivered) > MOST_MESSAGES:
+        return facts_html(facts)
+    return facts_html(facts, run.timeline, run.messages_frame)
+
+
+def facts_html(
     facts: Iterable[tuple[str, str]],
     timeline: pl.DataFrame | None = None,
     messages: pl.DataFrame | None = None,
 ) -> str:
-    """A run for a notebook: its facts as a table, its timeline below.
+    """Facts for a notebook as a table, and the timeline of a run below.
 
     Args:
         facts: name and value of what to state, such as ("completion time", "3.4 us").

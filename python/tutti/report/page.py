@@ -12,6 +12,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup, escape
+
 from tutti._core import __version__
 
 from .breakable import MARKS
@@ -20,9 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import plotly.graph_objects as go
-    from markupsafe import Markup
 
-    from .tables import Table
+    from .tables import ReportTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Section:
     heading: str
     lead: str = ""
     charts: Mapping[str, go.Figure | None] = field(default_factory=dict)
-    table: Table[Any] | None = None
+    table: ReportTable[Any] | None = None
     choice: Choice | None = None
     note: str = ""
     part: str = ""
@@ -154,8 +155,6 @@ def write_html(path: str | Path, name: str, data: object, **shown: object) -> Pa
 
 def _breakable(text: str) -> Markup:
     """The text with places at which a narrow column may break it: after a name's marks."""
-    from markupsafe import Markup, escape
-
     return Markup(MARKS.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped first
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.errors import ReportError
 
+from .plot import FORMATS, figure_at
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -155,8 +157,6 @@ def draw_program_graph(path: str | Path, schedule: Schedule) -> Path:
         ReportError: when the schedule is too large, or its messages do not match.
     """
     import networkx as nx
-
-    from .plot import FORMATS, figure_at
 
     target = Path(path)
     ending = target.suffix.lower()

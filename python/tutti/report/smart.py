@@ -13,7 +13,7 @@ from .noc import events_section, load_sections
 from .page import Page, Section
 from .palette import styles
 from .quantity import count, estimate, format_share, mean, number, sentence, three
-from .tables import Column, Table
+from .tables import Column, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,7 +117,7 @@ def _page(title: str, answer: list[str], run: Run, sections: list[Section]) -> P
                 sections=sections, conventions=CONVENTIONS)  # fmt: skip
 
 
-def _kinds(run: Run) -> Table[Kind]:
+def _kinds(run: Run) -> ReportTable[Kind]:
     def stable(_: Kind) -> bool:
         return run.is_stable
 
@@ -134,7 +134,7 @@ def _kinds(run: Run) -> Table[Kind]:
         Column("arrivals", lambda row: row[1].arrivals, estimate),
         Column("under way", lambda row: row[1].active, estimate),
     ]
-    return Table(columns, list(zip(run.traffic, run.loads, strict=True)))
+    return ReportTable(columns, list(zip(run.traffic, run.loads, strict=True)))
 
 
 _EVENTS = {
@@ -163,7 +163,7 @@ def _events(run: Run) -> list[tuple[str, int]]:
     ]
 
 
-def loads_table(runs: Sequence[Run]) -> Table[Run]:
+def loads_table(runs: Sequence[Run]) -> ReportTable[Run]:
     """A row per load, of the first traffic, for a page or for the terminal."""
     reduced = runs[0].traffic[0].kind == "reduction"
     # The load of a reduction is what is offered.
@@ -192,7 +192,7 @@ def loads_table(runs: Sequence[Run]) -> Table[Run]:
                terminal=arrivals),
         Column("flows buffered", lambda run: run.buffered_flows, mean, when=moved, terminal=False),
     ]  # fmt: skip
-    return Table(columns, runs)
+    return ReportTable(columns, runs)
 
 
 def plot_smart(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.errors import ReportError, UnitError
 from tutti.results import SWEPT
 from tutti.units import Size, Time
@@ -16,7 +18,6 @@ from .quantity import format_size, time_unit
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import polars as pl
     from matplotlib.axes import Axes
 
 _MOST_TICKS = 10
@@ -46,8 +47,6 @@ def where(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
     Raises:
         ReportError: there is no such key, or no row with such a value.
     """
-    import polars as pl
-
     for condition in conditions:
         key, equals, value = condition.partition("=")
         name = next((n for n in (f"{SWEPT}{key}", key) if n in frame.columns), None)
@@ -141,8 +140,6 @@ def _refuse_several(rows: pl.DataFrame, chosen: str) -> None:
 
 def _lines(axes: Axes, rows: pl.DataFrame, column: str) -> None:
     """Medians of repetitions; numbers stand on a scale, everything else one beside the other."""
-    import polars as pl
-
     places = _places(rows, column)
     median = pl.col("time_ps").quantile(0.5, "lower")
     times: dict[str, dict[str, float]] = {}
@@ -180,8 +177,6 @@ def _scales(axes: Axes, places: Mapping[str, float], times: Sequence[float]) -> 
 
 def _places(rows: pl.DataFrame, column: str) -> dict[str, float]:
     """Where each value stands: at its number, or in the order of the sweep."""
-    import polars as pl
-
     names = (*(f"{column}{suffix}" for suffix in _NUMBERS), column)
     for name in names:
         if name in rows.columns and rows[name].dtype.is_numeric() and not rows[name].has_nulls():

@@ -73,7 +73,7 @@ class Column(Generic[Row]):
 
 
 @dataclass(frozen=True)
-class Table(Generic[Row]):
+class ReportTable(Generic[Row]):
     """Columns over rows.
 
     Attributes:

@@ -7,13 +7,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from tutti.errors import ReportError
+from tutti.training_frames import layer_frame, server_frame, window_frame
 
 from . import training_words as words
 from .charts import Axis, bars, chart, line
 from .page import Page, Section
 from .palette import BLUE, GREY, RED, styles
 from .quantity import format_rate, format_share, format_size, format_time, time_unit
-from .tables import Column, Table
+from .tables import Column, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,13 +89,13 @@ def write_training_report(
     return page.write(path)
 
 
-def _times(runs: Sequence[TrainingResult]) -> Table[TrainingResult]:
+def _times(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
     columns: list[Column[TrainingResult]] = [
         Column("configuration", lambda run: run.configuration.name),
         Column("total", lambda run: run.total.ps, format_time),
         *(Column(name, partial(_part, part), format_time) for part, (name, _) in enumerate(PARTS)),
     ]
-    return Table(columns, runs)
+    return ReportTable(columns, runs)
 
 
 def _part(part: int, run: TrainingResult) -> int:
@@ -124,8 +125,6 @@ def _breakdown(runs: Sequence[TrainingResult]) -> go.Figure:
 
 def _over_time(runs: Sequence[TrainingResult]) -> list[Section]:
     import polars as pl
-
-    from tutti.training_frames import window_frame
 
     watched = [run for run in runs if run.step.window is not None]
     if not watched:
@@ -171,8 +170,6 @@ def _utilisation(windows: pl.DataFrame) -> go.Figure:
 def _costs(runs: Sequence[TrainingResult]) -> list[Section]:
     import polars as pl
 
-    from tutti.training_frames import server_frame
-
     servers = pl.concat(_by_ring(server_frame(run)) for run in runs)
     lead = (
         "SMs and bandwidth of memory that are taken for communication are missing when the NPU "
@@ -189,7 +186,7 @@ def _costs(runs: Sequence[TrainingResult]) -> list[Section]:
     ]
 
 
-def _cost(runs: Sequence[TrainingResult]) -> Table[TrainingResult]:
+def _cost(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
     def taken(run: TrainingResult) -> tuple[str, str]:
         return words.taken(run.configuration, run.step.npu)
 
@@ -212,7 +209,7 @@ def _cost(runs: Sequence[TrainingResult]) -> Table[TrainingResult]:
         ),
         Column("sent at", lambda run: run.network_rate, format_rate),
     ]
-    return Table(columns, runs)
+    return ReportTable(columns, runs)
 
 
 def _by_ring(servers: pl.DataFrame) -> pl.DataFrame:
@@ -247,8 +244,6 @@ def _busy_servers(servers: pl.DataFrame) -> go.Figure:
 def _layers(runs: Sequence[TrainingResult]) -> Section:
     import polars as pl
 
-    from tutti.training_frames import layer_frame
-
     found = pl.concat(layer_frame(run) for run in runs)
     columns: list[Column[dict[str, Any]]] = [
         Column("configuration", lambda row: row["configuration"]),
@@ -262,7 +257,7 @@ def _layers(runs: Sequence[TrainingResult]) -> Section:
         Column("handed over", lambda row: row["bytes"], format_size),
     ]
     waited = int(found["waited_ps"].sum()) / sum(run.total.ps for run in runs)
-    table = Table(columns, found.with_row_index("place").to_dicts())
+    table = ReportTable(columns, found.with_row_index("place").to_dicts())
     lead = (
         f"All iterations together; a heading sorts. Waiting, {format_share(waited)} of the time of "
         "all runs, is listed at the layer that was computed next; gradients that were gathered, at "

@@ -16,11 +16,11 @@ from .quantity import format_share, format_size, format_time, plural, span
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .comparison import Case, Decision, Measured
+    from .comparison import Comparison, Fastest, Measurement
 
 
 def answer(
-    case: Case, ps_per_byte: float | None = None, colours: Mapping[str, str] | None = None
+    case: Comparison, ps_per_byte: float | None = None, colours: Mapping[str, str] | None = None
 ) -> list[Finding]:
     """The answer in plain words: a finding per winner, the most frequent first.
 
@@ -42,7 +42,7 @@ def answer(
     ]
 
 
-def _found(case: Case, won: list[Decision], ps_per_byte: float | None) -> tuple[str, str]:
+def _found(case: Comparison, won: list[Fastest], ps_per_byte: float | None) -> tuple[str, str]:
     """Where and by how much an algorithm wins, and an example with the reason."""
     points = len(case.decisions())
     share = "everywhere" if len(won) == points else f"at {len(won)} of {points} points"
@@ -68,7 +68,7 @@ def _spread(margins: list[float]) -> str:
     return f"{low} to {high} longer (median {format_share(median(margins))})"
 
 
-def example(decision: Decision) -> str:
+def example(decision: Fastest) -> str:
     """One point as a sentence."""
     first, second = decision.winner, decision.runner_up
     if second is None:
@@ -79,7 +79,7 @@ def example(decision: Decision) -> str:
     )
 
 
-def reason(case: Case, decision: Decision, ps_per_byte: float | None = None) -> str:
+def reason(case: Comparison, decision: Fastest, ps_per_byte: float | None = None) -> str:
     """Why the winner wins: from the closed forms of both, or else from what they send."""
     first, second = decision.winner, decision.runner_up
     if second is None:
@@ -92,7 +92,7 @@ def reason(case: Case, decision: Decision, ps_per_byte: float | None = None) -> 
     return _from_sends(first, second)
 
 
-def _parts(case: Case, one: Measured) -> explain.Parts | None:
+def _parts(case: Comparison, one: Measurement) -> explain.Parts | None:
     measured = None
     if one.messages is not None and one.message_bytes is not None:
         measured = (one.messages, one.message_bytes)
@@ -105,7 +105,7 @@ def _parts(case: Case, one: Measured) -> explain.Parts | None:
     return explain.parts(laid_out, one.size_bytes, measured=measured)
 
 
-def _from_sends(first: Measured, second: Measured) -> str:
+def _from_sends(first: Measurement, second: Measurement) -> str:
     counts = (first.messages, second.messages, first.message_bytes, second.message_bytes)
     if None in counts:
         return ""
@@ -139,7 +139,7 @@ def _per_rank(count: int, ranks: int) -> str:
     return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
 
 
-def region_rows(case: Case, ps_per_byte: float | None = None) -> list[dict[str, str]]:
+def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict[str, str]]:
     """The regions as rows of text: where, who wins, who is level or next, by how much and why."""
     rows = []
     for region in case.regions():
@@ -173,7 +173,7 @@ def shorten(names: list[str], most: int = 2, between: str = "; ") -> str:
     return f"{shown} and {plural(rest, 'other')}" if rest > 0 else shown
 
 
-def spread(one: Measured) -> tuple[str, str]:
+def spread(one: Measurement) -> tuple[str, str]:
     """The least of the repetitions, and the quartiles around their median."""
     quartiles = f"{format_time(one.lower_quartile_ps)} - {format_time(one.upper_quartile_ps)}"
     return format_time(one.least_ps), quartiles

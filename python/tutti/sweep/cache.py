@@ -33,7 +33,7 @@ _SECONDS_BETWEEN_SYNCS = 1.0
 
 
 @dataclass
-class Found:
+class CacheContents:
     """What a cache holds of what a sweep asks for, and what of it cannot be used.
 
     Attributes:
@@ -84,13 +84,13 @@ class Journal:
             self._file = None
 
 
-def found_in(folder: Path, wanted: Collection[str]) -> Found:
+def found_in(folder: Path, wanted: Collection[str]) -> CacheContents:
     """What the journals of a folder hold of the keys that are wanted.
 
     Raises:
         CacheError: The folder cannot be read, or two journals contradict one another.
     """
-    found = Found()
+    found = CacheContents()
     origin: dict[str, Path] = {}
     for path in _journals(folder):
         for key, row in _records(path, found):
@@ -115,7 +115,7 @@ def _journals(folder: Path) -> list[Path]:
         raise _unusable(folder, "read", error) from None
 
 
-def _records(path: Path, found: Found) -> Iterator[tuple[str, Row]]:
+def _records(path: Path, found: CacheContents) -> Iterator[tuple[str, Row]]:
     """The keys and rows of a journal of this simulator; what cannot be used becomes a remark."""
     try:
         data = path.read_bytes()
@@ -139,7 +139,9 @@ def _records(path: Path, found: Found) -> Iterator[tuple[str, Row]]:
         found.remarks.append(f"{path} ends in the middle of a result, which is not used")
 
 
-def _of_lines(path: Path, lines: Iterable[bytes], found: Found) -> Iterator[tuple[str, Row]]:
+def _of_lines(
+    path: Path, lines: Iterable[bytes], found: CacheContents
+) -> Iterator[tuple[str, Row]]:
     damaged = 0
     for line in lines:
         record = _parsed(line)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tutti.errors import ExecutorError
 from tutti.sweep import processes
+from tutti.sweep.version import simulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -208,8 +209,6 @@ def _local_client(workers: int, to_close: ExitStack) -> Client:
 
 
 def _check_versions(client: Client) -> None:
-    from tutti.sweep.version import simulator
-
     other = {
         worker: version
         for worker, version in client.run(simulator).items()

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from tutti.experiment import try_plan
 from tutti.sweep.keys import Questions
 from tutti.sweep.worker import Item
+from tutti.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tutti.config import Experiment, Sweep
     from tutti.errors import ConfigError, LayoutError
-    from tutti.experiment import Case, LeftOut, Plan
+    from tutti.experiment import ExperimentPlan, LeftOut, TimedSchedule
 
 
 @dataclass
@@ -57,8 +58,6 @@ class SweepPlan:
 
     def label(self, item: Item) -> str:
         """What errors call an item."""
-        from tutti.units import Size
-
         what = f"{item.notation} on {item.ranks} ranks"
         if item.size_bytes is not None:
             what += f" with {Size(bytes=item.size_bytes)}"
@@ -124,7 +123,9 @@ class _Remarks:
             self.texts.update(dict.fromkeys(experiment.machine().remarks))
 
 
-def _add_measurements(laid_out: SweepPlan, index: int, planned: Plan, questions: Questions) -> None:
+def _add_measurements(
+    laid_out: SweepPlan, index: int, planned: ExperimentPlan, questions: Questions
+) -> None:
     for point in planned.points:
         case, size, repetition = point
         asked = (case.notation, case.schedule.ranks, size.bytes, repetition)
@@ -134,6 +135,8 @@ def _add_measurements(laid_out: SweepPlan, index: int, planned: Plan, questions:
         laid_out.labels.append(planned.labels(point))
 
 
-def _item(key: str, point: int, case: Case, size_bytes: int | None, repetition: int) -> Item:
+def _item(
+    key: str, point: int, case: TimedSchedule, size_bytes: int | None, repetition: int
+) -> Item:
     ranks = case.schedule.ranks
     return Item(key, point, case.notation, ranks, size_bytes, repetition, case.messages)

@@ -15,6 +15,7 @@ import threading
 import types
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.forkserver import ensure_running
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ def prepare(*modules: str) -> None:
     """
     if START_METHOD != "forkserver":
         return
-    from multiprocessing.forkserver import ensure_running
-
     multiprocessing.get_context("forkserver").set_forkserver_preload([_LOADED, *modules])
     ensure_running()
 

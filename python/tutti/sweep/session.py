@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tutti.errors import VerificationError
 from tutti.proving import SKIPPED, TOO_LARGE, capped
-from tutti.sweep.cache import Found, Journal, found_in
+from tutti.sweep.cache import CacheContents, Journal, found_in
 from tutti.sweep.carry_out import CarryOut, Outcome
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Session:
         self.outcome = Outcome()
         self._cache = cache
         wanted = {item.key for item in (*plan.measurements, *plan.proofs)}
-        self.found = Found() if cache is None or is_fresh else found_in(cache, wanted)
+        self.found = CacheContents() if cache is None or is_fresh else found_in(cache, wanted)
 
     @property
     def missing(self) -> Missing:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tutti import _core
 from tutti.cases import figures_of
 from tutti.errors import TuttiError, WorkerError
-from tutti.experiment import Case, Point, lay_out, plan_of
+from tutti.experiment import MeasurementPoint, TimedSchedule, lay_out, plan_of
 from tutti.proving import verify
 from tutti.sweep.keys import Questions
 from tutti.sweep.version import simulator
@@ -102,7 +102,7 @@ class _Work:
         self._seconds = 0.0
 
     def done(self) -> Done:
-        measured: list[tuple[int, _core.Case, Point]] = []
+        measured: list[tuple[int, _core.Case, MeasurementPoint]] = []
         for index, item in enumerate(self._batch.items):
             try:
                 if item.size_bytes is None:
@@ -137,18 +137,18 @@ class _Work:
         self._seconds += time.perf_counter() - started
         return {"proved": reason is None}
 
-    def _case(self, item: Item) -> tuple[_core.Case, Point]:
+    def _case(self, item: Item) -> tuple[_core.Case, MeasurementPoint]:
         assert item.size_bytes is not None  # noqa: S101 - a measurement
         laid_out = self._schedule(item)
         experiment, questions = self._experiment(item.point)
         size = item.size_bytes
         asked = (item.notation, item.ranks, size, item.repetition)
         self._check(item, questions.measurement(*asked))
-        case = Case(laid_out.name, laid_out, item.messages, item.notation)
-        point = Point(case, Size(bytes=size), item.repetition)
+        case = TimedSchedule(laid_out.name, laid_out, item.messages, item.notation)
+        point = MeasurementPoint(case, Size(bytes=size), item.repetition)
         return plan_of(experiment, [point.case]).core_case(point), point
 
-    def _simulate(self, measured: Sequence[tuple[int, _core.Case, Point]]) -> None:
+    def _simulate(self, measured: Sequence[tuple[int, _core.Case, MeasurementPoint]]) -> None:
         def heard(at: int, result: tuple[int, int, int] | Exception) -> None:
             index, case, point = measured[at]
             if isinstance(result, TuttiError):

@@ -14,6 +14,7 @@ reader takes the node's number for that of a router there: its nodes stay 1 cycl
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from tutti import _core
@@ -25,7 +26,6 @@ from tutti.topology.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from tutti.units import Time, TimePerByte
 
@@ -65,8 +65,6 @@ def read(path: str | Path) -> Anynet:
     Raises:
         TopologyError: the file cannot be read, or a line of it says what cannot be.
     """
-    from pathlib import Path
-
     data = read_bytes(Path(path), hint="name a network file of BookSim")
     try:
         text = decoded(data, source=str(path), expected="a network file of BookSim")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tutti import _core
+from tutti import _core, display
 from tutti.errors import TopologyError
 from tutti.units import Length, Time, TimePerByte
 
@@ -210,9 +210,7 @@ class Topology:
         Raises:
             TopologyError: the graph has too many vertices to be drawn, or the ending is unknown.
         """
-        from tutti.report.topology_graph import draw_topology
-
-        return draw_topology(path, self, names)
+        return display.renderers().draw_topology(path, self, names)
 
     def routes(self, rule: Rule | Choice = "shortest_path", *, seed: int | None = None) -> Routes:
         """The routes between all ranks; each is found when it is first asked for.

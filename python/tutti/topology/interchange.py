@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tutti import _core
 from tutti.errors import TopologyError, TuttiError
 from tutti.files.mistakes import did_you_mean, shown
-from tutti.units import Length, Time, TimePerByte  # noqa: TC001 - pydantic reads annotations
+from tutti.units import Length, Time, TimePerByte  # noqa: TC001 - pydantic looks at it
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping

@@ -9,19 +9,18 @@
 
 from __future__ import annotations
 
-from tutti.workload.compute import Chiplet, Measured, Roofline, Systolic, read_measured
+from tutti.workload.compute import Chiplet, MeasuredCompute, Roofline, Systolic, read_measured
 from tutti.workload.model import Gemm, Model, ModelLayer, Tables, Work
 from tutti.workload.parallel import LayerTransfers, Parallelism
-from tutti.workload.registry import ModelEntry, build, models
+from tutti.workload.registry import WorkloadEntry, build, models
 from tutti.workload.timed import TimedLayer, recorded, recorded_models, timed
 
 __all__ = [
     "Chiplet",
     "Gemm",
     "LayerTransfers",
-    "Measured",
+    "MeasuredCompute",
     "Model",
-    "ModelEntry",
     "ModelLayer",
     "Parallelism",
     "Roofline",
@@ -29,6 +28,7 @@ __all__ = [
     "Tables",
     "TimedLayer",
     "Work",
+    "WorkloadEntry",
     "build",
     "models",
     "read_measured",

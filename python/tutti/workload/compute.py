@@ -15,10 +15,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+
+from pydantic import Field
 
 from tutti import _core
 from tutti.errors import UnitError, WorkloadError
+from tutti.files.dataclass_tables import Positive  # noqa: TC001 - pydantic looks at it
 from tutti.files.limits import MOST
 from tutti.files.mistakes import mistake
 from tutti.files.reader import read_rows
@@ -34,9 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Chiplet",
-    "Compute",
+    "ComputeModel",
     "Dataflow",
-    "Measured",
+    "MeasuredCompute",
     "Roofline",
     "Share",
     "Systolic",
@@ -49,7 +52,7 @@ Share = Literal["folds", "samples"]
 Dataflow = Literal["output_stationary", "weight_stationary", "input_stationary"]
 
 
-class Compute(Protocol):
+class ComputeModel(Protocol):
     """Says how long an NPU takes."""
 
     def time(
@@ -109,16 +112,13 @@ class Systolic:
     """A systolic array, as SCALE-Sim counts its cycles: arithmetic alone, memory is never late.
 
     Attributes:
-        rows: Processing elements down.
-        columns: Processing elements across.
-        dataflow: What stays in the array.
         clock: Its clock.
         arrays: How many such arrays deal the folds of each product out among them.
     """
 
-    rows: int
-    columns: int
-    dataflow: Dataflow
+    rows: Annotated[Positive, Field(description="Processing elements down.")]
+    columns: Annotated[Positive, Field(description="Processing elements across.")]
+    dataflow: Annotated[Dataflow, Field(description="What stays in the array.")]
     clock: Frequency
     arrays: int = 1
 
@@ -177,14 +177,18 @@ class Chiplet:
         array: A processing element (that of Yin et al. 2023, table II: 32 x 32, output stationary,
             1 GHz).
         elements: How many there are (16).
-        share: What they share. `samples`: each takes whole samples, and all wait for the one with
-            the most. `folds`: all work on each product, and each takes whole folds of it, the
-            pieces as large as the array that it runs in.
     """
 
     array: Systolic = field(default_factory=_element)
     elements: int = 16
-    share: Share = "samples"
+    share: Annotated[
+        Share,
+        Field(
+            description="What they share. `samples`: each takes whole samples, and all wait for "
+            "the one with the most. `folds`: all work on each product, and each takes whole folds "
+            "of it, the pieces as large as the array that it runs in.",
+        ),
+    ] = "samples"
 
     def time(
         self,
@@ -206,7 +210,7 @@ class Chiplet:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredCompute:
     """Times that were measured, of the batch and the part of the model that an NPU has.
 
     Attributes:
@@ -241,7 +245,7 @@ class Measured:
 _COLUMNS = ("layer", *PASSES)
 
 
-def read_measured(path: Path) -> Measured:
+def read_measured(path: Path) -> MeasuredCompute:
     """Times from a CSV file with the columns layer, forward, input_gradient, weight_gradient.
 
     Times have their units with them, as ``1.25 ms``.
@@ -271,7 +275,7 @@ def read_measured(path: Path) -> Measured:
         found[name] = {which: _time(row[which], path, line, which) for which in PASSES}
     if not found:
         raise mistake("has no line of times", source=str(path), expected=columns)
-    return Measured(found, str(path))
+    return MeasuredCompute(found, str(path))
 
 
 def _time(text: str, path: Path, line: int, column: str) -> Time:

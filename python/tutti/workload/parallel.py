@@ -20,9 +20,12 @@ collective.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+
+from pydantic import Field
 
 from tutti.errors import WorkloadError
+from tutti.files.dataclass_tables import Count, InFiles, Positive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,24 +122,29 @@ class Placement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parallelism:
-    """Among how many NPUs what is divided; samples are divided among what is left.
+class Parallelism(InFiles):
+    """What is divided among how many NPUs; each kind takes whole rings of the torus.
 
-    Attributes:
-        tensor: The weights of a layer.
-        expert: Experts.
-        pipeline: Layers: so many stages.
-        micro_batches: Into how many parts the batch goes through the pipeline.
-        zero: The stage of ZeRO; 0: every NPU has all that belongs to its weights.
-        prefetch: How many passes ahead weights are gathered, with stage 3.
+    Samples are divided among what is left.
     """
 
-    tensor: int = 1
-    expert: int = 1
-    pipeline: int = 1
-    micro_batches: int = 1
-    zero: Literal[0, 1, 2, 3] = 0
-    prefetch: int = 1
+    tensor: Annotated[
+        Positive, Field(description="The weights of a layer, among the first rings.")
+    ] = 1
+    expert: Annotated[Positive, Field(description="Experts, among the next rings.")] = 1
+    pipeline: Annotated[
+        Positive, Field(description="Layers: so many stages, on the last ring.")
+    ] = 1
+    micro_batches: Annotated[
+        Positive, Field(description="Into how many parts a batch goes through the pipeline.")
+    ] = 1
+    zero: Annotated[
+        Literal[0, 1, 2, 3],
+        Field(
+            description="The stage of ZeRO: what NPUs of the same weights divide; 3 is FSDP.",
+        ),
+    ] = 0
+    prefetch: Annotated[Count, Field(description="How many passes ahead FSDP gathers weights.")] = 1
 
     def on(self, rings: Sequence[tuple[str, int]]) -> Placement:
         """Which rings of (name, NPUs) do what.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ModelEntry:
+class WorkloadEntry:
     """A line of the registry.
 
     Attributes:
@@ -38,27 +38,29 @@ _NUMBER = r"[1-9][0-9]{0,8}"
 _SIZES = rf"(layers|hidden|tokens|vocabulary|experts)={_NUMBER}"
 
 _REGISTRY = (
-    ModelEntry(
+    WorkloadEntry(
         "dlrm", "LOOKUPS", _NUMBER, "Recommendation, as large as MLPerf's.", dlrm.build_large
     ),
-    ModelEntry("dlrm_small", "", "", "Recommendation, ASTRA-sim's public one.", dlrm.build_small),
-    ModelEntry("gnmt", "TOKENS", _NUMBER, "Recurrent translation, MLPerf's size.", gnmt.build),
-    ModelEntry(
+    WorkloadEntry(
+        "dlrm_small", "", "", "Recommendation, ASTRA-sim's public one.", dlrm.build_small
+    ),
+    WorkloadEntry("gnmt", "TOKENS", _NUMBER, "Recurrent translation, MLPerf's size.", gnmt.build),
+    WorkloadEntry(
         "gpt",
         "layers=N,hidden=N,tokens=N,vocabulary=N,experts=N",
         rf"{_SIZES}(,{_SIZES})*",
         "A decoder of any size.",
         transformer.build_gpt,
     ),
-    ModelEntry("resnet50", "v1.5 or v1", r"v1(\.5)?", "Images, 54 layers.", resnet50.build),
-    ModelEntry(
+    WorkloadEntry("resnet50", "v1.5 or v1", r"v1(\.5)?", "Images, 54 layers.", resnet50.build),
+    WorkloadEntry(
         "transformer", "TOKENS", _NUMBER, "Translation, base model.", transformer.build_base
     ),
-    ModelEntry("vgg16", "", "", "Images, 16 layers.", vgg16.build),
+    WorkloadEntry("vgg16", "", "", "Images, 16 layers.", vgg16.build),
 )
 
 
-def models() -> tuple[ModelEntry, ...]:
+def models() -> tuple[WorkloadEntry, ...]:
     """Every model, by name."""
     return _REGISTRY
 

@@ -24,7 +24,7 @@ from tutti.workload.compute import Roofline
 from tutti.workload.model import PASSES
 
 if TYPE_CHECKING:
-    from tutti.workload.compute import Compute
+    from tutti.workload.compute import ComputeModel
     from tutti.workload.model import Model
 
 __all__ = ["RECORDED_SOURCE", "TimedLayer", "recorded", "recorded_models", "timed"]
@@ -67,7 +67,7 @@ class TimedLayer:
 
 def timed(
     model: Model,
-    compute: Compute,
+    compute: ComputeModel,
     samples: int,
     *,
     element: int = 4,

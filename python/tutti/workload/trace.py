@@ -22,7 +22,7 @@ from tutti.workload.model import Work
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tutti.interop.chakra import Node, Trace
+    from tutti.interop.chakra import ChakraTrace, Node
     from tutti.units import TimePerByte
 
 __all__ = ["Groups", "Timing", "programs"]
@@ -79,7 +79,7 @@ class _Reader:
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     timing: Timing = field(default_factory=Timing)
 
-    def tasks(self, trace: Trace, rank: int) -> list[_Task]:
+    def tasks(self, trace: ChakraTrace, rank: int) -> list[_Task]:
         numbers: dict[int, int] = {}
         waits: dict[int, list[int]] = {}
         found: list[_Task] = []
@@ -176,7 +176,7 @@ def _together(rings: Sequence[int], rank: int, mask: int) -> set[int]:
 
 
 def programs(
-    traces: Sequence[Trace],
+    traces: Sequence[ChakraTrace],
     rings: Sequence[int],
     *,
     groups: Mapping[str, tuple[int, ...]] | None = None,

@@ -96,7 +96,7 @@ def test_a_disk_that_is_full_is_no_internal_error(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", str(tmp_path / "results.parquet"))
 
-    monkeypatch.setattr("tutti.config.platform_names", full)
+    monkeypatch.setattr("tutti.cli.platforms.platform_names", full)
     monkeypatch.setattr(sys, "argv", ["tutti", "platforms"])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tutti.sweep.cache import Found, _line, _parsed, _records
+from tutti.sweep.cache import CacheContents, _line, _parsed, _records
 
 TUTTI = Path(sys.executable).with_name("tutti")
 
@@ -66,7 +66,7 @@ def here(tmp_path: Path) -> Path:
 def kept(folder: Path) -> dict[Path, list[str]]:
     """The keys in each journal, oldest first."""
     journals = sorted(folder.glob("*.journal"), key=lambda path: path.stat().st_mtime_ns)
-    return {path: [key for key, _ in _records(path, Found())] for path in journals}
+    return {path: [key for key, _ in _records(path, CacheContents())] for path in journals}
 
 
 def started(here: Path, *options: str) -> subprocess.Popen[str]:

@@ -120,13 +120,13 @@ def test_an_endpoint_that_cannot_be_is_one_message(file: Path) -> None:
 
 
 def test_traces_run_behind_endpoints(file: Path, tmp_path: Path) -> None:
-    from tutti.interop.chakra import Attribute, Node, Trace, write
+    from tutti.interop.chakra import Attribute, ChakraTrace, Node, write
 
     size = {"comm_type": Attribute("int64", 0), "comm_size": Attribute("int64", 1 << 20)}
     for rank in range(8):
         work = Node(id=1, name="work", duration_us=100 + 10 * (rank == 3))
         sent = Node(id=2, name="sum", type="COMM_COLL", data_deps=(1,), attributes=size)
-        write(tmp_path / f"t.{rank}.et", Trace(nodes=(work, sent)))
+        write(tmp_path / f"t.{rank}.et", ChakraTrace(nodes=(work, sent)))
     text = FILE.replace('"dlrm_small"', '"chakra:t"').replace("batch = 16\n", "")
     file.write_text(text, encoding="utf-8")
     result = RUNNER.invoke(app, ["train", "run", str(file), "--out", str(tmp_path / "out")])

@@ -14,12 +14,13 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from tutti import experiment
 from tutti.cli import app
 from tutti.papers import papers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tutti import experiment
 
 TUTTI = Path(sys.executable).with_name("tutti")
 
@@ -248,7 +249,7 @@ def test_version(here: Path) -> None:
 
 
 def interrupt_after(count: int) -> Callable[..., None]:
-    def measure(plan: experiment.Plan, rows: experiment.Rows, **_: object) -> None:
+    def measure(plan: experiment.ExperimentPlan, rows: experiment.Rows, **_: object) -> None:
         for index in range(count):
             rows.add(index, (1_000, 2, 16))
         assert len(plan.points) > count
@@ -258,7 +259,7 @@ def interrupt_after(count: int) -> Callable[..., None]:
 
 
 def test_ctrl_c_keeps_what_is_finished(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "measure", interrupt_after(3))
+    monkeypatch.setattr("tutti.cli.compare.measure", interrupt_after(3))
     said = run("compare", "e.toml", code=130)
     assert "the 3 of 8 measurements that were finished are in results" in said
     assert pl.read_parquet(here / "results" / "results.parquet").height == 3

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import tutti
 from tutti.config import Experiment, resolve
 from tutti.errors import ConfigError
 from tutti.files.reader import parse_toml
@@ -87,7 +88,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     changed("speed", '{ "4" = 0.5 }'): ("speed.4", "is no rank of every run", ""),
     changed("speed", '{ "1" = 0 }'): ("speed.1", "greater than 0", ""),
     changed("speed", '{ "1" = -0.5 }'): ("speed.1", "greater than 0", ""),
-    changed("repetitions", "0"): ("repetitions", "greater than or equal to 1", ""),
+    changed("repetitions", "0"): ("repetitions", "is out of range", ""),
     changed("noise", '{ step = { kind = "exponentail", mean = "1 us" } }'): (
         "noise.step.kind",
         "there is no kind `exponentail`",
@@ -198,6 +199,21 @@ def test_recorded_noise_and_arrivals_stand_in_files(tmp_path: Path) -> None:
     (tmp_path / "noise.csv").write_text("detour_us\n1\n3\n")
     again = resolve(parse_toml(text, source="e.toml"), source="e.toml", folder=tmp_path)
     assert again.config_hash != before
+
+
+def test_recorded_noise_and_arrivals_stand_in_experiments() -> None:
+    tables = """
+    [noise.detours]
+    kind = "trace"
+    detours = [["1 us", "2 us"]]
+    [arrival]
+    kind = "per_rank"
+    times = ["1 us", "2 us", "3 us", "4 us", "5 us", "6 us", "7 us", "8 us"]
+    """
+    conditions = load(GOOD + tables).conditions()
+    detours = tutti.Trace(detours=[("1 us", "2 us")])
+    arrival = tutti.PerRank(times=[f"{rank} us" for rank in range(1, 9)])
+    assert conditions == tutti.Conditions(noise=tutti.Noise(detours=detours), arrival=arrival)
 
 
 @pytest.mark.parametrize(

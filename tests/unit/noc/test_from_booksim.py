@@ -11,9 +11,9 @@ import pytest
 from called import call as in_process
 from tutti import noc
 from tutti.config import load_noc
+from tutti.config.booksim import FromBookSim, load, noc_of, write
 from tutti.errors import ConfigError
 from tutti.interop.booksim import parse
-from tutti.interop.booksim_noc import FromBookSim, load, noc_of, write
 
 if TYPE_CHECKING:
     import subprocess

@@ -100,7 +100,7 @@ def test_limits_of_ports_hold_under_load(limit: str) -> None:
     assert runs[0] == runs[1], "links of the graph keep their rates"
     for wrong in (0, 64.5, True):
         given[limit] = wrong
-        with pytest.raises(NocError, match=f"`{limit}` is "):
+        with pytest.raises(NocError, match=f"`{limit}`: "):
             noc.Router(**given)
 
 
@@ -287,8 +287,6 @@ def test_every_routing_is_tried() -> None:
 
 Changes = dict[str, Any]
 REFUSED: list[tuple[Changes, Changes, type[Exception], str]] = [
-    ({"router": noc.Router(vcs=0)}, {}, NocError, "`vcs` is 0: expected 1 to 64"),
-    ({"router": noc.Router(buffer=0)}, {}, NocError, "`buffer` is 0"),
     (
         {"router": noc.Router(cut_through=True, buffer=4)},
         {"packet": 5},
@@ -319,7 +317,6 @@ REFUSED: list[tuple[Changes, Changes, type[Exception], str]] = [
     ({"cycle": "0 ns"}, {}, NocError, "a cycle of 0 s"),
     ({"cycle": "1 ps", "topology": mesh(latency="1 us")}, {}, NocError, "expected a longer cycle"),
     ({"router": noc.Router(arbiter="first")}, {}, NocError, "no arbiter `first`"),
-    ({"router": noc.Router(vc_allocator="best")}, {}, NocError, "no allocator `best`"),
     (
         {"router": noc.Router(speculation=noc.Speculation(), vc_delay=2)},
         {},
@@ -361,8 +358,12 @@ def test_a_plan_that_cannot_be_is_refused(plan: Changes, said: str) -> None:
 
 
 def test_numbers_that_no_network_has_are_refused_at_once() -> None:
-    with pytest.raises(NocError, match="`vcs` is -1"):
+    with pytest.raises(NocError, match="`vcs`: is -1: expected 1 to 64"):
         noc.Router(vcs=-1)
+    with pytest.raises(NocError, match="`buffer`: is 0: expected 1 to 32768"):
+        noc.Router(buffer=0)
+    with pytest.raises(NocError, match="`vc_allocator`: 'best' is unknown: expected 'separable_"):
+        noc.Router(vc_allocator="best")
     with pytest.raises(NocError, match="`warmup` is -1"):
         noc.Plan(warmup=-1)
     with pytest.raises(NocError, match="expected both above 0"):
@@ -383,7 +384,7 @@ def test_what_still_runs_is_stopped_when_a_result_is_refused() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        _core.measure_flits(cases, stop, threads=2)
+        _core.measure(cases, stop, threads=2)
 
 
 CHIP = Technology(router="dsent_45nm", link="dsent_45nm")

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from tutti import _core
 from tutti.config.smart import SmartMeshTable
 from tutti.errors import NocError, TrafficError
+from tutti.files.dataclass_tables import bounds_of
 from tutti.noc import smart
-from tutti.noc.smart.mesh import _RANGES
 
 PLAN = smart.Plan(warmup=200, measure=1500, drain=2000, seeds=3)
 
@@ -67,9 +67,9 @@ def test_what_cannot_be_is_refused(given: dict[str, Any], says: str) -> None:
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize("name", _RANGES)
+@pytest.mark.parametrize("name", bounds_of(smart.SmartMesh))
 def test_files_python_and_the_core_have_the_same_bounds(name: str) -> None:
-    least, most = _RANGES[name]
+    least, most = bounds_of(smart.SmartMesh)[name]
     for value in (least, most):
         given: dict[str, Any] = {name: value}
         assert mesh(**given).settings[name] == value

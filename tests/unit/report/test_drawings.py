@@ -135,7 +135,7 @@ def test_notebooks_get_well_formed_svg(frames: Frames) -> None:
     namespace = "{http://www.w3.org/2000/svg}"
     assert len(root.findall(f"{namespace}line")) == frames[1].height
     assert notebook.timeline_svg(*frames) == notebook.timeline_svg(*frames)
-    page = notebook.run_html([("name", "<b>")], *frames)
+    page = notebook.facts_html([("name", "<b>")], *frames)
     assert "&lt;b&gt;" in page
 
 

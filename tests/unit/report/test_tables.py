@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tutti.report.page import Page, Section
 from tutti.report.quantity import count, format_time
-from tutti.report.tables import MOST_ROWS, Column, Table
+from tutti.report.tables import MOST_ROWS, Column, ReportTable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ RUNS = [Run("<a>", 1_340_000, 1234), Run("b", 0)]
 
 
 def test_pages_hold_texts_and_what_to_sort_by(tmp_path: Path) -> None:
-    table = Table(COLUMNS, RUNS, bold=lambda run: run.name == "b")
+    table = ReportTable(COLUMNS, RUNS, bold=lambda run: run.name == "b")
     page = Page(kicker="k", title="t", answers=[], facts=[], sections=[Section("h", table=table)])
     html = page.write(tmp_path / "r.html").read_text("utf-8")
     assert 'class="number"><button type="button">sent (messages)</button>' in html
@@ -46,7 +46,7 @@ def test_pages_hold_texts_and_what_to_sort_by(tmp_path: Path) -> None:
 
 def test_the_terminal_has_the_same_cells_without_what_does_not_fit() -> None:
     text = io.StringIO()
-    Console(width=80, file=text).print(Table(COLUMNS, RUNS).terminal("a caption"))
+    Console(width=80, file=text).print(ReportTable(COLUMNS, RUNS).terminal("a caption"))
     lines = [line.split() for line in text.getvalue().splitlines()]
     assert lines == [
         ["run", "time", "short"],
@@ -57,9 +57,9 @@ def test_the_terminal_has_the_same_cells_without_what_does_not_fit() -> None:
 
 
 def test_long_tables_are_cut_and_say_so() -> None:
-    table = Table(COLUMNS, RUNS * MOST_ROWS)
+    table = ReportTable(COLUMNS, RUNS * MOST_ROWS)
     assert len(table.cells()) == MOST_ROWS
     assert (
         table.cut("r.csv") == f" The first {MOST_ROWS:,} of {2 * MOST_ROWS:,} rows; r.csv has all."
     )
-    assert not Table(COLUMNS, RUNS).cut("r.csv")
+    assert not ReportTable(COLUMNS, RUNS).cut("r.csv")

@@ -86,7 +86,7 @@ def test_a_value_is_put_where_its_key_path_leads() -> None:
         arrival={"kind": "uniform", "high": "1 us"},
     )
     (experiment,) = swept.experiments()
-    assert experiment.platform.models["m"].alpha.ps == 2_000_000  # type: ignore[union-attr]
+    assert experiment.platform.models["m"].alpha.ps == 2_000_000  # type: ignore[attr-defined]
     table = experiment.platform.topology
     assert table is not None
     assert (table.build, table.links[0].latency.ps) == ("ring:4", 7_000)  # type: ignore[union-attr]

@@ -217,7 +217,7 @@ def test_the_exit_code_says_what_was_proved(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     proofs = [Proof("all_reduce", 4, 8, "ring", 0, verdict, "no size") for verdict in verdicts]
-    monkeypatch.setattr("tutti.tune.proofs", lambda *_, **__: proofs)
+    monkeypatch.setattr("tutti.cli.tune_shown.proofs", lambda *_, **__: proofs)
     context = pytest.raises(typer.Exit) if code else contextlib.nullcontext()
     with context as ended:
         tune_shown.prove([written("plan", decision("ring"))], mpi("openmpi"))

@@ -126,9 +126,9 @@ impl Ports {
     /// Those of packets, beneath a model that may have a receiving port of its own.
     #[must_use]
     pub fn of(packets: &Packets, model: &Model) -> Ports {
-        let ejection = packets.ejection().map(Serialization::of_every_byte).or(model.takes());
+        let ejection = packets.ejection.map(Serialization::of_every_byte).or(model.takes());
         Ports {
-            injection: packets.injection().unwrap_or(TimePerByte::ZERO),
+            injection: packets.injection.unwrap_or(TimePerByte::ZERO),
             ejection: ejection.unwrap_or(Serialization::NONE),
         }
     }

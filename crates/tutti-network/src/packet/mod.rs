@@ -60,6 +60,7 @@ pub use links::LinkUse;
 pub use ways::{Choice, Ways};
 
 use super::{Model, Serialization, Ticket};
+use tutti_units::parameter::ParameterError;
 use tutti_units::{Bytes, TimePerByte};
 
 /// No link, packet or queue.
@@ -69,19 +70,29 @@ const NONE: u32 = u32::MAX;
 const SOURCE: u32 = u32::MAX;
 
 /// Why there are no such packets.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "ModelError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum PacketError {
     /// Packets of no bytes.
     #[error("packets of 0 B carry nothing: expected `size` to be at least 1 B")]
+    #[refusal(kind = "empty_packets")]
     Empty,
     /// A buffer that no packet fits in.
     #[error(
         "a buffer of {buffer} holds no packet of {size}: expected at least {packet} ({size} and a header of {header})"
     )]
     BufferTooSmall { buffer: Bytes, size: Bytes, header: Bytes, packet: Bytes },
+    /// A parameter that does not exist, or a value that it does not take.
+    #[error(transparent)]
+    #[refusal(kind = "value")]
+    Parameter {
+        #[from]
+        source: ParameterError,
+    },
     /// A packet longer than can be counted.
     #[error("packets of {size} are too long: expected at most 1 GiB")]
+    #[refusal(kind = "packets_too_long")]
     TooLong { size: Bytes },
 }
 
@@ -105,14 +116,22 @@ impl Ends {
     }
 }
 
-/// How messages are cut and how much waits where.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Packets {
-    size: Bytes,
-    header: Bytes,
-    buffer: Bytes,
-    injection: Option<TimePerByte>,
-    ejection: Option<TimePerByte>,
+tutti_units::parameters! {
+    /// Messages are cut into packets, and packets queue for the links of the topology.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Packets("packets" as "PacketParameters", "", PacketError) {
+        /// The most bytes of a message in one packet.
+        size: Bytes = "4 KiB",
+        /// Buffer space behind each link, beyond what its wire holds; the same again for each number of links
+        /// that a packet has crossed (virtual channels by hop, which exclude deadlock).
+        buffer: Bytes = "64 KiB",
+        /// Bytes of each packet in addition to those of its message.
+        header: Bytes = "0 B",
+        /// Rate of the port through which all messages leave an NPU; without it, only the links limit them.
+        injection: Option<TimePerByte>,
+        /// Rate of the port through which all messages reach an NPU.
+        ejection: Option<TimePerByte>,
+    }
 }
 
 impl Packets {
@@ -125,6 +144,15 @@ impl Packets {
     /// # Errors
     /// When packets would be empty or too long, or fit in no buffer.
     pub fn new(size: Bytes, header: Bytes, buffer: Bytes) -> Result<Packets, PacketError> {
+        Packets { size, header, buffer, ..Packets::default() }.checked()
+    }
+
+    /// The same, if messages can be cut so.
+    ///
+    /// # Errors
+    /// When packets would be empty or too long, or fit in no buffer.
+    pub fn checked(self) -> Result<Packets, PacketError> {
+        let Packets { size, header, buffer, .. } = self;
         if size == Bytes(0) {
             return Err(PacketError::Empty);
         }
@@ -135,7 +163,7 @@ impl Packets {
         if buffer < packet {
             return Err(PacketError::BufferTooSmall { buffer, size, header, packet });
         }
-        Ok(Packets { size, header, buffer, injection: None, ejection: None })
+        Ok(self)
     }
 
     /// Every NPU injects over a port of that rate, one message after the other, whichever links follow.
@@ -148,24 +176,6 @@ impl Packets {
     #[must_use]
     pub fn with_ejection(self, rate: TimePerByte) -> Packets {
         Packets { ejection: Some(rate), ..self }
-    }
-
-    /// What a byte takes through the port over which an NPU injects, if it has one.
-    #[must_use]
-    pub fn injection(&self) -> Option<TimePerByte> {
-        self.injection
-    }
-
-    /// What a byte takes through the port over which an NPU ejects, if it has one.
-    #[must_use]
-    pub fn ejection(&self) -> Option<TimePerByte> {
-        self.ejection
-    }
-
-    /// The most bytes of a message in one packet.
-    #[must_use]
-    pub fn size(&self) -> Bytes {
-        self.size
     }
 
     /// How many packets a message is cut into; an empty one still takes one.

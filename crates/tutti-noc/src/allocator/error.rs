@@ -3,7 +3,8 @@
 use super::{AllocatorKind, ArbiterKind};
 
 /// Why there is no such allocator.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "NocError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum AllocatorError {
     /// No allocator has that name.

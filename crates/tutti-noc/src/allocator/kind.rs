@@ -3,10 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use tutti_units::parameter::{Kind, ParameterValue};
+
 use super::AllocatorError;
 
 /// How a matching is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, tutti_units::Named)]
 pub enum AllocatorKind {
     /// Inputs choose, then outputs.
     SeparableInputFirst,
@@ -23,37 +25,8 @@ pub enum AllocatorKind {
 }
 
 impl AllocatorKind {
-    /// Every kind there is.
-    pub const ALL: [AllocatorKind; 6] = [
-        AllocatorKind::SeparableInputFirst,
-        AllocatorKind::SeparableOutputFirst,
-        AllocatorKind::Islip,
-        AllocatorKind::Wavefront,
-        AllocatorKind::Pim,
-        AllocatorKind::Maximum,
-    ];
-
-    /// Its name in configuration files and results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            AllocatorKind::SeparableInputFirst => "separable_input_first",
-            AllocatorKind::SeparableOutputFirst => "separable_output_first",
-            AllocatorKind::Islip => "islip",
-            AllocatorKind::Wavefront => "wavefront",
-            AllocatorKind::Pim => "pim",
-            AllocatorKind::Maximum => "maximum",
-        }
-    }
-
     pub(super) fn names() -> String {
-        AllocatorKind::ALL.map(AllocatorKind::name).join(", ")
-    }
-}
-
-impl fmt::Display for AllocatorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        AllocatorKind::NAMES.join(", ")
     }
 }
 
@@ -64,6 +37,15 @@ impl FromStr for AllocatorKind {
         let name = text.trim();
         let known = AllocatorKind::ALL.into_iter().find(|kind| kind.name() == name);
         known.ok_or_else(|| AllocatorError::UnknownAllocator { name: name.to_owned() })
+    }
+}
+
+impl ParameterValue for AllocatorKind {
+    type Error = AllocatorError;
+    const KIND: Kind = Kind::Choice(&AllocatorKind::NAMES);
+
+    fn read(text: &str) -> Result<Self, AllocatorError> {
+        text.parse()
     }
 }
 
@@ -99,6 +81,15 @@ impl fmt::Display for ArbiterKind {
             ArbiterKind::TreeRoundRobin { groups } => write!(f, "tree_round_robin:{groups}"),
             ArbiterKind::TreeMatrix { groups } => write!(f, "tree_matrix:{groups}"),
         }
+    }
+}
+
+impl ParameterValue for ArbiterKind {
+    type Error = AllocatorError;
+    const KIND: Kind = Kind::Text;
+
+    fn read(text: &str) -> Result<Self, AllocatorError> {
+        text.parse()
     }
 }
 

@@ -24,16 +24,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.files import limits
 from tutti.files.mistakes import mistake, shown
 from tutti.files.reader import check_lines, read_text
 from tutti.interop.benchmarks import imb, nccl_tests, osu
-from tutti.interop.benchmarks.rows import BENCHMARKS, Given
+from tutti.interop.benchmarks.rows import BENCHMARKS, BenchmarkInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    import polars as pl
 
 __all__ = ["BENCHMARKS", "parse", "read", "read_all"]
 
@@ -66,8 +66,6 @@ def read_all(
     paths: Iterable[str | Path], *, ranks: int | None = None, operation: str | None = None
 ) -> pl.DataFrame:
     """Reads several files, one after the other; as :func:`read`."""
-    import polars as pl
-
     frames = [read(path, ranks=ranks, operation=operation) for path in paths]
     return pl.concat(frames) if frames else pl.DataFrame(schema=BENCHMARKS)
 
@@ -76,9 +74,7 @@ def parse(
     text: str, *, source: str, ranks: int | None = None, operation: str | None = None
 ) -> pl.DataFrame:
     """Reads the output of a benchmark from text; `source` names it in errors. As :func:`read`."""
-    import polars as pl
-
-    given = Given(source=source, ranks=ranks, operation=operation)
+    given = BenchmarkInput(source=source, ranks=ranks, operation=operation)
     if not text.lstrip().startswith("{"):  # JSON may be one line
         check_lines(text, limits.LOG_LINE, source=source)
     for tool in (nccl_tests, osu, imb):

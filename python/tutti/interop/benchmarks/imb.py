@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.files.limits import RANKS
-from tutti.interop.benchmarks.rows import Given, row
+from tutti.interop.benchmarks.rows import BenchmarkInput, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def recognises(text: str) -> bool:
     return re.search(r"^# Benchmarking \S", text, re.MULTILINE) is not None
 
 
-def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
+def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
     """The measurements of a file, in order; sizes that IMB could not measure have none.
 
     Raises:
@@ -101,7 +101,7 @@ def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
             yield _row(line.split(), number, section, datatypes, given)
 
 
-def _columns(heading: str, line: int, given: Given) -> tuple[str, ...]:
+def _columns(heading: str, line: int, given: BenchmarkInput) -> tuple[str, ...]:
     found = tuple(heading.split())
     if "#repetitions" not in found:
         expected = "columns such as #bytes #repetitions t[usec]"
@@ -110,7 +110,7 @@ def _columns(heading: str, line: int, given: Given) -> tuple[str, ...]:
 
 
 def _row(
-    cells: list[str], line: int, section: _Section, datatypes: list[str], given: Given
+    cells: list[str], line: int, section: _Section, datatypes: list[str], given: BenchmarkInput
 ) -> dict[str, Any]:
     by_name = given.by_column(cells, section.columns, line)
     found: dict[str, Any] = {}

@@ -21,7 +21,7 @@ from tutti.files.mistakes import mistake
 from tutti.files.reader import parse_json
 from tutti.files.tables import Count, Table
 from tutti.files.validate import validated
-from tutti.interop.benchmarks.rows import Given, row
+from tutti.interop.benchmarks.rows import BenchmarkInput, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def recognises(text: str) -> bool:
     return any(_is_heading(line) for line in text.splitlines())
 
 
-def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
+def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
     """The measurements of a file, in order: out of place, then in place.
 
     Raises:
@@ -72,7 +72,7 @@ def _is_heading(line: str) -> bool:
     return line.startswith("#") and {"size", "count", "type", "busbw"} <= set(line.split())
 
 
-def _columns(line: str, number: int, given: Given) -> _Columns:
+def _columns(line: str, number: int, given: BenchmarkInput) -> _Columns:
     names = tuple(line.lstrip("# ").split())
     if "cputime" in names:
         given.refuse(
@@ -94,7 +94,7 @@ def _columns(line: str, number: int, given: Given) -> _Columns:
     return _Columns(names, halves)
 
 
-def _operation(program: str, given: Given) -> tuple[str, str | None]:
+def _operation(program: str, given: BenchmarkInput) -> tuple[str, str | None]:
     """The benchmark's name and the collective.
 
     Raises:
@@ -115,7 +115,13 @@ def _operation(program: str, given: Given) -> tuple[str, str | None]:
 
 
 def _rows(
-    cells: list[str], line: int, columns: _Columns, given: Given, *, program: str, ranks: int | None
+    cells: list[str],
+    line: int,
+    columns: _Columns,
+    given: BenchmarkInput,
+    *,
+    program: str,
+    ranks: int | None,
 ) -> Iterator[dict[str, Any]]:
     names, halves = columns
     if names[-1] == "timestamp":
@@ -147,7 +153,7 @@ def _rows(
         )
 
 
-def _half(cells: dict[str, str], line: int, given: Given) -> dict[str, Any]:
+def _half(cells: dict[str, str], line: int, given: BenchmarkInput) -> dict[str, Any]:
     found = {
         "time_us": given.number(cells["time"], line, "time"),
         "bytes_per_s": given.number(cells["algbw"], line, "algbw") * 1e9,
@@ -190,7 +196,7 @@ class _Written(Table):
     devices: list[Any] = Field(default_factory=list)
 
 
-def _json_rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
+def _json_rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
     expected = "what nccl-tests writes with -J FILE.json"
     tables = parse_json(text, source=given.source, expected=expected)
     written = validated(_Written, tables, source=given.source)

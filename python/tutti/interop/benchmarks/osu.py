@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tutti.interop.benchmarks.rows import Given, row
+from tutti.interop.benchmarks.rows import BenchmarkInput, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def recognises(text: str) -> bool:
     return re.search(r"^# OSU ", text, re.MULTILINE) is not None
 
 
-def rows(text: str, given: Given) -> Iterator[dict[str, Any]]:
+def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
     """The measurements of a file, in order.
 
     Raises:
@@ -111,7 +111,7 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _block(title: str, given: Given) -> _Block:
+def _block(title: str, given: BenchmarkInput) -> _Block:
     plain = title.lower()
     operation = next((name for words, name in _WORDS if re.search(words, plain)), None)
     ranks = 2 if operation in _POINT_TO_POINT else given.ranks
@@ -126,7 +126,7 @@ def _columns(line: str) -> tuple[str, ...]:
     return found if any("(us)" in name or "(MB/s)" in name for name in found) else ()
 
 
-def _row(cells: list[str], line: int, block: _Block, given: Given) -> dict[str, Any]:
+def _row(cells: list[str], line: int, block: _Block, given: BenchmarkInput) -> dict[str, Any]:
     by_name = given.by_column(cells, block.columns, line)
     found: dict[str, Any] = {}
     for name, cell in by_name.items():

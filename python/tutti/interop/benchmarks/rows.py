@@ -54,7 +54,7 @@ _MOST_NUMBER = 1e15
 
 
 @dataclass(frozen=True)
-class Given:
+class BenchmarkInput:
     """What is known of a file beside its text.
 
     Attributes:
@@ -135,7 +135,7 @@ class Given:
         return written * ranks
 
 
-def row(given: Given, line: int, tool: str, **cells: Any) -> dict[str, Any]:  # noqa: ANN401
+def row(given: BenchmarkInput, line: int, tool: str, **cells: Any) -> dict[str, Any]:  # noqa: ANN401
     """A row with the columns of :data:`BENCHMARKS`; what is not given is null."""
     empty: dict[str, Any] = dict.fromkeys(BENCHMARKS)
     return empty | {"file": given.source, "line": line, "tool": tool, "blocking": True} | cells

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
 
 from tutti import _core
 from tutti.errors import NocError, TrafficError
+from tutti.files.dataclass_tables import beyond_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,39 +27,75 @@ UNITS: dict[Kind, str] = {
 """What the rate of each kind of traffic is in."""
 
 _MOST_CYCLES = 1 << 40
-_MOST_SEEDS = 10_000
 _MOST_CLASSES = 16
+
+TrafficKind = Annotated[
+    Kind,
+    Field(
+        description="`unicast`; `broadcast`, a flit to every other node; `multicast`, a flit "
+        "to some; `reduction`, a flit from every other node at once to one that is drawn."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
     """Messages of one kind.
 
-    Attributes:
-        kind: `unicast`; `broadcast`, a flit to every other node; `multicast`, a flit to some,
-            drawn for each; `reduction`, a flit from every other node at once, to a node that is
-            drawn for each.
-        rate: Of unicasts flits per node and cycle, of broadcasts and multicasts messages per
-            source and cycle, of reductions messages per cycle on the whole mesh.
-        sources: Who sends broadcasts and multicasts: `all` nodes or the four `corners`.
-        members: To whom multicasts go: to as many as each number of others is as likely
-            (`any_number`), or to each other node with a chance of a half (`half`).
-        pattern: Where unicasts go, as `name` or `name:argument`; `tutti.noc.patterns` lists them.
-        packet: Flits of unicasts: a number, several such as `"1,5"`, or with weights, `"1,5/3,1"`.
-        process: When messages are created: `bernoulli`, `periodic`, `periodic:aligned` or
-            `on_off:` with two of `alpha=`, `beta=` and `r1=`.
-        message_class: Those of one class share VCs. A mesh has all classes up to the largest that
-            its traffic names.
+    A mesh has all message classes up to the largest that its traffic names.
     """
 
-    kind: Kind = "broadcast"
-    rate: float
-    sources: Literal["all", "corners"] = "all"
-    members: Literal["any_number", "half"] = "any_number"
-    pattern: str = "uniform"
-    packet: int | str = 1
-    process: str = "bernoulli"
-    message_class: int = 0
+    kind: TrafficKind = "broadcast"
+    rate: Annotated[
+        float,
+        Field(
+            ge=0,
+            allow_inf_nan=False,
+            description="Of unicasts flits per node and cycle, of broadcasts and multicasts "
+            "messages per source and cycle, of reductions messages per cycle on the whole mesh.",
+        ),
+    ]
+    sources: Annotated[
+        Literal["all", "corners"],
+        Field(description="Nodes that send broadcasts and multicasts."),
+    ] = "all"
+    members: Annotated[
+        Literal["any_number", "half"],
+        Field(
+            description="To whom multicasts go: to each number of nodes as often, or to each node "
+            "with a chance of a half.",
+        ),
+    ] = "any_number"
+    pattern: Annotated[
+        str,
+        Field(
+            description="Where unicasts go, as `name` or `name:argument`; docs/models/flit.md "
+            "lists them.",
+        ),
+    ] = "uniform"
+    packet: Annotated[
+        Annotated[int, Field(ge=1, lt=1 << 32), Tag("value")] | Annotated[str, Tag("text")],
+        Discriminator(lambda value: "text" if isinstance(value, str) else "value"),
+        Field(
+            description='Flits of unicasts: a number, several such as "1,5", or with weights, '
+            '"1,5/3,1".',
+        ),
+    ] = 1
+    process: Annotated[
+        str,
+        Field(
+            description="When: `bernoulli`, `periodic`, `periodic:aligned` or `on_off:` with two "
+            "of `alpha=`, `beta=`, `r1=`.",
+        ),
+    ] = "bernoulli"
+    message_class: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=_MOST_CLASSES - 1,
+            description="Those of one class share VCs; 0 to 15.",
+        ),
+    ] = 0
 
     def core(self) -> _core._SmartLoad:
         """As the core takes it.
@@ -84,32 +123,43 @@ class Traffic:
 class Plan:
     """How long to run, and how often.
 
-    Attributes:
-        warmup: Cycles before the window that is measured.
-        measure: Cycles of the window.
-        drain: Cycles after it in which what was created in it must end.
-        seeds: Runs that differ in their seed only; their means give confidence intervals.
-        seed: The first of them.
-
     Raises:
         NocError: A number is none.
     """
 
-    warmup: int = 2_000
-    measure: int = 10_000
-    drain: int = 10_000
-    seeds: int = 5
-    seed: int = 1
+    warmup: Annotated[
+        int, Field(ge=0, le=_MOST_CYCLES, description="Cycles before those that are measured.")
+    ] = 2_000
+    measure: Annotated[
+        int,
+        Field(ge=1, le=_MOST_CYCLES, description="Cycles that are measured, 1 or more."),
+    ] = 10_000
+    drain: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=_MOST_CYCLES,
+            description="Cycles after them at most, until all has ended.",
+        ),
+    ] = 10_000
+    seeds: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=10_000,
+            description="Runs that differ in their seed only, for confidence intervals; 1 to "
+            "10,000.",
+        ),
+    ] = 5
+    seed: Annotated[
+        int, Field(ge=0, lt=1 << 62, description="The first seed of all that is random.")
+    ] = 1
 
     def __post_init__(self) -> None:
         """Refuses numbers that cannot be."""
-        most = {"seeds": _MOST_SEEDS, "seed": (1 << 62) - 1}
-        for name in ("warmup", "measure", "drain", "seeds", "seed"):
-            value, least = getattr(self, name), int(name in {"measure", "seeds"})
-            limit = most.get(name, _MOST_CYCLES)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= limit:
-                message = f"`{name}` is {value!r}: expected a whole number from {least} to {limit}"
-                raise NocError(message, kind="out_of_range", fields={"what": name})
+        for name, value, least, most in beyond_bounds(self):
+            message = f"`{name}` is {value!r}: expected a whole number from {least} to {most}"
+            raise NocError(message, kind="out_of_range", fields={"what": name})
 
     def core(self) -> tuple[int, int, int]:
         """As the core takes it."""

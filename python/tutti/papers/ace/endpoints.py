@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from tutti.endpoint import Configuration
 from tutti.papers import Exhibit, ExhibitResult, at_once
 from tutti.papers.ace.published import MEMORY, SURE, Published, beside
@@ -16,12 +18,11 @@ from tutti.papers.ace.system import (
     alone,
     baseline,
 )
+from tutti.report.plot import plot_curves
 from tutti.units import Size
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
     from tutti.alone import AloneResult
 
@@ -97,10 +98,6 @@ def _needed(curve: list[tuple[float, float]], wanted: float) -> float | None:
 
 def _figure_5(folder: Path) -> ExhibitResult:
     """Bandwidth sent over memory bandwidth."""
-    import polars as pl
-
-    from tutti.report.plot import plot_curves
-
     curves = {size: _swept(size) for size in SHOWN}
     frame = pl.DataFrame(
         [
@@ -149,8 +146,6 @@ def _claims(curves: dict[str, list[tuple[float, float]]]) -> list[tuple[Publishe
 
 def _peaks(curves: dict[str, dict[str, list[tuple[float, float]]]]) -> pl.DataFrame:
     """What follows from the topology alone, and what the ideal endpoint reached."""
-    import polars as pl
-
     rows = []
     for size in SIZES:
         sent, peak = _peak(size)
@@ -174,8 +169,6 @@ def _peaks(curves: dict[str, dict[str, list[tuple[float, float]]]]) -> pl.DataFr
 
 def _readings(ideal: float) -> pl.DataFrame:
     """How much ACE's bandwidth depends on what the paper leaves open."""
-    import polars as pl
-
     memories = (64, 128, 900)
     asked = [(index, memory) for index in range(len(READINGS)) for memory in memories]
 
@@ -199,10 +192,6 @@ SMS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
 
 def _figure_6(folder: Path) -> ExhibitResult:
     """Bandwidth sent over the SMs that communicate, memory unlimited."""
-    import polars as pl
-
-    from tutti.report.plot import plot_curves
-
     asked = [(size, sms) for size in SHOWN for sms in SMS]
     unlimited = "100 TB/s"
     runs = at_once(lambda ask: _rate(alone(baseline(unlimited, ask[1]), ask[0])), asked)

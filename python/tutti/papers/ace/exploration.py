@@ -6,16 +6,17 @@ from itertools import product
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.papers import Exhibit, ExhibitResult, at_once
 from tutti.papers.ace.published import ACTIVE, SURE, beside
 from tutti.papers.ace.steps import LARGEST, active_percent, all_steps
 from tutti.papers.ace.system import BATCH, BETWEEN, SAMPLE, ace, alone, step
+from tutti.report.plot import plot_curves
 from tutti.units import Size
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
 SCRATCHPADS = ("1 MiB", "2 MiB", "4 MiB", "8 MiB")
 FSMS = (4, 8, 12, 16, 20, 24)
@@ -27,10 +28,6 @@ Design = tuple[str, int]
 
 def _figure_9(folder: Path) -> ExhibitResult:
     """All-reduce and iterations over designs, and the time in which ACE has a chunk."""
-    import polars as pl
-
-    from tutti.report.plot import plot_curves
-
     designs = list(product(SCRATCHPADS, FSMS))
     alone_at = {between: _alone(designs, between) for between in (BETWEEN, SAMPLE)}
     trained = _trained(designs)
@@ -104,8 +101,6 @@ def _trained(designs: list[Design]) -> dict[Design, float]:
 
 def _gains(rates: dict[Design, float]) -> pl.DataFrame:
     """What one step more in either direction brings."""
-    import polars as pl
-
     rows = []
     for index, sram in enumerate(SCRATCHPADS[1:]):
         gain = rates[sram, 16] / rates[SCRATCHPADS[index], 16] - 1

@@ -12,10 +12,8 @@ The copy of the paper that could be read has lost its digits. Each value says wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
 CITATION = (
     "S. Rashidi, M. Denton, S. Sridharan, S. Srinivasan, A. Suresh, J. Nie, T. Krishna, Enabling "
@@ -66,8 +64,6 @@ POWER = Published("power, W", 4.26, "R")
 
 def beside(rows: list[tuple[Published, float]]) -> pl.DataFrame:
     """Published values, ours and their ratio, with how sure the published one is."""
-    import polars as pl
-
     return pl.DataFrame(
         [
             {

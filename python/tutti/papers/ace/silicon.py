@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.endpoint import AceSettings, Npu
 from tutti.energy import Interval
 from tutti.papers import Exhibit, ExhibitResult
@@ -22,8 +24,6 @@ ACCELERATOR = (815.0, 300.0)
 
 def _table_4(folder: Path) -> ExhibitResult:
     """What each component takes, with bounds."""
-    import polars as pl
-
     del folder
     found = cost(AceSettings(), Npu(), links=LINKS, bytes_per_second=SENT)
     area = power = Interval(0.0, 0.0, 0.0)

@@ -8,16 +8,17 @@ from itertools import product
 from statistics import mean
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.endpoint import configurations
 from tutti.papers import Exhibit, ExhibitResult, at_once
 from tutti.papers.ace.published import BACKGROUND, SPEEDUPS, SURE, UTILISATION, beside
 from tutti.papers.ace.system import BATCH, SAMPLE, SIZES, step
+from tutti.report.plot import plot_curves, plot_stacked_bars
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    import polars as pl
 
     from tutti.papers.ace.published import Published
     from tutti.training import TrainingResult
@@ -105,10 +106,6 @@ def _backward(run: TrainingResult) -> list[tuple[int, int]]:
 
 def _figure_10(folder: Path) -> ExhibitResult:
     """Utilisation over time at 128 NPUs, 2 iterations."""
-    import polars as pl
-
-    from tutti.report.plot import plot_curves
-
     runs = all_steps()
     frames, drawn = [], []
     for model in BATCH:
@@ -147,8 +144,6 @@ def _figure_10(folder: Path) -> ExhibitResult:
 
 def _over_time(run: TrainingResult, model: str, name: str) -> pl.DataFrame:
     """A row for each window."""
-    import polars as pl
-
     window = run.step.window.ps if run.step.window else 1
     links = len(run.record.links())
     on_links, computing = run.record.over_time()
@@ -178,10 +173,6 @@ def _while_communicating(run: TrainingResult) -> float:
 
 def _figure_11(folder: Path) -> ExhibitResult:
     """Where an iteration's time goes, and what ACE gains."""
-    import polars as pl
-
-    from tutti.report.plot import plot_stacked_bars
-
     runs = all_steps()
     frame = pl.DataFrame([_row(ask, run) for ask, run in runs.items()])
     drawn = [
@@ -215,8 +206,6 @@ def _figure_11(folder: Path) -> ExhibitResult:
 
 def _speedups(runs: Runs) -> pl.DataFrame:
     """What ACE gains over the best baseline and over each, and what no endpoint can exceed."""
-    import polars as pl
-
     rows = []
     for model, size in product(BATCH, SIZES):
         ace = iteration(runs[model, size, "ace"])
@@ -262,8 +251,6 @@ def _claims(runs: Runs) -> list[tuple[Published, float]]:
 
 def _batches() -> pl.DataFrame:
     """What ACE gains when each NPU has fewer samples, on 128 NPUs."""
-    import polars as pl
-
     known = configurations()
     asked = [
         (model, samples // part, name)
@@ -292,8 +279,6 @@ def _batches() -> pl.DataFrame:
 
 def _links() -> pl.DataFrame:
     """The same with links of 200 cycles between packages, as in ASTRA-sim's sample."""
-    import polars as pl
-
     known = configurations()
     asked = [(model, LARGEST, name) for model in BATCH for name in CONFIGURATIONS]
     runs = at_once(lambda ask: step(ask[0], ask[1], known[ask[2]], between=SAMPLE), asked)
@@ -312,10 +297,6 @@ def _links() -> pl.DataFrame:
 
 def _figure_12(folder: Path) -> ExhibitResult:
     """DLRM with its tables in the background of the loop."""
-    import polars as pl
-
-    from tutti.report.plot import plot_stacked_bars
-
     known = configurations()
     asked = [(name, background) for name in CONFIGURATIONS for background in (False, True)]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.endpoint import AceSettings, Npu, configurations
 from tutti.papers import Exhibit, ExhibitResult
 from tutti.papers.ace.published import SURE
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
 
 def _table_5(folder: Path) -> ExhibitResult:
     """What every run of this paper is given."""
-    import polars as pl
-
     del folder
     npu, ace = Npu(), AceSettings()
     local, vertical, _ = rings("4x4x4")
@@ -50,8 +50,6 @@ def _table_5(folder: Path) -> ExhibitResult:
 
 def _table_6(folder: Path) -> ExhibitResult:
     """What communication gets, and what that leaves."""
-    import polars as pl
-
     del folder
     return ExhibitResult(
         frame=pl.DataFrame([_row(configuration) for configuration in configurations().values()]),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.package import PUBLISHED_UM2, packages, scaled_um2
 from tutti.papers import Exhibit, ExhibitResult
 from tutti.papers.aries.published import AREA_MORE, AREA_OF_NETWORK, compared
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
 
 def _figure_5(folder: Path) -> ExhibitResult:
     """Routers of each network, of our components and as the published one scales."""
-    import polars as pl
-
     del folder
     mesh, bypass = packages(8)["mesh"], packages(8)["bypass"]
     parts = mesh.area(1).um2_by_component

@@ -7,21 +7,22 @@ from itertools import product
 from statistics import mean
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.package import Package, packages, technologies
 from tutti.papers import Exhibit, ExhibitResult, watched
 from tutti.papers.aries.applications import APPLICATIONS
 from tutti.papers.aries.iterations import iterations
 from tutti.papers.aries.published import ENERGY_SAVED, NETWORKS, compared
 from tutti.papers.aries.system import ALGORITHMS, BEST, SIDES
+from tutti.report.plot import plot_stacked_bars
 from tutti.units import Time
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import polars as pl
-
     from tutti.energy import Technology
-    from tutti.papers.aries.iterations import Key, Step
+    from tutti.papers.aries.iterations import Iteration, Key
     from tutti.phases import PhasedRun
 
 
@@ -46,7 +47,7 @@ def _carried(run: PhasedRun, package: Package) -> tuple[float, float]:
     )
 
 
-def _joules(steps: dict[Key, Step], technology: Technology) -> dict[Key, tuple[float, float]]:
+def _joules(steps: dict[Key, Iteration], technology: Technology) -> dict[Key, tuple[float, float]]:
     """Of each iteration: for what was carried, and for the time that it took (leakage)."""
     known: dict[tuple[str, int, int], tuple[float, float]] = {}
     found = {}
@@ -77,8 +78,6 @@ def _saved(joules: dict[Key, tuple[float, float]], network: str, side: int) -> f
 
 def _figure_11(folder: Path) -> ExhibitResult:
     """Energy of iterations, and how much of it is saved."""
-    import polars as pl
-
     steps = iterations()
     every = {
         name: _joules(steps, technology)
@@ -103,8 +102,6 @@ def _figure_11(folder: Path) -> ExhibitResult:
 
 def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int) -> Path:
     """Both parts of each network's energy over that of the mesh."""
-    from tutti.report.plot import plot_stacked_bars
-
     bars = {
         f"{algorithm} {network}": dict(
             zip(PARTS, _normalised(joules, network, algorithm, side), strict=True)
@@ -140,8 +137,6 @@ def _row(key: Key, joules: tuple[float, float]) -> dict[str, object]:
 
 def _technologies(every: dict[str, dict[Key, tuple[float, float]]]) -> pl.DataFrame:
     """What is saved with other routers and links."""
-    import polars as pl
-
     return pl.DataFrame(
         [
             {"over": f"{network} {side}x{side}"}

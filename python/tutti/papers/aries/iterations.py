@@ -32,7 +32,7 @@ EVERY = ("aries", BEST, *NETWORKS)
 
 
 @dataclass(frozen=True)
-class Step:
+class Iteration:
     """An iteration of an application.
 
     Attributes:
@@ -45,7 +45,7 @@ class Step:
 
 
 @cache
-def iterations() -> dict[Key, Step]:
+def iterations() -> dict[Key, Iteration]:
     """An iteration of every application, on every network, with every algorithm."""
     applications = _applications(BATCHES[0])
     runs = fastest(list(product(EVERY, ALGORITHMS, SIDES)), _sizes(applications))
@@ -58,14 +58,16 @@ def iterations() -> dict[Key, Step]:
     }
 
 
-def _step(of_one: Sequence[TimedLayer], runs: Mapping[Size, PhasedRun]) -> Step:
+def _step(of_one: Sequence[TimedLayer], runs: Mapping[Size, PhasedRun]) -> Iteration:
     overlapped = Overlap(of_one).run(lambda size: runs[size].time)
-    return Step(overlapped, tuple(runs[row.gradients] for row in of_one if row.gradients.bytes))
+    return Iteration(
+        overlapped, tuple(runs[row.gradients] for row in of_one if row.gradients.bytes)
+    )
 
 
 def interpolated(
     readings: Readings, batch: str, networks: Iterable[str], algorithms: Iterable[str]
-) -> dict[Key, Step]:
+) -> dict[Key, Iteration]:
     """The same from times at sizes that double, with straight lines between them."""
     applications = _applications(batch)
     sizes = _sizes(applications)
@@ -86,7 +88,7 @@ def interpolated(
         return at
 
     return {
-        (*case, name): Step(Overlap(of_one).run(line(case)))
+        (*case, name): Iteration(Overlap(of_one).run(line(case)))
         for case in cases
         for name, of_one in applications.items()
     }
@@ -101,7 +103,7 @@ def _sizes(applications: Mapping[str, Sequence[TimedLayer]]) -> list[Size]:
     return sorted(size for size in sizes if size.bytes)
 
 
-def speedups(found: dict[Key, Step], of: str = "aries") -> Speedups:
+def speedups(found: dict[Key, Iteration], of: str = "aries") -> Speedups:
     """Times over those of ARIES, mean over applications: iterations, and communication alone."""
     result = {}
     for algorithm, side, network in product(ALGORITHMS, SIDES, NETWORKS):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 import tutti
 from tutti.bypass import BypassMesh, flows_of
 from tutti.papers import Exhibit, ExhibitResult, watched
@@ -12,8 +14,6 @@ from tutti.units import Size
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
     from tutti.bypass import Flow, Muxes
 
@@ -60,8 +60,6 @@ STEPS = (
 
 def _figure_6(folder: Path) -> ExhibitResult:
     """Rings."""
-    import polars as pl
-
     rows = []
     for what, side, notation, copies, expected in RINGS:
         flows = _ring(notation, side, copies)
@@ -101,8 +99,6 @@ TREES: tuple[tuple[str, int, Muxes, int, tuple[int, ...], str], ...] = (
 
 def _figure_7(folder: Path) -> ExhibitResult:
     """Double binary trees."""
-    import polars as pl
-
     rows = []
     for what, side, muxes, wires, phases, expected in watched("mappings", TREES):
         schedule = tutti.schedule("double_binary_tree:nccl,phased", ranks=side * side)
@@ -121,8 +117,6 @@ def _figure_7(folder: Path) -> ExhibitResult:
 
 def _equation_1() -> pl.DataFrame:
     """Hops that a level of the trees saves: published, and those of its edges less one."""
-    import polars as pl
-
     rows = []
     for side in SIDES:
         ranks = side * side
@@ -155,8 +149,6 @@ SIZE_OF_FIGURE_8 = Size.parse("64 MiB")
 
 def _figure_8(folder: Path) -> ExhibitResult:
     """MultiTree, and what concentration makes of it."""
-    import polars as pl
-
     del folder
     rows = []
     cases = [(side, network, 4) for side in SIDES for network in ("mesh", "torus")]

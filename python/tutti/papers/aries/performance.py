@@ -6,17 +6,18 @@ from itertools import product
 from statistics import mean
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.papers import Exhibit, ExhibitResult
 from tutti.papers.aries.applications import APPLICATIONS
 from tutti.papers.aries.iterations import iterations, speedups
 from tutti.papers.aries.published import NETWORKS, SPEEDUPS, TRANSFORMER_COMMUNICATION
 from tutti.papers.aries.sensitivity import sensitivity
 from tutti.papers.aries.system import ALGORITHMS, BEST, SIDES
+from tutti.report.plot import plot_stacked_bars
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
     from tutti.overlap import Overlapped
     from tutti.papers.aries.iterations import Key
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 def _figure_10(folder: Path) -> ExhibitResult:
     """Iterations with each algorithm on each network."""
-    import polars as pl
-
     steps = iterations()
     gains, best = speedups(steps), speedups(steps, BEST)
     found = {key: step.overlapped for key, step in steps.items()}
@@ -79,8 +78,6 @@ def _iteration_row(key: Key, one: Overlapped) -> dict[str, object]:
 
 def _drawn(folder: Path, found: dict[Key, Overlapped], algorithm: str, side: int) -> Path:
     """Iterations over that of ARIES."""
-    from tutti.report.plot import plot_stacked_bars
-
     bars = {
         f"{name} {network}": {
             part: took.ps / found["aries", algorithm, side, name].iteration.ps
@@ -96,8 +93,6 @@ def _drawn(folder: Path, found: dict[Key, Overlapped], algorithm: str, side: int
 
 def _transformer(found: dict[Key, Overlapped]) -> pl.DataFrame:
     """By how much its communication is shorter, mean over networks and sizes."""
-    import polars as pl
-
     rows = []
     for algorithm, published in TRANSFORMER_COMMUNICATION.items():
         shorter = [
@@ -120,8 +115,6 @@ def _transformer(found: dict[Key, Overlapped]) -> pl.DataFrame:
 
 def _applications(found: dict[Key, Overlapped]) -> pl.DataFrame:
     """Communication over computing with the ring on a mesh, which decides what can be gained."""
-    import polars as pl
-
     rows = []
     for name, side in product(APPLICATIONS, SIDES):
         mesh, aries = (found[network, "ring", side, name] for network in ("mesh", "aries"))

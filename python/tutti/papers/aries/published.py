@@ -6,10 +6,7 @@ value that is compared stands in the text, in the section named.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
 CITATION = (
     "L. Yin, A. Ghazizadeh, A. Louri, H. Zheng, ARIES: Accelerating Distributed Training in "
@@ -50,8 +47,6 @@ def compared(rows: list[tuple[str, float, float]]) -> pl.DataFrame:
     Args:
         rows: quantity, published, ours.
     """
-    import polars as pl
-
     return pl.DataFrame(
         [
             {

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.papers import watched
 from tutti.papers.aries.applications import BATCHES
 from tutti.papers.aries.iterations import interpolated, speedups
@@ -13,13 +15,11 @@ from tutti.papers.aries.published import NETWORKS
 from tutti.papers.aries.system import ALGORITHMS, DEFAULT, SIDES, Readings
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from tutti.papers.aries.iterations import Key, Speedups, Step
+    from tutti.papers.aries.iterations import Iteration, Key, Speedups
 
 
 @dataclass(frozen=True)
-class Reading:
+class Variation:
     """One thing read otherwise.
 
     Attributes:
@@ -42,9 +42,9 @@ RING, TREES, MANY_TREES = (("ring",), ("double_binary_tree",), ("multi_tree",))
 BUTTERFLY = ("flattened_butterfly",)
 
 
-def _other(name: str, **changed: object) -> Reading:
+def _other(name: str, **changed: object) -> Variation:
     about = {key: changed.pop(key) for key in ("networks", "algorithms") if key in changed}
-    return Reading(name, replace(DEFAULT, **changed), **about)  # type: ignore[arg-type]
+    return Variation(name, replace(DEFAULT, **changed), **about)  # type: ignore[arg-type]
 
 
 READINGS = (
@@ -68,15 +68,13 @@ READINGS = (
     _other("1 accumulator", accumulators=1, algorithms=MANY_TREES),
     _other("butterfly: wide links", butterfly="wide", networks=BUTTERFLY),
     _other("butterfly: 4 chiplets a router", butterfly="concentrated", networks=BUTTERFLY),
-    *(Reading(batch, networks=EVERY, batch=batch) for batch in BATCHES[1:]),
+    *(Variation(batch, networks=EVERY, batch=batch) for batch in BATCHES[1:]),
 )
 """What the paper leaves open, one after the other."""
 
 
-def sensitivity(default: dict[Key, Step]) -> dict[str, pl.DataFrame]:
+def sensitivity(default: dict[Key, Iteration]) -> dict[str, pl.DataFrame]:
     """Speedups of iterations in every reading, a table for each size, and what survives."""
-    import polars as pl
-
     every = {"as it stands": speedups(default)}
     for one in watched("readings", READINGS):
         found = interpolated(one.readings, one.batch, one.networks, one.algorithms)
@@ -111,8 +109,6 @@ SHORT = {
 
 def _conclusions(every: dict[str, Speedups]) -> pl.DataFrame:
     """In how many readings ARIES is faster, and where it is not."""
-    import polars as pl
-
     rows = []
     for algorithm, network, side in product(ALGORITHMS, NETWORKS, SIDES):
         ratios = {name: found[algorithm, side, network][0] for name, found in every.items()}

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import isqrt, log
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 import tutti
 from tutti import simulate
 from tutti.bypass import BypassMesh
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """A line of Table I, in the number N of chiplets.
 
     Attributes:
@@ -57,14 +59,14 @@ def _groups(side: int) -> Schedule:
 
 
 LINES = (
-    Line(
+    TableLine(
         "Ring",
         lambda n: n,
         lambda n: 1 / n,
         lambda n: n - 1,
         _reduce_scatter("ring:{}"),
     ),
-    Line(
+    TableLine(
         "2D Ring",
         lambda n: 2 * n,
         lambda n: 1 / n,
@@ -72,7 +74,7 @@ LINES = (
         _reduce_scatter("multi_ring:{}:all_dimensions"),
         "chunks: half of the payload goes along rows first, half along columns",
     ),
-    Line(
+    TableLine(
         "Binary Tree",
         lambda n: 2 * (n - 1),
         lambda _: 1 / 2,
@@ -80,7 +82,7 @@ LINES = (
         _trees,
         "latency: published is a network's diameter; the trees are log2 N deep",
     ),
-    Line(
+    TableLine(
         "Multi-Tree",
         lambda n: 4 * (n - 1),
         lambda _: 1 / 4,
@@ -88,7 +90,7 @@ LINES = (
         _reduce_scatter("multi_tree:torus:{}"),
         "published are 4 trees; MultiTree has N, on all 4 N links of the torus",
     ),
-    Line(
+    TableLine(
         "ARIES",
         lambda n: 8 * (isqrt(n) - 1) * isqrt(n),
         lambda n: 1 / n,
@@ -118,8 +120,6 @@ def _counted(schedule: Schedule) -> tuple[int, float, int]:
 
 def _table_1(folder: Path) -> ExhibitResult:
     """The published formulas in numbers, and ours counted."""
-    import polars as pl
-
     del folder
     rows = []
     for line in LINES:
@@ -149,8 +149,6 @@ def _table_1(folder: Path) -> ExhibitResult:
 
 def _table_2(folder: Path) -> ExhibitResult:
     """Stated parameters, and the readings of what is not stated."""
-    import polars as pl
-
     del folder
     rows = [
         ("data width", "32 bits", "Table II"),

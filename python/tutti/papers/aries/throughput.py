@@ -5,14 +5,15 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.papers import Exhibit, ExhibitResult, at_once
 from tutti.papers.aries.system import ALGORITHMS, SIDES, Readings, variants
+from tutti.report.plot import plot_curves
 from tutti.units import Size
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
     from tutti.papers.aries.system import Variant
 
@@ -49,10 +50,6 @@ def _curves(side: int, algorithm: str) -> dict[str, list[tuple[Size, float]]]:
 
 def _figure_9(folder: Path) -> ExhibitResult:
     """Six parts: three algorithms on two sizes."""
-    import polars as pl
-
-    from tutti.report.plot import plot_curves
-
     found = {part: _curves(*part) for part in product(SIDES, ALGORITHMS)}
     rows = [
         {
@@ -86,8 +83,6 @@ def _figure_9(folder: Path) -> ExhibitResult:
 
 def _alpha_beta(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
     """Ours beside what steps of one hop each would come to."""
-    import polars as pl
-
     rows = []
     for (side, way), expected in ALPHA_BETA.items():
         curves = found[side, "ring"]
@@ -109,7 +104,6 @@ def _alpha_beta(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]
 
 def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) -> pl.DataFrame:
     """What section V-A says of the figure, and whether it holds here."""
-    import polars as pl
 
     def at(side: int, algorithm: str, way: str, size: int) -> float:
         return dict(found[side, algorithm][way])[Size(bytes=size)]

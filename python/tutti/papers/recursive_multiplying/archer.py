@@ -20,23 +20,25 @@ from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+import tutti
+from tutti.conditions import Conditions, Exponential, Noise, Poisson
 from tutti.papers.recursive_multiplying.published import (
     ALLOCATIONS,
     BLOCK,
     DATATYPE,
     SIZE,
     TABLE_2,
-    Row,
+    Table2Row,
     doubling,
 )
+from tutti.platform import PipeliningPostal, Platform
+from tutti.topology import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import polars as pl
-
-    from tutti.conditions import Conditions
-    from tutti.platform import Platform
     from tutti.topology import Routes
 
 CALIBRATED = (4, 8, 16)
@@ -73,15 +75,11 @@ class Archer:
 
     def platform(self) -> Platform:
         """The network: endpoint costs, and the way between any two nodes."""
-        from tutti.platform import PipeliningPostal, Platform
-
         model = PipeliningPostal(alpha_p=_us(self.alpha_p), alpha_r=_us(self.alpha_r))
         return Platform(name="archer", model=model, routes=_routes(_us(self.hop)))
 
     def conditions(self, allocation: int) -> Conditions:
         """What a node allocation meets; they are equally likely, from quiet to busy."""
-        from tutti.conditions import Conditions, Exponential, Noise, Poisson
-
         deviate = NormalDist().inv_cdf((allocation + 0.5) / ALLOCATIONS)
         interval = self.interval * math.exp(-self.spread * deviate)
         duration = Exponential(mean=_us(self.detour))
@@ -103,8 +101,6 @@ def _us(microseconds: float) -> str:
 
 @functools.cache
 def _routes(hop: str) -> Routes:
-    from tutti.topology import Topology
-
     terminal = {"rate": RATE, "latency": "0 ns"}
     between = {"rate": RATE, "latency": hop}
     links = [terminal, between, between, between]
@@ -117,10 +113,6 @@ def measured(machine: Archer, ranks: int, schedules: Iterable[str], blocks: int)
     Columns: schedule; minimum_us, lower_quartile_us, median_us and upper_quartile_us of one
     all_reduce.
     """
-    import polars as pl
-
-    import tutti
-
     laid_out = [
         tutti.schedule(f"recursive_multiplying:{name}", ranks=ranks).repeated(BLOCK)
         for name in schedules
@@ -150,7 +142,7 @@ def measured(machine: Archer, ranks: int, schedules: Iterable[str], blocks: int)
     return found.select("schedule", *times)
 
 
-def predicted(machine: Archer, row: Row, blocks: int = BLOCKS) -> dict[str, float]:
+def predicted(machine: Archer, row: Table2Row, blocks: int = BLOCKS) -> dict[str, float]:
     """Least and median times of a row of Table 2, in us, by the name of its column."""
     found = measured(machine, row.ranks, (doubling(row.ranks), row.schedule), blocks)
     doubled, multiplied = found.rows(named=True)
@@ -162,7 +154,7 @@ def predicted(machine: Archer, row: Row, blocks: int = BLOCKS) -> dict[str, floa
     }
 
 
-def published(row: Row) -> dict[str, float]:
+def published(row: Table2Row) -> dict[str, float]:
     """The same of the paper."""
     return {
         "rd_minimum": row.minimum[0],

@@ -12,6 +12,10 @@ import math
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+import polars as pl
+
+import tutti
 from tutti.papers import Exhibit, ExhibitResult, watched
 from tutti.papers.recursive_multiplying.archer import (
     BLOCKS,
@@ -29,11 +33,11 @@ from tutti.papers.recursive_multiplying.published import (
     TABLE_2,
     beside,
 )
+from tutti.platforms import platform
+from tutti.report.plot import plot_curves
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
 UNSEEN = tuple(row for row in TABLE_2 if row.ranks not in CALIBRATED)
 """Rows that are predicted and were not calibrated on."""
@@ -95,11 +99,6 @@ def errors(machine: Archer = FITTED, blocks: int = BLOCKS) -> dict[str, float]:
 
 def _table_1(_folder: Path) -> ExhibitResult:
     """alpha_p and alpha_r of a multicast, by linear regression over one to eight peers."""
-    import numpy as np
-    import polars as pl
-
-    import tutti
-
     rows = []
     for peers in watched("multicasts", PEERS):
         broadcast = tutti.schedule("direct", collective="broadcast", ranks=peers + 1)
@@ -142,8 +141,6 @@ something that an all_reduce does not pay.""",
 
 def _table_2(_folder: Path) -> ExhibitResult:
     """Every row beside the published one; the parameters, and how much hangs on each."""
-    import polars as pl
-
     rows = []
     for row in watched("rows", TABLE_2):
         ours, theirs = _predicted(FITTED, row.ranks, BLOCKS), published(row)
@@ -178,8 +175,6 @@ out low, as detours here are independent and the load of a machine is not.""",
 
 def _parameters() -> pl.DataFrame:
     """Each fitted number and what it stands for."""
-    import polars as pl
-
     meanings = {
         "alpha_p": ("us", "a message: latency that further ones overlap"),
         "alpha_r": ("us", "a message: what each adds"),
@@ -199,8 +194,6 @@ def _parameters() -> pl.DataFrame:
 
 def _sensitivity() -> pl.DataFrame:
     """What 10 % less or more of each parameter does to misfit and errors."""
-    import polars as pl
-
     machines = [
         ({"parameter": name, "change": label}, replace(FITTED, **{name: value * factor}))
         for name, value in asdict(FITTED).items()
@@ -226,10 +219,6 @@ def _off(machine: Archer) -> dict[str, float]:
 
 def _figure_9(folder: Path) -> ExhibitResult:
     """Recursive doubling and the best schedule of recursive multiplying over N."""
-    import polars as pl
-
-    from tutti.report.plot import plot_curves
-
     frame = pl.DataFrame(
         [
             {"ranks": row.ranks}
@@ -265,12 +254,6 @@ def _figure_9(folder: Path) -> ExhibitResult:
 
 def _sweep(folder: Path, number: int, ranks: int, schedules: tuple[str, ...]) -> ExhibitResult:
     """Times over message sizes, without noise: a minimum is what the machine does undisturbed."""
-    import polars as pl
-
-    import tutti
-    from tutti.platforms import platform
-    from tutti.report.plot import plot_curves
-
     measured = tutti.compare(
         platform("cray_xc30"),
         collective="all_reduce",
@@ -324,10 +307,6 @@ def _model(schedule: str, which: str) -> float:
 
 def _figure_12(folder: Path) -> ExhibitResult:
     """How far measured times are from the model with the parameters of Table 1."""
-    import polars as pl
-
-    from tutti.report.plot import plot_curves
-
     rows = []
     for row in watched("rows", TABLE_2):
         ours, theirs = _predicted(FITTED, row.ranks, BLOCKS), published(row)
@@ -399,10 +378,6 @@ def factored(ranks: int) -> list[str]:
 
 def _scatter(folder: Path, number: int, which: str) -> ExhibitResult:
     """Measured times of all factored schedules against those of the paper's model."""
-    import polars as pl
-
-    from tutti.report.plot import plot_curves
-
     frames = []
     for ranks in watched("rank counts", SCATTERED):
         found = _measured(ranks, tuple(factored(ranks)), FEW_BLOCKS)

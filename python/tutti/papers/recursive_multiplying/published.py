@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
 CITATION = (
     "M. Ruefenacht, M. Bull, S. Booth, Generalisation of recursive doubling for AllReduce: Now "
@@ -27,7 +25,7 @@ TABLE_1 = {"minimum": (1.34, 0.34), "median": (1.51, 0.38)}
 
 
 @dataclass(frozen=True)
-class Row:
+class Table2Row:
     """A row of Table 2; times in us, of recursive doubling and of recursive multiplying.
 
     Attributes:
@@ -46,17 +44,17 @@ class Row:
 
 
 TABLE_2 = (
-    Row(4, "a4", (2.36, 1.87), (4.55, 3.65), (21.1, 19.7)),
-    Row(6, "a6", (4.76, 2.87), (8.72, 5.75), (40.0, 34.1)),
-    Row(8, "a2,a4", (4.37, 3.54), (9.38, 7.23), (18.9, 23.0)),
-    Row(12, "a3,a4", (7.03, 4.43), (15.3, 11.6), (37.0, 24.4)),
-    Row(16, "a4,a4", (6.85, 4.98), (19.1, 13.8), (27.3, 27.6)),
-    Row(24, "a4,a6", (9.99, 6.91), (29.7, 25.5), (30.8, 14.2)),
-    Row(32, "a8,a4", (12.9, 8.95), (30.9, 25.2), (30.8, 18.4)),
-    Row(48, "a8,a6", (19.8, 13.3), (38.7, 32.1), (33.2, 17.1)),
-    Row(64, "a8,a8", (24.2, 16.5), (47.4, 39.9), (31.9, 15.9)),
-    Row(96, "a8,a3,a4", (25.3, 20.7), (51.7, 47.6), (18.1, 7.96)),
-    Row(128, "a8,a4,a4", (25.1, 17.9), (101.0, 88.4), (28.9, 12.5)),
+    Table2Row(4, "a4", (2.36, 1.87), (4.55, 3.65), (21.1, 19.7)),
+    Table2Row(6, "a6", (4.76, 2.87), (8.72, 5.75), (40.0, 34.1)),
+    Table2Row(8, "a2,a4", (4.37, 3.54), (9.38, 7.23), (18.9, 23.0)),
+    Table2Row(12, "a3,a4", (7.03, 4.43), (15.3, 11.6), (37.0, 24.4)),
+    Table2Row(16, "a4,a4", (6.85, 4.98), (19.1, 13.8), (27.3, 27.6)),
+    Table2Row(24, "a4,a6", (9.99, 6.91), (29.7, 25.5), (30.8, 14.2)),
+    Table2Row(32, "a8,a4", (12.9, 8.95), (30.9, 25.2), (30.8, 18.4)),
+    Table2Row(48, "a8,a6", (19.8, 13.3), (38.7, 32.1), (33.2, 17.1)),
+    Table2Row(64, "a8,a8", (24.2, 16.5), (47.4, 39.9), (31.9, 15.9)),
+    Table2Row(96, "a8,a3,a4", (25.3, 20.7), (51.7, 47.6), (18.1, 7.96)),
+    Table2Row(128, "a8,a4,a4", (25.1, 17.9), (101.0, 88.4), (28.9, 12.5)),
 )
 """Table 2, where N = 128 has a median of 101.0 us."""
 
@@ -71,8 +69,6 @@ def doubling(ranks: int) -> str:
 
 def beside(rows: list[tuple[str, float, str, float]]) -> pl.DataFrame:
     """Published values beside ours: columns quantity, published, ours, where."""
-    import polars as pl
-
     return pl.DataFrame(
         [
             {"quantity": quantity, "published": published, "ours": float(ours), "where": where}

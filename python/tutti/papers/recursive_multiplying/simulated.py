@@ -5,17 +5,24 @@ What is given as published stands in the paper's text and captions; nothing was 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import polars as pl
+
+import tutti
+from tutti.models import b_opt, time_of_uniform_stages
 from tutti.papers import Exhibit, ExhibitResult
 from tutti.papers.recursive_multiplying.published import DATATYPE, SIZE, beside
+from tutti.platforms import platform
+from tutti.report import draw_program_graph, draw_timeline
+from tutti.report.plot import plot_curves
+from tutti.report.program_graph import program_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    import polars as pl
 
     from tutti.platform import Platform
     from tutti.simulate import Run
@@ -167,18 +174,11 @@ keeps its rank until it has arrived, the skew is one collapse, 603.2 ns. The pap
 
 def _machine() -> Platform:
     """Section 6.2: latency 500 ns, pipeline latency 100 ns, 0.4 ns/B, compute tasks of 10 ns."""
-    from tutti.platforms import platform
-
     return platform("paper_simulator")
 
 
 def _figure_3(folder: Path) -> ExhibitResult:
     """b_opt over alpha_p / alpha_r, equation (5)."""
-    import polars as pl
-
-    from tutti.models import b_opt, time_of_uniform_stages
-    from tutti.report.plot import plot_curves
-
     rows = []
     for ratio in RATIOS:
         best = b_opt(alpha_p=f"{ratio} us", alpha_r="1 us")
@@ -212,11 +212,6 @@ def _at(frame: pl.DataFrame, ratio: float) -> float:
 
 def _figure_4(folder: Path) -> ExhibitResult:
     """Time over b and N, equation (4), alpha_p = 1 us and alpha_r = 0.25 us."""
-    import polars as pl
-
-    from tutti.models import b_opt, time_of_uniform_stages
-    from tutti.report.plot import plot_curves
-
     alpha_p, alpha_r = "1 us", "0.25 us"
     frame = pl.DataFrame(
         [
@@ -258,14 +253,6 @@ def _figure_4(folder: Path) -> ExhibitResult:
 
 def _figure_17(folder: Path) -> ExhibitResult:
     """The program graph of (a3,a2) on 6 ranks."""
-    from collections import Counter
-
-    import polars as pl
-
-    import tutti
-    from tutti.report import draw_program_graph
-    from tutti.report.program_graph import program_graph
-
     schedule = tutti.schedule("recursive_multiplying:a3,a2", ranks=6)
     graph = program_graph(schedule)
     kinds = Counter(str(graph.nodes[task]["kind"]) for task in graph)
@@ -285,11 +272,6 @@ def _figure_17(folder: Path) -> ExhibitResult:
 
 def _simulated(number: int, folder: Path) -> ExhibitResult:
     """One of the timelines, Figs 18 to 23."""
-    import polars as pl
-
-    import tutti
-    from tutti.report import draw_timeline
-
     figure = SIMULATED[number]
     machine = _machine()
     runs = {

@@ -14,16 +14,19 @@ import polars as pl
 from tutti.mpi.bench import summarise
 from tutti.mpi.bench_multicast import FITTED_PEERS, fit
 from tutti.mpi.distance import NOTE
+from tutti.mpi.machine import this_machine
 from tutti.papers import Exhibit, ExhibitResult, watched
 from tutti.papers.recursive_multiplying.measured import factored
 from tutti.papers.recursive_multiplying.published import TABLE_1, beside, doubling
 from tutti.papers.recursive_multiplying_live import runs
+from tutti.report.boxes import plot_multicasts
+from tutti.report.plot import plot_boxes, plot_curves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tutti.papers.recursive_multiplying.published import Row
+    from tutti.papers.recursive_multiplying.published import Table2Row
 
 EIGHT = ("a2,a2,a2", "a2,a4", "a4,a2", "a8")
 SUBSET_64 = ("a2,a2,a2,a2,a2,a2", "a4,a4,a4", "a8,a8", "a16,a4")
@@ -35,8 +38,6 @@ WIDEST = 16
 
 
 def _notes() -> tuple[str, ...]:
-    from tutti.mpi.machine import this_machine
-
     return (
         f"""{NOTE}: real ranks of {runs.mpi()} on one machine ({this_machine()}), whose messages \
 become visible no earlier than {runs.distance()} says. No network was measured.""",
@@ -127,7 +128,7 @@ def _agreement(order: Iterable[tuple[float, float]]) -> float:
     return sum(one[1] < other[1] for one, other in pairs) / len(pairs) if pairs else 1.0
 
 
-def _row_of_table_2(row: Row, found: dict[str, float]) -> dict[str, object]:
+def _row_of_table_2(row: Table2Row, found: dict[str, float]) -> dict[str, object]:
     values: dict[str, object] = {"N": row.ranks, "schedule": row.schedule}
     for name in ("rd", "rm"):
         median, model = found[f"{name}_median"], found[f"{name}_model"]
@@ -147,8 +148,6 @@ def _row_of_table_2(row: Row, found: dict[str, float]) -> dict[str, object]:
 
 def _figure_8(folder: Path) -> ExhibitResult:
     """Multicasts to 1 to 16 peers, with blocking and with non-blocking sends."""
-    from tutti.report.boxes import plot_multicasts
-
     frame = runs.multicasts()
     times = pl.col("received_ps") / 1e9
     found = (
@@ -178,8 +177,6 @@ def _figure_8(folder: Path) -> ExhibitResult:
 
 def _figure_9(folder: Path) -> ExhibitResult:
     """Recursive doubling and multiplying over N."""
-    from tutti.report.plot import plot_boxes
-
     series: dict[str, list[list[float]]] = {"recursive doubling": [], "recursive multiplying": []}
     lines: dict[str, list[float | None]] = {name: [] for name in series}
     rows = []
@@ -214,8 +211,6 @@ def _figure_9(folder: Path) -> ExhibitResult:
 
 def _sweep(folder: Path, number: int) -> ExhibitResult:
     """Times over message sizes; a byte costs what makes bandwidth bind where the paper says."""
-    from tutti.report.plot import plot_boxes
-
     ranks, schedules, sizes = (8, EIGHT, SIZES_8) if number == 10 else (64, SUBSET_64, SIZES_64)
     blocks = runs.measured(
         ranks, schedules, sizes=sizes, blocks=runs.FEW_BLOCKS, each=2, per_byte=True
@@ -266,8 +261,6 @@ near the 24 to 32 elements of the text.""",
 
 def _figure_12(folder: Path) -> ExhibitResult:
     """How far measured times are from the model with the parameters of the live Table 1."""
-    from tutti.report.plot import plot_curves
-
     fitted = fit(runs.multicasts()).filter(~pl.col("blocking"))
     live = {
         one["statistic"]: (
@@ -318,8 +311,6 @@ def _figure_12(folder: Path) -> ExhibitResult:
 
 def _figure_13(folder: Path) -> ExhibitResult:
     """The (a8, a8) schedule on 64 ranks, with more and fewer all_reduces in a block."""
-    from tutti.report.plot import plot_boxes
-
     ranks = runs.LARGEST_RANKS
     blocks = {
         each: runs.measured(ranks, ("a8,a8",), each=each, blocks=2 * runs.FEW_BLOCKS)
@@ -355,8 +346,6 @@ def _figure_13(folder: Path) -> ExhibitResult:
 
 def _scatter(folder: Path, number: int) -> ExhibitResult:
     """Measured times of all factored schedules against the model's."""
-    from tutti.report.plot import plot_curves
-
     column, which = ("least_ps", "minimum") if number == 14 else ("median_ps", "median")
     frames = []
     for ranks in watched("rank counts", SCATTERED):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.mpi.underneath import Mpi
-    from tutti.papers.recursive_multiplying.published import Row
+    from tutti.papers.recursive_multiplying.published import Table2Row
 
 ALPHA_P, ALPHA_R = Time.parse("16 ms"), Time.parse("4 ms")
 
@@ -87,7 +87,7 @@ def multicasts() -> pl.DataFrame:
     return measure_multicasts(mpi(), PEERS, settings)
 
 
-def row_of(row: Row) -> dict[str, float]:
+def row_of(row: Table2Row) -> dict[str, float]:
     """A row of Table 2 on this machine, in ms: of both schedules, measured and by the model."""
     summary = summarise(measured(row.ranks, (doubling(row.ranks), row.schedule)))
     doubled, multiplied = summary.rows(named=True)

@@ -11,6 +11,8 @@ import functools
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti import coherence
 from tutti.mesh_energy import mesh_energy
 from tutti.noc import SmartMesh
@@ -27,11 +29,10 @@ from tutti.papers.smart.system import (
     VCS,
     mesh,
 )
+from tutti.report.plot import plot_grouped_bars
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
     from tutti.coherence import CoherenceRun
 
@@ -198,8 +199,6 @@ def rows() -> list[Row]:
 
 def _frame(figure: int) -> pl.DataFrame:
     """A row per kernel and mesh; runtimes over those of the first mesh."""
-    import polars as pl
-
     found = _found(figure)
     first = next(iter(found.values()))
     rows = []
@@ -227,8 +226,6 @@ def _frame(figure: int) -> pl.DataFrame:
 
 
 def _plot(folder: Path, figure: str, frame: pl.DataFrame, value: str, label: str) -> Path:
-    from tutti.report.plot import plot_grouped_bars
-
     groups = {
         str(name): dict(part.select("kernel", value).iter_rows())
         for (name,), part in frame.group_by("mesh", maintain_order=True)
@@ -256,8 +253,6 @@ def _figure_1(folder: Path) -> ExhibitResult:
 
 
 def _figure_8(folder: Path) -> ExhibitResult:
-    import polars as pl
-
     tokens, home = _frame(8), _frame(9)
     label = "runtime over that of the baseline"
     return ExhibitResult(
@@ -279,8 +274,6 @@ def _figure_8(folder: Path) -> ExhibitResult:
 
 def _energies() -> pl.DataFrame:
     """Of the mesh, all kernels together, under HT."""
-    import polars as pl
-
     rows = []
     for name in (BASELINE, IN_BYPASS, IN_COMPLETE, IN_COMPLETE_LOCAL):
         dynamic, all_ = _energy(name), _energy(name, leakage=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import polars as pl
 
 CITATION = (
     "T. Krishna, L.-S. Peh, Single-Cycle Collective Communication Over A Shared Network Fabric, "
@@ -57,8 +57,6 @@ class Row:
 
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
     """Rows as a frame."""
-    import polars as pl
-
     return pl.DataFrame(
         [row.shown() for row in rows],
         schema={

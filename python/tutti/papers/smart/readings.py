@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from tutti.noc import smart
 from tutti.papers import Exhibit, ExhibitResult, watched
 from tutti.papers.smart import system
@@ -23,8 +25,6 @@ from tutti.papers.smart.system import (
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
     from tutti.noc.smart import Saturation
 
@@ -45,8 +45,6 @@ def _search(experiment: str, name: str, **changed: Any) -> Saturation:  # noqa: 
 
 def calibration() -> pl.DataFrame:
     """The baseline under broadcasts and reductions, with several numbers of VCs and delays."""
-    import polars as pl
-
     rows = []
     for vcs, delay in watched("buffers", BUFFERS):
         row: dict[str, Any] = {"vcs": vcs, "credit_delay": delay}
@@ -107,8 +105,6 @@ READINGS = (
 
 def sensitivity() -> pl.DataFrame:
     """Latency at low load and throughput in every reading."""
-    import polars as pl
-
     rows = []
     for reading in watched("readings", READINGS):
         row: dict[str, Any] = {"reading": reading.name}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from tutti.noc.smart import frame
 from tutti.papers import Exhibit, ExhibitResult
 from tutti.papers.smart import system
@@ -27,8 +29,6 @@ from tutti.papers.smart.system import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import polars as pl
-
     from tutti.noc.smart import Saturation
 
 SHOWN = {
@@ -44,8 +44,6 @@ _SOURCE = "the figure's curves are not known; section V says in words what they 
 
 
 def _rows(experiment: str, found: dict[str, Saturation]) -> pl.DataFrame:
-    import polars as pl
-
     frames = [
         frame(one.runs)
         .drop("design", "settings")
@@ -59,8 +57,6 @@ def _rows(experiment: str, found: dict[str, Saturation]) -> pl.DataFrame:
 
 def _saturations(found: dict[str, dict[str, Saturation]]) -> pl.DataFrame:
     """Where each saturates, by both criteria."""
-    import polars as pl
-
     return pl.DataFrame(
         [
             {
@@ -84,8 +80,6 @@ def _saturations(found: dict[str, dict[str, Saturation]]) -> pl.DataFrame:
 
 def _figure_6(folder: Path) -> ExhibitResult:
     """Three parts, and the other reading of the multicasts."""
-    import polars as pl
-
     from tutti.report import plot_smart
 
     found = {

@@ -2,18 +2,23 @@
 //! practice, and experience", Concurrency Computat.: Pract. Exper. 19 (2007), as used in section 3 of
 //! Ruefenacht et al., Parallel Computing 69 (2017), whose reduction term gamma the engine charges.
 
-use super::registry::{Arguments, Entry, Parameter};
-use super::{MessageModel, Model, ModelError, Port, Sent, Serialization};
+use super::{Model, ModelError};
+use crate::registry::{self, Arguments, Entry};
+use crate::{MessageModel, Port, Sent, Serialization};
+use tutti_units::parameter::Group;
 use tutti_units::{Bytes, Time, TimePerByte};
 
 pub(super) const ENTRY: Entry = Entry {
-    name: "postal",
-    summary: "one message at a time: the sender is busy alpha + n beta, until it has arrived",
-    source: "Chan et al. 2007; Ruefenacht et al. 2017, section 3",
-    parameters: &[
-        Parameter::time("alpha", "time of a message of no bytes"),
-        Parameter::time_per_byte("beta", "time per byte").or("0 ns/B"),
-    ],
+    group: Group {
+        name: "postal",
+        class: "Postal",
+        summary: "one message at a time: the sender is busy alpha + n beta, until it has arrived",
+        source: "Chan et al. 2007; Ruefenacht et al. 2017, section 3",
+        parameters: &[
+            registry::time("alpha", &["Time of a message of no bytes."]),
+            registry::time_per_byte("beta", &["Time per byte."]).or("0 ns/B"),
+        ],
+    },
     build: |given| from_arguments(given).map(Model::Postal),
 };
 
@@ -36,7 +41,7 @@ impl Postal {
     pub fn new(alpha: Time, beta: TimePerByte) -> Result<Postal, ModelError> {
         if alpha == Time::ZERO && beta == TimePerByte::ZERO {
             return Err(ModelError::TakesNoTime {
-                model: ENTRY.name,
+                model: ENTRY.group.name,
                 parameters: "alpha and beta",
             });
         }

@@ -5,15 +5,20 @@
 //! is small. The capacity limit of ceil(L / g) messages in flight never binds beyond g itself when all
 //! messages take the full L, and is left out.
 
-use super::registry::{Arguments, Entry, Parameter};
-use super::{LogGP, MessageModel, Model, ModelError, Port, Sent, Serialization};
+use super::{LogGP, Model, ModelError};
+use crate::registry::{self, Arguments, Entry};
+use crate::{MessageModel, Port, Sent, Serialization};
+use tutti_units::parameter::Group;
 use tutti_units::{Bytes, Time, TimePerByte};
 
 pub(super) const ENTRY: Entry = Entry {
-    name: "logp",
-    summary: "overhead o at both ends, latency L, gap g between messages of a rank; small messages",
-    source: "Culler et al. 1993",
-    parameters: &[Parameter::LATENCY, Parameter::OVERHEAD, Parameter::GAP],
+    group: Group {
+        name: "logp",
+        class: "LogP",
+        summary: "overhead o at both ends, latency L, gap g between messages of a rank; small messages",
+        source: "Culler et al. 1993",
+        parameters: &[registry::LATENCY, registry::OVERHEAD, registry::GAP],
+    },
     build: |given| from_arguments(given).map(Model::LogP),
 };
 
@@ -33,7 +38,7 @@ impl LogP {
     #[expect(non_snake_case, reason = "L is the field's name for it")]
     pub fn new(L: Time, o: Time, g: Time) -> Result<LogP, ModelError> {
         if L == Time::ZERO && o == Time::ZERO {
-            return Err(ModelError::TakesNoTime { model: ENTRY.name, parameters: "L and o" });
+            return Err(ModelError::TakesNoTime { model: ENTRY.group.name, parameters: "L and o" });
         }
         Ok(LogP(LogGP::unchecked(L, o, g, TimePerByte::ZERO)))
     }

@@ -22,7 +22,7 @@ from tutti.files.mistakes import did_you_mean, mistake, shown
 from tutti.files.reader import read_text
 from tutti.interop.booksim import KEYS, BookSimConfig, parse
 from tutti.interop.booksim_router import router
-from tutti.interop.booksim_traffic import Given, traffic
+from tutti.interop.booksim_traffic import BookSimInput, traffic
 from tutti.topology import Topology
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def noc_of(
     Raises:
         ConfigError: It says what has no counterpart here, or what cannot be.
     """
-    given = Given(config, source, [], changes or {})
+    given = BookSimInput(config, source, [], changes or {})
     _refuse_others(given)
     topology, file = _topology(given, folder)
     tables: dict[str, Any] = {
@@ -245,7 +245,7 @@ _ITS_KEYS = {
 """Keys of BookSim that become keys of ours, by these."""
 
 
-def _in_its_words(error: ConfigError, given: Given) -> ConfigError:
+def _in_its_words(error: ConfigError, given: BookSimInput) -> ConfigError:
     """What is refused of our tables, told by the key of BookSim that it comes from."""
     ours = str(error.fields.get("key", ""))
     key = _ITS_KEYS.get(ours)
@@ -261,7 +261,7 @@ def _in_its_words(error: ConfigError, given: Given) -> ConfigError:
     )
 
 
-def _refuse_others(given: Given) -> None:
+def _refuse_others(given: BookSimInput) -> None:
     for key in given.config.unknown:
         hint = did_you_mean(key, KEYS)
         raise mistake("is no key of BookSim", source=given.place(key), key=key, hint=hint)
@@ -276,7 +276,7 @@ def _refuse_others(given: Given) -> None:
         given.remarks.append("`include_queuing = 0` is what stands here as network latency")
 
 
-def _seed(given: Given) -> int:
+def _seed(given: BookSimInput) -> int:
     seed = given.config.seed
     if not isinstance(seed, int) or seed < 0:
         raise given.refused("seed", "a whole number, 0 or more", hint="add seed=1")
@@ -286,7 +286,7 @@ def _seed(given: Given) -> int:
 # --- the network ----------------------------------------------------------------------------------
 
 
-def _topology(given: Given, folder: Path) -> tuple[dict[str, Any], Topology | None]:
+def _topology(given: BookSimInput, folder: Path) -> tuple[dict[str, Any], Topology | None]:
     """The table, and the graph itself where a file has it."""
     config = given.config
     routings = _ROUTINGS.get(config.topology)
@@ -317,7 +317,7 @@ def _topology(given: Given, folder: Path) -> tuple[dict[str, Any], Topology | No
     return table, None
 
 
-def _family(given: Given) -> tuple[str, int]:
+def _family(given: BookSimInput) -> tuple[str, int]:
     """The notation of the topology, and the cycles of its links."""
     config = given.config
     far = config.use_noc_latency == 1
@@ -342,7 +342,7 @@ def _family(given: Given) -> tuple[str, int]:
     return f"fat_tree:k={config.k},n={config.n}", 1
 
 
-def _dragonfly(given: Given) -> dict[str, Any]:
+def _dragonfly(given: BookSimInput) -> dict[str, Any]:
     """BookSim's dragonfly: k NPUs on each of 2k routers of a group, links of 10 and 100 cycles.
 
     Its routings use as many VCs as they have classes, so that a class is one VC; as here then.
@@ -366,7 +366,7 @@ def _dragonfly(given: Given) -> dict[str, Any]:
     }
 
 
-def _concentrated(given: Given, sizes: str, *, far: bool) -> str:
+def _concentrated(given: BookSimInput, sizes: str, *, far: bool) -> str:
     config = given.config
     for key, expected, fits in (
         ("n", 2, config.n == 2),
@@ -390,7 +390,7 @@ def _concentrated(given: Given, sizes: str, *, far: bool) -> str:
 # --- how long -------------------------------------------------------------------------------------
 
 
-def _measure(given: Given) -> dict[str, int]:
+def _measure(given: BookSimInput) -> dict[str, int]:
     """BookSim ends when three periods in a row agree; these are what is measured here."""
     config = given.config
     if config.sample_period < 1 or config.warmup_periods < 0:

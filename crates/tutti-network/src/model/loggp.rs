@@ -13,20 +13,25 @@
 //! stage, take the same time in both; a receiver of several long messages at once can do less beside
 //! them in LogGOPSim. See `validation/loggopsim`.
 
-use super::registry::{Arguments, Entry, Parameter};
-use super::{MessageModel, Model, ModelError, Port, Sent, Serialization};
+use super::{Model, ModelError};
+use crate::registry::{self, Arguments, Entry};
+use crate::{MessageModel, Port, Sent, Serialization};
+use tutti_units::parameter::Group;
 use tutti_units::{Bytes, Time, TimePerByte};
 
 pub(super) const ENTRY: Entry = Entry {
-    name: "loggp",
-    summary: "LogP with a gap G per byte for long messages",
-    source: "Alexandrov et al. 1995",
-    parameters: &[
-        Parameter::LATENCY,
-        Parameter::OVERHEAD,
-        Parameter::GAP,
-        Parameter::time_per_byte("G", "gap per byte: the inverse of a port's rate"),
-    ],
+    group: Group {
+        name: "loggp",
+        class: "LogGP",
+        summary: "LogP with a gap G per byte for long messages",
+        source: "Alexandrov et al. 1995",
+        parameters: &[
+            registry::LATENCY,
+            registry::OVERHEAD,
+            registry::GAP,
+            registry::time_per_byte("G", &["Gap per byte: the inverse of a port's rate."]),
+        ],
+    },
     build: |given| from_arguments(given).map(Model::LogGP),
 };
 
@@ -52,7 +57,10 @@ impl LogGP {
     #[expect(non_snake_case, reason = "L and G are the field's names for them")]
     pub fn new(L: Time, o: Time, g: Time, G: TimePerByte) -> Result<LogGP, ModelError> {
         if L == Time::ZERO && o == Time::ZERO && G == TimePerByte::ZERO {
-            return Err(ModelError::TakesNoTime { model: ENTRY.name, parameters: "L, o and G" });
+            return Err(ModelError::TakesNoTime {
+                model: ENTRY.group.name,
+                parameters: "L, o and G",
+            });
         }
         Ok(LogGP::unchecked(L, o, g, G))
     }

@@ -11,19 +11,28 @@
 //! accepted here: a machine whose messages cost more to issue than to travel (shared memory, a kernel
 //! network stack) fits to such values, the model stays well defined, and [`Model::remark`] says so.
 
-use super::registry::{Arguments, Entry, Parameter};
-use super::{MessageModel, Model, ModelError, Port, Sent, Serialization};
+use super::{Model, ModelError};
+use crate::registry::{self, Arguments, Entry};
+use crate::{MessageModel, Port, Sent, Serialization};
+use tutti_units::parameter::Group;
 use tutti_units::{Bytes, Time, TimePerByte};
 
 pub(super) const ENTRY: Entry = Entry {
-    name: "pipelining_postal",
-    summary: "messages of a rank overlap in alpha_p of their latency, but not in alpha_r + n beta",
-    source: "Ruefenacht et al. 2017, eq. (3)",
-    parameters: &[
-        Parameter::time("alpha_p", "part of a message's latency that further messages overlap"),
-        Parameter::time("alpha_r", "the remainder, which nothing overlaps"),
-        Parameter::time_per_byte("beta", "time per byte, which nothing overlaps").or("0 ns/B"),
-    ],
+    group: Group {
+        name: "pipelining_postal",
+        class: "PipeliningPostal",
+        summary: "messages of a rank overlap in alpha_p of their latency, but not in alpha_r + n beta",
+        source: "Ruefenacht et al. 2017, eq. (3)",
+        parameters: &[
+            registry::time(
+                "alpha_p",
+                &["Part of a message's latency that further messages overlap."],
+            ),
+            registry::time("alpha_r", &["The remainder, which nothing overlaps."]),
+            registry::time_per_byte("beta", &["Time per byte, which nothing overlaps."])
+                .or("0 ns/B"),
+        ],
+    },
     build: |given| from_arguments(given).map(Model::PipeliningPostal),
 };
 
@@ -52,7 +61,7 @@ impl PipeliningPostal {
     ) -> Result<PipeliningPostal, ModelError> {
         if alpha_p == Time::ZERO && alpha_r == Time::ZERO && beta == TimePerByte::ZERO {
             let parameters = "alpha_p, alpha_r and beta";
-            return Err(ModelError::TakesNoTime { model: ENTRY.name, parameters });
+            return Err(ModelError::TakesNoTime { model: ENTRY.group.name, parameters });
         }
         Ok(PipeliningPostal { alpha_p, alpha_r, beta })
     }

@@ -1,13 +1,27 @@
 //! Any one of the models: what a platform holds. A run matches on it once and then runs on the model
 //! itself; where that is not worth the trouble, the enum is a model too.
 
-use super::Serialization;
-use super::registry::{Entry, Value, find};
-use super::{LoP, LogGP, LogP, LogfP, MessageModel, PipeliningPostal, Port, Postal, Sent};
+mod logfp;
+mod loggp;
+mod logp;
+mod lop;
+mod pipelining_postal;
+mod postal;
+
+pub use logfp::LogfP;
+pub use loggp::LogGP;
+pub use logp::LogP;
+pub use lop::LoP;
+pub use pipelining_postal::PipeliningPostal;
+pub use postal::Postal;
+
+use crate::registry::{Entry, Value, find};
+use crate::{MessageModel, Port, Sent, Serialization};
 use tutti_units::{Bytes, Time, TimePerByte, UnitError};
 
 /// Why there is no such model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "ModelError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ModelError {
     /// No model has that name.
@@ -18,12 +32,7 @@ pub enum ModelError {
     UnknownParameter { model: &'static str, parameter: String, known: String },
     /// A parameter without a default was not given.
     #[error("{model} needs `{parameter}`, a {kind}: {meaning}")]
-    Missing {
-        model: &'static str,
-        parameter: &'static str,
-        kind: &'static str,
-        meaning: &'static str,
-    },
+    Missing { model: &'static str, parameter: &'static str, kind: &'static str, meaning: String },
     /// The same parameter more than once.
     #[error("`{parameter}` of {model} is given twice")]
     GivenTwice { model: &'static str, parameter: String },
@@ -48,6 +57,10 @@ pub enum ModelError {
     )]
     LaterCostsMore { model: &'static str, later: (&'static str, Time), first: (&'static str, Time) },
 }
+
+/// Every contention-free model, in the order of lists.
+pub const REGISTRY: &[Entry] =
+    &[postal::ENTRY, pipelining_postal::ENTRY, logp::ENTRY, lop::ENTRY, logfp::ENTRY, loggp::ENTRY];
 
 /// Any contention-free model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +123,7 @@ impl Model {
                 times.into_iter().map(Value::Time).chain([gap_per_byte]).collect()
             }
         };
-        self.entry().parameters.iter().map(|parameter| parameter.name).zip(values).collect()
+        self.entry().group.parameters.iter().map(|parameter| parameter.name).zip(values).collect()
     }
 
     /// What it charges for the bytes of a message; nothing where sizes do not matter.
@@ -184,16 +197,17 @@ impl std::fmt::Display for Model {
     }
 }
 
-/// The same call on whichever model it is.
-macro_rules! on_each {
+/// The same expression on whichever model it is, compiled for each.
+#[macro_export]
+macro_rules! dispatch {
     ($model:expr, $inner:ident => $call:expr) => {
         match $model {
-            Model::Postal($inner) => $call,
-            Model::PipeliningPostal($inner) => $call,
-            Model::LogP($inner) => $call,
-            Model::LoP($inner) => $call,
-            Model::LogfP($inner) => $call,
-            Model::LogGP($inner) => $call,
+            $crate::Model::Postal($inner) => $call,
+            $crate::Model::PipeliningPostal($inner) => $call,
+            $crate::Model::LogP($inner) => $call,
+            $crate::Model::LoP($inner) => $call,
+            $crate::Model::LogfP($inner) => $call,
+            $crate::Model::LogGP($inner) => $call,
         }
     };
 }
@@ -201,15 +215,15 @@ macro_rules! on_each {
 impl MessageModel for Model {
     #[inline]
     fn send(&self, port: &mut Port, now: Time, bytes: Bytes) -> Sent {
-        on_each!(self, model => model.send(port, now, bytes))
+        dispatch!(self, model => model.send(port, now, bytes))
     }
 
     #[inline]
     fn receive(&self, port: &mut Port, now: Time, arrival: Time, bytes: Bytes) -> Time {
-        on_each!(self, model => model.receive(port, now, arrival, bytes))
+        dispatch!(self, model => model.receive(port, now, arrival, bytes))
     }
 
     fn keeps_order(&self, bytes: Serialization) -> bool {
-        on_each!(self, model => model.keeps_order(bytes))
+        dispatch!(self, model => model.keeps_order(bytes))
     }
 }

@@ -18,22 +18,36 @@
 //! saturation (1 - knee / p) more beyond the knee: the time per message falls to the knee, and then rises
 //! to a plateau wherever knee x saturation exceeds L + o_first.
 
-use super::registry::{Arguments, Entry, Parameter};
-use super::{MessageModel, Model, ModelError, Port, Sent, Serialization};
+use super::{Model, ModelError};
+use crate::registry::{self, Arguments, Entry};
+use crate::{MessageModel, Port, Sent, Serialization};
+use tutti_units::parameter::Group;
 use tutti_units::{Bytes, Time};
 
 pub(super) const ENTRY: Entry = Entry {
-    name: "lop",
-    summary: "small messages that pipeline, up to a saturation of the adapter; form inferred",
-    source: "after Hoefler and Rehm 2005",
-    parameters: &[
-        Parameter::time("L", "latency that messages of a burst share"),
-        Parameter::time("o_first", "overhead of the first message of a burst"),
-        Parameter::time("o_next", "overhead of each later message, and of each message taken"),
-        Parameter::time("processing", "time of the adapter per message"),
-        Parameter::time("saturation", "additional time of the adapter per message beyond the knee"),
-        Parameter::count("knee", "messages of a burst before the adapter saturates, at least 1"),
-    ],
+    group: Group {
+        name: "lop",
+        class: "LoP",
+        summary: "small messages that pipeline, up to a saturation of the adapter; form inferred",
+        source: "after Hoefler and Rehm 2005",
+        parameters: &[
+            registry::time("L", &["Latency that messages of a burst share."]),
+            registry::time("o_first", &["Overhead of the first message of a burst."]),
+            registry::time(
+                "o_next",
+                &["Overhead of each later message, and of each message taken."],
+            ),
+            registry::time("processing", &["Time of the adapter per message."]),
+            registry::time(
+                "saturation",
+                &["Additional time of the adapter per message beyond the knee."],
+            ),
+            registry::count(
+                "knee",
+                &["Messages of a burst before the adapter saturates, at least 1."],
+            ),
+        ],
+    },
     build: |given| from_arguments(given).map(Model::LoP),
 };
 
@@ -76,15 +90,15 @@ impl LoP {
         let single = self.latency + self.overhead_first + self.processing;
         if single == Time::ZERO {
             let parameters = "L, o_first and processing";
-            return Err(ModelError::TakesNoTime { model: ENTRY.name, parameters });
+            return Err(ModelError::TakesNoTime { model: ENTRY.group.name, parameters });
         }
         if self.knee == 0 {
-            let (model, parameter) = (ENTRY.name, "knee");
+            let (model, parameter) = (ENTRY.group.name, "knee");
             return Err(ModelError::CountTooSmall { model, parameter, least: 1 });
         }
         if self.overhead_next > self.overhead_first {
             return Err(ModelError::LaterCostsMore {
-                model: ENTRY.name,
+                model: ENTRY.group.name,
                 later: ("o_next", self.overhead_next),
                 first: ("o_first", self.overhead_first),
             });

@@ -6,20 +6,25 @@
 //! messages is free of the gap in the same way (else f free sends to one another would gain nothing),
 //! and that a step's burst does not remember the step before.
 
-use super::registry::{Arguments, Entry, Parameter};
-use super::{MessageModel, Model, ModelError, Port, Sent, Serialization};
+use super::{Model, ModelError};
+use crate::registry::{self, Arguments, Entry};
+use crate::{MessageModel, Port, Sent, Serialization};
+use tutti_units::parameter::Group;
 use tutti_units::{Bytes, Time};
 
 pub(super) const ENTRY: Entry = Entry {
-    name: "logfp",
-    summary: "LogP in which the first f messages of a burst are free of the gap g",
-    source: "Hoefler et al. 2006",
-    parameters: &[
-        Parameter::LATENCY,
-        Parameter::OVERHEAD,
-        Parameter::GAP,
-        Parameter::count("f", "messages of a burst that are free of the gap, at least 1"),
-    ],
+    group: Group {
+        name: "logfp",
+        class: "LogfP",
+        summary: "LogP in which the first f messages of a burst are free of the gap g",
+        source: "Hoefler et al. 2006",
+        parameters: &[
+            registry::LATENCY,
+            registry::OVERHEAD,
+            registry::GAP,
+            registry::count("f", &["Messages of a burst that are free of the gap, at least 1."]),
+        ],
+    },
     build: |given| from_arguments(given).map(Model::LogfP),
 };
 
@@ -44,10 +49,14 @@ impl LogfP {
     #[expect(non_snake_case, reason = "L is the field's name for it")]
     pub fn new(L: Time, o: Time, g: Time, f: u32) -> Result<LogfP, ModelError> {
         if L == Time::ZERO && o == Time::ZERO {
-            return Err(ModelError::TakesNoTime { model: ENTRY.name, parameters: "L and o" });
+            return Err(ModelError::TakesNoTime { model: ENTRY.group.name, parameters: "L and o" });
         }
         if f == 0 {
-            return Err(ModelError::CountTooSmall { model: ENTRY.name, parameter: "f", least: 1 });
+            return Err(ModelError::CountTooSmall {
+                model: ENTRY.group.name,
+                parameter: "f",
+                least: 1,
+            });
         }
         Ok(LogfP { latency: L, overhead: o, gap: g, free: f })
     }

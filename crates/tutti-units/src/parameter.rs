@@ -1,0 +1,387 @@
+//! Parameters: name, kind, default, range and meaning, declared once. Configuration files, Python classes,
+//! schemas and reference pages are generated from these declarations.
+//!
+//! [`parameters!`](crate::parameters) declares a struct together with its [`Group`]. Values arrive as text,
+//! as in a configuration file; a type that can be a parameter implements [`ParameterValue`].
+
+use super::{Bytes, Time, TimePerByte, UnitError};
+
+/// Parameters that are set together: those of a network model, of a router, of packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    /// Its name in configuration files.
+    pub name: &'static str,
+    /// Its name as a class.
+    pub class: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Where it was published; empty for a design of tutti.
+    pub source: &'static str,
+    /// In the order in which people give them.
+    pub parameters: &'static [Parameter],
+}
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Such as `1.34 us`.
+    Time,
+    /// Such as `0.4 ns/B`, or the rate that is its inverse, `2.5 GB/s`.
+    TimePerByte,
+    /// Such as `64 KiB`.
+    Size,
+    /// A whole number without a unit.
+    Count,
+    /// A real number without a unit.
+    Number,
+    /// `true` or `false`.
+    Flag,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Text in a notation that the parameter's meaning describes.
+    Text,
+}
+
+impl Kind {
+    /// For lists and messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Time => "time",
+            Kind::TimePerByte => "time per byte",
+            Kind::Size => "size",
+            Kind::Count => "count",
+            Kind::Number => "number",
+            Kind::Flag => "flag",
+            Kind::Choice(_) => "choice",
+            Kind::Text => "text",
+        }
+    }
+}
+
+/// One parameter.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Parameter {
+    /// The field's name for it.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// What it means; the pieces of a doc comment.
+    pub meaning: &'static [&'static str],
+    /// The value where none is given, as text.
+    pub default: Option<&'static str>,
+    /// Whether it may be absent.
+    pub optional: bool,
+    /// The least and the greatest value of a count or a number.
+    pub range: Option<(f64, f64)>,
+}
+
+impl Parameter {
+    /// A parameter that must be given.
+    #[must_use]
+    pub const fn required(
+        name: &'static str,
+        kind: Kind,
+        meaning: &'static [&'static str],
+    ) -> Parameter {
+        Parameter { name, kind, meaning, default: None, optional: false, range: None }
+    }
+
+    /// The same with a default.
+    #[must_use]
+    pub const fn or(self, default: &'static str) -> Parameter {
+        Parameter { default: Some(default), ..self }
+    }
+
+    /// What it means, as part of a sentence.
+    #[must_use]
+    pub fn phrase(&self) -> String {
+        let meaning = self.meaning();
+        let mut letters = meaning.trim_end_matches('.').chars();
+        letters
+            .next()
+            .map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+    }
+
+    /// What it means, on one line.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        self.meaning.iter().map(|piece| piece.trim()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A parameter that does not exist, or a value that it does not take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "ModelError")]
+#[expect(missing_docs, reason = "each variant's sentence names its fields")]
+pub enum ParameterError {
+    /// The group has no such parameter.
+    #[error("{group} has no parameter `{parameter}`: expected one of {known}")]
+    #[refusal(kind = "unknown_parameter")]
+    Unknown { group: &'static str, parameter: String, known: String },
+    /// Text that cannot be read.
+    #[error("`{text}` is no {kind}")]
+    #[refusal(kind = "value")]
+    Malformed { kind: &'static str, text: String },
+    /// A number outside the parameter's range.
+    #[error("`{parameter}` is {value}: expected {expected}")]
+    #[refusal(kind = "value")]
+    OutOfRange { parameter: &'static str, value: u64, expected: String },
+    /// A quantity that cannot be read.
+    #[error(transparent)]
+    #[refusal(kind = "value")]
+    Unit {
+        #[from]
+        source: UnitError,
+    },
+}
+
+impl ParameterError {
+    /// No parameter of that name is in the group.
+    #[must_use]
+    pub fn unknown(group: &Group, parameter: &str) -> ParameterError {
+        let known: Vec<&str> = group.parameters.iter().map(|known| known.name).collect();
+        let (group, parameter, known) = (group.name, parameter.to_owned(), known.join(", "));
+        ParameterError::Unknown { group, parameter, known }
+    }
+}
+
+/// A type that a parameter can have.
+pub trait ParameterValue: Sized {
+    /// Why text is no such value.
+    type Error;
+    /// What values there are.
+    const KIND: Kind;
+    /// Whether a value may be absent.
+    const OPTIONAL: bool = false;
+
+    /// From text.
+    ///
+    /// # Errors
+    /// When the text is no such value.
+    fn read(text: &str) -> Result<Self, Self::Error>;
+
+    /// Its size, for a parameter with a range.
+    fn magnitude(&self) -> Option<f64> {
+        None
+    }
+}
+
+impl<T: ParameterValue> ParameterValue for Option<T> {
+    type Error = T::Error;
+    const KIND: Kind = T::KIND;
+    const OPTIONAL: bool = true;
+
+    fn read(text: &str) -> Result<Self, T::Error> {
+        T::read(text).map(Some)
+    }
+
+    fn magnitude(&self) -> Option<f64> {
+        self.as_ref().and_then(T::magnitude)
+    }
+}
+
+/// A value that the standard library reads.
+macro_rules! of_standard_library {
+    ($($type:ty, $kind:ident, $magnitude:expr;)*) => {$(
+        impl ParameterValue for $type {
+            type Error = ParameterError;
+            const KIND: Kind = Kind::$kind;
+
+            fn read(text: &str) -> Result<Self, ParameterError> {
+                let kind = Kind::$kind.name();
+                text.trim().parse().map_err(|_| {
+                    ParameterError::Malformed { kind, text: text.to_owned() }
+                })
+            }
+
+            fn magnitude(&self) -> Option<f64> {
+                $magnitude(*self)
+            }
+        }
+    )*};
+}
+
+of_standard_library! {
+    u32, Count, |value| Some(f64::from(value));
+    f64, Number, Some;
+    bool, Flag, |_| None;
+}
+
+/// A quantity with a unit.
+macro_rules! quantity {
+    ($($type:ty, $kind:ident;)*) => {$(
+        impl ParameterValue for $type {
+            type Error = ParameterError;
+            const KIND: Kind = Kind::$kind;
+
+            fn read(text: &str) -> Result<Self, ParameterError> {
+                Ok(<$type>::parse(text)?)
+            }
+        }
+    )*};
+}
+
+quantity! { Time, Time; TimePerByte, TimePerByte; Bytes, Size; }
+
+/// Refuses a value outside its range.
+///
+/// # Errors
+/// When it is.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "shown to people; the cast saturates"
+)]
+pub fn check_range(
+    parameter: &'static str,
+    value: Option<f64>,
+    range: Option<(f64, f64)>,
+) -> Result<(), ParameterError> {
+    match (value, range) {
+        (Some(value), Some((least, most))) if !(least..=most).contains(&value) => {
+            let (value, expected) = (value as u64, format!("{least} to {most}"));
+            Err(ParameterError::OutOfRange { parameter, value, expected })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Declares a struct whose fields are parameters, and its [`Group`](crate::parameter::Group).
+///
+/// A field is `name: Type = "default"`, or `name: Option<Type>`, each with `[least..=most]` where it has a
+/// range. Fields after `with` are no parameters: other code sets them. The struct gets `GROUP`, `Default`,
+/// `from_texts` (from names and texts) and `check_ranges`.
+///
+/// ```
+/// use tutti_units::{Time, parameter::ParameterError};
+///
+/// tutti_units::parameters! {
+///     /// A queue.
+///     #[derive(Debug)]
+///     pub struct Queue("queue" as "Queue", "Kleinrock 1975", ParameterError) {
+///         /// How many customers it holds.
+///         length: u32 = "8" [1..=64],
+///         /// How long each is served.
+///         service: Time = "1 us",
+///         /// After how long customers leave.
+///         patience: Option<Time>,
+///     }
+/// }
+///
+/// let queue = Queue::from_texts([("length", "4")]).unwrap();
+/// assert_eq!((queue.length, queue.service.ps(), queue.patience), (4, 1_000_000, None));
+/// assert!(Queue { length: 65, ..queue }.check_ranges().is_err());
+/// assert_eq!(Queue::GROUP.parameters[0].meaning(), "How many customers it holds.");
+/// ```
+#[macro_export]
+macro_rules! parameters {
+    (
+        $(#[doc = $summary:literal])+
+        #[derive($($derived:ident),*)]
+        pub struct $name:ident($group:literal as $class:literal, $source:literal, $error:ty) {
+            $(
+                $(#[doc = $meaning:literal])+
+                $field:ident: $type:ty $(= $default:literal)? $([$least:tt..=$most:expr])?
+            ),* $(,)?
+        }
+        $(with {
+            $( $(#[$other_doc:meta])* $other:ident: $other_type:ty = $other_default:expr ),* $(,)?
+        })?
+    ) => {
+        $(#[doc = $summary])+
+        #[derive($($derived),*)]
+        pub struct $name {
+            $( $(#[doc = $meaning])+ pub $field: $type, )*
+            $($( $(#[$other_doc])* pub $other: $other_type, )*)?
+        }
+
+        impl $name {
+            /// The declarations.
+            pub const GROUP: $crate::parameter::Group = $crate::parameter::Group {
+                name: $group,
+                class: $class,
+                summary: $crate::first_of!($($summary),+),
+                source: $source,
+                parameters: &[$(
+                    $crate::parameter::Parameter {
+                        name: stringify!($field),
+                        kind: <$type as $crate::parameter::ParameterValue>::KIND,
+                        meaning: &[$($meaning),+],
+                        default: $crate::first_of!($(Some($default),)? None),
+                        optional: <$type as $crate::parameter::ParameterValue>::OPTIONAL,
+                        range: $crate::first_of!($(Some(($least as f64, $most as f64)),)? None),
+                    }
+                ),*],
+            };
+
+            /// From the texts of some parameters; the others have their defaults.
+            ///
+            /// # Errors
+            /// When there is no such parameter, or its text cannot be read.
+            pub fn from_texts<'t>(
+                given: impl IntoIterator<Item = (&'t str, &'t str)>,
+            ) -> Result<Self, $error> {
+                let mut made = Self::default();
+                for (name, text) in given {
+                    match name {
+                        $(stringify!($field) => {
+                            made.$field = $crate::parameter::ParameterValue::read(text)?;
+                        })*
+                        _ => {
+                            let unknown = $crate::parameter::ParameterError::unknown;
+                            return Err(unknown(&Self::GROUP, name).into());
+                        }
+                    }
+                }
+                Ok(made)
+            }
+
+            /// Refuses the first parameter outside its range.
+            ///
+            /// # Errors
+            /// When there is one.
+            pub fn check_ranges(&self) -> Result<(), $crate::parameter::ParameterError> {
+                let mut parameters = Self::GROUP.parameters.iter();
+                $(
+                    let value = $crate::parameter::ParameterValue::magnitude(&self.$field);
+                    let range = parameters.next().and_then(|parameter| parameter.range);
+                    $crate::parameter::check_range(stringify!($field), value, range)?;
+                )*
+                Ok(())
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $( $field: $crate::default_of!($field $(, $default)?), )*
+                    $($( $other: $other_default, )*)?
+                }
+            }
+        }
+    };
+}
+
+/// The value of a default; `None` for a parameter without one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! default_of {
+    ($field:ident) => {
+        None
+    };
+    ($field:ident, $default:literal) => {
+        match $crate::parameter::ParameterValue::read($default) {
+            Ok(value) => value,
+            Err(_) => unreachable!("the default of a parameter is one of its values"),
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! first_of {
+    ($first:expr $(, $other:expr)* $(,)?) => {
+        $first
+    };
+}

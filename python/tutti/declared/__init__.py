@@ -1,0 +1,1 @@
+"""Parameters of the core, as classes generated from its declarations."""

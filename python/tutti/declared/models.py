@@ -1,0 +1,162 @@
+"""Network models of the core. Written by scripts/generate_parameters.py; do not edit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Strict
+
+from tutti.declared.base import NetworkModel
+from tutti.units import Time, TimePerByte
+
+
+class Postal(NetworkModel):
+    """One message at a time: the sender is busy alpha + n beta, until it has arrived.
+
+    Source: Chan et al. 2007; Ruefenacht et al. 2017, section 3.
+
+    Attributes:
+        alpha: Time of a message of no bytes.
+        beta: Time per byte.
+    """
+
+    kind: Literal["postal"] = "postal"
+    alpha: Annotated[Time, Field(description="Time of a message of no bytes.")]
+    beta: Annotated[TimePerByte, Field(description="Time per byte.")] = TimePerByte.parse("0 ns/B")
+
+
+class PipeliningPostal(NetworkModel):
+    """Messages of a rank overlap in alpha_p of their latency, but not in alpha_r + n beta.
+
+    Source: Ruefenacht et al. 2017, eq. (3).
+
+    Attributes:
+        alpha_p: Part of a message's latency that further messages overlap.
+        alpha_r: The remainder, which nothing overlaps.
+        beta: Time per byte, which nothing overlaps.
+    """
+
+    kind: Literal["pipelining_postal"] = "pipelining_postal"
+    alpha_p: Annotated[
+        Time, Field(description="Part of a message's latency that further messages overlap.")
+    ]
+    alpha_r: Annotated[Time, Field(description="The remainder, which nothing overlaps.")]
+    beta: Annotated[TimePerByte, Field(description="Time per byte, which nothing overlaps.")] = (
+        TimePerByte.parse("0 ns/B")
+    )
+
+
+class LogP(NetworkModel):
+    """Overhead o at both ends, latency L, gap g between messages of a rank; small messages.
+
+    Source: Culler et al. 1993.
+
+    Attributes:
+        L: Latency of the wire.
+        o: Overhead: how long a message occupies its sender, and its receiver.
+        g: Gap: the least time between two messages of a rank.
+    """
+
+    kind: Literal["logp"] = "logp"
+    L: Annotated[Time, Field(description="Latency of the wire.")]
+    o: Annotated[
+        Time,
+        Field(description="Overhead: how long a message occupies its sender, and its receiver."),
+    ]
+    g: Annotated[Time, Field(description="Gap: the least time between two messages of a rank.")]
+
+
+class LoP(NetworkModel):
+    """Small messages that pipeline, up to a saturation of the adapter; form inferred.
+
+    Source: after Hoefler and Rehm 2005.
+
+    Attributes:
+        L: Latency that messages of a burst share.
+        o_first: Overhead of the first message of a burst.
+        o_next: Overhead of each later message, and of each message taken.
+        processing: Time of the adapter per message.
+        saturation: Additional time of the adapter per message beyond the knee.
+        knee: Messages of a burst before the adapter saturates, at least 1.
+    """
+
+    kind: Literal["lop"] = "lop"
+    L: Annotated[Time, Field(description="Latency that messages of a burst share.")]
+    o_first: Annotated[Time, Field(description="Overhead of the first message of a burst.")]
+    o_next: Annotated[
+        Time, Field(description="Overhead of each later message, and of each message taken.")
+    ]
+    processing: Annotated[Time, Field(description="Time of the adapter per message.")]
+    saturation: Annotated[
+        Time, Field(description="Additional time of the adapter per message beyond the knee.")
+    ]
+    knee: Annotated[
+        int,
+        Strict(),
+        Field(
+            ge=0,
+            le=4294967295,
+            description="Messages of a burst before the adapter saturates, at least 1.",
+        ),
+    ]
+
+
+class LogfP(NetworkModel):
+    """LogP in which the first f messages of a burst are free of the gap g.
+
+    Source: Hoefler et al. 2006.
+
+    Attributes:
+        L: Latency of the wire.
+        o: Overhead: how long a message occupies its sender, and its receiver.
+        g: Gap: the least time between two messages of a rank.
+        f: Messages of a burst that are free of the gap, at least 1.
+    """
+
+    kind: Literal["logfp"] = "logfp"
+    L: Annotated[Time, Field(description="Latency of the wire.")]
+    o: Annotated[
+        Time,
+        Field(description="Overhead: how long a message occupies its sender, and its receiver."),
+    ]
+    g: Annotated[Time, Field(description="Gap: the least time between two messages of a rank.")]
+    f: Annotated[
+        int,
+        Strict(),
+        Field(
+            ge=0,
+            le=4294967295,
+            description="Messages of a burst that are free of the gap, at least 1.",
+        ),
+    ]
+
+
+class LogGP(NetworkModel):
+    """LogP with a gap G per byte for long messages.
+
+    Source: Alexandrov et al. 1995.
+
+    Attributes:
+        L: Latency of the wire.
+        o: Overhead: how long a message occupies its sender, and its receiver.
+        g: Gap: the least time between two messages of a rank.
+        G: Gap per byte: the inverse of a port's rate.
+    """
+
+    kind: Literal["loggp"] = "loggp"
+    L: Annotated[Time, Field(description="Latency of the wire.")]
+    o: Annotated[
+        Time,
+        Field(description="Overhead: how long a message occupies its sender, and its receiver."),
+    ]
+    g: Annotated[Time, Field(description="Gap: the least time between two messages of a rank.")]
+    G: Annotated[TimePerByte, Field(description="Gap per byte: the inverse of a port's rate.")]
+
+
+MODELS: tuple[type[NetworkModel], ...] = (Postal, PipeliningPostal, LogP, LoP, LogfP, LogGP)
+
+"""Every network model, in the order of the registry."""
+
+Model = Annotated[
+    Postal | PipeliningPostal | LogP | LoP | LogfP | LogGP, Field(discriminator="kind")
+]

@@ -1,0 +1,138 @@
+"""Tables of files that describe dataclasses: one declaration of each parameter for both.
+
+A field of the dataclass that is `Annotated` with a pydantic `Field` is a key of its table, with
+the same type, range, default and description. Other fields are not in files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from functools import cache
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, Le, Lt
+from pydantic import Field, create_model
+from pydantic.fields import FieldInfo
+from pydantic_core import core_schema
+
+from tutti.files.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from dataclasses import Field as DataclassField
+
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
+
+T = TypeVar("T", bound=Table)
+
+Count = Annotated[int, Field(ge=0, lt=1 << 32)]
+Positive = Annotated[int, Field(ge=1, lt=1 << 32)]
+
+
+@cache
+def table_of(described: type[Any]) -> type[Table]:
+    """Returns the table of files that describes a dataclass."""
+    doc = cleandoc(described.__doc__ or "").partition("\n\nAttributes:")[0]
+    base = type(described.__name__, (Table,), {"__doc__": doc, "__module__": described.__module__})
+    return described_by(described)(base)
+
+
+def described_by(described: type[Any], *, without: str = "") -> Callable[[type[T]], type[T]]:
+    """Adds the keys of a dataclass to a table of files.
+
+    Args:
+        described: The dataclass. Fields that the table has itself stay as they are.
+        without: A field that is not in the table.
+    """
+
+    def with_keys(table: type[T]) -> type[T]:
+        keys: dict[str, Any] = {
+            one.name: (annotation, _default(one))
+            for one, annotation in _annotated(described)
+            if one.name not in {without, *table.model_fields}
+        }
+        return create_model(
+            table.__name__,
+            __base__=table,
+            __doc__=table.__doc__,
+            __module__=table.__module__,
+            **keys,
+        )
+
+    return with_keys
+
+
+@cache
+def bounds_of(described: type[Any]) -> Mapping[str, tuple[int, int]]:
+    """Returns the least and the largest value of each whole number, or of those in a list."""
+    found = {}
+    for one, annotation in _annotated(described):
+        least = most = None
+        for limit in _limits(annotation):
+            if isinstance(limit, Ge):
+                least = limit.ge
+            elif isinstance(limit, Le):
+                most = limit.le
+            elif isinstance(limit, Lt) and isinstance(limit.lt, int):
+                most = limit.lt - 1
+        if isinstance(least, int) and isinstance(most, int):
+            found[one.name] = (least, most)
+    return found
+
+
+def beyond_bounds(described: object) -> Iterator[tuple[str, object, int, int]]:
+    """Yields the fields that are not in their bounds: name, value, least and largest value."""
+    for name, (least, most) in bounds_of(type(described)).items():  # type: ignore[arg-type] # as below
+        value = getattr(described, name)
+        for one in value if isinstance(value, tuple | list) else (value,):
+            is_count = isinstance(one, int) and not isinstance(one, bool)
+            if one is not None and not (is_count and least <= one <= most):
+                yield name, one, least, most
+
+
+def _annotated(described: type[Any]) -> list[tuple[DataclassField[Any], Any]]:
+    """Returns the fields that are in files, with their annotations."""
+    hints = get_type_hints(described, include_extras=True)
+    return [
+        (one, hints[one.name])
+        for one in fields(described)
+        if get_origin(hints[one.name]) is Annotated
+    ]
+
+
+def _limits(annotation: object) -> Iterator[object]:
+    for part in get_args(annotation):
+        if isinstance(part, FieldInfo):
+            yield from part.metadata
+        else:
+            yield from _limits(part)
+
+
+def _default(one: DataclassField[Any]) -> Any:  # noqa: ANN401 - of the field's type
+    if one.default_factory is not MISSING:
+        return Field(default_factory=one.default_factory)
+    return ... if one.default is MISSING else one.default
+
+
+class InFiles:
+    """A dataclass that files have as a table: a model of files may use it as a type."""
+
+    __slots__ = ()
+
+    @classmethod
+    def table(cls) -> type[Table]:
+        """Returns the table of files."""
+        return table_of(cls)  # type: ignore[arg-type] # mypy: a class has a hash
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, _source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        def made(value: object, validated: core_schema.ValidatorFunctionWrapHandler) -> object:
+            return value if isinstance(value, cls) else cls(**dict(validated(value)))
+
+        return core_schema.no_info_wrap_validator_function(
+            made, handler.generate_schema(cls.table())
+        )

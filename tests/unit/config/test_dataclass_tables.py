@@ -1,0 +1,67 @@
+"""Dataclasses that files have as tables: keys, defaults, ranges, and what is not in files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+from pydantic import Field
+
+from tutti.config import ConfigError
+from tutti.files.dataclass_tables import Count, InFiles, beyond_bounds, bounds_of, table_of
+from tutti.files.tables import Table
+from tutti.files.validate import validated
+
+
+@dataclass(frozen=True)
+class Cache(InFiles):
+    """A cache.
+
+    Attributes:
+        verbose: Not in files.
+    """
+
+    lines: Annotated[Count, Field(description="Lines of a set.")]
+    sets: Annotated[int | None, Field(ge=1, le=64, description="Sets, 1 to 64.")] = None
+    verbose: bool = False
+
+
+class File(Table):
+    """A file with a cache."""
+
+    cache: Annotated[Cache, Field(description="The cache.")]
+
+
+def test_a_file_gives_the_dataclass_itself() -> None:
+    assert validated(File, {"cache": {"lines": 4}}, source="x").cache == Cache(4)
+    assert File(cache=Cache(3, verbose=True)).cache.verbose
+
+
+def test_a_table_has_the_keys_of_the_dataclass() -> None:
+    table = table_of(Cache)
+    assert list(table.model_fields) == ["lines", "sets"]
+    assert table.model_fields["sets"].description == "Sets, 1 to 64."
+    assert table.__doc__ == "A cache."
+
+
+@pytest.mark.parametrize(
+    ("cache", "says"),
+    [
+        ({}, "cache.lines: `lines` is missing\nexpected: lines of a set"),
+        ({"lines": 1, "sets": 65}, "cache.sets: is out of range\ngiven: 65\nexpected: 1 to 64"),
+        ({"lines": "1"}, "cache.lines: is no whole number"),
+        ({"lines": 1, "verbose": True}, "unknown key `verbose`\nexpected: one of lines, sets"),
+        (3, "cache: is no table"),
+    ],
+)
+def test_mistakes_name_the_key(cache: object, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        validated(File, {"cache": cache}, source="x")
+    assert says in str(caught.value).replace("\ngiven: true", "")
+
+
+def test_bounds_hold_for_the_dataclass_too() -> None:
+    assert bounds_of(Cache) == {"lines": (0, (1 << 32) - 1), "sets": (1, 64)}
+    assert list(beyond_bounds(Cache(-1, 64))) == [("lines", -1, 0, (1 << 32) - 1)]
+    assert list(beyond_bounds(Cache(1, 0))) == [("sets", 0, 1, 64)]
