@@ -24,19 +24,13 @@ pub enum AllocatorKind {
     Maximum,
 }
 
-impl AllocatorKind {
-    pub(super) fn names() -> String {
-        AllocatorKind::NAMES.join(", ")
-    }
-}
-
 impl FromStr for AllocatorKind {
     type Err = AllocatorError;
 
     fn from_str(text: &str) -> Result<Self, AllocatorError> {
         let name = text.trim();
-        let known = AllocatorKind::ALL.into_iter().find(|kind| kind.name() == name);
-        known.ok_or_else(|| AllocatorError::UnknownAllocator { name: name.to_owned() })
+        AllocatorKind::from_name(name)
+            .ok_or_else(|| AllocatorError::UnknownAllocator { name: name.to_owned() })
     }
 }
 
