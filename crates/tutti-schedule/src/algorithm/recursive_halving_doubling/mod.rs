@@ -14,11 +14,11 @@
 //! - **`3-2`**: see [`long_elimination`]: the surplus is taken out during the first exchange of halves.
 //! - **`binary_blocks`**: see [`binary_blocks`]: blocks of as many ranks as the bits of N say, each by itself.
 //!
-//! reduce_scatter and all_gather by themselves fold as MPICH does: see [`shards`]. Sources: Rabenseifner, "Optimization of
-//! collective reduction operations", ICCS 2004 (`2-1`, `binary_blocks`); Rabenseifner and Traeff, "More
-//! efficient reduction algorithms for non-power-of-two number of processors in message-passing parallel
-//! systems", EuroPVM/MPI 2004 (`3-2`); Thakur, Rabenseifner and Gropp, "Optimization of collective
-//! communication operations in MPICH", IJHPCA 19 (2005) (`fold`).
+//! reduce_scatter and all_gather by themselves fold as MPICH does: see [`shards`]. Sources: Rabenseifner,
+//! "Optimization of collective reduction operations", ICCS 2004 (`2-1`, `binary_blocks`); Rabenseifner and
+//! Traeff, "More efficient reduction algorithms for non-power-of-two number of processors in
+//! message-passing parallel systems", EuroPVM/MPI 2004 (`3-2`); Thakur, Rabenseifner and Gropp,
+//! "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005) (`fold`).
 
 mod binary_blocks;
 mod long_elimination;
@@ -113,9 +113,9 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     })
 }
 
-/// For every rank count where surplus ranks are folded in: the ranks that take part for two start and end last, and each round hands
-/// their delay on to their partners; the rounds back undo the rounds there, so that the delay of those
-/// same ranks is whole in the end, when the replaced ranks wait for them.
+/// For every rank count where surplus ranks are folded in: the ranks that take part for two start and end
+/// last, and each round hands their delay on to their partners; the rounds back undo the rounds there, so
+/// that the delay of those same ranks is whole in the end, when the replaced ranks wait for them.
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
     let rounds = request.ranks.ilog2();
     let power = 1 << rounds;
