@@ -184,35 +184,21 @@ static int intercept(int function, uint32_t collective, const tutti_call *call, 
     return performed;
 }
 
-#define INTERCEPT(name, collective, arguments)                                                          \
-    int error;                                                                                          \
-    return intercept(TUTTI_FN_##name, collective, &call, comm, &error) ? error : PMPI(name) arguments
+#define LISTED(...) __VA_ARGS__
 
 #define COUNT int
+#define DISPL int
 #define MPI(name) MPI_##name
 #define PMPI(name) PMPI_##name
 #define WIDENED widened
 #include "intercept.inc"
-#undef COUNT
-#undef MPI
-#undef PMPI
-#undef WIDENED
 
 #if MPI_VERSION >= 4
+#define LARGE_COUNTS
 #define COUNT MPI_Count
+#define DISPL MPI_Aint
 #define MPI(name) MPI_##name##_c
 #define PMPI(name) PMPI_##name##_c
 #define WIDENED widened_large
 #include "intercept.inc"
-#undef COUNT
-#undef MPI
-#undef PMPI
-#undef WIDENED
 #endif
-
-int MPI_Barrier(MPI_Comm comm)
-{
-    tutti_call call = {.root = 0};
-    int error;
-    return intercept(TUTTI_FN_Barrier, TUTTI_BARRIER, &call, comm, &error) ? error : PMPI_Barrier(comm);
-}

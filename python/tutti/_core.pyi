@@ -651,8 +651,8 @@ class FlitCase:
     @staticmethod
     def trace(network: FlitNetwork, text: str, plan: _Plan) -> FlitCase: ...
 
-def measure_flits(
-    cases: Sequence[FlitCase],
+def measure(
+    cases: Sequence[FlitCase] | Sequence[SmartCase] | Sequence[CoherenceCase],
     done: Callable[[int, dict[str, Any] | Exception], object],
     *,
     threads: int = 0,
@@ -714,12 +714,6 @@ class SmartCase:
         list[tuple[int, int, int, int, list[int]]],
     ]: ...
 
-def measure_smart(
-    cases: Sequence[SmartCase],
-    done: Callable[[int, dict[str, Any] | Exception], object],
-    *,
-    threads: int = 0,
-) -> None: ...
 def half_width(values: Sequence[float]) -> float: ...
 
 # --- kernels on chips with coherent caches ---
@@ -763,12 +757,6 @@ class CoherenceCase:
     def described(self) -> dict[str, Any]: ...
 
 def coherence_kernels() -> list[tuple[str, str]]: ...
-def run_coherence(
-    cases: Sequence[CoherenceCase],
-    done: Callable[[int, dict[str, Any] | Exception], object],
-    *,
-    threads: int = 0,
-) -> None: ...
 
 # --- errors ---
 

@@ -282,7 +282,7 @@ def test_a_program_behind_options_is_marked(setting: Setting) -> None:
     folder = str(setting.folder)
     start: list[str | Path] = ["--", setting.mpi.mpiexec, "-n", "1", "--wdir", folder]
     setting.refuses([*start, setting.app], "--wdir: the next word may be", "put `--` before")
-    others = ["-n", "2", "--wdir", folder, "--", setting.app]
+    others: list[str | Path] = ["-n", "2", "--wdir", folder, "--", setting.app]
     done = setting.exec(*start, "--", setting.app, ":", *others)
     assert done.returncode == 0, done.stderr
     assert "schedules performed 6 of 7" in done.stderr

@@ -3,19 +3,23 @@
 use tutti_noc::FlitError;
 
 /// Why a program did not run to its end, and to the right one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "CoherenceRunError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum CoherenceError {
     /// A setting out of its range.
     #[error("`{what}` is {value}: expected {expected}")]
+    #[refusal(class = "CoherenceError")]
     OutOfRange { what: &'static str, value: u64, expected: String },
     /// A program for another number of cores.
     #[error(
         "the program has {threads} threads and the fabric {nodes} nodes: expected 1 to {nodes} threads"
     )]
+    #[refusal(class = "CoherenceError")]
     Threads { threads: usize, nodes: u32 },
     /// More memory than lines are counted for.
     #[error("the program has {words} words of memory: expected 1 to {most}")]
+    #[refusal(class = "CoherenceError")]
     Memory { words: usize, most: u64 },
     /// The fabric does not take the protocol's messages, or is broken.
     #[error(

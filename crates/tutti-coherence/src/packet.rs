@@ -4,7 +4,7 @@ use super::cache::Words;
 use tutti_noc::smart::FlowId;
 
 /// The kinds of messages.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub(super) enum Kind {
     /// HT: a core wants to read (GETS); to the home.
     Read,
@@ -49,56 +49,6 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// All of them.
-    pub(super) const ALL: [Kind; 20] = [
-        Kind::Read,
-        Kind::Write,
-        Kind::Put,
-        Kind::Probe,
-        Kind::PutGranted,
-        Kind::Answers,
-        Kind::AllAnswered,
-        Kind::OwnerData,
-        Kind::MemoryData,
-        Kind::Unblock,
-        Kind::PutData,
-        Kind::PutCancelled,
-        Kind::TransientRead,
-        Kind::TransientWrite,
-        Kind::Tokens,
-        Kind::TokensData,
-        Kind::TokensHome,
-        Kind::TokensDataHome,
-        Kind::Activate,
-        Kind::Deactivate,
-    ];
-
-    /// For results.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::Read => "read",
-            Kind::Write => "write",
-            Kind::Put => "put",
-            Kind::Probe => "probe",
-            Kind::PutGranted => "put_granted",
-            Kind::Answers => "answers",
-            Kind::AllAnswered => "all_answered",
-            Kind::OwnerData => "owner_data",
-            Kind::MemoryData => "memory_data",
-            Kind::Unblock => "unblock",
-            Kind::PutData => "put_data",
-            Kind::PutCancelled => "put_cancelled",
-            Kind::TransientRead => "transient_read",
-            Kind::TransientWrite => "transient_write",
-            Kind::Tokens => "tokens",
-            Kind::TokensData => "tokens_data",
-            Kind::TokensHome => "tokens_home",
-            Kind::TokensDataHome => "tokens_data_home",
-            Kind::Activate => "activate",
-            Kind::Deactivate => "deactivate",
-        }
-    }
-
     /// The class of its messages.
     pub(super) fn class(self) -> u8 {
         match self {

@@ -3,7 +3,7 @@
 use tutti_noc::smart::Counts;
 
 /// What a core missed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub enum MissKind {
     /// A line to read.
     Read,
@@ -11,21 +11,6 @@ pub enum MissKind {
     Write,
     /// The right to write a line that it had.
     Upgrade,
-}
-
-impl MissKind {
-    /// All of them.
-    pub const ALL: [MissKind; 3] = [MissKind::Read, MissKind::Write, MissKind::Upgrade];
-
-    /// For results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            MissKind::Read => "read",
-            MissKind::Write => "write",
-            MissKind::Upgrade => "upgrade",
-        }
-    }
 }
 
 /// A mean, and what it was made of.
@@ -60,67 +45,62 @@ pub(super) fn ratio(one: u64, other: u64) -> f64 {
     if other == 0 { 0.0 } else { one as f64 / other as f64 }
 }
 
-/// What cycles of misses were spent on, one after the other; together they are the whole latency. With HT, in
-/// the order of the fields. With TC, `probe` is the way of the request to the one whose tokens came last, `snoop` or
-/// `memory` what that one took, `data` the way of the tokens, and there is no `request` and no `answers`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Parts {
+/// Lists the parts of a miss once; the struct, its names and its sums follow.
+macro_rules! parts {
+    ($($(#[$note:meta])* $part:ident,)*) => {
+        /// What cycles of misses were spent on, one after the other; together they are the whole latency. With HT, in
+        /// the order of the fields. With TC, `probe` is the way of the request to the one whose tokens came last, `snoop` or
+        /// `memory` what that one took, `data` the way of the tokens, and there is no `request` and no `answers`.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct Parts {
+            $($(#[$note])* pub $part: u64,)*
+        }
+
+        impl Parts {
+            /// The parts with their names.
+            #[must_use]
+            pub fn named(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($part), self.$part)),*]
+            }
+
+            /// The sum of all parts.
+            #[must_use]
+            pub fn total(&self) -> u64 {
+                [$(self.$part),*].iter().sum()
+            }
+
+            pub(super) fn add(&mut self, other: &Parts) {
+                $(self.$part += other.$part;)*
+            }
+        }
+    };
+}
+
+parts! {
     /// The look into the core's own caches.
-    pub lookup: u64,
+    lookup,
     /// The request's way to the home.
-    pub request: u64,
+    request,
     /// HT: waiting at the home for earlier requests of the line, and the home's own cycles. TC: requests
     /// that nobody answered in time.
-    pub wait: u64,
+    wait,
     /// The broadcast, up to the last cache.
-    pub probe: u64,
+    probe,
     /// The look into other caches.
-    pub snoop: u64,
+    snoop,
     /// The answers' way, up to the last one.
-    pub answers: u64,
+    answers,
     /// After that, waiting for data from another cache.
-    pub data: u64,
+    data,
     /// After that, waiting for data from memory.
-    pub memory: u64,
+    memory,
 }
 
 impl Parts {
-    /// The parts with their names.
-    #[must_use]
-    pub fn named(&self) -> [(&'static str, u64); 8] {
-        [
-            ("lookup", self.lookup),
-            ("request", self.request),
-            ("wait", self.wait),
-            ("probe", self.probe),
-            ("snoop", self.snoop),
-            ("answers", self.answers),
-            ("data", self.data),
-            ("memory", self.memory),
-        ]
-    }
-
-    /// All of it.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.named().iter().map(|(_, cycles)| cycles).sum()
-    }
-
     /// What was spent in the network: the way of requests, broadcasts, answers, and of data of other caches.
     #[must_use]
     pub fn network(&self) -> u64 {
         self.request + self.probe + self.answers + self.data
-    }
-
-    pub(super) fn add(&mut self, other: &Parts) {
-        self.lookup += other.lookup;
-        self.request += other.request;
-        self.wait += other.wait;
-        self.probe += other.probe;
-        self.snoop += other.snoop;
-        self.answers += other.answers;
-        self.data += other.data;
-        self.memory += other.memory;
     }
 }
 
@@ -152,7 +132,7 @@ pub struct FlowCount {
 
 /// What a run was like, between the beginning of the region of interest and its end (or the whole run, if the
 /// program names none). Times are in cycles.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct SystemRun {
     /// The region's length.
     pub cycles: u64,
@@ -212,37 +192,6 @@ impl SystemRun {
         all
     }
 
-    /// Misses in the first caches per thousand instructions.
-    #[must_use]
-    pub fn l1_mpki(&self) -> f64 {
-        1000.0 * ratio(self.l1_misses, self.instructions)
-    }
-
-    /// Misses that went to the network per thousand instructions, upgrades too.
-    #[must_use]
-    pub fn l2_mpki(&self) -> f64 {
-        1000.0 * ratio(self.all_misses().latency.count, self.instructions)
-    }
-
-    /// Which share of misses that needed data got it from another cache.
-    #[must_use]
-    pub fn cache_to_cache(&self) -> f64 {
-        let all = self.all_misses();
-        ratio(all.from_caches, all.from_caches + all.from_memory)
-    }
-
-    /// Broadcasts per thousand instructions.
-    #[must_use]
-    pub fn broadcasts_per_kilo_instruction(&self) -> f64 {
-        1000.0 * ratio(self.flows_of("broadcast"), self.instructions)
-    }
-
-    /// Packets of answers that arrived per reduction.
-    #[must_use]
-    pub fn answers_per_flow(&self) -> f64 {
-        ratio(self.answer_packets, self.reductions.count)
-    }
-
     /// Which share of the cores' time they waited for the network (f): requests, broadcasts, answers, and data
     /// from other caches.
     #[must_use]
@@ -254,16 +203,6 @@ impl SystemRun {
     #[must_use]
     pub fn stall(&self) -> f64 {
         ratio(self.all_misses().latency.sum, self.cycles * u64::from(self.cores))
-    }
-
-    /// Which share of all flows are of a cast: `unicast`, `broadcast`, or `answers`.
-    #[must_use]
-    pub fn share_of(&self, cast: &str) -> f64 {
-        ratio(self.flows_of(cast), self.flows.iter().map(|flow| flow.count).sum())
-    }
-
-    fn flows_of(&self, cast: &str) -> u64 {
-        self.flows.iter().filter(|flow| flow.cast == cast).map(|flow| flow.count).sum()
     }
 
     /// Reductions under way, on average.

@@ -7,7 +7,7 @@ use tutti_noc::smart::{Class, FanIn, Settings};
 pub(super) const LINE_BYTES: u32 = 64;
 
 /// How caches are kept coherent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, tutti_units::Named)]
 pub enum Protocol {
     /// A home for each line orders requests and broadcasts them; it keeps no directory. All caches answer, the
     /// owner with data, and memory sends its copy in any case (AMD HyperTransport; gem5's MOESI_hammer).
@@ -17,17 +17,6 @@ pub enum Protocol {
     /// misses broadcasts, asks again when nothing has come, and in the end sends a persistent request
     /// (M. Martin et al., "Token Coherence", ISCA 2003).
     Tc,
-}
-
-impl Protocol {
-    /// For configuration files and results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Ht => "ht",
-            Protocol::Tc => "tc",
-        }
-    }
 }
 
 /// Who gets the answers to a broadcast, with [`Protocol::Ht`].

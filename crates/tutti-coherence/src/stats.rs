@@ -156,26 +156,5 @@ impl Stats {
 }
 
 fn empty(cores: u32, checked: bool) -> SystemRun {
-    SystemRun {
-        cycles: 0,
-        total_cycles: 0,
-        cores,
-        instructions: 0,
-        accesses: 0,
-        l1_misses: 0,
-        misses: [Misses::default(); 3],
-        spun: 0,
-        broadcasts: super::run::Mean::default(),
-        reductions: super::run::Mean::default(),
-        answer_packets: 0,
-        open_reductions: 0,
-        flows: Vec::new(),
-        reissues: 0,
-        persistent: 0,
-        memory_reads: 0,
-        memory_writes: 0,
-        counts: Counts::default(),
-        checked,
-        memory: Vec::new(),
-    }
+    SystemRun { cores, checked, ..SystemRun::default() }
 }

@@ -16,5 +16,5 @@ pub fn area(network: &Network, technology: &Technology) -> AreaReport {
         Component::Links => links,
         _ => costs.area_um2(component).times(routers),
     };
-    AreaReport::new(Component::ALL.map(of))
+    AreaReport::new(of)
 }

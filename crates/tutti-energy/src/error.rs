@@ -1,7 +1,8 @@
 //! What the stage refuses.
 
 /// Why there is no energy or area.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "EnergyError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum EnergyError {
     /// No technology has that name.

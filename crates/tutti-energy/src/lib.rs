@@ -27,7 +27,7 @@ pub use costs::Costs;
 pub use error::EnergyError;
 pub use events::Events;
 pub use interval::Interval;
-pub use mesh::{MeshComponent, MeshHardware, MeshReport, mesh_energy, mesh_technology};
+pub use mesh::{MeshComponent, MeshHardware, mesh_energy, mesh_technology};
 pub use network::{Links, Network, Router};
 pub use parameter::{Constant, Parameter, Part};
 pub use registry::{Entry, LINKS, ROUTERS, find, registry};
@@ -61,7 +61,16 @@ pub fn energy(
     report.add_dynamic(Component::Links, costs.signal_pj_per_bit_um(), events.signal_bit_um);
     let clock = costs.clock_pj_per_cycle().times(f64::from(network.routers()));
     report.add_dynamic(Component::Clock, clock, events.cycles);
-    report.add_leakage(&costs, network, events.cycles);
+    let seconds = network.seconds(events.cycles);
+    let routers = f64::from(network.routers());
+    for component in Component::ALL {
+        let router_uw = costs.leakage_uw(component);
+        report.add_leakage(component, router_uw.times(routers * seconds * 1e-6));
+    }
+    for links in network.links() {
+        let links_uw = costs.link_leakage_uw(links.length).times(f64::from(links.count));
+        report.add_leakage(Component::Links, links_uw.times(seconds * 1e-6));
+    }
     Ok(report)
 }
 

@@ -6,12 +6,14 @@
 //! the number of their flow (Krishna and Peh, NOCS 2014, sections III-C and IV-A). Deciding between
 //! requests costs what deciding in the switch does, and is counted there; NIC links cost nothing.
 
-use super::{Component, Costs, EnergyError, Interval, Links, Network, Router, Technology, real};
+use super::{
+    Component, Costs, EnergyError, EnergyReport, Links, Network, Router, Technology, real,
+};
 use tutti_noc::smart::{Counts, FanIn, FanOut, Settings};
 use tutti_units::{Length, Time};
 
 /// What takes energy in such a mesh.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub enum MeshComponent {
     /// Flits into buffers; what these leak is [`MeshComponent::Buffers`].
     BufferWrites,
@@ -31,37 +33,6 @@ pub enum MeshComponent {
     Tables,
     /// The clock trees of the routers.
     Clock,
-}
-
-impl MeshComponent {
-    /// All of them, in the order of reports.
-    pub const ALL: [MeshComponent; 9] = [
-        MeshComponent::BufferWrites,
-        MeshComponent::BufferReads,
-        MeshComponent::Buffers,
-        MeshComponent::Crossbar,
-        MeshComponent::Allocation,
-        MeshComponent::Links,
-        MeshComponent::Requests,
-        MeshComponent::Tables,
-        MeshComponent::Clock,
-    ];
-
-    /// For tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            MeshComponent::BufferWrites => "buffer_writes",
-            MeshComponent::BufferReads => "buffer_reads",
-            MeshComponent::Buffers => "buffers",
-            MeshComponent::Crossbar => "crossbar",
-            MeshComponent::Allocation => "allocation",
-            MeshComponent::Links => "links",
-            MeshComponent::Requests => "requests",
-            MeshComponent::Tables => "tables",
-            MeshComponent::Clock => "clock",
-        }
-    }
 }
 
 /// Routers, links and the wires of requests.
@@ -141,105 +112,47 @@ fn bits(things: u32) -> u32 {
     u32::BITS - things.saturating_sub(1).leading_zeros()
 }
 
-/// What a window cost, in joules: by events, and by leakage for as long as it was.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct MeshReport {
-    dynamic: [Interval; MeshComponent::ALL.len()],
-    leakage: [Interval; MeshComponent::ALL.len()],
-}
-
-impl MeshReport {
-    /// What the events of a component cost.
-    #[must_use]
-    pub fn dynamic(&self, component: MeshComponent) -> Interval {
-        self.dynamic[component as usize]
-    }
-
-    /// What the leakage of a component cost.
-    #[must_use]
-    pub fn leakage(&self, component: MeshComponent) -> Interval {
-        self.leakage[component as usize]
-    }
-
-    /// Of all components.
-    #[must_use]
-    pub fn total_dynamic(&self) -> Interval {
-        self.dynamic.into_iter().sum()
-    }
-
-    /// Of all components.
-    #[must_use]
-    pub fn total_leakage(&self) -> Interval {
-        self.leakage.into_iter().sum()
-    }
-
-    /// Everything.
-    #[must_use]
-    pub fn total(&self) -> Interval {
-        self.total_dynamic() + self.total_leakage()
-    }
-
-    fn add(&mut self, component: MeshComponent, each_pj: Interval, count: u64) {
-        let place = &mut self.dynamic[component as usize];
-        *place = *place + each_pj.times(real(count) * 1e-12);
-    }
-}
-
 /// What happened in a mesh cost.
 #[must_use]
 pub fn mesh_energy(
     hardware: &MeshHardware,
     counts: &Counts,
     technology: &Technology,
-) -> MeshReport {
+) -> EnergyReport<MeshComponent> {
     use MeshComponent::{
-        Allocation, BufferReads, BufferWrites, Clock, Crossbar, Links, Requests, Tables,
+        Allocation, BufferReads, BufferWrites, Buffers, Clock, Crossbar, Links, Requests, Tables,
     };
     let network = &hardware.network;
     let costs = Costs::new(&network.router(), technology);
-    let mut report = MeshReport::default();
-    report.add(BufferWrites, costs.buffer_write_pj(), counts.buffer_writes);
-    report.add(BufferReads, costs.buffer_read_pj(), counts.buffer_reads);
+    let mut report = EnergyReport::default();
+    report.add_dynamic(BufferWrites, costs.buffer_write_pj(), counts.buffer_writes);
+    report.add_dynamic(BufferReads, costs.buffer_read_pj(), counts.buffer_reads);
     for (outputs, &crossings) in (1..).zip(&counts.crossings) {
-        report.add(Crossbar, costs.crossbar_pj(outputs), crossings);
+        report.add_dynamic(Crossbar, costs.crossbar_pj(outputs), crossings);
     }
-    report.add(Allocation, costs.input_arbitration_pj(), counts.input_arbitrations);
-    report.add(Allocation, costs.output_arbitration_pj(), counts.output_arbitrations);
-    report.add(Links, costs.link_pj(hardware.tile), counts.link_hops);
+    report.add_dynamic(Allocation, costs.input_arbitration_pj(), counts.input_arbitrations);
+    report.add_dynamic(Allocation, costs.output_arbitration_pj(), counts.output_arbitrations);
+    report.add_dynamic(Links, costs.link_pj(hardware.tile), counts.link_hops);
     let (plain, answer) = hardware.request_bits;
     let hop = costs.signal_pj_per_bit_um().times(real(hardware.tile.um()));
-    report.add(Requests, hop.times(f64::from(plain)), counts.request_hops);
-    report.add(Requests, hop.times(f64::from(answer)), counts.answer_request_hops);
-    report.add(Tables, costs.table_read_pj(), counts.table_reads);
+    report.add_dynamic(Requests, hop.times(f64::from(plain)), counts.request_hops);
+    report.add_dynamic(Requests, hop.times(f64::from(answer)), counts.answer_request_hops);
+    report.add_dynamic(Tables, costs.table_read_pj(), counts.table_reads);
     let clock = costs.clock_pj_per_cycle().times(f64::from(network.routers()));
-    report.add(Clock, clock, counts.cycles);
-    report.leakage = leakage(&costs, network, counts.cycles);
+    report.add_dynamic(Clock, clock, counts.cycles);
+    let seconds = network.seconds(counts.cycles);
+    for (mesh, router) in [
+        (Buffers, Component::Buffers),
+        (Crossbar, Component::Crossbar),
+        (Allocation, Component::SwitchAllocator),
+        (Clock, Component::Clock),
+    ] {
+        let routers = f64::from(network.routers());
+        report.add_leakage(mesh, costs.leakage_uw(router).times(routers * seconds * 1e-6));
+    }
+    for links in network.links() {
+        let each = costs.link_leakage_uw(links.length);
+        report.add_leakage(Links, each.times(f64::from(links.count) * seconds * 1e-6));
+    }
     report
-}
-
-fn leakage(
-    costs: &Costs<'_>,
-    network: &Network,
-    cycles: u64,
-) -> [Interval; MeshComponent::ALL.len()] {
-    let seconds = real(cycles) * (real(network.cycle().ps()) * 1e-12);
-    let routers = |component| {
-        costs.leakage_uw(component).times(f64::from(network.routers()) * seconds * 1e-6)
-    };
-    MeshComponent::ALL.map(|component| match component {
-        MeshComponent::Buffers => routers(Component::Buffers),
-        MeshComponent::Crossbar => routers(Component::Crossbar),
-        MeshComponent::Allocation => routers(Component::SwitchAllocator),
-        MeshComponent::Clock => routers(Component::Clock),
-        MeshComponent::Links => {
-            let each = |links: &Links| {
-                costs.link_leakage_uw(links.length).times(f64::from(links.count) * seconds * 1e-6)
-            };
-            network.links().iter().map(each).sum()
-        }
-        MeshComponent::BufferWrites
-        | MeshComponent::BufferReads
-        | MeshComponent::Requests
-        | MeshComponent::Tables => Interval::default(),
-    })
 }

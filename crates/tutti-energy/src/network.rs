@@ -1,6 +1,6 @@
 //! The hardware: what leaks, what the clock reaches, what takes up area.
 
-use super::EnergyError;
+use super::{EnergyError, real};
 use tutti_units::{Length, Time};
 
 /// A router, as far as energy and area depend on it.
@@ -121,5 +121,10 @@ impl Network {
     #[must_use]
     pub fn cycle(&self) -> Time {
         self.cycle
+    }
+
+    /// The length of so many cycles, in seconds.
+    pub(super) fn seconds(&self, cycles: u64) -> f64 {
+        real(cycles) * (real(self.cycle.ps()) * 1e-12)
     }
 }

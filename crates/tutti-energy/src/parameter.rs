@@ -3,23 +3,12 @@
 use super::{EnergyError, Interval};
 
 /// What a constant is of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, tutti_units::Named)]
 pub enum Part {
     /// Buffers, crossbar, allocators and clock.
     Router,
     /// Wires, and the transceivers at their ends.
     Link,
-}
-
-impl Part {
-    /// For lists and messages.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Part::Router => "router",
-            Part::Link => "link",
-        }
-    }
 }
 
 /// Lists the constants once; the enum, the list of all and the names follow.

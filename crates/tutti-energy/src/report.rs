@@ -1,11 +1,12 @@
 //! Joules and square micrometres, component by component.
 
+use std::collections::BTreeMap;
 use std::ops::Add;
 
-use super::{Costs, Interval, Network, real};
+use super::{Interval, real};
 
 /// What takes energy and area.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Component {
     Buffers,
@@ -16,67 +17,67 @@ pub enum Component {
     Clock,
 }
 
-impl Component {
-    /// All of them, in the order of reports.
-    pub const ALL: [Component; 6] = [
-        Component::Buffers,
-        Component::Crossbar,
-        Component::SwitchAllocator,
-        Component::VcAllocator,
-        Component::Links,
-        Component::Clock,
-    ];
+/// A quantity of each component.
+#[derive(Clone, PartialEq, Debug)]
+struct Breakdown<C>(BTreeMap<C, Interval>);
 
-    /// For tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Component::Buffers => "buffers",
-            Component::Crossbar => "crossbar",
-            Component::SwitchAllocator => "switch_allocator",
-            Component::VcAllocator => "vc_allocator",
-            Component::Links => "links",
-            Component::Clock => "clock",
-        }
+impl<C: Ord> Breakdown<C> {
+    fn of(&self, component: C) -> Interval {
+        self.0.get(&component).copied().unwrap_or_default()
     }
 
-    fn place(self) -> usize {
-        self as usize
+    fn total(&self) -> Interval {
+        self.0.values().copied().sum()
+    }
+
+    fn add(&mut self, component: C, more: Interval) {
+        let sum = self.0.entry(component).or_default();
+        *sum = *sum + more;
+    }
+
+    fn join(mut self, other: Breakdown<C>) -> Breakdown<C> {
+        other.0.into_iter().for_each(|(component, more)| self.add(component, more));
+        self
     }
 }
-
-type PerComponent = [Interval; Component::ALL.len()];
 
 /// What a window cost, in joules: by events, and by leakage for as long as it was.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct EnergyReport {
-    dynamic: PerComponent,
-    leakage: PerComponent,
+#[derive(Clone, PartialEq, Debug)]
+pub struct EnergyReport<C = Component> {
+    dynamic: Breakdown<C>,
+    leakage: Breakdown<C>,
 }
 
-impl EnergyReport {
+impl<C> Default for EnergyReport<C> {
+    fn default() -> EnergyReport<C> {
+        let empty = || Breakdown(BTreeMap::new());
+        EnergyReport { dynamic: empty(), leakage: empty() }
+    }
+}
+
+impl<C: Ord> EnergyReport<C> {
     /// What the events of a component cost.
     #[must_use]
-    pub fn dynamic(&self, component: Component) -> Interval {
-        self.dynamic[component.place()]
+    pub fn dynamic(&self, component: C) -> Interval {
+        self.dynamic.of(component)
     }
 
     /// What the leakage of a component cost.
     #[must_use]
-    pub fn leakage(&self, component: Component) -> Interval {
-        self.leakage[component.place()]
+    pub fn leakage(&self, component: C) -> Interval {
+        self.leakage.of(component)
     }
 
     /// Of all components.
     #[must_use]
     pub fn total_dynamic(&self) -> Interval {
-        self.dynamic.into_iter().sum()
+        self.dynamic.total()
     }
 
     /// Of all components.
     #[must_use]
     pub fn total_leakage(&self) -> Interval {
-        self.leakage.into_iter().sum()
+        self.leakage.total()
     }
 
     /// Everything.
@@ -85,66 +86,52 @@ impl EnergyReport {
         self.total_dynamic() + self.total_leakage()
     }
 
-    pub(super) fn add_dynamic(&mut self, component: Component, each_pj: Interval, count: u64) {
-        let place = &mut self.dynamic[component.place()];
-        *place = *place + each_pj.times(real(count) * 1e-12);
+    pub(super) fn add_dynamic(&mut self, component: C, each_pj: Interval, count: u64) {
+        self.dynamic.add(component, each_pj.times(real(count) * 1e-12));
     }
 
-    pub(super) fn add_leakage(&mut self, costs: &Costs<'_>, network: &Network, cycles: u64) {
-        let seconds = real(cycles) * (real(network.cycle().ps()) * 1e-12);
-        let routers = f64::from(network.routers());
-        for component in Component::ALL {
-            let router_uw = costs.leakage_uw(component);
-            self.leakage[component.place()] = router_uw.times(routers * seconds * 1e-6);
-        }
-        for links in network.links() {
-            let links_uw = costs.link_leakage_uw(links.length).times(f64::from(links.count));
-            let place = &mut self.leakage[Component::Links.place()];
-            *place = *place + links_uw.times(seconds * 1e-6);
-        }
+    pub(super) fn add_leakage(&mut self, component: C, joules: Interval) {
+        self.leakage.add(component, joules);
     }
 }
 
-impl Add for EnergyReport {
-    type Output = EnergyReport;
+impl<C: Ord> Add for EnergyReport<C> {
+    type Output = EnergyReport<C>;
     /// Two windows of a network, or two networks side by side.
-    fn add(self, other: EnergyReport) -> EnergyReport {
+    fn add(self, other: EnergyReport<C>) -> EnergyReport<C> {
         EnergyReport {
-            dynamic: both(self.dynamic, other.dynamic),
-            leakage: both(self.leakage, other.leakage),
+            dynamic: self.dynamic.join(other.dynamic),
+            leakage: self.leakage.join(other.leakage),
         }
     }
 }
 
 /// What a network takes up, in square micrometres.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct AreaReport(PerComponent);
+#[derive(Clone, PartialEq, Debug)]
+pub struct AreaReport(Breakdown<Component>);
 
 impl AreaReport {
-    pub(super) fn new(um2: PerComponent) -> AreaReport {
-        AreaReport(um2)
+    pub(super) fn new(um2: impl Fn(Component) -> Interval) -> AreaReport {
+        let of = |component| (component, um2(component));
+        AreaReport(Breakdown(Component::ALL.into_iter().map(of).collect()))
     }
 
     /// Of a component of all routers, or of all links.
     #[must_use]
     pub fn um2(&self, component: Component) -> Interval {
-        self.0[component.place()]
+        self.0.of(component)
     }
 
     /// Everything.
     #[must_use]
     pub fn total_um2(&self) -> Interval {
-        self.0.into_iter().sum()
+        self.0.total()
     }
 }
 
 impl Add for AreaReport {
     type Output = AreaReport;
     fn add(self, other: AreaReport) -> AreaReport {
-        AreaReport(both(self.0, other.0))
+        AreaReport(self.0.join(other.0))
     }
-}
-
-fn both(one: PerComponent, other: PerComponent) -> PerComponent {
-    std::array::from_fn(|place| one[place] + other[place])
 }

@@ -146,7 +146,7 @@ fn bounds_multiply_and_add() {
 fn nothing_happens_at_no_cost_and_only_time_leaks() {
     let idle = Events { link_flits: vec![0, 0], ..Events::default() };
     let report = energy(&small(), &idle, &round()).unwrap();
-    assert_eq!(report, EnergyReport::default());
+    assert_eq!(report.total(), Interval::default());
     let waiting = Events { cycles: 10, ..idle };
     let report = energy(&small(), &waiting, &round()).unwrap();
     close(report.total_dynamic().nominal, 200e-12, 1e-12, "the clock alone");

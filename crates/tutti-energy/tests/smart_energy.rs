@@ -7,7 +7,7 @@ use common::{
     broadcast, classes, collective, combining, greedy, reduction, run, slotted, smart, unicast,
 };
 use tutti_energy::{
-    MeshComponent, MeshHardware, MeshReport, Technology, mesh_energy, mesh_technology,
+    EnergyReport, MeshComponent, MeshHardware, Technology, mesh_energy, mesh_technology,
 };
 use tutti_noc::smart::{Counts, Fabric, FanIn, Mesh, Priority, Settings, Tree};
 use tutti_units::{Length, Time};
@@ -16,13 +16,13 @@ fn hardware(settings: &Settings) -> MeshHardware {
     MeshHardware::new(settings, 128, Length::from_um(1000), Time::from_ps(1000)).unwrap()
 }
 
-fn cost(settings: &Settings, counts: &Counts) -> MeshReport {
+fn cost(settings: &Settings, counts: &Counts) -> EnergyReport<MeshComponent> {
     let (router, link) = mesh_technology(settings);
     mesh_energy(&hardware(settings), counts, &Technology::build(router, link).unwrap())
 }
 
 /// In picojoules.
-fn dynamic(report: &MeshReport, components: &[MeshComponent]) -> f64 {
+fn dynamic(report: &EnergyReport<MeshComponent>, components: &[MeshComponent]) -> f64 {
     components.iter().map(|&component| report.dynamic(component).nominal * 1e12).sum()
 }
 

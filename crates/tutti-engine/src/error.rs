@@ -1,5 +1,7 @@
 //! Why a run cannot finish.
 
+use crate::endpoint::EndpointError;
+use crate::workload::{ProgramError, TaskId};
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
@@ -27,14 +29,17 @@ impl std::fmt::Display for Waiting {
 }
 
 /// Why a run gives no result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "SimulationError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum EngineError {
     /// Ranks wait for messages that nobody sends; at most the first sixteen are listed.
     #[error("the simulation cannot finish: {stuck} of {ranks} ranks wait for ever: {}", list(.waiting))]
+    #[refusal(class = "DeadlockError")]
     Deadlock { waiting: Vec<Waiting>, stuck: usize, ranks: u32 },
     /// The network stands still with messages in it.
     #[error("the network is deadlocked: from {since} on nothing moves in it, with {messages} messages under way; {}", round(.circle))]
+    #[refusal(class = "DeadlockError")]
     Standstill { since: Time, messages: usize, circle: Vec<String> },
     /// Messages that nobody receives.
     #[error("{count} messages are never received; the first is from {sender} to {receiver}")]
@@ -79,4 +84,11 @@ fn round(circle: &[String]) -> String {
     let more = circle.len().saturating_sub(SHOWN);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!("each waits for the next and the last for the first: {shown}{more}")
+}
+
+tutti_units::fields! {
+    Waiting => |value| (value.rank, value.step, value.on.clone()),
+    TaskId => |value| value.0,
+    ProgramError => |value| value.to_string(),
+    EndpointError => |value| value.to_string(),
 }

@@ -82,25 +82,13 @@ impl<M: MessageModel> Simulation<'_, M> {
     /// # Errors
     /// As [`Simulation::run`].
     pub fn run_with<P: Probe>(&self, probe: &mut P) -> Result<Outcome, EngineError> {
-        self.run_until(&AtomicBool::new(false), probe)
-    }
-
-    /// Runs to the end, or until somebody sets `stop`.
-    ///
-    /// # Errors
-    /// As [`Simulation::run`], and when it was stopped.
-    pub fn run_until<P: Probe>(
-        &self,
-        stop: &AtomicBool,
-        probe: &mut P,
-    ) -> Result<Outcome, EngineError> {
-        self.run_through(&mut Uncontended, stop, probe)
+        self.run_through(&mut Uncontended, &AtomicBool::new(false), probe)
     }
 
     /// Runs to the end, or until somebody sets `stop`, over a network in which messages meet.
     ///
     /// # Errors
-    /// As [`Simulation::run_until`].
+    /// As [`Simulation::run`], and when it was stopped.
     pub fn run_through<C: Carrier, P: Probe>(
         &self,
         carrier: &mut C,

@@ -22,7 +22,7 @@ pub struct Outcome {
 }
 
 /// What a rank does during a span of a [`Timeline`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, tutti_units::Named)]
 pub enum Activity {
     /// Delayed by injected noise.
     Noise,
@@ -40,23 +40,6 @@ pub enum Activity {
     Compute,
     /// Sleeping.
     Sleep,
-}
-
-impl Activity {
-    /// The name used in tables and traces.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Activity::Noise => "noise",
-            Activity::Send => "send",
-            Activity::Wait => "wait",
-            Activity::Recv => "recv",
-            Activity::Reduce => "reduce",
-            Activity::Copy => "copy",
-            Activity::Compute => "compute",
-            Activity::Sleep => "sleep",
-        }
-    }
 }
 
 /// One thing a rank did, from when to when. A rank's spans neither overlap nor leave gaps.

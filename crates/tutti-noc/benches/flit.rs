@@ -59,7 +59,7 @@ impl Source for Load {
 
     fn delivered(&mut self, _: &Delivery) {}
 
-    fn stirred(&mut self, _: &mut Vec<(u32, u8)>) {}
+    fn refilled(&mut self, _: &mut Vec<(u32, u8)>) {}
 }
 
 fn main() {

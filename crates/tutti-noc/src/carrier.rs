@@ -13,8 +13,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
+use super::endpoints::Endpoints;
 use super::packet::{Delivery, Order, Source};
 use super::{FlitError, Network, Settings, Wiring, deadlock};
 use tutti_network::packet::Ends;
@@ -73,11 +74,6 @@ impl Packing {
     pub fn packet(&self) -> u32 {
         self.packet
     }
-
-    /// Flits that so many bytes fill; at least one.
-    fn flits(&self, bytes: Bytes) -> u64 {
-        bytes.0.div_ceil(self.flit.0).max(1)
-    }
 }
 
 /// Cycles without a flit that moves after which packets under way are deadlocked, besides the longest that
@@ -87,18 +83,14 @@ const PATIENCE: u64 = 10_000;
 /// In place of a message.
 const NOTHING: u64 = u64::MAX;
 
-/// Cycles between looks at whether to go on.
-const LOOK: u32 = 1024;
-
 /// Carries messages as packets of flits.
 pub struct FlitCarrier<'a> {
     network: Network,
     wiring: Arc<Wiring>,
     /// Of a graph in which some are out of reach of others.
     gaps: Option<Distances>,
-    messages: Messages,
+    messages: Messages<'a>,
     patience: u64,
-    stop: Option<&'a AtomicBool>,
     standstill: Option<Standstill>,
 }
 
@@ -121,10 +113,9 @@ struct Message {
 }
 
 /// The messages of all nodes.
-struct Messages {
+struct Messages<'a> {
     packing: Packing,
-    cycle: u64,
-    ends: Ends,
+    endpoints: Endpoints<'a>,
     /// By number, which is the tag of its packets.
     all: BTreeMap<u64, Message>,
     /// Nodes of each NPU.
@@ -136,14 +127,10 @@ struct Messages {
     serves: Vec<u64>,
     /// Per NPU, the packets that were cut for it.
     dealt: Vec<u32>,
-    /// Nodes that have been asked in vain.
-    asked: Vec<bool>,
-    stirred: Vec<(u32, u8)>,
+    /// Nodes without a message to send.
+    idle: Vec<bool>,
+    refilled: Vec<(u32, u8)>,
     next: u64,
-    /// Per NPU, when the port through which it takes messages is free.
-    free: Vec<Time>,
-    /// Those that are there, not yet told: in order of time.
-    done: VecDeque<(Ticket, Time)>,
     vc_grants: u64,
 }
 
@@ -161,31 +148,29 @@ impl<'a> FlitCarrier<'a> {
         let npus = nodes / wiring.ports() as usize;
         let messages = Messages {
             packing,
-            cycle: wiring.cycle().ps(),
-            ends,
+            endpoints: Endpoints::new(wiring.cycle(), packing.flit, ends, npus),
             all: BTreeMap::new(),
             ports: wiring.ports(),
             queues: vec![VecDeque::new(); npus],
             cut: vec![None; nodes],
             serves: vec![NOTHING; nodes],
             dealt: vec![0; npus],
-            asked: vec![true; nodes],
-            stirred: Vec::new(),
+            idle: vec![true; nodes],
+            refilled: Vec::new(),
             next: 0,
-            free: vec![Time::ZERO; npus],
-            done: VecDeque::new(),
             vc_grants: 0,
         };
         let patience = PATIENCE + longest_wait(&wiring, settings);
         let gaps = wiring.topology().filter(|graph| lacks_ways(graph)).map(Arc::clone);
         let gaps = gaps.map(Distances::fewest_hops);
-        FlitCarrier { network, wiring, gaps, messages, patience, stop: None, standstill: None }
+        FlitCarrier { network, wiring, gaps, messages, patience, standstill: None }
     }
 
-    /// Ends early when somebody sets `stop`: then nothing arrives any more.
+    /// Stops early when `stop` is set: then nothing arrives any more.
     #[must_use]
-    pub fn until(self, stop: &'a AtomicBool) -> FlitCarrier<'a> {
-        FlitCarrier { stop: Some(stop), ..self }
+    pub fn until(mut self, stop: &'a AtomicBool) -> FlitCarrier<'a> {
+        self.messages.endpoints.stop = Some(stop);
+        self
     }
 
     /// The network, for what its channels did.
@@ -204,19 +189,15 @@ impl<'a> FlitCarrier<'a> {
     /// make ranks send, so they are passed over up to there.
     fn step(&mut self) {
         self.network.step(&mut self.messages);
-        self.network.rest(self.messages.due());
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.network.rest(self.messages.endpoints.due());
     }
 
     fn stand_still(&mut self, since: u64) {
-        let circle = deadlock::waiting(&self.wiring, &self.network.circle());
+        let waiting = deadlock::waiting(&self.wiring, &self.network.deadlock_cycle());
         self.standstill = Some(Standstill {
-            since: Time::from_ps(since.saturating_mul(self.messages.cycle)),
+            since: self.messages.endpoints.time_of(since),
             messages: self.messages.all.len(),
-            circle: circle.iter().map(ToString::to_string).collect(),
+            circle: waiting.iter().map(ToString::to_string).collect(),
         });
     }
 }
@@ -244,13 +225,13 @@ impl Carrier for FlitCarrier<'_> {
 
     fn carry(&mut self, ticket: Ticket, message: Carried) {
         let Carried { source, destination, bytes, arrival } = message;
+        let endpoints = &mut self.messages.endpoints;
         if source == destination {
-            return self.messages.is_there(ticket, arrival);
+            return endpoints.arrive(ticket, arrival);
         }
-        // The model's arrival counts the time at the port; the first byte leaves that much before.
-        let head = arrival - self.messages.ends.hands_over.of(bytes).min(arrival);
-        let start = self.messages.cycle_of(head).max(self.network.now());
-        let uncut = self.messages.packing.flits(bytes);
+        let head = endpoints.departure(&message);
+        let start = endpoints.cycle_of(head).max(self.network.now());
+        let uncut = endpoints.flits(bytes);
         let (destination, missing, there) = (destination.0, 0, arrival);
         let message = Message { ticket, destination, head, start, bytes, uncut, missing, there };
         self.messages.put(source.0, message);
@@ -260,14 +241,14 @@ impl Carrier for FlitCarrier<'_> {
         // What has been told of lies in the past: a message is there only when no other, still under
         // way, can be there before it.
         let (mut moves, mut since) = (self.network.moves(), self.network.now());
-        let mut looks = 0_u32;
+        let mut cycles = 0;
         while !self.messages.all.is_empty() {
-            if self.messages.due().is_some_and(|due| due <= self.network.now()) {
+            if self.messages.endpoints.due().is_some_and(|due| due <= self.network.now()) {
                 break;
             }
             self.step();
-            looks += 1;
-            if looks.is_multiple_of(LOOK) && self.is_stopped() {
+            cycles += 1;
+            if self.messages.endpoints.is_stopped(cycles) {
                 return None;
             }
             if self.network.now() - since < self.patience {
@@ -275,14 +256,14 @@ impl Carrier for FlitCarrier<'_> {
             }
             let stands = self.network.moves() == moves && self.network.under_way() > 0;
             if stands {
-                if self.messages.done.is_empty() {
+                if self.messages.endpoints.due().is_none() {
                     self.stand_still(since);
                 }
                 break;
             }
             (moves, since) = (self.network.moves(), self.network.now());
         }
-        self.messages.done.pop_front()
+        self.messages.endpoints.report()
     }
 
     fn lacks_ways(&self) -> bool {
@@ -299,27 +280,13 @@ impl Carrier for FlitCarrier<'_> {
     }
 }
 
-impl Messages {
-    /// The first whole cycle from a time on.
-    fn cycle_of(&self, time: Time) -> u64 {
-        time.ps().div_ceil(self.cycle)
-    }
-
-    fn time_of(&self, cycle: u64) -> Time {
-        Time::from_ps(cycle.saturating_mul(self.cycle))
-    }
-
-    /// The cycle from which on the first message that is there can be told of.
-    fn due(&self) -> Option<u64> {
-        self.done.front().map(|&(_, time)| self.cycle_of(time))
-    }
-
+impl Messages<'_> {
     fn put(&mut self, npu: u32, message: Message) {
         self.all.insert(self.next, message);
         self.queues[npu as usize].push_back(self.next);
         for node in npu * self.ports..(npu + 1) * self.ports {
-            if std::mem::take(&mut self.asked[node as usize]) {
-                self.stirred.push((node, 0));
+            if std::mem::take(&mut self.idle[node as usize]) {
+                self.refilled.push((node, 0));
             }
         }
         self.next += 1;
@@ -348,10 +315,10 @@ impl Messages {
         if message.uncut == 0 {
             self.queues[npu as usize].retain(|&other| other != number);
         } else {
-            let cut = self.packing.flits(message.bytes) - message.uncut;
-            let cut = self.carried(&message, cut);
-            let next = message.head + self.ends.hands_over.of(cut);
-            message.start = message.start.max(self.cycle_of(next));
+            let cut = self.endpoints.flits(message.bytes) - message.uncut;
+            let cut = self.endpoints.carried(message.bytes, cut);
+            let next = message.head + self.endpoints.handed_over(cut);
+            message.start = message.start.max(self.endpoints.cycle_of(next));
         }
         self.all.insert(number, message);
         let dealt = &mut self.dealt[message.destination as usize];
@@ -361,38 +328,26 @@ impl Messages {
         Order { created, destination, flits, class: 0, priority: 0, tag: number }
     }
 
-    fn is_there(&mut self, ticket: Ticket, time: Time) {
-        let place = self.done.partition_point(|&(_, earlier)| earlier <= time);
-        self.done.insert(place, (ticket, time));
-    }
-
-    /// Bytes of a message that so many flits carry; the last one may be filled in part.
-    fn carried(&self, message: &Message, flits: u64) -> Bytes {
-        Bytes((flits * self.packing.flit.0).min(message.bytes.0))
-    }
-
     /// When a packet is through the receiver's port.
     fn passes(&mut self, message: &Message, delivery: &Delivery) -> Time {
-        let bytes = self.carried(message, u64::from(delivery.flits - self.packing.header));
-        // Its last byte is handed over so much after the first, and is as long on its way at least.
-        let handed_over = self.time_of(delivery.created) + self.ends.hands_over.of(bytes);
-        let way = self.time_of(delivery.head_arrived - delivery.injected);
-        let tail = self.time_of(delivery.arrived).max(handed_over + way);
-        let Some(takes) = self.ends.takes else { return tail };
-        let head = self.time_of(delivery.head_arrived);
-        let free = &mut self.free[(delivery.destination / self.ports) as usize];
-        let start = head.max(*free);
-        *free = (start + takes.per_byte().of(bytes)).max(tail);
-        (start + takes.of(bytes)).max(tail)
+        let endpoints = &mut self.endpoints;
+        let flits = u64::from(delivery.flits - self.packing.header);
+        let bytes = endpoints.carried(message.bytes, flits);
+        // Its last byte is handed over so much after the first, and takes at least as long.
+        let handed_over = endpoints.time_of(delivery.created) + endpoints.handed_over(bytes);
+        let transit = endpoints.time_of(delivery.head_arrived - delivery.injected);
+        let tail = endpoints.time_of(delivery.arrived).max(handed_over + transit);
+        let head = endpoints.time_of(delivery.head_arrived);
+        endpoints.take(delivery.destination / self.ports, head, tail, bytes)
     }
 }
 
-impl Source for Messages {
+impl Source for Messages<'_> {
     fn next_at(&mut self, node: u32, _: u8) -> Option<u64> {
         let (place, npu) = (node as usize, node / self.ports);
         self.serves[place] = NOTHING;
         let chosen = self.choose(npu);
-        self.asked[place] = chosen.is_none();
+        self.idle[place] = chosen.is_none();
         let number = chosen?;
         let order = self.cut(npu, number);
         self.serves[place] = number;
@@ -411,12 +366,12 @@ impl Source for Messages {
         message.there = message.there.max(self.passes(&message, delivery));
         message.missing -= 1;
         if message.missing == 0 && message.uncut == 0 {
-            return self.is_there(message.ticket, message.there);
+            return self.endpoints.arrive(message.ticket, message.there);
         }
         self.all.insert(delivery.tag, message);
     }
 
-    fn stirred(&mut self, queues: &mut Vec<(u32, u8)>) {
-        queues.append(&mut self.stirred);
+    fn refilled(&mut self, queues: &mut Vec<(u32, u8)>) {
+        queues.append(&mut self.refilled);
     }
 }

@@ -1,12 +1,13 @@
-//! Deadlocks in words: VCs that wait for each other in a circle, by the names of what lies at both ends of
-//! their channels.
+//! Deadlock cycles, with each VC named by both ends of its channel.
+//!
+//! The dependency graph is over channels or VCs, not over the vertices of a `Topology`.
 
 use std::fmt;
 
-use super::routing::{Routing, circle, dependencies};
+use super::routing::{Routing, dependencies, find_cycle};
 use super::{End, Reason, Settings, Waiting, Wiring};
 
-/// A VC of a channel that is part of a circle.
+/// A VC of a channel in a cyclic dependency.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
     /// What the channel comes from.
@@ -44,15 +45,15 @@ pub enum Verdict {
     /// It cannot.
     Free,
     /// It may: packets that hold these VCs can wait for each other, each for the next.
-    Circle(Vec<Held>),
-    /// There are too many ways to follow them all.
+    Cycle(Vec<Held>),
+    /// There are too many routes to follow them all.
     TooLarge,
 }
 
-/// Routers times nodes for which a table of ports is looked through.
+/// Routers times nodes up to which the table of ports is searched.
 const MOST_PORTS: u64 = 1 << 26;
 
-/// Looks for a circle among the VCs that packets may hold and ask for.
+/// Searches the channel dependency graph for a cycle.
 #[must_use]
 pub fn verdict(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> Verdict {
     let nodes = u64::from(wiring.nodes());
@@ -60,27 +61,29 @@ pub fn verdict(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> V
         if nodes * u64::from(wiring.routers()) > MOST_PORTS {
             return Verdict::TooLarge;
         }
-        let circle = among_channels(wiring, routing);
-        return round(circle.iter().map(|&channel| named(wiring, channel, None, None)).collect());
+        let cycle = among_channels(wiring, routing);
+        return verdict_of(
+            cycle.iter().map(|&channel| named(wiring, channel, None, None)).collect(),
+        );
     }
-    let Some(circle) = dependencies::circle(wiring, settings, routing) else {
+    let Some(cycle) = dependencies::find_cycle(wiring, settings, routing) else {
         return Verdict::TooLarge;
     };
-    round(circle.iter().map(|&(channel, vc)| named(wiring, channel, Some(vc), None)).collect())
+    verdict_of(cycle.iter().map(|&(channel, vc)| named(wiring, channel, Some(vc), None)).collect())
 }
 
-/// A circle of input VCs that stand, by name.
+/// The input VCs of a deadlock cycle, by name.
 #[must_use]
-pub fn waiting(wiring: &Wiring, circle: &[Waiting]) -> Vec<Held> {
+pub fn waiting(wiring: &Wiring, cycle: &[Waiting]) -> Vec<Held> {
     let held = |at: &Waiting| {
         let channel = wiring.inputs(at.router)[at.input as usize];
         named(wiring, channel, Some(at.vc), Some(at.reason))
     };
-    circle.iter().map(held).collect()
+    cycle.iter().map(held).collect()
 }
 
-fn round(circle: Vec<Held>) -> Verdict {
-    if circle.is_empty() { Verdict::Free } else { Verdict::Circle(circle) }
+fn verdict_of(cycle: Vec<Held>) -> Verdict {
+    if cycle.is_empty() { Verdict::Free } else { Verdict::Cycle(cycle) }
 }
 
 fn named(wiring: &Wiring, channel: u32, vc: Option<u32>, reason: Option<Reason>) -> Held {
@@ -88,7 +91,7 @@ fn named(wiring: &Wiring, channel: u32, vc: Option<u32>, reason: Option<Reason>)
     Held { from: wiring.name(channel.from), to: wiring.name(channel.to), vc, reason }
 }
 
-/// A circle of channels, for a routing in which the port depends on router and destination alone. All VCs
+/// A cycle of channels, for a routing in which the port depends on router and destination alone. All VCs
 /// of a channel are then alike: a packet in one of them may ask for any of the next channel.
 fn among_channels(wiring: &Wiring, routing: &dyn Routing) -> Vec<u32> {
     let mut after = vec![Vec::new(); wiring.channels().len()];
@@ -113,5 +116,5 @@ fn among_channels(wiring: &Wiring, routing: &dyn Routing) -> Vec<u32> {
         next.sort_unstable();
         next.dedup();
     }
-    circle(&after)
+    find_cycle(&after)
 }

@@ -1,12 +1,13 @@
 //! Why there is no such flit network, or why a run of it ended early.
 
-use super::allocator::AllocatorError;
+use super::allocator::{AllocatorError, AllocatorKind, ArbiterKind};
 use tutti_topology::TopologyError;
 use tutti_units::parameter::ParameterError;
 use tutti_units::{Bytes, Time};
 
 /// Why a flit network cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "NocError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum FlitError {
     /// A cycle of no length.
@@ -19,8 +20,9 @@ pub enum FlitError {
     #[error(
         "a flit of {flit} is wider than what {from} > {to} carries in a cycle of {cycle}, which is {carries}"
     )]
+    #[refusal(kind = "flit_too_wide")]
     TooWide { flit: Bytes, from: String, to: String, carries: Bytes, cycle: Time },
-    /// A routing whose VCs depend on each other in a circle.
+    /// A routing whose VCs form a cyclic dependency.
     #[error("routing `{routing}` can deadlock: packets can wait for each other round {}", circle.join(", "))]
     CanDeadlock { routing: String, circle: Vec<String> },
     /// A number out of its range.
@@ -31,6 +33,7 @@ pub enum FlitError {
     UnknownPriority { name: String },
     /// A parameter that does not exist, or a value that it does not take.
     #[error(transparent)]
+    #[refusal(kind = "out_of_range")]
     Parameter { source: ParameterError },
     /// Virtual cut-through that cannot take a packet.
     #[error(
@@ -90,6 +93,7 @@ pub enum FlitError {
     BadPacket { class: u8, problem: String },
     /// Someone asked for it.
     #[error("the run was stopped")]
+    #[refusal(class = "SimulationError")]
     Stopped,
 }
 
@@ -102,4 +106,11 @@ impl From<ParameterError> for FlitError {
             source => FlitError::Parameter { source },
         }
     }
+}
+
+tutti_units::fields! {
+    AllocatorKind => |value| value.to_string(),
+    ArbiterKind => |value| value.to_string(),
+    AllocatorError => |value| value.to_string(),
+    FlitError => |value| value.to_string(),
 }

@@ -1,25 +1,25 @@
 //! Flits: cycle-accurate routers with virtual channels, credits and allocators.
 //!
-//! **The way of a flit.** A [`Source`] gives packets to nodes; a node injects a flit in a cycle, on a VC of
-//! its router that no other packet has. In each router the head of a packet is routed ([`routing`]), is
-//! given a VC of the next router, and then each flit its turn in the switch ([`allocator`]); it leaves its
-//! buffer when it has won the switch and the buffer behind the output has room, of which credits tell.
-//! [`Settings`] say how long each stage takes, and what the allocators are. A node takes what arrives at
-//! once.
+//! **The route of a flit.** A [`Source`] hands packets to nodes. A node injects one flit per cycle, on a VC
+//! of its router that no other packet holds. In each router the head of a packet is routed ([`routing`])
+//! and allocated a VC of the next router; then each flit is allocated the switch ([`allocator`]). A flit
+//! leaves its buffer when it has won the switch and credits show space in the buffer behind the output.
+//! [`Settings`] hold the delay of each stage and the allocators. Nodes never refuse a flit.
 //!
-//! **Against what.** The routers are those of BookSim 2 (Jiang et al., "A detailed and flexible
-//! cycle-accurate network-on-chip simulator", ISPASS 2013), and recorded runs of it are repeated to the
-//! cycle. [`oracle`] is the same network the obvious way, and [`Network`] the fast one; tests hold them
-//! together flit by flit.
+//! **Validation.** The routers are those of BookSim 2 (Jiang et al., "A detailed and flexible cycle-accurate
+//! network-on-chip simulator", ISPASS 2013); its recorded runs are repeated to the cycle. [`oracle`] is a
+//! slow reference model of the same network, and [`Network`] the fast one; tests compare them flit by flit.
 //!
-//! **What it is used for.** [`measure`] runs synthetic traffic ([`traffic`]) and measures latency and
-//! throughput; [`FlitCarrier`] carries the messages of schedules.
+//! **Uses.** [`measure`] runs synthetic traffic ([`traffic`]) and measures latency and throughput;
+//! [`FlitCarrier`] carries the messages of schedules. [`smart`] is a second engine, for meshes of several hops
+//! per cycle: it shares the phases, statistics and traffic of a measurement, and the endpoints of a carrier.
 #![deny(unsafe_code)]
 
 pub mod allocator;
 mod carrier;
 pub mod credits;
 pub mod deadlock;
+mod endpoints;
 mod error;
 mod fast;
 pub mod measure;

@@ -133,11 +133,10 @@ impl Network {
         each!(&self.0, network => network.count_stalls(stalls));
     }
 
-    /// A circle of input VCs of which each waits for the next, and the last for the first: a deadlock.
-    /// Empty if there is none.
+    /// Input VCs in a deadlock cycle, each waiting for the next and the last for the first; empty without one.
     #[must_use]
-    pub fn circle(&self) -> Vec<Waiting> {
-        each!(&self.0, network => network.circle())
+    pub fn deadlock_cycle(&self) -> Vec<Waiting> {
+        each!(&self.0, network => network.deadlock_cycle())
     }
 }
 

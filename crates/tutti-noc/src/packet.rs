@@ -63,22 +63,21 @@ pub struct Delivery {
     pub serial: u64,
 }
 
-/// Who sends packets, and hears of what has arrived.
+/// Hands packets to nodes, and learns of deliveries.
 ///
-/// Each node has a queue for each class, first in first out. The network asks for the next packet of a
-/// queue when the one before it has been injected wholly.
+/// Each node has a FIFO queue for each class. The network requests the next packet of a queue when the one
+/// before it has been injected completely.
 pub trait Source {
-    /// When the next packet of a queue is there, if one is known: its [`Order::created`]. Asked again
-    /// after [`Source::take`], and of a queue for which there was none after [`Source::stirred`].
+    /// The cycle in which the next packet of a queue is ready, if one is known: its [`Order::created`].
+    /// Called again after [`Source::take`], and for an empty queue after [`Source::refilled`].
     fn next_at(&mut self, node: u32, class: u8) -> Option<u64>;
 
-    /// The packet whose time [`Source::next_at`] told.
+    /// The packet whose cycle [`Source::next_at`] returned.
     fn take(&mut self, node: u32, class: u8) -> Order;
 
     /// A packet has arrived.
     fn delivered(&mut self, delivery: &Delivery);
 
-    /// Queues (node, class) which have got a packet since they were asked and had none; they are
-    /// pushed once each.
-    fn stirred(&mut self, queues: &mut Vec<(u32, u8)>);
+    /// Pushes the queues (node, class) that were empty at the last call and have a packet since, once each.
+    fn refilled(&mut self, queues: &mut Vec<(u32, u8)>);
 }

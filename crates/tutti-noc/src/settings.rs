@@ -74,7 +74,7 @@ tutti_units::parameters! {
 }
 
 /// Which packets allocators prefer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, tutti_units::Named)]
 pub enum Priority {
     /// All are alike.
     #[default]
@@ -87,15 +87,11 @@ pub enum Priority {
 
 impl ParameterValue for Priority {
     type Error = FlitError;
-    const KIND: Kind = Kind::Choice(&["none", "ordered", "age"]);
+    const KIND: Kind = Kind::Choice(&Priority::NAMES);
 
     fn read(text: &str) -> Result<Priority, FlitError> {
-        match text {
-            "none" => Ok(Priority::None),
-            "ordered" => Ok(Priority::Ordered),
-            "age" => Ok(Priority::Age),
-            _ => Err(FlitError::UnknownPriority { name: text.to_owned() }),
-        }
+        let unknown = || FlitError::UnknownPriority { name: text.to_owned() };
+        Priority::from_name(text).ok_or_else(unknown)
     }
 }
 

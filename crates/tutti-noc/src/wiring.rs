@@ -3,6 +3,9 @@
 //! A *node* injects and ejects; node n is NPU n unless NPUs are several. A *channel* carries a flit from an output port to an
 //! input port, and credits back. Ports of a router are numbered from zero, outputs and inputs apart. An NPU may
 //! be several nodes of its router, so that it injects and ejects as many flits in a cycle.
+//!
+//! A `Topology` is not enough for a flit engine: leaf NPUs have no router, NPUs have several ports, channels
+//! to nodes are no links, and times are in cycles. Engines copy a wiring into flat arrays.
 
 use std::sync::Arc;
 

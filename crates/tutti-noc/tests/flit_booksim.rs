@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::oracle::Obvious;
-use tutti_noc::routing::{Compass, DimensionOrder, Routing, RoutingContext, Way};
+use tutti_noc::routing::{Candidate, Compass, DimensionOrder, Routing, RoutingContext};
 use tutti_noc::{
     ChannelParameters, Delivery, Head, Network, Order, Priority, Settings, Source, Speculation,
     Wiring,
@@ -155,7 +155,7 @@ impl Routing for UpDown {
         "up and down"
     }
 
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
         let (here, there) = (place.router, head.destination);
         let port = if here % self.k != there % self.k {
             u32::from(here % self.k > there % self.k)
@@ -164,7 +164,7 @@ impl Routing for UpDown {
         } else {
             4
         };
-        ways.push(Way { port, vcs: place.vcs, priority: 0 });
+        candidates.push(Candidate { port, vcs: place.vcs, priority: 0 });
     }
 }
 
@@ -192,7 +192,7 @@ impl Source for Replay {
         self.arrived.push(*delivery);
     }
 
-    fn stirred(&mut self, _queues: &mut Vec<(u32, u8)>) {}
+    fn refilled(&mut self, _queues: &mut Vec<(u32, u8)>) {}
 }
 
 /// The obvious network, or the fast one.

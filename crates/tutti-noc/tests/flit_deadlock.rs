@@ -1,9 +1,10 @@
 //! Routings that can deadlock are found out, those that cannot are not, and what deadlocks is explained.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use tutti_noc::measure::{Ending, Load, MeasurementPlan, measure};
-use tutti_noc::routing::dependencies::circle;
+use tutti_noc::measure::{Ending, Load, MeasurementSettings, Phases, Traffic, measure};
+use tutti_noc::routing::dependencies::find_cycle;
 use tutti_noc::routing::{self, Compass, DimensionOrder, Fixed};
 use tutti_noc::traffic::{PacketSize, Pattern, Process};
 use tutti_noc::{ChannelParameters, End, Network, Settings, Wiring};
@@ -64,10 +65,10 @@ fn routings_with_orders_classes_and_escapes_are_free_of_circles() {
         let wiring = wiring(notation);
         for text in routings {
             let routing = routing::parse(text, &wiring).unwrap();
-            let found = circle(&wiring, &Settings::new(4, 4), &*routing);
+            let found = find_cycle(&wiring, &Settings::new(4, 4), &*routing);
             assert_eq!(found, Some(Vec::new()), "{notation}: {text}");
             let least = Settings::new(routing.least_vcs(), 4);
-            let found = circle(&wiring, &least, &*routing);
+            let found = find_cycle(&wiring, &least, &*routing);
             assert_eq!(found, Some(Vec::new()), "{notation}: {text}, fewest VCs");
         }
     }
@@ -103,16 +104,16 @@ fn flows_in_a_circle_are_found_out_and_those_of_a_tree_are_not() {
     };
     let settings = Settings::new(2, 4);
     let round = routing::parse(&flows(&|_, _| true), &ring).unwrap();
-    assert_eq!(circle(&ring, &settings, &*round).unwrap().len(), 4);
+    assert_eq!(find_cycle(&ring, &settings, &*round).unwrap().len(), 4);
     // Never over the link between the last router and the first.
     let line = routing::parse(&flows(&|from, to| to > from), &ring).unwrap();
-    assert_eq!(circle(&ring, &settings, &*line), Some(Vec::new()));
+    assert_eq!(find_cycle(&ring, &settings, &*line), Some(Vec::new()));
 }
 
 #[test]
 fn shortest_paths_round_a_ring_are_a_circle() {
     let ring = wiring("ring:5");
-    let found = circle(&ring, &Settings::new(2, 4), &shortest(&ring)).unwrap();
+    let found = find_cycle(&ring, &Settings::new(2, 4), &shortest(&ring)).unwrap();
     assert_eq!(found.len(), 5, "{found:?}");
     for (here, there) in found.iter().zip(found.iter().cycle().skip(1)) {
         let (here, there) = (ring.channels()[here.0 as usize], ring.channels()[there.0 as usize]);
@@ -121,7 +122,7 @@ fn shortest_paths_round_a_ring_are_a_circle() {
         else {
             panic!("{here:?} or {there:?} is a node's");
         };
-        assert_eq!(end, begin, "each channel of the circle begins where the one before ends");
+        assert_eq!(end, begin, "each channel of the cycle begins where the one before ends");
     }
 }
 
@@ -137,24 +138,24 @@ fn a_deadlock_is_called_one_and_explained() {
         size: PacketSize::fixed(5).unwrap(),
         priority: 0,
     };
-    let plan = MeasurementPlan {
-        warmup: 1000,
-        measure: 5000,
+    let plan = MeasurementSettings {
+        phases: Phases { warmup: 1000, measure: 5000, drain: 5000 },
         batches: 10,
-        drain: 5000,
         patience: 1000,
         sample: 0,
         keep_vcs: false,
     };
-    let result = measure(&ring, &settings, &mut network, &[load], &plan).unwrap();
+    let (loads, stop) = ([load], AtomicBool::new(false));
+    let traffic = Traffic::Synthetic(&loads);
+    let result = measure(&ring, &settings, &mut network, traffic, &plan, &stop).unwrap();
     assert_eq!(result.ending, Ending::Deadlocked);
-    let waiting = network.circle();
+    let waiting = network.deadlock_cycle();
     assert_eq!(waiting.len() % 5, 0, "{waiting:?}");
     assert!(!waiting.is_empty());
 }
 
 #[test]
-fn what_moves_waits_in_no_circle() {
+fn what_moves_has_no_deadlock_cycle() {
     let mesh = wiring("mesh:4x4");
     let compass = Compass::of(&mesh, &[4, 4], false).unwrap();
     let settings = Settings::new(1, 1);
@@ -166,16 +167,16 @@ fn what_moves_waits_in_no_circle() {
         size: PacketSize::fixed(5).unwrap(),
         priority: 0,
     };
-    let plan = MeasurementPlan {
-        warmup: 500,
-        measure: 2000,
+    let plan = MeasurementSettings {
+        phases: Phases { warmup: 500, measure: 2000, drain: 1000 },
         batches: 10,
-        drain: 1000,
         patience: 1000,
         sample: 0,
         keep_vcs: false,
     };
-    let result = measure(&mesh, &settings, &mut network, &[load], &plan).unwrap();
+    let (loads, stop) = ([load], AtomicBool::new(false));
+    let traffic = Traffic::Synthetic(&loads);
+    let result = measure(&mesh, &settings, &mut network, traffic, &plan, &stop).unwrap();
     assert_eq!(result.ending, Ending::Saturated);
-    assert_eq!(network.circle(), []);
+    assert_eq!(network.deadlock_cycle(), []);
 }

@@ -37,7 +37,7 @@ impl Source for Listed {
         self.arrived.push(*delivery);
     }
 
-    fn stirred(&mut self, _: &mut Vec<(u32, u8)>) {}
+    fn refilled(&mut self, _: &mut Vec<(u32, u8)>) {}
 }
 
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tutti_noc::deadlock::{Verdict, verdict};
-use tutti_noc::routing::dependencies::{ChannelVc, circle, pairs};
+use tutti_noc::routing::dependencies::{ChannelVc, find_cycle, pairs};
 use tutti_noc::routing::{Chance, Routing, RoutingContext, parse};
 use tutti_noc::{ChannelParameters, End, FlitError, Head, Settings, VcRange, Wiring};
 use tutti_topology::LinkParameters;
@@ -47,7 +47,7 @@ fn the_quick_answer_is_that_of_all_vcs() {
         for name in ["shortest_path", "dimension_order", "d_mod_k", "ecmp:3", "minimal"] {
             let Ok(routing) = parse(name, &wiring) else { continue };
             let settings = Settings::new(2, 4);
-            let slow = circle(&wiring, &settings, &*routing).unwrap();
+            let slow = find_cycle(&wiring, &settings, &*routing).unwrap();
             let quick = verdict(&wiring, &settings, &*routing);
             assert_eq!(slow.is_empty(), quick == Verdict::Free, "{notation} {name}: {quick:?}");
             circles += usize::from(!slow.is_empty());
@@ -93,20 +93,20 @@ fn follow(
             chance: Chance::Seed(7),
             used: &|port| (turn >> (port % 4)) % 2,
         };
-        let mut ways = Vec::new();
-        routing.route(&place, &mut head, &mut ways);
+        let mut candidates = Vec::new();
+        routing.route(&place, &mut head, &mut candidates);
         head.hops += 1;
-        let lowest = ways.iter().map(|way| way.priority).min().unwrap();
-        for way in ways.iter().filter(|way| way.priority == lowest) {
-            let next = wiring.outputs(router)[way.port as usize];
-            for vc in way.vcs.first..=way.vcs.last {
+        let lowest = candidates.iter().map(|candidate| candidate.priority).min().unwrap();
+        for candidate in candidates.iter().filter(|candidate| candidate.priority == lowest) {
+            let next = wiring.outputs(router)[candidate.port as usize];
+            for vc in candidate.vcs.first..=candidate.vcs.last {
                 met.extend(held.map(|held| (held, (next, vc))));
             }
         }
-        let way = ways[turn as usize % ways.len()];
-        vc = way.vcs.first + turn % way.vcs.count();
-        channel = wiring.outputs(router)[way.port as usize];
-        held = if way.priority == lowest { Some((channel, vc)) } else { held };
+        let candidate = candidates[turn as usize % candidates.len()];
+        vc = candidate.vcs.first + turn % candidate.vcs.count();
+        channel = wiring.outputs(router)[candidate.port as usize];
+        held = if candidate.priority == lowest { Some((channel, vc)) } else { held };
     }
 }
 
@@ -140,14 +140,14 @@ fn what_packets_meet_is_known_beforehand() {
 fn a_circle_is_named_by_what_its_channels_join() {
     let wiring = wiring("ring:5", 16);
     let routing = parse("shortest_path", &wiring).unwrap();
-    let Verdict::Circle(circle) = verdict(&wiring, &Settings::new(2, 4), &*routing) else {
-        panic!("a ring of five has a circle");
+    let Verdict::Cycle(cycle) = verdict(&wiring, &Settings::new(2, 4), &*routing) else {
+        panic!("a ring of five has a cycle");
     };
-    assert_eq!(circle.len(), 5);
-    for (here, there) in circle.iter().zip(circle.iter().cycle().skip(1)) {
-        assert_eq!(here.to, there.from, "{circle:?}");
+    assert_eq!(cycle.len(), 5);
+    for (here, there) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
+        assert_eq!(here.to, there.from, "{cycle:?}");
     }
-    let all: Vec<String> = circle.iter().map(ToString::to_string).collect();
+    let all: Vec<String> = cycle.iter().map(ToString::to_string).collect();
     assert!(all.contains(&"npu0 > npu1".to_owned()) || all.contains(&"npu1 > npu0".to_owned()));
 }
 
@@ -186,10 +186,10 @@ fn classes_that_share_vcs_can_undo_what_a_routing_keeps_apart() {
     let routing = parse("o1_turn", &wiring).unwrap();
     let mut settings = Settings::new(3, 4);
     settings.classes = vec![VcRange { first: 0, last: 1 }, VcRange { first: 1, last: 2 }];
-    let Verdict::Circle(circle) = verdict(&wiring, &settings, &*routing) else {
-        panic!("all turns on one VC are a circle");
+    let Verdict::Cycle(cycle) = verdict(&wiring, &settings, &*routing) else {
+        panic!("all turns on one VC are a cycle");
     };
-    assert!(circle.iter().all(|held| held.vc.is_some()), "{circle:?}");
+    assert!(cycle.iter().all(|held| held.vc.is_some()), "{cycle:?}");
     settings.classes = vec![VcRange { first: 0, last: 1 }, VcRange { first: 0, last: 1 }];
     assert_eq!(verdict(&wiring, &settings, &*routing), Verdict::Free);
 }

@@ -45,7 +45,7 @@ impl Source for Listed {
         self.arrived[usize::try_from(delivery.tag).unwrap()] = Some(delivery.arrived);
     }
 
-    fn stirred(&mut self, _: &mut Vec<(u32, u8)>) {}
+    fn refilled(&mut self, _: &mut Vec<(u32, u8)>) {}
 }
 
 /// When each packet arrives in the flit network, up to a cycle.

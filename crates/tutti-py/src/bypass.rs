@@ -16,7 +16,7 @@ impl BypassMesh {
     #[new]
     #[pyo3(signature = (side, wires, muxes))]
     fn new(side: Number, wires: Number, muxes: &str) -> PyResult<BypassMesh> {
-        let muxes = Muxes::from_name(muxes).or_raise()?;
+        let muxes = Muxes::named(muxes).or_raise()?;
         bypass::BypassMesh::new(side.0, wires.0, muxes).or_raise().map(BypassMesh)
     }
 

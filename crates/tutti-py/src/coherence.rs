@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tutti_coherence::program::kernel::{REGISTRY, named};
 use tutti_coherence::program::{Program, ProgramError, Scale};
 use tutti_coherence::{
@@ -12,10 +13,9 @@ use tutti_coherence::{
 use tutti_noc::smart::{Fabric, Settings};
 
 use crate::errors::{OrRaise, raised, raised_by_flits, refuse};
+use crate::measure::{MeasurementCase, Outcome, counts_dict, dict_of};
 use crate::schedule::Number;
 use crate::smart::SmartMesh;
-use crate::smart_measure::DescribedCounts;
-use crate::threads::each_in_threads;
 
 /// A kernel, for how many cores, how large, and the seed of its input.
 #[derive(Clone)]
@@ -196,9 +196,13 @@ impl CoherenceCase {
         let program = self.work.program().map_err(Refused::Work)?;
         System::new(&self.chip, program, fabric).map_err(Refused::Chip)
     }
+}
 
-    fn run(&self, stop: &AtomicBool) -> Result<SystemRun, Refused> {
-        self.system()?.run(stop).map_err(Refused::Chip)
+impl MeasurementCase for CoherenceCase {
+    fn run(&self, stop: &AtomicBool) -> Outcome {
+        let run = self.system().and_then(|system| system.run(stop).map_err(Refused::Chip));
+        let nodes = self.network.nodes();
+        Box::new(move |py| Ok(described(py, &run?, nodes)?.unbind()))
     }
 }
 
@@ -206,32 +210,6 @@ impl CoherenceCase {
 #[pyfunction]
 pub(crate) fn coherence_kernels() -> Vec<(&'static str, &'static str)> {
     REGISTRY.iter().map(|kernel| (kernel.name(), kernel.summary())).collect()
-}
-
-/// Runs cases in `threads` threads (0: as many as there are cores) and hands each result to
-/// `done(index, result)` as soon as it is there, in no particular order; a result is either a dict or
-/// an exception. Stops early when `done` raises or Ctrl-C is pressed. The results do not depend on
-/// the number of threads.
-#[pyfunction]
-#[pyo3(signature = (cases, done, *, threads=Number(0)))]
-#[pyo3(text_signature = "(cases, done, *, threads=0)")]
-#[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
-pub(crate) fn run_coherence(
-    py: Python<'_>,
-    cases: Vec<PyRef<'_, CoherenceCase>>,
-    done: Bound<'_, PyAny>,
-    threads: Number,
-) -> PyResult<()> {
-    let cases: Vec<CoherenceCase> = cases.iter().map(|case| CoherenceCase::clone(case)).collect();
-    let nodes: Vec<u32> = cases.iter().map(|case| case.network.nodes()).collect();
-    let done = done.unbind();
-    each_in_threads(py, &cases, threads, CoherenceCase::run, |py, index, result| {
-        match result {
-            Ok(run) => _ = done.call1(py, (index, described(&run, nodes[index])))?,
-            Err(error) => _ = done.call1(py, (index, PyErr::from(error)))?,
-        }
-        Ok(())
-    })
 }
 
 /// All settings of a chip but its size, by the names of files.
@@ -301,80 +279,49 @@ fn mean(mean: &Mean) -> DescribedMean {
     (mean.count, mean.mean(), mean.most)
 }
 
-/// Misses of a kind.
-#[derive(IntoPyObject)]
-struct DescribedMisses {
-    kind: &'static str,
-    latency: DescribedMean,
-    /// Cycles of all of them, by what they were spent on.
-    parts: Vec<(&'static str, u64)>,
-    from_caches: u64,
-    from_memory: u64,
-}
-
-impl DescribedMisses {
-    fn of(kind: MissKind, misses: &Misses) -> DescribedMisses {
-        DescribedMisses {
-            kind: kind.name(),
-            latency: mean(&misses.latency),
-            parts: misses.parts.named().to_vec(),
-            from_caches: misses.from_caches,
-            from_memory: misses.from_memory,
-        }
-    }
-}
-
 /// A run as plain data.
-#[derive(IntoPyObject)]
-struct DescribedSystemRun {
-    cycles: u64,
-    total_cycles: u64,
-    cores: u32,
-    instructions: u64,
-    accesses: u64,
-    l1_misses: u64,
-    misses: Vec<DescribedMisses>,
-    spun: u64,
-    broadcasts: DescribedMean,
-    reductions: DescribedMean,
-    answer_packets: u64,
-    open_reductions: f64,
-    table_occupancy: f64,
-    /// Kind, message class, cast, how many.
-    flows: Vec<(&'static str, u8, &'static str, u64)>,
-    reissues: u64,
-    persistent: u64,
-    memory_reads: u64,
-    memory_writes: u64,
-    stall: f64,
-    network_stall: f64,
-    counts: DescribedCounts,
+fn described<'py>(py: Python<'py>, run: &SystemRun, nodes: u32) -> PyResult<Bound<'py, PyDict>> {
+    let given = dict_of!(
+        py,
+        run,
+        [
+            cycles,
+            total_cycles,
+            cores,
+            instructions,
+            accesses,
+            l1_misses,
+            spun,
+            answer_packets,
+            reissues,
+            persistent,
+            memory_reads,
+            memory_writes,
+        ]
+    );
+    let misses = MissKind::ALL.into_iter().zip(&run.misses);
+    let misses = misses.map(|(kind, misses)| of_misses(py, kind, misses));
+    given.set_item("misses", misses.collect::<PyResult<Vec<_>>>()?)?;
+    given.set_item("broadcasts", mean(&run.broadcasts))?;
+    given.set_item("reductions", mean(&run.reductions))?;
+    given.set_item("open_reductions", run.mean_open_reductions())?;
+    given.set_item("table_occupancy", run.table_occupancy(nodes))?;
+    let flow = |flow: &FlowCount| (flow.kind, flow.class, flow.cast, flow.count);
+    given.set_item("flows", run.flows.iter().map(flow).collect::<Vec<_>>())?;
+    given.set_item("stall", run.stall())?;
+    given.set_item("network_stall", run.network_stall())?;
+    given.set_item("counts", counts_dict(py, &run.counts)?)?;
+    Ok(given)
 }
 
-fn described(run: &SystemRun, nodes: u32) -> DescribedSystemRun {
-    let flow = |flow: &FlowCount| (flow.kind, flow.class, flow.cast, flow.count);
-    let kinds = MissKind::ALL.into_iter().zip(&run.misses);
-    DescribedSystemRun {
-        cycles: run.cycles,
-        total_cycles: run.total_cycles,
-        cores: run.cores,
-        instructions: run.instructions,
-        accesses: run.accesses,
-        l1_misses: run.l1_misses,
-        misses: kinds.map(|(kind, misses)| DescribedMisses::of(kind, misses)).collect(),
-        spun: run.spun,
-        broadcasts: mean(&run.broadcasts),
-        reductions: mean(&run.reductions),
-        answer_packets: run.answer_packets,
-        open_reductions: run.mean_open_reductions(),
-        table_occupancy: run.table_occupancy(nodes),
-        flows: run.flows.iter().map(flow).collect(),
-        reissues: run.reissues,
-        persistent: run.persistent,
-        memory_reads: run.memory_reads,
-        memory_writes: run.memory_writes,
-        stall: run.stall(),
-        network_stall: run.network_stall(),
-        counts: DescribedCounts::from(&run.counts),
-    }
+fn of_misses<'py>(
+    py: Python<'py>,
+    kind: MissKind,
+    misses: &Misses,
+) -> PyResult<Bound<'py, PyDict>> {
+    let given = dict_of!(py, misses, [from_caches, from_memory]);
+    given.set_item("kind", kind.name())?;
+    given.set_item("latency", mean(&misses.latency))?;
+    given.set_item("parts", misses.parts.named())?;
+    Ok(given)
 }

@@ -1,6 +1,7 @@
 //! Energy and area: what counted events cost on a network, in a technology.
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tutti_energy::{
     self, Component, Constant, Costs, Events, Interval, Links, MeshComponent, MeshHardware,
     Network, Parameter, Part, Router, mesh_technology, registry,
@@ -276,38 +277,18 @@ fn unknown(key: &str, text: &str) -> String {
     format!("there is no {key} `{text}`: expected one of a SmartMesh")
 }
 
-/// Counts of such a mesh, by name; others are left alone.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenCounts {
-    buffer_writes: u64,
-    buffer_reads: u64,
-    crossings: [u64; 5],
-    link_hops: u64,
-    input_arbitrations: u64,
-    output_arbitrations: u64,
-    request_hops: u64,
-    answer_request_hops: u64,
-    table_reads: u64,
-    cycles: u64,
-}
-
-impl From<GivenCounts> for Counts {
-    fn from(given: GivenCounts) -> Counts {
-        Counts {
-            buffer_writes: given.buffer_writes,
-            buffer_reads: given.buffer_reads,
-            crossings: given.crossings,
-            link_hops: given.link_hops,
-            input_arbitrations: given.input_arbitrations,
-            output_arbitrations: given.output_arbitrations,
-            request_hops: given.request_hops,
-            answer_request_hops: given.answer_request_hops,
-            table_reads: given.table_reads,
-            cycles: given.cycles,
-            ..Counts::default()
+/// Counts of such a mesh, by name; those that are left out are 0.
+fn counts_of(given: &Bound<'_, PyDict>) -> PyResult<Counts> {
+    let mut counts = Counts::default();
+    for (name, count) in counts.scalars() {
+        if let Some(value) = given.get_item(name)? {
+            *count = value.extract()?;
         }
     }
+    if let Some(crossings) = given.get_item("crossings")? {
+        counts.crossings = crossings.extract()?;
+    }
+    Ok(counts)
 }
 
 #[pymethods]
@@ -334,14 +315,15 @@ impl EnergyMesh {
     /// Of each component its name, and what its events and its leakage cost, in joules.
     fn energy(
         &self,
-        counts: GivenCounts,
+        counts: &Bound<'_, PyDict>,
         technology: &Technology,
-    ) -> Vec<(&'static str, Bounds, Bounds)> {
-        let report = tutti_energy::mesh_energy(&self.hardware, &counts.into(), &technology.0);
+    ) -> PyResult<Vec<(&'static str, Bounds, Bounds)>> {
+        let counts = counts_of(counts)?;
+        let report = tutti_energy::mesh_energy(&self.hardware, &counts, &technology.0);
         let row = |component: MeshComponent| {
             let (dynamic, leakage) = (report.dynamic(component), report.leakage(component));
             (component.name(), bounds(dynamic), bounds(leakage))
         };
-        MeshComponent::ALL.map(row).to_vec()
+        Ok(MeshComponent::ALL.map(row).to_vec())
     }
 }

@@ -11,6 +11,7 @@ mod energy;
 mod engine;
 mod errors;
 mod flits;
+mod measure;
 mod mesh_flits;
 mod network;
 mod noc;
@@ -38,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use crate::bypass::{BypassConfiguration, BypassMesh};
     #[pymodule_export]
-    use crate::coherence::{CoherenceCase, coherence_kernels, run_coherence};
+    use crate::coherence::{CoherenceCase, coherence_kernels};
     #[pymodule_export]
     use crate::endpoint::{Endpoint, Torus};
     #[pymodule_export]
@@ -52,6 +53,8 @@ mod _core {
     #[pymodule_export]
     use crate::flits::Flits;
     #[pymodule_export]
+    use crate::measure::measure;
+    #[pymodule_export]
     use crate::mesh_flits::MeshFlits;
     #[pymodule_export]
     use crate::network::{
@@ -60,7 +63,6 @@ mod _core {
     #[pymodule_export]
     use crate::noc::{
         FlitCase, FlitNetwork, FlitRegistryEntry, flit_allocators, flit_patterns, flit_routings,
-        measure_flits,
     };
     #[pymodule_export]
     use crate::parameters::{ParameterEntry, ParameterGroup, parameter_groups};
@@ -75,7 +77,7 @@ mod _core {
     #[pymodule_export]
     use crate::smart::{SmartMesh, smart_designs};
     #[pymodule_export]
-    use crate::smart_measure::{SmartCase, half_width, measure_smart};
+    use crate::smart_measure::{SmartCase, half_width};
     #[pymodule_export]
     use crate::topology::{
         Routes, Topology, TopologyFacts, TopologyFamily, Wire, format_length, parse_length,

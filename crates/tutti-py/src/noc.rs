@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::credits::{self, Throttled};
 use tutti_noc::deadlock::{self, Verdict};
-use tutti_noc::measure::{self, Ending, Estimate, Load, Measured, Measurement, MeasurementPlan};
+use tutti_noc::measure::{
+    self, Ending, Estimate, Load, Measured, Measurement, MeasurementSettings, Phases, Traffic,
+};
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::traffic::{self, PacketSize, Pattern, Process, Trace};
 use tutti_noc::{
@@ -18,9 +20,9 @@ use tutti_topology::Family;
 use tutti_units::{Bytes, Length, Time};
 
 use crate::errors::{OrRaise, raised_by_flits};
+use crate::measure::{MeasurementCase, Outcome, column, dict_of};
 use crate::network::{Texts, pairs};
 use crate::schedule::Number;
-use crate::threads::each_in_threads;
 use crate::topology::Topology;
 
 /// A line of a registry.
@@ -168,7 +170,7 @@ impl FlitNetwork {
         match found {
             Verdict::Free => Ok(true),
             Verdict::TooLarge => Ok(false),
-            Verdict::Circle(circle) => {
+            Verdict::Cycle(circle) => {
                 let circle = circle.iter().map(ToString::to_string).collect();
                 let routing = self.named.clone();
                 Err(raised_by_flits(&FlitError::CanDeadlock { routing, circle }))
@@ -241,7 +243,7 @@ pub(crate) struct FlitCase {
     settings: Settings,
     routing: Arc<dyn Routing>,
     supply: Supply,
-    plan: MeasurementPlan,
+    plan: MeasurementSettings,
 }
 
 /// Pattern, process, flits per node and cycle, sizes of packets, priority.
@@ -283,121 +285,84 @@ impl FlitCase {
             settings: network.settings.clone(),
             routing: Arc::clone(&network.routing),
             supply,
-            plan: MeasurementPlan { warmup, measure, batches, drain, patience, sample, keep_vcs },
+            plan: MeasurementSettings {
+                phases: Phases { warmup, measure, drain },
+                batches,
+                patience,
+                sample,
+                keep_vcs,
+            },
         };
         // What is refused is refused before the first cycle, and there is none.
-        match case.run(&AtomicBool::new(true)) {
+        match case.measured(&AtomicBool::new(true)) {
             Ok(_) | Err(FlitError::Stopped) => Ok(case),
             Err(error) => Err(raised_by_flits(&error)),
         }
     }
 
-    fn run(&self, stop: &AtomicBool) -> Result<Found, FlitError> {
+    fn measured(&self, stop: &AtomicBool) -> Result<Found, FlitError> {
         let FlitCase { wiring, settings, plan, .. } = self;
         let mut network = Network::new(wiring, settings, Arc::clone(&self.routing))?;
-        let measurement = match &self.supply {
-            Supply::Synthetic(loads) => {
-                measure::measure_until(wiring, settings, &mut network, loads, plan, stop)?
-            }
-            Supply::Recorded(trace) => {
-                measure::replay_until(wiring, settings, &mut network, trace, plan, stop)?
-            }
+        let traffic = match &self.supply {
+            Supply::Synthetic(loads) => Traffic::Synthetic(loads),
+            Supply::Recorded(trace) => Traffic::Recorded(trace),
         };
+        let measurement = measure::measure(wiring, settings, &mut network, traffic, plan, stop)?;
         let circle = match measurement.ending {
-            Ending::Deadlocked => deadlock::waiting(wiring, &network.circle()),
+            Ending::Deadlocked => deadlock::waiting(wiring, &network.deadlock_cycle()),
             Ending::Stable | Ending::Saturated => Vec::new(),
         };
         Ok(Found { measurement, circle: circle.iter().map(ToString::to_string).collect() })
     }
 }
 
-/// A measurement, and the VCs that wait for each other where nothing moves any more.
+impl MeasurementCase for FlitCase {
+    fn run(&self, stop: &AtomicBool) -> Outcome {
+        let found = self.measured(stop);
+        Box::new(move |py| {
+            let found = found.map_err(|error| raised_by_flits(&error))?;
+            Ok(described(py, &found)?.unbind())
+        })
+    }
+}
+
+/// A measurement, and the VCs of a deadlock cycle.
 struct Found {
     measurement: Measurement,
     circle: Vec<String>,
 }
 
-/// Measures cases in `threads` threads (0: as many as there are cores) and hands each result to
-/// `done(index, result)` as soon as it is there, in no particular order; a result is either a dict or
-/// an exception. Stops early when `done` raises or Ctrl-C is pressed. The results do not depend on
-/// the number of threads.
-#[pyfunction]
-#[pyo3(signature = (cases, done, *, threads=Number(0)))]
-#[pyo3(text_signature = "(cases, done, *, threads=0)")]
-#[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
-pub(crate) fn measure_flits(
-    py: Python<'_>,
-    cases: Vec<PyRef<'_, FlitCase>>,
-    done: Bound<'_, PyAny>,
-    threads: Number,
-) -> PyResult<()> {
-    let cases: Vec<FlitCase> = cases.iter().map(|case| FlitCase::clone(case)).collect();
-    let done = done.unbind();
-    each_in_threads(py, &cases, threads, FlitCase::run, |py, index, result| {
-        match result {
-            Ok(found) => _ = done.call1(py, (index, described(py, &found)?))?,
-            Err(error) => _ = done.call1(py, (index, raised_by_flits(&error)))?,
-        }
-        Ok(())
-    })
-}
-
-/// A measurement as plain data; lists as little-endian 64-bit numbers.
+/// A measurement as plain data; lists as little-endian numbers.
 fn described<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyDict>> {
-    let Found { measurement, circle } = found;
-    let given = PyDict::new(py);
-    given.set_item("circle", circle)?;
-    given.set_item("ending", ending(measurement.ending))?;
-    given.set_item("cycles", measurement.cycles)?;
-    given.set_item("window", measurement.window)?;
+    let Found { measurement, .. } = found;
+    let given = dict_of!(py, measurement, [cycles, window, vc_grants]);
+    given.set_item("circle", &found.circle)?;
+    given.set_item("ending", measurement.ending.name())?;
     given.set_item("all", of_class(py, &measurement.all)?)?;
-    let classes: Vec<_> =
-        measurement.classes.iter().map(|class| of_class(py, class)).collect::<PyResult<_>>()?;
-    given.set_item("classes", classes)?;
-    let whole = |values: &[u64]| {
-        PyBytes::new(py, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
-    };
-    let occupancy = measurement.occupancy.iter().flat_map(|mean| mean.to_le_bytes());
+    let classes = measurement.classes.iter().map(|class| of_class(py, class));
+    given.set_item("classes", classes.collect::<PyResult<Vec<_>>>()?)?;
+    let whole = |values: &[u64]| column(py, values.iter().map(|value| value.to_le_bytes()));
+    let short = |values: &[u16]| column(py, values.iter().map(|value| value.to_le_bytes()));
+    let means = measurement.occupancy.iter().map(|mean| mean.to_le_bytes());
     given.set_item("sent", whole(&measurement.sent))?;
     given.set_item("sent_by_vc", whole(&measurement.sent_by_vc))?;
-    given.set_item("vc_grants", measurement.vc_grants)?;
-    given.set_item("occupancy", PyBytes::new(py, &occupancy.collect::<Vec<_>>()))?;
+    given.set_item("occupancy", column(py, means))?;
     given.set_item("buffered", whole(&measurement.buffered))?;
     given.set_item("buffered_by_vc", whole(&measurement.buffered_by_vc))?;
-    let short = |values: &[u16]| {
-        PyBytes::new(py, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
-    };
     given.set_item("vc_occupancy", short(&measurement.series.occupancy))?;
     given.set_item("vc_sent", short(&measurement.series.sent))?;
-    let stalls = PyDict::new(py);
-    stalls.set_item("busy", measurement.stalls.busy)?;
-    stalls.set_item("routing", measurement.stalls.routing)?;
-    stalls.set_item("no_vc", measurement.stalls.no_vc)?;
-    stalls.set_item("no_credit", measurement.stalls.no_credit)?;
-    stalls.set_item("switch", measurement.stalls.switch)?;
+    let stalls = dict_of!(py, measurement.stalls, [busy, routing, no_vc, no_credit, switch]);
     given.set_item("stalls", stalls)?;
     Ok(given)
 }
 
-fn ending(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Stable => "stable",
-        Ending::Saturated => "saturated",
-        Ending::Deadlocked => "deadlocked",
-    }
-}
-
 fn of_class<'py>(py: Python<'py>, measured: &Measured) -> PyResult<Bound<'py, PyDict>> {
+    let given =
+        dict_of!(py, measured, [offered, accepted_extremes, latency_extremes, packets, quantiles]);
     let estimate = |Estimate { mean, half_width }| (mean, half_width);
-    let given = PyDict::new(py);
-    given.set_item("offered", measured.offered)?;
     given.set_item("accepted", estimate(measured.accepted))?;
-    given.set_item("accepted_extremes", measured.accepted_extremes)?;
     given.set_item("latency", estimate(measured.latency))?;
-    given.set_item("latency_extremes", measured.latency_extremes)?;
     given.set_item("network_latency", estimate(measured.network_latency))?;
     given.set_item("hops", estimate(measured.hops))?;
-    given.set_item("packets", measured.packets)?;
-    given.set_item("quantiles", measured.quantiles)?;
     Ok(given)
 }

@@ -8,7 +8,7 @@ use tutti_network::packet::LinkUse;
 use tutti_noc::smart::Counts;
 use tutti_units::Time;
 
-use crate::smart_measure::DescribedCounts;
+use crate::measure::{column, counts_dict};
 
 /// What a run leaves behind: its outcome, what each link did, and everything that happened, as far as
 /// there are links and it was recorded.
@@ -109,9 +109,9 @@ impl Run {
 
     /// What happened in a mesh of several hops per cycle, by name, and how many reductions were begun although
     /// its tables were full. None for other networks.
-    fn mesh_use(&self) -> Option<(DescribedCounts, u64)> {
-        let Used::ByMesh { counts, beyond } = &self.0.used else { return None };
-        Some(((&**counts).into(), *beyond))
+    fn mesh_use<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyDict>, u64)>> {
+        let Used::ByMesh { counts, beyond } = &self.0.used else { return Ok(None) };
+        Ok(Some((counts_dict(py, counts)?, *beyond)))
     }
 
     /// The columns of the timeline: 32-bit rank, step, activity, peer (all ones where there is none),
@@ -149,11 +149,11 @@ impl Run {
 }
 
 fn narrow<'py>(py: Python<'py>, values: impl Iterator<Item = u32>) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &values.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+    column(py, values.map(u32::to_le_bytes))
 }
 
 fn wide<'py>(py: Python<'py>, values: impl Iterator<Item = u64>) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &values.flat_map(u64::to_le_bytes).collect::<Vec<u8>>())
+    column(py, values.map(u64::to_le_bytes))
 }
 
 fn times<'py, 'a>(py: Python<'py>, values: impl Iterator<Item = &'a Time>) -> Bound<'py, PyBytes> {
@@ -163,7 +163,5 @@ fn times<'py, 'a>(py: Python<'py>, values: impl Iterator<Item = &'a Time>) -> Bo
 /// The names of the activities of a timeline, at the numbers that [`Run::spans`] gives them.
 #[pyfunction]
 pub(crate) fn activities() -> Vec<&'static str> {
-    use tutti_engine::Activity as A;
-    let all = [A::Noise, A::Send, A::Wait, A::Recv, A::Reduce, A::Copy, A::Compute, A::Sleep];
-    all.map(A::name).to_vec()
+    tutti_engine::Activity::ALL.map(tutti_engine::Activity::name).to_vec()
 }

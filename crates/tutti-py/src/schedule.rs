@@ -6,7 +6,8 @@ use std::thread;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use tutti_schedule::collective::Collective;
-use tutti_schedule::{Explicit, Message, Step, text};
+use tutti_schedule::{ChunkRange, Explicit, Message, Slot, Step, text};
+use tutti_units::Time;
 use tutti_units::ids::RankId;
 
 use crate::algorithm::collective_named;
@@ -88,7 +89,7 @@ impl Schedule {
         let (rank, step) = (self.step(rank.0, step.0)?, step.0);
         let mut out = Step::default();
         self.inner.step(rank, step, &mut out);
-        Ok(out.ops().map(Op).collect())
+        Ok(out.ops().map(Op::from).collect())
     }
 
     /// A short name for the step, for drawings and traces.
@@ -101,7 +102,7 @@ impl Schedule {
         let schedule = Arc::clone(&self.inner);
         heeding_signals(py, move || tutti_schedule::verify(&*schedule))?
             .or_raise()
-            .map(Verification)
+            .map(Verification::from)
     }
 
     /// How many phases it has, between which the network may be set up anew.
@@ -188,245 +189,164 @@ impl Schedule {
 
 /// One op of a step; what does not apply to its kind is None.
 #[pyclass(frozen, eq, module = "tutti._core")]
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Op(tutti_schedule::Op);
+#[derive(Clone, PartialEq, Eq, Default)]
+pub(crate) struct Op {
+    /// One of send, recv, multicast, contribute, combine, reduce, copy, compute, sleep.
+    #[pyo3(get)]
+    kind: &'static str,
+    /// The other rank of a send, recv or contribute.
+    #[pyo3(get)]
+    peer: Option<u32>,
+    /// The other ranks of a message: one, or those of a multicast or combine.
+    #[pyo3(get)]
+    peers: Vec<u32>,
+    /// The slot that is read (send, multicast, contribute, copy) or written (recv, combine, reduce).
+    #[pyo3(get)]
+    slot: Option<u32>,
+    /// The chunks concerned, as start and end.
+    #[pyo3(get)]
+    chunks: Option<(u32, u32)>,
+    /// The slots that a reduce or combine folds, in order.
+    #[pyo3(get)]
+    operands: Option<Vec<u32>>,
+    /// Of a combine, the rank that each operand is received from; None for what the rank holds already.
+    #[pyo3(get)]
+    sources: Option<Vec<Option<u32>>>,
+    /// The slot that a copy writes.
+    #[pyo3(get)]
+    into: Option<u32>,
+    /// The first chunk that a copy writes.
+    #[pyo3(get)]
+    to: Option<u32>,
+    /// The length of a compute or sleep.
+    #[pyo3(get)]
+    duration_ps: Option<u64>,
+    text: String,
+}
 
 #[pymethods]
 impl Op {
-    /// One of send, recv, multicast, contribute, combine, reduce, copy, compute, sleep.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        match self.0 {
-            tutti_schedule::Op::Send(_) => "send",
-            tutti_schedule::Op::Recv(_) => "recv",
-            tutti_schedule::Op::Multicast { .. } => "multicast",
-            tutti_schedule::Op::Contribute(_) => "contribute",
-            tutti_schedule::Op::Combine { .. } => "combine",
-            tutti_schedule::Op::Reduce { .. } => "reduce",
-            tutti_schedule::Op::Copy { .. } => "copy",
-            tutti_schedule::Op::Compute { .. } => "compute",
-            tutti_schedule::Op::Sleep { .. } => "sleep",
-        }
-    }
-
-    /// The other rank of a send, recv or contribute.
-    #[getter]
-    fn peer(&self) -> Option<u32> {
-        self.message().map(|message| message.peer.0)
-    }
-
-    /// The other ranks of a message: one, or those of a multicast or combine.
-    #[getter]
-    fn peers(&self) -> Vec<u32> {
-        match &self.0 {
-            tutti_schedule::Op::Multicast { peers, .. } => {
-                peers.iter().map(|peer| peer.0).collect()
-            }
-            tutti_schedule::Op::Combine { operands, .. } => {
-                operands.iter().filter_map(|(_, from)| from.map(|from| from.0)).collect()
-            }
-            _ => self.peer().into_iter().collect(),
-        }
-    }
-
-    /// The slot that is read (send, multicast, contribute, copy) or written (recv, combine, reduce).
-    #[getter]
-    fn slot(&self) -> Option<u32> {
-        match self.0 {
-            tutti_schedule::Op::Reduce { into, .. } | tutti_schedule::Op::Combine { into, .. } => {
-                Some(into.0)
-            }
-            tutti_schedule::Op::Multicast { slot, .. } => Some(slot.0),
-            tutti_schedule::Op::Copy { from, .. } => Some(from.0),
-            _ => self.message().map(|message| message.slot.0),
-        }
-    }
-
-    /// The chunks concerned, as start and end.
-    #[getter]
-    fn chunks(&self) -> Option<(u32, u32)> {
-        match self.0 {
-            tutti_schedule::Op::Reduce { chunks, .. }
-            | tutti_schedule::Op::Copy { chunks, .. }
-            | tutti_schedule::Op::Multicast { chunks, .. }
-            | tutti_schedule::Op::Combine { chunks, .. } => Some(chunks),
-            _ => self.message().map(|message| message.chunks),
-        }
-        .map(|chunks| (chunks.start, chunks.end))
-    }
-
-    /// The slots that a reduce or combine folds, in order.
-    #[getter]
-    fn operands(&self) -> Option<Vec<u32>> {
-        match &self.0 {
-            tutti_schedule::Op::Combine { operands, .. } => {
-                Some(operands.iter().map(|(slot, _)| slot.0).collect())
-            }
-            tutti_schedule::Op::Reduce { operands, .. } => {
-                Some(operands.iter().map(|slot| slot.0).collect())
-            }
-            _ => None,
-        }
-    }
-
-    /// Of a combine, the rank that each operand is received from; None for what the rank holds already.
-    #[getter]
-    fn sources(&self) -> Option<Vec<Option<u32>>> {
-        match &self.0 {
-            tutti_schedule::Op::Combine { operands, .. } => {
-                Some(operands.iter().map(|(_, from)| from.map(|from| from.0)).collect())
-            }
-            _ => None,
-        }
-    }
-
-    /// The slot that a copy writes.
-    #[getter]
-    fn into(&self) -> Option<u32> {
-        match self.0 {
-            tutti_schedule::Op::Copy { into, .. } => Some(into.0),
-            _ => None,
-        }
-    }
-
-    /// The first chunk that a copy writes.
-    #[getter]
-    fn to(&self) -> Option<u32> {
-        match self.0 {
-            tutti_schedule::Op::Copy { to, .. } => Some(to),
-            _ => None,
-        }
-    }
-
-    /// The length of a compute or sleep.
-    #[getter]
-    fn duration_ps(&self) -> Option<u64> {
-        match self.0 {
-            tutti_schedule::Op::Compute { duration } | tutti_schedule::Op::Sleep { duration } => {
-                Some(duration.ps())
-            }
-            _ => None,
-        }
-    }
-
-    fn __repr__(&self) -> String {
-        self.0.to_string()
+    fn __repr__(&self) -> &str {
+        &self.text
     }
 }
 
-impl Op {
-    fn message(&self) -> Option<&Message> {
-        match &self.0 {
-            tutti_schedule::Op::Send(message)
-            | tutti_schedule::Op::Recv(message)
-            | tutti_schedule::Op::Contribute(message) => Some(message),
-            _ => None,
+impl From<tutti_schedule::Op> for Op {
+    fn from(op: tutti_schedule::Op) -> Op {
+        use tutti_schedule::Op as Of;
+        let (kind, text) = (op.kind(), op.to_string());
+        let at = |slot: Slot, chunks: ChunkRange| {
+            let (slot, chunks) = (Some(slot.0), Some((chunks.start, chunks.end)));
+            Op { kind, slot, chunks, text: text.clone(), ..Op::default() }
+        };
+        let message = |Message { peer, slot, chunks }| Op {
+            peer: Some(peer.0),
+            peers: vec![peer.0],
+            ..at(slot, chunks)
+        };
+        let time = |duration: Time| Op {
+            kind,
+            duration_ps: Some(duration.ps()),
+            text: text.clone(),
+            ..Op::default()
+        };
+        match op {
+            Of::Send(one) | Of::Recv(one) | Of::Contribute(one) => message(one),
+            Of::Multicast { peers, slot, chunks } => {
+                let peers = peers.iter().map(|peer| peer.0).collect();
+                Op { peers, ..at(slot, chunks) }
+            }
+            Of::Combine { into, operands, chunks } => {
+                let from = |(_, from): &(Slot, Option<RankId>)| from.map(|from| from.0);
+                let sources: Vec<_> = operands.iter().map(from).collect();
+                let peers = sources.iter().copied().flatten().collect();
+                let operands = Some(operands.iter().map(|(slot, _)| slot.0).collect());
+                Op { peers, operands, sources: Some(sources), ..at(into, chunks) }
+            }
+            Of::Reduce { into, operands, chunks } => {
+                let operands = Some(operands.iter().map(|slot| slot.0).collect());
+                Op { operands, ..at(into, chunks) }
+            }
+            Of::Copy { from, into, chunks, to } => {
+                Op { into: Some(into.0), to: Some(to), ..at(from, chunks) }
+            }
+            Of::Compute { duration } | Of::Sleep { duration } => time(duration),
         }
     }
 }
 
 /// What holds of a schedule that is right.
-#[pyclass(frozen, eq, module = "tutti._core")]
+#[pyclass(frozen, get_all, eq, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Verification(tutti_schedule::Verification);
+pub(crate) struct Verification {
+    /// Steps of all ranks together.
+    steps: u64,
+    /// Messages of all ranks together.
+    messages: u64,
+    /// Messages to several ranks that a network may fork.
+    multicasts: u64,
+    /// Folds that a network may do on the way.
+    combines: u64,
+    /// Additions of a chunk to a chunk, of all ranks together.
+    reductions: u64,
+    /// How many messages from one rank to another must be buffered for it not to deadlock.
+    buffering: u32,
+    /// Whether it runs without any buffers.
+    rendezvous_safe: bool,
+    /// Whether every rank gets the same bits.
+    same_on_all_ranks: bool,
+    /// Whether every rank gets the same bits, of operations too whose operands must not be exchanged.
+    same_order_on_all_ranks: bool,
+    /// Whether every result has the bits of the sequential sum in the order of the ranks.
+    sequential: bool,
+    /// Whether contributions are combined in the order of the ranks, in whatever brackets.
+    rank_order: bool,
+    /// The reproducibility class: what is guaranteed of the bits of the result.
+    reproducibility: &'static str,
+}
+
+impl From<tutti_schedule::Verification> for Verification {
+    fn from(proved: tutti_schedule::Verification) -> Verification {
+        let class = proved.reproducibility;
+        Verification {
+            steps: proved.steps,
+            messages: proved.messages,
+            multicasts: proved.multicasts,
+            combines: proved.combines,
+            reductions: proved.reductions,
+            buffering: proved.buffering,
+            rendezvous_safe: proved.rendezvous_safe(),
+            same_on_all_ranks: class.same_on_all_ranks,
+            same_order_on_all_ranks: class.same_order_on_all_ranks,
+            sequential: class.sequential,
+            rank_order: class.rank_order,
+            reproducibility: match (class.sequential, class.same_on_all_ranks) {
+                (true, _) => "as the sequential sum",
+                (false, true) => "same on all ranks",
+                (false, false) => "same from run to run",
+            },
+        }
+    }
+}
 
 #[pymethods]
 impl Verification {
-    /// Steps of all ranks together.
-    #[getter]
-    fn steps(&self) -> u64 {
-        self.0.steps
-    }
-
-    /// Messages of all ranks together.
-    #[getter]
-    fn messages(&self) -> u64 {
-        self.0.messages
-    }
-
-    /// Messages to several ranks that a network may fork.
-    #[getter]
-    fn multicasts(&self) -> u64 {
-        self.0.multicasts
-    }
-
-    /// Folds that a network may do on the way.
-    #[getter]
-    fn combines(&self) -> u64 {
-        self.0.combines
-    }
-
-    /// Additions of a chunk to a chunk, of all ranks together.
-    #[getter]
-    fn reductions(&self) -> u64 {
-        self.0.reductions
-    }
-
-    /// How many messages from one rank to another must be buffered for it not to deadlock.
-    #[getter]
-    fn buffering(&self) -> u32 {
-        self.0.buffering
-    }
-
-    /// Whether it runs without any buffers.
-    #[getter]
-    fn rendezvous_safe(&self) -> bool {
-        self.0.rendezvous_safe()
-    }
-
-    /// Whether every rank gets the same bits.
-    #[getter]
-    fn same_on_all_ranks(&self) -> bool {
-        self.0.reproducibility.same_on_all_ranks
-    }
-
-    /// Whether every rank gets the same bits, of operations too whose operands must not be exchanged.
-    #[getter]
-    fn same_order_on_all_ranks(&self) -> bool {
-        self.0.reproducibility.same_order_on_all_ranks
-    }
-
-    /// Whether every result has the bits of the sequential sum in the order of the ranks.
-    #[getter]
-    fn sequential(&self) -> bool {
-        self.0.reproducibility.sequential
-    }
-
-    /// Whether contributions are combined in the order of the ranks, in whatever brackets.
-    #[getter]
-    fn rank_order(&self) -> bool {
-        self.0.reproducibility.rank_order
-    }
-
-    /// The reproducibility class: what is guaranteed of the bits of the result.
-    #[getter]
-    fn reproducibility(&self) -> &'static str {
-        let kept = self.0.reproducibility;
-        if kept.sequential {
-            "as the sequential sum"
-        } else if kept.same_on_all_ranks {
-            "same on all ranks"
-        } else {
-            "same from run to run"
-        }
-    }
-
     fn __str__(&self) -> String {
-        let bits = match self.reproducibility() {
+        let bits = match self.reproducibility {
             "as the sequential sum" => "the bits of the sequential sum",
             "same on all ranks" => "same bits on all ranks",
             _ => "same bits from run to run",
         };
-        let safe = match self.buffering() {
+        let safe = match self.buffering {
             0 => "no buffers needed".to_owned(),
             many => format!("{many} messages buffered per pair of ranks"),
         };
-        let folded = if self.combines() > 0 { ", unless the network combines" } else { "" };
+        let folded = if self.combines > 0 { ", unless the network combines" } else { "" };
         format!("proved: right contributions, each once; {bits}{folded}; {safe}")
     }
 
     fn __repr__(&self) -> String {
-        let (messages, reductions) = (self.messages(), self.reductions());
+        let Verification { messages, reductions, .. } = self;
         let proved = self.__str__();
         format!("<Verification: {proved}; {messages} messages, {reductions} reductions>")
     }

@@ -3,19 +3,18 @@
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use tutti_noc::FlitError;
+use pyo3::types::PyDict;
 use tutti_noc::measure::half_width as half_width_of;
 use tutti_noc::smart::measure::{
-    Ending, Kind, Load, Measured, Measurement, Members, MeshMeasurementPlan, Sources, check, ideal,
-    measure, watch,
+    Kind, Load, Measurement, Members, Phases, Sources, check, ideal, measure, watch,
 };
-use tutti_noc::smart::{Counts, Event, EventKind, Settings, Stop};
+use tutti_noc::smart::{Event, EventKind, Settings};
 use tutti_noc::traffic::{PacketSize, Pattern, Process};
 
 use crate::errors::{OrRaise, raised_by_flits, refuse};
-use crate::schedule::Number;
+use crate::measure::{MeasurementCase, Outcome, counts_dict, dict_of};
 use crate::smart::SmartMesh;
-use crate::threads::{each_in_threads, watched};
+use crate::threads::watched;
 
 /// A mesh, its traffic, for how long, and the seed.
 #[pyclass(frozen, module = "tutti._core")]
@@ -25,7 +24,7 @@ pub(crate) struct SmartCase {
     /// The mesh's, with a message class for each that loads name.
     settings: Settings,
     loads: Vec<Load>,
-    plan: MeshMeasurementPlan,
+    plan: Phases,
     seed: u64,
 }
 
@@ -118,7 +117,7 @@ impl SmartCase {
         let loads: PyResult<Vec<Load>> =
             loads.into_iter().map(|load| load.load(&settings)).collect();
         let (warmup, measure, drain) = plan;
-        let plan = MeshMeasurementPlan { warmup, measure, drain };
+        let plan = Phases { warmup, measure, drain };
         let case = SmartCase { mesh: mesh.clone(), settings, loads: loads?, plan, seed };
         let SmartCase { mesh, settings, loads, plan, .. } = &case;
         let fits = mesh.build(settings).and_then(|_| check(settings, loads, plan));
@@ -149,37 +148,17 @@ impl SmartCase {
     }
 }
 
-impl SmartCase {
-    fn run(&self, stop: &AtomicBool) -> Result<Measurement, FlitError> {
+impl MeasurementCase for SmartCase {
+    fn run(&self, stop: &AtomicBool) -> Outcome {
         let SmartCase { mesh, settings, loads, plan, seed } = self;
-        let mut fabric = mesh.build(settings)?;
-        measure(settings, &mut *fabric, loads, plan, *seed, stop)
+        let fabric = mesh.build(settings);
+        let found =
+            fabric.and_then(|mut fabric| measure(settings, &mut *fabric, loads, plan, *seed, stop));
+        Box::new(move |py| {
+            let found = found.map_err(|error| raised_by_flits(&error))?;
+            Ok(described(py, &found)?.unbind())
+        })
     }
-}
-
-/// Measures cases in `threads` threads (0: as many as there are cores) and hands each result to
-/// `done(index, result)` as soon as it is there, in no particular order; a result is either a dict or
-/// an exception. Stops early when `done` raises or Ctrl-C is pressed. The results do not depend on
-/// the number of threads.
-#[pyfunction]
-#[pyo3(signature = (cases, done, *, threads=Number(0)))]
-#[pyo3(text_signature = "(cases, done, *, threads=0)")]
-#[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
-pub(crate) fn measure_smart(
-    py: Python<'_>,
-    cases: Vec<PyRef<'_, SmartCase>>,
-    done: Bound<'_, PyAny>,
-    threads: Number,
-) -> PyResult<()> {
-    let cases: Vec<SmartCase> = cases.iter().map(|case| SmartCase::clone(case)).collect();
-    let done = done.unbind();
-    each_in_threads(py, &cases, threads, SmartCase::run, |py, index, result| {
-        match result {
-            Ok(found) => _ = done.call1(py, (index, described(&found)))?,
-            Err(error) => _ = done.call1(py, (index, raised_by_flits(&error)))?,
-        }
-        Ok(())
-    })
 }
 
 /// The half width of the 95 % confidence interval of the mean of independent values.
@@ -190,110 +169,33 @@ pub(crate) fn half_width(values: Vec<f64>) -> f64 {
 }
 
 /// A measurement as plain data.
-#[derive(IntoPyObject)]
-struct Described {
-    ending: &'static str,
-    cycles: u64,
-    routers: u32,
-    loads: Vec<DescribedLoad>,
-    counts: DescribedCounts,
-    table_entries: f64,
-    buffered_flows: f64,
-    stay: f64,
-}
-
-/// What was measured of a load.
-#[derive(IntoPyObject)]
-struct DescribedLoad {
-    messages: u64,
-    offered: f64,
-    accepted: f64,
-    parts: f64,
-    latency: f64,
-    latency_extremes: (u64, u64),
-    quantiles: [u64; 4],
-    part_latency: f64,
-    arrivals: f64,
-    active: f64,
-}
-
-/// What happened, by the names of the core.
-#[derive(IntoPyObject)]
-pub(crate) struct DescribedCounts {
-    injected: u64,
-    ejected: u64,
-    buffer_writes: u64,
-    buffer_reads: u64,
-    crossings: [u64; 5],
-    bypasses: u64,
-    link_hops: u64,
-    input_arbitrations: u64,
-    output_arbitrations: u64,
-    requests: u64,
-    request_hops: u64,
-    answer_requests: u64,
-    answer_request_hops: u64,
-    table_reads: u64,
-    merged: u64,
-    table_entries: u64,
-    buffered_flows: u64,
-    answers_buffered: u64,
-    cycles: u64,
-}
-
-impl From<&Counts> for DescribedCounts {
-    fn from(counts: &Counts) -> DescribedCounts {
-        DescribedCounts {
-            injected: counts.injected,
-            ejected: counts.ejected,
-            buffer_writes: counts.buffer_writes,
-            buffer_reads: counts.buffer_reads,
-            crossings: counts.crossings,
-            bypasses: counts.bypasses,
-            link_hops: counts.link_hops,
-            input_arbitrations: counts.input_arbitrations,
-            output_arbitrations: counts.output_arbitrations,
-            requests: counts.requests,
-            request_hops: counts.request_hops,
-            answer_requests: counts.answer_requests,
-            answer_request_hops: counts.answer_request_hops,
-            table_reads: counts.table_reads,
-            merged: counts.merged,
-            table_entries: counts.table_entries,
-            buffered_flows: counts.buffered_flows,
-            answers_buffered: counts.answers_buffered,
-            cycles: counts.cycles,
-        }
-    }
-}
-
-fn described(found: &Measurement) -> Described {
-    let load = |one: &Measured| DescribedLoad {
-        messages: one.messages,
-        offered: one.offered,
-        accepted: one.accepted,
-        parts: one.parts,
-        latency: one.latency,
-        latency_extremes: one.latency_extremes,
-        quantiles: one.quantiles,
-        part_latency: one.part_latency,
-        arrivals: one.arrivals,
-        active: one.active,
-    };
-    Described {
-        ending: match found.ending {
-            Ending::Stable => "stable",
-            Ending::Saturated => "saturated",
-            Ending::Deadlocked => "deadlocked",
-        },
-        cycles: found.cycles,
-        routers: found.routers,
-        loads: found.loads.iter().map(load).collect(),
-        counts: DescribedCounts::from(&found.counts),
-        table_entries: found.table_entries(),
-        buffered_flows: found.buffered_flows(),
-        stay: found.stay(),
-    }
+fn described<'py>(py: Python<'py>, found: &Measurement) -> PyResult<Bound<'py, PyDict>> {
+    let given = dict_of!(py, found, [cycles, routers]);
+    given.set_item("ending", found.ending.name())?;
+    let loads = found.loads.iter().map(|one| {
+        Ok(dict_of!(
+            py,
+            one,
+            [
+                messages,
+                offered,
+                accepted,
+                parts,
+                latency,
+                latency_extremes,
+                quantiles,
+                part_latency,
+                arrivals,
+                active,
+            ]
+        ))
+    });
+    given.set_item("loads", loads.collect::<PyResult<Vec<_>>>()?)?;
+    given.set_item("counts", counts_dict(py, &found.counts)?)?;
+    given.set_item("table_entries", found.table_entries())?;
+    given.set_item("buffered_flows", found.buffered_flows())?;
+    given.set_item("stay", found.stay())?;
+    Ok(given)
 }
 
 /// Cycle, router, packet, what happened, and up to three numbers that it has.
@@ -311,7 +213,7 @@ fn given_event(event: &Event) -> GivenEvent {
         EventKind::Crossed { output, hops, crossing } => {
             ("crossed", [u64::from(output), u64::from(hops), crossing])
         }
-        EventKind::Stopped { input, why } => (stop_name(why), [u64::from(input), 0, 0]),
+        EventKind::Stopped { input, why } => (why.name(), [u64::from(input), 0, 0]),
         EventKind::Retained { input } => ("retained", [u64::from(input), 0, 0]),
         EventKind::Dropped => ("dropped", [0; 3]),
         EventKind::Merged => ("merged", [0; 3]),
@@ -320,16 +222,4 @@ fn given_event(event: &Event) -> GivenEvent {
     };
     let [first, second, third] = numbers;
     (event.cycle, event.router, event.packet, name, first, second, third)
-}
-
-fn stop_name(why: Stop) -> &'static str {
-    match why {
-        Stop::End => "stopped:end",
-        Stop::Local => "stopped:local",
-        Stop::Farther => "stopped:farther",
-        Stop::NoRoom => "stopped:no_room",
-        Stop::Order => "stopped:order",
-        Stop::Answers => "stopped:answers",
-        Stop::Preset => "stopped:preset",
-    }
 }

@@ -65,7 +65,8 @@ impl std::fmt::Display for ChunkRange {
 }
 
 /// Why a payload cannot be laid out.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "LayoutError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum LayoutError {
     /// The size is no whole number of elements.
@@ -176,12 +177,6 @@ impl Layout {
         }
         let elements = self.before(range.end).saturating_sub(self.before(range.start));
         Bytes(elements.saturating_mul(self.element_bytes))
-    }
-
-    /// The elements of a run of chunks, as a range into the payload.
-    #[must_use]
-    pub fn elements(&self, range: ChunkRange) -> std::ops::Range<u64> {
-        self.before(range.start)..self.before(range.end)
     }
 
     /// The whole payload.

@@ -52,6 +52,13 @@ pub struct Phase {
     pub schedule: Arc<dyn Schedule>,
 }
 
+impl Phase {
+    /// A schedule under a name.
+    pub fn new(name: impl Into<String>, schedule: Arc<dyn Schedule>) -> Phase {
+        Phase { name: name.into(), schedule }
+    }
+}
+
 impl Sequence {
     /// A rank goes on to the next phase as soon as it has ended the one before: nobody waits for all.
     ///

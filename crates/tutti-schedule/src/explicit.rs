@@ -7,7 +7,8 @@ use tutti_units::Time;
 use tutti_units::ids::RankId;
 
 /// Why an explicit schedule cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "ScheduleError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ExplicitError {
     /// No ranks.
@@ -184,9 +185,7 @@ impl Builder {
         slot: Slot,
         chunks: ChunkRange,
     ) -> &mut Builder {
-        self.check(rank, &Op::Send(Message { peer, slot, chunks }));
-        let fits = |step: &Step| step.recvs.is_empty() && step.locals.is_empty();
-        self.push(rank, "send", fits, |step| step.send(peer, slot, chunks))
+        self.op(rank, &Op::Send(Message { peer, slot, chunks }))
     }
 
     /// `rank` receives `chunks` from `peer` into `slot`.
@@ -197,13 +196,7 @@ impl Builder {
         slot: Slot,
         chunks: ChunkRange,
     ) -> &mut Builder {
-        self.check(rank, &Op::Recv(Message { peer, slot, chunks }));
-        let fits = |step: &Step| {
-            let mut touched = step.sends.iter().chain(&step.recvs);
-            step.locals.is_empty()
-                && !touched.any(|other| other.slot == slot && other.chunks.overlaps(chunks))
-        };
-        self.push(rank, "receive", fits, |step| step.recv(peer, slot, chunks))
+        self.op(rank, &Op::Recv(Message { peer, slot, chunks }))
     }
 
     /// `rank` sends `chunks` of `slot` to each of `peers`, as one message where the network can fork it.
@@ -214,11 +207,7 @@ impl Builder {
         slot: Slot,
         chunks: ChunkRange,
     ) -> &mut Builder {
-        self.check(rank, &Op::Multicast { peers: peers.to_vec(), slot, chunks });
-        let fits = |step: &Step| step.recvs.is_empty() && step.locals.is_empty();
-        self.push(rank, "multicast", fits, |step| {
-            step.multicast(peers.iter().copied(), slot, chunks);
-        })
+        self.op(rank, &Op::Multicast { peers: peers.to_vec(), slot, chunks })
     }
 
     /// `rank` sends `chunks` of `slot` to `peer`, which combines them with those of others.
@@ -229,9 +218,7 @@ impl Builder {
         slot: Slot,
         chunks: ChunkRange,
     ) -> &mut Builder {
-        self.check(rank, &Op::Contribute(Message { peer, slot, chunks }));
-        let fits = |step: &Step| step.recvs.is_empty() && step.locals.is_empty();
-        self.push(rank, "contribute", fits, |step| step.contribute(peer, slot, chunks))
+        self.op(rank, &Op::Contribute(Message { peer, slot, chunks }))
     }
 
     /// `rank` receives `chunks` into the operands that come from others, as one message where the network can
@@ -243,16 +230,7 @@ impl Builder {
         operands: &[(Slot, Option<RankId>)],
         chunks: ChunkRange,
     ) -> &mut Builder {
-        self.check(rank, &Op::Combine { into, operands: operands.to_vec(), chunks });
-        let fits = |step: &Step| {
-            let mut touched = step.sends.iter().chain(&step.recvs);
-            let received = |slot| operands.iter().any(|&(own, from)| own == slot && from.is_some());
-            step.locals.is_empty()
-                && !touched.any(|other| received(other.slot) && other.chunks.overlaps(chunks))
-        };
-        self.push(rank, "combine", fits, |step| {
-            step.combine(into, operands.iter().copied(), chunks);
-        })
+        self.op(rank, &Op::Combine { into, operands: operands.to_vec(), chunks })
     }
 
     /// `rank` folds `operands`, left to right, into `into`.
@@ -263,10 +241,7 @@ impl Builder {
         operands: &[Slot],
         chunks: ChunkRange,
     ) -> &mut Builder {
-        self.check(rank, &Op::Reduce { into, operands: operands.to_vec(), chunks });
-        self.push(rank, "reduce", always, |step| {
-            step.reduce(into, operands.iter().copied(), chunks);
-        })
+        self.op(rank, &Op::Reduce { into, operands: operands.to_vec(), chunks })
     }
 
     /// `rank` copies `chunks` of `from` to positions `to..` of `into`.
@@ -278,37 +253,31 @@ impl Builder {
         into: Slot,
         to: u32,
     ) -> &mut Builder {
-        self.check(rank, &Op::Copy { from, into, chunks, to });
-        self.push(rank, "copy", always, |step| step.copy(from, chunks, into, to))
+        self.op(rank, &Op::Copy { from, into, chunks, to })
     }
 
     /// `rank` computes for `duration`.
     pub fn compute(&mut self, rank: RankId, duration: Time) -> &mut Builder {
-        self.push(rank, "compute", always, |step| step.compute(duration))
+        self.op(rank, &Op::Compute { duration })
     }
 
     /// `rank` sleeps for `duration`.
     pub fn sleep(&mut self, rank: RankId, duration: Time) -> &mut Builder {
-        self.push(rank, "sleep", always, |step| step.sleep(duration))
+        self.op(rank, &Op::Sleep { duration })
     }
 
     /// Any op, in program order.
     pub fn op(&mut self, rank: RankId, op: &Op) -> &mut Builder {
-        match *op {
-            Op::Send(message) => self.send(rank, message.peer, message.slot, message.chunks),
-            Op::Multicast { ref peers, slot, chunks } => self.multicast(rank, peers, slot, chunks),
-            Op::Contribute(message) => {
-                self.contribute(rank, message.peer, message.slot, message.chunks)
-            }
-            Op::Recv(message) => self.recv(rank, message.peer, message.slot, message.chunks),
-            Op::Combine { into, ref operands, chunks } => {
-                self.combine(rank, into, operands, chunks)
-            }
-            Op::Reduce { into, ref operands, chunks } => self.reduce(rank, into, operands, chunks),
-            Op::Copy { from, into, chunks, to } => self.copy(rank, from, chunks, into, to),
-            Op::Compute { duration } => self.compute(rank, duration),
-            Op::Sleep { duration } => self.sleep(rank, duration),
+        self.check(rank, op);
+        let open = self.open.get(rank.index()).copied().unwrap_or(false);
+        let grows = open && self.last(rank).is_some_and(|last| fits(&last.step, op));
+        if !grows {
+            self.add_step(rank, verb(op), Named::default());
         }
+        if let Some(last) = self.last(rank) {
+            last.step.add(op);
+        }
+        self
     }
 
     /// The next op of `rank` starts a new step.
@@ -360,24 +329,6 @@ impl Builder {
         self.problem.as_ref()
     }
 
-    fn push(
-        &mut self,
-        rank: RankId,
-        op: &'static str,
-        fits: impl Fn(&Step) -> bool,
-        add: impl FnOnce(&mut Step),
-    ) -> &mut Builder {
-        let open = self.open.get(rank.index()).copied().unwrap_or(false);
-        let grows = open && self.last(rank).is_some_and(|last| fits(&last.step));
-        if !grows {
-            self.add_step(rank, op, Named::default());
-        }
-        if let Some(last) = self.last(rank) {
-            add(&mut last.step);
-        }
-        self
-    }
-
     fn last(&mut self, rank: RankId) -> Option<&mut Named> {
         self.schedule.programs.get_mut(rank.index()).and_then(|steps| steps.last_mut())
     }
@@ -400,27 +351,29 @@ impl Builder {
 
     /// Notes the slots that an op needs, and refuses what cannot be counted.
     fn check(&mut self, rank: RankId, op: &Op) {
-        match op {
-            Op::Send(message) => self.slot(message.slot).chunks(rank, "send", message.chunks),
-            Op::Multicast { slot, chunks, .. } => {
-                self.slot(*slot).chunks(rank, "multicast", *chunks);
+        let (slot, chunks) = match op {
+            Op::Send(message) | Op::Contribute(message) | Op::Recv(message) => {
+                (message.slot, message.chunks)
             }
-            Op::Contribute(message) => {
-                self.slot(message.slot).chunks(rank, "contribute", message.chunks);
-            }
-            Op::Recv(message) => self.slot(message.slot).chunks(rank, "receive", message.chunks),
+            Op::Multicast { slot, chunks, .. } => (*slot, *chunks),
             Op::Combine { into, operands, chunks } => {
                 operands.iter().for_each(|&(slot, _)| _ = self.slot(slot));
-                self.slot(*into).chunks(rank, "combine", *chunks);
+                (*into, *chunks)
             }
             Op::Reduce { into, operands, chunks } => {
                 operands.iter().for_each(|&slot| _ = self.slot(slot));
-                self.slot(*into).chunks(rank, "reduce", *chunks);
+                (*into, *chunks)
             }
             Op::Copy { from, into, chunks, .. } => {
-                self.slot(*from).slot(*into).chunks(rank, "copy", *chunks);
+                self.slot(*from);
+                (*into, *chunks)
             }
-            Op::Compute { .. } | Op::Sleep { .. } => {}
+            Op::Compute { .. } | Op::Sleep { .. } => return,
+        };
+        self.slot(slot);
+        let (ChunkRange { start, end }, op) = (chunks, verb(op));
+        if end < start {
+            self.refuse(ExplicitError::BackwardChunks { rank, op, start, end });
         }
     }
 
@@ -434,20 +387,34 @@ impl Builder {
         }
     }
 
-    fn chunks(&mut self, rank: RankId, op: &'static str, chunks: ChunkRange) {
-        let ChunkRange { start, end } = chunks;
-        if end < start {
-            self.refuse(ExplicitError::BackwardChunks { rank, op, start, end });
-        }
-    }
-
     fn refuse(&mut self, problem: ExplicitError) {
         self.problem.get_or_insert(problem);
     }
 }
 
-fn always(_: &Step) -> bool {
-    true
+/// What an op does, for errors.
+fn verb(op: &Op) -> &'static str {
+    if let Op::Recv(_) = op { "receive" } else { op.kind() }
+}
+
+/// Whether a step still does what its program says with one more op: sends come before receives, these before local
+/// ops, and a receive writes nothing that another message of the step touches.
+fn fits(step: &Step, op: &Op) -> bool {
+    let untouched = |written: Slot, chunks: ChunkRange| {
+        let mut touched = step.sends.iter().chain(&step.recvs);
+        !touched.any(|other| other.slot == written && other.chunks.overlaps(chunks))
+    };
+    match op {
+        Op::Send(_) | Op::Multicast { .. } | Op::Contribute(_) => {
+            step.recvs.is_empty() && step.locals.is_empty()
+        }
+        Op::Recv(message) => step.locals.is_empty() && untouched(message.slot, message.chunks),
+        Op::Combine { operands, chunks, .. } => {
+            let mut received = operands.iter().filter(|(_, from)| from.is_some());
+            step.locals.is_empty() && received.all(|&(slot, _)| untouched(slot, *chunks))
+        }
+        _ => true,
+    }
 }
 
 /// Whether a name can stand on a line of its own.

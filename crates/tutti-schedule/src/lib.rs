@@ -16,7 +16,6 @@ pub mod algorithm;
 mod chunks;
 pub mod collective;
 mod compose;
-mod execute;
 mod explicit;
 mod marks;
 pub mod notation;
@@ -29,7 +28,6 @@ pub mod verify;
 
 pub use chunks::{ChunkRange, Layout, LayoutError};
 pub use compose::{ComposeError, Digit, Embedded, Phase, Placement, Sequence};
-pub use execute::{ExecuteError, execute};
 pub use explicit::{Builder, Explicit, ExplicitError};
 pub use marks::{Mark, MessageRange};
 pub use part::OnlyPhase;
@@ -62,6 +60,17 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The shape of a schedule whose result is in the data slot.
+    pub(crate) fn in_place(
+        name: impl Into<String>,
+        collective: Collective,
+        ranks: u32,
+        chunks: u32,
+        slots: u32,
+    ) -> Shape {
+        Shape { name: name.into(), collective, ranks, chunks, slots, result: Slot::DATA }
+    }
+
     /// Whether chunks end at other places than they begin at: in every all_to_all, and in a collective that
     /// deals in shards and leaves them in another slot than its data.
     #[must_use]

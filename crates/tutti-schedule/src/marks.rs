@@ -23,12 +23,6 @@ impl MessageRange {
     pub fn of(self, messages: &[Message]) -> &[Message] {
         &messages[self.start as usize..self.end as usize]
     }
-
-    /// Whether the message at this place is one of them.
-    #[must_use]
-    pub fn contains(self, place: u32) -> bool {
-        (self.start..self.end).contains(&place)
-    }
 }
 
 /// What a network may do with messages of a step.

@@ -129,20 +129,67 @@ impl Step {
         self.locals.push(Local::Reduce { into, operands, chunks });
     }
 
+    /// Exchanges parts of a slot with `peer`: sends `sent`, and folds what comes of `kept` in, through the next
+    /// slot; the own value is folded first if `own_first` says so.
+    #[inline]
+    pub(crate) fn fold_with(
+        &mut self,
+        (peer, own_first): (RankId, bool),
+        slot: Slot,
+        sent: ChunkRange,
+        kept: ChunkRange,
+    ) {
+        let scratch = Slot(slot.0 + 1);
+        self.send(peer, slot, sent);
+        self.recv(peer, scratch, kept);
+        self.reduce(slot, if own_first { [slot, scratch] } else { [scratch, slot] }, kept);
+    }
+
+    /// Receives `chunks` from `peer` through scratch slot 1, and folds them before the own value of the data slot.
+    #[inline]
+    pub(crate) fn fold_in(&mut self, peer: RankId, chunks: ChunkRange) {
+        self.recv(peer, Slot(1), chunks);
+        self.reduce(Slot::DATA, [Slot(1), Slot::DATA], chunks);
+    }
+
+    /// Sends `sent` of a slot to `peer`, and receives `received` from it into the same slot.
+    #[inline]
+    pub(crate) fn trade(
+        &mut self,
+        peer: RankId,
+        slot: Slot,
+        sent: ChunkRange,
+        received: ChunkRange,
+    ) {
+        self.send(peer, slot, sent);
+        self.recv(peer, slot, received);
+    }
+
     /// Copies `chunks` of `from` to positions `to..` of `into`.
     #[inline]
     pub fn copy(&mut self, from: Slot, chunks: ChunkRange, into: Slot, to: u32) {
         self.locals.push(Local::Copy { from, into, chunks, to });
     }
 
-    /// Computes for `duration`.
-    pub fn compute(&mut self, duration: Time) {
-        self.locals.push(Local::Compute { duration });
-    }
-
-    /// Sleeps for `duration`.
-    pub fn sleep(&mut self, duration: Time) {
-        self.locals.push(Local::Sleep { duration });
+    /// Adds an op of any kind.
+    pub(crate) fn add(&mut self, op: &Op) {
+        match *op {
+            Op::Send(Message { peer, slot, chunks }) => self.send(peer, slot, chunks),
+            Op::Multicast { ref peers, slot, chunks } => {
+                self.multicast(peers.iter().copied(), slot, chunks);
+            }
+            Op::Contribute(Message { peer, slot, chunks }) => self.contribute(peer, slot, chunks),
+            Op::Recv(Message { peer, slot, chunks }) => self.recv(peer, slot, chunks),
+            Op::Combine { into, ref operands, chunks } => {
+                self.combine(into, operands.iter().copied(), chunks);
+            }
+            Op::Reduce { into, ref operands, chunks } => {
+                self.reduce(into, operands.iter().copied(), chunks);
+            }
+            Op::Copy { from, into, chunks, to } => self.copy(from, chunks, into, to),
+            Op::Compute { duration } => self.locals.push(Local::Compute { duration }),
+            Op::Sleep { duration } => self.locals.push(Local::Sleep { duration }),
+        }
     }
 
     /// The slots that a reduction of this step folds, in order.
@@ -243,4 +290,22 @@ pub enum Op {
     Compute { duration: Time },
     /// Waiting.
     Sleep { duration: Time },
+}
+
+impl Op {
+    /// Its keyword in the text form.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Op::Send(_) => "send",
+            Op::Multicast { .. } => "multicast",
+            Op::Contribute(_) => "contribute",
+            Op::Recv(_) => "recv",
+            Op::Combine { .. } => "combine",
+            Op::Reduce { .. } => "reduce",
+            Op::Copy { .. } => "copy",
+            Op::Compute { .. } => "compute",
+            Op::Sleep { .. } => "sleep",
+        }
+    }
 }

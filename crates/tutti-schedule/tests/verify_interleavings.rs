@@ -310,8 +310,7 @@ fn add_locals(old: &Step, step: &mut Step) {
                 step.reduce(into, old.operands(operands).iter().copied(), chunks);
             }
             Local::Copy { from, into, chunks, to } => step.copy(from, chunks, into, to),
-            Local::Compute { duration } => step.compute(duration),
-            Local::Sleep { duration } => step.sleep(duration),
+            Local::Compute { .. } | Local::Sleep { .. } => step.locals.push(*local),
         }
     }
 }

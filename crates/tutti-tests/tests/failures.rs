@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 use tutti_tests::model;
 
 use tutti_engine::{Conditions, EngineError, LocalCosts, Outcome, Silent, Simulation, Waiting};
+use tutti_network::Uncontended;
 use tutti_schedule::algorithm;
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{ChunkRange, Explicit, Layout, Schedule, Slot};
@@ -90,7 +91,7 @@ fn a_run_that_somebody_stops_says_so() {
     let layout = Layout::of(schedule.shape(), Bytes(64), 8).unwrap();
     let (costs, conditions) = (LocalCosts::FREE, Conditions::default());
     let run = Simulation { schedule: &*schedule, layout, model: &model, costs, conditions };
-    let stopped = run.run_until(&AtomicBool::new(true), &mut Silent);
+    let stopped = run.run_through(&mut Uncontended, &AtomicBool::new(true), &mut Silent);
     assert_eq!(stopped.unwrap_err(), EngineError::Stopped);
-    assert!(run.run_until(&AtomicBool::new(false), &mut Silent).is_ok());
+    assert!(run.run_through(&mut Uncontended, &AtomicBool::new(false), &mut Silent).is_ok());
 }

@@ -166,7 +166,7 @@ fn ways_are_followed_and_can_deadlock() {
     assert_eq!(verdict("shortest_path"), Verdict::Free);
     // Everybody goes round the same way.
     let round = verdict("ways:0>1>3;1>3>2;3>2>0;2>0>1");
-    assert!(matches!(round, Verdict::Circle(_)), "{round:?}");
+    assert!(matches!(round, Verdict::Cycle(_)), "{round:?}");
     for (text, problem) in [
         ("ways:0>3", "no link does"),
         ("ways:0", "such as `0>4>5`"),

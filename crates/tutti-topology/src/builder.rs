@@ -7,6 +7,7 @@ use super::components::{self, Components};
 use super::error::TopologyError;
 use super::family::Family;
 use super::graph::{Link, LinkParameters, Topology, VertexKind};
+use super::search::starts;
 use tutti_units::TimePerByte;
 use tutti_units::ids::{LinkId, VertexId};
 
@@ -106,7 +107,10 @@ impl Builder {
     /// to no vertex, without time per byte), or an NPU that cannot reach another, unless its family
     /// may lack ways.
     pub fn build(self) -> Result<Topology, TopologyError> {
-        self.check_counts()?;
+        if self.npus == 0 {
+            return Err(TopologyError::NoNpus);
+        }
+        check_counts(u64::from(self.npus), self.kinds.len() as u64, self.links.len() as u64)?;
         self.check_names()?;
         self.check_links()?;
         let topology = self.seal();
@@ -121,24 +125,6 @@ impl Builder {
             });
         }
         Ok(topology)
-    }
-
-    fn check_counts(&self) -> Result<(), TopologyError> {
-        let (npus, vertices) = (u64::from(self.npus), self.kinds.len() as u64);
-        let links = self.links.len() as u64;
-        if npus == 0 {
-            return Err(TopologyError::NoNpus);
-        }
-        if npus > MAX_NPUS {
-            return Err(TopologyError::TooManyNpus { npus, most: MAX_NPUS });
-        }
-        if vertices > MAX_VERTICES {
-            return Err(TopologyError::TooManyVertices { vertices, most: MAX_VERTICES });
-        }
-        if links > MAX_LINKS {
-            return Err(TopologyError::TooManyLinks { links, most: MAX_LINKS });
-        }
-        Ok(())
     }
 
     fn check_names(&self) -> Result<(), TopologyError> {
@@ -189,8 +175,8 @@ impl Builder {
         for (index, slot) in (0..).zip(palette.values_mut()) {
             *slot = index;
         }
-        let out_start = starts(self.kinds.len(), self.links.iter().map(|link| link.from));
-        let in_start = starts(self.kinds.len(), self.links.iter().map(|link| link.to));
+        let out_start = starts(self.kinds.len(), self.links.iter().map(|link| link.from.0));
+        let in_start = starts(self.kinds.len(), self.links.iter().map(|link| link.to.0));
         let mut fill = in_start.clone();
         let mut in_links = vec![LinkId(0); self.links.len()];
         for (id, link) in (0..).map(LinkId).zip(&self.links) {
@@ -215,16 +201,18 @@ impl Builder {
     }
 }
 
-/// Where each vertex's share begins when its links are grouped by that vertex.
-fn starts(vertices: usize, ends: impl Iterator<Item = VertexId>) -> Vec<u32> {
-    let mut starts = vec![0; vertices + 1];
-    for vertex in ends {
-        starts[vertex.index() + 1] += 1;
+/// Refuses a graph that is too large.
+pub(super) fn check_counts(npus: u64, vertices: u64, links: u64) -> Result<(), TopologyError> {
+    if npus > MAX_NPUS {
+        return Err(TopologyError::TooManyNpus { npus, most: MAX_NPUS });
     }
-    for vertex in 0..vertices {
-        starts[vertex + 1] += starts[vertex];
+    if vertices > MAX_VERTICES {
+        return Err(TopologyError::TooManyVertices { vertices, most: MAX_VERTICES });
     }
-    starts
+    if links > MAX_LINKS {
+        return Err(TopologyError::TooManyLinks { links, most: MAX_LINKS });
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::graph::Topology;
+use super::search;
 use tutti_units::ids::{RankId, VertexId};
 
 /// The NPUs in groups whose members can all reach each other, each ascending, by first member.
@@ -64,36 +65,17 @@ impl fmt::Display for Components {
 
 /// Two NPUs of which the first cannot reach the second: one of them is NPU 0.
 pub(super) fn unreachable_pair(topology: &Topology) -> Option<(VertexId, VertexId)> {
-    let root = VertexId(0);
-    let forward = reached(topology, |at, visit| {
-        topology.links_out(at).for_each(|link| visit(topology.link_to(link)));
+    let (root, vertices) = (VertexId(0), topology.vertex_count());
+    let forward = search::steps(vertices, root.0, |at, visit| {
+        topology.links_out(VertexId(at)).for_each(|link| visit(topology.link_to(link).0));
     });
-    let backward = reached(topology, |at, visit| {
-        topology.links_in(at).iter().for_each(|&link| visit(topology.link_from(link)));
+    let backward = search::steps(vertices, root.0, |at, visit| {
+        let links = topology.links_in(VertexId(at)).iter();
+        links.for_each(|&link| visit(topology.link_from(link).0));
     });
-    let npus = || (0..topology.npus()).map(VertexId);
-    if let Some(lost) = npus().find(|npu| !forward[npu.index()]) {
-        return Some((root, lost));
-    }
-    npus().find(|npu| !backward[npu.index()]).map(|lost| (lost, root))
-}
-
-/// Everything that `neighbours` leads to from vertex 0.
-fn reached(
-    topology: &Topology,
-    neighbours: impl Fn(VertexId, &mut dyn FnMut(VertexId)),
-) -> Vec<bool> {
-    let mut seen = vec![false; topology.vertex_count()];
-    let mut stack = vec![VertexId(0)];
-    seen[0] = true;
-    while let Some(at) = stack.pop() {
-        neighbours(at, &mut |next| {
-            if !std::mem::replace(&mut seen[next.index()], true) {
-                stack.push(next);
-            }
-        });
-    }
-    seen
+    let lost = |steps: Vec<u32>| (0..topology.npus()).find(|&npu| steps[npu as usize] == u32::MAX);
+    let from_root = lost(forward).map(|npu| (root, VertexId(npu)));
+    from_root.or_else(|| lost(backward).map(|npu| (VertexId(npu), root)))
 }
 
 /// The vertices in the order in which a depth-first search along the links leaves them.

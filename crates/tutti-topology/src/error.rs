@@ -4,7 +4,8 @@ use super::components::Components;
 use tutti_units::ids::{LinkId, RankId, VertexId};
 
 /// Why a topology or its routes cannot be as asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "TopologyError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TopologyError {
     /// A graph in which nothing can communicate.
@@ -106,4 +107,9 @@ pub enum TopologyError {
     /// Two paths for one pair of ranks.
     #[error("there are two paths from {source_rank} to {destination}: expected one")]
     DoublePath { source_rank: RankId, destination: RankId },
+}
+
+tutti_units::fields! {
+    Components => |value| value.groups().to_vec(),
+    TopologyError => |value| value.to_string(),
 }

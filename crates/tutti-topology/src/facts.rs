@@ -1,8 +1,7 @@
 //! What people ask of a topology before they time anything on it.
 
-use std::collections::VecDeque;
-
 use super::graph::{Topology, VertexKind};
+use super::search::steps;
 use tutti_units::ids::VertexId;
 
 /// Counts and distances of a topology.
@@ -70,24 +69,12 @@ pub fn diameter_by_search(topology: &Topology) -> u32 {
 
 /// The most hops from one of `sources` to an NPU.
 fn farthest(topology: &Topology, sources: impl IntoIterator<Item = VertexId>) -> u32 {
-    let mut hops = vec![u32::MAX; topology.vertex_count()];
-    let mut queue = VecDeque::new();
-    let mut diameter = 0;
-    for source in sources {
-        hops.fill(u32::MAX);
-        hops[source.index()] = 0;
-        queue.push_back(source);
-        while let Some(at) = queue.pop_front() {
-            for next in topology.links_out(at).map(|link| topology.link_to(link)) {
-                if hops[next.index()] == u32::MAX {
-                    hops[next.index()] = hops[at.index()] + 1;
-                    queue.push_back(next);
-                }
-            }
-        }
-        let reached = hops[..topology.npus() as usize].iter().filter(|&&hops| hops < u32::MAX);
-        let farthest = reached.copied().max();
-        diameter = diameter.max(farthest.unwrap_or(0));
-    }
-    diameter
+    let next = |at, visit: &mut dyn FnMut(u32)| {
+        topology.links_out(VertexId(at)).for_each(|link| visit(topology.link_to(link).0));
+    };
+    let farthest = |source: VertexId| {
+        let hops = steps(topology.vertex_count(), source.0, next);
+        hops[..topology.npus() as usize].iter().copied().filter(|&hops| hops < u32::MAX).max()
+    };
+    sources.into_iter().filter_map(farthest).max().unwrap_or(0)
 }

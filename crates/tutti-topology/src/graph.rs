@@ -1,4 +1,7 @@
 //! The sealed graph: vertices, one-directional links, and who is next to whom.
+//!
+//! This is the graph of a platform for every crate. What differs from it is derived from it and states why in its
+//! module: edges that are paths of several links, arcs of a flow, channels of a flit network.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +12,7 @@ use tutti_units::ids::{LinkId, RankId, VertexId};
 use tutti_units::{Length, Time, TimePerByte};
 
 /// What a vertex is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, tutti_units::Named)]
 pub enum VertexKind {
     /// An endpoint that hosts a rank. It also forwards messages of others, where routes say so.
     Npu,
@@ -17,27 +20,6 @@ pub enum VertexKind {
     Switch,
     /// An on-chip forwarding element.
     Router,
-}
-
-impl VertexKind {
-    /// Every kind there is.
-    pub const ALL: [VertexKind; 3] = [VertexKind::Npu, VertexKind::Switch, VertexKind::Router];
-
-    /// The kind as written in files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            VertexKind::Npu => "npu",
-            VertexKind::Switch => "switch",
-            VertexKind::Router => "router",
-        }
-    }
-}
-
-impl fmt::Display for VertexKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// What a link is like. Ordered by time per byte, then latency, then length.
@@ -56,6 +38,16 @@ impl LinkParameters {
     #[must_use]
     pub const fn new(rate: TimePerByte, latency: Time) -> LinkParameters {
         LinkParameters { rate, latency, length: None }
+    }
+
+    /// A link that is so many times as long.
+    pub(super) fn spanning(self, times: u64) -> LinkParameters {
+        let stretched = |length: Length| Length::from_um(length.um().saturating_mul(times));
+        LinkParameters {
+            latency: self.latency.times(times),
+            length: self.length.map(stretched),
+            ..self
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod facts;
 mod family;
 mod graph;
 mod routing;
+pub mod search;
 
 pub use builder::{Builder, MAX_LINKS, MAX_NPUS, MAX_VERTICES};
 pub use components::Components;
@@ -24,7 +25,8 @@ pub use distances::{Distances, Towards, UNREACHABLE};
 pub use error::TopologyError;
 pub use facts::{Facts, diameter_by_search};
 pub use family::{
-    Dimensions, Dragonfly, Entry, Family, FatTree, Grid, REGISTRY, TreePosition, build, find, parse,
+    Dimensions, Dragonfly, Entry, Family, FatTree, Grid, Join, REGISTRY, TreePosition, build, find,
+    parse,
 };
 pub use graph::{Link, LinkParameters, Topology, VertexKind};
 pub use routing::{Hop, Routes, Wire};

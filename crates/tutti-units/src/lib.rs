@@ -5,6 +5,9 @@
 //! conversion rounds up and runs in 128 bits. GB is 10^9 bytes, GiB 2^30; rates are per direction.
 #![deny(unsafe_code)]
 
+// The derived code names this crate.
+extern crate self as tutti_units;
+
 mod exact;
 pub mod ids;
 mod length;
@@ -12,9 +15,11 @@ mod pace;
 pub mod parameter;
 mod quantity;
 pub mod random;
+pub mod refusal;
 
 pub use length::Length;
 pub use pace::{Frequency, OpRate};
+pub use tutti_derive::{Named, Refusal};
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -23,7 +28,8 @@ use quantity::Quantity;
 pub use quantity::gcd;
 
 /// Why a quantity could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "UnitError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum UnitError {
     /// The text is not `<number> <unit>`.

@@ -111,20 +111,25 @@ impl Parameter {
 }
 
 /// A parameter that does not exist, or a value that it does not take.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "ModelError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ParameterError {
     /// The group has no such parameter.
     #[error("{group} has no parameter `{parameter}`: expected one of {known}")]
+    #[refusal(kind = "unknown_parameter")]
     Unknown { group: &'static str, parameter: String, known: String },
     /// Text that cannot be read.
     #[error("`{text}` is no {kind}")]
+    #[refusal(kind = "value")]
     Malformed { kind: &'static str, text: String },
     /// A number outside the parameter's range.
     #[error("`{parameter}` is {value}: expected {expected}")]
+    #[refusal(kind = "value")]
     OutOfRange { parameter: &'static str, value: u64, expected: String },
     /// A quantity that cannot be read.
     #[error(transparent)]
+    #[refusal(kind = "value")]
     Unit {
         #[from]
         source: UnitError,

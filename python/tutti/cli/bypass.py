@@ -14,7 +14,7 @@ from tutti.bypass.improve import improve
 from tutti.bypass.plans import plan, run_on
 from tutti.bypass.platform_file import write_platform
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import written
 from tutti.cli.progress import Progress
 from tutti.files.mistakes import mistake, shown
@@ -243,7 +243,7 @@ def run_(
 
 def _draw(configuration: BypassConfiguration, to: Path, title: str | None = None) -> None:
     written(lambda path: configuration.draw(path, title=title), to)
-    out().print(f"wrote {to}", markup=False, soft_wrap=True)
+    wrote(to)
 
 
 def mesh_of(size: str, wires: int, muxes: str) -> BypassMesh:
@@ -332,7 +332,7 @@ def write(mapping: Mapping, rate: str, latency: str, to: Path | None, draw: Path
     """Writes the platform and the drawing, where they are asked for."""
     if to is not None:
         written(write_platform, to, mapping, rate=rate, latency=latency)
-        out().print(f"wrote {to}", markup=False, soft_wrap=True)
+        wrote(to)
     if draw is not None:
         _draw(mapping.configuration, draw, f"bypass:{mapping.mesh.notation}")
 

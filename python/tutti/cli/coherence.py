@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
-from tutti.cli.files import folder
+from tutti.cli.console import out, remark, wrote
+from tutti.cli.files import folder, write_frames
 from tutti.cli.noc_shown import facts_table
 from tutti.cli.progress import Progress
 from tutti.coherence import flow_frame, frame, kernels, miss_frame, run_all
@@ -84,12 +84,8 @@ def run_(
         str | None, typer.Option("--scale", help="`tiny`, `small` or `large`; if left out `small`.")
     ] = None,
     changes: options.Changes = None,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
-    ] = 0,
-    to: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for results, instead of the file's.")
-    ] = None,
+    threads: options.Threads = 0,
+    to: options.FolderOut = None,
 ) -> None:
     """Run kernels on a chip: how long they take, what they miss, what that is spent on.
 
@@ -182,14 +178,11 @@ def _show(runs: list[CoherenceRun]) -> None:
 
 
 def _write(read: Coherence, runs: list[CoherenceRun]) -> None:
-    files = []
-    for name, one in (
-        ("results.parquet", frame(runs)),
-        ("misses.parquet", miss_frame(runs)),
-        ("flows.parquet", flow_frame(runs)),
-    ):
-        one.write_parquet(read.output / name)
-        files.append(read.output / name)
+    frames = {
+        "results.parquet": frame(runs),
+        "misses.parquet": miss_frame(runs),
+        "flows.parquet": flow_frame(runs),
+    }
+    files = write_frames(read.output, frames)
     files.append(write_coherence_report(read.output / "report.html", runs, read.title))
-    for file in files:
-        out().print(f"wrote {file}", markup=False, soft_wrap=True)
+    wrote(*files)

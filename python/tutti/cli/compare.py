@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.progress import Progress
 from tutti.cli.ranked import ranked_table, spread_table, winners
@@ -50,9 +50,7 @@ def compare(
     top: Annotated[
         int, typer.Option("--top", min=0, help="Rows of the table; 0 shows all of them.")
     ] = 20,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="Threads to run in; 0 is one per core.")
-    ] = 0,
+    threads: options.RunThreads = 0,
     verify: options.Verify = True,
     to: options.Out = None,
     report: Annotated[
@@ -211,8 +209,7 @@ def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
         )
     )
     written.append(write_trace(folder / "winner.pftrace", run.timeline, run.messages_frame))
-    for path in written:
-        out().print(f"wrote {path}", markup=False)
+    wrote(*written, wrap=True)
 
 
 def _example(frame: pl.DataFrame) -> Measurement:

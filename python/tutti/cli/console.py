@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from tutti.errors import TuttiError
@@ -34,6 +36,12 @@ def fail(error: TuttiError) -> None:
     """Writes an error to stderr, plain, so that it can be read and searched for."""
     typer.secho("error: ", err=True, nl=False, fg=typer.colors.RED, bold=True)
     typer.echo(str(error), err=True)
+
+
+def wrote(*paths: Path, wrap: bool = False) -> None:
+    """Names the files that were written, each in one line unless long ones are to wrap."""
+    for path in paths:
+        out().print(f"wrote {path}", markup=False, soft_wrap=not wrap)
 
 
 def remark(text: str) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tutti.errors import TuttiError
 from tutti.files.mistakes import mistake
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def folder(path: Path) -> Path:
@@ -25,6 +28,13 @@ def folder(path: Path) -> Path:
             hint="name another with --out",
         ) from None
     return path
+
+
+def write_frames(folder: Path, frames: Mapping[str, pl.DataFrame]) -> list[Path]:
+    """Writes frames as Parquet, by the names of their files in a folder that is there."""
+    for name, frame in frames.items():
+        frame.write_parquet(folder / name)
+    return [folder / name for name in frames]
 
 
 def written(write: Callable[..., Path], path: Path, *arguments: Any, **options: Any) -> Path:  # noqa: ANN401

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from tutti import _core
 from tutti.cli import noc_smart, options
-from tutti.cli.console import out, remark
-from tutti.cli.files import folder, written
+from tutti.cli.console import out, remark, wrote
+from tutti.cli.files import folder, write_frames, written
 from tutti.cli.loads import load_values
 from tutti.cli.noc_shown import (
     loads_table,
@@ -45,9 +45,6 @@ _TOLERANCE = 0.01
 NocFile = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="The file of the network (TOML).", show_default=False),
-]
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Folder for results, instead of the file's.")
 ]
 
 
@@ -85,7 +82,7 @@ def _listed(facts: list[tuple[str, str]]) -> Table:
 
 
 @app.command("run")
-def run_(file: NocFile, changes: options.Changes = None, to: Out = None) -> None:
+def run_(file: NocFile, changes: options.Changes = None, to: options.FolderOut = None) -> None:
     """Run a network at one load: latency, throughput, links, buffers, and why flits stood.
 
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
@@ -140,10 +137,8 @@ def sweep_(
             "[mesh] a fiftieth of the largest.",
         ),
     ] = None,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
-    ] = 0,
-    to: Out = None,
+    threads: options.Threads = 0,
+    to: options.FolderOut = None,
 ) -> None:
     """Run a network at several loads at once: latency against load, and where it saturates.
 
@@ -201,7 +196,7 @@ def watch_(
         int, typer.Option("--start", min=0, help="The cycle that is shown first.")
     ] = 0,
     changes: options.Changes = None,
-    to: Out = None,
+    to: options.FolderOut = None,
 ) -> None:
     """Watch flits on a mesh with several hops per cycle: a page that plays it, cycle by cycle.
 
@@ -245,9 +240,7 @@ def from_booksim(
         Path | None,
         typer.Option("--write", metavar="FILE", help="Write a file of ours (TOML); run nothing."),
     ] = None,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")
-    ] = 0,
+    threads: options.Threads = 0,
     to: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for results, instead of out/noc.")
     ] = None,
@@ -274,9 +267,9 @@ def from_booksim(
         remark(text)
     if write is not None:
         written(booksim.write, write, found)
-        out().print(f"wrote {write}", markup=False, soft_wrap=True)
+        wrote(write)
         if graph := found.tables["topology"].get("file"):
-            out().print(f"wrote {write.parent / graph}", markup=False, soft_wrap=True)
+            wrote(write.parent / graph)
         return
     read = found.noc if to is None else replace(found.noc, output=to)
     remarks = [*found.remarks, *_remarks(read)]
@@ -396,16 +389,12 @@ def _write_run(read: Noc, run: NocRun, remarks: list[str]) -> None:
         frames |= {"channels.parquet": run.channels, "occupancy.parquet": run.occupancy}
     if moved and read.technology is not None:
         frames["energy.parquet"] = run.energy(read.technology).frame
-    files = []
-    for name, one in frames.items():
-        one.write_parquet(read.output / name)
-        files.append(read.output / name)
+    files = write_frames(read.output, frames)
     path = read.output / "report.html"
     files.append(
         write_noc_report(path, run, read.title, technology=read.technology, remarks=remarks)
     )
-    for file in files:
-        out().print(f"wrote {file}", markup=False, soft_wrap=True)
+    wrote(*files)
 
 
 def _write_sweep(
@@ -427,5 +416,4 @@ def _write_sweep(
         plot_latency(read.output / "latency.svg", {name: list(every.values())}, saturations),
         write_load_report(read.output / "report.html", runs, found, read.title, remarks=remarks),
     ]
-    for file in files:
-        out().print(f"wrote {file}", markup=False, soft_wrap=True)
+    wrote(*files)

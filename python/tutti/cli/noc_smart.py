@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.noc_shown import facts_table, refuse_unstable
 from tutti.cli.progress import Progress
@@ -48,8 +48,7 @@ def run_file(file: Path, changes: Sequence[str], to: Path | None) -> None:
     path = read.output / "results.parquet"
     smart.frame([result]).write_parquet(path)
     report = write_smart_report(read.output / "report.html", result, read.title)
-    for written in (path, report):
-        out().print(f"wrote {written}", markup=False, soft_wrap=True)
+    wrote(path, report)
     refuse_unstable(result.ending, file)
 
 
@@ -88,8 +87,7 @@ def sweep_file(
             plot_smart(read.output / "latency.svg", {read.mesh.design: list(every.values())}),
             write_smart_load_report(read.output / "report.html", runs, found, read.title),
         ]
-        for written in files:
-            out().print(f"wrote {written}", markup=False, soft_wrap=True)
+        wrote(*files)
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads were finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
@@ -190,4 +188,4 @@ def watch_file(
     messages = len({packet.message for packet in found.packets})
     counts = ((cycles, "cycle"), (messages, "message"), (flits, "path"))
     out().print(", ".join(plural(count, noun) for count, noun in counts), markup=False)
-    out().print(f"wrote {path}", markup=False, soft_wrap=True)
+    wrote(path)

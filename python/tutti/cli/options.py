@@ -92,6 +92,14 @@ Out = Annotated[
     typer.Option("--out", "-o", help="Folder for results, instead of the experiment's."),
 ]
 
+FolderOut = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Folder for results, instead of the file's.")
+]
+Threads = Annotated[int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")]
+RunThreads = Annotated[
+    int, typer.Option("--threads", min=0, help="Threads to run in; 0 is one per core.")
+]
+
 
 @dataclass
 class Overrides:

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
 from tutti.experiment import lay_out, run_once
@@ -171,4 +171,4 @@ def _write(folder: Path, runs: Mapping[str, Overlapped]) -> None:
         run.frame.select(pl.lit(name).alias("algorithm"), pl.all()) for name, run in runs.items()
     )
     path = written(write_frame, folder / "layers.parquet", frame)
-    out().print(f"wrote {path}", markup=False, soft_wrap=True)
+    wrote(path)

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from tutti import _core
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, remark, wrote
 from tutti.cli.energy import show_energy
-from tutti.cli.files import folder
+from tutti.cli.files import folder, write_frames
 from tutti.experiment import Rows, lay_out, measure, plan, run_once
 from tutti.files.mistakes import mistake
 from tutti.report import draw_timeline, write_trace
@@ -310,14 +310,10 @@ def _write(folder: Path, result: Run) -> None:
             frames["energy.parquet"] = result.energy().frame
     if _has_package(result):
         frames["energy.parquet"] = result.energy().frame
-    files = []
-    for name, frame in frames.items():
-        frame.write_parquet(folder / name)
-        files.append(folder / name)
+    files = write_frames(folder, frames)
     files.append(write_trace(folder / "trace.pftrace", result.timeline, result.messages_frame))
     if result.schedule.ranks <= _DRAWN_RANKS:
         svg = folder / "timeline.svg"
         title = f"{result.schedule.name}, {result.schedule.ranks} ranks"
         files.append(draw_timeline(svg, result.timeline, result.messages_frame, title=title))
-    for file in files:
-        out().print(f"wrote {file}", markup=False)
+    wrote(*files, wrap=True)

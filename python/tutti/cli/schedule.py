@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tutti import _core, algorithms
 from tutti.cli import options
-from tutti.cli.console import out
+from tutti.cli.console import out, wrote
 from tutti.cli.files import written
 from tutti.errors import VerificationError
 from tutti.files.mistakes import did_you_mean, mistake
@@ -173,7 +173,7 @@ def draw(
       tutti schedule draw ring --ranks 4 -o ring.dot
     """
     laid_out = find(notation, ranks, collective, root)
-    out().print(f"wrote {written(draw_program_graph, to, laid_out)}", markup=False)
+    wrote(written(draw_program_graph, to, laid_out), wrap=True)
 
 
 def find(notation: str, ranks: int | None, collective: str | None, root: int | None) -> Schedule:

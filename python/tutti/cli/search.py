@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder
 from tutti.cli.progress import Progress
 from tutti.conditions import Conditions
@@ -50,9 +50,7 @@ def search(
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Score every schedule there is.")
     ] = False,
-    threads: Annotated[
-        int, typer.Option("--threads", min=0, help="Threads to run in; 0 is one per core.")
-    ] = 0,
+    threads: options.RunThreads = 0,
     verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:
@@ -94,7 +92,7 @@ def search(
     remark(f"searched: {family(kinds)} alone; for other algorithms run `tutti compare`")
     for suffix in ("parquet", "csv"):
         path = write(frame, experiment.output / f"search.{suffix}")
-        out().print(f"wrote {path}", markup=False)
+        wrote(path, wrap=True)
 
 
 def _check(experiment: Experiment) -> None:

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options, overlap
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import folder, written
 from tutti.cli.progress import Progress
 from tutti.config import load_training
@@ -79,10 +79,7 @@ def run_(
         ),
     ],
     changes: options.Changes = None,
-    to: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for results, instead of the file's."),
-    ] = None,
+    to: options.FolderOut = None,
 ) -> None:
     """Run a training step with one configuration of endpoints after the other.
 
@@ -131,8 +128,7 @@ def _write(runs: Sequence[TrainingResult], folder: Path, title: str) -> None:
     }
     files = [written(write_frame, folder / name, rows) for name, rows in frames.items()]
     files.append(written(write_training_report, folder / "report.html", runs, title))
-    for file in files:
-        out().print(f"wrote {file}", markup=False, soft_wrap=True)
+    wrote(*files)
 
 
 @app.command("from-astrasim")
@@ -191,7 +187,7 @@ def from_astrasim(
     )
     frame = astrasim.frame(run, str(workload), shape, aware=aware)
     path = written(write_frame, to / "results.parquet", frame)
-    out().print(f"wrote {path}", markup=False, soft_wrap=True)
+    wrote(path)
 
 
 app.command("overlap")(overlap.overlap)

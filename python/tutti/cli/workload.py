@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tutti.cli import options
-from tutti.cli.console import out, remark
+from tutti.cli.console import out, remark, wrote
 from tutti.cli.files import written
 from tutti.errors import ConfigError
 from tutti.interop import torch as reader
@@ -67,4 +67,4 @@ def from_torch(
         f"{name}: {len(model.layers)} layers, {model.parameters:,} weights, "
         f"{2 * model.macs / 1e9:,.3f} GFLOP forward for one sample"
     )
-    out().print(f"wrote {written(write_model, to, model)}", markup=False, soft_wrap=True)
+    wrote(written(write_model, to, model))

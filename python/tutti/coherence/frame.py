@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tutti.noc.frame import table
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -14,14 +16,7 @@ if TYPE_CHECKING:
 
 def frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
     """A row per run; times in cycles, misses per thousand instructions."""
-    import polars as pl
-
-    rows = [_row(run) for run in runs]
-    whole = [name for name in (rows[0] if rows else {}) if name in _WHOLE]
-    kinds: dict[str, Any] = dict.fromkeys((*_NAMES, "scale", "settings"), pl.String)
-    kinds |= dict.fromkeys(whole, pl.UInt64)
-    schema = {name: kinds.get(name, pl.Float64) for name in (rows[0] if rows else [])}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return table([_row(run) for run in runs], (*_NAMES, "scale", "settings"), _WHOLE)
 
 
 def _row(run: CoherenceRun) -> dict[str, Any]:
@@ -64,8 +59,6 @@ def _row(run: CoherenceRun) -> dict[str, Any]:
 
 def miss_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
     """A row per run and kind of miss, with what its latency was spent on; means, in cycles."""
-    import polars as pl
-
     rows = [
         {
             **_named(run),
@@ -80,16 +73,12 @@ def miss_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
         for run in runs
         for one in run.misses
     ]
-    kinds: dict[str, Any] = dict.fromkeys((*_NAMES, "kind"), pl.String)
-    kinds |= dict.fromkeys(("count", "latency_most", "from_caches", "from_memory"), pl.UInt64)
-    schema = {name: kinds.get(name, pl.Float64) for name in (rows[0] if rows else [])}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    whole = ("count", "latency_most", "from_caches", "from_memory")
+    return table(rows, (*_NAMES, "kind"), whole)
 
 
 def flow_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
     """A row per run and kind of flow."""
-    import polars as pl
-
     rows = [
         {
             **_named(run),
@@ -101,27 +90,13 @@ def flow_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
         for run in runs
         for one in run.flows
     ]
-    kinds: dict[str, Any] = dict.fromkeys(("message_class", "count"), pl.UInt64)
-    schema = {name: kinds.get(name, pl.String) for name in (rows[0] if rows else [])}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return table(rows, (*_NAMES, "kind", "cast"), ("message_class", "count"))
 
 
-_WHOLE = {
-    "seed",
-    "cores",
-    "cycles",
-    "total_cycles",
-    "instructions",
-    "accesses",
-    "misses",
-    "spun",
-    "broadcasts",
-    "reductions",
-    "reissues",
-    "persistent",
-    "memory_reads",
-    "memory_writes",
-}
+_WHOLE = (
+    "seed", "cores", "cycles", "total_cycles", "instructions", "accesses", "misses", "spun",
+    "broadcasts", "reductions", "reissues", "persistent", "memory_reads", "memory_writes",
+)  # fmt: skip
 _NAMES = ("kernel", "protocol", "design")
 
 

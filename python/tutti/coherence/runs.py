@@ -11,6 +11,7 @@ from tutti import _core
 from tutti.coherence.chip import Chip
 from tutti.coherence.measured import CoherenceRun
 from tutti.errors import CoherenceError
+from tutti.noc.measuring import measure_all
 from tutti.noc.smart import SmartMesh
 
 if TYPE_CHECKING:
@@ -149,16 +150,8 @@ def run_all(
         CoherenceRunError: A run gives no result.
     """
     made = [case.core for case in cases]
-    chips = [one.described() for one in made]
-    runs: list[CoherenceRun | None] = [None] * len(cases)
 
-    def collect(index: int, result: dict[str, Any] | Exception) -> None:
-        if isinstance(result, Exception):
-            raise result
-        found = CoherenceRun.of_core(cases[index], chips[index], result)
-        runs[index] = found
-        if done is not None:
-            done(found)
+    def run_of(index: int, results: list[dict[str, Any]]) -> CoherenceRun:
+        return CoherenceRun.of_core(cases[index], made[index].described(), results[0])
 
-    _core.run_coherence(made, collect, threads=threads)
-    return [run for run in runs if run is not None]
+    return measure_all([[one] for one in made], run_of, threads=threads, done=done)

@@ -257,6 +257,7 @@ def _in_its_words(error: ConfigError, given: BookSimInput) -> ConfigError:
         source=given.place(key),
         key=key,
         value=shown(getattr(given.config, key)),
+        expected=str(error.fields.get("expected", "")),
         hint=error.hint,
     )
 

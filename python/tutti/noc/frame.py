@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -18,8 +18,6 @@ def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
     Latencies are null where the network is not stable: there they say how long the run was, and
     nothing of the network. Where it deadlocked, nothing was measured, and all of it is null.
     """
-    import polars as pl
-
     rows = []
     for run in sorted(runs, key=lambda run: run.load or 0.0):
         every, stable, moved = run.all, run.is_stable, run.ending != "deadlocked"
@@ -50,30 +48,26 @@ def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
                 "seed": run.network.seed,
             }
         )
-    whole, real, text = pl.UInt64, pl.Float64, pl.String
-    schema = {
-        "topology": text,
-        "routing": text,
-        "load": real,
-        "ending": text,
-        "offered": real,
-        "accepted": real,
-        "accepted_half_width": real,
-        "accepted_least": real,
-        "accepted_most": real,
-        "latency": real,
-        "latency_half_width": real,
-        "latency_least": whole,
-        "latency_most": whole,
-        "latency_50": whole,
-        "latency_90": whole,
-        "latency_99": whole,
-        "latency_99.9": whole,
-        "network_latency": real,
-        "network_latency_half_width": real,
-        "hops": real,
-        "packets": whole,
-        "cycles": whole,
-        "seed": whole,
-    }
+    return table(rows, _TEXT, _WHOLE)
+
+
+_TEXT = ("topology", "routing", "ending")
+_WHOLE = ("packets", "cycles", "seed", "latency_least", "latency_most",
+          "latency_50", "latency_90", "latency_99", "latency_99.9")  # fmt: skip
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]], text: Collection[str], whole: Collection[str]
+) -> pl.DataFrame:
+    """Builds a frame of named values; real numbers that are not defined are null.
+
+    Args:
+        rows: The values by name.
+        text: The columns of strings.
+        whole: The columns of whole numbers; all others are of real numbers.
+    """
+    import polars as pl
+
+    kinds = dict.fromkeys(text, pl.String) | dict.fromkeys(whole, pl.UInt64)
+    schema = {name: kinds.get(name, pl.Float64) for name in (rows[0] if rows else ())}
     return pl.DataFrame(rows, schema=schema, orient="row").fill_nan(None)

@@ -61,17 +61,10 @@ class Measured:
     @classmethod
     def of_core(cls, given: dict[str, Any]) -> Measured:
         """As the core gives it."""
-        return cls(
-            offered=given["offered"],
-            accepted=Estimate(*given["accepted"]),
-            accepted_extremes=given["accepted_extremes"],
-            latency=Estimate(*given["latency"]),
-            latency_extremes=given["latency_extremes"],
-            network_latency=Estimate(*given["network_latency"]),
-            hops=Estimate(*given["hops"]),
-            packets=given["packets"],
-            quantiles=dict(zip(QUANTILES, given["quantiles"], strict=True)),
-        )
+        means = ("accepted", "latency", "network_latency", "hops")
+        estimates = {name: Estimate(*given[name]) for name in means}
+        quantiles = dict(zip(QUANTILES, given["quantiles"], strict=True))
+        return cls(**{**given, **estimates, "quantiles": quantiles})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,20 +139,25 @@ class Network:
         )
 
 
+def every(traffic: Traffic | Sequence[Traffic]) -> tuple[Traffic, ...]:
+    """Traffic of one class or several, as several."""
+    return (traffic,) if isinstance(traffic, Traffic) else tuple(traffic)
+
+
 def classes_of(traffic: Supply) -> list[tuple[int, int] | None]:
     """For each class of traffic its first and its last VC."""
     if isinstance(traffic, Trace):
         return [None] if traffic.vcs is None else list(traffic.vcs)
-    loads = (traffic,) if isinstance(traffic, Traffic) else traffic
-    return [load.vcs for load in loads]
+    return [load.vcs for load in every(traffic)]
 
 
 def longest_of(traffic: Supply) -> int:
     """Flits of the longest packet; 1 for a trace, which is not looked through for that."""
     if isinstance(traffic, Trace):
         return 1
-    loads = (traffic,) if isinstance(traffic, Traffic) else traffic
-    sizes = (size for load in loads for size in str(load.packet).partition("/")[0].split(","))
+    sizes = (
+        size for load in every(traffic) for size in str(load.packet).partition("/")[0].split(",")
+    )
     return max((int(size) for size in sizes if size.strip().isdecimal()), default=1)
 
 

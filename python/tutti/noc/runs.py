@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tutti import _core
 from tutti.errors import NocError
 from tutti.noc.measured import NocRun
-from tutti.noc.network import classes_of
+from tutti.noc.measuring import bracket, measure_all, narrow, parts
+from tutti.noc.network import classes_of, every
 from tutti.noc.settings import Plan, Trace, Traffic
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
     from tutti.noc.measured import Estimate
     from tutti.noc.network import Network, Supply
-
-_PARTS = 4
-"""A round of the search for saturation cuts what is left into so many parts."""
 
 
 def run(
@@ -136,17 +134,19 @@ def saturation(
         raise NocError(message, kind="search")
     found = {run.load: run for run in known if run.load is not None and run.load <= most}
     ask = plan or Plan()
-    while True:
-        low, high = _bracket(found)
-        if (high is None and most in found) or (high is not None and high - low <= tolerance):
-            break
-        top = most if high is None else high
-        new = [low + (top - low) * part / _PARTS for part in range(1, _PARTS)]
-        new += [most] if high is None else []
-        at = [at_load(traffic, load) for load in new]
+
+    def measure(loads: Sequence[float]) -> None:
+        at = [at_load(traffic, load) for load in loads]
         runs = _measured(network, at, ask, done, threads=threads)
-        found |= dict(zip(new, runs, strict=True))
-    low, high = _bracket(found)
+        found.update(zip(loads, runs, strict=True))
+
+    def is_stable(run: NocRun) -> bool:
+        return run.is_stable
+
+    low, high = bracket(found, is_stable)
+    if high is None and most not in found:
+        measure([*parts(low, most), most])
+    low, high = narrow(found, is_stable, measure, tolerance)
     return Saturation(
         load=low,
         below=high,
@@ -156,21 +156,13 @@ def saturation(
     )
 
 
-def _bracket(found: dict[float, NocRun]) -> tuple[float, float | None]:
-    """The largest load below all at which it is not stable, and the smallest of these."""
-    broken = min((load for load, run in found.items() if not run.is_stable), default=None)
-    stable = [load for load, run in found.items() if run.is_stable]
-    low = max((load for load in stable if broken is None or load < broken), default=0.0)
-    return low, broken
-
-
 def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic, ...]:
     """Traffic with so many flits per node and cycle in all; classes keep their proportions.
 
     Raises:
         NocError: No class has a rate above 0 that could be scaled.
     """
-    classes = (traffic,) if isinstance(traffic, Traffic) else tuple(traffic)
+    classes = every(traffic)
     total = sum(one.rate for one in classes)
     if len(classes) == 1:
         return (replace(classes[0], rate=load),)
@@ -181,14 +173,13 @@ def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic,
 
 
 def _supply(traffic: Traffic | Sequence[Traffic] | Trace) -> Supply:
-    return traffic if isinstance(traffic, Traffic | Trace) else tuple(traffic)
+    return traffic if isinstance(traffic, Traffic | Trace) else every(traffic)
 
 
 def _load(traffic: Supply) -> float | None:
     if isinstance(traffic, Trace):
         return None
-    classes = (traffic,) if isinstance(traffic, Traffic) else traffic
-    return math.fsum(one.rate for one in classes)
+    return math.fsum(one.rate for one in every(traffic))
 
 
 def _measured(
@@ -203,29 +194,20 @@ def _measured(
     if not supplies:
         return []
     core = network.core(classes_of(supplies[0]))
-    cases = [_case(core, supply, plan) for supply in supplies]
-    found: dict[int, NocRun] = {}
 
-    def heard(index: int, result: dict[str, Any] | Exception) -> None:
-        if isinstance(result, Exception):
-            raise result
-        found[index] = NocRun.of_core(
-            core,
-            result,
-            network=network,
-            traffic=supplies[index],
-            plan=plan,
-            load=_load(supplies[index]),
+    def run_of(index: int, results: list[dict[str, Any]]) -> NocRun:
+        supply = supplies[index]
+        load = _load(supply)
+        return NocRun.of_core(
+            core, results[0], network=network, traffic=supply, plan=plan, load=load
         )
-        if done is not None:
-            done(found[index])
 
-    _core.measure_flits(cases, heard, threads=threads)
-    return [found[index] for index in range(len(cases))]
+    groups = [[_case(core, supply, plan)] for supply in supplies]
+    return measure_all(groups, run_of, threads=threads, done=done)
 
 
 def _case(core: _core.FlitNetwork, supply: Supply, plan: Plan) -> _core.FlitCase:
     if isinstance(supply, Trace):
         return _core.FlitCase.trace(core, supply.text, plan.core_plan())
-    classes = (supply,) if isinstance(supply, Traffic) else supply
-    return _core.FlitCase(core, [one.core_load() for one in classes], plan.core_plan())
+    loads = [one.core_load() for one in every(supply)]
+    return _core.FlitCase(core, loads, plan.core_plan())

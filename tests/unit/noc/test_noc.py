@@ -384,7 +384,7 @@ def test_what_still_runs_is_stopped_when_a_result_is_refused() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        _core.measure_flits(cases, stop, threads=2)
+        _core.measure(cases, stop, threads=2)
 
 
 CHIP = Technology(router="dsent_45nm", link="dsent_45nm")

@@ -1,9 +1,7 @@
 //! How near and how far ranks are, by latency alone and whatever the route.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use tutti_topology::Topology;
+use tutti_topology::search::least_costs;
 use tutti_units::Time;
 use tutti_units::ids::VertexId;
 
@@ -50,26 +48,14 @@ pub(super) fn extremes(
 
 /// The least latency from a vertex to each, or to it from each.
 fn from(topology: &Topology, source: VertexId, inwards: bool) -> Vec<Time> {
-    let mut found = vec![Time::MAX; topology.vertex_count()];
-    found[source.index()] = Time::ZERO;
-    let mut heap = BinaryHeap::from([Reverse((Time::ZERO, source))]);
-    while let Some(Reverse((latency, at))) = heap.pop() {
-        if latency > found[at.index()] {
-            continue;
-        }
-        let mut look = |link, next: VertexId| {
-            let through = latency + topology.parameters(link).latency;
-            if through < found[next.index()] {
-                found[next.index()] = through;
-                heap.push(Reverse((through, next)));
-            }
-        };
+    least_costs(topology.vertex_count(), source.0, Time::MAX, |at, visit| {
+        let mut look = |link, next: VertexId| visit(next.0, topology.parameters(link).latency);
         if inwards {
-            let links = topology.links_in(at).iter();
+            let links = topology.links_in(VertexId(at)).iter();
             links.for_each(|&link| look(link, topology.link_from(link)));
         } else {
-            topology.links_out(at).for_each(|link| look(link, topology.link_to(link)));
+            let links = topology.links_out(VertexId(at));
+            links.for_each(|link| look(link, topology.link_to(link)));
         }
-    }
-    found
+    })
 }

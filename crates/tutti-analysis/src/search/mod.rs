@@ -40,23 +40,14 @@ pub struct Flat {
 }
 
 /// How a time was found. Each is exact.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, tutti_units::Named)]
 pub enum Method {
     /// Added up from a formula for each stage.
+    #[named("closed form")]
     ClosedForm,
     /// Simulated with one rank for each class of ranks that behave alike.
+    #[named("rank classes")]
     Classes,
-}
-
-impl Method {
-    /// For tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::ClosedForm => "closed form",
-            Method::Classes => "rank classes",
-        }
-    }
 }
 
 /// A schedule and its time.

@@ -1,7 +1,8 @@
 //! Why there is no such program, and why one came to no end.
 
 /// Why there is no such program.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "CoherenceError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ProgramError {
     /// No kernel has that name.

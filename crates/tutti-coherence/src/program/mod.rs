@@ -37,7 +37,7 @@ pub struct Program {
 }
 
 /// How much work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, tutti_units::Named)]
 pub enum Scale {
     /// For tests: some 10^4 instructions.
     Tiny,
@@ -49,19 +49,6 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// All of them, the least first.
-    pub const ALL: [Scale; 3] = [Scale::Tiny, Scale::Small, Scale::Large];
-
-    /// For configuration files and results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Scale::Tiny => "tiny",
-            Scale::Small => "small",
-            Scale::Large => "large",
-        }
-    }
-
     /// The one of that name.
     ///
     /// # Errors

@@ -147,17 +147,11 @@ impl Endpoint {
     pub fn recipe(&self, handling: Handling) -> &[Stop] {
         &self.recipes[handling as usize]
     }
-
-    /// How often each byte that is handled so passes the server of that name.
-    #[must_use]
-    pub fn times(&self, handling: Handling, server: &str) -> u64 {
-        let stops = self.recipe(handling).iter();
-        stops.filter(|stop| self.servers[stop.server].name == server).map(|stop| stop.times).sum()
-    }
 }
 
 /// Why there is no such endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "EndpointError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum EndpointError {
     /// Pieces of no bytes.

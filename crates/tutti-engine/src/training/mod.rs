@@ -38,7 +38,8 @@ use processor::{Processor, Wish};
 use tutti_units::{Bytes, Time};
 
 /// Why a training run gives no result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "SimulationError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TrainingRunError {
     /// A collective that a torus of rings has no plan for.

@@ -10,7 +10,7 @@ use crate::endpoint::{Admission, Endpoint, Server, ServerKind};
 use tutti_units::{Bytes, Time};
 
 /// Why chunks or pieces waited, besides for servers; an index into [`Npu::stalls`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, tutti_units::Named)]
 pub(super) enum Cause {
     /// A chunk, for room in the first partition or for its turn.
     Entry,
@@ -20,10 +20,6 @@ pub(super) enum Cause {
     Room,
     /// A piece, for room in the buffer of its link.
     Port,
-}
-
-impl Cause {
-    pub(super) const NAMES: [&'static str; 4] = ["entry", "state_machine", "room", "port"];
 }
 
 /// How long something waited in all, and how often.

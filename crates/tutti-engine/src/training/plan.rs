@@ -74,17 +74,21 @@ pub struct Torus {
 }
 
 /// Why there is no such torus.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "TopologyError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TorusError {
     /// Fewer than two NPUs.
     #[error("a torus of {npus} NPUs has nobody to talk to: expected at least 2")]
+    #[refusal(kind = "torus_too_small")]
     TooFew { npus: u64 },
     /// More NPUs than can be counted.
     #[error("a torus of {npus} NPUs is too large: expected at most 2^24")]
+    #[refusal(kind = "torus_too_large")]
     TooMany { npus: u64 },
     /// A ring without nodes.
     #[error("ring {ring} has no NPU: expected at least 1")]
+    #[refusal(kind = "empty_ring")]
     NoNodes { ring: usize },
     /// A link without latency: what happens at both of its ends at once has no order.
     #[error("ring {ring} has links of no latency: expected at least 1 ps")]

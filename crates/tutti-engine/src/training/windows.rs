@@ -16,12 +16,6 @@ impl Windows {
         Windows { width, busy: Vec::new() }
     }
 
-    /// How long a window is.
-    #[must_use]
-    pub fn width(&self) -> Time {
-        self.width
-    }
-
     /// Busy time of each window, all that was added together.
     #[must_use]
     pub fn busy(&self) -> &[Time] {

@@ -4,7 +4,7 @@ use tutti_schedule::collective::Collective;
 use tutti_units::{Bytes, Time};
 
 /// The passes over a layer in one iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, tutti_units::Named)]
 pub enum Pass {
     /// Activations from inputs.
     Forward,
@@ -14,23 +14,6 @@ pub enum Pass {
     WeightGradient,
     /// New parameters from gradients.
     Update,
-}
-
-impl Pass {
-    /// Every pass, in the order of an iteration.
-    pub const ALL: [Pass; 4] =
-        [Pass::Forward, Pass::InputGradient, Pass::WeightGradient, Pass::Update];
-
-    /// Its name in snake case.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Pass::Forward => "forward",
-            Pass::InputGradient => "input_gradient",
-            Pass::WeightGradient => "weight_gradient",
-            Pass::Update => "update",
-        }
-    }
 }
 
 /// Which rings of a torus take part; the NPUs of the others do the same among themselves.

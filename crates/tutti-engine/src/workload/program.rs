@@ -74,7 +74,8 @@ pub struct Task {
 }
 
 /// Why tasks make no program.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "WorkloadError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ProgramError {
     /// Nothing to do.

@@ -45,11 +45,13 @@ pub struct SystolicArray {
 }
 
 /// Why there is no such array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "WorkloadError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum SystolicError {
     /// No processing element.
     #[error("an array of {rows} x {columns} computes nothing: expected at least 1 x 1")]
+    #[refusal(kind = "empty_array")]
     Empty { rows: u64, columns: u64 },
     /// No array.
     #[error("0 arrays compute nothing: expected at least 1")]

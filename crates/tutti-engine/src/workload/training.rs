@@ -90,7 +90,8 @@ impl Default for TrainingLoop {
 }
 
 /// Why a training loop is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "WorkloadError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TrainingError {
     /// No layers.

@@ -20,7 +20,8 @@ use crate::{MessageModel, Port, Sent, Serialization};
 use tutti_units::{Bytes, Time, TimePerByte, UnitError};
 
 /// Why there is no such model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "ModelError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum ModelError {
     /// No model has that name.

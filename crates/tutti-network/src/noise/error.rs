@@ -3,7 +3,8 @@
 use tutti_units::{Time, UnitError};
 
 /// Why there is no such disturbance.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "NoiseError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum NoiseError {
     /// Neither a name nor `name(arguments)`.

@@ -70,11 +70,13 @@ const NONE: u32 = u32::MAX;
 const SOURCE: u32 = u32::MAX;
 
 /// Why there are no such packets.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "ModelError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum PacketError {
     /// Packets of no bytes.
     #[error("packets of 0 B carry nothing: expected `size` to be at least 1 B")]
+    #[refusal(kind = "empty_packets")]
     Empty,
     /// A buffer that no packet fits in.
     #[error(
@@ -83,12 +85,14 @@ pub enum PacketError {
     BufferTooSmall { buffer: Bytes, size: Bytes, header: Bytes, packet: Bytes },
     /// A parameter that does not exist, or a value that it does not take.
     #[error(transparent)]
+    #[refusal(kind = "value")]
     Parameter {
         #[from]
         source: ParameterError,
     },
     /// A packet longer than can be counted.
     #[error("packets of {size} are too long: expected at most 1 GiB")]
+    #[refusal(kind = "packets_too_long")]
     TooLong { size: Bytes },
 }
 

@@ -12,7 +12,7 @@ use tutti_units::random::{random_bits, scale, split_words};
 const STREAM: u32 = 0x5741_5953;
 
 /// How a packet chooses among ways.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, tutti_units::Named)]
 pub enum Choice {
     /// At every vertex, of the links on a minimal path the one with the shortest wait.
     Adaptive,
@@ -23,27 +23,6 @@ pub enum Choice {
     /// times the detour's hops, looking at the packet's first switch only; else as `Adaptive`. Source:
     /// UGAL-L, Singh, "Load-balanced routing in interconnection networks", thesis, Stanford 2005.
     Ugal,
-}
-
-impl Choice {
-    /// Every choice there is.
-    pub const ALL: [Choice; 3] = [Choice::Adaptive, Choice::Valiant, Choice::Ugal];
-
-    /// Its name in files.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Choice::Adaptive => "adaptive",
-            Choice::Valiant => "valiant",
-            Choice::Ugal => "ugal",
-        }
-    }
-
-    /// The choice of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Choice> {
-        Choice::ALL.into_iter().find(|choice| choice.name() == name)
-    }
 }
 
 /// The ways through a graph.

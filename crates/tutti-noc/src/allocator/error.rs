@@ -3,11 +3,12 @@
 use super::{AllocatorKind, ArbiterKind};
 
 /// Why there is no such allocator.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "NocError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum AllocatorError {
     /// No allocator has that name.
-    #[error("there is no allocator `{name}`: expected one of {}", AllocatorKind::names())]
+    #[error("there is no allocator `{name}`: expected one of {}", AllocatorKind::NAMES.join(", "))]
     UnknownAllocator { name: String },
     /// No arbiter has that name.
     #[error("there is no arbiter `{text}`: expected one of {}", ArbiterKind::FORMS)]

@@ -8,7 +8,7 @@ use tutti_units::parameter::{Kind, ParameterValue};
 use super::AllocatorError;
 
 /// How a matching is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, tutti_units::Named)]
 pub enum AllocatorKind {
     /// Inputs choose, then outputs.
     SeparableInputFirst,
@@ -24,44 +24,13 @@ pub enum AllocatorKind {
     Maximum,
 }
 
-impl AllocatorKind {
-    /// Every kind there is.
-    pub const ALL: [AllocatorKind; 6] = [
-        AllocatorKind::SeparableInputFirst,
-        AllocatorKind::SeparableOutputFirst,
-        AllocatorKind::Islip,
-        AllocatorKind::Wavefront,
-        AllocatorKind::Pim,
-        AllocatorKind::Maximum,
-    ];
-
-    const NAMES: [&str; 6] =
-        ["separable_input_first", "separable_output_first", "islip", "wavefront", "pim", "maximum"];
-
-    /// Its name in configuration files and results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        AllocatorKind::NAMES[self as usize]
-    }
-
-    pub(super) fn names() -> String {
-        AllocatorKind::NAMES.join(", ")
-    }
-}
-
-impl fmt::Display for AllocatorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl FromStr for AllocatorKind {
     type Err = AllocatorError;
 
     fn from_str(text: &str) -> Result<Self, AllocatorError> {
         let name = text.trim();
-        let known = AllocatorKind::ALL.into_iter().find(|kind| kind.name() == name);
-        known.ok_or_else(|| AllocatorError::UnknownAllocator { name: name.to_owned() })
+        AllocatorKind::from_name(name)
+            .ok_or_else(|| AllocatorError::UnknownAllocator { name: name.to_owned() })
     }
 }
 

@@ -45,12 +45,12 @@ struct Picks {
     /// The best request of each port, as an index.
     best: Vec<Option<(Claim, usize)>>,
     /// Ports with a request.
-    asked: Vec<u32>,
+    requested: Vec<u32>,
 }
 
 impl Picks {
     fn new(side: Side, ports: u32) -> Picks {
-        Picks { side, best: vec![None; ports as usize], asked: Vec::new() }
+        Picks { side, best: vec![None; ports as usize], requested: Vec::new() }
     }
 
     #[inline]
@@ -61,7 +61,7 @@ impl Picks {
             Some(pick) => *pick = (claim, index),
             none => {
                 *none = Some((claim, index));
-                self.asked.push(port);
+                self.requested.push(port);
             }
         }
     }
@@ -69,7 +69,7 @@ impl Picks {
     /// Hands out what was picked and forgets it.
     #[inline]
     fn take(&mut self, mut each: impl FnMut(usize)) {
-        for port in self.asked.drain(..) {
+        for port in self.requested.drain(..) {
             if let Some((_, index)) = self.best[port as usize].take() {
                 each(index);
             }

@@ -28,14 +28,14 @@ impl<const W: usize> Network<W> {
     #[inline]
     fn allocate(&mut self, router: usize) {
         let ready = self.routers[router].ready;
-        if self.routers[router].wants.any() {
+        if self.routers[router].vc_requests.any() {
             self.allocate_vcs(router);
         }
         if ready.any() {
             self.allocate_switch(router, ready);
         }
         let router_now = &self.routers[router];
-        if !router_now.wants.any() && !router_now.ready.any() {
+        if !router_now.vc_requests.any() && !router_now.ready.any() {
             self.active.clear(router);
         }
     }
@@ -43,7 +43,7 @@ impl<const W: usize> Network<W> {
     fn allocate_vcs(&mut self, router: usize) {
         let first_in = self.routers[router].first_in as usize * self.vcs;
         let first_out = self.routers[router].first_out as usize * self.vcs;
-        let mut rest = self.routers[router].wants;
+        let mut rest = self.routers[router].vc_requests;
         if let Some(local) = rest.only() {
             if let Some(out) = self.wish(router, first_in + local) {
                 self.give_vc(router, local, out);
@@ -53,14 +53,14 @@ impl<const W: usize> Network<W> {
         let mut requested = Bits::<W>::EMPTY;
         while let Some(local) = rest.pop() {
             if let Some(out) = self.wish(router, first_in + local) {
-                self.scratch.asked[out].set(local);
+                self.scratch.requests[out].set(local);
                 requested.set(out);
             }
         }
         while let Some(out) = requested.pop() {
-            let asked = std::mem::replace(&mut self.scratch.asked[out], Bits::EMPTY);
+            let requests = std::mem::replace(&mut self.scratch.requests[out], Bits::EMPTY);
             let turn = self.out_vcs[first_out + out].turn as usize;
-            if let Some(local) = asked.first_from(turn) {
+            if let Some(local) = requests.first_from(turn) {
                 self.give_vc(router, local, out);
             }
         }
@@ -109,9 +109,9 @@ impl<const W: usize> Network<W> {
         let outputs = self.routers[router].outputs as usize * self.vcs;
         let turn = self.in_vcs[in_vc].turn as usize;
         let mut best: Option<(i32, usize, usize)> = None;
-        for way in &self.ways[in_vc] {
-            let port = way.port as usize;
-            let free = self.out_ports[first_out + port].free & way.vcs.mask();
+        for candidate in &self.candidates[in_vc] {
+            let port = candidate.port as usize;
+            let free = self.out_ports[first_out + port].free & candidate.vcs.mask();
             let free = self.with_room(&self.in_vcs[in_vc], in_vc, first_out + port, free);
             if free == 0 {
                 continue;
@@ -121,10 +121,11 @@ impl<const W: usize> Network<W> {
             let out = base + if from < self.vcs { low_from(free, from) } else { low(free) };
             let distance = (out + outputs - turn) % outputs;
             let better = |&(priority, other, _): &(i32, usize, usize)| {
-                (way.priority, std::cmp::Reverse(distance)) > (priority, std::cmp::Reverse(other))
+                (candidate.priority, std::cmp::Reverse(distance))
+                    > (priority, std::cmp::Reverse(other))
             };
             if best.as_ref().is_none_or(better) {
-                best = Some((way.priority, distance, out));
+                best = Some((candidate.priority, distance, out));
             }
         }
         best.map(|(_, _, out)| out)
@@ -164,7 +165,7 @@ impl<const W: usize> Network<W> {
         self.in_vcs[in_vc].out = count(out_vc);
         self.in_vcs[in_vc].stage = Stage::Active;
         let router = &mut self.routers[router];
-        router.wants.clear(local);
+        router.vc_requests.clear(local);
         if self.out_vcs[out_vc].credits > 0 || self.asks_always {
             router.ready.set(local);
         }
@@ -180,10 +181,10 @@ impl<const W: usize> Network<W> {
         }
         let mut requested = self.choose_inputs(router, ready);
         while let Some(output) = requested.pop() {
-            let asked = std::mem::replace(&mut self.scratch.asked[output], Bits::EMPTY);
+            let requests = std::mem::replace(&mut self.scratch.requests[output], Bits::EMPTY);
             let first_out = self.routers[router].first_out as usize;
             let turn = self.out_ports[first_out + output].turn as usize;
-            if let Some(input) = asked.first_from(turn) {
+            if let Some(input) = requests.first_from(turn) {
                 self.win(router, input, self.scratch.chosen[input], output);
             }
         }
@@ -218,7 +219,7 @@ impl<const W: usize> Network<W> {
             };
             if let Some((vc, output)) = chosen {
                 self.scratch.chosen[input] = vc;
-                self.scratch.asked[output].set(input);
+                self.scratch.requests[output].set(input);
                 requested.set(output);
             }
         }

@@ -25,7 +25,7 @@ use self::state::{
 use self::wheel::Wheel;
 use super::measure::Stalls;
 use super::packet::{Delivery, Head, Order, Source};
-use super::routing::{Chance, Routing, RoutingContext, Way};
+use super::routing::{Candidate, Chance, Routing, RoutingContext};
 use super::settings::Settings;
 use super::{FlitError, Wiring};
 
@@ -60,7 +60,7 @@ pub(super) struct Network<const W: usize> {
     /// The buffers of all input VCs, [`Settings::buffer`] slots each.
     slots: Vec<Flit>,
     /// The ways of packets that have several, by input VC.
-    ways: Vec<Vec<Way>>,
+    candidates: Vec<Vec<Candidate>>,
     /// The port of a VC counted from a router's first.
     port_of: Vec<u32>,
     general: Option<Box<General>>,
@@ -81,12 +81,12 @@ pub(super) struct Network<const W: usize> {
 
 /// Used within a router's turn; empty between.
 struct Scratch<const W: usize> {
-    /// Per output VC or port, who asks for it.
-    asked: Vec<Bits<W>>,
+    /// Per output VC or port, the inputs that request it.
+    requests: Vec<Bits<W>>,
     /// Per input port, the VC it chose.
     chosen: Vec<usize>,
-    ways: Vec<Way>,
-    stirred: Vec<(u32, u8)>,
+    candidates: Vec<Candidate>,
+    refilled: Vec<(u32, u8)>,
 }
 
 impl<const W: usize> Network<W> {
@@ -117,7 +117,7 @@ impl<const W: usize> Network<W> {
             asks_always: settings.switch_delay > 1 || settings.hold_switch,
             cycle,
             slots: vec![Flit::new(0, false, false); in_vcs * settings.buffer as usize],
-            ways: vec![Vec::new(); in_vcs],
+            candidates: vec![Vec::new(); in_vcs],
             port_of: (0..most).map(|vc| vc / settings.vcs).collect(),
             general: if General::needed(settings) {
                 Some(Box::new(General::new(&layout, settings)?))
@@ -135,10 +135,10 @@ impl<const W: usize> Network<W> {
             nodes: Nodes::new(wiring, settings, &layout),
             now: 0,
             scratch: Scratch {
-                asked: vec![Bits::EMPTY; most as usize],
+                requests: vec![Bits::EMPTY; most as usize],
                 chosen: vec![0; most as usize],
-                ways: Vec::new(),
-                stirred: Vec::new(),
+                candidates: Vec::new(),
+                refilled: Vec::new(),
             },
             settings: settings.clone(),
             routers: layout.routers,
@@ -267,7 +267,7 @@ impl<const W: usize> Network<W> {
     #[inline]
     fn ready(&mut self, in_vc: u32) {
         let vc = &self.in_vcs[in_vc as usize];
-        if vc.length > 0 && !vc.asked {
+        if vc.length > 0 && !vc.switch_pending {
             let router = vc.router as usize;
             let local = self.local(in_vc, router);
             self.routers[router].ready.set(local);
@@ -293,7 +293,7 @@ impl<const W: usize> Network<W> {
         if !self.routed.is_empty() {
             let routed = self.routed.take(self.now);
             for &in_vc in &routed {
-                self.want(in_vc);
+                self.request_vc(in_vc);
             }
             self.routed.restore(self.now, routed);
         }
@@ -340,7 +340,7 @@ impl<const W: usize> Network<W> {
     #[inline]
     fn route(&mut self, in_vc: u32) {
         if self.table.is_empty() {
-            self.ask_way(in_vc);
+            self.find_candidates(in_vc);
         } else {
             let depth = self.settings.buffer as usize;
             let vc = &mut self.in_vcs[in_vc as usize];
@@ -353,7 +353,7 @@ impl<const W: usize> Network<W> {
             (vc.first, vc.last) = (low_byte(vcs.first), low_byte(vcs.last));
         }
         if self.settings.routing_delay == 0 {
-            self.want(in_vc);
+            self.request_vc(in_vc);
         } else {
             self.in_vcs[in_vc as usize].stage = Stage::Routing;
             let delay = u64::from(self.settings.routing_delay);
@@ -366,7 +366,7 @@ impl<const W: usize> Network<W> {
     }
 
     /// The routing is asked where a head may go.
-    fn ask_way(&mut self, in_vc: u32) {
+    fn find_candidates(&mut self, in_vc: u32) {
         let depth = self.settings.buffer as usize;
         let vc = &mut self.in_vcs[in_vc as usize];
         let flit = self.slots[in_vc as usize * depth + vc.front as usize];
@@ -389,21 +389,21 @@ impl<const W: usize> Network<W> {
             chance: Chance::Seed(self.settings.seed),
             used: &used,
         };
-        let ways = &mut self.scratch.ways;
-        ways.clear();
-        self.routing.route(&place, &mut packet.head, ways);
+        let candidates = &mut self.scratch.candidates;
+        candidates.clear();
+        self.routing.route(&place, &mut packet.head, candidates);
         packet.head.hops += 1;
-        set_ways(vc, &mut self.ways[in_vc as usize], ways);
+        set_candidates(vc, &mut self.candidates[in_vc as usize], candidates);
     }
 
     /// A head begins to ask for a VC.
     #[inline]
-    fn want(&mut self, in_vc: u32) {
+    fn request_vc(&mut self, in_vc: u32) {
         let vc = &mut self.in_vcs[in_vc as usize];
         vc.stage = Stage::Waiting;
         let router = vc.router as usize;
         let local = self.local(in_vc, router);
-        self.routers[router].wants.set(local);
+        self.routers[router].vc_requests.set(local);
         self.active.set(router);
     }
 
@@ -468,14 +468,14 @@ fn low_byte(vc: u32) -> u8 {
 
 /// Notes where a packet may go.
 #[inline]
-fn set_ways(vc: &mut InVc, many: &mut Vec<Way>, ways: &[Way]) {
-    let way = ways[0];
-    vc.port = low_half(way.port);
-    (vc.first, vc.last) = (low_byte(way.vcs.first), low_byte(way.vcs.last));
-    vc.many = ways.len() > 1;
+fn set_candidates(vc: &mut InVc, many: &mut Vec<Candidate>, candidates: &[Candidate]) {
+    let candidate = candidates[0];
+    vc.port = low_half(candidate.port);
+    (vc.first, vc.last) = (low_byte(candidate.vcs.first), low_byte(candidate.vcs.last));
+    vc.many = candidates.len() > 1;
     if vc.many {
         many.clear();
-        many.extend_from_slice(ways);
+        many.extend_from_slice(candidates);
     }
 }
 

@@ -106,18 +106,18 @@ impl<const W: usize> Network<W> {
     /// Asks the source for what is new: of all queues in the first cycle, then of those it names.
     fn begin<S: Source>(&mut self, source: &mut S, due: &mut Vec<u32>) {
         if self.nodes.begun {
-            let mut stirred = std::mem::take(&mut self.scratch.stirred);
-            source.stirred(&mut stirred);
-            for (node, class) in stirred.drain(..) {
+            let mut refilled = std::mem::take(&mut self.scratch.refilled);
+            source.refilled(&mut refilled);
+            for (node, class) in refilled.drain(..) {
                 due.extend(self.expect(node as usize, usize::from(class), self.now, source));
             }
-            self.scratch.stirred = stirred;
+            self.scratch.refilled = refilled;
             return;
         }
         self.nodes.begun = true;
         // All queues are asked now.
-        source.stirred(&mut self.scratch.stirred);
-        self.scratch.stirred.clear();
+        source.refilled(&mut self.scratch.refilled);
+        self.scratch.refilled.clear();
         for node in 0..self.nodes.open.len() {
             for class in 0..self.nodes.classes {
                 due.extend(self.expect(node, class, self.now, source));

@@ -69,7 +69,7 @@ pub(super) struct InVc {
     /// Whether there are more ways than one; they lie elsewhere.
     pub(super) many: bool,
     /// Whether it has a grant of the switch, or a denial, that it does not know of yet.
-    pub(super) asked: bool,
+    pub(super) switch_pending: bool,
     /// The output VC that its turn begins with, counted from the router's first.
     pub(super) turn: u32,
 }
@@ -159,7 +159,7 @@ pub(super) struct Router<const W: usize> {
     pub(super) inputs: u32,
     pub(super) outputs: u32,
     /// Input VCs whose packets ask for an output VC, counted from its first.
-    pub(super) wants: Bits<W>,
+    pub(super) vc_requests: Bits<W>,
     /// Input VCs whose next flit has an output VC and a credit.
     pub(super) ready: Bits<W>,
 }
@@ -191,8 +191,15 @@ impl<const W: usize> NetworkState<W> {
         for router in 0..wiring.routers() {
             let inputs = count(wiring.inputs(router).len());
             let outputs = count(wiring.outputs(router).len());
-            let (wants, ready) = (Bits::EMPTY, Bits::EMPTY);
-            layout.routers.push(Router { first_in, first_out, inputs, outputs, wants, ready });
+            let (vc_requests, ready) = (Bits::EMPTY, Bits::EMPTY);
+            layout.routers.push(Router {
+                first_in,
+                first_out,
+                inputs,
+                outputs,
+                vc_requests,
+                ready,
+            });
             first_in += inputs;
             first_out += outputs;
         }
@@ -270,7 +277,7 @@ impl<const W: usize> NetworkState<W> {
             last: 0,
             stage: Stage::Idle,
             many: false,
-            asked: false,
+            switch_pending: false,
             turn: 0,
         };
         self.in_vcs.extend(std::iter::repeat_n(vc, settings.vcs as usize));

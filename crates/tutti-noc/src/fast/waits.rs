@@ -1,39 +1,23 @@
-//! Who waits for whom: the explanation of a deadlock.
+//! Which VC waits for which: the explanation of a deadlock.
 
 use super::Network;
 use super::state::{INJECTING, Stage};
 use crate::network::{Reason, Waiting};
+use crate::routing::find_cycle;
 
 impl<const W: usize> Network<W> {
-    /// A circle of input VCs of which each waits for the next, and the last for the first; empty if there
-    /// is none.
-    pub(crate) fn circle(&self) -> Vec<Waiting> {
-        let mut seen = vec![0_u32; self.in_vcs.len()];
-        for (start, turn) in (0..self.in_vcs.len()).zip(1..) {
-            let mut at = start;
-            while seen[at] == 0 {
-                seen[at] = turn;
-                let Some((next, _)) = self.waits_for(at) else { break };
-                at = next;
-            }
-            if seen[at] == turn && self.waits_for(at).is_some() {
-                return self.around(at);
-            }
-        }
-        Vec::new()
-    }
-
-    fn around(&self, start: usize) -> Vec<Waiting> {
-        let mut circle = Vec::new();
-        let mut at = start;
-        while let Some((next, reason)) = self.waits_for(at) {
-            circle.push(self.place(at, reason));
-            at = next;
-            if at == start {
-                break;
-            }
-        }
-        circle
+    /// Input VCs in a deadlock cycle, each waiting for the next and the last for the first; empty without one.
+    pub(crate) fn deadlock_cycle(&self) -> Vec<Waiting> {
+        let waits: Vec<_> = (0..self.in_vcs.len()).map(|in_vc| self.waits_for(in_vc)).collect();
+        let successor = |wait: &Option<(usize, Reason)>| {
+            wait.iter().map(|&(next, _)| super::count(next)).collect()
+        };
+        let found = find_cycle(&waits.iter().map(successor).collect::<Vec<Vec<u32>>>());
+        let place = |in_vc: u32| {
+            let (_, reason) = waits[in_vc as usize]?;
+            Some(self.place(in_vc as usize, reason))
+        };
+        found.into_iter().filter_map(place).collect()
     }
 
     fn place(&self, in_vc: usize, reason: Reason) -> Waiting {
@@ -57,8 +41,8 @@ impl<const W: usize> Network<W> {
         match vc.stage {
             Stage::Waiting => {
                 let first_out = self.routers[vc.router as usize].first_out as usize;
-                let (port, vcs) = match self.ways[in_vc].last().filter(|_| vc.many) {
-                    Some(way) => (way.port as usize, way.vcs),
+                let (port, vcs) = match self.candidates[in_vc].last().filter(|_| vc.many) {
+                    Some(candidate) => (candidate.port as usize, candidate.vcs),
                     None => (vc.port as usize, vc.vcs()),
                 };
                 let outs =

@@ -1,9 +1,9 @@
 //! Traffic that is generated, or read from a trace, and a record of what arrives.
 
 use super::tally::Tally;
-use super::{Load, MeasurementPlan};
+use super::{Load, MeasurementSettings, Phases, Traffic};
 use crate::packet::{Delivery, Order, Source};
-use crate::traffic::{Arrivals, Record, Trace};
+use crate::traffic::{Arrivals, Record};
 
 /// Where packets come from.
 pub(super) enum Supply {
@@ -30,7 +30,7 @@ pub(super) struct Class {
 /// The traffic of a run.
 pub(super) struct Generator {
     supply: Supply,
-    plan: MeasurementPlan,
+    phases: Phases,
     pub(super) tallies: Vec<Tally>,
     /// Packets created in the window, as far as they have been taken, that have not arrived.
     pub(super) missing: u64,
@@ -39,48 +39,37 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    pub(super) fn synthetic(
-        loads: &[Load],
-        nodes: u32,
+    /// Traffic of so many nodes and classes.
+    pub(super) fn new(
+        traffic: Traffic<'_>,
+        (nodes, classes): (u32, usize),
         seed: u64,
-        plan: MeasurementPlan,
+        settings: &MeasurementSettings,
     ) -> Generator {
-        let class = |(class, load): (u64, &Load)| {
-            let seed = seed ^ class << 48;
-            Class {
-                arrivals: Arrivals::new(load.process, nodes, seed),
-                load: load.clone(),
-                seed,
-                nodes: vec![(0, 0); nodes as usize],
+        let supply = match traffic {
+            Traffic::Synthetic(loads) => {
+                let class = |(class, load): (u64, &Load)| {
+                    let seed = seed ^ class << 48;
+                    Class {
+                        arrivals: Arrivals::new(load.process, nodes, seed),
+                        load: load.clone(),
+                        seed,
+                        nodes: vec![(0, 0); nodes as usize],
+                    }
+                };
+                Supply::Synthetic((0..).zip(loads).map(class).collect())
+            }
+            Traffic::Recorded(trace) => {
+                let mut queues = vec![Vec::new(); nodes as usize * classes];
+                for record in trace.records().iter().rev() {
+                    let queue = record.source as usize * classes + record.class as usize;
+                    queues[queue].push(*record);
+                }
+                Supply::Recorded { queues, classes }
             }
         };
-        let classes: Vec<Class> = (0..).zip(loads).map(class).collect();
-        let tallies = vec![Tally::new(&plan, nodes); classes.len()];
-        Generator::new(Supply::Synthetic(classes), tallies, plan)
-    }
-
-    pub(super) fn recorded(
-        trace: &Trace,
-        nodes: u32,
-        classes: usize,
-        plan: MeasurementPlan,
-    ) -> Generator {
-        let mut queues = vec![Vec::new(); nodes as usize * classes];
-        for record in trace.records().iter().rev() {
-            queues[record.source as usize * classes + record.class as usize].push(*record);
-        }
-        let tallies = vec![Tally::new(&plan, nodes); classes];
-        Generator::new(Supply::Recorded { queues, classes }, tallies, plan)
-    }
-
-    fn new(supply: Supply, tallies: Vec<Tally>, plan: MeasurementPlan) -> Generator {
-        Generator { supply, plan, tallies, missing: 0, vc_grants: 0 }
-    }
-
-    /// The cycle of the window that a cycle is.
-    fn in_window(&self, cycle: u64) -> Option<u64> {
-        let after = cycle.checked_sub(self.plan.warmup)?;
-        (after < self.plan.measure).then_some(after)
+        let tallies = vec![Tally::new(settings, nodes); classes];
+        Generator { supply, phases: settings.phases, tallies, missing: 0, vc_grants: 0 }
     }
 
     /// Packets and flits created before `end` that nodes have not begun to inject.
@@ -103,7 +92,7 @@ impl Generator {
 
     /// Counts what was created in the window and never taken as created, too.
     pub(super) fn count_untaken(&mut self) {
-        let (start, end) = (self.plan.warmup, self.plan.warmup + self.plan.measure);
+        let (start, end) = (self.phases.warmup, self.phases.end());
         match &self.supply {
             Supply::Synthetic(classes) => {
                 for (class, tally) in classes.iter().zip(&mut self.tallies) {
@@ -171,7 +160,7 @@ impl Source for Generator {
             Supply::Synthetic(classes) => classes[usize::from(class)].take(node, class),
             Supply::Recorded { queues, classes } => {
                 let queue = &mut queues[node as usize * *classes + usize::from(class)];
-                let record = queue.pop().expect("next_at told of a record");
+                let record = queue.pop().expect("next_at returned its cycle");
                 Order {
                     created: record.cycle,
                     destination: record.destination,
@@ -182,7 +171,7 @@ impl Source for Generator {
                 }
             }
         };
-        if self.in_window(order.created).is_some() {
+        if self.phases.in_window(order.created).is_some() {
             self.missing += 1;
             self.tallies[usize::from(class)].created_flits += u64::from(order.flits);
         }
@@ -191,8 +180,8 @@ impl Source for Generator {
 
     #[inline]
     fn delivered(&mut self, delivery: &Delivery) {
-        let arrived = self.in_window(delivery.arrived);
-        let created = self.in_window(delivery.created);
+        let arrived = self.phases.in_window(delivery.arrived);
+        let created = self.phases.in_window(delivery.created);
         let tally = &mut self.tallies[usize::from(delivery.class)];
         if let Some(cycle) = arrived {
             tally.accept(delivery, cycle);
@@ -204,7 +193,7 @@ impl Source for Generator {
         }
     }
 
-    fn stirred(&mut self, _: &mut Vec<(u32, u8)>) {}
+    fn refilled(&mut self, _: &mut Vec<(u32, u8)>) {}
 }
 
 impl Class {

@@ -1,18 +1,32 @@
 //! Measurement: warm up, measure, drain.
 //!
-//! Packets that are created in the measured window count, whenever they arrive; load goes on until all of
-//! them have. What is accepted is counted in the window. Means come with the half width of their 95 %
+//! Packets created in the measurement window count, whenever they arrive; the load continues until all of
+//! them have. The accepted load is counted in the window. Means come with the half-width of their 95 %
 //! confidence interval, by the method of batch means: the window is cut into batches, whose means are
 //! taken as independent (Law, "Simulation Modeling and Analysis", 5th edition, section 9.5).
+//!
+//! [`phases`] and [`statistics`] serve every engine, [`crate::smart`] too.
 
 mod generator;
+pub(crate) mod phases;
 mod run;
+pub(crate) mod statistics;
 mod tally;
 
-pub use run::{measure, measure_until, replay, replay_until};
-pub use tally::half_width;
+pub use phases::{Ending, Phases};
+pub use run::measure;
+pub use statistics::{Estimate, half_width};
 
-use super::traffic::{PacketSize, Pattern, Process};
+use super::traffic::{PacketSize, Pattern, Process, Trace};
+
+/// Traffic to measure.
+#[derive(Clone, Copy, Debug)]
+pub enum Traffic<'a> {
+    /// A load for each class of the settings.
+    Synthetic(&'a [Load]),
+    /// The packets of a trace; those created in the window are measured.
+    Recorded(&'a Trace),
+}
 
 /// Synthetic traffic of one message class.
 #[derive(Clone, Debug)]
@@ -27,43 +41,19 @@ pub struct Load {
     pub priority: i64,
 }
 
-/// How long to run.
+/// How long to run, and what to sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MeasurementPlan {
-    /// Cycles before the window.
-    pub warmup: u64,
-    /// Cycles of the window.
-    pub measure: u64,
+pub struct MeasurementSettings {
+    /// Cycles of each phase.
+    pub phases: Phases,
     /// Batches that the window is cut into, 2 or more.
     pub batches: u32,
-    /// Cycles after the window in which what was created in it must arrive.
-    pub drain: u64,
-    /// Cycles without any flit moving after which packets under way are called deadlocked.
+    /// Cycles without any flit moving after which packets in flight are deadlocked.
     pub patience: u64,
-    /// Every how many cycles of the window buffers are looked at; never if 0.
+    /// Cycles of the window between samples of the buffers; 0 takes none.
     pub sample: u64,
-    /// Whether to keep, each time, how full the buffer of every VC was and what it had sent.
+    /// Whether each sample stores the occupancy of every VC and the flits it has sent.
     pub keep_vcs: bool,
-}
-
-/// A mean with the half width of its 95 % confidence interval.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Estimate {
-    /// The mean.
-    pub mean: f64,
-    /// The half width; not a number with fewer than two batches that hold anything.
-    pub half_width: f64,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
-    /// Everything measured has arrived, and what was offered was accepted.
-    Stable,
-    /// More was offered than accepted: queues grew, and latencies are those of a run of this length.
-    Saturated,
-    /// Nothing moved any more.
-    Deadlocked,
 }
 
 /// What was measured of a message class, or of all.
@@ -85,14 +75,14 @@ pub struct Measured {
     pub hops: Estimate,
     /// Packets that these are the means of.
     pub packets: u64,
-    /// How many packets took how long: 50, 90, 99 and 99.9 of 100 took no longer.
+    /// Latencies that 50, 90, 99 and 99.9 % of the packets do not exceed.
     pub quantiles: [u64; 4],
 }
 
-/// Where flits stood, as far as it was looked at.
+/// Why flits stalled, summed over samples.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Stalls {
-    /// Input VCs that were looked at and held flits.
+    /// Input VCs that held flits.
     pub busy: u64,
     /// Of these, heads that were being routed.
     pub routing: u64,
@@ -100,11 +90,11 @@ pub struct Stalls {
     pub no_vc: u64,
     /// Flits that waited for a credit.
     pub no_credit: u64,
-    /// Flits that were asking for the switch.
+    /// Flits that requested the switch.
     pub switch: u64,
 }
 
-/// How each VC fared, each time buffers were looked at; empty unless asked for.
+/// The state of each VC at each sample; empty unless [`MeasurementSettings::keep_vcs`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Series {
     /// Flits in the buffer of each input VC at that time: by time, router, port, VC.
@@ -128,18 +118,18 @@ pub struct Measurement {
     pub classes: Vec<Measured>,
     /// Flits sent over each channel in the window.
     pub sent: Vec<u64>,
-    /// The same by channel, then VC; empty where it was not looked at.
+    /// The same by channel, then VC; empty without samples.
     pub sent_by_vc: Vec<u64>,
     /// Output VCs given to packets by routers, for packets that arrived in the window.
     pub vc_grants: u64,
-    /// Mean flits in the buffer of each input VC, by router, port and VC; empty if never looked at.
+    /// Mean flits in the buffer of each input VC, by router, port and VC; empty without samples.
     pub occupancy: Vec<f64>,
-    /// Flits in all buffers, each time it was looked at.
+    /// Flits in all buffers, by sample.
     pub buffered: Vec<u64>,
-    /// The same by VC number: for each time, those in the buffers of VC 0, of VC 1, and so on.
+    /// The same by VC number: for each sample, those in the buffers of VC 0, of VC 1, and so on.
     pub buffered_by_vc: Vec<u64>,
-    /// With [`MeasurementPlan::keep_vcs`].
+    /// With [`MeasurementSettings::keep_vcs`].
     pub series: Series,
-    /// Why flits stood.
+    /// Why flits stalled.
     pub stalls: Stalls,
 }

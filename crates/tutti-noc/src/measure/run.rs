@@ -4,101 +4,76 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::generator::Generator;
+use super::phases::{self, Measurable};
 use super::tally::Tally;
-use super::{Ending, Load, Measured, Measurement, MeasurementPlan, Series, Stalls};
+use super::{Ending, Measured, Measurement, MeasurementSettings, Series, Stalls, Traffic};
 use crate::settings::Settings;
-use crate::traffic::Trace;
 use crate::{FlitError, Network, Wiring};
 use tutti_topology::{Distances, Family, UNREACHABLE};
 use tutti_units::ids::VertexId;
 
-/// Runs synthetic traffic, a load for each class of the settings.
+/// Measures traffic on an empty network, until `stop` is set.
 ///
 /// # Errors
-/// When the plan cannot be, loads and classes differ in number, or a packet fits in no buffer.
+/// When the settings of the measurement are invalid, the traffic does not fit the classes, a packet fits in
+/// no buffer, or the run was stopped.
 pub fn measure(
     wiring: &Wiring,
     settings: &Settings,
     network: &mut Network,
-    loads: &[Load],
-    plan: &MeasurementPlan,
-) -> Result<Measurement, FlitError> {
-    measure_until(wiring, settings, network, loads, plan, &AtomicBool::new(false))
-}
-
-/// As [`measure`], and ends early when told to.
-///
-/// # Errors
-/// As [`measure`], and when it was stopped.
-pub fn measure_until(
-    wiring: &Wiring,
-    settings: &Settings,
-    network: &mut Network,
-    loads: &[Load],
-    plan: &MeasurementPlan,
+    traffic: Traffic<'_>,
+    measurement: &MeasurementSettings,
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
-    check(plan)?;
+    check(measurement)?;
     check_nodes(wiring)?;
-    if loads.len() != settings.classes.len() {
-        let problem = format!("{} loads for {} classes", loads.len(), settings.classes.len());
-        return Err(FlitError::Clash { what: "loads", problem });
-    }
-    for load in loads {
-        fits(settings, load.size.largest())?;
-        if load.pattern.nodes() != wiring.nodes() {
-            let problem = format!("{} nodes, not {}", load.pattern.nodes(), wiring.nodes());
-            return Err(FlitError::Clash { what: "a pattern for another network", problem });
+    check_traffic(wiring, settings, traffic)?;
+    let size = (wiring.nodes(), settings.classes.len());
+    let generator = Generator::new(traffic, size, settings.seed, measurement);
+    let nodes = u64::from(wiring.nodes());
+    let samples = Samples::new(settings.vcs as usize, measurement.keep_vcs);
+    let (settings, sent) = (*measurement, Vec::new());
+    let mut run = Run { network, generator, settings, nodes, quiet: 0, stop, samples, sent };
+    let ending = phases::run(&mut run, &measurement.phases)?;
+    Ok(run.report(ending))
+}
+
+fn check_traffic(
+    wiring: &Wiring,
+    settings: &Settings,
+    traffic: Traffic<'_>,
+) -> Result<(), FlitError> {
+    let classes = settings.classes.len();
+    match traffic {
+        Traffic::Synthetic(loads) => {
+            if loads.len() != classes {
+                let problem = format!("{} loads for {classes} classes", loads.len());
+                return Err(FlitError::Clash { what: "loads", problem });
+            }
+            for load in loads {
+                check_packet(settings, load.size.largest())?;
+                if load.pattern.nodes() != wiring.nodes() {
+                    let problem = format!("{} nodes, not {}", load.pattern.nodes(), wiring.nodes());
+                    return Err(FlitError::Clash {
+                        what: "a pattern for another network",
+                        problem,
+                    });
+                }
+            }
+            Ok(())
+        }
+        Traffic::Recorded(trace) => {
+            if trace.classes() as usize > classes {
+                let recorded = trace.classes();
+                let problem = format!("{recorded} classes in the trace, {classes} in the settings");
+                return Err(FlitError::Clash { what: "a trace", problem });
+            }
+            trace.records().iter().try_for_each(|record| check_packet(settings, record.flits))
         }
     }
-    let (nodes, vcs) = (u64::from(wiring.nodes()), settings.vcs as usize);
-    let generator = Generator::synthetic(loads, wiring.nodes(), settings.seed, *plan);
-    TrafficRun { network, generator, plan: *plan, nodes, vcs, quiet: 0, stop }.go()
 }
 
-/// Runs the packets of a trace; those of its window are measured.
-///
-/// # Errors
-/// When the plan cannot be, the trace has more classes than the settings, or a packet fits in no buffer.
-pub fn replay(
-    wiring: &Wiring,
-    settings: &Settings,
-    network: &mut Network,
-    trace: &Trace,
-    plan: &MeasurementPlan,
-) -> Result<Measurement, FlitError> {
-    replay_until(wiring, settings, network, trace, plan, &AtomicBool::new(false))
-}
-
-/// As [`replay`], and ends early when told to.
-///
-/// # Errors
-/// As [`replay`], and when it was stopped.
-pub fn replay_until(
-    wiring: &Wiring,
-    settings: &Settings,
-    network: &mut Network,
-    trace: &Trace,
-    plan: &MeasurementPlan,
-    stop: &AtomicBool,
-) -> Result<Measurement, FlitError> {
-    check(plan)?;
-    check_nodes(wiring)?;
-    let classes = settings.classes.len();
-    if trace.classes() as usize > classes {
-        let problem =
-            format!("{} classes in the trace, {classes} in the settings", trace.classes());
-        return Err(FlitError::Clash { what: "a trace", problem });
-    }
-    for record in trace.records() {
-        fits(settings, record.flits)?;
-    }
-    let (nodes, vcs) = (u64::from(wiring.nodes()), settings.vcs as usize);
-    let generator = Generator::recorded(trace, wiring.nodes(), classes, *plan);
-    TrafficRun { network, generator, plan: *plan, nodes, vcs, quiet: 0, stop }.go()
-}
-
-/// Refuses NPUs of several nodes, which patterns do not know, and nodes that some packet would never reach.
+/// Refuses NPUs of several nodes, which patterns do not know, and unreachable nodes.
 fn check_nodes(wiring: &Wiring) -> Result<(), FlitError> {
     if wiring.ports() > 1 {
         let problem = format!("{} of them inject for each NPU; expected one", wiring.ports());
@@ -118,162 +93,158 @@ fn check_nodes(wiring: &Wiring) -> Result<(), FlitError> {
     }
 }
 
-fn check(plan: &MeasurementPlan) -> Result<(), FlitError> {
+fn check(settings: &MeasurementSettings) -> Result<(), FlitError> {
     let wrong = |what, value, expected: &str| {
         Err(FlitError::OutOfRange { what, value, expected: expected.to_owned() })
     };
-    if plan.batches < 2 {
-        return wrong("batches", u64::from(plan.batches), "2 or more");
+    let measure = settings.phases.measure;
+    if settings.batches < 2 {
+        return wrong("batches", u64::from(settings.batches), "2 or more");
     }
-    if plan.measure < u64::from(plan.batches) || plan.measure > 1 << 40 {
-        return wrong("measure", plan.measure, "a cycle for each batch or more, at most 2^40");
+    if !(u64::from(settings.batches)..=1 << 40).contains(&measure) {
+        return wrong("measure", measure, "a cycle for each batch or more, at most 2^40");
     }
-    if plan.sample > MOST_UNCOUNTED {
-        return wrong("sample", plan.sample, "at most 2^31 cycles, or 0 for never");
+    if settings.sample > MOST_UNCOUNTED {
+        return wrong("sample", settings.sample, "at most 2^31 cycles, or 0 for never");
     }
-    if plan.keep_vcs && !(1..=MOST_SAMPLED).contains(&plan.sample) {
-        return wrong("sample", plan.sample, "1 to 65535 cycles, so that VCs can be kept");
+    if settings.keep_vcs && !(1..=MOST_SAMPLED).contains(&settings.sample) {
+        return wrong("sample", settings.sample, "1 to 65535 cycles, so that VCs can be kept");
     }
-    if plan.patience == 0 {
+    if settings.patience == 0 {
         return wrong("patience", 0, "a cycle or more");
     }
     Ok(())
 }
 
-fn fits(settings: &Settings, packet: u32) -> Result<(), FlitError> {
+fn check_packet(settings: &Settings, packet: u32) -> Result<(), FlitError> {
     if settings.cut_through && packet > settings.buffer {
         return Err(FlitError::BufferSmallerThanPacket { buffer: settings.buffer, packet });
     }
     Ok(())
 }
 
-struct TrafficRun<'a> {
+struct Run<'a> {
     network: &'a mut Network,
     generator: Generator,
-    plan: MeasurementPlan,
+    settings: MeasurementSettings,
     nodes: u64,
-    vcs: usize,
-    /// Cycles in which nothing has moved although packets are under way.
+    /// Cycles in which no flit has moved although packets are in flight.
     quiet: u64,
-    /// Whether to end early.
     stop: &'a AtomicBool,
+    samples: Samples,
+    /// Flits sent over each channel in the window.
+    sent: Vec<u64>,
 }
 
-impl TrafficRun<'_> {
-    fn go(mut self) -> Result<Measurement, FlitError> {
-        let MeasurementPlan { warmup, measure, drain, .. } = self.plan;
-        let mut stuck = self.until(warmup);
-        let before = self.network.sent();
-        let mut looks = Looks::new(self.network, self.vcs, self.plan.keep_vcs);
-        let end = warmup + measure;
-        while !stuck && self.plan.sample > 0 && self.network.now() + self.plan.sample <= end {
-            stuck = self.until(self.network.now() + self.plan.sample);
-            looks.look(self.network);
-        }
-        stuck = stuck || self.until(end);
-        if self.plan.sample > 0 {
-            looks.count_sent(self.network);
-        }
-        let mut sent = self.network.sent();
-        sent.iter_mut().zip(&before).for_each(|(after, before)| *after -= before);
-        if self.is_stopped() {
-            return Err(FlitError::Stopped);
-        }
-        let overloaded = !stuck && self.is_overloaded();
-        while !stuck && !self.generator.has_all(end) && self.network.now() < end + drain {
-            stuck = self.until(self.network.now() + DRAIN_STEP.min(drain));
-        }
-        if self.is_stopped() {
-            return Err(FlitError::Stopped);
-        }
-        let drained = self.generator.has_all(end);
-        let ending = if stuck {
-            Ending::Deadlocked
-        } else if drained && !overloaded {
-            Ending::Stable
-        } else {
-            Ending::Saturated
-        };
-        Ok(self.report(ending, sent, looks))
-    }
+impl Measurable for Run<'_> {
+    const DRAINS_OVERLOADED: bool = true;
 
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Runs until a cycle, until nothing has moved for too long, or until stopped; whether it is over.
-    fn until(&mut self, end: u64) -> bool {
+    fn advance(&mut self, end: u64) -> Result<bool, FlitError> {
         while self.network.now() < end {
-            if self.is_stopped() {
-                return true;
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(FlitError::Stopped);
             }
             let (start, moves) = (self.network.now(), self.network.moves());
-            let step = self.plan.patience.min(LOOK);
+            let step = self.settings.patience.min(CHECK_INTERVAL);
             self.network.run_until(end.min(start + step), &mut self.generator);
-            let stands = self.network.moves() == moves && self.network.under_way() > 0;
-            self.quiet = if stands { self.quiet + self.network.now() - start } else { 0 };
-            if self.quiet >= self.plan.patience {
-                return true;
+            let stalled = self.network.moves() == moves && self.network.under_way() > 0;
+            self.quiet = if stalled { self.quiet + self.network.now() - start } else { 0 };
+            if self.quiet >= self.settings.patience {
+                return Ok(true);
             }
         }
-        false
+        Ok(false)
+    }
+
+    fn advance_window(&mut self, end: u64, deadlocked: bool) -> Result<bool, FlitError> {
+        let (mut deadlocked, interval) = (deadlocked, self.settings.sample);
+        let before = self.network.sent();
+        self.samples.start(self.network);
+        while !deadlocked && interval > 0 && self.network.now() + interval <= end {
+            deadlocked = self.advance(self.network.now() + interval)?;
+            self.samples.take(self.network);
+        }
+        deadlocked = deadlocked || self.advance(end)?;
+        if interval > 0 {
+            self.samples.count_sent(self.network);
+        }
+        self.sent = self.network.sent();
+        self.sent.iter_mut().zip(&before).for_each(|(after, before)| *after -= before);
+        Ok(deadlocked)
     }
 
     /// Whether queues grew: nodes have a packet each, in the mean, that they have not begun to inject,
-    /// and more is missing of what was created than may be.
+    /// and fewer flits were accepted than created, beyond the tolerance.
     fn is_overloaded(&self) -> bool {
-        let (packets, flits) = self.generator.waiting(self.plan.warmup + self.plan.measure);
+        let (packets, flits) = self.generator.waiting(self.settings.phases.end());
         let tallies = &self.generator.tallies;
         let created: u64 = tallies.iter().map(|tally| tally.created_flits).sum::<u64>() + flits;
         let accepted: u64 = tallies.iter().map(Tally::accepted_flits).sum();
         packets >= self.nodes && accepted * 100 < created * (100 - TOLERATED_PERCENT)
     }
 
-    fn report(mut self, ending: Ending, sent: Vec<u64>, looks: Looks) -> Measurement {
+    fn has_drained(&mut self) -> bool {
+        self.generator.has_all(self.settings.phases.end())
+    }
+
+    fn drain(&mut self, end: u64) -> Result<bool, FlitError> {
+        let step = DRAIN_STEP.min(self.settings.phases.drain);
+        while !self.has_drained() && self.network.now() < end {
+            if self.advance(self.network.now() + step)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Run<'_> {
+    fn report(mut self, ending: Ending) -> Measurement {
         self.generator.count_untaken();
-        let tallies = &self.generator.tallies;
+        let (tallies, samples) = (&self.generator.tallies, self.samples);
         let classes: Vec<Measured> = tallies.iter().map(Tally::measured).collect();
         let all = tallies[1..].iter().fold(tallies[0].clone(), Tally::with).measured();
         Measurement {
             ending,
             cycles: self.network.now(),
-            window: self.plan.measure,
+            window: self.settings.phases.measure,
             all,
             classes,
-            sent,
+            sent: self.sent,
             vc_grants: self.generator.vc_grants,
-            occupancy: looks.occupancy(),
-            sent_by_vc: looks.sent,
-            buffered: looks.buffered,
-            buffered_by_vc: looks.buffered_by_vc,
-            series: looks.series,
-            stalls: looks.stalls,
+            occupancy: samples.occupancy(),
+            sent_by_vc: samples.sent,
+            buffered: samples.buffered,
+            buffered_by_vc: samples.buffered_by_vc,
+            series: samples.series,
+            stalls: samples.stalls,
         }
     }
 }
 
-/// The longest time between looks if VCs are kept: a VC sends a flit per cycle at most, counted in 16 bits.
+/// The longest interval between samples that store VCs: a VC sends a flit per cycle at most, counted in 16 bits.
 const MOST_SAMPLED: u64 = 65_535;
 
-/// Cycles after which what VCs have sent is counted: they count modulo 2^32.
+/// The longest interval between counts of sent flits: VCs count modulo 2^32.
 const MOST_UNCOUNTED: u64 = 1 << 31;
 
-/// Between looks at whether anything moves, and whether to go on.
-const LOOK: u64 = 256;
+/// Cycles between checks for deadlock and for a request to stop.
+const CHECK_INTERVAL: u64 = 256;
 
-/// Between looks at whether all have arrived.
+/// Cycles between checks whether all packets have arrived.
 const DRAIN_STEP: u64 = 64;
 
-/// What may be missing at the end of a window by chance, or because it is under way.
+/// The share of flits that may be missing at the end of a window by chance, or because they are in flight.
 const TOLERATED_PERCENT: u64 = 1;
 
-/// What was seen at each look at the buffers.
-struct Looks {
+/// Samples of the buffers.
+#[derive(Default)]
+struct Samples {
     sums: Vec<u64>,
     vcs: usize,
     buffered: Vec<u64>,
     buffered_by_vc: Vec<u64>,
-    /// By channel and VC: flits sent in the window, and the count at the last look.
+    /// By channel and VC: flits sent in the window, and the count at the last sample.
     sent: Vec<u64>,
     last: Vec<u32>,
     counted: u64,
@@ -282,23 +253,17 @@ struct Looks {
     stalls: Stalls,
 }
 
-impl Looks {
-    fn new(network: &Network, vcs: usize, keeps: bool) -> Looks {
-        Looks {
-            sums: Vec::new(),
-            vcs,
-            buffered: Vec::new(),
-            buffered_by_vc: Vec::new(),
-            sent: Vec::new(),
-            last: network.sent_by_vc(),
-            counted: network.now(),
-            keeps,
-            series: Series::default(),
-            stalls: Stalls::default(),
-        }
+impl Samples {
+    fn new(vcs: usize, keeps: bool) -> Samples {
+        Samples { vcs, keeps, ..Samples::default() }
     }
 
-    fn look(&mut self, network: &Network) {
+    /// The window starts.
+    fn start(&mut self, network: &Network) {
+        (self.last, self.counted) = (network.sent_by_vc(), network.now());
+    }
+
+    fn take(&mut self, network: &Network) {
         let lengths = network.occupancy();
         self.sums.resize(lengths.len(), 0);
         self.sums.iter_mut().zip(&lengths).for_each(|(sum, &length)| *sum += u64::from(length));
@@ -319,7 +284,7 @@ impl Looks {
         }
     }
 
-    /// Counts what VCs have sent since this was asked last, which is less than 2^32 cycles ago.
+    /// Counts the flits that VCs have sent since the last call, which is less than 2^32 cycles ago.
     fn count_sent(&mut self, network: &Network) -> Vec<u32> {
         self.counted = network.now();
         let mut now = network.sent_by_vc();
@@ -334,8 +299,8 @@ impl Looks {
 
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn occupancy(&self) -> Vec<f64> {
-        let looks = self.buffered.len() as f64;
-        self.sums.iter().map(|&sum| sum as f64 / looks).collect()
+        let samples = self.buffered.len() as f64;
+        self.sums.iter().map(|&sum| sum as f64 / samples).collect()
     }
 }
 

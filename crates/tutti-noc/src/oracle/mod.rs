@@ -241,7 +241,7 @@ impl Obvious {
                 );
             }
         } else {
-            source.stirred(&mut queues);
+            source.refilled(&mut queues);
         }
         for (node, class) in queues {
             self.nodes[node as usize].expect(usize::from(class), source);

@@ -6,7 +6,7 @@ use super::matching::{Ask, Matching, Matrix, nobody};
 use super::parts::{Flit, Output, Packet};
 use super::switch::Switch;
 use super::{Rules, count};
-use crate::routing::{Chance, RoutingContext, Way};
+use crate::routing::{Candidate, Chance, RoutingContext};
 use crate::{End, FlitError, Settings, Wiring};
 
 /// What the packet that is first in a VC does.
@@ -30,7 +30,7 @@ pub(super) struct InputVc {
     pub(super) flits: VecDeque<Flit>,
     pub(super) state: State,
     /// Where the first packet may go.
-    pub(super) ways: Vec<Way>,
+    pub(super) candidates: Vec<Candidate>,
     /// Rounds before which it does not ask for a VC, and for the switch: it does not know yet what became
     /// of the last request.
     asks_vc: u64,
@@ -76,7 +76,7 @@ impl Router {
         let vc = InputVc {
             flits: VecDeque::new(),
             state: State::Idle,
-            ways: Vec::new(),
+            candidates: Vec::new(),
             asks_vc: 0,
             asks_switch: 0,
         };
@@ -170,8 +170,8 @@ impl Router {
             chance: Chance::Seed(rules.settings.seed),
             used: &used,
         };
-        vc.ways.clear();
-        rules.routing.route(&place, &mut packet.head, &mut vc.ways);
+        vc.candidates.clear();
+        rules.routing.route(&place, &mut packet.head, &mut vc.candidates);
         let until = match rules.settings.routing_delay {
             0 => rules.round,
             delay => rules.end_of(rules.round, delay) + 1,
@@ -213,19 +213,20 @@ impl Router {
         let vcs = rules.settings.vcs as usize;
         let from = &self.inputs[input].vcs[vc];
         let packet = &packets[&from.flits[0].packet];
-        for way in &from.ways {
-            for out_vc in way.vcs.first..=way.vcs.last {
-                if !self.may_have(way.port, out_vc, packet, rules) {
+        for candidate in &from.candidates {
+            for out_vc in candidate.vcs.first..=candidate.vcs.last {
+                if !self.may_have(candidate.port, out_vc, packet, rules) {
                     continue;
                 }
-                let empty = self.credits(way.port, out_vc) == rules.settings.buffer;
+                let empty = self.credits(candidate.port, out_vc) == rules.settings.buffer;
                 let last = rules.settings.prioritize_empty && !empty;
                 let ask = Ask {
                     label: 0,
-                    input_priority: i64::from(way.priority) - if last { 1 << 32 } else { 0 },
+                    input_priority: i64::from(candidate.priority) - if last { 1 << 32 } else { 0 },
                     output_priority: packet.priority(rules.settings),
                 };
-                let place = &mut asks[input * vcs + vc][way.port as usize * vcs + out_vc as usize];
+                let place =
+                    &mut asks[input * vcs + vc][candidate.port as usize * vcs + out_vc as usize];
                 if place.is_none_or(|other| other.input_priority < ask.input_priority) {
                     *place = Some(ask);
                 }

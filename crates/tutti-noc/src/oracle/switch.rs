@@ -67,7 +67,7 @@ impl Switch {
     }
 }
 
-/// What is asked of the switch in a round.
+/// What is requested of the switch in a round.
 struct Requests {
     plain: Matrix,
     speculative: Matrix,
@@ -154,21 +154,21 @@ impl Router {
         requests: &mut Requests,
     ) {
         let Some(speculation) = &rules.settings.speculation else { return };
-        for way in &self.inputs[input].vcs[vc].ways {
+        for candidate in &self.inputs[input].vcs[vc].candidates {
             let checks = speculation.check_vc || speculation.check_credit;
-            let hopeful = (way.vcs.first..=way.vcs.last).any(|out_vc| {
-                let taken = self.outputs[way.port as usize].vcs[out_vc as usize].taken;
-                let credit = !speculation.check_credit || self.credits(way.port, out_vc) > 0;
-                !taken && credit && self.has_room(way.port, rules)
+            let hopeful = (candidate.vcs.first..=candidate.vcs.last).any(|out_vc| {
+                let taken = self.outputs[candidate.port as usize].vcs[out_vc as usize].taken;
+                let credit = !speculation.check_credit || self.credits(candidate.port, out_vc) > 0;
+                !taken && credit && self.has_room(candidate.port, rules)
             });
-            if (checks && !hopeful) || self.is_busy(way.port, rules) {
+            if (checks && !hopeful) || self.is_busy(candidate.port, rules) {
                 continue;
             }
             let (matrix, priority) = match speculation.allocator {
                 Some(_) => (&mut requests.speculative, priority),
                 None => (&mut requests.plain, behind(priority)),
             };
-            self.enter(input, vc, way.port, priority, rules.settings, matrix);
+            self.enter(input, vc, candidate.port, priority, rules.settings, matrix);
         }
     }
 
@@ -217,8 +217,8 @@ impl Router {
             if let Some(output) = plain[input] {
                 matched.extend(winner(&requests.plain, input, output));
             } else if let Some(output) = speculative[input] {
-                let asked = requests.plain.iter().any(|asks| asks[output].is_some());
-                let masked = if yields { asked } else { plain.contains(&Some(output)) };
+                let requested = requests.plain.iter().any(|asks| asks[output].is_some());
+                let masked = if yields { requested } else { plain.contains(&Some(output)) };
                 if !masked {
                     matched.extend(winner(&requests.speculative, input, output));
                 }

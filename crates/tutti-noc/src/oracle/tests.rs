@@ -40,7 +40,7 @@ impl Source for Listed {
         self.arrived.push(*delivery);
     }
 
-    fn stirred(&mut self, _queues: &mut Vec<(u32, u8)>) {}
+    fn refilled(&mut self, _queues: &mut Vec<(u32, u8)>) {}
 }
 
 const CYCLE: Time = Time::from_ps(1000);

@@ -23,7 +23,7 @@ pub struct Choices {
     /// What was chosen, and of how many.
     made: RefCell<Vec<(u64, u64)>>,
     /// How many have been asked for since the last advance.
-    asked: Cell<usize>,
+    drawn: Cell<usize>,
 }
 
 impl Choices {
@@ -33,8 +33,8 @@ impl Choices {
             return 0;
         }
         let mut made = self.made.borrow_mut();
-        let place = self.asked.get();
-        self.asked.set(place + 1);
+        let place = self.drawn.get();
+        self.drawn.set(place + 1);
         if let Some(&(chosen, _)) = made.get(place) {
             return chosen;
         }
@@ -44,7 +44,7 @@ impl Choices {
 
     /// The next way; false where all have been made, and then it begins again.
     pub fn advance(&mut self) -> bool {
-        self.asked.set(0);
+        self.drawn.set(0);
         let made = self.made.get_mut();
         while let Some((chosen, bound)) = made.pop() {
             if chosen + 1 < bound {

@@ -78,8 +78,11 @@ impl Compass {
         let (size, a, b) = (self.sizes[dimension], here[dimension], there[dimension]);
         let up = a + 1 == b || (self.wraps && (a + 1) % size == b);
         let down = b + 1 == a || (self.wraps && (b + 1) % size == a);
-        let directions: Vec<usize> =
-            [(up, 0), (down, 1)].iter().filter(|way| way.0).map(|way| way.1).collect();
+        let directions: Vec<usize> = [(up, 0), (down, 1)]
+            .iter()
+            .filter(|candidate| candidate.0)
+            .map(|candidate| candidate.1)
+            .collect();
         (!directions.is_empty()).then_some((dimension, directions))
     }
 

@@ -1,16 +1,16 @@
 //! Whether a routing can deadlock: the graph of which VC waits for which.
 //!
 //! A VC of a channel depends on another if a packet that has the one may ask for the other. A routing is
-//! free of deadlock if no VCs depend on each other in a circle (Dally and Seitz 1987). Where packets have
-//! several ways, only those of the lowest priority, the escape, must be free of circles: a packet that
+//! free of deadlock if the graph has no cycle (Dally and Seitz 1987). Where packets have
+//! several candidates, only those of the lowest priority, the escape, must be acyclic: a packet that
 //! waits can always take it (Duato 1993). A VC of the escape then depends also on those that its packet
 //! comes to ask for after other channels.
 //!
 //! Every random choice is made every way, and credits are found in use or not at every port that a routing
 //! compares. Packets that go on alike are followed once: a routing says by its [`Course`] which do.
 
-use super::spots::{Marks, Spot, Spots};
-use super::{Chance, Choices, Course, Routing, RoutingContext, Way};
+use super::dependency_graph::{DependencyGraph, VcSet, Visited};
+use super::{Candidate, Chance, Choices, Course, Routing, RoutingContext};
 use crate::packet::Head;
 use crate::{End, Settings, Wiring};
 
@@ -23,18 +23,18 @@ const MOST_CALLS: u64 = 1 << 26;
 /// Credits in use at a port that has any, in units that no threshold or number of hops outweighs.
 const MANY: u32 = 1 << 20;
 
-/// VCs that depend on each other in a circle, each on the next and the last on the first; empty if there
-/// are none. `None` where packets have too many ways to follow them all.
+/// VCs that form a cyclic dependency, each on the next and the last on the first; empty without one.
+/// `None` where packets have too many routes to follow them all.
 #[must_use]
-pub fn circle(
+pub fn find_cycle(
     wiring: &Wiring,
     settings: &Settings,
     routing: &dyn Routing,
 ) -> Option<Vec<ChannelVc>> {
-    Some(explored(wiring, settings, routing)?.circle(settings.vcs))
+    Some(explored(wiring, settings, routing)?.find_cycle(settings.vcs))
 }
 
-/// Each VC of a channel and one that it depends on, in order. `None` where packets have too many ways to
+/// Each VC of a channel and one that it depends on, in order. `None` where packets have too many routes to
 /// follow them all.
 #[must_use]
 pub fn pairs(
@@ -45,7 +45,11 @@ pub fn pairs(
     Some(explored(wiring, settings, routing)?.pairs())
 }
 
-fn explored(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> Option<Spots> {
+fn explored(
+    wiring: &Wiring,
+    settings: &Settings,
+    routing: &dyn Routing,
+) -> Option<DependencyGraph> {
     // Packets for every node pass every router: that is known without counting.
     if u64::from(wiring.nodes()) * u64::from(wiring.routers()) > MOST_CALLS {
         return None;
@@ -56,8 +60,8 @@ fn explored(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> Opti
         routing,
         course: routing.course(),
         starts: starts(wiring),
-        spots: Spots::new(wiring.channels().len()),
-        seen: Marks::default(),
+        graph: DependencyGraph::new(wiring.channels().len()),
+        seen: Visited::default(),
         visits: Vec::new(),
         choices: Choices::default(),
         calls: 0,
@@ -71,7 +75,7 @@ fn explored(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> Opti
             Course::Via { second } => explorer.by_way(class, second)?,
         }
     }
-    Some(explorer.spots)
+    Some(explorer.graph)
 }
 
 struct Explorer<'a> {
@@ -81,9 +85,9 @@ struct Explorer<'a> {
     course: Course,
     /// A node at each router that nodes inject into: packets of its others go on alike.
     starts: Vec<u32>,
-    spots: Spots,
+    graph: DependencyGraph,
     /// Where packets of this destination, or pair, have been.
-    seen: Marks,
+    seen: Visited,
     visits: Vec<Visit>,
     choices: Choices,
     calls: u64,
@@ -92,10 +96,10 @@ struct Explorer<'a> {
 /// A packet that has a VC of a channel: one of those of a way, which are alike.
 #[derive(Clone, Copy)]
 struct Visit {
-    spot: Spot,
+    vc_set: VcSet,
     head: Head,
     /// The last spot of the escape that it has.
-    held: Option<Spot>,
+    held: Option<VcSet>,
 }
 
 impl Explorer<'_> {
@@ -131,7 +135,7 @@ impl Explorer<'_> {
     /// from where these end.
     fn by_way(&mut self, class: u8, second: u8) -> Option<()> {
         let mut turns: Vec<Visit> = Vec::new();
-        let mut turned = Marks::default();
+        let mut turned = Visited::default();
         for node in 0..self.wiring.nodes() {
             self.seen.clear();
             for start in 0..self.starts.len() {
@@ -141,7 +145,7 @@ impl Explorer<'_> {
                 let is_over = self.visit(visit, false)? & second != 0;
                 let note = (visit.head.phase, 0, None);
                 let turns_here = is_over && visit.head.phase & second == 0;
-                if turns_here && turned.is_new(visit.spot, note) {
+                if turns_here && turned.is_new(visit.vc_set, note) {
                     turns.push(visit);
                 }
             }
@@ -162,18 +166,18 @@ impl Explorer<'_> {
     fn begin(&mut self, head: Head) {
         let vcs = self.settings.classes[usize::from(head.class)];
         let vcs = self.routing.injects(&head, vcs);
-        let spot = self.spots.spot(self.wiring.injects(head.source), vcs);
-        self.visits.push(Visit { spot, head, held: None });
+        let vc_set = self.graph.vc_set(self.wiring.injects(head.source), vcs);
+        self.visits.push(Visit { vc_set, head, held: None });
     }
 
     /// Where a packet goes on, whatever is drawn and found; the phases that it may then be in, as bits.
     /// `injected` where a routing is to see that a packet comes from its node.
     fn visit(&mut self, visit: Visit, injected: bool) -> Option<u8> {
-        let (channel, vcs) = self.spots.of(visit.spot);
+        let (channel, vcs) = self.graph.of(visit.vc_set);
         let channel = self.wiring.channels()[channel as usize];
         let End::Router { router, port: input } = channel.to else { return Some(0) };
         let injected = injected && matches!(channel.from, End::Node(_));
-        let (mut ways, mut phases) = (Vec::new(), 0);
+        let (mut candidates, mut phases) = (Vec::new(), 0);
         loop {
             self.calls += 1;
             if self.calls > MOST_CALLS {
@@ -190,12 +194,12 @@ impl Explorer<'_> {
                 chance: Chance::Chosen(&choices),
                 used: &|_| if choices.next(2) == 0 { 0 } else { MANY },
             };
-            ways.clear();
-            self.routing.route(&place, &mut head, &mut ways);
+            candidates.clear();
+            self.routing.route(&place, &mut head, &mut candidates);
             head.hops += 1;
             phases |= head.phase;
             self.choices = choices;
-            self.take(&ways, router, Visit { head, ..visit });
+            self.take(&candidates, router, Visit { head, ..visit });
             if !self.choices.advance() {
                 return Some(phases);
             }
@@ -203,21 +207,21 @@ impl Explorer<'_> {
     }
 
     /// A packet asks for the VCs of each way, and then has one of them.
-    fn take(&mut self, ways: &[Way], router: u32, visit: Visit) {
-        let lowest = ways.iter().map(|way| way.priority).min();
-        for way in ways {
-            let channel = self.wiring.outputs(router)[way.port as usize];
-            let spot = self.spots.spot(channel, way.vcs);
-            let escape = Some(way.priority) == lowest;
+    fn take(&mut self, candidates: &[Candidate], router: u32, visit: Visit) {
+        let lowest = candidates.iter().map(|candidate| candidate.priority).min();
+        for candidate in candidates {
+            let channel = self.wiring.outputs(router)[candidate.port as usize];
+            let vc_set = self.graph.vc_set(channel, candidate.vcs);
+            let escape = Some(candidate.priority) == lowest;
             if let (true, Some(held)) = (escape, visit.held) {
-                self.spots.depends(held, spot);
+                self.graph.depends(held, vc_set);
             }
-            let held = if escape { Some(spot) } else { visit.held };
+            let held = if escape { Some(vc_set) } else { visit.held };
             let Head { phase, intermediate, .. } = visit.head;
             let note = if self.course == Course::Pair { intermediate } else { 0 };
             let is_end = matches!(self.wiring.channels()[channel as usize].to, End::Node(_));
-            if !is_end && self.seen.is_new(spot, (phase, note, held)) {
-                self.visits.push(Visit { spot, head: visit.head, held });
+            if !is_end && self.seen.is_new(vc_set, (phase, note, held)) {
+                self.visits.push(Visit { vc_set, head: visit.head, held });
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Dimension order: one dimension after the other.
 
-use super::{Compass, Routing, RoutingContext, Way};
+use super::{Candidate, Compass, Routing, RoutingContext};
 use crate::packet::Head;
 
 /// Along the first dimension that is not yet right, in a mesh: X, then Y. Or the other way round.
@@ -41,9 +41,9 @@ impl Routing for DimensionOrder {
         "dimension_order"
     }
 
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
         let port = self.port(place.router, head.destination);
-        ways.push(Way { port, vcs: place.vcs, priority: 0 });
+        candidates.push(Candidate { port, vcs: place.vcs, priority: 0 });
     }
 
     fn fixed(&self, router: u32, destination: u32) -> Option<u32> {

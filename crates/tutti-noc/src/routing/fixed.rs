@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Course, Routing, RoutingContext, Way};
+use super::{Candidate, Course, Routing, RoutingContext};
 use crate::packet::Head;
 use crate::{FlitError, Wiring};
 use tutti_topology::Routes;
@@ -52,10 +52,10 @@ impl Fixed {
 
     /// Pushes every link side by side with the one on a packet's way; none where there is no way, which no
     /// packet goes.
-    fn bundle(&self, place: &RoutingContext<'_>, head: &Head, ways: &mut Vec<Way>) {
+    fn bundle(&self, place: &RoutingContext<'_>, head: &Head, candidates: &mut Vec<Candidate>) {
         let (home, ejects) = self.wiring.home(head.destination);
         if home == place.router {
-            ways.push(Way { port: ejects, vcs: place.vcs, priority: 0 });
+            candidates.push(Candidate { port: ejects, vcs: place.vcs, priority: 0 });
             return;
         }
         let hops = u32::from(head.hops);
@@ -66,7 +66,7 @@ impl Fixed {
         for port in beside.filter_map(|link| self.wiring.port_of(link)) {
             let used = if several { (place.used)(port) } else { 0 };
             let priority = i32::try_from(used).map_or(i32::MIN, |used| -used);
-            ways.push(Way { port, vcs: place.vcs, priority });
+            candidates.push(Candidate { port, vcs: place.vcs, priority });
         }
     }
 }
@@ -82,13 +82,13 @@ impl Routing for Fixed {
         "paths of the graph"
     }
 
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
         if self.routes.share_bundles() {
-            return self.bundle(place, head, ways);
+            return self.bundle(place, head, candidates);
         }
         let hops = u32::from(head.hops);
         let port = self.port(place.router, head.source, head.destination, hops);
-        ways.push(Way { port, vcs: place.vcs, priority: 0 });
+        candidates.push(Candidate { port, vcs: place.vcs, priority: 0 });
     }
 
     fn fixed(&self, router: u32, destination: u32) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! Legs through a dragonfly: groups of routers, with global channels between every two groups.
 
 use super::legs::{Legs, SECOND, any};
-use super::{Routing, RoutingContext, Way};
+use super::{Candidate, Routing, RoutingContext};
 use crate::packet::Head;
 use crate::settings::VcRange;
 use crate::{End, Wiring};
@@ -253,18 +253,18 @@ impl Routing for Minimal {
         "minimal"
     }
 
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
-        let way = match self.groups.next(place.router, head.destination, false) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
+        let candidate = match self.groups.next(place.router, head.destination, false) {
             Some((port, global)) => {
                 let before = !global && self.groups.is_beyond(place.router, head.destination);
-                Way { port, vcs: place.vcs.half(!before), priority: 0 }
+                Candidate { port, vcs: place.vcs.half(!before), priority: 0 }
             }
             None => {
                 let port = self.groups.homes[head.destination as usize].1;
-                Way { port, vcs: place.vcs, priority: 0 }
+                Candidate { port, vcs: place.vcs, priority: 0 }
             }
         };
-        ways.push(way);
+        candidates.push(candidate);
     }
 
     fn least_vcs(&self) -> u32 {

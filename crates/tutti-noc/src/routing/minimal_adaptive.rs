@@ -1,6 +1,6 @@
 //! Any minimal way, with an escape.
 
-use super::{Compass, Routing, RoutingContext, Way, dimension_order, torus_order};
+use super::{Candidate, Compass, Routing, RoutingContext, dimension_order, torus_order};
 use crate::packet::Head;
 use crate::settings::VcRange;
 
@@ -41,16 +41,16 @@ impl MinimalAdaptive {
         head: &mut Head,
         to: u32,
         in_escape: bool,
-    ) -> Option<Way> {
+    ) -> Option<Candidate> {
         let first = place.vcs.first;
         if !self.compass.wraps() {
             let port = dimension_order::next(&self.compass, place.router, to, false)?;
-            return Some(Way { port, vcs: VcRange { first, last: first }, priority: 0 });
+            return Some(Candidate { port, vcs: VcRange { first, last: first }, priority: 0 });
         }
         // Who is not in the escape could enter it here: as if it began here.
         let port = torus_order::next(&self.compass, place, head, to, !in_escape, false)?;
         let vcs = torus_order::half(head, VcRange { first, last: first + 1 });
-        Some(Way { port, vcs, priority: 0 })
+        Some(Candidate { port, vcs, priority: 0 })
     }
 }
 
@@ -59,14 +59,14 @@ impl Routing for MinimalAdaptive {
         "minimal_adaptive"
     }
 
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
         let (home, ejects) = self.compass.home(head.destination);
         let in_escape = !place.injected && place.vc < place.vcs.first + self.escapes();
         let Some(escape) = self.escape(place, head, home, in_escape) else {
-            ways.push(Way { port: ejects, vcs: place.vcs, priority: 0 });
+            candidates.push(Candidate { port: ejects, vcs: place.vcs, priority: 0 });
             return;
         };
-        ways.push(escape);
+        candidates.push(escape);
         if in_escape {
             return;
         }
@@ -79,7 +79,7 @@ impl Routing for MinimalAdaptive {
             let size = self.compass.sizes()[dimension];
             let down =
                 if self.compass.wraps() { 2 * ((b + size - a) % size) >= size } else { a > b };
-            ways.push(Way {
+            candidates.push(Candidate {
                 port: self.compass.port(place.router, dimension, down),
                 vcs,
                 priority: 1,

@@ -4,9 +4,10 @@
 //! what it answers does not depend on the order in which routers are asked. One file per routing.
 
 mod chance;
-mod circle;
 mod compass;
+mod cycle;
 pub mod dependencies;
+mod dependency_graph;
 mod dimension_order;
 mod fixed;
 mod group_legs;
@@ -17,15 +18,14 @@ mod o1_turn;
 mod registry;
 mod row_legs;
 mod source_routed;
-mod spots;
 mod torus_order;
 mod two_phases;
 
 use std::fmt;
 
 pub use chance::{Chance, Choices};
-pub(super) use circle::circle;
 pub use compass::Compass;
+pub(super) use cycle::find_cycle;
 pub use dimension_order::DimensionOrder;
 pub use fixed::Fixed;
 pub use group_legs::{GroupLegs, Minimal};
@@ -45,12 +45,12 @@ use chance::{Draw, draw, toss};
 
 /// An output port and VCs of it, for a packet to take one of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
+pub struct Candidate {
     /// The output port.
     pub port: u32,
     /// VCs of the input behind it.
     pub vcs: VcRange,
-    /// Of several ways those with the highest are tried first.
+    /// Of several candidates those with the highest are tried first.
     pub priority: i32,
 }
 
@@ -72,8 +72,8 @@ pub struct RoutingContext<'a> {
     pub used: &'a dyn Fn(u32) -> u32,
 }
 
-/// What of a packet its ways depend on, besides its phase and where it is. Of the VC that it has they depend
-/// only so far as that is one of this way or of that.
+/// What of a packet its candidates depend on, besides its phase and where it is. Of the VC that it has they depend
+/// only so far as that is one of this candidate or of that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Course {
     /// On its destination.
@@ -99,9 +99,9 @@ pub trait Routing: fmt::Debug + Send + Sync {
         vcs
     }
 
-    /// Pushes the ways that a packet may go on; at least one. Called once in each router, when the head
+    /// Pushes the candidates for the next hop of a packet; at least one. Called once in each router, when the head
     /// is first in its VC.
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>);
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>);
 
     /// The output port, for routings in which that depends on router and destination alone, and which
     /// leave all VCs of the class open. They are asked once for each pair, where that is not too often.
@@ -109,7 +109,7 @@ pub trait Routing: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What the ways of a packet depend on.
+    /// What the candidates of a packet depend on.
     fn course(&self) -> Course {
         Course::Destination
     }

@@ -1,6 +1,6 @@
 //! Up a fat tree by random links.
 
-use super::{Chance, Draw, Routing, RoutingContext, Way, draw};
+use super::{Candidate, Chance, Draw, Routing, RoutingContext, draw};
 use crate::packet::Head;
 use crate::{End, Wiring};
 use tutti_topology::FatTree;
@@ -67,7 +67,7 @@ impl Routing for NearestAncestor {
         "nca"
     }
 
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
         let (home, ejects) = self.homes[head.destination as usize];
         let here = &self.routers[place.router as usize];
         let child = u64::from(head.destination).checked_sub(here.first);
@@ -85,6 +85,6 @@ impl Routing for NearestAncestor {
             let compares = self.adaptive && matches!(place.chance, Chance::Seed(_));
             compares.then(other).filter(better).unwrap_or(one)
         };
-        ways.push(Way { port, vcs: place.vcs, priority: 0 });
+        candidates.push(Candidate { port, vcs: place.vcs, priority: 0 });
     }
 }

@@ -1,6 +1,6 @@
 //! One turn: XY or YX.
 
-use super::{Compass, Draw, Routing, RoutingContext, Way, dimension_order, toss};
+use super::{Candidate, Compass, Draw, Routing, RoutingContext, dimension_order, toss};
 use crate::packet::Head;
 
 /// In a mesh, half of the packets by ascending, half by descending dimension order, each half on VCs of its
@@ -26,11 +26,11 @@ impl Routing for O1Turn {
         "o1_turn"
     }
 
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
         let (home, ejects) = self.compass.home(head.destination);
         let port = |down| dimension_order::next(&self.compass, place.router, home, down);
         let (Some(ascending), Some(descending)) = (port(false), port(true)) else {
-            ways.push(Way { port: ejects, vcs: place.vcs, priority: 0 });
+            candidates.push(Candidate { port: ejects, vcs: place.vcs, priority: 0 });
             return;
         };
         if place.injected {
@@ -48,7 +48,7 @@ impl Routing for O1Turn {
         }
         let down = head.phase != 0;
         let port = if down { descending } else { ascending };
-        ways.push(Way { port, vcs: place.vcs.half(down), priority: 0 });
+        candidates.push(Candidate { port, vcs: place.vcs.half(down), priority: 0 });
     }
 
     fn least_vcs(&self) -> u32 {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Course, Draw, Routing, RoutingContext, Way, draw};
+use super::{Candidate, Course, Draw, Routing, RoutingContext, draw};
 use crate::packet::Head;
 use crate::settings::VcRange;
 use crate::{End, FlitError, Wiring};
@@ -119,10 +119,10 @@ impl Routing for SourceRouted {
         }
     }
 
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
         let Some(flows) = self.flows_of(head) else {
             if let Some(others) = &self.others {
-                others.route(place, head, ways);
+                others.route(place, head, candidates);
             }
             return;
         };
@@ -131,7 +131,7 @@ impl Routing for SourceRouted {
             head.intermediate = u32::try_from(drawn).unwrap_or(0);
         }
         let port = flows[head.intermediate as usize][usize::from(head.hops)];
-        ways.push(Way { port, vcs: place.vcs, priority: 0 });
+        candidates.push(Candidate { port, vcs: place.vcs, priority: 0 });
     }
 
     fn course(&self) -> Course {

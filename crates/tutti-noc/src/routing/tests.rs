@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Chance, Routing, RoutingContext, Way, parse};
+use super::{Candidate, Chance, Routing, RoutingContext, parse};
 use crate::packet::Head;
 use crate::{ChannelParameters, End, FlitError, VcRange, Wiring};
 use tutti_topology::{Family, LinkParameters};
@@ -38,11 +38,11 @@ fn walk(
     let (mut passed, mut behind) = (Vec::new(), Vec::new());
     let (mut channel, mut injected) = (wiring.injects(source), true);
     while let End::Router { router, port: input } = wiring.channels()[channel as usize].to {
-        let mut ways = Vec::new();
+        let mut candidates = Vec::new();
         let chance = Chance::Seed(5);
         let place = RoutingContext { router, input, vc: 11, injected, vcs, chance, used };
-        routing.route(&place, &mut head, &mut ways);
-        let Way { port, vcs, .. } = ways[ways.len() - 1];
+        routing.route(&place, &mut head, &mut candidates);
+        let Candidate { port, vcs, .. } = candidates[candidates.len() - 1];
         passed.push(router);
         behind.push(vcs);
         assert!(passed.len() < 30, "{source} to {destination} goes on and on: {passed:?}");
@@ -184,9 +184,9 @@ fn packets_of_a_flow_take_each_of_its_ways() {
     let mesh = wiring("mesh:2x2");
     let text = "source_routed:0-3=0.1.2;0-3=1.1.2;*=dimension_order";
     let routing = parse(text, &mesh).unwrap();
-    let ways: BTreeSet<Vec<u32>> =
+    let candidates: BTreeSet<Vec<u32>> =
         (0..20).map(|serial| walk(&mesh, &*routing, (0, 3), serial, &|_| 0).0).collect();
-    assert_eq!(ways, [vec![0, 1, 3], vec![0, 2, 3]].into());
+    assert_eq!(candidates, [vec![0, 1, 3], vec![0, 2, 3]].into());
     assert_eq!(walk(&mesh, &*routing, (3, 0), 1, &|_| 0).0, [3, 2, 0]);
 }
 

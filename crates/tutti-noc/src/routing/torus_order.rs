@@ -1,6 +1,6 @@
 //! Dimension order in a torus, with datelines.
 
-use super::{Compass, Draw, Routing, RoutingContext, Way, toss};
+use super::{Candidate, Compass, Draw, Routing, RoutingContext, toss};
 use crate::packet::Head;
 use crate::settings::VcRange;
 
@@ -74,13 +74,13 @@ impl Routing for TorusOrder {
         "dimension_order"
     }
 
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
         let (home, ejects) = self.compass.home(head.destination);
-        let way = match next(&self.compass, place, head, home, false, self.balanced) {
-            Some(port) => Way { port, vcs: half(head, place.vcs), priority: 0 },
-            None => Way { port: ejects, vcs: place.vcs, priority: 0 },
+        let candidate = match next(&self.compass, place, head, home, false, self.balanced) {
+            Some(port) => Candidate { port, vcs: half(head, place.vcs), priority: 0 },
+            None => Candidate { port: ejects, vcs: place.vcs, priority: 0 },
         };
-        ways.push(way);
+        candidates.push(candidate);
     }
 
     fn least_vcs(&self) -> u32 {

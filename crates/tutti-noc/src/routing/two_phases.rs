@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::legs::{GridLegs, Legs, SECOND, any};
-use super::{Compass, Course, Draw, Routing, RoutingContext, Way, draw};
+use super::{Candidate, Compass, Course, Draw, Routing, RoutingContext, draw};
 use crate::packet::Head;
 
 /// Which nodes a packet may go by way of.
@@ -75,8 +75,8 @@ impl TwoPhases {
             return true;
         }
         let used = |phase| {
-            let way = self.legs.next(place, &mut Head { phase, ..*head }, false);
-            way.map_or(0, |(port, _)| u64::from((place.used)(port)))
+            let candidate = self.legs.next(place, &mut Head { phase, ..*head }, false);
+            candidate.map_or(0, |(port, _)| u64::from((place.used)(port)))
         };
         let straight = self.legs.straight(here, head.destination);
         let detour = self.legs.detour(here, head.intermediate, head.destination);
@@ -111,7 +111,7 @@ impl Routing for TwoPhases {
         }
     }
 
-    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, ways: &mut Vec<Way>) {
+    fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
         if place.injected {
             self.begin(place, head);
         }
@@ -119,14 +119,14 @@ impl Routing for TwoPhases {
         if turns {
             head.phase |= SECOND;
         }
-        let way = match self.legs.next(place, head, turns) {
-            Some((port, vcs)) => Way { port, vcs, priority: 0 },
+        let candidate = match self.legs.next(place, head, turns) {
+            Some((port, vcs)) => Candidate { port, vcs, priority: 0 },
             None => {
                 let port = self.legs.home(head.destination).1;
-                Way { port, vcs: place.vcs, priority: 0 }
+                Candidate { port, vcs: place.vcs, priority: 0 }
             }
         };
-        ways.push(way);
+        candidates.push(candidate);
     }
 
     fn course(&self) -> Course {

@@ -1,21 +1,28 @@
 //! What happens to flits, event by event, for those who want to watch.
 
 /// Why a flit stopped where it did.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub enum Stop {
     /// Its path ended: the turn, the destination, or as far as a cycle reaches.
+    #[named("stopped:end")]
     End,
     /// A flit buffered here, or its input port, went first.
+    #[named("stopped:local")]
     Local,
     /// A flit from farther away went first, or was expected to.
+    #[named("stopped:farther")]
     Farther,
     /// The next router had no room.
+    #[named("stopped:no_room")]
     NoRoom,
     /// Earlier flits of its packet were here.
+    #[named("stopped:order")]
     Order,
     /// The router waited for other answers of the flow.
+    #[named("stopped:answers")]
     Answers,
     /// The ports were kept for a preset path.
+    #[named("stopped:preset")]
     Preset,
 }
 

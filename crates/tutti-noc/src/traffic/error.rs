@@ -1,7 +1,8 @@
 //! Why there is no such traffic.
 
 /// Why there is no such traffic.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "TrafficError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TrafficError {
     /// No pattern has that name.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{AlgorithmError, Entry, Request, Stage};
 use crate::collective::Collective;
-use crate::{ChunkRange, Phase, Schedule, Sequence, Shape, Slot, Step};
+use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -40,40 +40,20 @@ pub(super) const ENTRY: Entry = Entry {
 const RESULT: Slot = Slot(1);
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
-    if !two_step(request)? {
-        return Ok(Arc::new(Direct::new(name, request.collective, request.ranks)));
+    if two_step(request)? {
+        let halves = [(&ENTRY, Collective::ReduceScatter), (&ENTRY, Collective::AllGather)];
+        return request.in_sequence(ENTRY.name, &halves);
     }
-    let half = |collective: Collective| Phase {
-        name: collective.name().to_owned(),
-        schedule: Arc::new(Direct::new(ENTRY.name.to_owned(), collective, request.ranks)),
-    };
-    let phases = vec![half(Collective::ReduceScatter), half(Collective::AllGather)];
-    let whole = Sequence::new(name, request.collective, phases);
-    Ok(Arc::new(whole.expect("both halves have the same ranks and shards")))
+    let name = request.notation(ENTRY.name);
+    Ok(Arc::new(Direct::new(name, request.collective, request.ranks)))
 }
 
 fn two_step(request: &Request) -> Result<bool, AlgorithmError> {
-    let Some(argument) = request.argument else {
-        return Ok(false);
-    };
-    let problem = match argument {
-        _ if request.collective != Collective::AllReduce => {
-            format!("{} takes no argument", request.collective)
-        }
-        "one_step" => return Ok(false),
-        "two_step" => return Ok(true),
-        _ => "expected `one_step` or `two_step`".to_owned(),
-    };
-    Err(AlgorithmError::Argument {
-        name: ENTRY.name,
-        argument: argument.to_owned(),
-        at: 0,
-        problem,
-    })
+    if request.argument.is_some() && request.collective != Collective::AllReduce {
+        let problem = format!("{} takes no argument", request.collective);
+        return Err(request.refuse(ENTRY.name, 0, problem));
+    }
+    request.one_of(ENTRY.name, &[("one_step", false), ("two_step", true)])
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {

@@ -79,21 +79,12 @@ fn form(request: &Request) -> Result<Form, AlgorithmError> {
              `double_binary_tree:4`, or before them `nccl`, `phased` or both, as in `nccl,phased,4`"
         }
     };
-    Err(AlgorithmError::Argument {
-        name: ENTRY.name,
-        argument: argument.to_owned(),
-        at: argument.len() - argument.trim_start().len(),
-        problem: problem.to_owned(),
-    })
+    Err(request.refuse(ENTRY.name, argument.len() - argument.trim_start().len(), problem))
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let form = form(request)?;
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
-    Ok(Arc::new(DoubleTree::new(name, request.ranks, form)))
+    Ok(Arc::new(DoubleTree::new(request.notation(ENTRY.name), request.ranks, form)))
 }
 
 /// Two ranks are root of one tree and leaf of the other, and do the same at the same time. With more,
@@ -135,9 +126,7 @@ struct Node {
 
 impl DoubleTree {
     fn new(name: String, ranks: u32, Form { pieces, nccl, phased }: Form) -> DoubleTree {
-        let collective = Collective::AllReduce;
-        let (chunks, result) = (2 * pieces, Slot::DATA);
-        let shape = Shape { name, collective, ranks, chunks, slots: 3, result };
+        let shape = Shape::in_place(name, Collective::AllReduce, ranks, 2 * pieces, 3);
         let before = u32::from(nccl);
         DoubleTree { shape, pieces, before, top: (ranks - before).ilog2() + before, phased }
     }

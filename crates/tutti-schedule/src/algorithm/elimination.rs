@@ -70,36 +70,20 @@ enum Variant {
 }
 
 fn variant(request: &Request) -> Result<Variant, AlgorithmError> {
-    match request.argument {
-        None | Some("3-2") => Ok(Variant::ThreeToTwo),
-        Some("3-2_overlapping") => Ok(Variant::Overlapping),
-        Some("2-1") => Ok(Variant::TwoToOne),
-        Some(argument) => Err(AlgorithmError::Argument {
-            name: ENTRY.name,
-            argument: argument.to_owned(),
-            at: 0,
-            problem: "expected `3-2`, `3-2_overlapping` or `2-1`".to_owned(),
-        }),
-    }
+    let words = [
+        ("3-2", Variant::ThreeToTwo),
+        ("3-2_overlapping", Variant::Overlapping),
+        ("2-1", Variant::TwoToOne),
+    ];
+    request.one_of(ENTRY.name, &words)
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
-    let shape = Shape {
-        name: name.clone(),
-        collective: request.collective,
-        ranks: request.ranks,
-        chunks: 1,
-        slots: 3,
-        result: Slot::DATA,
-    };
+    let shape = request.shape(ENTRY.name, 1, 3);
     Ok(match variant(request)? {
         Variant::ThreeToTwo => Arc::new(Elimination::new(shape)),
         Variant::Overlapping => Arc::new(Overlapping::new(shape)),
-        Variant::TwoToOne => Arc::new(Doubling::new(name, request)),
+        Variant::TwoToOne => Arc::new(Doubling::new(shape.name, request)),
     })
 }
 
@@ -182,16 +166,12 @@ impl Elimination {
             }
             (Origin::Three, _, _) => {
                 out.send(peer(1), Slot::DATA, WHOLE);
-                out.recv(peer(0), FIRST, WHOLE);
-                out.reduce(Slot::DATA, [FIRST, Slot::DATA], WHOLE);
+                out.fold_in(peer(0), WHOLE);
             }
             (Origin::Four, member, _) if member % 2 == 0 => {
                 out.send(peer(member + 1), Slot::DATA, WHOLE);
             }
-            (Origin::Four, member, 0) => {
-                out.recv(peer(member - 1), FIRST, WHOLE);
-                out.reduce(Slot::DATA, [FIRST, Slot::DATA], WHOLE);
-            }
+            (Origin::Four, member, 0) => out.fold_in(peer(member - 1), WHOLE),
             (Origin::Four, member, _) => swap(peer(4 - member), member == 1, out),
         }
     }
@@ -264,10 +244,7 @@ impl PairPosition {
 /// Exchanges with a rank and folds the lower of the two first.
 #[inline]
 fn swap(peer: RankId, own_first: bool, out: &mut Step) {
-    out.send(peer, Slot::DATA, WHOLE);
-    out.recv(peer, FIRST, WHOLE);
-    let operands = if own_first { [Slot::DATA, FIRST] } else { [FIRST, Slot::DATA] };
-    out.reduce(Slot::DATA, operands, WHOLE);
+    out.fold_with((peer, own_first), Slot::DATA, WHOLE, WHOLE);
 }
 
 #[cfg(test)]

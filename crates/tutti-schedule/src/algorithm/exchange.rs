@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::collective::Collective;
 use crate::{ChunkRange, ComposeError, Digit, Embedded, Placement, Schedule, Shape, Slot, Step};
+use tutti_units::gcd;
 use tutti_units::ids::RankId;
 
 /// Where every inner all_to_all leaves its result: the last one, that of the whole.
@@ -42,8 +43,9 @@ impl Exchange {
         inners: Vec<(String, Arc<dyn Schedule>)>,
     ) -> Result<Exchange, ComposeError> {
         let ranks = sizes.iter().product::<u32>();
-        let divided = inners.iter().map(|(_, inner)| inner.shape().chunks);
-        let chunks = divided.fold(ranks, |chunks, inner| chunks / gcd(chunks, inner) * inner);
+        let divided = inners.iter().map(|(_, inner)| u128::from(inner.shape().chunks));
+        let common = |chunks: u128, inner| chunks / gcd(chunks, inner) * inner;
+        let chunks = u32::try_from(divided.fold(u128::from(ranks), common)).unwrap_or(u32::MAX);
         let data = Slot(inners.iter().map(|(_, inner)| inner.shape().slots).max().unwrap_or(2));
         let (mut levels, mut stride) = (Vec::new(), 1);
         for (digit, (name, inner)) in inners.into_iter().enumerate() {
@@ -142,13 +144,6 @@ impl Schedule for Exchange {
             None => String::new(),
         }
     }
-}
-
-fn gcd(mut a: u32, mut b: u32) -> u32 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //!
 //! Rank x + C y stands in column x and row y of a grid `CxR`, as the members of a `mesh` do.
 
-use super::AlgorithmError;
 use super::sizes::{self, Misfit, misfit};
 
 /// A grid of at least two columns and two rows.
@@ -45,12 +44,6 @@ pub(super) fn bidirectional(argument: &str) -> (&str, bool) {
         None => ("", argument),
     };
     if last.trim() == "bidirectional" { (before, true) } else { (argument, false) }
-}
-
-/// The error of an argument that does not fit.
-pub(super) fn refuse(name: &'static str, argument: &str, misfit: Misfit) -> AlgorithmError {
-    let Misfit { at, problem } = misfit;
-    AlgorithmError::Argument { name, argument: argument.to_owned(), at, problem }
 }
 
 /// A Hamiltonian cycle of a grid, from neighbour to neighbour: along the first row, then in turns down and up

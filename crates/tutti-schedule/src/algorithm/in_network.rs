@@ -48,14 +48,9 @@ struct Form {
 }
 
 fn form(request: &Request) -> Result<Form, AlgorithmError> {
-    let argument = request.argument.unwrap_or("");
-    let refused = |Misfit { at, problem }| AlgorithmError::Argument {
-        name: ENTRY.name,
-        argument: argument.to_owned(),
-        at,
-        problem,
-    };
-    let (roots, segments) = read(argument, request).map_err(refused)?;
+    let refused = |problem: String| Err(request.refuse(ENTRY.name, 0, problem));
+    let (roots, segments) = read(request.argument.unwrap_or_default(), request)
+        .map_err(|misfit| request.misfit(ENTRY.name, misfit))?;
     let roots = match (request.collective, roots) {
         (Collective::AllReduce, Some(roots)) => roots,
         (Collective::AllReduce | Collective::Barrier, None) => vec![0],
@@ -64,18 +59,15 @@ fn form(request: &Request) -> Result<Form, AlgorithmError> {
             None => (0..request.ranks).collect(),
         },
         (other, Some(_)) => {
-            let problem = format!("{other} takes no roots, only `segments=C`");
-            return Err(refused(Misfit { at: 0, problem }));
+            return refused(format!("{other} takes no roots, only `segments=C`"));
         }
     };
     let chunks = u64::from(segments) * roots.len() as u64;
     if request.collective == Collective::Barrier && segments > 1 {
-        let problem = "a barrier carries nothing that could be cut".to_owned();
-        return Err(refused(Misfit { at: 0, problem }));
+        return refused("a barrier carries nothing that could be cut".to_owned());
     }
     if chunks > u64::from(MOST) {
-        let problem = format!("{chunks} segments of all shares; expected {MOST} at most");
-        return Err(refused(Misfit { at: 0, problem }));
+        return refused(format!("{chunks} segments of all shares; expected {MOST} at most"));
     }
     Ok(Form { roots, segments })
 }
@@ -135,11 +127,7 @@ fn ranks(text: &str, mut at: usize, ranks: u32) -> Result<Vec<u32>, Misfit> {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
-    Ok(Arc::new(InNetwork::new(name, request, form(request)?)))
+    Ok(Arc::new(InNetwork::new(request, form(request)?)))
 }
 
 /// With one segment, and one root or nothing but multicasts, all ranks that end last do the same. Several roots are
@@ -174,17 +162,11 @@ struct InNetwork {
 }
 
 impl InNetwork {
-    fn new(name: String, request: &Request, Form { roots, segments }: Form) -> InNetwork {
+    fn new(request: &Request, Form { roots, segments }: Form) -> InNetwork {
         let (up, down) = directions(request.collective);
         let shares = u32::try_from(roots.len()).expect("there are no more roots than ranks");
-        let shape = Shape {
-            name,
-            collective: request.collective,
-            ranks: request.ranks,
-            chunks: shares * segments,
-            slots: if up { request.ranks } else { 1 },
-            result: Slot::DATA,
-        };
+        let slots = if up { request.ranks } else { 1 };
+        let shape = request.shape(ENTRY.name, shares * segments, slots);
         InNetwork { shape, roots, segments, up, down }
     }
 

@@ -33,11 +33,7 @@ pub(super) const ENTRY: Entry = Entry {
 const RADIX: u32 = 4;
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
-    tree(request, radix(request)?, name)
+    tree(request, radix(request)?, request.notation(ENTRY.name))
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
@@ -45,20 +41,8 @@ fn critical_path(request: &Request) -> Option<Vec<Stage>> {
 }
 
 fn radix(request: &Request) -> Result<u32, AlgorithmError> {
-    let Some(argument) = request.argument else {
-        return Ok(RADIX);
-    };
-    let problem = match argument.trim().parse::<u32>() {
-        Ok(0 | 1) => "a tree's radix is at least 2",
-        Ok(radix) => return Ok(radix),
-        Err(_) => "expected the radix, a whole number of at least 2, as in `knomial:4`",
-    };
-    Err(AlgorithmError::Argument {
-        name: ENTRY.name,
-        argument: argument.to_owned(),
-        at: argument.len() - argument.trim_start().len(),
-        problem: problem.to_owned(),
-    })
+    let no_number = "expected the radix, a whole number of at least 2, as in `knomial:4`";
+    request.number(ENTRY.name, RADIX, 2, ["a tree's radix is at least 2", no_number])
 }
 
 /// Lays out the tree of that radix.
@@ -75,10 +59,7 @@ pub(super) fn tree(
         Collective::AllReduce | Collective::Barrier => {
             let up = one_way(&name, Collective::Reduce { root }, true);
             let down = one_way(&name, Collective::Broadcast { root }, false);
-            let phases = vec![
-                Phase { name: "reduce".to_owned(), schedule: up },
-                Phase { name: "broadcast".to_owned(), schedule: down },
-            ];
+            let phases = vec![Phase::new("reduce", up), Phase::new("broadcast", down)];
             let whole = Sequence::new(name, request.collective, phases);
             Ok(Arc::new(whole.expect("both ways have the same ranks and one chunk")))
         }
@@ -146,16 +127,10 @@ impl Tree {
     fn new(name: String, collective: Collective, ranks: u32, radix: u32, reduces: bool) -> Tree {
         let shards = collective.has_shards();
         let powers = std::iter::successors(Some(1u32), |power| power.checked_mul(radix));
-        let shape = Shape {
-            name,
-            collective,
-            ranks,
-            chunks: if shards { ranks } else { 1 },
-            slots: if reduces { radix.min(ranks) } else { 1 },
-            result: Slot::DATA,
-        };
+        let chunks = if shards { ranks } else { 1 };
+        let slots = if reduces { radix.min(ranks) } else { 1 };
         Tree {
-            shape,
+            shape: Shape::in_place(name, collective, ranks, chunks, slots),
             root: collective.root().unwrap_or_default().0,
             radix,
             subtrees: powers.take_while(|&power| power < ranks).collect(),

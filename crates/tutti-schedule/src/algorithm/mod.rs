@@ -42,8 +42,9 @@ use std::sync::Arc;
 
 pub use recursive_multiplying::stage_bound;
 
-use crate::Schedule;
 use crate::collective::Collective;
+use crate::{Phase, Schedule, Sequence, Shape};
+use sizes::Misfit;
 use tutti_topology::Routes;
 
 pub use crate::MAX_RANKS;
@@ -57,6 +58,96 @@ pub struct Request<'a> {
     pub ranks: u32,
     /// What follows the colon in `name:argument`.
     pub argument: Option<&'a str>,
+}
+
+impl Request<'_> {
+    /// The notation that asks for this: the name of the schedule.
+    fn notation(&self, name: &str) -> String {
+        self.argument.map_or_else(|| name.to_owned(), |argument| format!("{name}:{argument}"))
+    }
+
+    /// The shape of a schedule that works in place.
+    fn shape(&self, name: &str, chunks: u32, slots: u32) -> Shape {
+        Shape::in_place(self.notation(name), self.collective, self.ranks, chunks, slots)
+    }
+
+    /// The error of an argument that does not fit at byte `at`.
+    fn refuse(&self, name: &'static str, at: usize, problem: impl Into<String>) -> AlgorithmError {
+        let argument = self.argument.unwrap_or_default().to_owned();
+        AlgorithmError::Argument { name, argument, at, problem: problem.into() }
+    }
+
+    /// The same for a misfit.
+    fn misfit(&self, name: &'static str, misfit: Misfit) -> AlgorithmError {
+        self.refuse(name, misfit.at, misfit.problem)
+    }
+
+    /// The error of a rank count that the algorithm does not work for.
+    fn wrong_ranks(&self, name: &'static str, needs: impl Into<String>) -> AlgorithmError {
+        AlgorithmError::WrongRanks { name, ranks: self.ranks, needs: needs.into() }
+    }
+
+    /// Two sizes that make up the ranks and are as alike as they can be, the smaller first.
+    fn two_alike(&self, name: &'static str) -> Result<Vec<u32>, AlgorithmError> {
+        let needs = || self.wrong_ranks(name, "a product of two sizes of at least 2");
+        sizes::two_alike(self.ranks).ok_or_else(needs)
+    }
+
+    /// Reads an argument that is a whole number of at least `least`: `default` without one. The problems are
+    /// those of a number below, and of what is no number.
+    fn number(
+        &self,
+        name: &'static str,
+        default: u32,
+        least: u32,
+        [below, no_number]: [&str; 2],
+    ) -> Result<u32, AlgorithmError> {
+        let Some(argument) = self.argument else { return Ok(default) };
+        let problem = match argument.trim().parse::<u32>() {
+            Ok(number) if number >= least => return Ok(number),
+            Ok(_) => below,
+            Err(_) => no_number,
+        };
+        Err(self.refuse(name, argument.len() - argument.trim_start().len(), problem))
+    }
+
+    /// Reads an argument that is one of these words: the first without one.
+    fn one_of<T: Copy>(
+        &self,
+        name: &'static str,
+        words: &[(&str, T)],
+    ) -> Result<T, AlgorithmError> {
+        let asked = self.argument.unwrap_or(words[0].0);
+        let found = words.iter().find(|(word, _)| *word == asked);
+        found.map(|&(_, meaning)| meaning).ok_or_else(|| {
+            let known: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+            let (last, others) = known.split_last().expect("there is a word to choose");
+            self.refuse(name, 0, format!("expected {} or {last}", others.join(", ")))
+        })
+    }
+
+    /// Lays out algorithms one after the other on the ranks of the request, each with its default argument.
+    fn in_sequence(
+        &self,
+        name: &str,
+        phases: &[(&Entry, Collective)],
+    ) -> Result<Arc<dyn Schedule>, AlgorithmError> {
+        let phase = |&(entry, collective): &(&Entry, Collective)| {
+            let request = Request { collective, ranks: self.ranks, argument: None };
+            Ok(Phase::new(collective.name(), (entry.build)(&request)?))
+        };
+        let phases = phases.iter().map(phase).collect::<Result<_, AlgorithmError>>()?;
+        let whole = Sequence::new(self.notation(name), self.collective, phases);
+        Ok(Arc::new(whole.expect("all phases have the same ranks and shards, and work in place")))
+    }
+
+    /// The stages of such a sequence, where each phase has a closed form.
+    fn stages_in_sequence(&self, phases: &[(&Entry, Collective)]) -> Option<Vec<Stage>> {
+        let stages = phases.iter().map(|&(entry, collective)| {
+            (entry.critical_path)(&Request { collective, ranks: self.ranks, argument: None })
+        });
+        Some(stages.collect::<Option<Vec<_>>>()?.concat())
+    }
 }
 
 /// One stage of an algorithm's critical path: what its slowest rank does between two waits.
@@ -140,7 +231,8 @@ const ON_GRAPH: &[(&str, BuildOn)] =
     &[("forest", forest::build_on), ("multi_tree", multi_tree::build_on)];
 
 /// Why an algorithm cannot be laid out as asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "AlgorithmError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum AlgorithmError {
     /// No algorithm has that name.
@@ -256,13 +348,9 @@ fn resolve(
     if let Some(root) = collective.root().filter(|root| root.0 >= ranks) {
         return Err(AlgorithmError::WrongRoot { root: root.0, last: ranks - 1 });
     }
-    if let (Some(argument), true) = (argument, entry.argument.is_empty()) {
-        return Err(AlgorithmError::Argument {
-            name: entry.name,
-            argument: argument.to_owned(),
-            at: 0,
-            problem: "it takes no argument".to_owned(),
-        });
+    let request = Request { collective, ranks, argument };
+    if argument.is_some() && entry.argument.is_empty() {
+        return Err(request.refuse(entry.name, 0, "it takes no argument"));
     }
-    Ok((entry, Request { collective, ranks, argument }))
+    Ok((entry, request))
 }

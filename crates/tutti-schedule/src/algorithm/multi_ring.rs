@@ -39,32 +39,19 @@ fn walk(request: &Request) -> Result<(Walk, u32), AlgorithmError> {
     let ranks = request.ranks;
     let walk = match request.argument {
         Some(argument) => {
-            read(argument, ranks).map_err(|Misfit { at, problem }| AlgorithmError::Argument {
-                name: ENTRY.name,
-                argument: argument.to_owned(),
-                at,
-                problem,
-            })?
+            read(argument, ranks).map_err(|misfit| request.misfit(ENTRY.name, misfit))?
         }
         None => {
-            let sizes = sizes::two_alike(ranks).ok_or_else(|| AlgorithmError::WrongRanks {
-                name: ENTRY.name,
-                ranks,
-                needs: "a product of two sizes of at least 2".to_owned(),
-            })?;
+            let sizes = request.two_alike(ENTRY.name)?;
             Walk { sizes, bidirectional: false, all_dimensions: false }
         }
     };
     if let (Some(argument), Collective::AllToAll, true) =
         (request.argument, request.collective, walk.all_dimensions)
     {
-        return Err(AlgorithmError::Argument {
-            name: ENTRY.name,
-            argument: argument.to_owned(),
-            at: argument.find("all_dimensions").unwrap_or(0),
-            problem: "`all_dimensions` is for collectives that divide shards, not for all_to_all"
-                .to_owned(),
-        });
+        let problem = "`all_dimensions` is for collectives that divide shards, not for all_to_all";
+        let at = argument.find("all_dimensions").unwrap_or(0);
+        return Err(request.refuse(ENTRY.name, at, problem));
     }
     let chunks = walk.chunks().ok_or(AlgorithmError::TooManyRanks { ranks })?;
     Ok((walk, chunks))
@@ -101,11 +88,7 @@ fn read(argument: &str, ranks: u32) -> Result<Walk, Misfit> {
 
 fn rings(request: &Request) -> Result<Rings, AlgorithmError> {
     let (walk, chunks) = walk(request)?;
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
-    Ok(Rings::new(name, request.collective, &walk, chunks))
+    Ok(Rings::new(request.notation(ENTRY.name), request.collective, &walk, chunks))
 }
 
 /// What a ring along each dimension is asked for in an all_to_all.

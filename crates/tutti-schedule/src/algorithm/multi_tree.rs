@@ -44,7 +44,7 @@ pub(super) fn build_on(
     request: &Request,
     routes: &Routes,
 ) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    on_graph::check_ranks(ENTRY.name, request.ranks, routes)?;
+    on_graph::check_ranks(ENTRY.name, request, routes)?;
     let ports = ports(request, &on_graph::read(request.argument))?;
     lay_out(request, routes, ports)
 }
@@ -70,7 +70,7 @@ fn lay_out(
     ports: u32,
 ) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let timetable = timetable(request.collective, request.ranks, routes, ports);
-    let schedule = timetable.lay_out(&on_graph::title(ENTRY.name, request), request.collective);
+    let schedule = timetable.lay_out(&request.notation(ENTRY.name), request.collective);
     Ok(Arc::new(schedule.expect("the ranks and chunks of a timetable are those of its request")))
 }
 

@@ -35,14 +35,9 @@ struct Pairwise {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let shape = Shape {
-        name: ENTRY.name.to_owned(),
-        collective: request.collective,
-        ranks: request.ranks,
-        chunks: request.ranks,
-        slots: if request.collective == Collective::AllGather { 1 } else { 2 },
-        result: if request.collective == Collective::AllToAll { RESULT } else { Slot::DATA },
-    };
+    let slots = if request.collective == Collective::AllGather { 1 } else { 2 };
+    let result = if request.collective == Collective::AllToAll { RESULT } else { Slot::DATA };
+    let shape = Shape { result, ..request.shape(ENTRY.name, request.ranks, slots) };
     Ok(Arc::new(Pairwise { shape }))
 }
 

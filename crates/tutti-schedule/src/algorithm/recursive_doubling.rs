@@ -31,16 +31,11 @@ pub(super) const ENTRY: Entry = Entry {
     critical_path,
 };
 
-const SCRATCH: Slot = Slot(1);
-
 fn check(request: &Request) -> Result<(), AlgorithmError> {
     let doubles = matches!(request.collective, Collective::AllGather | Collective::AllToAll);
     if doubles && !request.ranks.is_power_of_two() {
-        return Err(AlgorithmError::WrongRanks {
-            name: ENTRY.name,
-            ranks: request.ranks,
-            needs: format!("a power of two for {}", request.collective),
-        });
+        let needs = format!("a power of two for {}", request.collective);
+        return Err(request.wrong_ranks(ENTRY.name, needs));
     }
     Ok(())
 }
@@ -48,7 +43,7 @@ fn check(request: &Request) -> Result<(), AlgorithmError> {
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     check(request)?;
     if request.collective == Collective::AllGather {
-        return Ok(Arc::new(Gathering::new(request.ranks)));
+        return Ok(Arc::new(Gathering { shape: request.shape(ENTRY.name, request.ranks, 1) }));
     }
     if request.collective == Collective::AllToAll {
         return exchange(request.ranks);
@@ -102,14 +97,7 @@ pub(super) struct Doubling {
 impl Doubling {
     pub(super) fn new(name: String, request: &Request) -> Doubling {
         let stages = request.ranks.ilog2();
-        let shape = Shape {
-            name,
-            collective: request.collective,
-            ranks: request.ranks,
-            chunks: 1,
-            slots: 2,
-            result: Slot::DATA,
-        };
+        let shape = Shape::in_place(name, request.collective, request.ranks, 1, 2);
         Doubling { shape, stages, paired: request.ranks - (1 << stages) }
     }
 
@@ -122,10 +110,8 @@ impl Doubling {
         let own = if self.is_paired(rank) { rank / 2 } else { rank - self.paired };
         let peer = own ^ (1 << stage);
         let peer = if peer < self.paired { peer * 2 + 1 } else { peer + self.paired };
-        out.send(RankId(peer), Slot::DATA, ChunkRange::one(0));
-        out.recv(RankId(peer), SCRATCH, ChunkRange::one(0));
-        let lower_first = if rank < peer { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
-        out.reduce(Slot::DATA, lower_first, ChunkRange::one(0));
+        let whole = ChunkRange::one(0);
+        out.fold_with((RankId(peer), rank < peer), Slot::DATA, whole, whole);
     }
 }
 
@@ -152,10 +138,7 @@ impl Schedule for Doubling {
         match (rank.0 % 2, step) {
             (0, 0) => out.send(partner, Slot::DATA, whole),
             (0, _) => out.recv(partner, Slot::DATA, whole),
-            (_, 0) => {
-                out.recv(partner, SCRATCH, whole);
-                out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], whole);
-            }
+            (_, 0) => out.fold_in(partner, whole),
             (_, step) if step <= self.stages => self.exchange(rank.0, step - 1, out),
             _ => out.send(partner, Slot::DATA, whole),
         }
@@ -176,21 +159,6 @@ struct Gathering {
     shape: Shape,
 }
 
-impl Gathering {
-    fn new(ranks: u32) -> Gathering {
-        Gathering {
-            shape: Shape {
-                name: ENTRY.name.to_owned(),
-                collective: Collective::AllGather,
-                ranks,
-                chunks: ranks,
-                slots: 1,
-                result: Slot::DATA,
-            },
-        }
-    }
-}
-
 impl Schedule for Gathering {
     fn shape(&self) -> &Shape {
         &self.shape
@@ -208,8 +176,7 @@ impl Schedule for Gathering {
             ChunkRange::new(start, start + distance)
         };
         let peer = rank.0 ^ distance;
-        out.send(RankId(peer), Slot::DATA, gathered(rank.0));
-        out.recv(RankId(peer), Slot::DATA, gathered(peer));
+        out.trade(RankId(peer), Slot::DATA, gathered(rank.0), gathered(peer));
     }
 
     fn step_name(&self, _rank: RankId, step: u32) -> String {

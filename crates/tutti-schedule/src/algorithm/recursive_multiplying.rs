@@ -45,35 +45,26 @@ const WHOLE: ChunkRange = ChunkRange::one(0);
 
 /// The schedule that the request asks for or leaves to be chosen.
 fn resolve(request: &Request) -> Result<Notation, AlgorithmError> {
-    let refuse = |argument: &str, at: usize, problem: String| AlgorithmError::Argument {
-        name: ENTRY.name,
-        argument: argument.to_owned(),
-        at,
-        problem,
-    };
     let Some(argument) = request.argument else {
         return Ok(choose(request.ranks, Ratio::DEFAULT));
     };
     if let Some(ratio) = argument.strip_prefix("ratio=") {
         let at = argument.len() - ratio.len();
-        let ratio = Ratio::parse(ratio).map_err(|p| refuse(argument, at, p.to_owned()))?;
+        let ratio = Ratio::parse(ratio).map_err(|p| request.refuse(ENTRY.name, at, p))?;
         return Ok(choose(request.ranks, ratio));
     }
     Notation::parse(argument)
         .and_then(|notation| notation.check(request.ranks).map(|()| notation))
-        .map_err(|e| refuse(&e.text, e.at, format!("{}; {}", e.problem, e.problem.hint())))
+        .map_err(|e| {
+            let problem = format!("{}; {}", e.problem, e.problem.hint());
+            AlgorithmError::Argument { name: ENTRY.name, argument: e.text, at: e.at, problem }
+        })
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let notation = resolve(request)?;
-    let shape = Shape {
-        name: format!("{}:{notation}", ENTRY.name),
-        collective: request.collective,
-        ranks: request.ranks,
-        chunks: 1,
-        slots: slots(&notation),
-        result: Slot::DATA,
-    };
+    let name = format!("{}:{notation}", ENTRY.name);
+    let shape = Shape::in_place(name, request.collective, request.ranks, 1, slots(&notation));
     Ok(Arc::new(RecursiveMultiplying::new(shape, &notation)))
 }
 

@@ -7,12 +7,8 @@
 //! "Optimization of collective reduction operations", ICCS 2004; as in MPICH (Thakur, Rabenseifner and
 //! Gropp, IJHPCA 19 (2005)).
 
-use std::sync::Arc;
-
-use super::{AlgorithmError, Entry, Request, Stage, binomial, recursive_halving_doubling, ring};
+use super::{AlgorithmError, Entry, Request, binomial, recursive_halving_doubling, ring};
 use crate::collective::Collective;
-use crate::{Phase, Schedule, Sequence};
-use tutti_units::ids::RankId;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "reduce_scatter_gather",
@@ -21,65 +17,29 @@ pub(super) const ENTRY: Entry = Entry {
     argument: "the reduce_scatter: `recursive_halving_doubling` (also without) or `ring`",
     collectives: &["reduce"],
     ranks: "any",
-    claims: |request| request.ranks >= 2 && scatter(request).is_ok() && root(request).is_some(),
-    build,
-    critical_path,
+    claims: |request| request.ranks >= 2 && scatter(request).is_ok(),
+    build: |request| request.in_sequence(ENTRY.name, &phases(request)?),
+    // Where both have one: powers of two, root 0. The reduce_scatter ends everywhere at once.
+    critical_path: |request| request.stages_in_sequence(&phases(request).ok()?),
 };
-
-fn root(request: &Request) -> Option<RankId> {
-    match request.collective {
-        Collective::Reduce { root } => Some(root),
-        _ => None,
-    }
-}
 
 /// Which algorithm reduces and scatters.
 fn scatter(request: &Request) -> Result<&'static Entry, AlgorithmError> {
-    match request.argument {
-        None | Some("recursive_halving_doubling") => Ok(&recursive_halving_doubling::ENTRY),
-        Some("ring") => Ok(&ring::ENTRY),
-        Some(argument) => Err(AlgorithmError::Argument {
-            name: ENTRY.name,
-            argument: argument.to_owned(),
-            at: 0,
-            problem: "expected `recursive_halving_doubling` or `ring`".to_owned(),
-        }),
-    }
+    let all = [&recursive_halving_doubling::ENTRY, &ring::ENTRY];
+    request.one_of(ENTRY.name, &all.map(|entry| (entry.name, entry)))
 }
 
-/// What the two phases are asked for.
-fn phases<'a>(request: &Request) -> Option<[Request<'a>; 2]> {
-    let of = |collective| Request { collective, ranks: request.ranks, argument: None };
-    Some([of(Collective::ReduceScatter), of(Collective::Gather { root: root(request)? })])
-}
-
-fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
-    let scatter = scatter(request)?;
-    let [across, up] = phases(request).expect("the registry lists reduce alone");
-    let phases = vec![
-        Phase { name: "reduce_scatter".to_owned(), schedule: (scatter.build)(&across)? },
-        Phase { name: "gather".to_owned(), schedule: (binomial::ENTRY.build)(&up)? },
-    ];
-    let whole = Sequence::new(name, request.collective, phases);
-    Ok(Arc::new(whole.expect("both phases have one chunk per rank and work in place")))
-}
-
-/// Where both have one: powers of two, root 0. The reduce_scatter ends everywhere at once.
-fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    let [across, up] = phases(request)?;
-    let mut stages = (scatter(request).ok()?.critical_path)(&across)?;
-    stages.extend((binomial::ENTRY.critical_path)(&up)?);
-    Some(stages)
+fn phases(request: &Request) -> Result<[(&'static Entry, Collective); 2], AlgorithmError> {
+    let root = request.collective.root().unwrap_or_default();
+    let gather = (&binomial::ENTRY, Collective::Gather { root });
+    Ok([(scatter(request)?, Collective::ReduceScatter), gather])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::algorithm::check;
+    use tutti_units::ids::RankId;
 
     const RING: &str = "reduce_scatter_gather:ring";
 

@@ -38,7 +38,6 @@ pub(super) const ENTRY: Entry = Entry {
     critical_path,
 };
 
-const SCRATCH: Slot = Slot(1);
 const BOTH: &str = "ring:bidirectional";
 
 struct Ring {
@@ -70,7 +69,7 @@ fn read(request: &Request) -> Result<Form, AlgorithmError> {
                 .to_owned(),
         ),
     };
-    let around = around.map_err(|misfit| grid::refuse(ENTRY.name, argument, misfit))?;
+    let around = around.map_err(|misfit| request.misfit(ENTRY.name, misfit))?;
     Ok(Form { both, around })
 }
 
@@ -104,11 +103,11 @@ fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     }
     let ring: Arc<dyn Schedule> =
         if both { Arc::new(both_ways(request)) } else { Arc::new(one_way(request)) };
-    Ok(match (around, request.argument) {
-        (Some((grid, cycle)), Some(argument)) => {
-            Arc::new(Around::new(format!("{}:{argument}", ENTRY.name), ring, grid, cycle))
+    Ok(match around {
+        Some((grid, cycle)) => {
+            Arc::new(Around::new(request.notation(ENTRY.name), ring, grid, cycle))
         }
-        _ => ring,
+        None => ring,
     })
 }
 
@@ -118,15 +117,8 @@ fn one_way(request: &Request) -> Ring {
         Collective::AllGather => (0, 0),
         _ => (n - 1, n - 1),
     };
-    let shape = Shape {
-        name: "ring".to_owned(),
-        collective: request.collective,
-        ranks: n,
-        chunks: n,
-        slots: if reducing > 0 { 2 } else { 1 },
-        result: Slot::DATA,
-    };
-    Ring { shape, reducing, first }
+    let slots = if reducing > 0 { 2 } else { 1 };
+    Ring { shape: Shape::in_place(ENTRY.name, request.collective, n, n, slots), reducing, first }
 }
 
 fn critical_path(request: &Request) -> Option<Vec<Stage>> {
@@ -182,8 +174,7 @@ impl Schedule for Ring {
         if first == 0 {
             out.recv(left, Slot::DATA, ChunkRange::one(received));
         } else {
-            out.recv(left, SCRATCH, ChunkRange::one(received));
-            out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], ChunkRange::one(received));
+            out.fold_in(left, ChunkRange::one(received));
         }
     }
 

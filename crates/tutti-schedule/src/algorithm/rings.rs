@@ -103,16 +103,9 @@ impl Rings {
         let ranks = stride;
         let reduces = collective != Collective::AllGather;
         let copies = collective != Collective::AllReduce && dimensions.len() > 1;
-        let shape = Shape {
-            name,
-            collective,
-            ranks,
-            chunks,
-            slots: 1 + u32::from(reduces) + u32::from(copies),
-            result: Slot::DATA,
-        };
+        let slots = 1 + u32::from(reduces) + u32::from(copies);
         Rings {
-            shape,
+            shape: Shape::in_place(name, collective, ranks, chunks, slots),
             parts: parts(walk, ranks),
             dimensions,
             way: walk.sizes.iter().map(|size| size - 1).sum(),

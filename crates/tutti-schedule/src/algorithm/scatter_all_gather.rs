@@ -8,13 +8,8 @@
 //! combine operations", J. Parallel Distrib. Comput. 22 (1994); Thakur, Rabenseifner and Gropp,
 //! "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
 
-use std::sync::Arc;
-
-use super::{
-    AlgorithmError, Entry, Request, Stage, binomial, dissemination, recursive_doubling, ring,
-};
+use super::{AlgorithmError, Entry, Request, binomial, dissemination, recursive_doubling, ring};
 use crate::collective::Collective;
-use crate::{Phase, Schedule, Sequence};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "scatter_all_gather",
@@ -24,68 +19,26 @@ pub(super) const ENTRY: Entry = Entry {
                `recursive_doubling`",
     collectives: &["broadcast"],
     ranks: "any; with `recursive_doubling` powers of two",
-    claims: |request| request.ranks >= 2 && gather(request).is_ok() && root(request).is_some(),
-    build,
-    critical_path,
+    claims: |request| request.ranks >= 2 && gather(request).is_ok(),
+    build: |request| request.in_sequence(ENTRY.name, &phases(request)?),
+    // Where the scatter has one: powers of two, root 0. The rank that gets its shard last delays each exchange of
+    // the all_gather by as much, so the two add up.
+    critical_path: |request| request.stages_in_sequence(&phases(request).ok()?),
 };
-
-fn root(request: &Request) -> Option<tutti_units::ids::RankId> {
-    match request.collective {
-        Collective::Broadcast { root } => Some(root),
-        _ => None,
-    }
-}
 
 /// Which algorithm gathers.
 fn gather(request: &Request) -> Result<&'static Entry, AlgorithmError> {
-    match request.argument {
-        None | Some("ring") => Ok(&ring::ENTRY),
-        Some("dissemination") => Ok(&dissemination::ENTRY),
-        Some("recursive_doubling") if request.ranks.is_power_of_two() => {
-            Ok(&recursive_doubling::ENTRY)
-        }
-        Some("recursive_doubling") => Err(AlgorithmError::WrongRanks {
-            name: ENTRY.name,
-            ranks: request.ranks,
-            needs: "a power of two for `recursive_doubling`".to_owned(),
-        }),
-        Some(argument) => Err(AlgorithmError::Argument {
-            name: ENTRY.name,
-            argument: argument.to_owned(),
-            at: 0,
-            problem: "expected `ring`, `dissemination` or `recursive_doubling`".to_owned(),
-        }),
+    if request.argument == Some("recursive_doubling") && !request.ranks.is_power_of_two() {
+        return Err(request.wrong_ranks(ENTRY.name, "a power of two for `recursive_doubling`"));
     }
+    let all = [&ring::ENTRY, &dissemination::ENTRY, &recursive_doubling::ENTRY];
+    request.one_of(ENTRY.name, &all.map(|entry| (entry.name, entry)))
 }
 
-/// What the two phases are asked for.
-fn phases<'a>(request: &Request) -> Option<[Request<'a>; 2]> {
-    let of = |collective| Request { collective, ranks: request.ranks, argument: None };
-    Some([of(Collective::Scatter { root: root(request)? }), of(Collective::AllGather)])
-}
-
-fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
-    let gather = gather(request)?;
-    let [down, across] = phases(request).expect("the registry lists broadcast alone");
-    let phases = vec![
-        Phase { name: "scatter".to_owned(), schedule: (binomial::ENTRY.build)(&down)? },
-        Phase { name: "all_gather".to_owned(), schedule: (gather.build)(&across)? },
-    ];
-    let whole = Sequence::new(name, request.collective, phases);
-    Ok(Arc::new(whole.expect("both phases have one chunk per rank and work in place")))
-}
-
-/// Where the scatter has one: powers of two, root 0. The rank that gets its shard last delays each
-/// exchange of the all_gather by as much, so the two add up.
-fn critical_path(request: &Request) -> Option<Vec<Stage>> {
-    let [down, across] = phases(request)?;
-    let mut stages = (binomial::ENTRY.critical_path)(&down)?;
-    stages.extend((gather(request).ok()?.critical_path)(&across)?);
-    Some(stages)
+fn phases(request: &Request) -> Result<[(&'static Entry, Collective); 2], AlgorithmError> {
+    let root = request.collective.root().unwrap_or_default();
+    let scatter = (&binomial::ENTRY, Collective::Scatter { root });
+    Ok([scatter, (gather(request)?, Collective::AllGather)])
 }
 
 #[cfg(test)]

@@ -32,23 +32,9 @@ const BATCH: u32 = 32;
 const RESULT: Slot = Slot(1);
 
 fn batch(request: &Request) -> Result<u32, AlgorithmError> {
-    let Some(argument) = request.argument else {
-        return Ok(BATCH);
-    };
-    let problem = match argument.trim().parse::<u32>() {
-        Ok(0) => "a batch is of at least 1 rank",
-        Ok(batch) => return Ok(batch),
-        Err(_) => {
-            "expected to how many others a rank sends at once, at least 1, \
-             as in `scatter_destination:4`"
-        }
-    };
-    Err(AlgorithmError::Argument {
-        name: ENTRY.name,
-        argument: argument.to_owned(),
-        at: argument.len() - argument.trim_start().len(),
-        problem: problem.to_owned(),
-    })
+    let no_number = "expected to how many others a rank sends at once, at least 1, \
+                     as in `scatter_destination:4`";
+    request.number(ENTRY.name, BATCH, 1, ["a batch is of at least 1 rank", no_number])
 }
 
 struct ScatterDestination {
@@ -57,17 +43,7 @@ struct ScatterDestination {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let shape = Shape {
-        name: match request.argument {
-            Some(argument) => format!("{}:{argument}", ENTRY.name),
-            None => ENTRY.name.to_owned(),
-        },
-        collective: request.collective,
-        ranks: request.ranks,
-        chunks: request.ranks,
-        slots: 2,
-        result: RESULT,
-    };
+    let shape = Shape { result: RESULT, ..request.shape(ENTRY.name, request.ranks, 2) };
     Ok(Arc::new(ScatterDestination { shape, batch: batch(request)?.min(request.ranks - 1) }))
 }
 

@@ -111,7 +111,7 @@ impl Iterator for Factorings {
 }
 
 /// The three kinds of schedules, in the order in which [`all`] makes them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub enum Kind {
     /// `a3,a2`
     Factored,
@@ -122,9 +122,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::Factored, Kind::Split, Kind::Merged];
-
     /// What a schedule is.
     #[must_use]
     pub fn of(notation: &Notation) -> Kind {
@@ -132,16 +129,6 @@ impl Kind {
             Stage::Collapse { .. } => Kind::Split,
             Stage::Merge { .. } => Kind::Merged,
             _ => Kind::Factored,
-        }
-    }
-
-    /// For tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Factored => "factored",
-            Kind::Split => "split",
-            Kind::Merged => "merged",
         }
     }
 }

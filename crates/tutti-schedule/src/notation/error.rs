@@ -112,13 +112,6 @@ impl Problem {
 }
 
 impl NotationError {
-    /// The text, a caret under the place, what is wrong, and a hint: four lines.
-    #[must_use]
-    pub fn render(&self) -> String {
-        let indent = " ".repeat(self.column());
-        format!("{}\n{indent}^\n{}\nhint: {}", self.line(), self.problem, self.problem.hint())
-    }
-
     /// The text on one line, one column per character.
     fn line(&self) -> String {
         self.text

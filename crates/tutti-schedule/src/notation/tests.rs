@@ -81,17 +81,16 @@ fn a_notation_for_another_number_of_ranks_says_where_it_goes_wrong() {
 }
 
 #[test]
-fn the_caret_stands_under_the_character() {
+fn errors_name_the_character() {
     let error = Notation::parse("a2,c6x2").unwrap_err();
-    let expected = "a2,c6x2\n     ^\nexpected `m` and the base, found `x`\n\
-                    hint: stages look like a4, c6m2 ... e6m2, m1g2a3 ... n1g3a2, separated by `,`";
-    assert_eq!(error.render(), expected);
+    let hint = "stages look like a4, c6m2 ... e6m2, m1g2a3 ... n1g3a2, separated by `,`";
+    assert_eq!(error.problem.hint(), hint);
     assert_eq!(
         error.to_string(),
         "at character 6 of `a2,c6x2`: expected `m` and the base, found `x`"
     );
-    let wide = Notation::parse("ä\n").unwrap_err();
-    assert_eq!(wide.render().lines().nth(1), Some("^"));
+    let wide = Notation::parse("ä\n").unwrap_err().to_string();
+    assert!(wide.starts_with("at character 1 of `ä\u{fffd}`"), "{wide}");
 }
 
 #[test]
@@ -140,5 +139,5 @@ fn check_any(text: &str, ranks: u32) {
         Err(error) => error,
     };
     assert!(error.at <= error.text.len() && error.text.is_char_boundary(error.at));
-    assert_eq!(error.render().lines().count(), 4, "{}", error.render());
+    assert_eq!(error.to_string().lines().count(), 1, "{error}");
 }

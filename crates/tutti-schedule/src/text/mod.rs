@@ -25,7 +25,7 @@
 
 use std::fmt::Write;
 
-use super::{Message, Op, Schedule, Step};
+use super::{Message, Op, Schedule, Slot, Step};
 use tutti_units::ids::RankId;
 
 mod read;
@@ -84,40 +84,35 @@ fn one_line(name: &str) -> String {
 impl std::fmt::Display for Op {
     /// As it stands in the text form.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let operand = |index, slot: Slot| format!("{} {slot}", if index == 0 { "" } else { " +" });
+        write!(f, "{} ", self.kind())?;
         match self {
-            Op::Send(Message { peer, slot, chunks }) => {
-                write!(f, "send {slot}[{chunks}] to {}", peer.0)
+            Op::Send(Message { peer, slot, chunks })
+            | Op::Contribute(Message { peer, slot, chunks }) => {
+                write!(f, "{slot}[{chunks}] to {}", peer.0)
             }
             Op::Multicast { peers, slot, chunks } => {
-                write!(f, "multicast {slot}[{chunks}] to")?;
+                write!(f, "{slot}[{chunks}] to")?;
                 peers.iter().try_for_each(|peer| write!(f, " {}", peer.0))
             }
-            Op::Contribute(Message { peer, slot, chunks }) => {
-                write!(f, "contribute {slot}[{chunks}] to {}", peer.0)
-            }
             Op::Combine { into, operands, chunks } => {
-                write!(f, "combine {into}[{chunks}] =")?;
+                write!(f, "{into}[{chunks}] =")?;
                 for (index, (slot, from)) in operands.iter().enumerate() {
-                    write!(f, "{} {slot}", if index == 0 { "" } else { " +" })?;
+                    f.write_str(&operand(index, *slot))?;
                     from.map_or(Ok(()), |from| write!(f, " from {}", from.0))?;
                 }
                 Ok(())
             }
             Op::Recv(Message { peer, slot, chunks }) => {
-                write!(f, "recv {slot}[{chunks}] from {}", peer.0)
+                write!(f, "{slot}[{chunks}] from {}", peer.0)
             }
             Op::Reduce { into, operands, chunks } => {
-                write!(f, "reduce {into}[{chunks}] =")?;
-                for (index, slot) in operands.iter().enumerate() {
-                    write!(f, "{} {slot}", if index == 0 { "" } else { " +" })?;
-                }
-                Ok(())
+                write!(f, "{into}[{chunks}] =")?;
+                let mut slots = operands.iter().enumerate();
+                slots.try_for_each(|(index, &slot)| f.write_str(&operand(index, slot)))
             }
-            Op::Copy { from, into, chunks, to } => {
-                write!(f, "copy {from}[{chunks}] to {into}[{to}]")
-            }
-            Op::Compute { duration } => write!(f, "compute {duration}"),
-            Op::Sleep { duration } => write!(f, "sleep {duration}"),
+            Op::Copy { from, into, chunks, to } => write!(f, "{from}[{chunks}] to {into}[{to}]"),
+            Op::Compute { duration } | Op::Sleep { duration } => write!(f, "{duration}"),
         }
     }
 }

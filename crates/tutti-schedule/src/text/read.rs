@@ -2,12 +2,13 @@
 
 use super::FIRST_LINE;
 use crate::collective::Collective;
-use crate::{Builder, ChunkRange, Explicit, ExplicitError, Message, Slot, Step};
+use crate::{Builder, ChunkRange, Explicit, ExplicitError, Message, Op, Slot, Step};
 use tutti_units::ids::RankId;
 use tutti_units::{Time, UnitError};
 
 /// Why a text is no schedule; lines count from 1.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "TextError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum TextError {
     /// A line that cannot be read.
@@ -132,6 +133,14 @@ impl<'a> Line<'a> {
         }
         let (slot, chunks) = self.place(place, expected)?;
         Ok(Message { peer: RankId(self.number(peer, expected)?), slot, chunks })
+    }
+
+    /// `slot[chunks] = operands`.
+    fn fold(self, expected: &'static str) -> Result<(Slot, ChunkRange, &'a str), TextError> {
+        let sides = self.rest().split_once('=');
+        let (place, operands) = sides.ok_or_else(|| self.malformed(expected))?;
+        let (into, chunks) = self.place(place.trim(), expected)?;
+        Ok((into, chunks, operands))
     }
 
     fn duration(self) -> Result<Time, TextError> {
@@ -269,53 +278,51 @@ impl<'a> Body<'a> {
         let Some((_, step)) = &mut self.step else {
             return Err(TextError::OutsideStep { line: line.number, text: line.text.to_owned() });
         };
+        let op = read_op(line)?;
         let works = step.locals.len() > step.combines().count();
-        let late = match line.keyword() {
-            "send" | "multicast" | "contribute" => !step.recvs.is_empty() || works,
-            "recv" | "combine" => works,
+        let late = match op {
+            Op::Send(_) | Op::Multicast { .. } | Op::Contribute(_) => {
+                !step.recvs.is_empty() || works
+            }
+            Op::Recv(_) | Op::Combine { .. } => works,
             _ => false,
         };
         if late {
             return Err(TextError::OpOrder { line: line.number, text: line.text.to_owned() });
         }
-        match line.keyword() {
-            "send" => step.sends.push(line.message("to", "`send slot[chunks] to rank`")?),
-            "multicast" => multicast(line, step)?,
-            "contribute" => {
-                let Message { peer, slot, chunks } =
-                    line.message("to", "`contribute slot[chunks] to rank`")?;
-                step.contribute(peer, slot, chunks);
-            }
-            "combine" => combine(line, step)?,
-            "recv" => step.recvs.push(line.message("from", "`recv slot[chunks] from rank`")?),
-            "reduce" => reduce(line, step)?,
-            "copy" => copy(line, step)?,
-            "compute" => step.compute(line.duration()?),
-            "sleep" => step.sleep(line.duration()?),
-            _ => {
-                let known = "send, multicast, contribute, recv, combine, reduce, copy, compute, sleep, step or rank";
-                return Err(line.malformed(known));
-            }
-        }
+        step.add(&op);
         Ok(())
     }
 }
 
-fn reduce(line: Line, step: &mut Step) -> Result<(), TextError> {
-    let expected = "`reduce slot[chunks] = slot + slot + ...`";
-    let (place, operands) = line.rest().split_once('=').ok_or_else(|| line.malformed(expected))?;
-    let (into, chunks) = line.place(place.trim(), expected)?;
-    let operands = operands.trim();
-    let slots: Vec<Slot> = if operands.is_empty() {
-        Vec::new()
-    } else {
-        operands.split('+').map(|slot| line.slot(slot.trim())).collect::<Result<_, _>>()?
-    };
-    step.reduce(into, slots, chunks);
-    Ok(())
+fn read_op(line: Line) -> Result<Op, TextError> {
+    Ok(match line.keyword() {
+        "send" => Op::Send(line.message("to", "`send slot[chunks] to rank`")?),
+        "multicast" => multicast(line)?,
+        "contribute" => Op::Contribute(line.message("to", "`contribute slot[chunks] to rank`")?),
+        "combine" => combine(line)?,
+        "recv" => Op::Recv(line.message("from", "`recv slot[chunks] from rank`")?),
+        "reduce" => reduce(line)?,
+        "copy" => copy(line)?,
+        "compute" => Op::Compute { duration: line.duration()? },
+        "sleep" => Op::Sleep { duration: line.duration()? },
+        _ => {
+            let known = "send, multicast, contribute, recv, combine, reduce, copy, compute, sleep, step or rank";
+            return Err(line.malformed(known));
+        }
+    })
 }
 
-fn multicast(line: Line, step: &mut Step) -> Result<(), TextError> {
+fn reduce(line: Line) -> Result<Op, TextError> {
+    let (into, chunks, operands) = line.fold("`reduce slot[chunks] = slot + slot + ...`")?;
+    let operands = match operands.trim() {
+        "" => Vec::new(),
+        slots => slots.split('+').map(|slot| line.slot(slot.trim())).collect::<Result<_, _>>()?,
+    };
+    Ok(Op::Reduce { into, operands, chunks })
+}
+
+fn multicast(line: Line) -> Result<Op, TextError> {
     let expected = "`multicast slot[chunks] to rank rank ...`";
     let (place, peers) = line.rest().split_once(" to").ok_or_else(|| line.malformed(expected))?;
     let (slot, chunks) = line.place(place.trim(), expected)?;
@@ -324,14 +331,12 @@ fn multicast(line: Line, step: &mut Step) -> Result<(), TextError> {
     if peers.is_empty() {
         return Err(line.malformed(expected));
     }
-    step.multicast(peers, slot, chunks);
-    Ok(())
+    Ok(Op::Multicast { peers, slot, chunks })
 }
 
-fn combine(line: Line, step: &mut Step) -> Result<(), TextError> {
+fn combine(line: Line) -> Result<Op, TextError> {
     let expected = "`combine slot[chunks] = slot + slot from rank + ...`, one `from` at least";
-    let (place, operands) = line.rest().split_once('=').ok_or_else(|| line.malformed(expected))?;
-    let (into, chunks) = line.place(place.trim(), expected)?;
+    let (into, chunks, operands) = line.fold(expected)?;
     let operand = |text: &str| match text.split_once(" from ") {
         None => Ok((line.slot(text.trim())?, None)),
         Some((slot, from)) => {
@@ -344,11 +349,10 @@ fn combine(line: Line, step: &mut Step) -> Result<(), TextError> {
     if operands.iter().all(|(_, from)| from.is_none()) {
         return Err(line.malformed(expected));
     }
-    step.combine(into, operands, chunks);
-    Ok(())
+    Ok(Op::Combine { into, operands, chunks })
 }
 
-fn copy(line: Line, step: &mut Step) -> Result<(), TextError> {
+fn copy(line: Line) -> Result<Op, TextError> {
     let expected = "`copy slot[chunks] to slot[chunk]`";
     let (from, into) = line.rest().split_once(" to ").ok_or_else(|| line.malformed(expected))?;
     let (from, chunks) = line.place(from.trim(), expected)?;
@@ -356,6 +360,5 @@ fn copy(line: Line, step: &mut Step) -> Result<(), TextError> {
     if to.len() != 1 {
         return Err(line.malformed(expected));
     }
-    step.copy(from, chunks, into, to.start);
-    Ok(())
+    Ok(Op::Copy { from, into, chunks, to: to.start })
 }

@@ -37,7 +37,7 @@ use super::VerifyError;
 use crate::{At, ChunkRange, Local, Message, Shape, Slot, Step};
 
 /// Refuses a shape that contradicts itself.
-pub(crate) fn shape(shape: &Shape) -> Result<(), VerifyError> {
+pub(super) fn shape(shape: &Shape) -> Result<(), VerifyError> {
     let Shape { collective, ranks, chunks, slots, result, .. } = shape;
     let problem = if *ranks == 0 {
         "there are no ranks".to_owned()
@@ -58,7 +58,7 @@ pub(crate) fn shape(shape: &Shape) -> Result<(), VerifyError> {
 }
 
 /// Checks steps one by one, keeping its memory in between.
-pub(crate) struct Checker {
+pub(super) struct Checker {
     ranks: u32,
     chunks: u32,
     slots: u32,
@@ -72,7 +72,7 @@ pub(crate) struct Checker {
 const FEW: usize = 64;
 
 impl Checker {
-    pub(crate) fn new(shape: &Shape) -> Checker {
+    pub(super) fn new(shape: &Shape) -> Checker {
         let Shape { ranks, chunks, slots, .. } = *shape;
         Checker { ranks, chunks, slots, marks: 0, sorted: Vec::new() }
     }
@@ -83,7 +83,7 @@ impl Checker {
     }
 
     #[inline]
-    pub(crate) fn check(&mut self, at: At, step: &Step) -> Result<(), VerifyError> {
+    pub(super) fn check(&mut self, at: At, step: &Step) -> Result<(), VerifyError> {
         self.marks += step.marks().len() as u64;
         for message in &step.sends {
             self.message(at, "send", message)?;

@@ -1,11 +1,12 @@
 //! What can be wrong with a schedule: each error says where, what, and what was expected.
 
-use crate::collective::Contribution;
-use crate::{At, ChunkRange, Slot, Wait};
+use crate::collective::{Collective, Contribution};
+use crate::{At, ChunkRange, ExplicitError, Slot, Wait};
 use tutti_units::ids::RankId;
 
 /// Why a schedule is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "VerificationError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum VerifyError {
     /// The shape contradicts itself.
@@ -182,4 +183,15 @@ fn others(waits: &[Wait]) -> String {
         return String::new();
     }
     format!("; all that wait: {}", around(waits))
+}
+
+tutti_units::fields! {
+    Collective => |value| value.name(),
+    At => |value| (value.rank, value.step),
+    Wait => |value| (value.at, value.from),
+    Slot => |value| value.0,
+    ChunkRange => |value| (value.start, value.end),
+    Contribution => |value| (value.origin, value.chunk),
+    Fold => |value| (value.at, value.chunk),
+    ExplicitError => |value| value.to_string(),
 }

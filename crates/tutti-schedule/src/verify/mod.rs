@@ -40,9 +40,7 @@ mod tests;
 use crate::Schedule;
 use crate::collective::Collective;
 
-pub(super) use check::{Checker, shape as check_shape};
 pub use error::{Fold, VerifyError};
-pub(super) use stuck::explain;
 
 /// What holds of a schedule that is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::progress::{Outcome, Side};
 use tutti_units::ids::RankId;
 
 /// An error when ranks wait or messages are left.
-pub(crate) fn explain(outcome: &Outcome) -> Result<(), VerifyError> {
+pub(super) fn explain(outcome: &Outcome) -> Result<(), VerifyError> {
     if !outcome.waits.is_empty() {
         return Err(waits(&outcome.waits));
     }

@@ -1,7 +1,8 @@
 //! Everything that can be wrong with a network of bypass wires or a configuration of it.
 
 /// Why a mesh or a configuration cannot be as asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
+#[refusal(class = "BypassError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum BypassError {
     /// A mesh without neighbours, or too large.

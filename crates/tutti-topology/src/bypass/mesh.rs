@@ -1,12 +1,10 @@
 //! What is built: nodes in rows and columns, the wires beside them, and what a port can take.
 
-use std::fmt;
-
 use super::error::BypassError;
 
 /// A side of a router, and so one of its network ports; also the direction in which a link that leaves by
 /// it travels over the mesh.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, tutti_units::Named)]
 pub enum Port {
     /// To the next column.
     East,
@@ -19,26 +17,6 @@ pub enum Port {
 }
 
 impl Port {
-    /// Every side there is.
-    pub const ALL: [Port; 4] = [Port::East, Port::West, Port::South, Port::North];
-
-    /// As written in files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Port::East => "east",
-            Port::West => "west",
-            Port::South => "south",
-            Port::North => "north",
-        }
-    }
-
-    /// The side of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Port> {
-        Port::ALL.into_iter().find(|port| port.name() == name)
-    }
-
     /// The other side: where what leaves by this one arrives.
     #[must_use]
     pub const fn opposite(self) -> Port {
@@ -72,14 +50,8 @@ impl Port {
     }
 }
 
-impl fmt::Display for Port {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// Which pieces of bypass wires the mux at a port can take; its own mesh link it always can.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, tutti_units::Named)]
 pub enum Muxes {
     /// Those along its own axis that travel as its own mesh link does.
     Own,
@@ -92,27 +64,12 @@ pub enum Muxes {
 }
 
 impl Muxes {
-    /// Every kind there is.
-    pub const ALL: [Muxes; 4] = [Muxes::Own, Muxes::Axis, Muxes::Sign, Muxes::Any];
-
-    /// As written in files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Muxes::Own => "own",
-            Muxes::Axis => "axis",
-            Muxes::Sign => "sign",
-            Muxes::Any => "any",
-        }
-    }
-
     /// The kind of that name.
     ///
     /// # Errors
     /// When there is none.
-    pub fn from_name(name: &str) -> Result<Muxes, BypassError> {
-        let found = Muxes::ALL.into_iter().find(|muxes| muxes.name() == name);
-        found.ok_or_else(|| BypassError::UnknownMuxes {
+    pub fn named(name: &str) -> Result<Muxes, BypassError> {
+        Muxes::from_name(name).ok_or_else(|| BypassError::UnknownMuxes {
             name: name.to_owned(),
             known: Muxes::ALL.map(Muxes::name).join(", "),
         })
@@ -136,12 +93,6 @@ impl Muxes {
     #[must_use]
     pub fn inputs(self, direction: Port) -> Vec<Port> {
         self.outputs(direction).into_iter().map(Port::opposite).collect()
-    }
-}
-
-impl fmt::Display for Muxes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -34,9 +34,7 @@ impl BypassMesh {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             let twice = match key.trim() {
                 "wires" => wires.replace(number(value).map_err(refused)?).is_some(),
-                "muxes" => {
-                    muxes.replace(Muxes::from_name(value.trim()).map_err(refused)?).is_some()
-                }
+                "muxes" => muxes.replace(Muxes::named(value.trim()).map_err(refused)?).is_some(),
                 word => {
                     words.push(part);
                     words.iter().filter(|other| other.trim() == word).count() > 1

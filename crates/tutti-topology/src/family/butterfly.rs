@@ -7,8 +7,7 @@
 //! s decides digit n - 1 - s of the destination's number, and there is one path from any NPU to any
 //! other: destination-tag routing is the shortest path.
 
-use super::{Entry, Family, TopologyError, count, wrong};
-use crate::{Builder, LinkParameters};
+use super::{Entry, Family, Join, TopologyError, count, wrong};
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "butterfly";
@@ -79,13 +78,7 @@ impl Family for Butterfly {
         std::iter::once("terminal".to_owned()).chain(between).collect()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         let arity = usize::try_from(self.arity).unwrap_or(usize::MAX);
         let per_stage = members.len() / arity;
         let mut stage: Vec<VertexId> = Vec::new();

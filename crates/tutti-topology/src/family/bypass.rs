@@ -7,10 +7,8 @@
 //! `distance` says that latency and length of the class `bypass` are those of one segment: a piece of s
 //! segments has s times as much.
 
-use super::{Entry, Family, TopologyError, wrong};
+use super::{Entry, Family, Join, TopologyError, wrong};
 use crate::bypass::{BypassMesh, Configuration, Located};
-use crate::{Builder, LinkParameters};
-use tutti_units::Length;
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "bypass";
@@ -83,31 +81,17 @@ impl Family for Bypass {
         vec!["mesh".to_owned(), "bypass".to_owned()]
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        _prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, .. }: Join<'_>) -> Option<VertexId> {
         for link in self.configuration.links() {
             let parameters = if link.is_bypass() {
                 let span = if self.by_distance { self.configuration.span(link) } else { 1 };
-                spanning(links[1], u64::from(span))
+                links[1].spanning(u64::from(span))
             } else {
                 links[0]
             };
             let (from, to) = (link.source as usize, link.destination as usize);
             builder.link(members[from], members[to], parameters);
         }
-        None
-    }
-
-    fn diameter(&self) -> Option<u32> {
-        None
-    }
-
-    fn bisection(&self) -> Option<u64> {
         None
     }
 
@@ -123,10 +107,4 @@ impl Family for Bypass {
     fn shares_bundles(&self) -> bool {
         true
     }
-}
-
-/// A link that is so many times as long.
-fn spanning(link: LinkParameters, span: u64) -> LinkParameters {
-    let stretched = |length: Length| Length::from_um(length.um().saturating_mul(span));
-    LinkParameters { latency: link.latency.times(span), length: link.length.map(stretched), ..link }
 }

@@ -11,7 +11,7 @@
 use super::concentrated::Concentrated;
 use super::dimensions::{Dimensions, among_routers};
 use super::grid::Grid;
-use super::{Entry, Family, TopologyError, wrong};
+use super::{Entry, Family, Join, TopologyError, wrong};
 use crate::{Builder, LinkParameters};
 use tutti_units::ids::VertexId;
 
@@ -118,19 +118,14 @@ impl Family for ConcentratedMesh {
         classes
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         let routers = self.routers.join_npus(builder, members, links[0], prefix);
         let dimensions = self.grid.sizes().len();
         let along = links[1..=dimensions].iter().enumerate();
         let along: Vec<LinkParameters> =
             along.map(|(dimension, &link)| self.routers.along(dimension, 1, link)).collect();
-        self.grid.join(builder, &routers, &along, prefix);
+        let members = &routers[..];
+        self.grid.join(Join { builder: &mut *builder, members, links: &along, prefix });
         if let Some(&link) = links.get(dimensions + 1) {
             self.join_express(builder, &routers, link);
         }

@@ -6,10 +6,9 @@
 //! first dimension is the fastest. Where a family allows it the part may be left out: the routers are the
 //! NPUs then.
 
-use super::keyed::crossed;
-use super::{TopologyError, count, wrong};
+use super::keyed::{self, crossed, product};
+use super::{TopologyError, wrong};
 use crate::{Builder, LinkParameters};
-use tutti_units::Length;
 use tutti_units::ids::VertexId;
 
 /// Routers with their NPUs, and whether links are as long as the way that they lead.
@@ -60,7 +59,7 @@ impl Concentrated {
         let is_sizes = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'x');
         let Some((routers, npus)) = shape.split_once(':') else {
             if alone && !shape.trim().is_empty() && is_sizes(shape.trim()) {
-                let sizes = numbers(family, argument, shape)?;
+                let sizes = keyed::sizes(family, argument, shape, 1)?;
                 return Ok(Concentrated { sizes, npus: Npus::Routers, by_distance: false });
             }
             let problem = format!(
@@ -70,8 +69,8 @@ impl Concentrated {
             );
             return Err(wrong(family, argument, shape, problem));
         };
-        let sizes = numbers(family, argument, routers)?;
-        let block = numbers(family, argument, npus)?;
+        let sizes = keyed::sizes(family, argument, routers, 1)?;
+        let block = keyed::sizes(family, argument, npus, 1)?;
         let dimensions = sizes.len();
         let npus = match block[..] {
             [npus] => Npus::Count(npus),
@@ -247,25 +246,6 @@ impl Concentrated {
     }
 
     fn spanning(&self, link: LinkParameters, positions: u64) -> LinkParameters {
-        if !self.by_distance {
-            return link;
-        }
-        let stretched = |length: Length| Length::from_um(length.um().saturating_mul(positions));
-        LinkParameters {
-            latency: link.latency.times(positions),
-            length: link.length.map(stretched),
-            ..link
-        }
+        if self.by_distance { link.spanning(positions) } else { link }
     }
-}
-
-fn product(sizes: &[u32]) -> u64 {
-    sizes.iter().fold(1, |product: u64, &size| product.saturating_mul(u64::from(size)))
-}
-
-/// `4x4x2`, a piece of `argument`.
-fn numbers(family: &'static str, argument: &str, part: &str) -> Result<Vec<u32>, TopologyError> {
-    let read = |part| count(family, argument, part, 1);
-    // `count` reads 32 bits.
-    part.split('x').map(|part| Ok(u32::try_from(read(part)?).unwrap_or(u32::MAX))).collect()
 }

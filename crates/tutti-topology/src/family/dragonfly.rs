@@ -23,7 +23,7 @@
 
 use super::keyed::{Keyed, crossed};
 use super::rows::Rows;
-use super::{Entry, Family, TopologyError};
+use super::{Entry, Family, Join, TopologyError};
 use crate::{Builder, LinkParameters};
 use tutti_units::ids::VertexId;
 
@@ -89,12 +89,6 @@ impl Dragonfly {
     #[must_use]
     pub fn groups(&self) -> u32 {
         self.groups
-    }
-
-    /// p, the NPUs on each switch.
-    #[must_use]
-    pub fn npus_per_switch(&self) -> u32 {
-        self.npus_per_switch
     }
 
     /// a, the switches of a group. Saturates, for `parse` to refuse what is too large.
@@ -217,13 +211,7 @@ impl Family for Dragonfly {
         classes.map(|&class| class.to_owned()).collect()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         let (terminal, global) = (links[0], links[links.len() - 1]);
         let per_group = u32::try_from(self.switches_per_group()).unwrap_or(u32::MAX);
         let mut on_switch = members.chunks(self.npus_per_switch as usize);
@@ -255,10 +243,6 @@ impl Family for Dragonfly {
         }
         let full = self.local.sizes.len() == 1 && self.ports() == u64::from(self.groups - 1);
         (full && a * a > 2 * (a - 1) + h).then_some(5)
-    }
-
-    fn bisection(&self) -> Option<u64> {
-        None
     }
 
     /// In the palmtree arrangement all groups are alike, and all NPUs of a switch in any.

@@ -1,7 +1,6 @@
 //! Edges: a small graph written out, `0-1` for a cable and `0>1` for a link in one direction.
 
-use super::{Entry, Family, TopologyError, count, wrong};
-use crate::{Builder, LinkParameters};
+use super::{Entry, Family, Join, TopologyError, count, wrong};
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "edges";
@@ -62,13 +61,7 @@ impl Family for Edges {
         self.edges.iter().map(|edge| if edge.cable { 2 } else { 1 }).sum()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        _prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, .. }: Join<'_>) -> Option<VertexId> {
         let member = |index: u64| usize::try_from(index).ok().and_then(|index| members.get(index));
         for edge in &self.edges {
             if let (Some(&from), Some(&to)) = (member(edge.from), member(edge.to)) {
@@ -78,14 +71,6 @@ impl Family for Edges {
                 }
             }
         }
-        None
-    }
-
-    fn diameter(&self) -> Option<u32> {
-        None
-    }
-
-    fn bisection(&self) -> Option<u64> {
         None
     }
 }

@@ -18,9 +18,8 @@
 //! W_l + b within its level, and is joined upwards to the switches b + W_l c of the subtree around it,
 //! for each c below w_(l + 1). Levels follow each other, the lowest first.
 
-use super::keyed::{Keyed, crossed};
-use super::{Entry, Family, TopologyError};
-use crate::{Builder, LinkParameters};
+use super::keyed::{Keyed, crossed, product};
+use super::{Entry, Family, Join, TopologyError};
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "fat_tree";
@@ -137,11 +136,6 @@ fn levels(keyed: &Keyed<'_>, key: &str) -> Result<usize, TopologyError> {
     Ok(levels as usize)
 }
 
-/// The product of the first `count`; saturates.
-fn product(factors: &[u32]) -> u64 {
-    factors.iter().fold(1, |product: u64, &factor| product.saturating_mul(u64::from(factor)))
-}
-
 impl FatTree {
     /// The levels of switches.
     #[must_use]
@@ -253,13 +247,7 @@ impl Family for FatTree {
         (1..=self.levels()).map(|level| format!("level {level}")).collect()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         let mut below = members.to_vec();
         for (level, &parameters) in links.iter().enumerate() {
             let made = (0..self.at_level(level + 1))

@@ -15,8 +15,8 @@
 use super::concentrated::Concentrated;
 use super::dimensions::{Dimensions, among_routers};
 use super::rows::Rows;
-use super::{Entry, Family, TopologyError};
-use crate::{Builder, LinkParameters};
+use super::{Entry, Family, Join, TopologyError};
+use crate::LinkParameters;
 use tutti_units::ids::VertexId;
 use tutti_units::{TimePerByte, gcd};
 
@@ -88,13 +88,7 @@ impl Family for FlattenedButterfly {
         self.routers.link_classes()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         let routers = self.routers.join_npus(builder, members, links[0], prefix);
         self.rows.join(builder, &routers, |dimension, further| {
             let terminal = usize::from(!self.routers.are_npus());

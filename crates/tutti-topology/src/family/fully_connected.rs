@@ -1,7 +1,6 @@
 //! Fully connected: a cable between every two members.
 
-use super::{Entry, Family, TopologyError, count};
-use crate::{Builder, LinkParameters};
+use super::{Entry, Family, Join, TopologyError, count};
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "fully_connected";
@@ -36,13 +35,7 @@ impl Family for FullyConnected {
         self.members * (self.members - 1)
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        _prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, .. }: Join<'_>) -> Option<VertexId> {
         for (index, &a) in members.iter().enumerate() {
             for &b in &members[index + 1..] {
                 builder.cable(a, b, links[0]);

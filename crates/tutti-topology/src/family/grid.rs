@@ -1,7 +1,7 @@
 //! Meshes and tori: members in rows along any number of dimensions; a torus closes its rows to rings.
 
-use super::{Entry, Family, TopologyError, count, wrong};
-use crate::{Builder, LinkParameters};
+use super::keyed::{crossed, product, sizes};
+use super::{Entry, Family, Join, TopologyError, wrong};
 use tutti_units::ids::VertexId;
 
 pub(super) const MESH: Entry = Entry {
@@ -39,12 +39,7 @@ impl Grid {
         argument: &str,
         wraps: bool,
     ) -> Result<Grid, TopologyError> {
-        let mut sizes = Vec::new();
-        for part in argument.split('x') {
-            let size = count(family, argument, part, 1)?;
-            sizes.push(u32::try_from(size).unwrap_or(u32::MAX));
-        }
-        let grid = Grid { sizes, wraps };
+        let grid = Grid { sizes: sizes(family, argument, argument, 1)?, wraps };
         if grid.members() < 2 {
             let problem = "one member has nobody to be linked to; expected at least 2".to_owned();
             return Err(wrong(family, argument, argument, problem));
@@ -66,7 +61,7 @@ impl Grid {
 
     /// How many members there are; saturates, for the caller to refuse.
     pub(super) fn members(&self) -> u64 {
-        self.sizes.iter().fold(1, |product: u64, &size| product.saturating_mul(u64::from(size)))
+        product(&self.sizes)
     }
 
     /// The cables of one row. A wrapped row of two needs one, as the way back is the way there.
@@ -101,8 +96,7 @@ impl Grid {
 impl Family for Grid {
     fn notation(&self) -> String {
         let family = if self.wraps { TORUS.name } else { MESH.name };
-        let sizes: Vec<String> = self.sizes.iter().map(u32::to_string).collect();
-        format!("{family}:{}", sizes.join("x"))
+        format!("{family}:{}", crossed(&self.sizes))
     }
 
     fn size(&self) -> u64 {
@@ -122,13 +116,7 @@ impl Family for Grid {
         (0..self.sizes.len()).map(|dimension| format!("dimension {dimension}")).collect()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        _prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, .. }: Join<'_>) -> Option<VertexId> {
         let mut stride = 1;
         for (&size, &parameters) in self.sizes.iter().zip(links) {
             let row = size as usize;

@@ -14,7 +14,7 @@
 //! joins the NPUs that have this index in their groups. A message between NPUs of different index
 //! changes rails inside a group, through an NPU.
 
-use super::{Entry, Family, TopologyError, find, wrong};
+use super::{Entry, Family, Join, TopologyError, find, wrong};
 use crate::{Builder, LinkParameters};
 use tutti_units::ids::VertexId;
 
@@ -128,7 +128,8 @@ impl Level {
         if self.rail {
             for index in 0..groups[0].npus.len() {
                 let members: Vec<VertexId> = groups.iter().map(|group| group.npus[index]).collect();
-                self.family.join(builder, &members, links, &format!("{prefix}rail{index}."));
+                let (members, prefix) = (&members[..], &format!("{prefix}rail{index}.")[..]);
+                self.family.join(Join { builder: &mut *builder, members, links, prefix });
             }
             let npus: Vec<VertexId> = groups.into_iter().flat_map(|group| group.npus).collect();
             return Group { joined: npus.clone(), npus, hub: None };
@@ -146,7 +147,7 @@ impl Level {
             members.push(hub);
             npus.extend(group.npus);
         }
-        let hub = self.family.join(builder, &members, links, prefix);
+        let hub = self.family.join(Join { builder, members: &members, links, prefix });
         Group { npus, joined: members, hub }
     }
 }
@@ -185,13 +186,7 @@ impl Family for Hierarchical {
         classes
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         let single = |&npu| Group { npus: vec![npu], joined: vec![npu], hub: Some(npu) };
         let mut groups: Vec<Group> = members.iter().map(single).collect();
         let mut links = links;
@@ -215,13 +210,5 @@ impl Family for Hierarchical {
 
     fn has_hub(&self) -> bool {
         self.counts().gateway_cables.is_none()
-    }
-
-    fn diameter(&self) -> Option<u32> {
-        None
-    }
-
-    fn bisection(&self) -> Option<u64> {
-        None
     }
 }

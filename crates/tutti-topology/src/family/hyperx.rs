@@ -11,8 +11,7 @@
 use super::dimensions::{Dimensions, among_routers};
 use super::keyed::{Keyed, crossed};
 use super::rows::Rows;
-use super::{Entry, Family, TopologyError};
-use crate::{Builder, LinkParameters};
+use super::{Entry, Family, Join, TopologyError};
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "hyperx";
@@ -68,13 +67,7 @@ impl Family for HyperX {
         std::iter::once("terminal".to_owned()).chain(dimensions).collect()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         let on_switch = members.chunks(self.npus_per_switch as usize);
         let mut switches = Vec::new();
         for (number, npus) in on_switch.enumerate() {

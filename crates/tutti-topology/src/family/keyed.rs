@@ -50,10 +50,7 @@ impl<'a> Keyed<'a> {
 
     /// Whole numbers of at least `least` with `x` between them, such as `16x6`.
     pub(super) fn sizes(&self, key: &str, least: u32) -> Result<Option<Vec<u32>>, TopologyError> {
-        let read = |value: &'a str| {
-            let parts = value.split('x');
-            parts.map(|part| number(self.family, self.argument, part, least)).collect()
-        };
+        let read = |value| sizes(self.family, self.argument, value, least);
         self.find(key).map(read).transpose()
     }
 
@@ -94,6 +91,21 @@ fn number(
     let value = count(family, argument, part, u64::from(least))?;
     // `count` reads 32 bits.
     Ok(u32::try_from(value).unwrap_or(u32::MAX))
+}
+
+/// `4x4x2`, a piece of `argument`, each at least `least`.
+pub(super) fn sizes(
+    family: &'static str,
+    argument: &str,
+    part: &str,
+    least: u32,
+) -> Result<Vec<u32>, TopologyError> {
+    part.split('x').map(|part| number(family, argument, part, least)).collect()
+}
+
+/// The product of sizes; saturates.
+pub(super) fn product(sizes: &[u32]) -> u64 {
+    sizes.iter().fold(1, |product: u64, &size| product.saturating_mul(u64::from(size)))
 }
 
 fn expected(found: &str, keys: &[&str], words: &[&str]) -> String {

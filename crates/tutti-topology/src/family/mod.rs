@@ -31,10 +31,22 @@ pub use dragonfly::Dragonfly;
 pub use fat_tree::{FatTree, TreePosition};
 pub use grid::Grid;
 
-use super::builder::{Builder, MAX_LINKS, MAX_NPUS, MAX_VERTICES};
+use super::builder::{Builder, check_counts};
 use super::error::TopologyError;
 use super::graph::{LinkParameters, Topology};
 use tutti_units::ids::VertexId;
+
+/// What a family joins, and where.
+pub struct Join<'a> {
+    /// Gets the links, and the vertices that the family adds.
+    pub builder: &'a mut Builder,
+    /// Exactly [`Family::size`] of them.
+    pub members: &'a [VertexId],
+    /// One set of parameters per link class.
+    pub links: &'a [LinkParameters],
+    /// How the names of added vertices begin.
+    pub prefix: &'a str,
+}
 
 /// A family with its argument: how it joins members, and what is known of it in closed form.
 ///
@@ -59,16 +71,9 @@ pub trait Family: fmt::Debug + Send + Sync {
         vec!["every link".to_owned()]
     }
 
-    /// Links `members`, exactly [`Family::size`] of them, with one set of parameters per link class.
-    /// Vertices that it adds have names that begin with `prefix`. The vertex that stands for the whole
-    /// group towards the outside is returned, if it has one.
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId>;
+    /// Links the members. The vertex that stands for the whole group towards the outside is returned, if it
+    /// has one.
+    fn join(&self, join: Join<'_>) -> Option<VertexId>;
 
     /// Whether [`Family::join`] returns a vertex.
     fn has_hub(&self) -> bool {
@@ -76,11 +81,15 @@ pub trait Family: fmt::Debug + Send + Sync {
     }
 
     /// The most hops between two members, where there is a closed form.
-    fn diameter(&self) -> Option<u32>;
+    fn diameter(&self) -> Option<u32> {
+        None
+    }
 
     /// The fewest links, counted in one direction, that join two halves of the members (which differ
     /// by one where their number is odd), where there is a closed form.
-    fn bisection(&self) -> Option<u64>;
+    fn bisection(&self) -> Option<u64> {
+        None
+    }
 
     /// The grid that its members are on.
     fn grid(&self) -> Option<&Grid> {
@@ -188,15 +197,7 @@ pub fn parse(notation: &str) -> Result<Box<dyn Family>, TopologyError> {
     let family = (find(name.trim())?.parse)(argument.trim())?;
     let (npus, links) = (family.size(), family.link_count());
     let vertices = npus.saturating_add(family.added_vertices());
-    if npus > MAX_NPUS {
-        return Err(TopologyError::TooManyNpus { npus, most: MAX_NPUS });
-    }
-    if vertices > MAX_VERTICES {
-        return Err(TopologyError::TooManyVertices { vertices, most: MAX_VERTICES });
-    }
-    if links > MAX_LINKS {
-        return Err(TopologyError::TooManyLinks { links, most: MAX_LINKS });
-    }
+    check_counts(npus, vertices, links)?;
     Ok(family)
 }
 
@@ -222,7 +223,7 @@ pub fn build(notation: &str, links: &[LinkParameters]) -> Result<Topology, Topol
     let npus = u32::try_from(family.size()).unwrap_or(u32::MAX);
     let mut builder = Builder::new(family.notation(), npus);
     let members: Vec<VertexId> = (0..npus).map(VertexId).collect();
-    family.join(&mut builder, &members, &links, "");
+    family.join(Join { builder: &mut builder, members: &members, links: &links, prefix: "" });
     builder.set_family(family);
     builder.build()
 }

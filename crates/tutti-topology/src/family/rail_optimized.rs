@@ -10,7 +10,7 @@
 //! NPU i of host j has the number j n + i, for n NPUs per host; hosts count pod by pod.
 
 use super::keyed::Keyed;
-use super::{Entry, Family, TopologyError};
+use super::{Entry, Family, Join, TopologyError};
 use crate::{Builder, LinkParameters};
 use tutti_units::ids::VertexId;
 
@@ -134,13 +134,7 @@ impl Family for RailOptimized {
         ["scale-up", "rail", "spine"].map(str::to_owned).to_vec()
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         self.join_hosts(builder, members, links[0], prefix);
         let leaves = self.join_rails(builder, members, links[1], prefix);
         for number in 0..self.spines {
@@ -156,10 +150,6 @@ impl Family for RailOptimized {
 
     fn diameter(&self) -> Option<u32> {
         Some(if self.hosts() == 1 { 2 } else { 4 })
-    }
-
-    fn bisection(&self) -> Option<u64> {
-        None
     }
 
     /// All NPUs are alike.

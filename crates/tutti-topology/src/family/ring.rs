@@ -1,7 +1,6 @@
 //! Ring: every member is linked to the next, and the last to the first.
 
-use super::{Entry, Family, TopologyError, count, wrong};
-use crate::{Builder, LinkParameters};
+use super::{Entry, Family, Join, TopologyError, count, wrong};
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "ring";
@@ -57,13 +56,7 @@ impl Family for Ring {
         if self.unidirectional { self.members } else { 2 * self.cables() }
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        _prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, .. }: Join<'_>) -> Option<VertexId> {
         let next = members.iter().cycle().skip(1);
         for (&member, &next) in members.iter().zip(next) {
             builder.link(member, next, links[0]);

@@ -1,7 +1,7 @@
 //! Rows: switches on a grid of any number of dimensions, with cables between every two that differ in
 //! one dimension only. A HyperX, a flattened butterfly, and a group of a dragonfly.
 
-use super::keyed::crossed;
+use super::keyed::{crossed, product};
 use crate::{Builder, LinkParameters};
 use tutti_units::ids::VertexId;
 
@@ -16,7 +16,7 @@ pub(super) struct Rows {
 impl Rows {
     /// How many switches there are; saturates, for the caller to refuse.
     pub(super) fn switches(&self) -> u64 {
-        self.sizes.iter().fold(1, |product: u64, &size| product.saturating_mul(u64::from(size)))
+        product(&self.sizes)
     }
 
     /// How many cables there are; saturates.

@@ -1,7 +1,6 @@
 //! Switch: every member is cabled to one switch in the middle.
 
-use super::{Entry, Family, TopologyError, count};
-use crate::{Builder, LinkParameters};
+use super::{Entry, Family, Join, TopologyError, count};
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "switch";
@@ -40,13 +39,7 @@ impl Family for Switch {
         2 * self.members
     }
 
-    fn join(
-        &self,
-        builder: &mut Builder,
-        members: &[VertexId],
-        links: &[LinkParameters],
-        prefix: &str,
-    ) -> Option<VertexId> {
+    fn join(&self, Join { builder, members, links, prefix }: Join<'_>) -> Option<VertexId> {
         let switch = builder.switch(format!("{prefix}switch"));
         for &member in members {
             builder.cable(member, switch, links[0]);

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tutti.noc.frame import table
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -18,8 +20,6 @@ def frame(runs: Iterable[Run]) -> pl.DataFrame:
     Latencies are null where not all seeds were stable: there they say how long the run was, and
     nothing of the mesh. Where one deadlocked, nothing was measured, and all of it is null.
     """
-    import polars as pl
-
     rows = []
     for run in runs:
         stable, moved = run.is_stable, run.ending != "deadlocked"
@@ -60,9 +60,8 @@ def frame(runs: Iterable[Run]) -> pl.DataFrame:
                     "settings": ", ".join(f"{name} = {value}" for name, value in settings.items()),
                 }
             )
-    whole = ("message_class", "latency_least", "latency_most", "messages", "seeds", "seed",
-             "cycles")  # fmt: skip
-    text = ("design", "kind", "ending", "settings")
-    kinds = dict.fromkeys(text, pl.String) | dict.fromkeys(whole, pl.UInt64)
-    schema = {name: kinds.get(name, pl.Float64) for name in (rows[0] if rows else [])}
-    return pl.DataFrame(rows, schema=schema, orient="row").fill_nan(None)
+    return table(rows, _TEXT, _WHOLE)
+
+
+_TEXT = ("design", "kind", "ending", "settings")
+_WHOLE = ("message_class", "latency_least", "latency_most", "messages", "seeds", "seed", "cycles")

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tutti import _core
 from tutti.errors import NocError
+from tutti.noc.measuring import bracket, measure_all, narrow
 from tutti.noc.smart.measured import Run
 from tutti.noc.smart.traffic import Plan, Traffic, case_of, ideal
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from tutti.noc.measured import Estimate
     from tutti.noc.smart.mesh import SmartMesh
-
-_PARTS = 4
-"""A round of the search for saturation cuts what is left into so many parts."""
 
 _ZERO_LOAD = 0.02
 """The part of the ideal load, or of the largest, that is next to none."""
@@ -95,34 +92,19 @@ def run_all(
         NocError: Traffic does not fit a mesh.
         TrafficError: There is no such traffic.
     """
-    made, owner = [], []
-    for index, case in enumerate(cases):
-        for seed in range(case.plan.seed, case.plan.seed + case.plan.seeds):
-            made.append(case_of(case.mesh, case.traffic, case.plan, seed=seed))
-            owner.append(index)
-    results: list[dict[str, Any] | None] = [None] * len(made)
-    left = [case.plan.seeds for case in cases]
-    runs: list[Run | None] = [None] * len(cases)
-    first = [owner.index(index) for index in range(len(cases))]
+    groups = [
+        [
+            case_of(case.mesh, case.traffic, case.plan, seed=case.plan.seed + seed)
+            for seed in range(case.plan.seeds)
+        ]
+        for case in cases
+    ]
 
-    def heard(place: int, result: dict[str, Any] | Exception) -> None:
-        if isinstance(result, Exception):
-            raise result
-        results[place] = result
-        index = owner[place]
-        left[index] -= 1
-        if left[index]:
-            return
+    def run_of(index: int, seeds: list[dict[str, Any]]) -> Run:
         case = cases[index]
-        seeds = results[first[index] : first[index] + case.plan.seeds]
-        given = [one for one in seeds if one is not None]
-        found = Run.of_core(case.mesh, case.traffic, case.plan, given)
-        runs[index] = found
-        if done is not None:
-            done(found)
+        return Run.of_core(case.mesh, case.traffic, case.plan, seeds)
 
-    _core.measure_smart(made, heard, threads=threads)
-    return [one for one in runs if one is not None]
+    return measure_all(groups, run_of, threads=threads, done=done)
 
 
 def sweep(
@@ -235,16 +217,12 @@ def saturation(
     def is_fast(one: Run) -> bool:
         return one.is_stable and one.latency.mean <= _SLOWER * zero.mean
 
-    for criterion in (takes, is_fast):
-        while True:
-            low, high = _bracket(found, criterion)
-            if high is None or high - low <= tolerance * limit:
-                break
-            add([low + (high - low) * part / _PARTS for part in range(1, _PARTS)])
-    low, _ = _bracket(found, takes)
+    narrow(found, takes, add, tolerance * limit)
+    by_latency, _ = narrow(found, is_fast, add, tolerance * limit)
+    low, _ = bracket(found, takes)
     return Saturation(
         zero_load=zero,
-        by_latency=_bracket(found, is_fast)[0],
+        by_latency=by_latency,
         by_throughput=low,
         accepted=found[low].accepted if low > 0 else None,
         peak=max((one.accepted.mean for one in found.values()), default=0.0),
@@ -260,15 +238,6 @@ def _largest(mesh: SmartMesh, traffic: Traffic) -> float:
     bound = ideal(mesh, traffic)
     top = math.inf if traffic.kind == "reduction" else 1.0
     return 1.0 if bound is None else min(1.1 * bound.load, top)
-
-
-def _bracket(
-    found: dict[float, Run], criterion: Callable[[Run], bool]
-) -> tuple[float, float | None]:
-    """The largest load below all at which it is not met, and the smallest of these."""
-    broken = min((load for load, one in found.items() if not criterion(one)), default=None)
-    met = [load for load, one in found.items() if criterion(one)]
-    return max((load for load in met if broken is None or load < broken), default=0.0), broken
 
 
 def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic, ...]:

@@ -5,7 +5,7 @@ use crate::allocator::Request;
 use crate::fast::Network;
 use crate::fast::bits::{Bits, low};
 use crate::fast::state::{Router, count};
-use crate::routing::Way;
+use crate::routing::Candidate;
 use crate::settings::Speculation;
 
 impl<const W: usize> Network<W> {
@@ -14,7 +14,7 @@ impl<const W: usize> Network<W> {
         general: &mut General,
         router: usize,
         mut ready: Bits<W>,
-        wants: Bits<W>,
+        vc_requests: Bits<W>,
     ) {
         general.bids.clear();
         let mut rest = ready;
@@ -25,7 +25,7 @@ impl<const W: usize> Network<W> {
             }
         }
         if let Some(speculation) = self.settings.speculation {
-            let mut rest = wants;
+            let mut rest = vc_requests;
             while let Some(local) = rest.pop() {
                 self.speculate(general, router, local, speculation);
             }
@@ -35,7 +35,7 @@ impl<const W: usize> Network<W> {
         let mut rest = ready;
         while let Some(local) = rest.pop() {
             let in_vc = self.routers[router].first_in as usize * self.vcs + local;
-            self.in_vcs[in_vc].asked = true;
+            self.in_vcs[in_vc].switch_pending = true;
             if !general.bids.iter().any(|bid| bid.local == local && !bid.speculative) {
                 let router = count(router);
                 general.switch_answers.push_back(Answer { due, router, local, granted: None });
@@ -102,18 +102,18 @@ impl<const W: usize> Network<W> {
         let switch = self.switch();
         let Router { first_in, first_out, .. } = self.routers[router];
         let in_vc = first_in as usize * self.vcs + local;
-        let mut ways = std::mem::take(&mut self.scratch.ways);
-        ways.clear();
-        self.for_each_way(in_vc, |way| ways.push(*way));
+        let mut candidates = std::mem::take(&mut self.scratch.candidates);
+        candidates.clear();
+        self.for_each_way(in_vc, |candidate| candidates.push(*candidate));
         let input = switch.input(local);
         let priority = self.first_priority(in_vc, &self.in_vcs[in_vc]);
         let lower = if speculation.allocator.is_none() { LAST } else { 0 };
-        for way in &ways {
-            let port = (first_out + way.port) as usize;
-            if !self.is_promising(general, port, way, speculation) {
+        for candidate in &candidates {
+            let port = (first_out + candidate.port) as usize;
+            if !self.is_promising(general, port, candidate, speculation) {
                 continue;
             }
-            let output = switch.output(local, way.port as usize);
+            let output = switch.output(local, candidate.port as usize);
             let holder = general.holders[first_in as usize * switch.ins + input];
             let held = general.held[first_out as usize * switch.outs + output] > 0;
             if holder.is_none() && !held {
@@ -125,7 +125,7 @@ impl<const W: usize> Network<W> {
                 );
             }
         }
-        self.scratch.ways = ways;
+        self.scratch.candidates = candidates;
     }
 
     /// Whether speculating on an output port is allowed.
@@ -133,7 +133,7 @@ impl<const W: usize> Network<W> {
         &self,
         general: &mut General,
         port: usize,
-        way: &Way,
+        candidate: &Candidate,
         speculation: Speculation,
     ) -> bool {
         if !speculation.check_vc && !speculation.check_credit {
@@ -142,7 +142,7 @@ impl<const W: usize> Network<W> {
         if !self.takes(general, port) {
             return false;
         }
-        let mut free = self.out_ports[port].free & way.vcs.mask();
+        let mut free = self.out_ports[port].free & candidate.vcs.mask();
         if !speculation.check_credit {
             return free != 0;
         }
@@ -184,7 +184,7 @@ impl<const W: usize> Network<W> {
         grants.clear();
         switch[router].allocate(requests, grants);
         let sure = grants.clone();
-        let asked: Vec<u32> = requests.iter().map(|request| request.output).collect();
+        let requested: Vec<u32> = requests.iter().map(|request| request.output).collect();
         grants.clear();
         if separate {
             fill(requests, bids, |bid| bid.speculative);
@@ -193,7 +193,7 @@ impl<const W: usize> Network<W> {
         let yields = self.settings.speculation.is_some_and(|spec| spec.yield_to_requests);
         let is_masked = |input: u32, output: u32| {
             let taken = sure.iter().any(|grant| grant.1 == output);
-            let wanted = asked.contains(&output);
+            let wanted = requested.contains(&output);
             sure.iter().any(|grant| grant.0 == input) || if yields { wanted } else { taken }
         };
         let (sure, maybe) = (&sure, &*grants);

@@ -13,7 +13,7 @@ use super::bits::{Bits, low};
 use super::state::{InVc, NetworkState, Router, Stage, count};
 use crate::FlitError;
 use crate::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
-use crate::routing::Way;
+use crate::routing::Candidate;
 use crate::settings::{Priority, Settings};
 
 /// Below every priority that a packet or a way has.
@@ -226,7 +226,7 @@ impl<const W: usize> Network<W> {
             && from <= round
         {
             general.routing.pop_front();
-            self.want(in_vc);
+            self.request_vc(in_vc);
         }
     }
 
@@ -240,30 +240,32 @@ impl<const W: usize> Network<W> {
 
     /// A router's VCs ask for what they need.
     fn ask(&mut self, general: &mut General, router: usize) {
-        let (wants, ready) = (self.routers[router].wants, self.routers[router].ready);
+        let (vc_requests, ready) = (self.routers[router].vc_requests, self.routers[router].ready);
         general.fresh_grants.clear();
-        if wants.any() {
-            self.ask_for_vcs(general, router, wants);
+        if vc_requests.any() {
+            self.ask_for_vcs(general, router, vc_requests);
         }
-        let speculates = self.settings.speculation.is_some() && wants.any();
+        let speculates = self.settings.speculation.is_some() && vc_requests.any();
         if ready.any() || speculates {
-            self.ask_for_switch(general, router, ready, wants);
+            self.ask_for_switch(general, router, ready, vc_requests);
         }
-        self.routers[router].wants = Bits::EMPTY;
+        self.routers[router].vc_requests = Bits::EMPTY;
         self.routers[router].ready = Bits::EMPTY;
         self.active.clear(router);
     }
 
-    fn ask_for_vcs(&mut self, general: &mut General, router: usize, wants: Bits<W>) {
+    fn ask_for_vcs(&mut self, general: &mut General, router: usize, vc_requests: Bits<W>) {
         general.requests.clear();
-        let mut rest = wants;
+        let mut rest = vc_requests;
         while let Some(local) = rest.pop() {
             let in_vc = self.routers[router].first_in as usize * self.vcs + local;
-            self.for_each_way(in_vc, |way| self.request_vcs(general, router, local, way));
+            self.for_each_way(in_vc, |candidate| {
+                self.request_vcs(general, router, local, candidate)
+            });
         }
         general.vc[router].allocate(&general.requests, &mut general.fresh_grants);
         let due = general.end_of(general.round, u64::from(self.settings.vc_delay));
-        let mut rest = wants;
+        let mut rest = vc_requests;
         let mut grants = general.fresh_grants.iter().peekable();
         while let Some(local) = rest.pop() {
             let granted = grants.next_if(|grant| grant.0 as usize == local);
@@ -275,21 +277,28 @@ impl<const W: usize> Network<W> {
     }
 
     /// Every way that the first packet of a VC may go.
-    fn for_each_way(&self, in_vc: usize, mut what: impl FnMut(&Way)) {
+    fn for_each_way(&self, in_vc: usize, mut what: impl FnMut(&Candidate)) {
         let vc = &self.in_vcs[in_vc];
         if vc.many {
-            self.ways[in_vc].iter().for_each(what);
+            self.candidates[in_vc].iter().for_each(what);
         } else {
-            what(&Way { port: u32::from(vc.port), vcs: vc.vcs(), priority: 0 });
+            what(&Candidate { port: u32::from(vc.port), vcs: vc.vcs(), priority: 0 });
         }
     }
 
     /// A packet asks for every VC of a way that it can have.
-    fn request_vcs(&self, general: &mut General, router: usize, local: usize, way: &Way) {
+    fn request_vcs(
+        &self,
+        general: &mut General,
+        router: usize,
+        local: usize,
+        candidate: &Candidate,
+    ) {
         let in_vc = self.routers[router].first_in as usize * self.vcs + local;
-        let port = (self.routers[router].first_out + way.port) as usize;
+        let port = (self.routers[router].first_out + candidate.port) as usize;
         let vc = &self.in_vcs[in_vc];
-        let mut free = self.with_room(vc, in_vc, port, self.out_ports[port].free & way.vcs.mask());
+        let mut free =
+            self.with_room(vc, in_vc, port, self.out_ports[port].free & candidate.vcs.mask());
         let output_priority = self.first_priority(in_vc, vc);
         while free != 0 {
             let bit = low(free);
@@ -299,8 +308,8 @@ impl<const W: usize> Network<W> {
             let last = if self.settings.prioritize_empty && !empty { LAST } else { 0 };
             general.requests.push(Request {
                 input: count(local),
-                output: way.port * self.settings.vcs + count(bit),
-                input_priority: i64::from(way.priority) - last,
+                output: candidate.port * self.settings.vcs + count(bit),
+                input_priority: i64::from(candidate.priority) - last,
                 output_priority,
             });
         }
@@ -324,7 +333,7 @@ impl<const W: usize> Network<W> {
                 Some(out) => self.grant_vc(router, local, out),
                 None => {
                     self.in_vcs[in_vc].stage = Stage::Waiting;
-                    self.routers[router].wants.set(local);
+                    self.routers[router].vc_requests.set(local);
                 }
             }
             self.active.set(router);
@@ -349,7 +358,7 @@ impl<const W: usize> Network<W> {
             };
             let router = router as usize;
             let in_vc = self.routers[router].first_in as usize * self.vcs + local;
-            self.in_vcs[in_vc].asked = false;
+            self.in_vcs[in_vc].switch_pending = false;
             let out = &self.out_vcs[self.in_vcs[in_vc].out as usize];
             let can = out.credits > 0 && (!self.slow || self.can_send(out.port as usize));
             if can && granted.is_some_and(|output| !self.is_held(general, router, local, output)) {

@@ -20,20 +20,18 @@
 mod jobs;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use super::{
     Arrival, Cast, Combine, Counts, Fabric, FanIn, FanOut, Flow, Message, NodeSet, Settings,
 };
 use crate::FlitError;
+use crate::endpoints::Endpoints;
 use jobs::{Job, Kind, Reduction, Under};
 use tutti_network::packet::Ends;
 use tutti_network::{Carried, Carrier, Combined, Standstill, Ticket};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
-
-/// Cycles between looks at whether to go on.
-const LOOK: u32 = 1024;
 
 /// How messages are cut for a fabric, and how long its cycles are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +89,7 @@ pub struct FabricCarrier<'a> {
     fabric: Box<dyn Fabric>,
     settings: Settings,
     cutting: Cutting,
-    ends: Ends,
+    endpoints: Endpoints<'a>,
     /// Per node and step, the messages that it has still to hand over, the next first.
     nics: Vec<VecDeque<VecDeque<Job>>>,
     jobs: usize,
@@ -103,12 +101,7 @@ pub struct FabricCarrier<'a> {
     begun: u32,
     /// Those that were begun although tables had no entry left.
     beyond: u64,
-    /// Per node, when the port through which it takes messages is free.
-    free: Vec<Time>,
-    /// Those that are there, not yet told: in order of time.
-    done: VecDeque<(Ticket, Time)>,
     arrivals: Vec<Arrival>,
-    stop: Option<&'a AtomicBool>,
     standstill: Option<Standstill>,
 }
 
@@ -129,7 +122,7 @@ impl<'a> FabricCarrier<'a> {
             fabric,
             settings: settings.clone(),
             cutting,
-            ends,
+            endpoints: Endpoints::new(cutting.cycle, cutting.payload, ends, nodes),
             nics: vec![VecDeque::new(); nodes],
             jobs: 0,
             under: BTreeMap::new(),
@@ -137,18 +130,16 @@ impl<'a> FabricCarrier<'a> {
             reductions: Vec::new(),
             begun: 0,
             beyond: 0,
-            free: vec![Time::ZERO; nodes],
-            done: VecDeque::new(),
             arrivals: Vec::new(),
-            stop: None,
             standstill: None,
         })
     }
 
-    /// Ends early when somebody sets `stop`: then nothing arrives any more.
+    /// Stops early when `stop` is set: then nothing arrives any more.
     #[must_use]
-    pub fn until(self, stop: &'a AtomicBool) -> FabricCarrier<'a> {
-        FabricCarrier { stop: Some(stop), ..self }
+    pub fn until(mut self, stop: &'a AtomicBool) -> FabricCarrier<'a> {
+        self.endpoints.stop = Some(stop);
+        self
     }
 
     /// What has happened in the fabric.
@@ -163,32 +154,13 @@ impl<'a> FabricCarrier<'a> {
         self.beyond
     }
 
-    /// The first whole cycle from a time on.
-    fn cycle_of(&self, time: Time) -> u64 {
-        time.ps().div_ceil(self.cutting.cycle.ps())
-    }
-
-    fn time_of(&self, cycle: u64) -> Time {
-        Time::from_ps(cycle.saturating_mul(self.cutting.cycle.ps()))
-    }
-
-    /// Flits that so many bytes fill; at least one.
-    fn flits(&self, bytes: Bytes) -> u64 {
-        bytes.0.div_ceil(self.cutting.payload.0).max(1)
-    }
-
-    /// Bytes of a message in this packet of so many flits; its last flit may be filled in part.
-    fn carried(&self, bytes: Bytes, flits: u64) -> Bytes {
-        Bytes((flits * self.cutting.payload.0).min(bytes.0))
-    }
-
     /// Puts a message into the queue of its NIC.
     fn put(&mut self, message: &Carried, kind: Kind, number: u64) {
-        let Carried { source, bytes, arrival, .. } = *message;
-        // The model's arrival counts the time at the port; the first byte leaves that much before.
-        let head = arrival - self.ends.hands_over.of(bytes).min(arrival);
-        let start = self.cycle_of(head).max(self.fabric.now());
-        let job = Job { number, kind, bytes, head, start, cut: 0, of: self.flits(bytes) };
+        let Carried { source, bytes, .. } = *message;
+        let head = self.endpoints.departure(message);
+        let start = self.endpoints.cycle_of(head).max(self.fabric.now());
+        let of = self.endpoints.flits(bytes);
+        let job = Job { number, kind, bytes, head, start, cut: 0, of };
         let nic = &mut self.nics[source.index()];
         if nic.is_empty() {
             nic.push_back(VecDeque::new());
@@ -268,8 +240,9 @@ impl<'a> FabricCarrier<'a> {
         };
         self.fabric.send(message).expect("receivers and lengths were checked");
         job.cut += flits;
-        let next = job.head + self.ends.hands_over.of(self.carried(job.bytes, job.cut));
-        job.start = job.start.max(self.cycle_of(next));
+        let sent = self.endpoints.carried(job.bytes, job.cut);
+        let next = job.head + self.endpoints.handed_over(sent);
+        job.start = job.start.max(self.endpoints.cycle_of(next));
         true
     }
 
@@ -311,9 +284,10 @@ impl<'a> FabricCarrier<'a> {
 
     fn arrived(&mut self, arrival: &Arrival) {
         let &Arrival { arrived, node, tag, answers, .. } = arrival;
-        let at = self.time_of(arrived);
+        let at = self.endpoints.time_of(arrived);
         let Some(mut under) = self.under.remove(&tag) else { return };
-        let there = self.passes(node, at, under.bytes, under.packet);
+        let bytes = self.endpoints.carried(under.bytes, u64::from(under.packet));
+        let there = self.endpoints.take(node, at, at, bytes);
         if let Some(answers) = answers {
             debug_assert_eq!(answers.value, u64::from(answers.count), "every answer is worth one");
             self.begun -= u32::from(answers.last);
@@ -323,27 +297,7 @@ impl<'a> FabricCarrier<'a> {
         if !over {
             self.under.insert(tag, under);
         }
-        done.drain(..).for_each(|(ticket, time)| self.is_there(ticket, time));
-    }
-
-    /// When a packet that arrives is through the receiver's port.
-    fn passes(&mut self, node: u32, arrived: Time, bytes: Bytes, packet: u32) -> Time {
-        let Some(takes) = self.ends.takes else { return arrived };
-        let bytes = self.carried(bytes, u64::from(packet));
-        let free = &mut self.free[node as usize];
-        let start = arrived.max(*free);
-        *free = start + takes.per_byte().of(bytes);
-        start + takes.of(bytes)
-    }
-
-    fn is_there(&mut self, ticket: Ticket, time: Time) {
-        let place = self.done.partition_point(|&(_, earlier)| earlier <= time);
-        self.done.insert(place, (ticket, time));
-    }
-
-    /// The cycle from which on the first message that is there can be told of.
-    fn due(&self) -> Option<u64> {
-        self.done.front().map(|&(_, time)| self.cycle_of(time))
+        done.drain(..).for_each(|(ticket, time)| self.endpoints.arrive(ticket, time));
     }
 
     /// Goes on where nothing is under way in the fabric: to the next cycle in which something can be handed over,
@@ -352,7 +306,7 @@ impl<'a> FabricCarrier<'a> {
         let now = self.fabric.now();
         let starts =
             self.nics.iter().flatten().flatten().map(|job| job.start).filter(|&start| start > now);
-        let next = starts.chain(self.due()).min();
+        let next = starts.chain(self.endpoints.due()).min();
         match next {
             Some(next) => {
                 self.fabric.skip_to(next.max(now));
@@ -363,14 +317,10 @@ impl<'a> FabricCarrier<'a> {
         }
     }
 
-    fn is_stopped(&self) -> bool {
-        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
-    }
-
     fn stand_still(&mut self) {
         let since = self.fabric.now().saturating_sub(self.settings.patience);
         self.standstill = Some(Standstill {
-            since: self.time_of(since),
+            since: self.endpoints.time_of(since),
             messages: self.under.len(),
             circle: Vec::new(),
         });
@@ -384,20 +334,20 @@ impl Carrier for FabricCarrier<'_> {
     fn carry(&mut self, ticket: Ticket, message: Carried) {
         let Carried { source, destination, bytes, arrival } = message;
         if source == destination {
-            return self.is_there(ticket, arrival);
+            return self.endpoints.arrive(ticket, arrival);
         }
         let packet = self.cutting.packet;
-        let packets = self.flits(bytes).div_ceil(u64::from(packet));
+        let packets = self.endpoints.flits(bytes).div_ceil(u64::from(packet));
         let receivers = vec![(destination.0, ticket, packets, arrival)];
         let number = self.number(Under { bytes, packet, receivers, members: None });
         self.put(&message, Kind::One(destination.0), number);
     }
 
     fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
-        let mut looks = 0_u32;
+        let mut cycles = 0;
         // What has been told of lies in the past: a message is there only when no other, still under
         // way, can be there before it.
-        while self.due().is_none_or(|due| due > self.fabric.now()) {
+        while self.endpoints.due().is_none_or(|due| due > self.fabric.now()) {
             let handed_over = self.hand_over(false);
             if !handed_over && self.fabric.is_empty() {
                 if self.skip() {
@@ -406,18 +356,18 @@ impl Carrier for FabricCarrier<'_> {
                 break;
             }
             self.step();
-            looks += 1;
-            if looks.is_multiple_of(LOOK) && self.is_stopped() {
+            cycles += 1;
+            if self.endpoints.is_stopped(cycles) {
                 return None;
             }
             if self.fabric.is_stuck() {
-                if self.done.is_empty() {
+                if self.endpoints.due().is_none() {
                     self.stand_still();
                 }
                 break;
             }
         }
-        self.done.pop_front()
+        self.endpoints.report()
     }
 
     fn begin_step(&mut self, rank: RankId) {
@@ -433,7 +383,7 @@ impl Carrier for FabricCarrier<'_> {
 
     fn fork(&mut self, messages: &[(Ticket, Carried)]) {
         let Some(&(_, first)) = messages.first() else { return };
-        let flits = self.flits(first.bytes);
+        let flits = self.endpoints.flits(first.bytes);
         let receiver = |&(ticket, message): &(Ticket, Carried)| {
             (message.destination.0, ticket, flits, message.arrival)
         };
@@ -464,7 +414,7 @@ impl Carrier for FabricCarrier<'_> {
         let number = if let Some(number) = number {
             number
         } else {
-            let flits = self.flits(bytes);
+            let flits = self.endpoints.flits(bytes);
             let destination = self.reductions[combine].destination;
             let receivers = vec![(destination, ticket, flits, message.arrival)];
             let number =

@@ -1,8 +1,8 @@
 //! Measurement of meshes under synthetic traffic: broadcasts, multicasts, reductions, unicasts, and
 //! mixtures of them.
 //!
-//! Warm up, measure, drain, as in [`crate::measure`]: messages created in the window count,
-//! whenever they end, and load goes on until they have. The latency of a broadcast or multicast runs from
+//! The phases and statistics are those of [`crate::measure`]. Messages created in the window count,
+//! whenever they end; a mesh that accepts less than 97 % of the offered load is not drained. The latency of a broadcast or multicast runs from
 //! its creation to the last of its deliveries, that of a reduction from its beginning until the answers
 //! of all have arrived; waiting at the source is part of both. Runs with several seeds are independent;
 //! their means give confidence intervals.
@@ -15,11 +15,13 @@ mod tests;
 mod traffic;
 mod watch;
 
+pub use crate::measure::{Ending, Phases};
 pub use ideal::{Ideal, ideal};
 pub use run::{check, measure};
 pub use watch::{Sent, Watched, watch};
 
 use super::counts::Counts;
+use crate::measure::statistics::real;
 use crate::traffic::{PacketSize, Pattern, Process};
 
 /// What messages are.
@@ -79,29 +81,6 @@ pub struct Load {
     pub process: Process,
     /// The message class.
     pub class: u8,
-}
-
-/// How long to run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MeshMeasurementPlan {
-    /// Cycles before the window.
-    pub warmup: u64,
-    /// Cycles of the window.
-    pub measure: u64,
-    /// Cycles after the window in which what was created in it must end.
-    pub drain: u64,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
-    /// All that was created in the window has ended, and what was offered was accepted.
-    Stable,
-    /// Less than 97 % of what was offered was accepted, or not all ended in time: latencies are those of
-    /// the messages that ended, and say how long the run was.
-    Saturated,
-    /// Packets are under way and none moves.
-    Deadlocked,
 }
 
 /// The result of a run.
@@ -168,10 +147,4 @@ impl Measurement {
     fn per_router(&self, sum: u64) -> f64 {
         real(sum) / (real(self.counts.cycles) * f64::from(self.routers))
     }
-}
-
-/// A count as a float.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-fn real(count: u64) -> f64 {
-    count as f64
 }

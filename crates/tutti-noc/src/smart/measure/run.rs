@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::tally::Tally;
 use super::traffic::{Generator, Order};
-use super::{Ending, Kind, Load, Measurement, MeshMeasurementPlan};
+use super::{Ending, Kind, Load, Measurement, Phases};
 use crate::FlitError;
+use crate::measure::phases::{self, Measurable};
+use crate::smart::counts::Counts;
 use crate::smart::fabric::Fabric;
 use crate::smart::message::{Arrival, Cast, Combine, Flow, Message, NodeSet};
 use crate::smart::settings::Settings;
@@ -14,15 +16,12 @@ use crate::smart::settings::Settings;
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn check(
-    settings: &Settings,
-    loads: &[Load],
-    plan: &MeshMeasurementPlan,
-) -> Result<(), FlitError> {
+pub fn check(settings: &Settings, loads: &[Load], phases: &Phases) -> Result<(), FlitError> {
     let clash = |what, problem| Err(FlitError::Clash { what, problem });
-    if plan.measure == 0 || plan.measure > LONGEST || plan.warmup.max(plan.drain) > LONGEST {
+    let Phases { warmup, measure, drain } = *phases;
+    if measure == 0 || warmup.max(measure).max(drain) > LONGEST {
         let expected = format!("a cycle or more of `measure`, and {LONGEST} at most of each part");
-        return Err(FlitError::OutOfRange { what: "measure", value: plan.measure, expected });
+        return Err(FlitError::OutOfRange { what: "measure", value: measure, expected });
     }
     if loads.is_empty() {
         return clash("loads", "there are none; expected one or more".to_owned());
@@ -60,83 +59,94 @@ pub fn measure(
     settings: &Settings,
     fabric: &mut dyn Fabric,
     loads: &[Load],
-    plan: &MeshMeasurementPlan,
+    phases: &Phases,
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
-    check(settings, loads, plan)?;
+    check(settings, loads, phases)?;
     let generator = |(index, load): (u64, &Load)| {
         Generator::new(load, settings.columns, settings.rows, seed ^ index << 48)
     };
-    let run = MeshRun {
+    let mut run = MeshRun {
         fabric,
-        plan: *plan,
+        phases: *phases,
         generators: (0..).zip(loads).map(generator).collect(),
-        tallies: loads.iter().map(|_| Tally::new(*plan)).collect(),
+        tallies: loads.iter().map(|_| Tally::new(*phases)).collect(),
         arrivals: Vec::new(),
+        counts: Counts::default(),
         nodes: settings.nodes(),
         stop,
     };
-    run.go()
+    let ending = phases::run(&mut run, phases)?;
+    Ok(run.report(ending))
 }
 
-/// No part of a run has more cycles.
+/// The most cycles of a phase.
 const LONGEST: u64 = 1 << 40;
 
-/// Between looks at whether to go on.
-const LOOK: u64 = 1024;
+/// Cycles between checks for a request to stop.
+const CHECK_INTERVAL: u64 = 1024;
 
 struct MeshRun<'a> {
     fabric: &'a mut dyn Fabric,
-    plan: MeshMeasurementPlan,
+    phases: Phases,
     generators: Vec<Generator>,
     tallies: Vec<Tally>,
     arrivals: Vec<Arrival>,
+    /// Events of the window.
+    counts: Counts,
     nodes: u32,
     stop: &'a AtomicBool,
 }
 
-impl MeshRun<'_> {
-    fn go(mut self) -> Result<Measurement, FlitError> {
-        let MeshMeasurementPlan { warmup, drain, .. } = self.plan;
-        let end = self.plan.end();
-        let mut stuck = self.until(warmup, |_| false)?;
+impl Measurable for MeshRun<'_> {
+    const DRAINS_OVERLOADED: bool = false;
+
+    fn advance(&mut self, end: u64) -> Result<bool, FlitError> {
+        self.until(end, false)
+    }
+
+    fn advance_window(&mut self, end: u64, deadlocked: bool) -> Result<bool, FlitError> {
         let before = *self.fabric.counts();
-        stuck = stuck || self.until(end, |_| false)?;
-        let counts = self.fabric.counts().since(&before);
-        let overloaded = self.tallies.iter().any(Tally::is_overloaded);
-        if !stuck && !overloaded {
-            stuck = self.until(end + drain, |run| run.has_all())?;
-        }
-        let ending = if stuck {
-            Ending::Deadlocked
-        } else if self.has_all() && !overloaded {
-            Ending::Stable
-        } else {
-            Ending::Saturated
-        };
-        Ok(Measurement {
+        let deadlocked = deadlocked || self.advance(end)?;
+        self.counts = self.fabric.counts().since(&before);
+        Ok(deadlocked)
+    }
+
+    fn is_overloaded(&self) -> bool {
+        self.tallies.iter().any(Tally::is_overloaded)
+    }
+
+    fn has_drained(&mut self) -> bool {
+        self.has_all()
+    }
+
+    fn drain(&mut self, end: u64) -> Result<bool, FlitError> {
+        self.until(end, true)
+    }
+}
+
+impl MeshRun<'_> {
+    fn report(self, ending: Ending) -> Measurement {
+        Measurement {
             ending,
             cycles: self.fabric.now(),
             loads: self.tallies.iter().map(Tally::measured).collect(),
-            counts,
+            counts: self.counts,
             routers: self.nodes,
-        })
+        }
     }
 
     fn has_all(&self) -> bool {
         self.tallies.iter().all(|tally| tally.missing == 0)
     }
 
-    /// Runs until a cycle, or until it is over; whether it is stuck.
-    fn until(
-        &mut self,
-        end: u64,
-        is_over: impl Fn(&MeshRun<'_>) -> bool,
-    ) -> Result<bool, FlitError> {
-        while self.fabric.now() < end && !is_over(self) {
+    /// Advances to a cycle, or until all messages of the window have ended if `drains`; whether the fabric
+    /// deadlocked.
+    fn until(&mut self, end: u64, drains: bool) -> Result<bool, FlitError> {
+        while self.fabric.now() < end && !(drains && self.has_all()) {
             let now = self.fabric.now();
-            if now.is_multiple_of(LOOK) && self.stop.load(Ordering::Relaxed) {
+            if now.is_multiple_of(CHECK_INTERVAL) && self.stop.load(Ordering::Relaxed) {
                 return Err(FlitError::Stopped);
             }
             let next = self.generators.iter().map(Generator::next).min().unwrap_or(end).min(end);
@@ -147,7 +157,7 @@ impl MeshRun<'_> {
             self.send(now)?;
             self.fabric.step(&mut self.arrivals);
             self.hear();
-            if self.plan.is_measured(now) {
+            if self.phases.in_window(now).is_some() {
                 self.tallies.iter_mut().for_each(Tally::pass);
             }
             if self.fabric.is_stuck() {

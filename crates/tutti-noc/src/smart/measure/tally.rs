@@ -1,10 +1,12 @@
 //! What is counted of a load.
 
-use super::{Measured, MeshMeasurementPlan, real};
+use super::{Measured, Phases};
+use crate::measure::statistics::{Histogram, real};
 
 /// A load's messages that are under way, and what was counted of those that ended.
+#[derive(Default)]
 pub(super) struct Tally {
-    plan: MeshMeasurementPlan,
+    phases: Phases,
     open: Vec<Open>,
     free: Vec<u32>,
     /// Messages under way.
@@ -20,9 +22,7 @@ pub(super) struct Tally {
     part_latency: u64,
     parts_ended: u64,
     arrivals: u64,
-    extremes: (u64, u64),
-    /// How many messages had each latency; those beyond are in the last place.
-    histogram: Vec<u64>,
+    histogram: Histogram,
 }
 
 /// A message under way.
@@ -37,34 +37,14 @@ struct Open {
     parts: u64,
 }
 
-/// Latencies that are told apart; longer ones are read as this.
-const LONGEST: usize = 1 << 16;
-
 impl Tally {
-    pub(super) fn new(plan: MeshMeasurementPlan) -> Tally {
-        Tally {
-            plan,
-            open: Vec::new(),
-            free: Vec::new(),
-            active: 0,
-            active_cycles: 0,
-            created: 0,
-            created_parts: 0,
-            accepted_parts: 0,
-            missing: 0,
-            ended: 0,
-            latency: 0,
-            part_latency: 0,
-            parts_ended: 0,
-            arrivals: 0,
-            extremes: (u64::MAX, 0),
-            histogram: Vec::new(),
-        }
+    pub(super) fn new(phases: Phases) -> Tally {
+        Tally { phases, ..Tally::default() }
     }
 
     /// A message of so many parts begins; by which number it is known.
     pub(super) fn begin(&mut self, created: u64, parts: u64) -> u32 {
-        if self.plan.is_measured(created) {
+        if self.phases.in_window(created).is_some() {
             self.created += 1;
             self.created_parts += parts;
             self.missing += 1;
@@ -82,7 +62,7 @@ impl Tally {
     /// So many parts of a message arrived together, or all that it has.
     pub(super) fn arrive(&mut self, place: u32, arrived: u64, parts: Option<u64>) {
         let parts = parts.unwrap_or(self.open[place as usize].missing);
-        if self.plan.is_measured(arrived) {
+        if self.phases.in_window(arrived).is_some() {
             self.accepted_parts += parts;
         }
         let open = &mut self.open[place as usize];
@@ -96,7 +76,7 @@ impl Tally {
         let ended = *open;
         self.free.push(place);
         self.active -= 1;
-        if self.plan.is_measured(ended.created) {
+        if self.phases.in_window(ended.created).is_some() {
             self.end(&ended);
         }
     }
@@ -109,12 +89,7 @@ impl Tally {
         self.part_latency += open.part_latency;
         self.parts_ended += open.parts;
         self.arrivals += open.arrivals;
-        self.extremes = (self.extremes.0.min(latency), self.extremes.1.max(latency));
-        let place = usize::try_from(latency).unwrap_or(LONGEST).min(LONGEST);
-        if self.histogram.len() <= place {
-            self.histogram.resize(place + 1, 0);
-        }
-        self.histogram[place] += 1;
+        self.histogram.add(latency);
     }
 
     /// A cycle of the window has passed.
@@ -127,21 +102,8 @@ impl Tally {
         self.accepted_parts * 100 < self.created_parts * 97
     }
 
-    /// The latency that so many of a thousand messages do not exceed.
-    fn quantile(&self, thousandths: u64) -> u64 {
-        let rank = (self.ended * thousandths).div_ceil(1000).max(1);
-        let mut seen = 0;
-        for (latency, &messages) in (0..).zip(&self.histogram) {
-            seen += messages;
-            if seen >= rank {
-                return latency;
-            }
-        }
-        0
-    }
-
     pub(super) fn measured(&self) -> Measured {
-        let window = real(self.plan.measure);
+        let window = real(self.phases.measure);
         let parts = real(self.created_parts) / real(self.created);
         let accepted = if self.created == 0 { 0.0 } else { real(self.accepted_parts) / parts };
         Measured {
@@ -150,23 +112,11 @@ impl Tally {
             accepted: accepted / window,
             parts,
             latency: real(self.latency) / real(self.ended),
-            latency_extremes: (self.extremes.0.min(self.extremes.1), self.extremes.1),
-            quantiles: [500, 900, 990, 999].map(|thousandths| self.quantile(thousandths)),
+            latency_extremes: self.histogram.extremes(),
+            quantiles: self.histogram.quantiles(),
             part_latency: real(self.part_latency) / real(self.parts_ended),
             arrivals: real(self.arrivals) / real(self.ended),
             active: real(self.active_cycles) / window,
         }
-    }
-}
-
-impl MeshMeasurementPlan {
-    /// Whether a cycle is in the window.
-    pub(super) fn is_measured(&self, cycle: u64) -> bool {
-        (self.warmup..self.end()).contains(&cycle)
-    }
-
-    /// The cycle after the window.
-    pub(super) fn end(&self) -> u64 {
-        self.warmup + self.measure
     }
 }

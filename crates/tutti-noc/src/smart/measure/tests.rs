@@ -4,8 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::traffic::{Generator, Order};
 use super::{
-    Ending, Kind, Load, Measurement, Members, MeshMeasurementPlan, Sources, check, ideal, measure,
-    watch,
+    Ending, Kind, Load, Measurement, Members, Phases, Sources, check, ideal, measure, watch,
 };
 use crate::FlitError;
 use crate::smart::connected::FullyConnected;
@@ -15,7 +14,7 @@ use crate::smart::record::EventKind;
 use crate::smart::settings::Settings;
 use crate::traffic::{PacketSize, Pattern, Process};
 
-const PLAN: MeshMeasurementPlan = MeshMeasurementPlan { warmup: 200, measure: 4_000, drain: 4_000 };
+const PLAN: Phases = Phases { warmup: 200, measure: 4_000, drain: 4_000 };
 
 fn load(kind: Kind, rate: f64) -> Load {
     Load { kind, process: Process::bernoulli(rate).unwrap(), class: 0 }
@@ -192,8 +191,7 @@ fn ideals_are_those_of_the_closed_forms() {
 #[test]
 fn what_cannot_be_is_refused_before_anything_runs() {
     let settings = Settings::new(4, 4);
-    let refuses =
-        |load: Load, plan: MeshMeasurementPlan| check(&settings, &[load], &plan).unwrap_err();
+    let refuses = |load: Load, plan: Phases| check(&settings, &[load], &plan).unwrap_err();
     let long = PacketSize::fixed(5).unwrap();
     let pattern = |nodes| Pattern::parse("uniform", nodes, None).unwrap();
     let unicast = |nodes, size| load(Kind::Unicast { pattern: pattern(nodes), size }, 0.1);
@@ -202,7 +200,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
     assert!(matches!(refuses(unicast(64, one()), PLAN), FlitError::Clash { .. }));
     let other = Load { class: 1, ..unicast(16, one()) };
     assert!(matches!(refuses(other, PLAN), FlitError::BadPacket { class: 1, .. }));
-    let none = MeshMeasurementPlan { measure: 0, ..PLAN };
+    let none = Phases { measure: 0, ..PLAN };
     assert!(matches!(refuses(unicast(16, one()), none), FlitError::OutOfRange { .. }));
     assert!(check(&settings, &[], &PLAN).is_err());
     assert!(check(&settings, &[unicast(16, one())], &PLAN).is_ok());
@@ -215,7 +213,7 @@ fn meshes_next_to_empty_take_what_their_paths_take() {
         let design = design(name).unwrap();
         let settings = design.settings(8, 8);
         let mut fabric = design.build(&settings).unwrap();
-        let plan = MeshMeasurementPlan { warmup: 0, measure: 200_000, drain: 1_000 };
+        let plan = Phases { warmup: 0, measure: 200_000, drain: 1_000 };
         let stop = AtomicBool::new(false);
         let found = measure(&settings, &mut *fabric, &[load(kind, 0.000_02)], &plan, 1, &stop);
         found.unwrap().loads[0].latency

@@ -2,7 +2,7 @@
 
 use super::run::{check, give};
 use super::traffic::{Generator, Order};
-use super::{Load, MeshMeasurementPlan};
+use super::{Load, Phases};
 use crate::FlitError;
 use crate::smart::fabric::Fabric;
 use crate::smart::mesh::Mesh;
@@ -44,7 +44,7 @@ pub fn watch(
     cycles: u64,
     seed: u64,
 ) -> Result<Watched, FlitError> {
-    check(settings, loads, &MeshMeasurementPlan { warmup: 0, measure: cycles, drain: 0 })?;
+    check(settings, loads, &Phases { warmup: 0, measure: cycles, drain: 0 })?;
     let mut mesh = Mesh::new(settings)?;
     mesh.record(true);
     let generator = |(index, load): (u64, &Load)| {

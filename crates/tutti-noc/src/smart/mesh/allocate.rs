@@ -84,7 +84,7 @@ impl Mesh {
         let inputs = self.vcs.inputs[router * PORTS..].first_chunk::<PORTS>();
         let inputs = inputs.expect("each router has five");
         let mut nominees = [0; PORTS];
-        let (mut ready, mut asking, mut asked) = (0, 0, 0);
+        let (mut ready, mut asking, mut arbitrations) = (0, 0, 0);
         for port in 0..PORTS {
             let input = &inputs[port];
             ready |= input.ready;
@@ -99,9 +99,9 @@ impl Mesh {
             let (vc, outputs) = nominate(&can, self.input_turns[at]);
             nominees[port] = vc;
             asking |= SPREAD[usize::from(outputs)] << port;
-            asked += u64::from(outputs != 0);
+            arbitrations += u64::from(outputs != 0);
         }
-        self.counts.input_arbitrations += asked;
+        self.counts.input_arbitrations += arbitrations;
         if asking != 0 {
             self.choose(router, &nominees, asking);
         }
@@ -150,13 +150,13 @@ impl Mesh {
 
     /// Lets each output choose among the nominees: those that ask for it, a bit for each in its byte.
     fn choose(&mut self, router: usize, nominees: &[u8; PORTS], asking: u64) {
-        let (mut won, mut winners, mut asked) = ([0u8; PORTS], 0u8, 0u8);
+        let (mut won, mut winners, mut requested) = ([0u8; PORTS], 0u8, 0u8);
         let mut left = asking;
         while left != 0 {
             let output = left.trailing_zeros() as usize / 8;
             let asks = left >> (8 * output) & 0xff;
             left ^= asks << (8 * output);
-            asked |= 1 << output;
+            requested |= 1 << output;
             self.counts.output_arbitrations += 1;
             let turn = &mut self.output_turns[router * PORTS + output];
             let port = FIRST[usize::from(*turn)][index(asks)];
@@ -164,7 +164,7 @@ impl Mesh {
             winners |= 1 << port;
             *turn = if usize::from(port) + 1 == PORTS { 0 } else { port + 1 };
         }
-        self.granted[router] = (winners, asked);
+        self.granted[router] = (winners, requested);
         while winners != 0 {
             let port = winners.trailing_zeros() as usize;
             winners &= winners - 1;

@@ -7,7 +7,7 @@ use super::Mesh;
 use super::answers::Fate;
 use super::geometry::{Geometry, LOCAL, input_of, router_of};
 use super::state::{Kind, Packet};
-use super::vcs::{ANSWER, ON_TREE, SEVERAL, TO_TREE, VcId, Way, low_bit, pool_of};
+use super::vcs::{ANSWER, ON_TREE, RouteState, SEVERAL, TO_TREE, VcId, low_bit, pool_of};
 
 impl Mesh {
     /// Puts a packet into its NIC's queue.
@@ -171,24 +171,26 @@ impl Mesh {
     }
 
     /// What a router has to know of a packet that has a VC of a pool there.
-    fn way(&self, router: u32, pool: u8, slot: u32) -> Way {
+    fn way(&self, router: u32, pool: u8, slot: u32) -> RouteState {
         let packet = self.packets.get(slot);
         let alone = pool_of(packet.class, 0);
         let (straight, pools) = (0, [alone; 2]);
         match packet.kind {
-            Kind::Answer(_) | Kind::Single(_) => Way { flags: ANSWER, straight, pools },
-            Kind::One => Way { flags: if packet.flits > 1 { SEVERAL } else { 0 }, straight, pools },
+            Kind::Answer(_) | Kind::Single(_) => RouteState { flags: ANSWER, straight, pools },
+            Kind::One => {
+                RouteState { flags: if packet.flits > 1 { SEVERAL } else { 0 }, straight, pools }
+            }
             Kind::Many if self.geometry.tree == Some(Tree::Shared) => {
-                Way { flags: ON_TREE, straight, pools }
+                RouteState { flags: ON_TREE, straight, pools }
             }
             Kind::Many if pool == alone && router != packet.destination => {
-                Way { flags: TO_TREE, straight, pools }
+                RouteState { flags: TO_TREE, straight, pools }
             }
             Kind::Many => {
                 let (straight, _) = Geometry::straight_and_turn(packet.corner);
                 let turned = pool == alone + 2;
                 let straight = if turned { 0 } else { 1 << straight };
-                Way { flags: ON_TREE, straight, pools: [alone + 1, alone + 2] }
+                RouteState { flags: ON_TREE, straight, pools: [alone + 1, alone + 2] }
             }
         }
     }

@@ -6,7 +6,7 @@ use super::super::settings::{FanIn, Fault, Priority, Tree};
 use super::Mesh;
 use super::allocate::Grant;
 use super::geometry::{EAST, LOCAL, NORTH, TO_NIC, input_of, opposite, port_of, router_of};
-use super::vcs::{ANSWER, CHANGES, ON_TREE, SEVERAL, VcId, Way, low_bit};
+use super::vcs::{ANSWER, CHANGES, ON_TREE, RouteState, SEVERAL, VcId, low_bit};
 
 /// No request.
 const NONE: u32 = u32::MAX;
@@ -22,7 +22,7 @@ struct Request {
     /// The pool of its VCs at the routers along the path.
     pool: u8,
     /// What routers have to know of it.
-    way: Way,
+    way: RouteState,
     /// Of an answer that is combined.
     flow: Option<FlowId>,
 }

@@ -34,7 +34,7 @@ pub(super) fn pool_of(class: u8, stage: u8) -> u8 {
 
 /// What routers have to know of a packet in a VC, looked up once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct RouteState {
     /// Of [`SEVERAL`], [`ON_TREE`], [`ANSWER`] and [`TO_TREE`].
     pub(super) flags: u8,
     /// Outputs along which it needs a VC of the first of two pools; along others of the second.
@@ -53,7 +53,7 @@ pub(super) struct Vc {
     /// Outputs that its first flit still has to go to, or will have when it lands: none if it is a copy that
     /// is dropped then.
     pub(super) mask: u8,
-    pub(super) way: Way,
+    pub(super) way: RouteState,
     /// Flits of the packet that have been granted the way here, have come, and have left; those that passed
     /// are counted in all three.
     pub(super) due: u16,
@@ -61,7 +61,7 @@ pub(super) struct Vc {
     pub(super) left: u16,
 }
 
-impl Way {
+impl RouteState {
     /// Whether the packet has any of some properties.
     #[inline]
     pub(super) fn is(&self, flags: u8) -> bool {
@@ -109,7 +109,7 @@ struct Pool {
 /// By mesh output, a bit for each VC of an input.
 pub(super) type ByOutput = [u64; PORTS - 1];
 
-const NO_WAY: Way = Way { flags: 0, straight: 0, pools: [0; 2] };
+const NO_WAY: RouteState = RouteState { flags: 0, straight: 0, pools: [0; 2] };
 const EMPTY: Vc = Vc { packet: NOBODY, stage: 0, mask: 0, way: NO_WAY, due: 0, come: 0, left: 0 };
 
 /// Where a VC is.
@@ -248,7 +248,7 @@ impl Vcs {
 
     /// Marks outputs that the first flit of a VC has to go to.
     #[inline]
-    fn set_wants(&mut self, place: VcId, mask: u8, way: &Way) {
+    fn set_wants(&mut self, place: VcId, mask: u8, way: &RouteState) {
         let bit = 1 << place.vc;
         let wants = &mut self.inputs[place.input as usize].wants;
         if way.pools[0] != way.pools[1] {
@@ -268,7 +268,7 @@ impl Vcs {
     pub(super) fn went(&mut self, place: VcId, outputs: u8) -> u8 {
         let vc = self.at_mut(place);
         vc.mask &= !outputs;
-        let Vc { mask, way: Way { pools: [first, second], .. }, .. } = *vc;
+        let Vc { mask, way: RouteState { pools: [first, second], .. }, .. } = *vc;
         let bit = !(1 << place.vc);
         let input = &mut self.inputs[place.input as usize];
         each(outputs, |output| input.wants[output] &= bit);
@@ -320,7 +320,7 @@ impl Vcs {
 
     /// Gives a packet the lowest VC of a pool that is not taken.
     #[inline]
-    pub(super) fn give(&mut self, input: u32, pool: u8, packet: u32, way: Way) -> VcId {
+    pub(super) fn give(&mut self, input: u32, pool: u8, packet: u32, way: RouteState) -> VcId {
         let taken = &mut self.inputs[input as usize].taken;
         let free = self.pools[usize::from(pool)].vcs & !*taken;
         assert!(free != 0, "no VC is left at input {input} in pool {pool}");

@@ -1,10 +1,13 @@
 //! A topology as numbers: how much each link carries, in whole multiples of one rate.
+//!
+//! The edges of a [`tutti_topology::Topology`] with parallel links added up and rates as whole numbers: what
+//! [`FlowGraph`]s with further edges, scaled and reversed, are made of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::FlowGraph;
 use tutti_topology::Topology;
-use tutti_units::TimePerByte;
+use tutti_units::{TimePerByte, gcd};
 
 /// Capacities stay below this, so that sums and products fit.
 const MOST: u128 = 1 << 40;
@@ -42,6 +45,13 @@ impl Capacities {
         let mut edges: Vec<_> = self.edges.iter().map(|&(a, b, c)| (b, a, c)).collect();
         edges.sort_unstable();
         Capacities { edges, ..*self }
+    }
+
+    /// Where the edges from a vertex lead, and how much they carry.
+    pub(super) fn leaving(&self, vertex: u32) -> impl Iterator<Item = (u32, u128)> + '_ {
+        let first = self.edges.partition_point(|&(from, ..)| from < vertex);
+        let leaving = self.edges[first..].iter().take_while(move |&&(from, ..)| from == vertex);
+        leaving.map(|&(_, to, capacity)| (to, capacity))
     }
 
     /// For flows, with further edges; vertices beyond the graph's are `vertices` and `vertices + 1`.
@@ -93,8 +103,4 @@ fn common_unit(rates: &BTreeSet<(u64, u64)>) -> u128 {
         unit /= 2;
     }
     unit
-}
-
-fn gcd(a: u128, b: u128) -> u128 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

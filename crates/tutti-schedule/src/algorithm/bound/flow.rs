@@ -1,6 +1,11 @@
 //! Maximum flow by Dinic's algorithm: shortest augmenting paths, a whole layer of them at a time.
+//!
+//! The residual graph is not a [`tutti_topology::Topology`]: every edge has an arc back that takes flow back, and
+//! the capacities left change with every path. The searches of a bound walk it up to 60 million times.
 
 use std::collections::VecDeque;
+
+use tutti_topology::search::starts;
 
 /// A directed graph with capacities, and the flow that was found in it last.
 pub(super) struct FlowGraph {
@@ -29,13 +34,7 @@ impl FlowGraph {
             to.extend([b, a]);
             capacity.extend([amount, 0]);
         }
-        let mut first = vec![0_u32; vertices + 1];
-        for &vertex in &from {
-            first[vertex as usize + 1] += 1;
-        }
-        for vertex in 0..vertices {
-            first[vertex + 1] += first[vertex];
-        }
+        let first = starts(vertices, from.iter().copied());
         let (mut order, mut place) = (vec![0; from.len()], first.clone());
         for (arc, &vertex) in (0..).zip(&from) {
             let place = &mut place[vertex as usize];

@@ -1,11 +1,11 @@
 //! What all_to_all needs of the links, and groups of ranks that fast links hold together.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::capacity::Capacities;
 use super::division::{self, Group};
 use super::own_cuts;
+use tutti_topology::search::least_costs;
 use tutti_units::TimePerByte;
 
 /// The groups that are left when all links below a capacity are taken away, for each capacity that
@@ -76,33 +76,13 @@ fn exit_below(caps: &Capacities, below: u32) -> u128 {
 
 /// The limit from lengths: bytes times distance, over capacity times length.
 fn by_distance(caps: &Capacities, length: impl Fn(u128) -> u128) -> TimePerByte {
-    let mut neighbours = vec![Vec::new(); caps.vertices];
-    let mut room = 0;
-    for &(from, to, capacity) in &caps.edges {
-        neighbours[from as usize].push((to, length(capacity)));
-        room += capacity * length(capacity);
-    }
-    let from = |rank| distances(&neighbours, rank).into_iter().take(caps.ranks as usize);
+    let room: u128 = caps.edges.iter().map(|&(.., capacity)| capacity * length(capacity)).sum();
+    let from = |rank| {
+        let distances = least_costs(caps.vertices, rank, u128::MAX, |at, visit| {
+            caps.leaving(at).for_each(|(to, capacity)| visit(to, length(capacity)));
+        });
+        distances.into_iter().take(caps.ranks as usize)
+    };
     let all: u128 = (0..caps.ranks).flat_map(from).sum();
     if room == 0 { TimePerByte::ZERO } else { caps.time(all, u128::from(caps.ranks), room) }
-}
-
-/// Dijkstra's shortest paths from one vertex.
-fn distances(neighbours: &[Vec<(u32, u128)>], source: u32) -> Vec<u128> {
-    let mut found = vec![u128::MAX; neighbours.len()];
-    found[source as usize] = 0;
-    let mut heap = BinaryHeap::from([Reverse((0, source))]);
-    while let Some(Reverse((distance, at))) = heap.pop() {
-        if distance > found[at as usize] {
-            continue;
-        }
-        for &(to, length) in &neighbours[at as usize] {
-            let through = distance + length;
-            if through < found[to as usize] {
-                found[to as usize] = through;
-                heap.push(Reverse((through, to)));
-            }
-        }
-    }
-    found
 }

@@ -55,14 +55,8 @@ pub(super) fn message_lengths(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
 
 impl AllGather {
     pub(super) fn new(name: String, ranks: u32, ports: u32) -> AllGather {
-        let shape = Shape {
-            name,
-            collective: Collective::AllGather,
-            ranks,
-            chunks: ranks,
-            slots: 3,
-            result: RESULT,
-        };
+        let in_place = Shape::in_place(name, Collective::AllGather, ranks, ranks, 3);
+        let shape = Shape { result: RESULT, ..in_place };
         AllGather { shape, rounds: rounds(ranks, ports) }
     }
 }

@@ -87,14 +87,8 @@ pub(super) fn message_lengths(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
 
 impl AllToAll {
     pub(super) fn new(name: String, ranks: u32, ports: u32) -> AllToAll {
-        let shape = Shape {
-            name,
-            collective: Collective::AllToAll,
-            ranks,
-            chunks: ranks,
-            slots: 5,
-            result: RESULT,
-        };
+        let in_place = Shape::in_place(name, Collective::AllToAll, ranks, ranks, 5);
+        let shape = Shape { result: RESULT, ..in_place };
         AllToAll { shape, ports, weights: weights(ranks, ports) }
     }
 

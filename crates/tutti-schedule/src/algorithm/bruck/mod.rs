@@ -35,28 +35,14 @@ pub(super) const ENTRY: Entry = Entry {
 
 /// K; more than there are others are none the more.
 fn ports(request: &Request) -> Result<u32, AlgorithmError> {
-    let Some(argument) = request.argument else {
-        return Ok(1);
-    };
-    let problem = match argument.trim().parse::<u32>() {
-        Ok(0) => "a rank sends to at least 1 other in a round",
-        Ok(ports) => return Ok(ports.min(request.ranks - 1)),
-        Err(_) => "expected to how many others a rank sends, at least 1, as in `bruck:2`",
-    };
-    Err(AlgorithmError::Argument {
-        name: ENTRY.name,
-        argument: argument.to_owned(),
-        at: argument.len() - argument.trim_start().len(),
-        problem: problem.to_owned(),
-    })
+    let no_number = "expected to how many others a rank sends, at least 1, as in `bruck:2`";
+    let below = "a rank sends to at least 1 other in a round";
+    Ok(request.number(ENTRY.name, 1, 1, [below, no_number])?.min(request.ranks - 1))
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let ports = ports(request)?;
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
+    let name = request.notation(ENTRY.name);
     Ok(match request.collective {
         Collective::AllToAll => Arc::new(AllToAll::new(name, request.ranks, ports)),
         _ => Arc::new(AllGather::new(name, request.ranks, ports)),

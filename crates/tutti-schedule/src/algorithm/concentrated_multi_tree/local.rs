@@ -130,14 +130,8 @@ pub(super) struct Local {
 
 impl Local {
     pub(super) fn new(name: String, groups: Arc<Groups>, gathers: bool) -> Local {
-        let shape = Shape {
-            name,
-            collective: Collective::AllReduce,
-            ranks: groups.ranks(),
-            chunks: groups.chunks(),
-            slots: 2,
-            result: Slot::DATA,
-        };
+        let (ranks, chunks) = (groups.ranks(), groups.chunks());
+        let shape = Shape::in_place(name, Collective::AllReduce, ranks, chunks, 2);
         Local { shape, groups, gathers }
     }
 

@@ -22,7 +22,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use super::grid::{self, Grid};
+use super::grid::Grid;
 use super::on_graph::{self, Move, Timetable};
 use super::sizes::{Misfit, misfit};
 use super::{AlgorithmError, Entry, Request, multi_tree};
@@ -44,7 +44,6 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 fn groups(request: &Request) -> Result<Groups, AlgorithmError> {
-    let argument = request.argument.unwrap_or_default();
     let found = match request.argument {
         Some(argument) => read(argument, request.ranks),
         None => {
@@ -55,16 +54,11 @@ fn groups(request: &Request) -> Result<Groups, AlgorithmError> {
     };
     match found {
         Ok((grid, accumulators)) => Ok(Groups::new(grid, accumulators)),
-        Err(misfit) if request.argument.is_some() => {
-            Err(grid::refuse(ENTRY.name, argument, misfit))
-        }
-        Err(_) => Err(AlgorithmError::WrongRanks {
-            name: ENTRY.name,
-            ranks: request.ranks,
-            needs: "the square of an even number from 4 to 32, or a grid, as in \
-                    `concentrated_multi_tree:8x4`"
-                .to_owned(),
-        }),
+        Err(misfit) if request.argument.is_some() => Err(request.misfit(ENTRY.name, misfit)),
+        Err(_) => Err(request.wrong_ranks(
+            ENTRY.name,
+            "the square of an even number from 4 to 32, or a grid, as in `concentrated_multi_tree:8x4`",
+        )),
     }
 }
 
@@ -110,14 +104,13 @@ fn checked(grid: Grid) -> Result<(), Misfit> {
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let groups = Arc::new(groups(request)?);
-    let name = on_graph::title(ENTRY.name, request);
+    let name = request.notation(ENTRY.name);
     let between = between(&name, &groups)?;
     let local = |gathers| Arc::new(Local::new(name.clone(), Arc::clone(&groups), gathers));
-    let phase = |name: &str, schedule| Phase { name: name.to_owned(), schedule };
     let phases = vec![
-        phase("reduce in the groups", local(false) as Arc<dyn Schedule>),
-        phase("between the groups", Arc::new(between)),
-        phase("gather in the groups", local(true)),
+        Phase::new("reduce in the groups", local(false)),
+        Phase::new("between the groups", Arc::new(between)),
+        Phase::new("gather in the groups", local(true)),
     ];
     let whole = Sequence::new(name, Collective::AllReduce, phases);
     Ok(Arc::new(whole.expect("all phases are on the same ranks and chunks")))

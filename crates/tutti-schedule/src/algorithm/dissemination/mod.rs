@@ -36,20 +36,8 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 fn ways(request: &Request) -> Result<u32, AlgorithmError> {
-    let Some(argument) = request.argument else {
-        return Ok(1);
-    };
-    let problem = match argument.trim().parse::<u32>() {
-        Ok(0) => "a rank tells at least 1 other in a stage",
-        Ok(ways) => return Ok(ways),
-        Err(_) => "expected to how many others a rank sends, at least 1, as in `dissemination:2`",
-    };
-    Err(AlgorithmError::Argument {
-        name: ENTRY.name,
-        argument: argument.to_owned(),
-        at: argument.len() - argument.trim_start().len(),
-        problem: problem.to_owned(),
-    })
+    let no_number = "expected to how many others a rank sends, at least 1, as in `dissemination:2`";
+    request.number(ENTRY.name, 1, 1, ["a rank tells at least 1 other in a stage", no_number])
 }
 
 /// One stage: peers are `distance`, 2 `distance`, ... `peers` `distance` further on.
@@ -71,25 +59,15 @@ fn rounds(ranks: u32, ways: u32) -> Vec<Round> {
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
     let ways = ways(request)?;
     if request.collective == Collective::AllReduce {
-        return Ok(Arc::new(Reducing::new(name, request.ranks, ways)));
+        return Ok(Arc::new(Reducing::new(request.notation(ENTRY.name), request.ranks, ways)));
     }
     let rounds = rounds(request.ranks, ways);
     let gathers = request.collective == Collective::AllGather;
     let widest = rounds.iter().map(|round| round.peers).max().unwrap_or_default();
-    let shape = Shape {
-        name,
-        collective: request.collective,
-        ranks: request.ranks,
-        chunks: if gathers { request.ranks } else { 1 },
-        slots: if gathers { 1 } else { 1 + widest },
-        result: Slot::DATA,
-    };
+    let (chunks, slots) = if gathers { (request.ranks, 1) } else { (1, 1 + widest) };
+    let shape = request.shape(ENTRY.name, chunks, slots);
     Ok(Arc::new(Dissemination { shape, rounds, gathers }))
 }
 

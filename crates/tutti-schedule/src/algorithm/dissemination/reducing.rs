@@ -107,14 +107,7 @@ impl Reducing {
     pub(super) fn new(name: String, ranks: u32, ways: u32) -> Reducing {
         let rounds = rounds(ranks, ways.min(ranks - 1));
         let widest = rounds.iter().map(|round| round.peers()).max().unwrap_or_default();
-        let shape = Shape {
-            name,
-            collective: Collective::AllReduce,
-            ranks,
-            chunks: 1,
-            slots: 3 + widest,
-            result: Slot::DATA,
-        };
+        let shape = Shape::in_place(name, Collective::AllReduce, ranks, 1, 3 + widest);
         Reducing { shape, rounds }
     }
 

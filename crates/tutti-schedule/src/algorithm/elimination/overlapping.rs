@@ -112,8 +112,7 @@ impl Overlapping {
             return swap(before, false, out);
         }
         out.send(before, Slot::DATA, WHOLE);
-        out.recv(Self::regular(level, nodes - 3, index), FIRST, WHOLE);
-        out.reduce(Slot::DATA, [FIRST, Slot::DATA], WHOLE);
+        out.fold_in(Self::regular(level, nodes - 3, index), WHOLE);
     }
 
     /// The rank that member B of a 3-2 step returns the result to.

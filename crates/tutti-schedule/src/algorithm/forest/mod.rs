@@ -93,7 +93,7 @@ pub(super) fn build_on(
     request: &Request,
     routes: &Routes,
 ) -> Result<Arc<dyn Schedule>, AlgorithmError> {
-    on_graph::check_ranks(ENTRY.name, request.ranks, routes)?;
+    on_graph::check_ranks(ENTRY.name, request, routes)?;
     let options = options(request, &on_graph::read(request.argument))?;
     Ok(lay_out(request, routes, options))
 }
@@ -130,7 +130,7 @@ fn lay_out(request: &Request, routes: &Routes, asked: Asked) -> Arc<dyn Schedule
             }
         }
     };
-    let schedule = timetable.lay_out(&on_graph::title(ENTRY.name, request), request.collective);
+    let schedule = timetable.lay_out(&request.notation(ENTRY.name), request.collective);
     Arc::new(schedule.expect("the ranks and chunks of a timetable are those of its request"))
 }
 

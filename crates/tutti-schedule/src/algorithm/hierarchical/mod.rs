@@ -90,19 +90,16 @@ fn build(style: Style, request: &Request) -> Result<Arc<dyn Schedule>, Algorithm
     let ranks = request.ranks;
     let inners = plan.inner_schedules()?;
     let chunks = plan.chunks(&inners)?;
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", style.name()),
-        None => style.name().to_owned(),
-    };
+    let name = request.notation(style.name());
     if request.collective == Collective::AllToAll {
         let names = (0..inners.len()).map(|level| format!("all_to_all on level {level}"));
         let exchange = Exchange::new(name, &plan.sizes, names.zip(inners).collect());
         return Ok(Arc::new(exchange.expect("every level was laid out for its size")));
     }
     let reorders = style != Style::Leader && request.collective.has_shards();
-    let reorder = |name: &str, out| Phase {
-        name: name.to_owned(),
-        schedule: Arc::new(Reorder::new(request.collective, &plan.sizes, chunks, out)),
+    let reorder = |name: &str, out| {
+        let reorder = Reorder::new(request.collective, &plan.sizes, chunks, out);
+        Phase::new(name, Arc::new(reorder))
     };
     let mut phases = Vec::new();
     if reorders {
@@ -116,7 +113,7 @@ fn build(style: Style, request: &Request) -> Result<Arc<dyn Schedule>, Algorithm
         let name = format!("{} on level {}", phase.collective, phase.level);
         let embedded = Embedded::new(inner, ranks, chunks, place);
         let embedded = embedded.map_err(|error| plan.refuse(phase, 0, error.to_string()))?;
-        phases.push(Phase { name, schedule: Arc::new(embedded) });
+        phases.push(Phase::new(name, Arc::new(embedded)));
     }
     if reorders {
         phases.push(reorder("order by rank", true));

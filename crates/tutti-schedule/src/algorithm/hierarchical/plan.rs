@@ -7,6 +7,7 @@ use crate::algorithm::sizes::{self, Misfit};
 use crate::algorithm::{self, AlgorithmError, Request};
 use crate::collective::Collective;
 use crate::{Digit, Placement, Schedule, Slot};
+use tutti_units::gcd;
 use tutti_units::ids::RankId;
 
 /// How the levels work together.
@@ -51,9 +52,7 @@ pub(super) struct Step<'a> {
 
 pub(super) struct HierarchicalPlan<'a> {
     style: Style,
-    collective: Collective,
-    argument: &'a str,
-    ranks: u32,
+    request: Request<'a>,
     /// Innermost first.
     pub(super) sizes: Vec<u32>,
     pub(super) phases: Vec<Step<'a>>,
@@ -66,19 +65,14 @@ impl<'a> HierarchicalPlan<'a> {
     ) -> Result<HierarchicalPlan<'a>, AlgorithmError> {
         let &Request { collective, ranks, argument } = request;
         let text = argument.unwrap_or_default();
-        let refuse = |Misfit { at, problem }| AlgorithmError::Argument {
-            name: style.name(),
-            argument: text.to_owned(),
-            at,
-            problem,
-        };
+        let refuse = |misfit: Misfit| request.misfit(style.name(), misfit);
         let (sizes, named) = match argument {
             Some(argument) => {
                 let levels = argument::read(argument).map_err(refuse)?;
                 sizes::fits(&levels.sizes, ranks).map_err(refuse)?;
                 (levels.sizes, levels.algorithms)
             }
-            None => (two_levels(style, ranks)?, Vec::new()),
+            None => (request.two_alike(style.name())?, Vec::new()),
         };
         let order = phases(style, collective, &sizes);
         let named = argument::one_per_phase(named, &order, sizes.len(), text).map_err(refuse)?;
@@ -88,7 +82,7 @@ impl<'a> HierarchicalPlan<'a> {
             Step { collective, level, notation, at }
         });
         let phases = phases.collect();
-        Ok(HierarchicalPlan { style, collective, argument: text, ranks, sizes, phases })
+        Ok(HierarchicalPlan { style, request: *request, sizes, phases })
     }
 
     /// The schedule of each phase, inside one of its groups.
@@ -112,21 +106,17 @@ impl<'a> HierarchicalPlan<'a> {
 
     /// An error in the notation of a phase, `within` bytes from its start.
     pub(super) fn refuse(&self, phase: &Step, within: usize, problem: String) -> AlgorithmError {
-        AlgorithmError::Argument {
-            name: self.style.name(),
-            argument: self.argument.to_owned(),
-            at: phase.at + within,
-            problem: format!("level {}: {problem}", phase.level),
-        }
+        let problem = format!("level {}: {problem}", phase.level);
+        self.request.refuse(self.style.name(), phase.at + within, problem)
     }
 
     /// The fewest chunks that every phase can divide its part of.
     pub(super) fn chunks(&self, inners: &[Arc<dyn Schedule>]) -> Result<u32, AlgorithmError> {
-        let mut chunks = 1u64;
+        let mut chunks = 1u128;
         for (phase, inner) in self.phases.iter().zip(inners) {
-            let needed = u64::from(self.share(phase)) * u64::from(inner.shape().chunks);
+            let needed = u128::from(self.share(phase)) * u128::from(inner.shape().chunks);
             chunks = chunks / gcd(chunks, needed) * needed;
-            if chunks > u64::from(u32::MAX) {
+            if chunks > u128::from(u32::MAX) {
                 let problem =
                     format!("the payload would have {chunks} chunks: expected below 2^32");
                 return Err(self.refuse(phase, 0, problem));
@@ -138,11 +128,11 @@ impl<'a> HierarchicalPlan<'a> {
     /// A phase works on one part in this many of the payload.
     pub(super) fn share(&self, phase: &Step) -> u32 {
         match self.style {
-            _ if self.collective == Collective::AllToAll => 1,
+            _ if self.request.collective == Collective::AllToAll => 1,
             Style::Sharded | Style::Decomposed => self.stride(phase.level),
             Style::Local => self.stride(phase.level.min(1)),
-            Style::Leader if self.collective.has_shards() => {
-                self.ranks / self.stride(phase.level + 1)
+            Style::Leader if self.request.collective.has_shards() => {
+                self.request.ranks / self.stride(phase.level + 1)
             }
             Style::Leader => 1,
         }
@@ -152,7 +142,7 @@ impl<'a> HierarchicalPlan<'a> {
     pub(super) fn place(&self, phase: &Step, chunks: u32) -> Placement {
         let stride = self.stride(phase.level);
         let digit = |level: usize| Digit { stride: self.stride(level), size: self.sizes[level] };
-        let root = self.collective.root().unwrap_or_default().0;
+        let root = self.request.collective.root().unwrap_or_default().0;
         let first = match self.style {
             Style::Sharded | Style::Decomposed => {
                 let weight = |level| chunks / self.stride(level + 1);
@@ -218,20 +208,4 @@ fn phases(style: Style, collective: Collective, sizes: &[u32]) -> Vec<(Collectiv
         }
         _ => (0..=top).map(|level| on(level, collective)).collect(),
     }
-}
-
-/// Two levels that are as alike as they can be, the smaller inside.
-fn two_levels(style: Style, ranks: u32) -> Result<Vec<u32>, AlgorithmError> {
-    sizes::two_alike(ranks).ok_or_else(|| AlgorithmError::WrongRanks {
-        name: style.name(),
-        ranks,
-        needs: "a product of two sizes of at least 2".to_owned(),
-    })
-}
-
-fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

@@ -26,14 +26,7 @@ pub(super) struct Reorder {
 impl Reorder {
     pub(super) fn new(collective: Collective, sizes: &[u32], chunks: u32, out: bool) -> Reorder {
         let ranks = sizes.iter().product();
-        let shape = Shape {
-            name: "order of shards".to_owned(),
-            collective,
-            ranks,
-            chunks,
-            slots: 2,
-            result: Slot::DATA,
-        };
+        let shape = Shape::in_place("order of shards", collective, ranks, chunks, 2);
         // A reduce_scatter begins with every shard and ends with one, an all_gather the other way.
         let all = (collective == Collective::AllGather) == out;
         Reorder { shape, sizes: sizes.to_vec(), unit: chunks / ranks, all, out }

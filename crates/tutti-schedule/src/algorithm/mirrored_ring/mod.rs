@@ -26,7 +26,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use super::grid;
 use super::{AlgorithmError, Entry, Request, Stage};
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
@@ -62,31 +61,20 @@ struct MirroredRing {
 
 fn form(request: &Request) -> Result<Form, AlgorithmError> {
     let form = argument::read(request.argument, request.ranks);
-    let argument = request.argument.unwrap_or_default();
-    form.map_err(|misfit| grid::refuse(ENTRY.name, argument, misfit))?.ok_or_else(|| {
-        AlgorithmError::WrongRanks {
-            name: ENTRY.name,
-            ranks: request.ranks,
-            needs: "a power of four, or a grid with blocks, as in `mirrored_ring:4x2:4x2`"
-                .to_owned(),
-        }
+    form.map_err(|misfit| request.misfit(ENTRY.name, misfit))?.ok_or_else(|| {
+        let needs = "a power of four, or a grid with blocks, as in `mirrored_ring:4x2:4x2`";
+        request.wrong_ranks(ENTRY.name, needs)
     })
 }
 
 fn mirrored(request: &Request) -> Result<MirroredRing, AlgorithmError> {
     let Form { levels, both } = form(request)?;
-    let &Request { collective, ranks, argument } = request;
+    let &Request { collective, ranks, .. } = request;
     let parts = 1 + u32::from(both);
     let reduces = collective != Collective::AllGather;
     let copies = collective != Collective::AllReduce;
-    let shape = Shape {
-        name: argument.map_or_else(|| ENTRY.name.to_owned(), |a| format!("{}:{a}", ENTRY.name)),
-        collective,
-        ranks,
-        chunks: ranks * parts,
-        slots: 1 + u32::from(reduces) + u32::from(copies),
-        result: Slot::DATA,
-    };
+    let slots = 1 + u32::from(reduces) + u32::from(copies);
+    let shape = request.shape(ENTRY.name, ranks * parts, slots);
     let way = levels.iter().map(|level| level.size - 1).sum();
     let gathers = collective != Collective::ReduceScatter;
     Ok(MirroredRing { shape, levels, parts, way, reduces, gathers, copies })

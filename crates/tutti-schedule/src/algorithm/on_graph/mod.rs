@@ -5,13 +5,13 @@
 //! built on [`Routes`], then under its bare name ([`super::build_on`]). Without either it takes the ranks as
 //! fully connected.
 
+mod link_graph;
 mod timetable;
-mod wiring;
 
 use std::sync::Arc;
 
+pub(super) use link_graph::{Edge, LinkGraph};
 pub(super) use timetable::{Move, Receiving, Timetable};
-pub(super) use wiring::{Edge, LinkGraph};
 
 use super::{AlgorithmError, Request};
 use tutti_topology::{LinkParameters, Routes};
@@ -63,21 +63,15 @@ pub(super) fn routes(
 ) -> Result<Routes, AlgorithmError> {
     let flat = format!("fully_connected:{}", request.ranks);
     let (notation, at) = asked.topology.unwrap_or((&flat, 0));
-    let refused = |problem: String| AlgorithmError::Argument {
-        name,
-        argument: request.argument.unwrap_or("").to_owned(),
-        at,
-        problem,
-    };
+    let refused = |problem: String| request.refuse(name, at, problem);
     let most = if asked.topology.is_some() { MOST_RANKS } else { MOST_FLAT_RANKS };
     if request.ranks > most {
-        let needs = format!("at most {most}");
-        return Err(AlgorithmError::WrongRanks { name, ranks: request.ranks, needs });
+        return Err(request.wrong_ranks(name, format!("at most {most}")));
     }
     let family = tutti_topology::parse(notation).map_err(|error| refused(error.to_string()))?;
     if family.size() != u64::from(request.ranks) {
         let needs = format!("as many as {notation} has NPUs, {}", family.size());
-        return Err(AlgorithmError::WrongRanks { name, ranks: request.ranks, needs });
+        return Err(request.wrong_ranks(name, needs));
     }
     let alike = TimePerByte::new(1, 1).unwrap_or(TimePerByte::ZERO);
     let link = LinkParameters::new(alike, Time::ZERO);
@@ -95,10 +89,10 @@ pub(super) fn routes(
 /// Whether there are enough NPUs, few enough ranks, and a way between any two.
 pub(super) fn check_ranks(
     name: &'static str,
-    ranks: u32,
+    request: &Request,
     routes: &Routes,
 ) -> Result<(), AlgorithmError> {
-    let npus = routes.topology().npus();
+    let (ranks, npus) = (request.ranks, routes.topology().npus());
     let needs = if ranks > npus {
         format!("at most the {npus} NPUs of {}", routes.topology().name())
     } else if ranks > MOST_RANKS {
@@ -108,7 +102,7 @@ pub(super) fn check_ranks(
     } else {
         return Ok(());
     };
-    Err(AlgorithmError::WrongRanks { name, ranks, needs })
+    Err(request.wrong_ranks(name, needs))
 }
 
 /// Refuses an option; `known` says what there is.
@@ -118,20 +112,7 @@ pub(super) fn wrong_option(
     (option, value, at): (&str, &str, usize),
     known: &str,
 ) -> AlgorithmError {
-    AlgorithmError::Argument {
-        name,
-        argument: request.argument.unwrap_or("").to_owned(),
-        at,
-        problem: format!("`{option}={value}` is no option; expected {known}"),
-    }
-}
-
-/// The name of a schedule: as it was asked for.
-pub(super) fn title(name: &str, request: &Request) -> String {
-    match request.argument {
-        Some(argument) => format!("{name}:{argument}"),
-        None => name.to_owned(),
-    }
+    request.refuse(name, at, format!("`{option}={value}` is no option; expected {known}"))
 }
 
 #[cfg(test)]

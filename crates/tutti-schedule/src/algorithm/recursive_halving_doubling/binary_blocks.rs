@@ -53,10 +53,10 @@ enum Act {
 impl BinaryBlocks {
     pub(super) fn new(name: String, ranks: u32) -> BinaryBlocks {
         let log = ranks.ilog2();
-        let collective = Collective::AllReduce;
-        let shape =
-            Shape { name, collective, ranks, chunks: 1 << log, slots: 2, result: Slot::DATA };
-        BinaryBlocks { shape, log }
+        BinaryBlocks {
+            shape: Shape::in_place(name, Collective::AllReduce, ranks, 1 << log, 2),
+            log,
+        }
     }
 
     /// The blocks: a bit of N each, from the highest.
@@ -125,14 +125,9 @@ impl BinaryBlocks {
         let peer = RankId(place.block.first + partner);
         let [own, other] = [place.member, partner].map(|member| self.range(member, round + 1));
         if !halve {
-            out.send(peer, Slot::DATA, own);
-            return out.recv(peer, Slot::DATA, other);
+            return out.trade(peer, Slot::DATA, own, other);
         }
-        out.send(peer, Slot::DATA, other);
-        out.recv(peer, SCRATCH, own);
-        let own_first = place.member < partner;
-        let operands = if own_first { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
-        out.reduce(Slot::DATA, operands, own);
+        out.fold_with((peer, place.member < partner), Slot::DATA, other, own);
     }
 }
 

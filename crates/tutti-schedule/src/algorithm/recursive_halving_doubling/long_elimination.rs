@@ -33,9 +33,7 @@ pub(super) struct LongElimination {
 impl LongElimination {
     pub(super) fn new(name: String, ranks: u32) -> LongElimination {
         let log = ranks.ilog2();
-        let (chunks, result) = (1 << log, Slot::DATA);
-        let collective = Collective::AllReduce;
-        let shape = Shape { name, collective, ranks, chunks, slots: 3, result };
+        let shape = Shape::in_place(name, Collective::AllReduce, ranks, 1 << log, 3);
         LongElimination { shape, pairs: Pairs::new(ranks), log }
     }
 
@@ -73,10 +71,7 @@ impl LongElimination {
 
     /// Exchanges halves with a neighbour; keeps and folds one of them.
     fn swap(&self, peer: RankId, own_first: bool, kept: u32, out: &mut Step) {
-        out.send(peer, Slot::DATA, self.half(1 - kept));
-        out.recv(peer, SCRATCH, self.half(kept));
-        let operands = if own_first { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
-        out.reduce(Slot::DATA, operands, self.half(kept));
+        out.fold_with((peer, own_first), Slot::DATA, self.half(1 - kept), self.half(kept));
     }
 
     fn grow(&self, place: PairPosition, step: u32, out: &mut Step) {
@@ -94,8 +89,7 @@ impl LongElimination {
             }
             (Origin::Three, _, _) => {
                 out.send(peer(1), Slot::DATA, low);
-                out.recv(peer(0), SCRATCH, high);
-                out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], high);
+                out.fold_in(peer(0), high);
             }
             (Origin::Four, member, 0) => {
                 self.swap(peer(member ^ 1), member % 2 == 0, member % 2, out);
@@ -103,11 +97,7 @@ impl LongElimination {
             (Origin::Four, member @ (0 | 1), _) => {
                 out.send(peer(member + 2), Slot::DATA, self.half(member));
             }
-            (Origin::Four, member, _) => {
-                let kept = self.half(member - 2);
-                out.recv(peer(member - 2), SCRATCH, kept);
-                out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], kept);
-            }
+            (Origin::Four, member, _) => out.fold_in(peer(member - 2), self.half(member - 2)),
         }
     }
 
@@ -115,8 +105,7 @@ impl LongElimination {
     fn give(&self, place: PairPosition, step: u32, out: &mut Step) {
         let peer = |member| RankId(place.first + member);
         let trade = |peer: RankId, own: u32, out: &mut Step| {
-            out.send(peer, Slot::DATA, self.half(own));
-            out.recv(peer, Slot::DATA, self.half(1 - own));
+            out.trade(peer, Slot::DATA, self.half(own), self.half(1 - own));
         };
         match (place.origin, place.member, step) {
             (Origin::Two, member, _) => trade(peer(1 - member), member, out),
@@ -149,13 +138,9 @@ impl LongElimination {
         let peer = self.survivor(partner, side);
         let [own, other] = [pair, partner].map(|pair| self.range(2 * pair + side, round + 1));
         if !halve {
-            out.send(peer, Slot::DATA, own);
-            return out.recv(peer, Slot::DATA, other);
+            return out.trade(peer, Slot::DATA, own, other);
         }
-        out.send(peer, Slot::DATA, other);
-        out.recv(peer, SCRATCH, own);
-        let operands = if pair < partner { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
-        out.reduce(Slot::DATA, operands, own);
+        out.fold_with((peer, pair < partner), Slot::DATA, other, own);
     }
 
     /// Steps that bring the result back.

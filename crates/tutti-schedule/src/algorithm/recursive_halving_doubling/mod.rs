@@ -14,7 +14,7 @@
 //! - **`3-2`**: see [`long_elimination`]: the surplus is taken out during the first exchange of halves.
 //! - **`binary_blocks`**: see [`binary_blocks`]: blocks of as many ranks as the bits of N say, each by itself.
 //!
-//! reduce_scatter and all_gather fold as MPICH does: see [`shards`]. Sources: Rabenseifner, "Optimization of
+//! reduce_scatter and all_gather by themselves fold as MPICH does: see [`shards`]. Sources: Rabenseifner, "Optimization of
 //! collective reduction operations", ICCS 2004 (`2-1`, `binary_blocks`); Rabenseifner and Traeff, "More
 //! efficient reduction algorithms for non-power-of-two number of processors in message-passing parallel
 //! systems", EuroPVM/MPI 2004 (`3-2`); Thakur, Rabenseifner and Gropp, "Optimization of collective
@@ -58,10 +58,6 @@ struct Halving {
     extra: u32,
     /// Whether a rank and its replacement fold half of the data each.
     halves: bool,
-    /// Rounds that reduce: all of `rounds` or none.
-    reducing: u32,
-    /// Rounds that gather: all of `rounds` or none.
-    gathering: u32,
 }
 
 /// What a rank is to the inner exchange among a power of two.
@@ -84,63 +80,37 @@ enum Surplus {
 }
 
 fn surplus(request: &Request) -> Result<Surplus, AlgorithmError> {
-    let Some(argument) = request.argument else {
-        return Ok(Surplus::Fold);
-    };
-    let problem = match argument {
-        "fold" => return Ok(Surplus::Fold),
-        "2-1" | "3-2" | "binary_blocks" if request.collective != Collective::AllReduce => {
-            format!("{} can only `fold`", request.collective)
-        }
-        "2-1" => return Ok(Surplus::TwoToOne),
-        "3-2" => return Ok(Surplus::ThreeToTwo),
-        "binary_blocks" => return Ok(Surplus::BinaryBlocks),
-        _ => "expected `fold`, `2-1`, `3-2` or `binary_blocks`".to_owned(),
-    };
-    Err(AlgorithmError::Argument {
-        name: ENTRY.name,
-        argument: argument.to_owned(),
-        at: 0,
-        problem,
-    })
+    let words = [
+        ("fold", Surplus::Fold),
+        ("2-1", Surplus::TwoToOne),
+        ("3-2", Surplus::ThreeToTwo),
+        ("binary_blocks", Surplus::BinaryBlocks),
+    ];
+    let surplus = request.one_of(ENTRY.name, &words)?;
+    if surplus != Surplus::Fold && request.collective != Collective::AllReduce {
+        let problem = format!("{} can only `fold`", request.collective);
+        return Err(request.refuse(ENTRY.name, 0, problem));
+    }
+    Ok(surplus)
 }
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let (ranks, surplus) = (request.ranks, surplus(request)?);
-    let whole = request.collective == Collective::AllReduce;
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
-    if !whole && !ranks.is_power_of_two() {
+    let name = request.notation(ENTRY.name);
+    if request.collective != Collective::AllReduce {
         return Ok(Arc::new(Shards::new(name, request.collective, ranks)));
     }
-    match surplus {
-        Surplus::ThreeToTwo => return Ok(Arc::new(LongElimination::new(name, ranks))),
-        Surplus::BinaryBlocks => return Ok(Arc::new(BinaryBlocks::new(name, ranks))),
-        Surplus::Fold | Surplus::TwoToOne => {}
-    }
-    let rounds = ranks.ilog2();
-    let power = 1 << rounds;
-    let reduces = request.collective != Collective::AllGather;
-    let gathers = request.collective != Collective::ReduceScatter;
-    let shape = Shape {
-        name,
-        collective: request.collective,
-        ranks,
-        chunks: power,
-        slots: if reduces { 2 } else { 1 },
-        result: Slot::DATA,
-    };
-    Ok(Arc::new(Halving {
-        shape,
-        power,
-        rounds,
-        extra: ranks - power,
-        halves: surplus == Surplus::TwoToOne,
-        reducing: if reduces { rounds } else { 0 },
-        gathering: if gathers { rounds } else { 0 },
-    }))
+    Ok(match surplus {
+        Surplus::ThreeToTwo => Arc::new(LongElimination::new(name, ranks)),
+        Surplus::BinaryBlocks => Arc::new(BinaryBlocks::new(name, ranks)),
+        Surplus::Fold | Surplus::TwoToOne => {
+            let rounds = ranks.ilog2();
+            let power = 1 << rounds;
+            let shape = request.shape(ENTRY.name, power, 2);
+            let halves = surplus == Surplus::TwoToOne;
+            Arc::new(Halving { shape, power, rounds, extra: ranks - power, halves })
+        }
+    })
 }
 
 /// For every rank count where surplus ranks are folded in: the ranks that take part for two start and end last, and each round hands
@@ -189,38 +159,26 @@ impl Halving {
         RankId(if number < self.extra { 2 * number + 1 } else { number + self.extra })
     }
 
-    /// In which bit the partners of halving round `round` differ.
-    fn mask(&self, round: u32) -> u32 {
-        if self.gathering > 0 && self.reducing > 0 { 1 << round } else { self.power >> (round + 1) }
-    }
-
     /// What `number` is responsible for after `halved` rounds of halving.
     fn range(&self, number: u32, halved: u32) -> ChunkRange {
         let len = self.power >> halved;
-        let start = if self.gathering > 0 && self.reducing > 0 {
-            (number & ((1 << halved) - 1)).reverse_bits() >> (u32::BITS - self.rounds)
-        } else {
-            number & !(len - 1)
-        };
+        let start = (number & ((1 << halved) - 1)).reverse_bits() >> (u32::BITS - self.rounds);
         ChunkRange::new(start, start + len)
     }
 
     fn halve(&self, number: u32, round: u32, out: &mut Step) {
-        let partner = number ^ self.mask(round);
+        let partner = number ^ (1 << round);
         let peer = self.real(partner);
-        let kept = self.range(number, round + 1);
-        out.send(peer, Slot::DATA, self.range(partner, round + 1));
-        out.recv(peer, SCRATCH, kept);
-        let operands = if number < partner { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
-        out.reduce(Slot::DATA, operands, kept);
+        let [kept, sent] = [number, partner].map(|number| self.range(number, round + 1));
+        out.fold_with((peer, number < partner), Slot::DATA, sent, kept);
     }
 
     fn double(&self, number: u32, round: u32, out: &mut Step) {
         let halving = self.rounds - 1 - round;
-        let partner = number ^ self.mask(halving);
+        let partner = number ^ (1 << halving);
         let peer = self.real(partner);
-        out.send(peer, Slot::DATA, self.range(number, halving + 1));
-        out.recv(peer, Slot::DATA, self.range(partner, halving + 1));
+        let [own, other] = [number, partner].map(|number| self.range(number, halving + 1));
+        out.trade(peer, Slot::DATA, own, other);
     }
 
     fn whole(&self) -> ChunkRange {
@@ -240,9 +198,7 @@ impl Halving {
         let [low, high] = self.both_halves();
         match step {
             0 if self.halves => {
-                out.send(odd, Slot::DATA, high);
-                out.recv(odd, SCRATCH, low);
-                out.reduce(Slot::DATA, [Slot::DATA, SCRATCH], low);
+                out.fold_with((odd, true), Slot::DATA, high, low);
             }
             1 if self.halves => out.send(odd, Slot::DATA, low),
             0 => out.send(odd, Slot::DATA, self.whole()),
@@ -261,8 +217,7 @@ impl Halving {
         if self.halves {
             out.send(even, Slot::DATA, low);
         }
-        out.recv(even, SCRATCH, folded);
-        out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], folded);
+        out.fold_in(even, folded);
     }
 
     fn both_halves(&self) -> [ChunkRange; 2] {
@@ -276,7 +231,7 @@ impl Schedule for Halving {
     }
 
     fn steps(&self, rank: RankId) -> u32 {
-        let rounds = self.reducing + self.gathering;
+        let rounds = 2 * self.rounds;
         match self.part(rank) {
             Part::Replaced => self.joining() + 1,
             Part::Pair(_) => rounds + self.joining() + 1,
@@ -294,10 +249,10 @@ impl Schedule for Halving {
             Part::Pair(number) => (number, step - self.joining()),
             Part::Single(number) => (number, step),
         };
-        if round < self.reducing {
+        if round < self.rounds {
             self.halve(number, round, out);
         } else {
-            self.double(number, round - self.reducing, out);
+            self.double(number, round - self.rounds, out);
         }
     }
 
@@ -309,10 +264,10 @@ impl Schedule for Halving {
             _ if step + 1 == self.steps(rank) => return "hand the result back".to_owned(),
             _ => step - joining,
         };
-        if round < self.reducing {
+        if round < self.rounds {
             format!("reduce_scatter {round}")
         } else {
-            format!("all_gather {}", round - self.reducing)
+            format!("all_gather {}", round - self.rounds)
         }
     }
 }

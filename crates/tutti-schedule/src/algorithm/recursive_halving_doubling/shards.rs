@@ -1,4 +1,4 @@
-//! reduce_scatter and all_gather for rank counts that are no power of two.
+//! reduce_scatter and all_gather by themselves, for any rank count.
 //!
 //! Of the first 2r ranks each even one is replaced by its odd neighbour, so that P take part, and the q-th
 //! is responsible for the shards of one rank or of two neighbours: runs of shards, which recursive halving
@@ -6,7 +6,6 @@
 //! over first and gets its shard in the end; in an all_gather it hands its shard over first and gets
 //! everything in the end. Messages of a round differ by the ranks that they stand for.
 
-use super::SCRATCH;
 use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
@@ -24,7 +23,7 @@ impl Shards {
         let gathers = collective == Collective::AllGather;
         let rounds = ranks.ilog2();
         let slots = if gathers { 1 } else { 2 };
-        let shape = Shape { name, collective, ranks, chunks: ranks, slots, result: Slot::DATA };
+        let shape = Shape::in_place(name, collective, ranks, ranks, slots);
         Shards { shape, power: 1 << rounds, rounds, extra: ranks - (1 << rounds), gathers }
     }
 
@@ -58,13 +57,9 @@ impl Shards {
         let peer = self.real(partner);
         let (own, other) = (self.block(number, len), self.block(partner, len));
         if self.gathers {
-            out.send(peer, Slot::DATA, own);
-            return out.recv(peer, Slot::DATA, other);
+            return out.trade(peer, Slot::DATA, own, other);
         }
-        out.send(peer, Slot::DATA, other);
-        out.recv(peer, SCRATCH, own);
-        let operands = if number < partner { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
-        out.reduce(Slot::DATA, operands, own);
+        out.fold_with((peer, number < partner), Slot::DATA, other, own);
     }
 
     /// What an even rank hands over, and what it gets in the end.
@@ -104,10 +99,7 @@ impl Schedule for Shards {
         let [over, back] = self.handed(even);
         match step {
             0 if self.gathers => out.recv(even, Slot::DATA, over),
-            0 => {
-                out.recv(even, SCRATCH, over);
-                out.reduce(Slot::DATA, [SCRATCH, Slot::DATA], over);
-            }
+            0 => out.fold_in(even, over),
             _ if step > self.rounds => out.send(even, Slot::DATA, back),
             _ => self.round(self.number(rank), step - 1, out),
         }

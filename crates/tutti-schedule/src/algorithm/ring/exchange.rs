@@ -22,14 +22,8 @@ pub(super) struct Exchange {
 
 impl Exchange {
     pub(super) fn new(name: String, ranks: u32, bidirectional: bool) -> Exchange {
-        let shape = Shape {
-            name,
-            collective: Collective::AllToAll,
-            ranks,
-            chunks: ranks,
-            slots: 4,
-            result: RESULT,
-        };
+        let in_place = Shape::in_place(name, Collective::AllToAll, ranks, ranks, 4);
+        let shape = Shape { result: RESULT, ..in_place };
         let forward = if bidirectional { ranks / 2 } else { ranks - 1 };
         Exchange { shape, forward, back: ranks - 1 - forward }
     }

@@ -27,16 +27,9 @@ impl Halving {
         let ranks = sizes.iter().product();
         let reduces = collective != Collective::AllGather;
         let copies = collective != Collective::AllReduce;
-        let shape = Shape {
-            name,
-            collective,
-            ranks,
-            chunks: ranks,
-            slots: 1 + u32::from(reduces) + u32::from(copies),
-            result: Slot::DATA,
-        };
+        let slots = 1 + u32::from(reduces) + u32::from(copies);
         Halving {
-            shape,
+            shape: Shape::in_place(name, collective, ranks, ranks, slots),
             sizes: sizes.to_vec(),
             turns: Turns::new(sizes),
             reduces,
@@ -83,15 +76,10 @@ impl Halving {
         let peer = self.turns.partner(rank.0, turn);
         let mine = self.range(self.label(rank.0), turn + 1);
         let theirs = self.range(self.label(peer.0), turn + 1);
-        let (work, scratch) = (self.work(), Slot(self.work().0 + 1));
         if reducing {
-            out.send(peer, work, theirs);
-            out.recv(peer, scratch, mine);
-            let lower_first = if rank < peer { [work, scratch] } else { [scratch, work] };
-            out.reduce(work, lower_first, mine);
+            out.fold_with((peer, rank < peer), self.work(), theirs, mine);
         } else {
-            out.send(peer, work, mine);
-            out.recv(peer, work, theirs);
+            out.trade(peer, self.work(), mine, theirs);
         }
     }
 

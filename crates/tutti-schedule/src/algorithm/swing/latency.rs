@@ -5,8 +5,6 @@ use crate::collective::Collective;
 use crate::{ChunkRange, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
-const SCRATCH: Slot = Slot(1);
-
 pub(super) struct Latency {
     shape: Shape,
     turns: Turns,
@@ -15,14 +13,7 @@ pub(super) struct Latency {
 impl Latency {
     /// Among a power of two of ranks.
     pub(super) fn new(name: String, sizes: &[u32]) -> Latency {
-        let shape = Shape {
-            name,
-            collective: Collective::AllReduce,
-            ranks: sizes.iter().product(),
-            chunks: 1,
-            slots: 2,
-            result: Slot::DATA,
-        };
+        let shape = Shape::in_place(name, Collective::AllReduce, sizes.iter().product(), 1, 2);
         Latency { shape, turns: Turns::new(sizes) }
     }
 }
@@ -39,11 +30,8 @@ impl Schedule for Latency {
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
         let peer = self.turns.partner(rank.0, step);
         let whole = ChunkRange::one(0);
-        out.send(peer, Slot::DATA, whole);
-        out.recv(peer, SCRATCH, whole);
         // Partners fold the same two values in the same order.
-        let lower_first = if rank < peer { [Slot::DATA, SCRATCH] } else { [SCRATCH, Slot::DATA] };
-        out.reduce(Slot::DATA, lower_first, whole);
+        out.fold_with((peer, rank < peer), Slot::DATA, whole, whole);
     }
 
     fn step_name(&self, _rank: RankId, step: u32) -> String {

@@ -57,14 +57,8 @@ struct SwingPlan {
 fn plan(request: &Request) -> Result<SwingPlan, AlgorithmError> {
     let &Request { collective, ranks, argument } = request;
     let plan = match argument {
-        Some(argument) => read(argument, ranks, collective).map_err(|Misfit { at, problem }| {
-            AlgorithmError::Argument {
-                name: ENTRY.name,
-                argument: argument.to_owned(),
-                at,
-                problem,
-            }
-        })?,
+        Some(argument) => read(argument, ranks, collective)
+            .map_err(|misfit| request.misfit(ENTRY.name, misfit))?,
         None => SwingPlan { sizes: vec![ranks], latency: false },
     };
     let needs = match () {
@@ -72,7 +66,7 @@ fn plan(request: &Request) -> Result<SwingPlan, AlgorithmError> {
         () if plan.latency && !ranks.is_power_of_two() => "a power of two for `latency_optimal`",
         () => return Ok(plan),
     };
-    Err(AlgorithmError::WrongRanks { name: ENTRY.name, ranks, needs: needs.to_owned() })
+    Err(request.wrong_ranks(ENTRY.name, needs))
 }
 
 /// Reads `4x8`, `latency_optimal` or `4x8:latency_optimal`.
@@ -110,10 +104,7 @@ fn read(argument: &str, ranks: u32, collective: Collective) -> Result<SwingPlan,
 
 fn build(request: &Request) -> Result<Arc<dyn Schedule>, AlgorithmError> {
     let SwingPlan { sizes, latency } = plan(request)?;
-    let name = match request.argument {
-        Some(argument) => format!("{}:{argument}", ENTRY.name),
-        None => ENTRY.name.to_owned(),
-    };
+    let name = request.notation(ENTRY.name);
     Ok(if latency {
         Arc::new(Latency::new(name, &sizes))
     } else if request.ranks.is_power_of_two() {

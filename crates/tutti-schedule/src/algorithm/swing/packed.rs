@@ -94,16 +94,9 @@ pub(super) struct Packed {
 impl Packed {
     pub(super) fn new(name: String, collective: Collective, ranks: u32) -> Packed {
         let reduces = collective != Collective::AllGather;
-        let shape = Shape {
-            name,
-            collective,
-            ranks,
-            chunks: ranks,
-            slots: if reduces { 4 } else { 3 },
-            result: Slot::DATA,
-        };
+        let slots = if reduces { 4 } else { 3 };
         Packed {
-            shape,
+            shape: Shape::in_place(name, collective, ranks, ranks, slots),
             paths: Paths::new(ranks),
             counts: blocks_per_step(ranks),
             reduces,

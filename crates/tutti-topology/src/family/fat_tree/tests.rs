@@ -3,6 +3,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
+use crate::LinkParameters;
 use crate::{Routes, Topology, build, parse};
 use tutti_units::ids::RankId;
 use tutti_units::{Time, TimePerByte};

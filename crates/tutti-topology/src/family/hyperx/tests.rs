@@ -1,4 +1,5 @@
 use super::*;
+use crate::LinkParameters;
 use crate::{Topology, VertexKind, build, parse};
 use tutti_units::{Time, TimePerByte};
 

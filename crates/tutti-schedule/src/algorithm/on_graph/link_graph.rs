@@ -1,6 +1,11 @@
 //! Who can hand a message to whom on a graph without another rank on the way, and over which links.
+//!
+//! This is a graph of its own beside [`tutti_topology::Topology`]: its vertices are ranks, and an edge is a path
+//! of several links, as the routes have it. Packing trees reads the links of every edge, and at which pace each of
+//! them passes a message, for each tree that it lays: they lie side by side in two arrays.
 
 use tutti_topology::Routes;
+use tutti_topology::search::steps;
 use tutti_units::TimePerByte;
 use tutti_units::ids::{LinkId, RankId, VertexId};
 
@@ -199,39 +204,25 @@ impl LinkGraph {
         self.edges.iter().map(|&way| self.links(way).len()).max().unwrap_or(0)
     }
 
-    /// How many steps over ways each rank is from one, or each one from it.
+    /// How many steps over ways each rank is from one.
     pub(in crate::algorithm) fn steps_from(&self, rank: u32) -> Vec<u32> {
-        let mut steps = vec![u32::MAX; self.ranks as usize];
-        steps[rank as usize] = 0;
-        let mut queue = std::collections::VecDeque::from([rank]);
-        while let Some(at) = queue.pop_front() {
-            for edge in self.from(at) {
-                if steps[edge.to as usize] == u32::MAX {
-                    steps[edge.to as usize] = steps[at as usize] + 1;
-                    queue.push_back(edge.to);
-                }
-            }
-        }
-        steps
+        steps(self.ranks as usize, rank, |at, visit| {
+            self.from(at).iter().for_each(|edge| visit(edge.to));
+        })
     }
 
     /// Whether every rank can be reached from every other.
     fn connects(&self) -> bool {
-        if self.ranks == 0 || self.steps_from(0).contains(&u32::MAX) {
-            return false;
-        }
         let mut into = vec![Vec::new(); self.ranks as usize];
         self.edges.iter().for_each(|edge| into[edge.to as usize].push(edge.from));
-        let (mut reached, mut stack) = (vec![false; self.ranks as usize], vec![0]);
-        reached[0] = true;
-        while let Some(at) = stack.pop() {
-            for &from in &into[at as usize] {
-                if !std::mem::replace(&mut reached[from as usize], true) {
-                    stack.push(from);
-                }
-            }
-        }
-        !reached.contains(&false)
+        let back = || {
+            let next = |at, visit: &mut dyn FnMut(u32)| {
+                into[at as usize].iter().for_each(|&from| visit(from));
+            };
+            steps(self.ranks as usize, 0, next)
+        };
+        let all = |steps: Vec<u32>| !steps.contains(&u32::MAX);
+        self.ranks > 0 && all(self.steps_from(0)) && all(back())
     }
 }
 

@@ -1,0 +1,121 @@
+//! Derives for enums: [`macro@Refusal`] for errors, [`macro@Named`] for what has a name in files and results.
+#![deny(unsafe_code)]
+
+use proc_macro::TokenStream;
+use quote::quote;
+use syn::{Attribute, Data, DeriveInput, Error, LitStr, Result, Variant};
+
+/// Derives `Refusal`. `#[refusal(class = "...")]` names the exception class, of the enum or of one variant;
+/// `#[refusal(kind = "...")]` the kind of a variant, its name in snake case otherwise.
+#[proc_macro_derive(Refusal, attributes(refusal))]
+pub fn refusal(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    derived(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+fn derived(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
+    let (name, Data::Enum(data)) = (&input.ident, &input.data) else {
+        return Err(Error::new_spanned(input, "expected an enum"));
+    };
+    let [class, _] = attributes(&input.attrs)?;
+    let class = class.ok_or_else(|| Error::new_spanned(name, "expected a class"))?;
+    let (mut kinds, mut of, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+    for Variant { ident, attrs, fields: declared, .. } in &data.variants {
+        let [own, kind] = attributes(attrs)?;
+        let (class, kind) =
+            (own.unwrap_or_else(|| class.clone()), kind.unwrap_or_else(|| snake(ident)));
+        let names: Vec<_> = declared.iter().filter_map(|field| field.ident.as_ref()).collect();
+        kinds.push(quote!((#class, #kind)));
+        of.push(quote!(#name::#ident { .. } => (#class, #kind)));
+        fields.push(quote!(#name::#ident { #(#names),* } => {
+            vec![#((stringify!(#names), ::tutti_units::refusal::Field::value(#names))),*]
+        }));
+    }
+    Ok(quote! {
+        impl ::tutti_units::refusal::Refusal for #name {
+            const KINDS: &'static [(&'static str, &'static str)] = &[#(#kinds),*];
+
+            fn kind(&self) -> (&'static str, &'static str) {
+                match self { #(#of),* }
+            }
+
+            fn fields(&self) -> Vec<(&'static str, ::tutti_units::refusal::Value)> {
+                match self { #(#fields),* }
+            }
+        }
+    })
+}
+
+/// The class and the kind that an attribute names.
+fn attributes(attrs: &[Attribute]) -> Result<[Option<String>; 2]> {
+    let mut found = [None, None];
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("refusal")) {
+        attr.parse_nested_meta(|meta| {
+            let at = if meta.path.is_ident("class") { 0 } else { 1 };
+            found[at] = Some(meta.value()?.parse::<LitStr>()?.value());
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// Derives the names of an enum's variants, in snake case unless `#[named("...")]` says otherwise: the constants
+/// `ALL` and `NAMES`, `name`, `from_name`, and `Display` by the name.
+#[proc_macro_derive(Named, attributes(named))]
+pub fn named(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    with_names(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+fn with_names(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
+    let (name, vis, Data::Enum(data)) = (&input.ident, &input.vis, &input.data) else {
+        return Err(Error::new_spanned(input, "expected an enum"));
+    };
+    let (mut variants, mut texts) = (Vec::new(), Vec::new());
+    for Variant { ident, attrs, .. } in &data.variants {
+        let own = attrs.iter().find(|attr| attr.path().is_ident("named"));
+        let own = own.map(|attr| attr.parse_args::<LitStr>()).transpose()?;
+        texts.push(own.map_or_else(|| snake(ident), |text| text.value()));
+        variants.push(ident);
+    }
+    let count = variants.len();
+    Ok(quote! {
+        #[allow(dead_code)]
+        impl #name {
+            /// Every variant, in order.
+            #vis const ALL: [#name; #count] = [#(#name::#variants),*];
+
+            /// Their names, in the same order.
+            #vis const NAMES: [&'static str; #count] = [#(#texts),*];
+
+            /// Its name in files and results.
+            #[must_use]
+            #vis const fn name(self) -> &'static str {
+                match self { #(#name::#variants => #texts),* }
+            }
+
+            /// The variant of that name.
+            #[must_use]
+            #vis fn from_name(name: &str) -> Option<#name> {
+                #name::ALL.into_iter().find(|one| one.name() == name)
+            }
+        }
+
+        impl ::std::fmt::Display for #name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    })
+}
+
+fn snake(ident: &syn::Ident) -> String {
+    let mut name = String::new();
+    for letter in ident.to_string().chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
