@@ -97,7 +97,7 @@ def looked_at(opened: Any, request: pytest.FixtureRequest) -> Callable[..., Page
     width, theme = request.param
 
     def looking(path: Path, name: str, charts: int) -> Page:
-        found = opened(path, width, theme)
+        found: Opened = opened(path, width, theme)
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         found.page.screenshot(path=SCREENSHOTS / f"{name}_{width}_{theme}.png", full_page=True)
         drawn = found.page.locator(".chart")
