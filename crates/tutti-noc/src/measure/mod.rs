@@ -5,7 +5,7 @@
 //! confidence interval, by the method of batch means: the window is cut into batches, whose means are
 //! taken as independent (Law, "Simulation Modeling and Analysis", 5th edition, section 9.5).
 //!
-//! [`phases`] and [`statistics`] serve every engine, [`crate::smart`] too.
+//! `phases` and `statistics` serve every engine, [`crate::smart`] too.
 
 mod generator;
 pub(crate) mod phases;
