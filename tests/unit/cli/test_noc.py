@@ -181,7 +181,7 @@ def test_the_registries_are_listed(here: Path) -> None:
     ("arguments", "said"),
     [
         (["run", "none.toml"], "there is no such file"),
-        (["run", "noc.toml", "--set", "router.vcs=0"], "router.vcs: `vcs` is 0"),
+        (["run", "noc.toml", "--set", "router.vcs=0"], "router.vcs: is out of range"),
         (["run", "noc.toml", "--set", "router.ejection=2"], "router.ejection: "),
         (["run", "noc.toml", "--set", "topology.routing=romn"], "there is no routing `romn`"),
         (
@@ -330,7 +330,7 @@ def test_a_long_run_says_that_it_runs(here: Path) -> None:
     [
         ("num_vc=8", ('argument "num_vc=8": num_vc: is no key', "did you mean `num_vcs`?")),
         ("routing_function=foo", ('argument "routing_function=foo": routing_function: ',)),
-        ("num_vcs=0", ('argument "num_vcs=0": num_vcs: `num_vcs` is 0', "given: 0")),
+        ("num_vcs=0", ('argument "num_vcs=0": num_vcs: is out of range', "given: 0")),
     ],
 )
 def test_what_the_command_line_says_is_not_blamed_on_the_file(
