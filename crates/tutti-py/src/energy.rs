@@ -277,7 +277,7 @@ fn unknown(key: &str, text: &str) -> String {
     format!("there is no {key} `{text}`: expected one of a SmartMesh")
 }
 
-/// Counts of such a mesh, by name; those that are left out are 0.
+/// Event counts of a mesh, by name; missing ones are 0.
 fn counts_of(given: &Bound<'_, PyDict>) -> PyResult<Counts> {
     let mut counts = Counts::default();
     for (name, count) in counts.scalars() {

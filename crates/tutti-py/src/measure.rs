@@ -40,7 +40,7 @@ impl AnyCase<'_> {
 }
 
 /// Measures cases in `threads` threads (0: as many as there are cores) and hands each result to
-/// `done(index, result)` as soon as it is there, in no particular order; a result is either a dict or
+/// `done(index, result)` when it is complete, in no particular order; a result is either a dict or
 /// an exception. Stops early when `done` raises or Ctrl-C is pressed. The results do not depend on
 /// the number of threads.
 #[pyfunction]

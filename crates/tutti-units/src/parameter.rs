@@ -62,7 +62,7 @@ impl Kind {
 /// One parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameter {
-    /// The field's name for it.
+    /// Its name in files and classes.
     pub name: &'static str,
     /// What values it takes.
     pub kind: Kind,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from functools import partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
@@ -220,13 +221,22 @@ def _row(key: str, info: FieldInfo, bounds: str) -> str:
     default = info.default if info.default_factory is None else None
     meaning = (info.description or "").replace("|", "\\|")
     if bounds:
-        meaning += f" Range: {bounds}."
+        meaning += f" Range: {_POWER.sub(_power, bounds)}."
     names_table = get_origin(info.annotation) is Literal and len(get_args(info.annotation)) == 1
     if info.is_required() or names_table:
         meaning += " Required."
     elif default not in (None, PydanticUndefined, ""):
         meaning += f" Default: `{default}`."
     return f"| `{key}` | {_words(info.annotation)} | {meaning.strip()} |"
+
+
+_POWER = re.compile(r"\b\d{8,}\b")
+
+
+def _power(number: re.Match[str]) -> str:
+    """A large power of two as one."""
+    value = int(number[0])
+    return f"2^{value.bit_length() - 1}" if value.bit_count() == 1 else number[0]
 
 
 def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each form of type

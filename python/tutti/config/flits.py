@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from pydantic import Field
 
 from tutti.config.noc_tables import EnergyTable  # noqa: TC001 - pydantic looks at it
-from tutti.config.sourced import table_of, written
+from tutti.config.sourced import sourced_table, written
 from tutti.errors import TuttiError
 from tutti.files.mistakes import mistake
 from tutti.platform import Flits
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     _Flits: TypeAlias = Flits
 else:
-    _Flits = table_of(Flits, without={"technology"})
+    _Flits = sourced_table(Flits, without={"technology"})
 
 
 class FlitsTable(_Flits):

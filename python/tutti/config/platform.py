@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, model_validator
 from tutti.config.flits import FlitsTable
 from tutti.config.mesh import MeshTable
 from tutti.config.package import PackageTable  # noqa: TC001 - pydantic looks at it
-from tutti.config.sourced import PerByteParameter, Sourced, TimeParameter, table_of, written
+from tutti.config.sourced import PerByteParameter, Sourced, TimeParameter, sourced_table, written
 from tutti.declared.groups import LocalCosts, PacketParameters
 from tutti.declared.models import MODELS
 from tutti.files.custom_errors import refused
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
     _Packets: TypeAlias = PacketParameters
 else:
-    Compute, _Packets = table_of(LocalCosts), table_of(PacketParameters)
+    Compute, _Packets = sourced_table(LocalCosts), sourced_table(PacketParameters)
     _tables = [
-        table_of(model, without=LocalCosts.model_fields, summary=_SUMMARY) for model in MODELS
+        sourced_table(model, without=LocalCosts.model_fields, summary=_SUMMARY) for model in MODELS
     ]
     Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - made here
 

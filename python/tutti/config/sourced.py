@@ -85,7 +85,7 @@ _WITH_SOURCE: dict[object, object] = {
 }
 
 
-def table_of(
+def sourced_table(
     declared: type[Parameters], *, without: Collection[str] = (), **more: tuple[type, Any]
 ) -> type[Table]:
     """Returns the table of a file for a class: its parameters, each with its source if it has one.

@@ -17,7 +17,7 @@ pub(crate) struct Histogram {
     extremes: (u64, u64),
 }
 
-/// Latencies that are told apart; longer ones are counted as this.
+/// The last bin of the histogram; it counts longer latencies too.
 const LONGEST: usize = 1 << 16;
 
 impl Default for Histogram {

@@ -11,10 +11,10 @@ pub(super) type VcSet = u32;
 
 /// Sets of VCs, and which of them depend on which.
 pub(super) struct DependencyGraph {
-    /// Per channel, those that there are.
+    /// The sets of each channel.
     of_channel: Vec<Vec<VcSet>>,
     all: Vec<(u32, VcRange)>,
-    /// Per set those that it depends on, in order.
+    /// The sets that each set depends on, in ascending order.
     after: Vec<Vec<VcSet>>,
 }
 

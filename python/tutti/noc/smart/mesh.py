@@ -36,13 +36,13 @@ class SmartMesh:
     design: Annotated[str, Field(description="Its design; docs/models/smart.md lists them.")] = (
         "sfo_greedy"
     )
-    columns: Annotated[int, Field(ge=2, le=64, description="Routers in a row, 2 to 64.")] = 8
+    columns: Annotated[int, Field(ge=2, le=64, description="Routers in a row.")] = 8
     rows: Annotated[
         int,
         Field(
             ge=2,
             le=64,
-            description="Routers in a column, 2 to 64. Node x + columns y is at (x, y).",
+            description="Routers in a column. Node x + columns y is at (x, y).",
         ),
     ] = 8
     hpc_max: Annotated[

@@ -1,7 +1,7 @@
 //! Who can hand a message to whom on a graph without another rank on the way, and over which links.
 //!
-//! This is a graph of its own beside [`tutti_topology::Topology`]: its vertices are ranks, and an edge is a path
-//! of several links, as the routes have it. Packing trees reads the links of every edge, and at which pace each of
+//! It differs from [`tutti_topology::Topology`]: its vertices are ranks, and an edge is a path of several links,
+//! as the routes have it. Packing trees reads the links of every edge, and at which pace each of
 //! them passes a message, for each tree that it lays: they lie side by side in two arrays.
 
 use tutti_topology::Routes;
