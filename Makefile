@@ -19,7 +19,8 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
-.PHONY: demo build dev mpi test fuzz test-mpi test-torch test-rust test-python browser bench papers validate check check-fast hooks reference format lock clean help
+.PHONY: demo build dev mpi test fuzz test-mpi test-torch test-rust test-python browser bench papers \
+  validate check check-fast docs hooks reference format lock clean help
 
 help:
 	@echo "make demo       build, then answer: which all_reduce is fastest on this machine, and why?"
@@ -35,6 +36,7 @@ help:
 	@echo "make papers     every reproduced table and figure, beside the published values"
 	@echo "make validate   predictions against trusted sources"
 	@echo "make check      formatting, lints and types only"
+	@echo "make docs       build the documentation site in build/site/html; examples run, so minutes"
 	@echo "make hooks      check before each commit and push (pre-commit)"
 	@echo "make reference  write the reference pages from the code"
 	@echo "make format     format Rust and Python"
@@ -115,8 +117,10 @@ check-fast: $(READY)
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/check_language.py
 
 check: check-fast build
+	$(BIN)/python scripts/build_site.py --no-examples
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 	$(BIN)/mypy
@@ -162,6 +166,10 @@ test-torch: build
 # Debian's Chromium, for the tests that open a report as a person would.
 browser:
 	@command -v chromium >/dev/null || .ci/install chromium "The browser tests need Chromium"
+
+# The documentation site. Links are checked, and each example runs and shows its output.
+docs: build mpi
+	TUTTI_CACHE=$(CACHE) $(BIN)/python scripts/build_site.py
 
 # The pages and schemas that are written from the code.
 reference: build

@@ -158,9 +158,10 @@ class Schedule:
         It can be simulated and drawn. Where there are others it cannot be verified alone, but as
         :attr:`whole`, and has no lower bound.
 
-        >>> rings = schedule("mirrored_ring:4x4", ranks=16)
-        >>> [rings.phase(i).steps(0) for i in range(rings.phases)]
-        [3, 6, 3]
+        Examples:
+            >>> rings = schedule("mirrored_ring:4x4", ranks=16)
+            >>> [rings.phase(i).steps(0) for i in range(rings.phases)]
+            [3, 6, 3]
 
         Raises:
             ScheduleError: there is no such phase.
