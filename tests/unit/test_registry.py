@@ -43,7 +43,7 @@ def page(name: str) -> str:
 
 
 def goldens(name: str) -> list[dict[str, Any]]:
-    """The cases of tests/golden/<name>, which stand beside their derivation."""
+    """The cases of tests/golden/<name>, next to their derivation."""
     found = sorted((GOLDENS / name).glob("*.toml"))
     assert (GOLDENS / name / "case.toml") in found, f"tests/golden/{name}/case.toml is missing"
     assert (GOLDENS / name / "WHY.md").is_file(), f"tests/golden/{name}/WHY.md is missing"
