@@ -13,7 +13,7 @@ from pydantic import Discriminator, Field, Strict, Tag
 
 from tutti import _core
 from tutti.errors import EndpointError
-from tutti.files.dataclass_tables import Count, InFiles, Positive
+from tutti.files.described import Count, InFiles, Positive
 from tutti.files.tables import kind_of
 from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
 

@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from tutti.endpoint import Configuration, Npu, Ring
 from tutti.files.custom_errors import CHOICE
-from tutti.files.dataclass_tables import Positive, described_by, table_of
+from tutti.files.described import Positive, described_by, table_of
 from tutti.files.tables import Table, kind_of
 from tutti.training import Bucket, Chunk, Message, Order, Step
 from tutti.units import Frequency

@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from tutti.config import ConfigError
-from tutti.files.dataclass_tables import Count, InFiles, beyond_bounds, bounds_of, table_of
+from tutti.files.described import Count, InFiles, beyond_bounds, bounds_of, table_of
 from tutti.files.tables import Table
 from tutti.files.validate import validated
 
