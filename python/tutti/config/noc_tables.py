@@ -42,13 +42,13 @@ class EnergyTable(Table):
     ]
 
 
-class NocLinks(Table):
+class LinksTable(Table):
     """The links of one kind, in each direction."""
 
     rate: Annotated[PerByteParameter, Field(description="Bytes per time, in each direction.")]
     latency: Annotated[
         TimeParameter,
-        Field(description="From end to end; rounded up to whole cycles, at least one."),
+        Field(description="From end to end; routers round it up to whole cycles, at least one."),
     ]
     length: Annotated[
         Length | None, Field(default=None, description="For the energy of wires; may be left out.")
@@ -64,7 +64,7 @@ class NocTopology(Table):
         Field(default=None, description="Instead, a GraphML or node-link JSON file."),
     ]
     links: Annotated[
-        list[NocLinks],
+        list[LinksTable],
         Field(
             default_factory=list,
             description="For a family: its links, or one table for each class of links.",
