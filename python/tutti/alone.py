@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.endpoint import Npu, carriage, torus
+from tutti.endpoint import Efficiency, Npu, carriage, torus
 from tutti.units import Size, Time
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Alone:
     rings: tuple[Ring, ...]
     collective: str = "all_reduce"
     npu: Npu = field(default_factory=Npu)
-    efficiency: float = 0.94
+    efficiency: Efficiency = 1.0
     chunk: Size = field(default_factory=lambda: Size.parse("64 KiB"))
     message: Size = field(default_factory=lambda: Size.parse("8 KiB"))
 

@@ -13,7 +13,7 @@ from pydantic import Discriminator, Field, Strict, Tag
 
 from tutti import _core
 from tutti.errors import EndpointError
-from tutti.files.dataclass_tables import Count, InFiles, Positive
+from tutti.files.described import Count, InFiles, Positive
 from tutti.files.tables import kind_of
 from tutti.units import Frequency, OpRate, Size, Time, TimePerByte
 
@@ -25,6 +25,9 @@ __all__ = ["AceSettings", "Configuration", "Npu", "Ring", "carriage", "configura
 Kind = Literal["ideal", "baseline", "ace"]
 Handover = Literal["ahead", "at_end"]
 FsmDivision = Literal["by_time", "evenly"]
+Efficiency = Annotated[
+    float, Field(gt=0, le=1, description="The part of what links carry that is data.")
+]
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Ring(InFiles):
     latency: Annotated[Time, Field(description="Of a link, from the end of a packet to its end.")]
 
 
-def torus(rings: Sequence[Ring], efficiency: float = 1.0) -> _core.Torus:
+def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.Torus:
     """A torus of these rings, the one inside a package first.
 
     Args:

@@ -26,7 +26,6 @@ from tutti.energy import (
     Events,
     Interval,
     Network,
-    Number,
     Router,
     Technology,
     area,
@@ -54,6 +53,7 @@ __all__ = [
 ]
 
 Muxes = Literal["own", "sign", "any"]
+_Positive = Annotated[int, Strict(), Field(ge=1, lt=1 << 32)]
 
 _SIDES = 4
 """Ports of a router besides the local one, on a grid."""
@@ -135,32 +135,41 @@ class Package(Parameters):
     """Equal routers, one on each chiplet, and the links between them.
 
     Attributes:
-        ports: Inputs of a router, and as many outputs, the local one included.
-        width: Bits of a link, of buffers and crossbar; energies are counted by the bit.
-        vcs: Virtual channels of an input.
-        vc_flits: Flits that each of them has room for, a flit as wide as a link.
         pitch: From chiplet to chiplet of a square grid whose nodes count row by row: a link is as
             long as it goes. None: links have the lengths of their topology.
-        circuit: Whether what arrives for the local port goes there by a circuit, without being
-            buffered.
-        muxes: What the ports' muxes can take where there are bypass wires: those of their `own`
-            axis, of the `sign` of their side, or `any`; none: there are no such wires.
-        wires: Bypass wires in each direction of a row or column.
-        cycle: The time of a clock cycle.
         technology: What routers and links cost.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    ports: Number = 5
-    width: Number = 128
-    vcs: Number = 4
-    vc_flits: Number = 32
+    ports: Annotated[
+        _Positive,
+        Field(description="Inputs of a router, and as many outputs, the local one included."),
+    ] = 5
+    width: Annotated[_Positive, Field(description="Bits of a link, of buffers and crossbar.")] = 128
+    vcs: Annotated[_Positive, Field(description="Virtual channels of an input.")] = 4
+    vc_flits: Annotated[
+        _Positive, Field(description="Flits of each VC's buffer; a flit is as wide as a link.")
+    ] = 32
     pitch: Length | None = Length(um=5000)
-    circuit: Annotated[bool, Strict()] = False
-    muxes: Muxes | None = None
-    wires: Annotated[int, Strict(), Field(ge=1, lt=64)] = 1
-    cycle: Time = Time(ps=1000)
+    circuit: Annotated[
+        bool,
+        Strict(),
+        Field(description="Whether flits for the local port pass by a circuit, unbuffered."),
+    ] = False
+    muxes: Annotated[
+        Muxes | None,
+        Field(
+            description="Inputs of the muxes of bypass wires, for the area: wires of the `own` "
+            "axis, of the `sign` of their side, or `any`; no bypass wires if left out."
+        ),
+    ] = None
+    wires: Annotated[
+        int,
+        Strict(),
+        Field(ge=1, le=63, description="Bypass wires in each direction of a row or column."),
+    ] = 1
+    cycle: Annotated[Time, Field(description="The length of a clock cycle.")] = Time(ps=1000)
     technology: Technology = Field(default_factory=_usual)
 
     @field_serializer("technology")

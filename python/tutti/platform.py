@@ -160,17 +160,16 @@ class MeshFlits(Parameters):
     Attributes:
         mesh: the mesh. Schedules carry sums, so where routers combine they need a `reducer`: they
             have one unless `mesh` says otherwise.
-        cycle: the length of a clock cycle.
-        flit: what a flit carries of a message.
-        packet: the most flits of a packet from node to node, which a VC of the mesh holds.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     mesh: SmartMesh
-    cycle: Time = Time(ps=1000)
-    flit: Size = Size(bytes=16)
-    packet: Count = 1
+    cycle: Annotated[Time, Field(description="The length of a clock cycle.")] = Time(ps=1000)
+    flit: Annotated[Size, Field(description="What a flit carries of a message.")] = Size(bytes=16)
+    packet: Annotated[
+        Count, Field(description="The most flits of a packet to one node; a VC must hold it.")
+    ] = 1
 
     @property
     def carrying(self) -> SmartMesh:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from tutti import _core
-from tutti.endpoint import Npu, carriage, torus
+from tutti.endpoint import Efficiency, Npu, carriage, torus
 from tutti.units import Size, Time
 from tutti.workload.compute import Roofline, roofline
 from tutti.workload.model import PASSES
@@ -90,7 +90,7 @@ class Step:
     npu: Npu = field(default_factory=Npu)
     element: int = 2
     iterations: int | Literal["stable"] = 2
-    efficiency: float = 0.94
+    efficiency: Efficiency = 1.0
     chunk: Chunk = Size.parse("64 KiB")
     message: Message = Size.parse("8 KiB")
     order: Order = "lifo"

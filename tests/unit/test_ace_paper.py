@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def test_peaks_are_those_derived_from_the_topology(size: str, sent: float, peak: float) -> None:
     """X = 2 (L-1)/L + 2 (V-1)/(VL) + 2 (H-1)/(HL), over the slowest of its parts."""
     assert endpoints._peak(size) == pytest.approx((sent, peak), rel=1e-4)
-    run = Alone(size=system.PAYLOAD, rings=system.rings(size)).run(endpoints.IDEAL)
+    run = system.alone(endpoints.IDEAL, size)
     assert run.sent == sent * system.PAYLOAD.bytes
     assert 0.97 * 0.94 * peak < run.rate / 1e9 <= 0.94 * peak
 
@@ -64,7 +64,8 @@ def test_a_scratchpad_of_4_mib_and_16_machines_are_the_knee() -> None:
 
 
 def test_what_bounds_a_collective_is_named() -> None:
-    alone = Alone(size=Size.parse("8 MiB"), rings=system.rings("4x4x4"))
+    rings = system.rings("4x4x4")
+    alone = Alone(size=Size.parse("8 MiB"), rings=rings, efficiency=system.EFFICIENCY)
     run = alone.run(configurations()["comp_opt"])
     limit = run.limit
     assert limit.time == limit.servers["memory"]
@@ -95,6 +96,7 @@ def test_no_endpoint_beats_computing_alone() -> None:
             model=build("resnet50"),
             batch=4,
             rings=system.rings("4x2x2"),
+            efficiency=system.EFFICIENCY,
             window=Time.parse("20 us"),
         ).run(known[name])
         for name in steps.CONFIGURATIONS

@@ -16,7 +16,7 @@ LATENCY = Time.parse("400 ns")
 
 def alone(nodes: tuple[int, ...], size: str, collective: str = "all_reduce") -> Alone:
     rings = tuple(Ring(f"r{i}", count, LINK, LATENCY) for i, count in enumerate(nodes))
-    return Alone(size=Size.parse(size), rings=rings, efficiency=1.0, collective=collective)
+    return Alone(size=Size.parse(size), rings=rings, collective=collective)
 
 
 @pytest.mark.parametrize("nodes", [(4, 4, 4), (2, 3), (2, 2, 5)])

@@ -48,7 +48,7 @@ def transfers(part: Divided) -> Iterator[tuple[str, Transfer]]:
 def step(model: Model, batch: int, nodes: tuple[int, ...], parallelism: Parallelism) -> Step:
     rate, latency = TimePerByte.parse("100 GB/s"), Time.parse("10 ns")
     rings = tuple(Ring(f"r{i}", n, rate, latency) for i, n in enumerate(nodes))
-    given = {"iterations": 1, "efficiency": 1.0, "parallelism": parallelism}
+    given = {"iterations": 1, "parallelism": parallelism}
     return Step(model=model, batch=batch, rings=rings, **given)  # type: ignore[arg-type]
 
 

@@ -30,7 +30,7 @@ def rings(local: int, vertical: int, horizontal: int) -> tuple[Ring, ...]:
 def small(**changes: object) -> Step:
     layers = tuple(linear(f"l{i}", 512, 512, first=i == 0) for i in range(6))
     model = Model(name="small", source="made up", layers=layers, samples="rows")
-    step = Step(model=model, batch=64, rings=rings(4, 2, 2))
+    step = Step(model=model, batch=64, rings=rings(4, 2, 2), efficiency=0.94)
     return replace(step, **changes)  # type: ignore[arg-type]
 
 
@@ -74,7 +74,8 @@ def collective(configuration: Configuration, megabytes: int = 64) -> TrainingRes
     side = 1024
     layers = (linear("one", side, megabytes * 512, first=True),)
     model = Model(name="one", source="made up", layers=layers, samples="rows")
-    step = Step(model=model, batch=1, rings=rings(4, 4, 4), iterations=1)
+    torus = rings(4, 4, 4)
+    step = Step(model=model, batch=1, rings=torus, iterations=1, efficiency=0.94)
     return step.run(configuration)
 
 
@@ -124,7 +125,8 @@ def test_tables_in_the_background_leave_the_loop() -> None:
     layers = tuple(linear(f"l{i}", 4096, 4096, first=i == 0) for i in range(5))
     tables = Tables(tables=64, dimension=64, lookups=10, bottom=2)
     model = Model(name="m", source="made up", layers=layers, samples="rows", tables=tables)
-    step = Step(model=model, batch=4096, rings=rings(4, 2, 2), iterations=4)
+    torus = rings(4, 2, 2)
+    step = Step(model=model, batch=4096, rings=torus, iterations=4, efficiency=0.94)
     ace = configurations()["ace"]
     inside, beside = step.run(ace), step.run(replace(ace, background=True))
     _, _, first, second = inside.record.iterations()

@@ -13,7 +13,6 @@ mod carrier;
 mod model;
 mod noise;
 pub mod packet;
-mod registry;
 mod serialization;
 #[cfg(test)]
 mod tests;
@@ -22,7 +21,6 @@ pub use background::{BackgroundFlow, LinkLoad};
 pub use carrier::{Carried, Carrier, Combined, Cursor, Standstill, Supply, Ticket, Uncontended};
 pub use model::*;
 pub use noise::{Detours, Distribution, Noise, NoiseError, Part};
-pub use registry::{Arguments, Entry, Value, build, find};
 pub use serialization::Serialization;
 
 use tutti_units::{Bytes, Time};

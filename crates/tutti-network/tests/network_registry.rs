@@ -7,23 +7,18 @@ use tutti_network::REGISTRY;
 #[test]
 fn every_model_has_a_page_with_its_parameters_and_its_limits() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models");
-    for entry in REGISTRY {
-        let page = folder.join(format!("{}.md", entry.group.name));
-        let text = std::fs::read_to_string(&page).unwrap_or_else(|error| {
-            panic!("{} needs {}: {error}", entry.group.name, page.display())
-        });
-        assert!(text.starts_with(&format!("# {}\n", entry.group.name)), "{}", page.display());
-        for parameter in entry.group.parameters {
+    for group in REGISTRY {
+        let page = folder.join(format!("{}.md", group.name));
+        let text = std::fs::read_to_string(&page)
+            .unwrap_or_else(|error| panic!("{} needs {}: {error}", group.name, page.display()));
+        assert!(text.starts_with(&format!("# {}\n", group.name)), "{}", page.display());
+        for parameter in group.parameters {
             let row = format!("| `{}` | {} |", parameter.name, parameter.kind.name());
             assert!(text.contains(&row), "{} lacks the row {row}", page.display());
         }
         for part in ["Equations", "Assumptions", "Left out", "Valid range", "Source"] {
             assert!(text.contains(&format!("**{part}.**")), "{} lacks {part}", page.display());
         }
-        assert!(
-            !entry.group.summary.is_empty() && !entry.group.source.is_empty(),
-            "{}",
-            entry.group.name
-        );
+        assert!(!group.summary.is_empty() && !group.source.is_empty(), "{}", group.name);
     }
 }

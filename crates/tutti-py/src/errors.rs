@@ -23,6 +23,7 @@ use tutti_schedule::{ExplicitError, LayoutError, VerifyError};
 use tutti_topology::TopologyError;
 use tutti_topology::bypass::BypassError;
 use tutti_units::UnitError;
+use tutti_units::parameter::ParameterError;
 use tutti_units::refusal::{Refusal, Value};
 
 /// Every class and kind of error that the core raises; the reference page has an anchor for each.
@@ -36,6 +37,7 @@ pub(crate) fn error_kinds() -> Vec<(&'static str, &'static str)> {
         ExplicitError::KINDS,
         TextError::KINDS,
         AlgorithmError::KINDS,
+        ParameterError::KINDS,
         ModelError::KINDS,
         PacketError::KINDS,
         NoiseError::KINDS,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use tutti_analysis::closed_form;
 use tutti_engine::{LocalCosts, Ranks};
-use tutti_network::{Distribution, Noise, packet};
+use tutti_network::{Distribution, ModelError, Noise, packet};
 use tutti_units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
@@ -33,7 +33,11 @@ impl Model {
     fn new(kind: &str, parameters: Texts, costs: Option<Texts>) -> PyResult<Model> {
         let given: Vec<_> = pairs(&parameters).collect();
         let costs = LocalCosts::from_texts(pairs(&costs.unwrap_or_default())).or_raise()?;
-        Ok(Model(tutti_network::build(kind, &given).or_raise()?, costs))
+        let model = match tutti_network::build(kind, &given) {
+            Err(ModelError::Parameter { source }) => Err(source).or_raise()?,
+            built => built.or_raise()?,
+        };
+        Ok(Model(model, costs))
     }
 
     /// Its name in the registry.
@@ -49,7 +53,7 @@ impl Model {
     }
 
     fn __repr__(&self) -> String {
-        self.0.to_string()
+        format!("{:?}", self.0)
     }
 }
 

@@ -74,7 +74,7 @@ impl From<&Group> for ParameterGroup {
 #[pyfunction]
 pub(crate) fn parameter_groups(models: bool) -> Vec<ParameterGroup> {
     if models {
-        return REGISTRY.iter().map(|entry| (&entry.group).into()).collect();
+        return REGISTRY.iter().map(Into::into).collect();
     }
     GROUPS.iter().map(|group| (*group).into()).collect()
 }

@@ -169,14 +169,17 @@ fn time(text: &str) -> Time {
 
 fn loggp(notation: &str, ranks: u32, size: u64) -> u64 {
     let per_byte = TimePerByte::parse("6 ns/B").expect("is a time per byte");
-    let model =
-        LogGP::new(time("2.5 us"), time("1.5 us"), time("1 us"), per_byte).expect("is a model");
+    let model = LogGP { L: time("2.5 us"), o: time("1.5 us"), g: time("1 us"), G: per_byte }
+        .checked()
+        .expect("is a model");
     simulate(notation, ranks, size, &model, Conditions::default())
 }
 
 fn noisy_million() -> u64 {
     let beta = TimePerByte::parse("0.1 ns/B").expect("is a time per byte");
-    let model = PipeliningPostal::new(time("1.34 us"), time("0.34 us"), beta).expect("is a model");
+    let model = PipeliningPostal { alpha_p: time("1.34 us"), alpha_r: time("0.34 us"), beta }
+        .checked()
+        .expect("is a model");
     let step = Distribution::Exponential(time("200 ns"));
     let noise = Noise { seed: 7, step, ..Noise::default() };
     let ranks = Ranks { noise, ..Ranks::default() };
@@ -197,7 +200,9 @@ fn packets(notation: &str, collective: &str, topology: &str, size: u64) -> u64 {
     let layout = Layout::new(Bytes(size), 4, schedule.shape().chunks).expect("divides");
     let packets = Packets::new(Bytes(4096), Bytes(0), Bytes(32768)).expect("fit");
     let model =
-        PipeliningPostal::new(Time::ZERO, time("100 ns"), TimePerByte::ZERO).expect("is a model");
+        PipeliningPostal { alpha_p: Time::ZERO, alpha_r: time("100 ns"), beta: TimePerByte::ZERO }
+            .checked()
+            .expect("is a model");
     let costs = LocalCosts::FREE;
     let conditions = Conditions::default();
     let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets, Ends::FREE);
@@ -224,7 +229,8 @@ fn flits(notation: &str, topology: &str, size: u64) -> u64 {
     let routers = Arc::clone(&wiring);
     let mut carrier = FlitCarrier::new(network, wiring, &settings, packing, Ends::FREE);
     let zero = Time::ZERO;
-    let model = LogGP::new(cycle, zero, zero, TimePerByte::ZERO).expect("is a model");
+    let model =
+        LogGP { L: cycle, o: zero, g: zero, G: TimePerByte::ZERO }.checked().expect("is a model");
     let (costs, conditions) = (LocalCosts::FREE, Conditions::default());
     Simulation { schedule: &*schedule, layout, model: &model, costs, conditions }
         .run_through(&mut carrier, &AtomicBool::new(false), &mut Silent)
@@ -254,7 +260,9 @@ fn verify_all() -> u64 {
 
 fn flat(alpha_p: &str) -> Flat {
     let beta = TimePerByte::parse("0.4 ns/B").expect("is a time per byte");
-    let model = PipeliningPostal::new(time(alpha_p), time("100 ns"), beta).expect("is a model");
+    let model = PipeliningPostal { alpha_p: time(alpha_p), alpha_r: time("100 ns"), beta }
+        .checked()
+        .expect("is a model");
     Flat { model: Model::PipeliningPostal(model), bytes: Bytes(8), costs: LocalCosts::FREE }
 }
 

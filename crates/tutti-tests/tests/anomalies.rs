@@ -22,7 +22,7 @@ fn ps(ps: u64) -> Time {
 }
 
 fn postal(alpha: u64) -> Model {
-    Model::Postal(Postal::new(ps(alpha), TimePerByte::ZERO).unwrap())
+    Model::Postal(Postal { alpha: ps(alpha), beta: TimePerByte::ZERO }.checked().unwrap())
 }
 
 /// When all was done, and every message.
@@ -149,7 +149,9 @@ fn long_and_short(busy: u64) -> Explicit {
 #[test]
 fn loggp_takes_messages_in_the_order_in_which_all_of_them_has_come() {
     let gap_per_byte = TimePerByte::new(1000, 1).unwrap();
-    let loggp = LogGP::new(ps(1_000_000), ps(100_000), Time::ZERO, gap_per_byte).unwrap();
+    let loggp = LogGP { L: ps(1_000_000), o: ps(100_000), g: Time::ZERO, G: gap_per_byte }
+        .checked()
+        .unwrap();
     let took = |busy| run(&long_and_short(busy), 1001, &Model::LogGP(loggp), &mut Uncontended).0;
     assert_eq!((took(999_000), took(1_001_000)), (3_199_000, 2_300_000));
 }
@@ -174,7 +176,7 @@ proptest! {
         let schedule = build("ring", collective, 4).unwrap();
         let all = |(alpha_p, alpha_r, rate): (u64, u64, u64), size, flit_ps: u64| {
             let beta = TimePerByte::new(rate, 1).unwrap();
-            let model = PipeliningPostal::new(ps(alpha_p), ps(alpha_r), beta).unwrap();
+            let model = PipeliningPostal { alpha_p: ps(alpha_p), alpha_r: ps(alpha_r), beta }.checked().unwrap();
             let model = Model::PipeliningPostal(model);
             let routes = routes("ring:4", &[link(flit_ps / 10, 50)]);
             let mut fabric = PacketNetwork::new(Ways::Routed(&routes), packets(256, 2048), Ends::of(&model));

@@ -27,7 +27,7 @@ fn agree(schedule: &dyn Schedule, size: u64, conditions: Conditions) {
         let run = Simulation { schedule, layout, model: &model, costs: COSTS, conditions };
         let fast = run.run().unwrap_or_else(|error| panic!("{}: {error}", schedule.shape().name));
         let slow = oracle::finish_times(&run).unwrap();
-        assert_eq!(fast.finish, slow, "{} under {model}", schedule.shape().name);
+        assert_eq!(fast.finish, slow, "{} under {model:?}", schedule.shape().name);
     }
 }
 

@@ -38,20 +38,24 @@ fn per_byte(ps: u64) -> TimePerByte {
 /// Each model with those numbers.
 fn models(([a, b, c], rate): Numbers) -> [Model; 6] {
     let lop = LoP {
-        latency: ps(a),
-        overhead_first: ps(b + c),
-        overhead_next: ps(b),
+        L: ps(a),
+        o_first: ps(b + c),
+        o_next: ps(b),
         processing: ps(c),
         saturation: ps(a),
         knee: 2,
     };
     [
-        Model::Postal(Postal::new(ps(a), per_byte(rate)).unwrap()),
-        Model::PipeliningPostal(PipeliningPostal::new(ps(a), ps(b), per_byte(rate)).unwrap()),
-        Model::LogP(LogP::new(ps(a), ps(b), ps(c)).unwrap()),
+        Model::Postal(Postal { alpha: ps(a), beta: per_byte(rate) }.checked().unwrap()),
+        Model::PipeliningPostal(
+            PipeliningPostal { alpha_p: ps(a), alpha_r: ps(b), beta: per_byte(rate) }
+                .checked()
+                .unwrap(),
+        ),
+        Model::LogP(LogP { L: ps(a), o: ps(b), g: ps(c) }.checked().unwrap()),
         Model::LoP(lop.checked().unwrap()),
-        Model::LogfP(LogfP::new(ps(a), ps(b), ps(c), 2).unwrap()),
-        Model::LogGP(LogGP::new(ps(a), ps(b), ps(c), per_byte(rate)).unwrap()),
+        Model::LogfP(LogfP { L: ps(a), o: ps(b), g: ps(c), f: 2 }.checked().unwrap()),
+        Model::LogGP(LogGP { L: ps(a), o: ps(b), g: ps(c), G: per_byte(rate) }.checked().unwrap()),
     ]
 }
 
@@ -96,11 +100,11 @@ fn a_message_takes_what_its_model_s_paper_says() {
             let expected = by_hand(numbers, size);
             for (model, expected) in models(numbers).iter().zip(expected) {
                 let run = run(&*schedule, model, size, Conditions::default());
-                assert_eq!(completion(&run), expected, "{size} B under {model}");
+                assert_eq!(completion(&run), expected, "{size} B under {model:?}");
                 let slow = oracle::finish_times(&run).unwrap().into_iter().max();
-                assert_eq!(slow, Some(ps(expected)), "{size} B under {model}, the oracle");
+                assert_eq!(slow, Some(ps(expected)), "{size} B under {model:?}, the oracle");
                 let formula = stage_time(model, 1, 1, Bytes(size));
-                assert_eq!(formula, ps(expected), "{size} B under {model}, the closed form");
+                assert_eq!(formula, ps(expected), "{size} B under {model:?}, the closed form");
             }
         }
     }
@@ -125,7 +129,7 @@ fn over_a_link_a_message_takes_no_less_than_its_bytes_take_there() {
                 let routed = Routed { routes: &routes, included };
                 let far = Conditions { distance: Some(&routed), disturbance: None };
                 let run_far = run(&*schedule, model, size, far);
-                let told = format!("{size} B over {link_ps} ps/B under {model}");
+                let told = format!("{size} B over {link_ps} ps/B under {model:?}");
                 assert_eq!(completion(&run_far), expected, "{told}");
                 for packet in [1, 64, 4096] {
                     let near = run(&*schedule, model, size, Conditions::default());

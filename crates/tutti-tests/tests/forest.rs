@@ -39,7 +39,9 @@ fn took(
     let chunks = schedule.shape().chunks;
     let size = size(u64::from(chunks));
     let layout = Layout::new(Bytes(size), 1, chunks).unwrap();
-    let model = PipeliningPostal::new(alpha, Time::ZERO, TimePerByte::ZERO).unwrap();
+    let model = PipeliningPostal { alpha_p: alpha, alpha_r: Time::ZERO, beta: TimePerByte::ZERO }
+        .checked()
+        .unwrap();
     let (model, conditions) = (Model::PipeliningPostal(model), Conditions::default());
     let run = Simulation {
         schedule: &*schedule,

@@ -80,7 +80,7 @@ fn check(schedule: &dyn Schedule, model: &Model, took: Time, (size, way): (u64, 
     let least = bound(&asked, model, folding, way);
     assert!(
         took >= least.at_least(),
-        "{} {collective} on {ranks} ranks, {size} B, {model}: {took} is below {least:?} by {way:?}",
+        "{} {collective} on {ranks} ranks, {size} B, {model:?}: {took} is below {least:?} by {way:?}",
         shape.name,
     );
 }

@@ -17,7 +17,12 @@ use tutti_units::{Bytes, Time, TimePerByte};
 
 /// Messages take no time but on the links.
 fn instant() -> Model {
-    let nearly = PipeliningPostal::new(Time::from_ps(1), Time::ZERO, TimePerByte::ZERO);
+    let nearly = PipeliningPostal {
+        alpha_p: Time::from_ps(1),
+        alpha_r: Time::ZERO,
+        beta: TimePerByte::ZERO,
+    }
+    .checked();
     Model::PipeliningPostal(nearly.unwrap())
 }
 
@@ -81,7 +86,7 @@ fn without_contention_every_time_is_that_of_the_routes() {
                 // several ranks in a port that takes them.
                 if through(&run, &mut fabric) != expected {
                     let meet = meets_itself(&*schedule) || model.takes().is_some();
-                    assert!(meet, "{name} on {ranks} under {model}");
+                    assert!(meet, "{name} on {ranks} under {model:?}");
                 }
             }
         }
@@ -114,7 +119,8 @@ fn interleaved_messages_pass_the_receivers_port_once() {
     let time = |text| Time::parse(text).unwrap();
     let per_byte = TimePerByte::new(100, 1).unwrap();
     let zero = Time::ZERO;
-    let loggp = tutti_network::LogGP::new(time("1 us"), zero, zero, per_byte).unwrap();
+    let loggp =
+        tutti_network::LogGP { L: time("1 us"), o: zero, g: zero, G: per_byte }.checked().unwrap();
     let model = Model::LogGP(loggp);
     let run = simulation(&*gather, 500_000, &model, Conditions::default());
     let mut fabric =

@@ -25,7 +25,13 @@ fn measure(notation: &str) -> (u64, usize) {
     let schedule = tutti_schedule::algorithm::build("direct", Collective::AllToAll, ranks).unwrap();
     let layout = Layout::new(Bytes(u64::from(ranks) * 1000), 1, ranks).unwrap();
     let packets = Packets::new(Bytes(1000), Bytes(0), Bytes(4000)).unwrap();
-    let nearly = PipeliningPostal::new(Time::from_ps(1), Time::ZERO, TimePerByte::ZERO).unwrap();
+    let nearly = PipeliningPostal {
+        alpha_p: Time::from_ps(1),
+        alpha_r: Time::ZERO,
+        beta: TimePerByte::ZERO,
+    }
+    .checked()
+    .unwrap();
     let (model, costs, conditions) = (&nearly, LocalCosts::FREE, Conditions::default());
     let before = ALLOCATED.current_usage();
     ALLOCATED.reset_peak_usage();

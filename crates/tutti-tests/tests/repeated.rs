@@ -10,7 +10,9 @@ use tutti_units::{Bytes, Time, TimePerByte};
 #[test]
 fn a_block_takes_its_count_of_times_as_long_where_nothing_is_skewed() {
     let ns = |ns: u64| Time::from_ps(ns * 1_000);
-    let model = PipeliningPostal::new(ns(500), ns(100), TimePerByte::ZERO).unwrap();
+    let model = PipeliningPostal { alpha_p: ns(500), alpha_r: ns(100), beta: TimePerByte::ZERO }
+        .checked()
+        .unwrap();
     let inner = build("recursive_multiplying:a2,a4", Collective::AllReduce, 8).unwrap();
     let schedule = Repeated::new(inner, 10).unwrap();
     let layout = Layout::new(Bytes(8), 8, 1).unwrap();

@@ -11,7 +11,9 @@ use tutti_units::{Bytes, Time, TimePerByte};
 fn rounds(name: &str, ranks: u32) -> u64 {
     let schedule = build(name, Collective::AllReduce, ranks).unwrap();
     let round = Time::from_ps(1000);
-    let model = PipeliningPostal::new(round, Time::ZERO, TimePerByte::ZERO).unwrap();
+    let model = PipeliningPostal { alpha_p: round, alpha_r: Time::ZERO, beta: TimePerByte::ZERO }
+        .checked()
+        .unwrap();
     let simulation = Simulation {
         schedule: &*schedule,
         layout: Layout::new(Bytes(8), 8, 1).unwrap(),

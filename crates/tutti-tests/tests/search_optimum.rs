@@ -66,7 +66,7 @@ fn check(remainder: u32) {
             let optimum = optimum(flat, &notations);
             let (least, time) = (optimum.ps(), first.time.ps());
             let bytes = flat.bytes.0;
-            let case = format!("{ranks} ranks, {bytes} B, {}: {}", flat.model, first.notation);
+            let case = format!("{ranks} ranks, {bytes} B, {:?}: {}", flat.model, first.notation);
             assert!(bound <= optimum, "{case} bound {bound} over {optimum}");
             assert!(time * 100 <= least * 102, "{case} takes {} for {optimum}", first.time);
             assert_eq!(time, least, "{case} is within 2 %, but not the optimum as it was");

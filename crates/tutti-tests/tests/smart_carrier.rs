@@ -26,7 +26,9 @@ fn settings() -> Settings {
 
 /// Ends that take a picosecond per byte: some time a model has to take, and a flit's is well below a cycle.
 fn ends() -> LogGP {
-    LogGP::new(Time::ZERO, Time::ZERO, Time::ZERO, TimePerByte::new(1, 1).unwrap()).unwrap()
+    LogGP { L: Time::ZERO, o: Time::ZERO, g: Time::ZERO, G: TimePerByte::new(1, 1).unwrap() }
+        .checked()
+        .unwrap()
 }
 
 struct Ran {

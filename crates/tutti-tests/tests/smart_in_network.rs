@@ -63,7 +63,9 @@ fn run_seen_by<P: Probe>(
     settings: &Settings,
 ) -> Ran {
     let schedule = build(notation, collective, settings.nodes()).unwrap();
-    let model = LogGP::new(Time::ZERO, overhead, Time::ZERO, TimePerByte::new(1, 1).unwrap());
+    let model =
+        LogGP { L: Time::ZERO, o: overhead, g: Time::ZERO, G: TimePerByte::new(1, 1).unwrap() }
+            .checked();
     let model = model.unwrap();
     let simulation = Simulation {
         schedule: &*schedule,
@@ -127,7 +129,9 @@ fn slots_of_broadcasts_are_waited_for() {
 #[test]
 fn no_all_reduce_is_faster_than_its_flits_pass_a_port() {
     let model = Model::LogGP(
-        LogGP::new(Time::ZERO, Time::ZERO, Time::ZERO, TimePerByte::new(1, 1).unwrap()).unwrap(),
+        LogGP { L: Time::ZERO, o: Time::ZERO, g: Time::ZERO, G: TimePerByte::new(1, 1).unwrap() }
+            .checked()
+            .unwrap(),
     );
     let port = TimePerByte::new(1000, FLIT).unwrap();
     let ports = Ports { injection: port, ejection: Serialization::of_every_byte(port) };

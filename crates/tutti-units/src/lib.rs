@@ -213,6 +213,12 @@ pub struct TimePerByte {
     bytes: u64,
 }
 
+impl Default for TimePerByte {
+    fn default() -> TimePerByte {
+        TimePerByte::ZERO
+    }
+}
+
 impl TimePerByte {
     /// No time for any number of bytes.
     pub const ZERO: TimePerByte = TimePerByte { ps: 0, bytes: 1 };

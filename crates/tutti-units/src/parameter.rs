@@ -77,22 +77,6 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// A parameter that must be given.
-    #[must_use]
-    pub const fn required(
-        name: &'static str,
-        kind: Kind,
-        meaning: &'static [&'static str],
-    ) -> Parameter {
-        Parameter { name, kind, meaning, default: None, optional: false, range: None }
-    }
-
-    /// The same with a default.
-    #[must_use]
-    pub const fn or(self, default: &'static str) -> Parameter {
-        Parameter { default: Some(default), ..self }
-    }
-
     /// What it means, as part of a sentence.
     #[must_use]
     pub fn phrase(&self) -> String {
@@ -119,6 +103,9 @@ pub enum ParameterError {
     #[error("{group} has no parameter `{parameter}`: expected one of {known}")]
     #[refusal(kind = "unknown_parameter")]
     Unknown { group: &'static str, parameter: String, known: String },
+    /// A parameter without a default was not given.
+    #[error("{group} needs `{parameter}`, a {kind}: {meaning}")]
+    Missing { group: &'static str, parameter: &'static str, kind: &'static str, meaning: String },
     /// Text that cannot be read.
     #[error("`{text}` is no {kind}")]
     #[refusal(kind = "value")]
@@ -136,13 +123,27 @@ pub enum ParameterError {
     },
 }
 
-impl ParameterError {
-    /// No parameter of that name is in the group.
-    #[must_use]
-    pub fn unknown(group: &Group, parameter: &str) -> ParameterError {
-        let known: Vec<&str> = group.parameters.iter().map(|known| known.name).collect();
-        let (group, parameter, known) = (group.name, parameter.to_owned(), known.join(", "));
-        ParameterError::Unknown { group, parameter, known }
+impl Group {
+    /// Checks the names of values: all exist, and no parameter without a default is missing.
+    ///
+    /// # Errors
+    /// When one is unknown or missing.
+    pub fn check_names(&self, given: &[(&str, &str)]) -> Result<(), ParameterError> {
+        let (group, all) = (self.name, self.parameters);
+        if let Some((name, _)) = given.iter().find(|(name, _)| all.iter().all(|p| p.name != *name))
+        {
+            let known: Vec<&str> = all.iter().map(|known| known.name).collect();
+            let (parameter, known) = ((*name).to_owned(), known.join(", "));
+            return Err(ParameterError::Unknown { group, parameter, known });
+        }
+        let missing = all.iter().find(|parameter| {
+            let required = parameter.default.is_none() && !parameter.optional;
+            required && given.iter().all(|(name, _)| *name != parameter.name)
+        });
+        missing.map_or(Ok(()), |missing| {
+            let (parameter, kind, meaning) = (missing.name, missing.kind.name(), missing.phrase());
+            Err(ParameterError::Missing { group, parameter, kind, meaning })
+        })
     }
 }
 
@@ -249,9 +250,10 @@ pub fn check_range(
 
 /// Declares a struct whose fields are parameters, and its [`Group`](crate::parameter::Group).
 ///
-/// A field is `name: Type = "default"`, or `name: Option<Type>`, each with `[least..=most]` where it has a
-/// range. Fields after `with` are no parameters: other code sets them. The struct gets `GROUP`, `Default`,
-/// `from_texts` (from names and texts) and `check_ranges`.
+/// A field is `name: Type = "default"`, `name: Option<Type>`, or `name: Type` where a value must be given,
+/// each with `[least..=most]` where it has a range. Fields after `with` are no parameters: other code sets
+/// them. The struct gets `GROUP`, `Default` (zero where there is no default), `from_texts` (from names and
+/// texts) and `check_ranges`.
 ///
 /// ```
 /// use tutti_units::{Time, parameter::ParameterError};
@@ -318,21 +320,17 @@ macro_rules! parameters {
             /// From the texts of some parameters; the others have their defaults.
             ///
             /// # Errors
-            /// When there is no such parameter, or its text cannot be read.
+            /// When a parameter is unknown or missing, or its text cannot be read.
             pub fn from_texts<'t>(
                 given: impl IntoIterator<Item = (&'t str, &'t str)>,
             ) -> Result<Self, $error> {
+                let given: Vec<_> = given.into_iter().collect();
+                Self::GROUP.check_names(&given)?;
                 let mut made = Self::default();
                 for (name, text) in given {
-                    match name {
-                        $(stringify!($field) => {
-                            made.$field = $crate::parameter::ParameterValue::read(text)?;
-                        })*
-                        _ => {
-                            let unknown = $crate::parameter::ParameterError::unknown;
-                            return Err(unknown(&Self::GROUP, name).into());
-                        }
-                    }
+                    $(if name == stringify!($field) {
+                        made.$field = $crate::parameter::ParameterValue::read(text)?;
+                    })*
                 }
                 Ok(made)
             }
@@ -363,12 +361,12 @@ macro_rules! parameters {
     };
 }
 
-/// The value of a default; `None` for a parameter without one.
+/// The value of a default; `None` or zero for a parameter without one.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! default_of {
     ($field:ident) => {
-        None
+        Default::default()
     };
     ($field:ident, $default:literal) => {
         match $crate::parameter::ParameterValue::read($default) {

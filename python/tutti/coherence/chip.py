@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Strict
 
 from tutti.errors import CoherenceError
-from tutti.files.dataclass_tables import Count, beyond_bounds
+from tutti.files.described import Count, beyond_bounds
 
 _Count = Annotated[int | None, Field(ge=0, lt=1 << 32)]
 

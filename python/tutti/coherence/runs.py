@@ -11,6 +11,7 @@ from tutti import _core
 from tutti.coherence.chip import Chip
 from tutti.coherence.measured import CoherenceRun
 from tutti.errors import CoherenceError
+from tutti.files.described import beyond_bounds
 from tutti.noc.measuring import measure_all
 from tutti.noc.smart import SmartMesh
 
@@ -51,7 +52,7 @@ class Case:
         int | None,
         Field(ge=0, lt=1 << 32, description="Cores with a thread; all if left out."),
     ] = None
-    seed: int = 1
+    seed: Annotated[int, Field(ge=0, lt=1 << 62, description="Draws the input of kernels.")] = 1
     chip: Chip = field(default_factory=Chip)
 
     @property
@@ -63,9 +64,9 @@ class Case:
                 chip is out of its range.
             NocError: The mesh does not take the protocol's messages.
         """
-        if not 0 <= self.seed < 1 << 64:
-            message = f"`seed` is {self.seed}: expected a whole number from 0 to 2^64 - 1"
-            raise CoherenceError(message, kind="out_of_range", fields={"what": "seed"})
+        for name, value, least, most in beyond_bounds(self):
+            message = f"`{name}` is {value!r}: expected a whole number from {least} to {most}"
+            raise CoherenceError(message, kind="out_of_range", fields={"what": name})
         chip: Any = self.chip.given(self.protocol)
         return _core.CoherenceCase(
             self.mesh.core, chip, self.kernel, self.scale, self.cores, self.seed

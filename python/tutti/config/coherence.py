@@ -14,7 +14,7 @@ from tutti.config.changes import with_changes
 from tutti.config.kinds import validated_file
 from tutti.config.smart import SmartMeshTable, mesh_mistake, mesh_of
 from tutti.errors import CoherenceError, ConfigError, NocError
-from tutti.files.dataclass_tables import described_by, table_of
+from tutti.files.described import described_by, table_of
 from tutti.files.mistakes import did_you_mean, mistake, moved
 from tutti.files.reader import read_toml
 from tutti.files.tables import Table, kind_of
@@ -51,9 +51,7 @@ class RawCoherence(Table):
     ]
     scale: Annotated[Scale, _CASE["scale"]]
     cores: Annotated[int | None, _CASE["cores"]]
-    seed: Annotated[
-        int, Field(default=1, ge=0, lt=1 << 62, description="Draws the input of kernels.")
-    ]
+    seed: Annotated[int, _CASE["seed"]]
     designs: Annotated[
         list[str] | None,
         Field(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tutti.config.sourced import written
 from tutti.errors import TuttiError
@@ -13,7 +14,7 @@ from tutti.files.mistakes import mistake
 if TYPE_CHECKING:
     from tutti.config.platform import RawPlatform, TopologyTable
     from tutti.platform import Flits, MeshFlits, Packets, Platform
-    from tutti.topology import Routes, Topology
+    from tutti.topology import Routes
 
 
 def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
@@ -146,7 +147,9 @@ def _kept(built: _Built) -> Routes:
 
 
 def _made(table: TopologyTable) -> Routes:
-    topology = _topology(table)
+    from tutti.config.noc import topology_of
+
+    topology = topology_of(table, Path())
     if table.ways:
         from tutti import _core
         from tutti.topology import Routes
@@ -154,17 +157,3 @@ def _made(table: TopologyTable) -> Routes:
         ways = sorted((way[0], way[-1], way) for way in table.ways)
         return Routes(topology, _core.Routes.by_ways(topology.core, ways))
     return topology.routes(table.routing, seed=table.routing_seed)
-
-
-def _topology(table: TopologyTable) -> Topology:
-    from tutti.topology import Topology
-
-    if table.build is None:
-        return Topology.read(str(table.file))
-    links: list[dict[str, Any]] = [
-        {"rate": written(link.rate), "latency": written(link.latency), "length": link.length}
-        for link in table.links
-    ]
-    if len(links) == 1:
-        return Topology.build(table.build, **links[0])
-    return Topology.build(table.build, links=links)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import Field
-
-from tutti.config.noc_tables import Count  # noqa: TC001 - pydantic looks at it
 from tutti.config.smart import SmartMeshTable, mesh_mistake, mesh_of
 from tutti.errors import TuttiError
+from tutti.files.described import described_by
 from tutti.files.mistakes import mistake
-from tutti.units import Size, Time
-
-if TYPE_CHECKING:
-    from tutti.platform import MeshFlits
+from tutti.platform import MeshFlits
 
 
+@described_by(MeshFlits, without={"mesh"})
 class MeshTable(SmartMeshTable):
     """A mesh of several hops per cycle that messages pass, rank i at node i.
 
@@ -23,18 +17,6 @@ class MeshTable(SmartMeshTable):
     carry sums.
     """
 
-    cycle: Annotated[Time, Field(default=Time(ps=1000), description="The length of a clock cycle.")]
-    flit: Annotated[
-        Size, Field(default=Size(bytes=16), description="What a flit carries of a message.")
-    ]
-    packet: Annotated[
-        Count,
-        Field(default=1, description="The most flits of a packet to one node; a VC must hold it."),
-    ]
-
-
-_OWN = ("cycle", "flit", "packet")
-"""Keys that are not about the mesh itself."""
 
 _PLACES = {"flits of a packet": "packet", "flit": "flit", "cycle": "cycle"}
 
@@ -50,10 +32,9 @@ def mesh_flits(table: MeshTable, *, source: str, key: str) -> MeshFlits:
     Raises:
         ConfigError: There is no such mesh, or messages cannot be cut so.
     """
-    from tutti.platform import MeshFlits
-
     mesh = mesh_of(table, source=source, key=key)
-    made = MeshFlits(mesh=mesh, **{name: getattr(table, name) for name in _OWN})
+    names = MeshFlits.model_fields.keys() - {"mesh"}
+    made = MeshFlits(mesh=mesh, **{name: getattr(table, name) for name in names})
     try:
         made.core  # noqa: B018 - the core checks how messages are cut
     except TuttiError as error:

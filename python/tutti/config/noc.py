@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.config.noc_tables import NocTopology, TrafficTable
+    from tutti.config.platform import TopologyTable
     from tutti.energy import Technology
     from tutti.noc import Network, Plan, Trace, Traffic
     from tutti.topology import Topology
@@ -79,7 +80,7 @@ def resolve_noc(
 
     raw = validated_file(RawNoc, tables, source=source)
     try:
-        topology = topology or _topology(raw.topology, folder)
+        topology = topology or topology_of(raw.topology, folder)
     except TuttiError as error:
         raise mistake(error.problem, source=source, key="topology", hint=error.hint) from None
     network = Network(
@@ -155,7 +156,12 @@ def _refuse_beside_trace(tables: list[TrafficTable], names: list[str], source: s
             raise mistake(problem, source=source, key=name, expected="one trace for all classes")
 
 
-def _topology(table: NocTopology, folder: Path) -> Topology:
+def topology_of(table: NocTopology | TopologyTable, folder: Path) -> Topology:
+    """Returns the topology that a table describes; `folder` is what its file is relative to.
+
+    Raises:
+        TuttiError: There is no such family or file.
+    """
     from tutti.topology import Topology
 
     if table.build is None:

@@ -8,13 +8,11 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from tutti.config.sourced import PerByteParameter, TimeParameter
 from tutti.files.custom_errors import refused
+from tutti.files.described import Count, Positive, described_by, table_of
 from tutti.files.tables import Table, kind_of
-from tutti.noc.settings import Deadlock, NarrowLinks, Router
+from tutti.noc.settings import Deadlock, NarrowLinks, Plan, Router, Traffic
 from tutti.units import Length, Size, Time
 
-Count = Annotated[int, Field(ge=0, lt=1 << 32)]
-Cycles = Annotated[int, Field(ge=0, le=1 << 40)]
-Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 VcRange = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
@@ -44,13 +42,13 @@ class EnergyTable(Table):
     ]
 
 
-class NocLinks(Table):
+class LinksTable(Table):
     """The links of one kind, in each direction."""
 
     rate: Annotated[PerByteParameter, Field(description="Bytes per time, in each direction.")]
     latency: Annotated[
         TimeParameter,
-        Field(description="From end to end; rounded up to whole cycles, at least one."),
+        Field(description="From end to end; routers round it up to whole cycles, at least one."),
     ]
     length: Annotated[
         Length | None, Field(default=None, description="For the energy of wires; may be left out.")
@@ -66,7 +64,7 @@ class NocTopology(Table):
         Field(default=None, description="Instead, a GraphML or node-link JSON file."),
     ]
     links: Annotated[
-        list[NocLinks],
+        list[LinksTable],
         Field(
             default_factory=list,
             description="For a family: its links, or one table for each class of links.",
@@ -83,7 +81,7 @@ class NocTopology(Table):
     narrow_links: NarrowLinks = "refuse"
     deadlock: Deadlock = "warn"
     grid: Annotated[
-        list[Annotated[int, Field(ge=1, lt=1 << 32)]] | None,
+        list[Positive] | None,
         Field(
             default=None,
             description="The nodes along each dimension, for patterns along a grid; that of a mesh "
@@ -103,43 +101,14 @@ class NocTopology(Table):
         return self
 
 
+@described_by(Traffic)
 class TrafficTable(Table):
     """Packets of one class: generated, or of a trace."""
 
-    pattern: Annotated[
-        str,
-        Field(
-            default="uniform",
-            description="Where packets go, as `name` or `name:argument`; docs/models/flit.md lists "
-            "them.",
-        ),
-    ]
-    process: Annotated[
-        str,
-        Field(
-            default="bernoulli",
-            description="When: `bernoulli`, `periodic`, `periodic:aligned` or `on_off:` with two "
-            "of `alpha=`, `beta=`, `r1=`.",
-        ),
-    ]
-    rate: Annotated[Rate | None, Field(default=None, description="Flits per node and cycle.")]
-    packet: Annotated[
-        Annotated[Annotated[int, Field(ge=1, lt=1 << 32)], Tag("value")]
-        | Annotated[str, Tag("text")],
-        Discriminator(lambda value: "text" if isinstance(value, str) else "value"),
-        Field(
-            default=1,
-            description='Flits of a packet: a number, several such as "1,5", or with weights, '
-            '"1,5/3,1".',
-        ),
-    ]
+    rate: Annotated[float | None, table_of(Traffic).model_fields["rate"]] = None
     vcs: Annotated[
         VcRange | None,
         Field(default=None, description="The first and the last VC of the class; all if left out."),
-    ]
-    priority: Annotated[
-        Annotated[int, Field(ge=-(1 << 62), le=1 << 62)],
-        Field(default=0, description="Larger goes first, where the routers' is `ordered`."),
     ]
     trace: Annotated[
         str | None,
@@ -150,27 +119,9 @@ class TrafficTable(Table):
     ]
 
 
+@described_by(Plan)
 class MeasureTable(Table):
     """How long to run, in cycles."""
-
-    warmup: Annotated[Cycles, Field(default=5_000, description="Before what is measured.")]
-    measure: Annotated[Cycles, Field(default=20_000, description="What is measured.")]
-    batches: Annotated[
-        Count,
-        Field(default=20, description="Parts of it whose means give confidence intervals."),
-    ]
-    drain: Annotated[
-        Cycles, Field(default=20_000, description="Afterwards, at most, until all has arrived.")
-    ]
-    patience: Annotated[
-        Cycles, Field(default=5_000, description="Without any move: then it is deadlocked.")
-    ]
-    sample: Annotated[
-        Cycles, Field(default=100, description="Between looks at the buffers; never if 0.")
-    ]
-    keep_vcs: Annotated[
-        bool, Field(default=False, description="Keep every VC's buffer and flits at each look.")
-    ]
 
 
 class RawNoc(Table):

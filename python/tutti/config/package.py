@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from tutti.config.flits import technology_of
 from tutti.config.noc_tables import EnergyTable
 from tutti.errors import TuttiError
+from tutti.files.described import described_by
 from tutti.files.mistakes import mistake
-from tutti.units import Length, Time
+from tutti.package import Package
+from tutti.units import Length  # noqa: TC001 - pydantic looks at it
 
 if TYPE_CHECKING:
-    from tutti.package import Package
     from tutti.topology import Topology
 
-_Positive = Annotated[int, Field(ge=1, lt=1 << 32)]
 
-
+@described_by(Package, without={"technology"})
 class PackageTable(EnergyTable):
     """Equal routers, one on each chiplet; docs/models/energy.md says what they cost."""
 
@@ -28,14 +28,6 @@ class PackageTable(EnergyTable):
     link: Annotated[
         str, Field(default="muchisim_interposer", description="The technology of the links.")
     ]
-    ports: Annotated[
-        _Positive, Field(default=5, description="Inputs of a router, the local one included.")
-    ]
-    width: Annotated[_Positive, Field(default=128, description="Bits of a link.")]
-    vcs: Annotated[_Positive, Field(default=4, description="Virtual channels of an input.")]
-    vc_flits: Annotated[
-        _Positive, Field(default=32, description="Flits that each has room for, as wide as a link.")
-    ]
     pitch: Annotated[
         Length | None,
         Field(
@@ -44,18 +36,6 @@ class PackageTable(EnergyTable):
             "out, links have their `length`.",
         ),
     ]
-    circuit: Annotated[
-        bool,
-        Field(default=False, description="Whether what arrives for an NPU is not buffered."),
-    ]
-    muxes: Annotated[
-        Literal["own", "sign", "any"] | None,
-        Field(default=None, description="What the muxes of bypass wires can take, for the area."),
-    ]
-    wires: Annotated[
-        int, Field(default=1, ge=1, lt=64, description="Bypass wires in each direction of a line.")
-    ]
-    cycle: Annotated[Time, Field(default=Time(ps=1000), description="The length of a clock cycle.")]
 
 
 def package_of(table: PackageTable, *, source: str, key: str) -> Package:
@@ -64,10 +44,8 @@ def package_of(table: PackageTable, *, source: str, key: str) -> Package:
     Raises:
         ConfigError: There is no such technology, or a value that cannot be.
     """
-    from tutti.package import Package
-
     technology = technology_of(table, source=source, key=key)
-    names = set(PackageTable.model_fields) - set(EnergyTable.model_fields)
+    names = Package.model_fields.keys() & PackageTable.model_fields.keys()
     values = {name: getattr(table, name) for name in names}
     return Package(**values, technology=technology)
 

@@ -13,14 +13,14 @@ from pydantic import BaseModel, Field, model_validator
 
 from tutti.config.flits import FlitsTable
 from tutti.config.mesh import MeshTable
+from tutti.config.noc_tables import LinksTable
 from tutti.config.package import PackageTable  # noqa: TC001 - pydantic looks at it
-from tutti.config.sourced import PerByteParameter, Sourced, TimeParameter, sourced_table, written
+from tutti.config.sourced import Sourced, sourced_table, written
 from tutti.declared.groups import LocalCosts, PacketParameters
 from tutti.declared.models import MODELS
 from tutti.files.custom_errors import refused
 from tutti.files.tables import Table
 from tutti.topology.graph import CHOICES
-from tutti.units import Length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,17 +45,6 @@ else:
         sourced_table(model, without=LocalCosts.model_fields, summary=_SUMMARY) for model in MODELS
     ]
     Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - made here
-
-
-class Links(Table):
-    """The links of one kind, in each direction."""
-
-    rate: Annotated[PerByteParameter, Field(description="Bytes per time, in each direction.")]
-    latency: Annotated[TimeParameter, Field(description="From end to end of the link.")]
-    length: Annotated[
-        Length | None,
-        Field(default=None, description="For the energy of wires; may be left out."),
-    ]
 
 
 class PacketsTable(_Packets):
@@ -84,7 +73,7 @@ class TopologyTable(Table):
         Field(default=None, description="Instead, a GraphML or node-link JSON file."),
     ]
     links: Annotated[
-        list[Links],
+        list[LinksTable],
         Field(
             default_factory=list,
             description="For a family: its links, or one table for each level of a hierarchy.",

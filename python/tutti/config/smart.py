@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field, Tag
 from tutti.config.changes import read_changed
 from tutti.config.kinds import validated_file
 from tutti.errors import NocError, TuttiError
-from tutti.files.dataclass_tables import described_by, table_of
+from tutti.files.described import described_by, table_of
 from tutti.files.mistakes import mistake
 from tutti.files.reader import read_toml
 from tutti.files.tables import Table, kind_of
@@ -76,7 +76,7 @@ class SmartTrafficTable(Table):
     rate: Annotated[float | None, table_of(Traffic).model_fields["rate"]] = None
 
 
-@described_by(Plan, without="seed")
+@described_by(Plan, without={"seed"})
 class SmartMeasureTable(Table):
     """How long to run, in cycles, and how often."""
 

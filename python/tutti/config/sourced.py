@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, Discriminator, Field, Tag, create_model
 
+from tutti.files.described import described_by
 from tutti.files.tables import Table, kind_of
 from tutti.units import Size, Time, TimePerByte
 
@@ -86,7 +87,10 @@ _WITH_SOURCE: dict[object, object] = {
 
 
 def sourced_table(
-    declared: type[Parameters], *, without: Collection[str] = (), **more: tuple[type, Any]
+    declared: type[Parameters],
+    *,
+    without: Collection[str] = (),
+    **more: Any,  # noqa: ANN401 - the fields of any table
 ) -> type[Table]:
     """Returns the table of a file for a class: its parameters, each with its source if it has one.
 
@@ -95,27 +99,21 @@ def sourced_table(
         without: Fields that the table lacks.
         more: Further fields, each with its type and its `Field`.
     """
-    fields = {
-        name: (
-            _with_source(info.annotation),
-            Field(alias=info.alias, description=info.description, **_default_of(info)),
-        )
-        for name, info in declared.model_fields.items()
-        if name not in without
-    }
     doc = inspect.cleandoc(declared.__doc__ or "").partition("\n\n")[0]
     title = f"{declared.__name__}Table"
-    made: type[Table] = create_model(title, __base__=Table, __doc__=doc, **(more | fields))
-    return made
+    made: type[Table] = create_model(title, __base__=Table, __doc__=doc, **more)
+    return described_by(declared, without=without, typed=_sourced)(made)
 
 
-def _default_of(info: FieldInfo) -> dict[str, Any]:
-    """The default of a field as a file would have it."""
+def _sourced(info: FieldInfo) -> tuple[Any, FieldInfo]:
+    """The key of a field: its type, and its default as a file has it."""
+    default: dict[str, Any] = {"default": info.default}
     if isinstance(info.default, Time | TimePerByte | Size):
-        return {"default": str(info.default)}
-    if isinstance(info.default, BaseModel):
-        return {"default_factory": lambda: info.default}
-    return {"default": info.default}
+        default = {"default": str(info.default)}
+    elif isinstance(info.default, BaseModel):
+        default = {"default_factory": lambda: info.default}
+    field: FieldInfo = Field(alias=info.alias, description=info.description, **default)
+    return _with_source(info.annotation), field
 
 
 def _with_source(kind: Any) -> Any:  # noqa: ANN401 - the annotation of any field

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tutti.endpoint import Configuration, Npu, Ring
+from tutti.endpoint import Configuration, Efficiency, Npu, Ring
 from tutti.files.custom_errors import CHOICE
-from tutti.files.dataclass_tables import Positive, described_by, table_of
+from tutti.files.described import Positive, described_by, table_of
 from tutti.files.tables import Table, kind_of
 from tutti.training import Bucket, Chunk, Message, Order, Step
 from tutti.units import Frequency
@@ -23,10 +23,7 @@ class TorusTable(Table):
         list[Ring],
         Field(min_length=1, max_length=8, description="The ring inside a package first."),
     ]
-    efficiency: Annotated[
-        float,
-        Field(default=1.0, gt=0, le=1, description="The part of what links carry that is data."),
-    ]
+    efficiency: Efficiency = Step.efficiency
 
 
 class RooflineTable(Table):

@@ -94,7 +94,7 @@ class LoP(NetworkModel):
         int,
         Strict(),
         Field(
-            ge=0,
+            ge=1,
             le=4294967295,
             description="Messages of a burst before the adapter saturates, at least 1.",
         ),
@@ -124,7 +124,7 @@ class LogfP(NetworkModel):
         int,
         Strict(),
         Field(
-            ge=0,
+            ge=1,
             le=4294967295,
             description="Messages of a burst that are free of the gap, at least 1.",
         ),

@@ -140,12 +140,9 @@ class ModelError(TuttiError, ValueError):
         "unknown": Kind("No network model has that name."),
         "unknown_parameter": Kind("The model has no such parameter."),
         "missing": Kind("A parameter without a default was not given.", "give it"),
-        "given_twice": Kind("The same parameter more than once.", "leave one of them out"),
         "value": Kind(
             "The value is no quantity of the parameter's kind.", "write a number and a unit"
         ),
-        "not_a_count": Kind("A count that is no whole number.", "write a whole number"),
-        "count_too_small": Kind("A count below what makes sense."),
         "empty_packets": Kind("Packets of no bytes.", 'write a size such as "4 KiB"'),
         "buffer_too_small": Kind("A buffer that no packet fits in.", "enlarge `buffer`"),
         "packets_too_long": Kind("A packet longer than can be counted."),

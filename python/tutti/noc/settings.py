@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from tutti.declared.groups import RouterParameters, Speculation
 from tutti.errors import NocError
+from tutti.files.described import Count, beyond_bounds
 
 __all__ = ["Deadlock", "NarrowLinks", "Plan", "Router", "Speculation", "Trace", "Traffic"]
 
@@ -34,8 +35,18 @@ Deadlock = Annotated[
     ),
 ]
 
-_MOST = (1 << 32) - 1
-_MOST_CYCLES = 1 << 40
+Cycles = Annotated[int, Field(ge=0, le=1 << 40)]
+PacketFlits = Annotated[
+    Annotated[int, Field(ge=1, lt=1 << 32), Tag("value")] | Annotated[str, Tag("text")],
+    Discriminator(lambda value: "text" if isinstance(value, str) else "value"),
+]
+Process = Annotated[
+    str,
+    Field(
+        description="When: `bernoulli`, `periodic`, `periodic:aligned` or `on_off:` with two of "
+        "`alpha=`, `beta=`, `r1=`."
+    ),
+]
 
 
 def _switched(value: object) -> object:
@@ -74,22 +85,36 @@ class Traffic:
     """Packets of one class, generated.
 
     Attributes:
-        rate: Flits per node and cycle.
-        pattern: Where packets go, as `name` or `name:argument`; `tutti.noc.patterns` lists them.
-        process: When they are generated: `bernoulli`, `periodic`, `periodic:aligned` or `on_off:`
-            with two of `alpha=`, `beta=` and `r1=`.
-        packet: Flits of a packet: a number, several such as `"1,5"`, each as likely, or with
-            weights, `"1,5/3,1"`.
         vcs: The first and the last VC of the class; None is all.
-        priority: Larger goes first, where the routers' priority is `ordered`.
     """
 
-    rate: float
-    pattern: str = "uniform"
-    process: str = "bernoulli"
-    packet: int | str = 1
+    rate: Annotated[
+        float, Field(ge=0, allow_inf_nan=False, description="Flits per node and cycle.")
+    ]
+    pattern: Annotated[
+        str,
+        Field(
+            description="Where packets go, as `name` or `name:argument`; docs/models/flit.md lists "
+            "them."
+        ),
+    ] = "uniform"
+    process: Process = "bernoulli"
+    packet: Annotated[
+        PacketFlits,
+        Field(
+            description='Flits of a packet: a number, several such as "1,5", each as likely, or '
+            'with weights, "1,5/3,1".'
+        ),
+    ] = 1
     vcs: tuple[int, int] | None = None
-    priority: int = 0
+    priority: Annotated[
+        int,
+        Field(
+            ge=-(1 << 62),
+            le=1 << 62,
+            description="Larger goes first, where the routers' is `ordered`.",
+        ),
+    ] = 0
 
     def core_load(self, share: float = 1.0) -> tuple[str, str, float, str, int]:
         """As the core takes it, with so many times its rate."""
@@ -112,27 +137,34 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How long to run.
+    """How long to run, in cycles; `NocRun.vcs_over_time` needs `keep_vcs`."""
 
-    Attributes:
-        warmup: Cycles before the window that is measured.
-        measure: Cycles of the window.
-        batches: Parts of the window whose means give the confidence intervals, 2 or more.
-        drain: Cycles after the window in which what was created in it must arrive.
-        patience: Cycles without any flit moving after which packets under way are called
-            deadlocked.
-        sample: Every how many cycles of the window buffers are looked at; never if 0.
-        keep_vcs: Whether to keep, each time, how full the buffer of every VC was and what it had
-            sent: `NocRun.vcs_over_time`.
-    """
-
-    warmup: int = 5_000
-    measure: int = 20_000
-    batches: int = 20
-    drain: int = 20_000
-    patience: int = 5_000
-    sample: int = 100
-    keep_vcs: bool = False
+    warmup: Annotated[Cycles, Field(description="Cycles before the measurement window.")] = 5_000
+    measure: Annotated[Cycles, Field(description="Cycles of the measurement window.")] = 20_000
+    batches: Annotated[
+        Count,
+        Field(
+            description="Batches of the window, 2 or more, whose means give the confidence "
+            "intervals."
+        ),
+    ] = 20
+    drain: Annotated[
+        Cycles,
+        Field(description="Cycles after the window in which its packets must arrive."),
+    ] = 20_000
+    patience: Annotated[
+        Cycles,
+        Field(
+            description="Cycles without any flit moving after which packets in flight count as "
+            "deadlocked."
+        ),
+    ] = 5_000
+    sample: Annotated[
+        Cycles, Field(description="Cycles between samples of the buffers; no samples if 0.")
+    ] = 100
+    keep_vcs: Annotated[
+        bool, Field(description="Keep every VC's buffer and flits at each sample.")
+    ] = False
 
     def __post_init__(self) -> None:
         """Refuses numbers that the core cannot take at all.
@@ -140,17 +172,11 @@ class Plan:
         Raises:
             NocError: one of them is none.
         """
-        for name in ("warmup", "measure", "drain", "patience", "sample"):
-            _whole(name, getattr(self, name), _MOST_CYCLES)
-        _whole("batches", self.batches, _MOST)
+        for name, value, least, most in beyond_bounds(self):
+            message = f"`{name}` is {value!r}: expected a whole number from {least} to {most}"
+            raise NocError(message, kind="out_of_range", fields={"what": name})
 
     def core_plan(self) -> tuple[int, int, int, int, int, int, bool]:
         """As the core takes it."""
         times = (self.warmup, self.measure, self.batches, self.drain, self.patience, self.sample)
         return (*times, self.keep_vcs)
-
-
-def _whole(name: str, value: object, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        message = f"`{name}` is {value!r}: expected a whole number from 0 to {most}"
-        raise NocError(message, kind="out_of_range")

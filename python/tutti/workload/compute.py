@@ -21,7 +21,7 @@ from pydantic import Field
 
 from tutti import _core
 from tutti.errors import UnitError, WorkloadError
-from tutti.files.dataclass_tables import Positive  # noqa: TC001 - pydantic looks at it
+from tutti.files.described import Positive  # noqa: TC001 - pydantic looks at it
 from tutti.files.limits import MOST
 from tutti.files.mistakes import mistake
 from tutti.files.reader import read_rows

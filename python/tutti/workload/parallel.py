@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 from pydantic import Field
 
 from tutti.errors import WorkloadError
-from tutti.files.dataclass_tables import Count, InFiles, Positive
+from tutti.files.described import Count, InFiles, Positive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

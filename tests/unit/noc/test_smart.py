@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tutti import _core
 from tutti.config.smart import SmartMeshTable
 from tutti.errors import NocError, TrafficError
-from tutti.files.dataclass_tables import bounds_of
+from tutti.files.described import bounds_of
 from tutti.noc import smart
 
 PLAN = smart.Plan(warmup=200, measure=1500, drain=2000, seeds=3)

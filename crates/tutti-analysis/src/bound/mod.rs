@@ -349,25 +349,25 @@ impl Ends<'_> {
     /// From a sender's beginning to the receiver's holding a message.
     fn held(&self, bytes: Bytes) -> Time {
         match self.model {
-            Model::Postal(m) => m.alpha() + m.beta().of(bytes),
-            Model::PipeliningPostal(m) => m.alpha_p() + m.alpha_r() + m.beta().of(bytes),
-            Model::LogP(m) => m.as_loggp().latency() + m.as_loggp().overhead().times(2),
-            Model::LogGP(m) => m.latency() + m.overhead().times(2) + m.length(bytes),
-            Model::LogfP(m) => m.latency() + m.overhead().times(2),
-            Model::LoP(m) => m.overhead_first + m.processing + m.latency + m.overhead_next,
+            Model::Postal(m) => m.alpha + m.beta.of(bytes),
+            Model::PipeliningPostal(m) => m.alpha_p + m.alpha_r + m.beta.of(bytes),
+            Model::LogP(m) => m.L + m.o.times(2),
+            Model::LogGP(m) => m.L + m.o.times(2) + m.length(bytes),
+            Model::LogfP(m) => m.L + m.o.times(2),
+            Model::LoP(m) => m.o_first + m.processing + m.L + m.o_next,
         }
     }
 
     /// Between the beginnings of a rank's messages.
     fn sent_apart(&self, bytes: Bytes) -> Time {
         match self.model {
-            Model::Postal(m) => m.alpha() + m.beta().of(bytes),
-            Model::PipeliningPostal(m) => m.alpha_r() + m.beta().of(bytes),
-            Model::LogP(m) => m.as_loggp().overhead().max(m.as_loggp().gap()),
-            Model::LogGP(m) => m.overhead().max(m.gap() + m.length(bytes)),
+            Model::Postal(m) => m.alpha + m.beta.of(bytes),
+            Model::PipeliningPostal(m) => m.alpha_r + m.beta.of(bytes),
+            Model::LogP(m) => m.o.max(m.g),
+            Model::LogGP(m) => m.o.max(m.g + m.length(bytes)),
             // A new step is free of the gap again.
-            Model::LogfP(m) => m.overhead(),
-            Model::LoP(m) => m.overhead_next.max(m.processing),
+            Model::LogfP(m) => m.o,
+            Model::LoP(m) => m.o_next.max(m.processing),
         }
     }
 
@@ -376,8 +376,8 @@ impl Ends<'_> {
         match self.model {
             Model::Postal(_) | Model::PipeliningPostal(_) => Time::ZERO,
             Model::LogP(_) | Model::LogGP(_) => self.sent_apart(bytes),
-            Model::LogfP(m) => m.overhead(),
-            Model::LoP(m) => m.overhead_next,
+            Model::LogfP(m) => m.o,
+            Model::LoP(m) => m.o_next,
         }
     }
 
@@ -404,13 +404,12 @@ impl Ends<'_> {
     /// (k - 1) g + (n - k) G, and its rank for k o: the k that is best for the schedule.
     fn through_a_port(&self, m: &LogGP, bytes: Bytes) -> Time {
         let most = (bytes.0 / self.element).max(1);
-        let wire =
-            |k: u64| m.gap().times(k - 1) + m.gap_per_byte().of(Bytes(bytes.0.saturating_sub(k)));
-        let processor = |k: u64| m.overhead().times(k - 1);
+        let wire = |k: u64| m.g.times(k - 1) + m.G.of(Bytes(bytes.0.saturating_sub(k)));
+        let processor = |k: u64| m.o.times(k - 1);
         let takes = |k: u64| wire(k).max(processor(k));
         // Where a message costs more than the byte it saves, one is best; else `wire` falls with k and
         // `processor` rises.
-        let one_is_best = m.gap() >= m.gap_per_byte().of(Bytes(1));
+        let one_is_best = m.g >= m.G.of(Bytes(1));
         let least = if one_is_best {
             takes(1)
         } else {
@@ -421,14 +420,14 @@ impl Ends<'_> {
             }
             takes(low).min(takes(low.max(2) - 1))
         };
-        m.latency() + m.overhead().times(2) + least
+        m.L + m.o.times(2) + least
     }
 
     /// How long sending keeps the average rank's processor busy, in models where it does.
     fn busy(&self, bytes: u128, messages: u128, ranks: u32) -> Time {
         let (fixed, per_byte) = match self.model {
-            Model::Postal(m) => (m.alpha(), m.beta()),
-            Model::PipeliningPostal(m) => (m.alpha_r(), m.beta()),
+            Model::Postal(m) => (m.alpha, m.beta),
+            Model::PipeliningPostal(m) => (m.alpha_r, m.beta),
             _ => return Time::ZERO,
         };
         fixed.times(share(messages, ranks)) + per_byte.of(Bytes(share(bytes, ranks)))

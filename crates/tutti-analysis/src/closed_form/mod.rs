@@ -81,9 +81,9 @@ fn message_bytes(stage: &Stage, size: Bytes, element: u64) -> Option<Bytes> {
 
 /// Whether a port may be busy with a message when the next stage wants it.
 fn outlasts_a_stage(model: &Model) -> bool {
-    let outlasts = |m: &LogGP| m.gap() > m.latency() + m.overhead().times(2);
+    let outlasts = |m: &LogGP| m.g > m.L + m.o.times(2);
     match model {
-        Model::LogP(m) => outlasts(m.as_loggp()),
+        Model::LogP(m) => outlasts(&m.as_loggp()),
         Model::LogGP(m) => outlasts(m),
         Model::Postal(_) | Model::PipeliningPostal(_) | Model::LoP(_) | Model::LogfP(_) => false,
     }
@@ -96,11 +96,9 @@ pub fn stage_time(model: &Model, m: u32, k: u32, n: Bytes) -> Time {
         return Time::ZERO;
     }
     match model {
-        Model::Postal(p) => (p.alpha() + p.beta().of(n)).times(u64::from(m)),
-        Model::PipeliningPostal(p) => {
-            p.alpha_p() + (p.alpha_r() + p.beta().of(n)).times(u64::from(m))
-        }
-        Model::LogP(p) => Rhythm::of_loggp(p.as_loggp(), Bytes(0)).stage(m, k),
+        Model::Postal(p) => (p.alpha + p.beta.of(n)).times(u64::from(m)),
+        Model::PipeliningPostal(p) => p.alpha_p + (p.alpha_r + p.beta.of(n)).times(u64::from(m)),
+        Model::LogP(p) => Rhythm::of_loggp(&p.as_loggp(), Bytes(0)).stage(m, k),
         Model::LogGP(p) => Rhythm::of_loggp(p, n).stage(m, k),
         Model::LogfP(p) => Rhythm::of_logfp(p).stage(m, k),
         Model::LoP(p) => lop_stage(p, m, k),
@@ -121,15 +119,15 @@ struct Rhythm {
 impl Rhythm {
     fn of_loggp(model: &LogGP, bytes: Bytes) -> Rhythm {
         let length = model.length(bytes);
-        let overhead = model.overhead();
-        let apart = overhead.max(model.gap() + length);
-        Rhythm { overhead, wire: length + model.latency(), apart, free: 1 }
+        let overhead = model.o;
+        let apart = overhead.max(model.g + length);
+        Rhythm { overhead, wire: length + model.L, apart, free: 1 }
     }
 
     fn of_logfp(model: &LogfP) -> Rhythm {
-        let overhead = model.overhead();
-        let apart = overhead.max(model.gap());
-        Rhythm { overhead, wire: model.latency(), apart, free: model.free() }
+        let overhead = model.o;
+        let apart = overhead.max(model.g);
+        Rhythm { overhead, wire: model.L, apart, free: model.f }
     }
 
     /// u_i.
@@ -151,13 +149,13 @@ fn lop_stage(p: &LoP, m: u32, k: u32) -> Time {
         let slow = u64::from(i.saturating_sub(p.knee));
         p.processing.times(u64::from(i)) + p.saturation.times(slow)
     };
-    let handed_over = |j: u32| p.overhead_first + p.overhead_next.times(u64::from(j - 1));
+    let handed_over = |j: u32| p.o_first + p.o_next.times(u64::from(j - 1));
     let candidate = |j: u32| handed_over(j) + (work(m) - work(j - 1));
     let bend = p.knee.saturating_add(1).min(m);
     let processed = candidate(1).max(candidate(bend)).max(candidate(m));
     let behind = u64::from(k.saturating_sub(m) + 1);
-    let all_there = processed + p.latency + p.overhead_next.times(behind);
-    all_there.max(handed_over(m) + p.overhead_next.times(u64::from(k)))
+    let all_there = processed + p.L + p.o_next.times(behind);
+    all_there.max(handed_over(m) + p.o_next.times(u64::from(k)))
 }
 
 #[cfg(test)]

@@ -97,15 +97,17 @@ fn a_model() -> impl Strategy<Value = Model> {
         |(which, [a, b, c, d, e], rate, count)| {
             use tutti_network::{LogP, PipeliningPostal, Postal};
             let model = match which {
-                0 => Postal::new(a, rate).map(Model::Postal),
-                1 => PipeliningPostal::new(a, b, rate).map(Model::PipeliningPostal),
-                2 => LogP::new(a, b, c).map(Model::LogP),
-                3 => LogGP::new(a, b, c, rate).map(Model::LogGP),
-                4 => LogfP::new(a, b, c, count).map(Model::LogfP),
+                0 => Postal { alpha: a, beta: rate }.checked().map(Model::Postal),
+                1 => PipeliningPostal { alpha_p: a, alpha_r: b, beta: rate }
+                    .checked()
+                    .map(Model::PipeliningPostal),
+                2 => LogP { L: a, o: b, g: c }.checked().map(Model::LogP),
+                3 => LogGP { L: a, o: b, g: c, G: rate }.checked().map(Model::LogGP),
+                4 => LogfP { L: a, o: b, g: c, f: count }.checked().map(Model::LogfP),
                 _ => LoP {
-                    latency: a,
-                    overhead_first: b.max(c),
-                    overhead_next: b.min(c),
+                    L: a,
+                    o_first: b.max(c),
+                    o_next: b.min(c),
                     processing: d,
                     saturation: e,
                     knee: count,
@@ -129,7 +131,7 @@ proptest! {
             prop_assert_eq!(
                 stage_time(&model, m, k, Bytes(bytes)),
                 in_lockstep(&model, m, k, Bytes(bytes)),
-                "{} with {} sent and {} taken", model, m, k
+                "{:?} with {} sent and {} taken", model, m, k
             );
         }
     }

@@ -70,9 +70,14 @@ fn scores_are_the_engine_s_and_bounds_below_them() {
         for notation in schedules::all(ranks, Order::Ordered) {
             for flat in machines() {
                 let (time, method) = flat.score(&notation);
-                assert_eq!(time, engine(&flat, &notation), "{notation} {method:?} {}", flat.model);
+                assert_eq!(
+                    time,
+                    engine(&flat, &notation),
+                    "{notation} {method:?} {:?}",
+                    flat.model
+                );
                 let bound = flat.bounds().of(&notation);
-                assert!(bound <= time, "{notation} {}: {bound} over {time}", flat.model);
+                assert!(bound <= time, "{notation} {:?}: {bound} over {time}", flat.model);
             }
         }
     }
@@ -94,7 +99,7 @@ fn larger_schedules_too() {
             assert_eq!(
                 flat.score(&notation).0,
                 engine(&flat, &notation),
-                "{notation} {}",
+                "{notation} {:?}",
                 flat.model
             );
         }
@@ -108,8 +113,8 @@ fn the_search_finds_what_there_is_to_find() {
             let all = flat.rank(schedules::all(ranks, Order::Ordered));
             let effort = Effort { keep: 1, ..Effort::default() };
             let found = best(&flat, ranks, &Kind::ALL, effort);
-            assert_eq!(found.found[0].time, all[0].time, "{ranks} on {}", flat.model);
-            assert!(found.is_proved(), "{ranks} on {}", flat.model);
+            assert_eq!(found.found[0].time, all[0].time, "{ranks} on {:?}", flat.model);
+            assert!(found.is_proved(), "{ranks} on {:?}", flat.model);
         }
     }
 }
@@ -153,7 +158,7 @@ fn the_order_of_stages_counts_and_the_best_one_is_found() {
             let least = all.map(|notation| time(&notation)).min().unwrap();
             let candidates = orders(&flat, &hosts, ranks, &[Kind::Factored], 8);
             let found = candidates.iter().map(|candidate| time(&candidate.notation)).min();
-            assert_eq!(found, Some(least), "{ranks} ranks on hosts of {host}, {}", flat.model);
+            assert_eq!(found, Some(least), "{ranks} ranks on hosts of {host}, {:?}", flat.model);
             let unaware = best(&flat, ranks, &[Kind::Factored], Effort::default());
             gained += u32::from(time(&unaware.found[0].notation) > least);
         }

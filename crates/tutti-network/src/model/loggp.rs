@@ -13,96 +13,40 @@
 //! stage, take the same time in both; a receiver of several long messages at once can do less beside
 //! them in LogGOPSim. See `validation/loggopsim`.
 
-use super::{Model, ModelError};
-use crate::registry::{self, Arguments, Entry};
+use super::{ModelError, takes_time};
 use crate::{MessageModel, Port, Sent, Serialization};
-use tutti_units::parameter::Group;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-pub(super) const ENTRY: Entry = Entry {
-    group: Group {
-        name: "loggp",
-        class: "LogGP",
-        summary: "LogP with a gap G per byte for long messages",
-        source: "Alexandrov et al. 1995",
-        parameters: &[
-            registry::LATENCY,
-            registry::OVERHEAD,
-            registry::GAP,
-            registry::time_per_byte("G", &["Gap per byte: the inverse of a port's rate."]),
-        ],
-    },
-    build: |given| from_arguments(given).map(Model::LogGP),
-};
-
-fn from_arguments(given: &Arguments) -> Result<LogGP, ModelError> {
-    let gap_per_byte = given.time_per_byte("G");
-    LogGP::new(given.time("L"), given.time("o"), given.time("g"), gap_per_byte)
-}
-
-/// Overhead o at both ends, latency L, gap g per message and G per byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogGP {
-    latency: Time,
-    overhead: Time,
-    gap: Time,
-    gap_per_byte: TimePerByte,
+tutti_units::parameters! {
+    /// LogP with a gap G per byte for long messages.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct LogGP("loggp" as "LogGP", "Alexandrov et al. 1995", ModelError) {
+        /// Latency of the wire.
+        L: Time,
+        /// Overhead: how long a message occupies its sender, and its receiver.
+        o: Time,
+        /// Gap: the least time between two messages of a rank.
+        g: Time,
+        /// Gap per byte: the inverse of a port's rate.
+        G: TimePerByte,
+    }
 }
 
 impl LogGP {
-    /// Each may be zero, but L, o and G not together.
+    /// The model, if its messages take time.
     ///
     /// # Errors
-    /// When messages would take no time at all.
-    #[expect(non_snake_case, reason = "L and G are the field's names for them")]
-    pub fn new(L: Time, o: Time, g: Time, G: TimePerByte) -> Result<LogGP, ModelError> {
-        if L == Time::ZERO && o == Time::ZERO && G == TimePerByte::ZERO {
-            return Err(ModelError::TakesNoTime {
-                model: ENTRY.group.name,
-                parameters: "L, o and G",
-            });
-        }
-        Ok(LogGP::unchecked(L, o, g, G))
-    }
-
-    pub(super) fn unchecked(
-        latency: Time,
-        overhead: Time,
-        gap: Time,
-        gap_per_byte: TimePerByte,
-    ) -> LogGP {
-        LogGP { latency, overhead, gap, gap_per_byte }
-    }
-
-    /// L.
-    #[must_use]
-    pub fn latency(&self) -> Time {
-        self.latency
-    }
-
-    /// o.
-    #[must_use]
-    pub fn overhead(&self) -> Time {
-        self.overhead
-    }
-
-    /// g.
-    #[must_use]
-    pub fn gap(&self) -> Time {
-        self.gap
-    }
-
-    /// G.
-    #[must_use]
-    pub fn gap_per_byte(&self) -> TimePerByte {
-        self.gap_per_byte
+    /// When a message takes no time at all.
+    pub fn checked(self) -> Result<LogGP, ModelError> {
+        let some = self.L + self.o != Time::ZERO || self.G != TimePerByte::ZERO;
+        takes_time(some, &LogGP::GROUP, "L, o and G").map(|()| self)
     }
 
     /// (n - 1) G.
     #[inline]
     #[must_use]
     pub fn serialization(&self) -> Serialization {
-        Serialization::after_the_first(self.gap_per_byte)
+        Serialization::after_the_first(self.G)
     }
 
     /// (n - 1) G: from a message's first byte to its last; zero for a message of no bytes.
@@ -117,10 +61,10 @@ impl MessageModel for LogGP {
     #[inline]
     fn send(&self, port: &mut Port, now: Time, bytes: Bytes) -> Sent {
         let start = now.max(port.send_free);
-        let free = start + self.overhead;
+        let free = start + self.o;
         let length = self.length(bytes);
-        port.send_free = start + self.gap + length;
-        Sent { free, arrival: free + length + self.latency }
+        port.send_free = start + self.g + length;
+        Sent { free, arrival: free + length + self.L }
     }
 
     /// `recv_free` is the earliest time for a message of one byte; a longer one still has to pass. On a
@@ -128,8 +72,8 @@ impl MessageModel for LogGP {
     #[inline]
     fn receive(&self, port: &mut Port, now: Time, arrival: Time, bytes: Bytes) -> Time {
         let start = now.max(arrival).max(port.recv_free + self.length(bytes));
-        port.recv_free = start + self.gap;
-        start + self.overhead
+        port.recv_free = start + self.g;
+        start + self.o
     }
 
     // The first byte leaves L after its sender is free, and the last no sooner than that of an earlier message.

@@ -1,9 +1,13 @@
 //! Any one of the models: what a platform holds. A run matches on it once and then runs on the model
 //! itself; where that is not worth the trouble, the enum is a model too.
 
+#[expect(non_snake_case, reason = "parameters have the names of the papers")]
 mod logfp;
+#[expect(non_snake_case, reason = "parameters have the names of the papers")]
 mod loggp;
+#[expect(non_snake_case, reason = "parameters have the names of the papers")]
 mod logp;
+#[expect(non_snake_case, reason = "parameters have the names of the papers")]
 mod lop;
 mod pipelining_postal;
 mod postal;
@@ -15,9 +19,9 @@ pub use lop::LoP;
 pub use pipelining_postal::PipeliningPostal;
 pub use postal::Postal;
 
-use crate::registry::{Entry, Value, find};
 use crate::{MessageModel, Port, Sent, Serialization};
-use tutti_units::{Bytes, Time, TimePerByte, UnitError};
+use tutti_units::parameter::{Group, ParameterError};
+use tutti_units::{Bytes, Time, TimePerByte};
 
 /// Why there is no such model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
@@ -27,26 +31,13 @@ pub enum ModelError {
     /// No model has that name.
     #[error("there is no network model `{name}`: expected one of {known}")]
     Unknown { name: String, known: String },
-    /// The model has no such parameter.
-    #[error("{model} has no parameter `{parameter}`: its parameters are {known}")]
-    UnknownParameter { model: &'static str, parameter: String, known: String },
-    /// A parameter without a default was not given.
-    #[error("{model} needs `{parameter}`, a {kind}: {meaning}")]
-    Missing { model: &'static str, parameter: &'static str, kind: &'static str, meaning: String },
-    /// The same parameter more than once.
-    #[error("`{parameter}` of {model} is given twice")]
-    GivenTwice { model: &'static str, parameter: String },
-    /// A value that is no quantity of the parameter's kind.
-    #[error("`{parameter}` of {model}: {problem}")]
-    Value { model: &'static str, parameter: &'static str, problem: UnitError },
-    /// A count that is no whole number.
-    #[error(
-        "`{parameter}` of {model}: `{text}` is no count: expected a whole number, such as \"4\""
-    )]
-    NotACount { model: &'static str, parameter: &'static str, text: String },
-    /// A count below what makes sense.
-    #[error("`{parameter}` of {model} is too small: expected at least {least}")]
-    CountTooSmall { model: &'static str, parameter: &'static str, least: u32 },
+    /// A parameter that is unknown or missing, or a value that it does not take.
+    #[error(transparent)]
+    #[refusal(kind = "value")]
+    Parameter {
+        #[from]
+        source: ParameterError,
+    },
     /// A network that nothing slows down.
     #[error("a message would take no time in {model}: {parameters} cannot all be zero")]
     TakesNoTime { model: &'static str, parameters: &'static str },
@@ -58,74 +49,50 @@ pub enum ModelError {
     LaterCostsMore { model: &'static str, later: (&'static str, Time), first: (&'static str, Time) },
 }
 
-/// Every contention-free model, in the order of lists.
-pub const REGISTRY: &[Entry] =
-    &[postal::ENTRY, pipelining_postal::ENTRY, logp::ENTRY, lop::ENTRY, logfp::ENTRY, loggp::ENTRY];
-
-/// Any contention-free model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each variant is documented at its type")]
-pub enum Model {
-    Postal(Postal),
-    PipeliningPostal(PipeliningPostal),
-    LogP(LogP),
-    LoP(LoP),
-    LogfP(LogfP),
-    LogGP(LogGP),
+/// Refuses a model unless `some` of these parameters make its messages take time.
+fn takes_time(some: bool, model: &Group, parameters: &'static str) -> Result<(), ModelError> {
+    let error = ModelError::TakesNoTime { model: model.name, parameters };
+    if some { Ok(()) } else { Err(error) }
 }
 
-impl Model {
-    /// Its name in the registry.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Model::Postal(_) => "postal",
-            Model::PipeliningPostal(_) => "pipelining_postal",
-            Model::LogP(_) => "logp",
-            Model::LoP(_) => "lop",
-            Model::LogfP(_) => "logfp",
-            Model::LogGP(_) => "loggp",
+/// Lists the models once.
+macro_rules! models {
+    ($($model:ident),*) => {
+        /// Every contention-free model, in the order of lists.
+        pub const REGISTRY: &[Group] = &[$($model::GROUP),*];
+
+        /// Any contention-free model.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "each variant is documented at its type")]
+        pub enum Model { $($model($model)),* }
+
+        impl Model {
+            /// Its name in the registry.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self { $(Model::$model(_) => $model::GROUP.name),* }
+            }
         }
-    }
 
-    /// Its line of the registry.
-    #[must_use]
-    pub fn entry(&self) -> &'static Entry {
-        find(self.name()).expect("every model is in the registry")
-    }
+        /// A model from its name and its parameters as people write them: `build("logp", &[("L", "2 us"), ..])`.
+        ///
+        /// # Errors
+        /// When there is no such model, a parameter is unknown or missing, a value cannot be read, or the
+        /// values make no sense together.
+        pub fn build(name: &str, given: &[(&str, &str)]) -> Result<Model, ModelError> {
+            $(if name == $model::GROUP.name {
+                let made = $model::from_texts(given.iter().copied())?;
+                return made.checked().map(Model::$model);
+            })*
+            let known: Vec<_> = REGISTRY.iter().map(|group| group.name).collect();
+            Err(ModelError::Unknown { name: name.to_owned(), known: known.join(", ") })
+        }
+    };
+}
 
-    /// Its parameters and their values, in the order of the registry.
-    #[must_use]
-    pub fn values(&self) -> Vec<(&'static str, Value)> {
-        let values = match self {
-            Model::Postal(m) => vec![Value::Time(m.alpha()), Value::TimePerByte(m.beta())],
-            Model::PipeliningPostal(m) => vec![
-                Value::Time(m.alpha_p()),
-                Value::Time(m.alpha_r()),
-                Value::TimePerByte(m.beta()),
-            ],
-            Model::LogP(m) => {
-                let m = m.as_loggp();
-                [m.latency(), m.overhead(), m.gap()].map(Value::Time).to_vec()
-            }
-            Model::LoP(m) => {
-                let times =
-                    [m.latency, m.overhead_first, m.overhead_next, m.processing, m.saturation];
-                times.into_iter().map(Value::Time).chain([Value::Count(m.knee)]).collect()
-            }
-            Model::LogfP(m) => {
-                let times = [m.latency(), m.overhead(), m.gap()];
-                times.into_iter().map(Value::Time).chain([Value::Count(m.free())]).collect()
-            }
-            Model::LogGP(m) => {
-                let times = [m.latency(), m.overhead(), m.gap()];
-                let gap_per_byte = Value::TimePerByte(m.gap_per_byte());
-                times.into_iter().map(Value::Time).chain([gap_per_byte]).collect()
-            }
-        };
-        self.entry().group.parameters.iter().map(|parameter| parameter.name).zip(values).collect()
-    }
+models! { Postal, PipeliningPostal, LogP, LoP, LogfP, LogGP }
 
+impl Model {
     /// What it charges for the bytes of a message; nothing where sizes do not matter.
     #[must_use]
     pub fn serialization(&self) -> Serialization {
@@ -141,7 +108,7 @@ impl Model {
     #[must_use]
     pub fn takes(&self) -> Option<Serialization> {
         match self {
-            Model::LogGP(m) if m.gap_per_byte() != TimePerByte::ZERO => Some(m.serialization()),
+            Model::LogGP(m) if m.G != TimePerByte::ZERO => Some(m.serialization()),
             _ => None,
         }
     }
@@ -150,50 +117,29 @@ impl Model {
     /// none the busier. A postal model, which has no such thing, stays as it is.
     #[must_use]
     pub fn with_more_latency(&self, more: Time) -> Model {
-        let changed = match self {
-            Model::Postal(_) => None,
-            Model::PipeliningPostal(m) => {
-                let alpha_p = m.alpha_p() + more;
-                PipeliningPostal::new(alpha_p, m.alpha_r(), m.beta())
-                    .ok()
-                    .map(Model::PipeliningPostal)
-            }
-            Model::LogP(m) => {
-                let m = m.as_loggp();
-                LogP::new(m.latency() + more, m.overhead(), m.gap()).ok().map(Model::LogP)
-            }
-            Model::LoP(m) => Some(Model::LoP(LoP { latency: m.latency + more, ..*m })),
-            Model::LogfP(m) => LogfP::new(m.latency() + more, m.overhead(), m.gap(), m.free())
-                .ok()
-                .map(Model::LogfP),
-            Model::LogGP(m) => {
-                let latency = m.latency() + more;
-                LogGP::new(latency, m.overhead(), m.gap(), m.gap_per_byte()).ok().map(Model::LogGP)
-            }
-        };
-        changed.unwrap_or(*self)
+        let mut changed = *self;
+        match &mut changed {
+            Model::Postal(_) => {}
+            Model::PipeliningPostal(m) => m.alpha_p += more,
+            Model::LogP(m) => m.L += more,
+            Model::LoP(m) => m.L += more,
+            Model::LogfP(m) => m.L += more,
+            Model::LogGP(m) => m.L += more,
+        }
+        changed
     }
 
     /// What is unusual about its parameters, though valid: a hint for whoever wrote them.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         match self {
-            Model::PipeliningPostal(m) if m.alpha_p() < m.alpha_r() => Some(format!(
+            Model::PipeliningPostal(m) if m.alpha_p < m.alpha_r => Some(format!(
                 "alpha_p ({}) is less than alpha_r ({}): messages cost more to issue than to travel, \
                  so sending several at once gains little; were the two swapped?",
-                m.alpha_p(),
-                m.alpha_r()
+                m.alpha_p, m.alpha_r
             )),
             _ => None,
         }
-    }
-}
-
-impl std::fmt::Display for Model {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let values = self.values();
-        let values: Vec<_> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        write!(f, "{}({})", self.name(), values.join(", "))
     }
 }
 

@@ -11,77 +11,35 @@
 //! accepted here: a machine whose messages cost more to issue than to travel (shared memory, a kernel
 //! network stack) fits to such values, the model stays well defined, and [`Model::remark`] says so.
 
-use super::{Model, ModelError};
-use crate::registry::{self, Arguments, Entry};
+use super::{ModelError, takes_time};
 use crate::{MessageModel, Port, Sent, Serialization};
-use tutti_units::parameter::Group;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-pub(super) const ENTRY: Entry = Entry {
-    group: Group {
-        name: "pipelining_postal",
-        class: "PipeliningPostal",
-        summary: "messages of a rank overlap in alpha_p of their latency, but not in alpha_r + n beta",
-        source: "Ruefenacht et al. 2017, eq. (3)",
-        parameters: &[
-            registry::time(
-                "alpha_p",
-                &["Part of a message's latency that further messages overlap."],
-            ),
-            registry::time("alpha_r", &["The remainder, which nothing overlaps."]),
-            registry::time_per_byte("beta", &["Time per byte, which nothing overlaps."])
-                .or("0 ns/B"),
-        ],
-    },
-    build: |given| from_arguments(given).map(Model::PipeliningPostal),
-};
-
-fn from_arguments(given: &Arguments) -> Result<PipeliningPostal, ModelError> {
-    let beta = given.time_per_byte("beta");
-    PipeliningPostal::new(given.time("alpha_p"), given.time("alpha_r"), beta)
-}
-
-/// b messages of n bytes, one after the other, have all arrived after alpha_p + b (alpha_r + n beta).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PipeliningPostal {
-    alpha_p: Time,
-    alpha_r: Time,
-    beta: TimePerByte,
+tutti_units::parameters! {
+    /// Messages of a rank overlap in alpha_p of their latency, but not in alpha_r + n beta.
+    ///
+    /// b messages of n bytes, one after the other, have all arrived after alpha_p + b (alpha_r + n beta).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PipeliningPostal(
+        "pipelining_postal" as "PipeliningPostal", "Ruefenacht et al. 2017, eq. (3)", ModelError
+    ) {
+        /// Part of a message's latency that further messages overlap.
+        alpha_p: Time,
+        /// The remainder, which nothing overlaps.
+        alpha_r: Time,
+        /// Time per byte, which nothing overlaps.
+        beta: TimePerByte = "0 ns/B",
+    }
 }
 
 impl PipeliningPostal {
-    /// Each may be zero, but not all.
+    /// The model, if its messages take time.
     ///
     /// # Errors
-    /// When messages would take no time at all.
-    pub fn new(
-        alpha_p: Time,
-        alpha_r: Time,
-        beta: TimePerByte,
-    ) -> Result<PipeliningPostal, ModelError> {
-        if alpha_p == Time::ZERO && alpha_r == Time::ZERO && beta == TimePerByte::ZERO {
-            let parameters = "alpha_p, alpha_r and beta";
-            return Err(ModelError::TakesNoTime { model: ENTRY.group.name, parameters });
-        }
-        Ok(PipeliningPostal { alpha_p, alpha_r, beta })
-    }
-
-    /// The part of the latency that further messages overlap.
-    #[must_use]
-    pub fn alpha_p(&self) -> Time {
-        self.alpha_p
-    }
-
-    /// The part that nothing overlaps.
-    #[must_use]
-    pub fn alpha_r(&self) -> Time {
-        self.alpha_r
-    }
-
-    /// Time per byte.
-    #[must_use]
-    pub fn beta(&self) -> TimePerByte {
-        self.beta
+    /// When a message takes no time at all.
+    pub fn checked(self) -> Result<PipeliningPostal, ModelError> {
+        let some = self.alpha_p + self.alpha_r != Time::ZERO || self.beta != TimePerByte::ZERO;
+        takes_time(some, &PipeliningPostal::GROUP, "alpha_p, alpha_r and beta").map(|()| self)
     }
 
     /// n beta.

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from tutti import _core
 from tutti.errors import NocError
-from tutti.files.dataclass_tables import beyond_bounds
+from tutti.files.described import beyond_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,8 +50,7 @@ class SmartMesh:
         Field(
             ge=1,
             le=64,
-            description="Hops that a flit can make in a cycle, 1 to 64; past a `reducer` 9 at "
-            "most.",
+            description="Hops that a flit can make in a cycle; past a `reducer` 9 at most.",
         ),
     ] = None
     priority: Annotated[
@@ -78,13 +77,13 @@ class SmartMesh:
         Field(
             ge=1,
             le=64,
-            description="Virtual channels of a message class at each port, 1 to 64; on private "
-            "trees for each of the three stages of a broadcast.",
+            description="Virtual channels of a message class at each port; on private trees for "
+            "each of the three stages of a broadcast.",
         ),
     ] = None
     depth: Annotated[
         int | None,
-        Field(ge=1, le=1 << 10, description="Flits of a VC, 1 to 1024; no packet has more."),
+        Field(ge=1, le=1 << 10, description="Flits of a VC; no packet has more."),
     ] = None
     split_vcs: Annotated[
         bool | None,
@@ -107,7 +106,7 @@ class SmartMesh:
         Field(
             ge=0,
             le=1,
-            description="Cycles that setting up a path takes besides switch allocation, 0 or 1.",
+            description="Cycles that setting up a path takes besides switch allocation.",
         ),
     ] = None
     eject_cost: Annotated[

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from tutti import _core
 from tutti.errors import NocError, TrafficError
-from tutti.files.dataclass_tables import beyond_bounds
+from tutti.files.described import beyond_bounds
+from tutti.noc.settings import Cycles, PacketFlits, Process  # noqa: TC001 - tables look at them
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,6 @@ UNITS: dict[Kind, str] = {
 }
 """What the rate of each kind of traffic is in."""
 
-_MOST_CYCLES = 1 << 40
 _MOST_CLASSES = 16
 
 TrafficKind = Annotated[
@@ -74,26 +74,19 @@ class Traffic:
         ),
     ] = "uniform"
     packet: Annotated[
-        Annotated[int, Field(ge=1, lt=1 << 32), Tag("value")] | Annotated[str, Tag("text")],
-        Discriminator(lambda value: "text" if isinstance(value, str) else "value"),
+        PacketFlits,
         Field(
             description='Flits of unicasts: a number, several such as "1,5", or with weights, '
             '"1,5/3,1".',
         ),
     ] = 1
-    process: Annotated[
-        str,
-        Field(
-            description="When: `bernoulli`, `periodic`, `periodic:aligned` or `on_off:` with two "
-            "of `alpha=`, `beta=`, `r1=`.",
-        ),
-    ] = "bernoulli"
+    process: Process = "bernoulli"
     message_class: Annotated[
         int,
         Field(
             ge=0,
             le=_MOST_CLASSES - 1,
-            description="Those of one class share VCs; 0 to 15.",
+            description="Those of one class share VCs.",
         ),
     ] = 0
 
@@ -127,28 +120,20 @@ class Plan:
         NocError: A number is none.
     """
 
-    warmup: Annotated[
-        int, Field(ge=0, le=_MOST_CYCLES, description="Cycles before those that are measured.")
-    ] = 2_000
+    warmup: Annotated[Cycles, Field(description="Cycles before those that are measured.")] = 2_000
     measure: Annotated[
         int,
-        Field(ge=1, le=_MOST_CYCLES, description="Cycles that are measured, 1 or more."),
+        Field(ge=1, le=1 << 40, description="Cycles that are measured."),
     ] = 10_000
     drain: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=_MOST_CYCLES,
-            description="Cycles after them at most, until all has ended.",
-        ),
+        Cycles, Field(description="Cycles after them at most, until all has ended.")
     ] = 10_000
     seeds: Annotated[
         int,
         Field(
             ge=1,
             le=10_000,
-            description="Runs that differ in their seed only, for confidence intervals; 1 to "
-            "10,000.",
+            description="Runs that differ in their seed only, for confidence intervals.",
         ),
     ] = 5
     seed: Annotated[

@@ -1,4 +1,4 @@
-"""Dataclasses that files have as tables: keys, defaults, ranges, and what is not in files."""
+"""Classes that files have as tables: keys, defaults, ranges, and what is not in files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ import pytest
 from pydantic import Field
 
 from tutti.config import ConfigError
-from tutti.files.dataclass_tables import Count, InFiles, beyond_bounds, bounds_of, table_of
+from tutti.files.described import (
+    Count,
+    InFiles,
+    beyond_bounds,
+    bounds_of,
+    described_by,
+    table_of,
+)
 from tutti.files.tables import Table
 from tutti.files.validate import validated
+from tutti.parameters import Parameters
 
 
 @dataclass(frozen=True)
@@ -65,3 +73,22 @@ def test_bounds_hold_for_the_dataclass_too() -> None:
     assert bounds_of(Cache) == {"lines": (0, (1 << 32) - 1), "sets": (1, 64)}
     assert list(beyond_bounds(Cache(-1, 64))) == [("lines", -1, 0, (1 << 32) - 1)]
     assert list(beyond_bounds(Cache(1, 0))) == [("sets", 0, 1, 64)]
+
+
+class Queue(Parameters):
+    """A queue."""
+
+    length: Annotated[int, Field(ge=1, le=64, description="Customers it holds.")] = 8
+    name: str = ""
+
+
+@described_by(Queue, without={"name"})
+class QueueTable(Table):
+    """A queue of a file."""
+
+
+def test_a_table_has_the_keys_of_a_pydantic_class() -> None:
+    assert list(QueueTable.model_fields) == ["length"]
+    assert QueueTable.model_validate({}).model_dump() == {"length": 8}
+    with pytest.raises(ConfigError, match="is out of range"):
+        validated(QueueTable, {"length": 65}, source="x")

@@ -1,25 +1,27 @@
-"""Tables of files that describe dataclasses: one declaration of each parameter for both.
+"""Tables of files that describe classes: one declaration of each parameter for both.
 
-A field of the dataclass that is `Annotated` with a pydantic `Field` is a key of its table, with
-the same type, range, default and description. Other fields are not in files.
+A field of a pydantic class, and a field of a dataclass that is `Annotated` with a pydantic `Field`,
+is a key of the table, with the same type, range, default and description. Other fields of a
+dataclass are not in files.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import MISSING, fields
 from functools import cache
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Le, Lt
-from pydantic import Field, create_model
+from pydantic import BaseModel, Field, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
 from tutti.files.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from dataclasses import Field as DataclassField
 
     from pydantic import GetCoreSchemaHandler
@@ -39,20 +41,29 @@ def table_of(described: type[Any]) -> type[Table]:
     return described_by(described)(base)
 
 
-def described_by(described: type[Any], *, without: str = "") -> Callable[[type[T]], type[T]]:
-    """Adds the keys of a dataclass to a table of files.
+def described_by(
+    described: type[Any],
+    *,
+    without: Collection[str] = (),
+    typed: Callable[[FieldInfo], tuple[Any, FieldInfo]] | None = None,
+) -> Callable[[type[T]], type[T]]:
+    """Adds the keys of a class to a table of files.
 
     Args:
-        described: The dataclass. Fields that the table has itself stay as they are.
-        without: A field that is not in the table.
+        described: The class. Fields that the table has itself stay as they are.
+        without: Fields that are not in the table.
+        typed: Returns the type and the `Field` of a key, for a pydantic class; those of the class
+            if left out.
     """
 
     def with_keys(table: type[T]) -> type[T]:
-        keys: dict[str, Any] = {
-            one.name: (annotation, _default(one))
-            for one, annotation in _annotated(described)
-            if one.name not in {without, *table.model_fields}
-        }
+        all_keys: dict[str, Any] = (
+            {name: (typed or _same)(info) for name, info in described.model_fields.items()}
+            if issubclass(described, BaseModel)
+            else {one.name: (kind, _default(one)) for one, kind in _annotated(described)}
+        )
+        own = {*without, *table.model_fields}
+        keys = {name: key for name, key in all_keys.items() if name not in own}
         return create_model(
             table.__name__,
             __base__=table,
@@ -108,6 +119,10 @@ def _limits(annotation: object) -> Iterator[object]:
             yield from part.metadata
         else:
             yield from _limits(part)
+
+
+def _same(info: FieldInfo) -> tuple[Any, FieldInfo]:
+    return info.annotation, copy(info)
 
 
 def _default(one: DataclassField[Any]) -> Any:  # noqa: ANN401 - of the field's type
