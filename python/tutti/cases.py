@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
@@ -15,10 +16,70 @@ if TYPE_CHECKING:
     from tutti.platform import Platform
     from tutti.units import Size
 
-__all__ = ["check_platform", "figures_of", "make_case", "measured", "run_all", "unequal_parts"]
+__all__ = [
+    "CaseBuilder",
+    "check_platform",
+    "figures_of",
+    "make_case",
+    "measured",
+    "run_all",
+    "unequal_parts",
+]
 
 Figures = tuple[int, int, int]
 """Completion time in ps, messages handed to the network, and bytes in these."""
+
+FlowFields = tuple[int, int, int, int, int, int]
+"""A background flow for the core: ranks, bytes, times in ps, count."""
+
+
+class CaseBuilder:
+    """Builds cases on one platform under one set of conditions, for many schedules, sizes, seeds.
+
+    The core's platform and background traffic are built once and shared by all cases.
+    """
+
+    def __init__(
+        self, platform: Platform, *, datatype: str, conditions: Conditions | None = None
+    ) -> None:
+        """Builds what all cases share.
+
+        Raises:
+            ConfigError: the platform is something else, such as its name.
+            LayoutError: there is no such datatype.
+            NoiseError: the background load does not fit the platform's links.
+        """
+        from tutti.datatypes import DATATYPES
+
+        check_platform(platform)
+        if datatype not in DATATYPES:
+            message = f"there is no datatype `{datatype}`: expected one of {', '.join(DATATYPES)}"
+            raise LayoutError(message, kind="unknown_datatype", fields={"datatype": datatype})
+        self._conditions = conditions
+        self._case = functools.partial(
+            _core.Case,
+            model=platform.model.core,
+            element=DATATYPES[datatype],
+            routes=platform.routes.core if platform.routes else None,
+            packets=platform.packets.core if platform.packets else None,
+            flits=platform.core_flits,
+            mesh=platform.mesh.core if platform.mesh else None,
+            load=conditions.background.core(platform.routes) if conditions else None,
+            flows=_flows(platform, conditions),
+        )
+
+    def case(self, schedule: Schedule, *, size: Size, seed: int = 0) -> _core.Case:
+        """Returns everything that a run depends on, for the core.
+
+        Raises:
+            ConfigError: the schedule is something else, such as its name.
+            LayoutError: the size does not suit the datatype or the collective.
+            NoiseError: the conditions do not fit the schedule's ranks.
+        """
+        _check_schedule(schedule)
+        conditions = self._conditions
+        disturbed = conditions.core(ranks=schedule.ranks, seed=seed) if conditions else None
+        return self._case(schedule.core, size=size.bytes, conditions=disturbed, seed=seed)
 
 
 def make_case(
@@ -30,40 +91,29 @@ def make_case(
     conditions: Conditions | None = None,
     seed: int = 0,
 ) -> _core.Case:
-    """Everything that a run depends on, for the core.
+    """Builds a single case: see :class:`CaseBuilder`.
 
     Raises:
         ConfigError: the schedule or the platform is something else, such as its name.
         LayoutError: the size does not suit the datatype or the collective.
     """
-    from tutti.datatypes import DATATYPES
-
     _check_schedule(schedule)
-    check_platform(platform)
-    if datatype not in DATATYPES:
-        message = f"there is no datatype `{datatype}`: expected one of {', '.join(DATATYPES)}"
-        raise LayoutError(message, kind="unknown_datatype", fields={"datatype": datatype})
-    met = conditions.core(ranks=schedule.ranks, seed=seed) if conditions else None
-    load = conditions.background.core(platform.routes) if conditions else None
+    builder = CaseBuilder(platform, datatype=datatype, conditions=conditions)
+    return builder.case(schedule, size=size, seed=seed)
+
+
+def _flows(platform: Platform, conditions: Conditions | None) -> list[FlowFields]:
+    """The core's background flows.
+
+    Raises:
+        ConfigError: there are flows, and messages do not share links on the platform.
+    """
     flows = conditions.background.flows if conditions else []
     if flows and platform.packets is None:
         message = "flows of others need a network in which messages meet"
         hint = "give the platform packets, or a load instead, which needs only links"
         raise ConfigError(message, kind="invalid", hint=hint)
-    return _core.Case(
-        schedule.core,
-        platform.model.core,
-        size=size.bytes,
-        element=DATATYPES[datatype],
-        conditions=met,
-        routes=platform.routes.core if platform.routes else None,
-        packets=platform.packets.core if platform.packets else None,
-        flits=platform.core_flits,
-        mesh=platform.mesh.core if platform.mesh else None,
-        load=load,
-        flows=[flow.core for flow in flows],
-        seed=seed,
-    )
+    return [flow.core for flow in flows]
 
 
 def _check_schedule(schedule: object) -> None:
@@ -94,9 +144,12 @@ def unequal_parts(
     Raises:
         LayoutError: a size does not suit the datatype or the collective, whatever the schedule.
     """
-    for size in sizes if schedule.moves_chunks else ():
+    if not schedule.moves_chunks:
+        return None
+    builder = CaseBuilder(platform, datatype=datatype)
+    for size in sizes:
         try:
-            make_case(schedule, platform, size=size, datatype=datatype)
+            builder.case(schedule, size=size)
         except LayoutError as error:
             if error.kind != "unequal_parts":
                 raise

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tutti.cases import figures_of, make_case, run_all, unequal_parts
+from tutti.cases import CaseBuilder, figures_of, run_all, unequal_parts
 from tutti.errors import AlgorithmError, ConfigError, LayoutError
 from tutti.proving import messages_of
 from tutti.schedule import Schedule, candidates, schedule
@@ -196,14 +196,14 @@ class ComparisonPlan:
         Raises:
             LayoutError: The size does not suit the schedule.
         """
+        seed = self.request.seed + point.repetition
+        return self._builder.case(point.case.schedule, size=point.size, seed=seed)
+
+    @cached_property
+    def _builder(self) -> CaseBuilder:
         request = self.request
-        return make_case(
-            point.case.schedule,
-            request.platform,
-            size=point.size,
-            datatype=request.datatype,
-            conditions=request.conditions,
-            seed=request.seed + point.repetition,
+        return CaseBuilder(
+            request.platform, datatype=request.datatype, conditions=request.conditions
         )
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tutti import _core, proving
-from tutti.cases import make_case, measured
+from tutti.cases import CaseBuilder, make_case, measured
 from tutti.errors import AlgorithmError, ConfigError, SimulationError
 from tutti.schedule import Schedule, check_ranks, schedule
 
@@ -183,8 +183,9 @@ def search(
         if exhaustive:
             _unless_too_many(all_rows, ranks)
         rows = all_rows or _candidates(core, platform.routes, ranks, kinds, top=top, most=most)
-        make = functools.partial(make_case, platform=platform, size=size, datatype=datatype)
-        cases = [make(laid_out(row.notation, ranks)) for row in rows if row.method != "estimate"]
+        builder = CaseBuilder(platform, datatype=datatype)
+        simulated = [row.notation for row in rows if row.method != "estimate"]
+        cases = [builder.case(laid_out(notation, ranks), size=size) for notation in simulated]
         rows = _run(rows, cases, threads, done)
         scored = len(cases)
         if all_rows:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tutti.config import Experiment
     from tutti.config.sweep import Template
+    from tutti.experiment import ExperimentPlan
     from tutti.schedule import Schedule
 
 Row = dict[str, Any]
@@ -93,10 +94,18 @@ def run_batch(batch: Batch) -> Done:
     return _Work(batch).done()
 
 
+class _Point(NamedTuple):
+    """What all items of a point share; the plan builds their cases and lists none."""
+
+    experiment: Experiment
+    questions: Questions
+    plan: ExperimentPlan
+
+
 class _Work:
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
-        self._known: dict[int, tuple[Experiment, Questions]] = {}
+        self._known: dict[int, _Point] = {}
         self._schedules: dict[tuple[Any, ...], Schedule] = {}
         self._results: list[Row | TuttiError | None] = [None] * len(batch.items)
         self._seconds = 0.0
@@ -114,15 +123,15 @@ class _Work:
         self._simulate(measured)
         return Done([result for result in self._results if result is not None], self._seconds)
 
-    def _experiment(self, point: int) -> tuple[Experiment, Questions]:
+    def _point(self, point: int) -> _Point:
         if point not in self._known:
             values = self._batch.values[point]
             experiment = self._batch.template.experiment(point + 1, values)
-            self._known[point] = (experiment, Questions(experiment))
+            self._known[point] = _Point(experiment, Questions(experiment), plan_of(experiment, []))
         return self._known[point]
 
     def _schedule(self, item: Item) -> Schedule:
-        experiment, _ = self._experiment(item.point)
+        experiment = self._point(item.point).experiment
         key = (item.notation, item.ranks, experiment.collective, experiment.root)
         if key not in self._schedules:
             self._schedules[key] = lay_out(experiment, item.notation, item.ranks)
@@ -130,7 +139,7 @@ class _Work:
 
     def _proof(self, item: Item) -> Row:
         laid_out = self._schedule(item)
-        _, questions = self._experiment(item.point)
+        questions = self._point(item.point).questions
         self._check(item, questions.proof(item.notation, item.ranks))
         started = time.perf_counter()
         reason = verify(laid_out)
@@ -140,13 +149,13 @@ class _Work:
     def _case(self, item: Item) -> tuple[_core.Case, MeasurementPoint]:
         assert item.size_bytes is not None  # noqa: S101 - a measurement
         laid_out = self._schedule(item)
-        experiment, questions = self._experiment(item.point)
+        known = self._point(item.point)
         size = item.size_bytes
         asked = (item.notation, item.ranks, size, item.repetition)
-        self._check(item, questions.measurement(*asked))
+        self._check(item, known.questions.measurement(*asked))
         case = TimedSchedule(laid_out.name, laid_out, item.messages, item.notation)
         point = MeasurementPoint(case, Size(bytes=size), item.repetition)
-        return plan_of(experiment, [point.case]).core_case(point), point
+        return known.plan.core_case(point), point
 
     def _simulate(self, measured: Sequence[tuple[int, _core.Case, MeasurementPoint]]) -> None:
         def heard(at: int, result: tuple[int, int, int] | Exception) -> None:

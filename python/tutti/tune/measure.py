@@ -187,7 +187,7 @@ def _modelled(
 
     Schedules are verified when they are first met and kept in `known`.
     """
-    from tutti.cases import make_case, measured
+    from tutti.cases import CaseBuilder, measured
     from tutti.proving import verify
     from tutti.search import winners
     from tutti.units import Size
@@ -195,6 +195,7 @@ def _modelled(
     bytes_ = Size(bytes=size)
     best = winners(platform, question.collective, question.ranks, [bytes_]) if search else []
     names = dict.fromkeys([*listed, *best])
+    builder = CaseBuilder(platform, datatype=question.datatype)
     cases = {}
     for name in names:
         if name not in known:
@@ -204,7 +205,7 @@ def _modelled(
             continue
         verify(laid_out)
         try:
-            case = make_case(laid_out, platform, size=bytes_, datatype=question.datatype)
+            case = builder.case(laid_out, size=bytes_)
         except LayoutError:
             continue
         cases[laid_out.name] = laid_out, case
