@@ -171,6 +171,7 @@ def test_networks_that_are_none_are_refused(
         ({"endpoint-delay": "ring:x"}, ("endpoint-delay", "ring:x", "is no whole number")),
         ({"endpoint-delay": 10**30}, ("endpoint-delay", "too large")),
         ({"all-reduce-implementation": 5}, ("all-reduce-implementation", "is no list")),
+        ({"all-reduce-implementation": []}, ("all-reduce-implementation", "is empty")),
         ({"inter-dimension-scheduling": "themis"}, ("inter-dimension-scheduling", "themis")),
         ({"local-mem-bw": 0}, ("local-mem-bw", "greater than or equal to 1e-09")),
         ({"local-mem-bw": float("inf")}, ("local-mem-bw", "not finite")),

@@ -214,3 +214,14 @@ def test_times_beyond_all_time_are_refused() -> None:
         tutti.compare(
             platform, collective="all_reduce", ranks=[4], sizes=["8 B"], algorithms=["ring"]
         )
+
+
+def test_schedules_slower_than_the_range_of_time_are_left_out() -> None:
+    """A stage takes 3 10^18 ps: two fit into 2^63 - 1 ps, and four fit into 2^64 - 1 ps alone."""
+    model = PipeliningPostal(alpha_p="3000000 s", alpha_r="1 ps")
+    slow = Platform(name="slow", model=model)
+    found = tutti.search(slow, ranks=16, size="8 B", exhaustive=True).frame
+    names = found["schedule"].to_list()
+    assert found.filter(pl.col("time_ps") < 2**63).height == found.height
+    assert "recursive_multiplying:a4,a4" in names
+    assert "recursive_multiplying:a2,a2,a2,a2" not in names

@@ -10,6 +10,8 @@ from typer.testing import CliRunner, Result
 
 from tutti.cli import app
 from tutti.platforms import platform
+from tutti.proving import messages_of
+from tutti.schedule import schedule
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "19_calibrate_and_tune"
 FILES = [str(EXAMPLE / "osu_latency.txt"), str(EXAMPLE / "osu_bw.txt")]
@@ -60,6 +62,21 @@ def test_collectives_need_their_algorithm(tmp_path: Path) -> None:
     done = calibrate(str(OUTPUTS / "osu_full.txt"), "-a", "ring", "--out", str(tmp_path))
     assert done.exit_code == 2
     assert "--ranks N" in done.output
+
+
+def test_collectives_with_too_many_messages_to_fit_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = (str(OUTPUTS / "nccl.txt"), "-a", "ring", "--model", "postal", "--out", str(tmp_path))
+    messages = messages_of(schedule("ring", ranks=2)) or 0
+    monkeypatch.setattr("tutti.calibrate.points.MOST_FITTED", messages)
+    assert calibrate(*asked).exit_code == 0
+    monkeypatch.setattr("tutti.calibrate.points.MOST_FITTED", messages - 1)
+    refused = calibrate(*asked)
+    said = " ".join(refused.output.split())
+    assert refused.exit_code == 2
+    assert f"all_reduce by ring on 2 ranks sends {messages:,} messages" in said
+    assert f"at most {messages - 1:,}" in said
 
 
 def test_lines_with_wrong_results_are_left_out(tmp_path: Path) -> None:
