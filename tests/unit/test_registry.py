@@ -101,7 +101,7 @@ def test_a_network_model_has_a_page_and_a_golden(name: str) -> None:
 
 
 def test_the_index_links_to_every_page() -> None:
-    links = set(re.findall(r"\]\(([\w.-]+\.md)\)", page("README")))
+    links = set(re.findall(r"\](?:\(|: )([\w.-]+\.md)", page("README")))
     assert links == {path.name for path in PAGES.glob("*.md")} - {"README.md"}
 
 

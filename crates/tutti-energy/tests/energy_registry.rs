@@ -65,8 +65,8 @@ fn every_constant_has_its_line_on_the_page() {
         let line = format!("| `{}` | {} |", parameter.name(), parameter.meaning());
         assert!(text.contains(&line), "docs/models/energy.md lacks the line {line}");
     }
-    for part in ["Equations", "Assumptions", "Left out", "Valid range", "Source"] {
-        assert!(text.contains(&format!("**{part}.**")), "docs/models/energy.md lacks {part}");
+    for part in ["Model", "Equations", "Parameters", "Validity and limitations", "Sources"] {
+        assert!(text.contains(&format!("\n## {part}\n")), "docs/models/energy.md lacks {part}");
     }
 }
 

@@ -16,8 +16,8 @@ fn every_model_has_a_page_with_its_parameters_and_its_limits() {
             let row = format!("| `{}` | {} |", parameter.name, parameter.kind.name());
             assert!(text.contains(&row), "{} lacks the row {row}", page.display());
         }
-        for part in ["Equations", "Assumptions", "Left out", "Valid range", "Source"] {
-            assert!(text.contains(&format!("**{part}.**")), "{} lacks {part}", page.display());
+        for part in ["Model", "Equations", "Parameters", "Validity and limitations", "Sources"] {
+            assert!(text.contains(&format!("\n## {part}\n")), "{} lacks {part}", page.display());
         }
         assert!(!group.summary.is_empty() && !group.source.is_empty(), "{}", group.name);
     }
