@@ -167,6 +167,7 @@ browser:
 reference: build
 	$(BIN)/python scripts/generate_parameters.py
 	$(BIN)/python scripts/generate_reference.py
+	$(BIN)/python scripts/generate_glossary.py
 
 format: $(READY)
 	cargo fmt --all
