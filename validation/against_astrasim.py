@@ -52,7 +52,7 @@ class Row:
 
     @property
     def to_the_nanosecond(self) -> int:
-        """Its time by its own rule: every part cut down to whole nanoseconds."""
+        """Returns the time by the rule of ASTRA-sim: every part truncated to nanoseconds."""
         chunks = 4 if self.system == "Ring_4chunks" else 1
         part = self.size // chunks // self.npus
         transfer = part * 10**9 // (50 << 30)

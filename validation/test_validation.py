@@ -140,11 +140,11 @@ def parameters(model: dict[str, Any]) -> str:
 
 
 def table(measured: list[Row]) -> str:
-    head = "| source | algorithm | ranks | size | measured | predicted | predicted / measured |"
+    head = "| source | algorithm | ranks | size | measured (us) | predicted (us) | ratio |"
     lines = [head, "|---|---|--:|--:|--:|--:|--:|"]
     for row in measured:
         what = f"{row.label} | {row.algorithm} | {row.ranks:,} | {tutti.Size(bytes=row.size_bytes)}"
-        times = f"{row.finish_ps / 1e6:,.3f} us | {row.predicted_ps / 1e6:,.3f} us"
+        times = f"{row.finish_ps / 1e6:,.3f} | {row.predicted_ps / 1e6:,.3f}"
         lines.append(f"| {what} | {times} | {row.predicted_ps / row.finish_ps:.6f} |")
     return "\n".join(lines)
 
