@@ -175,6 +175,7 @@ docs: build mpi
 reference: build
 	$(BIN)/python scripts/generate_parameters.py
 	$(BIN)/python scripts/generate_reference.py
+	$(BIN)/python scripts/generate_glossary.py
 
 format: $(READY)
 	cargo fmt --all

@@ -3,7 +3,7 @@
 For each topology and collective: how much of the bound the most loaded link leaves
 (`Routes.most_loaded`), how much of it a run reaches in which packets queue for the links (ends that
 cost nothing, links of 1 ns), and the seconds of one core that the schedule took. Prints the rows of
-the table in `docs/performance.md`. Nothing here passes or fails.
+the table in `docs/performance-history.md`. Nothing here passes or fails.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from prose import bullets, paragraph
+
 from tutti.interop import astrasim
 from tutti.interop.chakra import Attribute, ChakraTrace, Node
 from tutti.workload.trace import programs
@@ -50,7 +52,7 @@ class Row:
 
     @property
     def to_the_nanosecond(self) -> int:
-        """Its time by its own rule: every part cut down to whole nanoseconds."""
+        """Returns the time by the rule of ASTRA-sim: every part truncated to nanoseconds."""
         chunks = 4 if self.system == "Ring_4chunks" else 1
         part = self.size // chunks // self.npus
         transfer = part * 10**9 // (50 << 30)
@@ -111,17 +113,17 @@ def predicted(network: str, npus: int, size: int, system: str, backend: str) -> 
 
 
 def section() -> str:
-    """Its part of docs/validation.md."""
+    """Returns the section of docs/validation.md."""
     given = about()
     least, most = (pick(row.off for row in rows()) for pick in (min, max))
     case = "validation/astrasim/case.toml"
     facts = [
-        f"- Source: {given['source']}, run on {given['date']}; see `{case}`.",
-        "- Model: [training](models/training.md#astra-sim), each file as it is.",
-        f"- Told: {given['told']}",
-        f"- Tolerance: {given['tolerance']['time']} %. Found: {least:+.3f} % to {most:+.3f} %.",
+        f"Source: {given['source']}, run on {given['date']}; see `{case}`.",
+        "Model: [training](models/training.md#astra-sim), each file unmodified.",
+        f"Behaviour: {given['behaviour']}",
+        f"Tolerance: {given['tolerance']['time']} %. Found: {least:+.3f} % to {most:+.3f} %.",
     ]
-    return "\n\n".join(["## astrasim", given["summary"], "\n".join(facts), _table()])
+    return "\n\n".join(["## astrasim", paragraph(given["summary"]), bullets(facts), _table()])
 
 
 def _table() -> str:

@@ -1,8 +1,8 @@
-"""Networks flit by flit against BookSim 2: its configurations as they are.
+"""Compares flit networks with BookSim 2, from its configurations.
 
 `booksim/NAME.cfg` is run at some of the loads of `booksim/NAME.csv`, by the mapping that `tutti noc
-from-booksim` uses. BookSim's seeds are averaged. Near saturation latencies depend on how long one
-measures: those above the share in case.toml are shown, and not held.
+from-booksim` uses. BookSim's seeds are averaged. Near saturation, latencies depend on
+the length of the measurement: those above the share in case.toml are shown, but not checked.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
+
+from prose import bullets, paragraph
 
 from tutti import noc
 from tutti.config.booksim import load
@@ -29,14 +31,14 @@ PERIOD = {"anynet_example": 10_000}
 
 @dataclass(frozen=True)
 class Point:
-    """A load, with what BookSim says (means over its seeds) and our run.
+    """A load, with BookSim's results (means over its seeds) and the run of tutti.
 
     Attributes:
         name: the configuration.
         stable: whether BookSim was stable, with every seed.
         latency: of its packets, in cycles.
         accepted: flits per node and cycle.
-        held: what the tolerance of the latency is called, if it has one.
+        limit: the key of the latency's tolerance, if it is checked.
     """
 
     name: str
@@ -44,12 +46,12 @@ class Point:
     stable: bool
     latency: float
     accepted: float
-    held: str | None
+    limit: str | None
     run: noc.NocRun
 
     @property
     def off(self) -> float:
-        """How far our latency is above (or, negative, below) BookSim's, in per cent."""
+        """Returns how far tutti's latency is above (or, negative, below) BookSim's, in per cent."""
         return (self.run.latency.mean / self.latency - 1) * 100
 
 
@@ -60,7 +62,7 @@ def about() -> dict[str, Any]:
 
 @functools.cache
 def theirs(name: str) -> dict[float, tuple[bool, float, float]]:
-    """By load: whether BookSim was stable, its latency, and what was accepted."""
+    """Returns, by load, whether BookSim was stable, its latency and its accepted rate."""
     with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["experiment"] == name]
     found: dict[float, list[dict[str, str]]] = {}
@@ -85,14 +87,14 @@ def last_stable(name: str) -> float:
 
 
 def chosen(name: str) -> list[float]:
-    """The least load, every other one, the last that is stable, and the first that is not."""
+    """Returns the lowest load, every other one, the last stable one and the first unstable one."""
     loads, last = list(theirs(name)), last_stable(name)
     first = min(offered for offered in loads if offered > last)
     return sorted({*(one for one in loads[::2] if one < last), last, first})
 
 
 def ours(name: str) -> tuple[Noc, tuple[noc.Traffic, ...]]:
-    """What the configuration is here, and the traffic in it."""
+    """Returns the network of the configuration, and its traffic."""
     given = load(FOLDER / f"{name}.cfg").noc
     assert isinstance(given.traffic, tuple)
     return given, given.traffic
@@ -106,15 +108,15 @@ def points(name: str) -> list[Point]:
     for offered, run in zip(
         loads, noc.sweep(given.network, traffic, loads, given.plan), strict=True
     ):
-        held = "latency" if offered <= share * last_stable(name) else None
-        held = "zero_load" if offered == loads[0] else held
-        found.append(Point(name, offered, *theirs(name)[offered], held, run))
+        limit = "latency" if offered <= share * last_stable(name) else None
+        limit = "zero_load" if offered == loads[0] else limit
+        found.append(Point(name, offered, *theirs(name)[offered], limit, run))
     return found
 
 
 @functools.cache
 def at_one(name: str) -> tuple[float, float]:
-    """What BookSim accepts at an offered 1.0, and what ours does in as many cycles."""
+    """Returns the rates that BookSim and tutti accept at an offered 1.0, in equal cycles."""
     with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         row = next(one for one in csv.DictReader(file) if one["experiment"] == f"{name}@saturation")
     given, traffic = ours(name)
@@ -125,16 +127,16 @@ def at_one(name: str) -> tuple[float, float]:
 
 
 def section() -> str:
-    """Its part of docs/validation.md."""
+    """Returns the section of docs/validation.md."""
     given = about()
     limit = given["tolerance"]
     parts = [
         "## booksim",
-        given["summary"],
+        paragraph(given["summary"]),
         _facts(given),
-        "Latencies in cycles, rates in flits per node and cycle.",
+        "Latencies are in cycles, rates in flits per node and cycle.",
     ]
-    lines = ["| configuration | offered | BookSim | ours | difference | held to |"]
+    lines = ["| configuration | offered | BookSim | tutti | difference | tolerance |"]
     lines.append("|---|--:|--:|--:|--:|--:|")
     for name in NAMES:
         lines += [_row(point, limit) for point in points(name)]
@@ -146,19 +148,22 @@ def section() -> str:
 
 def _facts(given: dict[str, Any]) -> str:
     limit = given["tolerance"]
-    return (
-        f"- Source: {given['source']}, run on {given['date']}; see `validation/booksim/case.toml`."
-        "\n- Model: [flit](models/flit.md), each configuration as `tutti noc from-booksim` has it."
-        f"\n- Tolerance: latency at the least load within {limit['zero_load']} %, at loads up to "
-        f"{limit['share']:.0%} of the last stable one within {limit['latency']} %; nearer to "
-        "saturation it depends on how long one measures, and is shown only. Last stable load and "
-        f"what is accepted at an offered 1.0 within {limit['accepted']} %."
+    tolerance = (
+        f"Tolerance: latency within {limit['zero_load']} % at the lowest load, within "
+        f"{limit['latency']} % at loads up to {limit['share']:.0%} of the last stable load. "
+        "Nearer to saturation, latency depends on the length of the measurement and is shown "
+        "only. The last stable load, and the rate accepted at an offered 1.0, are within "
+        f"{limit['accepted']} %."
     )
+    case = "validation/booksim/case.toml"
+    source = f"Source: {given['source']}, run on {given['date']}; see `{case}`."
+    model = "Model: [flit](models/flit.md), each configuration by `tutti noc from-booksim`."
+    return bullets([source, model, tolerance])
 
 
 def _row(point: Point, limit: dict[str, float]) -> str:
     latency = f"{point.latency:.2f}" if point.stable else "unstable"
     ours = f"{point.run.latency.mean:.2f}" if point.run.is_stable else point.run.ending
     off = f"{point.off:+.2f} %" if point.stable and point.run.is_stable else ""
-    held = f"{limit[point.held]} %" if point.held else ""
-    return f"| {point.name} | {point.offered:g} | {latency} | {ours} | {off} | {held} |"
+    tolerance = f"{limit[point.limit]} %" if point.limit else ""
+    return f"| {point.name} | {point.offered:g} | {latency} | {ours} | {off} | {tolerance} |"

@@ -11,6 +11,8 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prose import bullets, paragraph
+
 from tutti.interop.scalesim import read_topology
 from tutti.units import Frequency
 from tutti.workload import Systolic
@@ -54,20 +56,20 @@ def ours(array: str) -> dict[str, int]:
 
 
 def section() -> str:
-    """Its part of docs/validation.md."""
+    """Returns the section of docs/validation.md."""
     given = about()
     case = "validation/scalesim/case.toml"
     facts = [
-        f"- Source: {given['source']}, run on {given['date']}; see `{case}`.",
-        "- Model: the systolic arrays of [training](models/training.md), no memory.",
-        f"- Told: {given['told']}",
-        "- Tolerance: none; every layer is held to it.",
+        f"Source: {given['source']}, run on {given['date']}; see `{case}`.",
+        "Model: systolic arrays of [training](models/training.md), no memory.",
+        f"Behaviour: {given['behaviour']}",
+        "Tolerance: none; every layer is equal.",
     ]
-    return "\n\n".join(["## scalesim", given["summary"], "\n".join(facts), _table()])
+    return "\n\n".join(["## scalesim", paragraph(given["summary"]), bullets(facts), _table()])
 
 
 def _table() -> str:
-    lines = ["| array | layers | cycles there | cycles here |", "|---|--:|--:|--:|"]
+    lines = ["| array | layers | SCALE-Sim cycles | tutti cycles |", "|---|--:|--:|--:|"]
     for array, reported in theirs().items():
         dataflow, _, shape = array.partition(" ")
         there, here = sum(reported.values()) + len(reported), sum(ours(array).values())

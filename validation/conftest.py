@@ -1,4 +1,4 @@
-"""The option that writes the page, and the way to what the files here share."""
+"""Adds the option that writes the page, and this folder to the import path."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write", action="store_true", help="write docs/validation.md anew")
+    parser.addoption("--write", action="store_true", help="write docs/validation.md")

@@ -20,12 +20,12 @@ def test_times_are_within_the_tolerance(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", against_astrasim.rows(), ids=str)
-def test_what_it_cuts_off_is_the_whole_difference(row: Row) -> None:
+def test_truncation_explains_the_difference(row: Row) -> None:
     assert row.to_the_nanosecond == row.ns
 
 
 def test_traces_are_read_from_files(tmp_path: Path) -> None:
-    """As its generator lays them down: one for each NPU."""
+    """Files as its generator writes them: one per NPU."""
     for npu in range(8):
         chakra.write(tmp_path / f"all_reduce.{npu}.et", against_astrasim.trace(1 << 20))
     folder = against_astrasim.FOLDER

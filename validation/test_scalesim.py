@@ -6,7 +6,7 @@ import against_scalesim
 import pytest
 
 
-def test_the_table_is_whole() -> None:
+def test_the_table_is_complete() -> None:
     assert against_scalesim.topology().name == "resnet50"
     assert len(against_scalesim.topology().layers) == 54
     assert len(against_scalesim.theirs()) == 6

@@ -1,9 +1,8 @@
-"""Is it right? Predictions against trusted sources, each within its tolerance on both sides.
+"""Compares predictions with trusted sources, each within its tolerance on both sides.
 
-A case is a folder: `case.toml` says where the numbers are from, what the model's parameters stand
-for, and how far a prediction may be off; `measured.csv` holds what the source says. Of these
-and of against_*.py docs/validation.md is made: `python -m pytest validation --write` writes it
-anew.
+A case is a folder. `case.toml` has the source, the model's parameters and the tolerance;
+`measured.csv` has the source's results. `python -m pytest validation --write` writes
+docs/validation.md from the cases and from against_*.py.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import against_astrasim
 import against_booksim
 import against_scalesim
 import pytest
+from prose import bullets, paragraph
 
 import tutti
 from tutti.platform import MODELS
@@ -31,11 +31,11 @@ ASKED = ("ranks", "size_bytes", "collective", "algorithm", "finish_ns")
 
 HEAD = """# Validation
 
-What tutti predicts, beside what trusted sources say. Parameters are those that the source was
-given, none is tuned; where what one stands for was inferred, the case says so. `make validate`
-computes every row and holds it to the tolerance of its case.
+Predictions of tutti, compared with results of trusted sources. Parameters are those of the
+source; none is tuned. A case states inferred parameters. `make validate` computes every row and
+checks it against the tolerance of its case.
 
-This page is written by `python -m pytest validation --write` from the cases in `validation/`."""
+`python -m pytest validation --write` writes this page from the cases in `validation/`."""
 
 # The largest rings have 33 million messages.
 pytestmark = pytest.mark.timeout(900)
@@ -106,7 +106,12 @@ def page() -> str:
     parts = [HEAD]
     for case in CASES:
         measured = rows(case)
-        parts += [f"## {case}", about(case)["summary"], facts(case, measured), table(measured)]
+        parts += [
+            f"## {case}",
+            paragraph(about(case)["summary"]),
+            facts(case, measured),
+            table(measured),
+        ]
     cases = (against_booksim, against_astrasim, against_scalesim)
     sections = [case.section() for case in cases]
     return "\n\n".join([*parts, *sections]) + "\n"
@@ -117,16 +122,16 @@ def facts(case: str, measured: list[Row]) -> str:
     below, above = (given["tolerance"][side] / 1e4 for side in ("below_ppm", "above_ppm"))
     least, most = (pick(row.off_ppm for row in measured) / 1e4 for pick in (min, max))
     lines = [
-        f"- Source: {given['source']}, run on {given['date']}; see `validation/{case}/case.toml`.",
-        f"- Model: {parameters(given['model'])}.",
+        f"Source: {given['source']}, run on {given['date']}; see `validation/{case}/case.toml`.",
+        f"Model: {parameters(given['model'])}.",
     ]
     if "inferred" in given:
-        lines.append(f"- Inferred: {given['inferred']}")
+        lines.append(f"Inferred: {given['inferred']}")
     lines.append(
-        f"- Tolerance: from {below:g} % below to {above:g} % above the source. "
+        f"Tolerance: from {below:g} % below to {above:g} % above the source. "
         f"Found: {least:+.3f} % to {most:+.3f} %."
     )
-    return "\n".join(lines)
+    return bullets(lines)
 
 
 def parameters(model: dict[str, Any]) -> str:
@@ -135,11 +140,11 @@ def parameters(model: dict[str, Any]) -> str:
 
 
 def table(measured: list[Row]) -> str:
-    head = "| source | algorithm | ranks | size | measured | predicted | predicted / measured |"
+    head = "| source | algorithm | ranks | size | measured (us) | predicted (us) | ratio |"
     lines = [head, "|---|---|--:|--:|--:|--:|--:|"]
     for row in measured:
         what = f"{row.label} | {row.algorithm} | {row.ranks:,} | {tutti.Size(bytes=row.size_bytes)}"
-        times = f"{row.finish_ps / 1e6:,.3f} us | {row.predicted_ps / 1e6:,.3f} us"
+        times = f"{row.finish_ps / 1e6:,.3f} | {row.predicted_ps / 1e6:,.3f}"
         lines.append(f"| {what} | {times} | {row.predicted_ps / row.finish_ps:.6f} |")
     return "\n".join(lines)
 
@@ -158,8 +163,8 @@ def test_a_prediction_is_within_the_tolerance(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", rows("astrasim_ring"), ids=str)
-def test_what_astrasim_cuts_off_is_the_whole_difference(row: Row) -> None:
-    """Its times to the nanosecond: each transfer and each memory access cut down to a whole one."""
+def test_truncation_explains_the_difference_to_astrasim(row: Row) -> None:
+    """Each transfer and each memory access is truncated to whole nanoseconds."""
     shard = row.size_bytes // row.ranks
     transfer = shard * 10**9 // (50 * 2**30) + 500 + 10
     fold = 3 * (shard // 1600)
@@ -172,4 +177,4 @@ def test_the_page_is_current(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--write"):
         PAGE.write_text(text, encoding="utf-8")
     found = PAGE.read_text("utf-8") if PAGE.is_file() else ""
-    assert found == text, "docs/validation.md is not what the cases give: run pytest with --write"
+    assert found == text, "docs/validation.md is stale: run pytest with --write"

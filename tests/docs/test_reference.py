@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,23 @@ def test_generated_files_are_current(name: str) -> None:
     remedy = "python scripts/generate_reference.py"
     assert path.is_file(), f"{name} is missing: {remedy}"
     assert path.read_text("utf-8") == PAGES[name](), f"{name} is stale: {remedy}"
+
+
+def test_the_glossary_is_current() -> None:
+    script = ROOT / "scripts" / "generate_glossary.py"
+    found = subprocess.run(
+        [sys.executable, script, "--check"], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, f"run `make reference`: {found.stdout}{found.stderr}"
+
+
+def test_links_within_the_glossary_have_a_heading() -> None:
+    text = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert headings == [*sorted(headings[:-1], key=str.lower), "References"]
+    anchors = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+    links = set(re.findall(r"\]\(#([^)]+)\)", text))
+    assert links <= anchors, f"no heading: {sorted(links - anchors)}"
 
 
 def test_schemas_are_json() -> None:

@@ -5,7 +5,7 @@ Communication Operations in MPICH, IJHPCA 19(1), 2005, sections 4 to 8: a start,
 any machine.
 
 An MPI runs these algorithms itself, and in shared memory better ones. A plan of them pays where the
-library is not slower, which `usual` keeps to: docs/performance.md has the measurements.
+library is not slower, which `usual` keeps to: docs/performance-mpi.md has the measurements.
 """
 
 from __future__ import annotations
