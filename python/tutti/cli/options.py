@@ -98,9 +98,6 @@ FolderOut = Annotated[
 Threads = Annotated[
     int, typer.Option("--threads", min=0, help="Number of threads; 0 is one per core.")
 ]
-RunThreads = Annotated[
-    int, typer.Option("--threads", min=0, help="Number of threads; 0 is one per core.")
-]
 
 
 @dataclass
