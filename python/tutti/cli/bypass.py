@@ -41,9 +41,7 @@ Wires = Annotated[
 ]
 Muxes = Annotated[
     str,
-    typer.Option(
-        "--muxes", help="Links that a port's multiplexer can select: own, axis, sign or any."
-    ),
+    typer.Option("--muxes", help="Links that a port can select: own, axis, sign or any."),
 ]
 Collective = Annotated[str, typer.Option("--collective", "-c", help="The collective.")]
 Phase = Annotated[
@@ -57,7 +55,7 @@ Write = Annotated[
 ]
 Draw = Annotated[
     Path | None,
-    typer.Option("--draw", metavar="FILE", help="Write a drawing (.svg, .png or .pdf)."),
+    typer.Option("--draw", metavar="FILE", help="Write a drawing (SVG, PNG, PDF)."),
 ]
 
 
@@ -78,7 +76,7 @@ def map_(
     ] = "20 s",
     fill: Annotated[
         bool,
-        typer.Option("--fill/--no-fill", help="Use idle wires and ports for additional links."),
+        typer.Option("--fill/--no-fill", help="Use idle wires and ports for more links."),
     ] = True,
     rate: Rate = "68 GB/s",
     latency: Latency = "12 ns",

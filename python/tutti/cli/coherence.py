@@ -135,7 +135,7 @@ def _refuse_several(option: str, short: str, text: str | None) -> None:
     each = " and once with ".join(f"`{short} {name}`" for name in names)
     raise mistake(
         "takes one value", source=option, value=shown(text), expected="one name",
-        hint=f"run it once with {each}, with separate output folders (--out)" if len(names) > 1 else "",
+        hint=f"run it once with {each}, each with its --out" if len(names) > 1 else "",
     )  # fmt: skip
 
 

@@ -53,9 +53,7 @@ def overlap(
     ] = "samples",
     waits: Annotated[
         Literal["all", "own"],
-        typer.Option(
-            help="Gradients that the next forward pass waits for: of all layers, or its own."
-        ),
+        typer.Option(help="The next forward pass of a layer waits for all gradients, or its own."),
     ] = "all",
     order: Annotated[
         Literal["fifo", "lifo"], typer.Option(help="Order of pending all-reduces.")

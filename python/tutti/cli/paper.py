@@ -74,7 +74,7 @@ def paper(
     for label, exhibit in exhibits:
         remark(f"{label}: {exhibit.title}")
         with ExitStack() as shown:
-            shown.enter_context(Progress(label))  # until the exhibit reports its own progress
+            shown.enter_context(Progress(label))  # until the exhibit reports progress
             with watching(functools.partial(_progress, shown)):
                 result = exhibit.make(folder)
         _report(label, result, folder)

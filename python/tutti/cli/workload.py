@@ -54,7 +54,7 @@ def from_torch(
     for text in inputs:
         sizes = text.split(",")
         if not all(size.strip().isdecimal() and int(size) > 0 for size in sizes):
-            message = f"`--input {text}` is not a shape: expected comma-separated sizes, such as 8,3,224,224"
+            message = f"`--input {text}` is not a shape: expected sizes such as 8,3,224,224"
             raise ConfigError(message, kind="invalid")
         shapes.append(tuple(int(size) for size in sizes))
     remark(f"exporting {where}")
