@@ -56,6 +56,7 @@ def paper(
       recursive-multiplying  all_reduce in fewer steps, each with several
                              partners (Ruefenacht 2017)
       recursive-multiplying-live  the same on real ranks with emulated latency
+                             (Ruefenacht 2017)
       smart                  single-cycle multicast and reduction on chip
                              (Krishna 2014)
 
