@@ -1,6 +1,6 @@
-"""The root of the verbs, where an error becomes a message and an exit code.
+"""The root command, which turns an error into a message and an exit code.
 
-The module of a verb is loaded when the verb is used, so that `tutti --help` stays quick.
+The module of a command is loaded when the command is used, so that `tutti --help` stays fast.
 """
 
 from __future__ import annotations
@@ -19,41 +19,39 @@ from typer.core import TyperCommand, TyperGroup
 from tutti.cli.console import fail, remark
 from tutti.errors import ExitCode, TuttiError
 
-_HELP = """Collective communication: schedules that are proved, timed, drawn and run.
+_HELP = """Collective communication: generate, verify, time, draw and run schedules.
 
-Exit codes: 0 success; 2 a mistake in what was asked, with one message that says where, what was
-expected and how to mend it; 3 a schedule that cannot be proved or a simulation that cannot finish;
-70 an internal error of tutti, which please report; 130 Ctrl-C, with everything that was finished
-until then kept.
+Exit codes: 0 success; 2 invalid input: the message names the file, key and value, what was
+expected, and a fix; 3 a schedule that fails verification or a simulation that cannot finish;
+70 an internal error of tutti: please report it; 130 interrupted: finished results are stored.
 """
 
 
 _VERBS = {
-    "compare": "Which algorithm is fastest where, and why.",
-    "search": "The fastest schedule of recursive multiplying, with proof.",
-    "run": "Run one schedule, with its timeline.",
-    "sweep": "An experiment many times over; resumed if killed.",
-    "calibrate": "Parameters of network models from measurements.",
-    "tune": "The fastest schedules, written for the MPI that runs them.",
-    "plot": "Draw results of a comparison.",
-    "paper": "Make a paper's figures and tables again.",
-    "platforms": "The known machines and their sources.",
-    "schema": "The JSON Schema of experiment files.",
+    "compare": "Rank algorithms by rank count and size, with reasons.",
+    "search": "Find the fastest recursive multiplying schedule, with proof.",
+    "run": "Simulate one schedule and show its timeline.",
+    "sweep": "Run an experiment over a grid of parameters; resumable.",
+    "calibrate": "Fit the parameters of network models to measurements.",
+    "tune": "Write the fastest schedules as rules for an MPI library.",
+    "plot": "Plot the results of a comparison.",
+    "paper": "Reproduce a paper's figures and tables.",
+    "platforms": "List the built-in platforms and their sources.",
+    "schema": "Print the JSON Schema of a configuration file.",
     "schedule": "List, show, verify and draw schedules.",
-    "noc": "Networks of routers, flit by flit: latency under load, and saturation.",
-    "coherence": "Small parallel kernels on chips with coherent caches, over meshes that "
-    "broadcast.",
-    "bypass": "Package networks whose links are chosen: the links that an algorithm needs.",
-    "train": "Training steps: computing, communicating, and what of that is hidden.",
-    "workload": "Workloads: models of PyTorch as lists of layers.",
-    "energy": "Energy and area: technologies of routers and links, and networks of packages.",
-    "mpi": "Run schedules with real ranks, under unmodified MPI programs.",
+    "noc": "Simulate on-chip networks cycle by cycle: latency, saturation.",
+    "coherence": "Run parallel kernels on a chip with coherent caches.",
+    "bypass": "Map collectives to chiplet networks with bypass links.",
+    "train": "Simulate training steps: compute, exposed and hidden communication.",
+    "workload": "Convert PyTorch models to lists of layers.",
+    "energy": "Report energy and area of routers, links and networks.",
+    "mpi": "Run unmodified MPI programs on verified schedules.",
 }
-"""A line on each verb. Its module has the same name, and in it a group `app` or a function."""
+"""One line per command. Its module has the same name and holds a group `app` or a function."""
 
 
 class _LazyVerbs(Mapping[str, Any]):
-    """The commands of the verbs, each loaded when it is asked for."""
+    """The commands, each loaded on first use."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(_VERBS)
@@ -88,7 +86,7 @@ def _command(name: str) -> Any:  # noqa: ANN401 - as above
 
 
 class _Root(TyperGroup):
-    """Turns what a verb raises into one message and an exit code."""
+    """Turns an exception of a command into one message and an exit code."""
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - as its base has it
         super().__init__(**attributes)
@@ -98,7 +96,7 @@ class _Root(TyperGroup):
         return list(_VERBS)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as its base has it
-        """Lists the verbs without loading them."""
+        """Lists the commands without loading them."""
         limit = formatter.width - 6 - max(map(len, _VERBS))
         verbs = {name: TyperCommand(name, help=text) for name, text in _VERBS.items()}
         with formatter.section("Commands"):
@@ -110,7 +108,7 @@ class _Root(TyperGroup):
         try:
             return super().make_context(*arguments, **extra)
         except typer.TyperException as error:
-            raise _told(error) from None
+            raise _reported(error) from None
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as its base has it
         try:
@@ -119,7 +117,7 @@ class _Root(TyperGroup):
             fail(error)
             raise typer.Exit(int(error.exit_code)) from None
         except typer.TyperException as error:
-            raise _told(error) from None
+            raise _reported(error) from None
         except OSError as error:
             refusal = _unwritten(error)
             if refusal is None:
@@ -131,8 +129,8 @@ class _Root(TyperGroup):
             raise typer.Exit(int(ExitCode.INTERRUPTED)) from None
 
 
-def _told(error: typer.TyperException) -> Exception:
-    """What ends the program: a mistake in how it was called has been told by then."""
+def _reported(error: typer.TyperException) -> Exception:
+    """Reports a usage error; returns the exception that ends the program."""
     from tutti.cli.usage import as_mistake
 
     mistake = as_mistake(error)
@@ -146,11 +144,11 @@ _OUTSIDE = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR),
     *(errno.ENOTDIR, errno.ENAMETOOLONG, errno.EFBIG, errno.ENOENT, errno.EIO),
 }
-"""Where the machine or a path is at fault, such as a disk that is full, and not tutti."""
+"""Errors of the machine or of a path, such as a full disk, not of tutti."""
 
 
 def _unwritten(error: OSError) -> TuttiError | None:
-    """What is wrong with a file or a disk, where that is what ended a verb."""
+    """Returns the error to report if a file or a disk ended a command, else None."""
     from tutti.files.mistakes import mistake
 
     if error.errno not in _OUTSIDE:
@@ -170,8 +168,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(enabled: bool) -> None:
+    if enabled:
         from tutti import __version__
 
         typer.echo(f"tutti {__version__}")
@@ -194,12 +192,12 @@ def main() -> None:
     """Runs the command line and ends the process with its exit code."""
     try:
         app()
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has exited
         sys.stderr.close()
         sys.exit(ExitCode.OK)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # noqa: BLE001 - a panic of the core is no Exception
+    except BaseException as error:  # noqa: BLE001 - a panic of the core is not an Exception
         from tutti.cli.internal import report
 
         sys.exit(report(error))

@@ -1,4 +1,4 @@
-"""`tutti bypass`: which bypass links to make live for an algorithm, and drawings of them."""
+"""`tutti bypass`: maps algorithms to chiplet meshes with bypass links, and draws the result."""
 
 from __future__ import annotations
 
@@ -29,31 +29,33 @@ if TYPE_CHECKING:
     from tutti.phases import PhasedRun
     from tutti.schedule import Schedule
 
-app = options.group("Package networks whose links are chosen: the links that an algorithm needs.")
+app = options.group("Map collectives to chiplet networks with bypass links.")
 
 Algorithm = Annotated[
     str,
     typer.Argument(metavar="ALGORITHM", help="An algorithm as NAME[:ARG].", show_default=False),
 ]
-Mesh = Annotated[str, typer.Option("--size", metavar="KxK", help="The mesh.")]
+Mesh = Annotated[str, typer.Option("--size", metavar="KxK", help="Size of the mesh.")]
 Wires = Annotated[
-    int, typer.Option("--wires", min=0, help="Bypass wires of each line, in each direction.")
+    int, typer.Option("--wires", min=0, help="Bypass wires per row and column, in each direction.")
 ]
 Muxes = Annotated[
-    str, typer.Option("--muxes", help="What a port can take: own, axis, sign or any.")
+    str,
+    typer.Option("--muxes", help="Links that a port can select: own, axis, sign or any."),
 ]
-Collective = Annotated[str, typer.Option("--collective", "-c", help="What it is to perform.")]
+Collective = Annotated[str, typer.Option("--collective", "-c", help="The collective.")]
 Phase = Annotated[
     int | None,
-    typer.Option("--phase", min=0, help="Only this phase of its schedule, counted from 0."),
+    typer.Option("--phase", min=0, help="Only this phase of the schedule, counted from 0."),
 ]
-Rate = Annotated[str, typer.Option("--rate", help="Of every link.")]
-Latency = Annotated[str, typer.Option("--latency", help="Of every link.")]
+Rate = Annotated[str, typer.Option("--rate", help="Bandwidth of every link.")]
+Latency = Annotated[str, typer.Option("--latency", help="Latency of every link.")]
 Write = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a platform (TOML).")
 ]
 Draw = Annotated[
-    Path | None, typer.Option("--draw", metavar="FILE", help="Draw it (.svg, .png or .pdf).")
+    Path | None,
+    typer.Option("--draw", metavar="FILE", help="Write a drawing (SVG, PNG, PDF)."),
 ]
 
 
@@ -66,24 +68,25 @@ def map_(
     collective: Collective = "all_reduce",
     phase: Phase = None,
     copies: Annotated[
-        int, typer.Option("--copies", min=1, max=4, help="Links side by side for each flow.")
+        int, typer.Option("--copies", min=1, max=4, help="Parallel links per flow.")
     ] = 1,
     method: Annotated[str, typer.Option("--method", help="exact, greedy or auto.")] = "auto",
     limit: Annotated[
-        str, typer.Option("--limit", help="How long to search, by the solver's own clock.")
+        str, typer.Option("--limit", help="Time limit of the solver (its deterministic time).")
     ] = "20 s",
     fill: Annotated[
-        bool, typer.Option("--fill/--no-fill", help="Whether idle wires and ports are used, too.")
+        bool,
+        typer.Option("--fill/--no-fill", help="Use idle wires and ports for more links."),
     ] = True,
     rate: Rate = "68 GB/s",
     latency: Latency = "12 ns",
     to: Write = None,
     draw: Draw = None,
 ) -> None:
-    """Find the configuration in which the most flows of an algorithm have links of their own.
+    """Find the configuration that gives the most flows of an algorithm dedicated links.
 
-    Tells which flows do, which share, and which find no way at all. The platform that --out writes
-    is for `tutti run FILE --platform PLATFORM`.
+    Lists dedicated, shared and unplaced flows. --out writes a platform for
+    `tutti run FILE --platform PLATFORM`.
 
     \b
     Examples:
@@ -99,7 +102,7 @@ def map_(
         mapping = map_flows(mesh, flows, method, limit, fill=fill)  # type: ignore[arg-type] # it refuses others
     show(mapping, _title(algorithm, collective, phase))
     if mapping.unplaced:
-        remark("a platform of this configuration cannot run the algorithm: flows have no way")
+        remark("a platform of this configuration cannot run the algorithm: flows have no route")
     write(mapping, rate, latency, to, draw)
 
 
@@ -112,21 +115,21 @@ def search_(
     collective: Collective = "all_reduce",
     phase: Phase = None,
     payload: Annotated[
-        str, typer.Option("--payload", help="Of the collective whose time is shortened.")
+        str, typer.Option("--payload", help="Size of the collective whose time is minimised.")
     ] = "64 KiB",
     trials: Annotated[
-        int, typer.Option("--trials", min=2, help="How many configurations to run.")
+        int, typer.Option("--trials", min=2, help="Number of configurations to simulate.")
     ] = 200,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random order.")] = 0,
     rate: Rate = "68 GB/s",
     latency: Latency = "12 ns",
     to: Write = None,
     draw: Draw = None,
 ) -> None:
-    """Search a configuration on which an algorithm takes less time than on that of `map`.
+    """Search for a configuration that is faster than the one of `map`.
 
-    Flows are placed in other orders again and again, and each configuration is run with packets of
-    256 B. The same seed finds the same.
+    Places the flows in random orders and simulates each configuration with packets of 256 B. The
+    same seed gives the same result.
 
     \b
     Examples:
@@ -149,8 +152,8 @@ def search_(
     show(found.best, _title(algorithm, collective, phase))
     saved = found.start_time.ps / found.best_time.ps - 1
     out().print(
-        f"{payload} take {found.best_time}, with the mapping {found.start_time} "
-        f"({format_share(saved)} longer); {found.trials:,} configurations run",
+        f"{payload} take {found.best_time}; with the configuration of `map` {found.start_time} "
+        f"({format_share(saved)} longer); {found.trials:,} configurations simulated",
         markup=False,
     )
     write(found.best, rate, latency, to, draw)
@@ -170,7 +173,7 @@ def draw_(
         Path, typer.Option("--out", "-o", metavar="FILE", help="The drawing (.svg, .png or .pdf).")
     ] = Path("out/bypass.svg"),
 ) -> None:
-    """Draw a configuration of bypass links, which is also read through.
+    """Draw a configuration of bypass links.
 
     \b
     Examples:
@@ -180,7 +183,7 @@ def draw_(
     family = "bypass:" + notation.removeprefix("bypass:")
     Topology.build(
         family, links=2 * [{"rate": "68 GB/s", "latency": "12 ns"}]
-    )  # says what is wrong
+    )  # validates the notation
     head, _, links = family.removeprefix("bypass:").partition(":")
     size, *words = (word.strip() for word in head.split(","))
     given = dict(word.split("=", 1) for word in words if "=" in word)
@@ -197,22 +200,22 @@ def run_(
     collective: Collective = "all_reduce",
     payload: Annotated[
         list[str] | None,
-        typer.Option("--payload", "-b", help="Bytes of the collective; may be repeated."),
+        typer.Option("--payload", "-b", help="Size of the collective; may be repeated."),
     ] = None,
     copies: Annotated[
-        int, typer.Option("--copies", min=1, max=4, help="Links side by side for each flow.")
+        int, typer.Option("--copies", min=1, max=4, help="Parallel links per flow.")
     ] = 1,
     switch: Annotated[
-        str, typer.Option("--switch", help="What it takes to configure the mesh anew.")
+        str, typer.Option("--switch", help="Time to reconfigure the mesh.")
     ] = "100 ns",
     rate: Rate = "68 GB/s",
     latency: Latency = "12 ns",
     verify: options.Verify = True,
 ) -> None:
-    """Time an algorithm packet by packet: on the mesh alone, and with bypass links.
+    """Time an algorithm packet by packet, on the plain mesh and with bypass links.
 
-    The links are configured once for all of it, and, where its schedule has phases, anew for each:
-    then everybody waits for the last, and for the switch.
+    The links are configured once. If the schedule has phases, the table also shows the time with
+    links reconfigured for each phase: all ranks then wait for the last one and for the switch.
 
     \b
     Examples:
@@ -238,7 +241,7 @@ def run_(
     out().print(_speedups(rows))
     for reason in {ran.not_verified for *_, ran in rows} - {None}:
         remark(f"{schedule.name} is not verified: {reason}")
-    remark("speedup: over the mesh in dimension order; a packet is a 32nd of a chunk, or a flit")
+    remark("speedup: relative to the mesh in dimension order; packets are 1/32 chunk, or a flit")
 
 
 def _draw(configuration: BypassConfiguration, to: Path, title: str | None = None) -> None:
@@ -247,29 +250,29 @@ def _draw(configuration: BypassConfiguration, to: Path, title: str | None = None
 
 
 def mesh_of(size: str, wires: int, muxes: str) -> BypassMesh:
-    """The mesh that options describe.
+    """Returns the mesh that the options describe.
 
     Raises:
-        ConfigError: the size is none.
-        BypassError: there is no such mesh.
+        ConfigError: The size is malformed.
+        BypassError: The mesh is not supported.
     """
     found = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", size)
     if not found or found[1] != found[2]:
         raise mistake(
-            "is no size of a mesh",
+            "is not the size of a mesh",
             source="--size",
             value=shown(size),
-            expected="as many rows as columns, such as 4x4",
+            expected="equal numbers of rows and columns, such as 4x4",
         )
     return BypassMesh(int(found[1]), wires, muxes)  # type: ignore[arg-type] # it refuses others
 
 
 def schedule_of(algorithm: str, collective: str, mesh: BypassMesh, phase: int | None) -> Schedule:
-    """The algorithm laid out for a rank on each node, or one phase of it.
+    """Returns the algorithm's schedule with one rank per node, or one phase of it.
 
     Raises:
-        AlgorithmError: there is none, or it does not perform this on so many ranks.
-        ScheduleError: there is no such phase.
+        AlgorithmError: It is unknown, or does not support the collective or the rank count.
+        ScheduleError: The schedule has no such phase.
     """
     laid_out = schedule(algorithm, collective=collective, ranks=mesh.nodes)
     return laid_out if phase is None else laid_out.phase(phase)
@@ -280,7 +283,7 @@ def _title(algorithm: str, collective: str, phase: int | None) -> str:
 
 
 def show(mapping: Mapping, title: str) -> None:
-    """What was placed and what could not be, as a table."""
+    """Prints the placed and the unplaced flows, and the links used."""
     network, console = mapping.configuration, out()
     console.print(f"{title}: {plural(len(mapping.flows), 'flow')} on {mapping.mesh.notation}")
     console.print(_table(mapping))
@@ -294,22 +297,22 @@ def show(mapping: Mapping, title: str) -> None:
 
 
 def verdict(mapping: Mapping) -> str:
-    """How good the number of dedicated flows is, in words."""
+    """Returns a sentence on how far the number of dedicated flows is from the optimum."""
     if mapping.optimal:
-        return "proved: no configuration has links of their own for more flows"
-    how = "found by search" if mapping.method == "exact" else "found at a short look"
-    return f"{how}; no configuration has links of their own for more than {mapping.bound:,} flows"
+        return "proved: no configuration dedicates links to more flows"
+    how = "found by search" if mapping.method == "exact" else "found by the greedy method"
+    return f"{how}; upper bound on flows with dedicated links: {mapping.bound:,}"
 
 
 _MOST_NAMED = 40
-"""Flows of a row; the notation and Python have all."""
+"""Flows listed per row; the notation and the Python API have all."""
 
 
 def _table(mapping: Mapping) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), expand=True)
     table.add_column("flows", no_wrap=True)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("which", ratio=1)
+    table.add_column("count", justify="right", no_wrap=True)
+    table.add_column("source > destination", ratio=1)
     rows = {
         "dedicated": mapping.dedicated,
         "  lent": mapping.lent,
@@ -325,11 +328,11 @@ def _table(mapping: Mapping) -> Table:
 def _named(flows: tuple[Flow, ...]) -> str:
     named = [f"{source}>{destination}" for source, destination in flows[:_MOST_NAMED]]
     more = len(flows) - len(named)
-    return " ".join(named) + (f" and {more:,} more" if more else "")
+    return " ".join(named) + (f" ... {more:,} more" if more else "")
 
 
 def write(mapping: Mapping, rate: str, latency: str, to: Path | None, draw: Path | None) -> None:
-    """Writes the platform and the drawing, where they are asked for."""
+    """Writes the platform and the drawing if their paths are given."""
     if to is not None:
         written(write_platform, to, mapping, rate=rate, latency=latency)
         wrote(to)
@@ -339,19 +342,19 @@ def write(mapping: Mapping, rate: str, latency: str, to: Path | None, draw: Path
 
 # --- run ------------------------------------------------------------------------------------------
 
-_ALONE = "mesh alone"
+_ALONE = "mesh"
 
 
 def _on_mesh(
     schedule: Schedule, side: int, nbytes: Size, links: dict[str, str], *, verify: bool
 ) -> PhasedRun:
-    """All phases on a mesh without wires, in dimension order."""
+    """Runs all phases on a mesh without bypass wires, in dimension order."""
     mesh = Topology.build(f"mesh:{side}x{side}", rate=links["rate"], latency=links["latency"])
     return run_on(schedule, [mesh.routes("dimension_order")], nbytes, verify=verify)
 
 
 def _speedups(rows: list[tuple[str, str, PhasedRun]]) -> Table:
-    """Each payload on the mesh alone and with wires: payload, links, run."""
+    """Returns the times of each payload on the plain mesh and with bypass links."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("payload", "links"):
         table.add_column(name, no_wrap=True)
@@ -365,7 +368,7 @@ def _speedups(rows: list[tuple[str, str, PhasedRun]]) -> Table:
 
 
 def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, MappedSchedule]:
-    """Configured once, and for each phase where there are some."""
+    """Returns the plan configured once and, if there are phases, the plan switched per phase."""
     plans = {"bypass, configured once": plan(schedule, mesh, copies=copies)}
     if schedule.phases > 1:
         plans["bypass, for each phase"] = plan(schedule, mesh, switched=True, copies=copies)

@@ -1,4 +1,4 @@
-"""`tutti coherence`: small parallel kernels on chips with coherent caches."""
+"""`tutti coherence`: runs parallel kernels on chips with coherent caches."""
 
 from __future__ import annotations
 
@@ -28,27 +28,25 @@ if TYPE_CHECKING:
     from tutti.coherence import CoherenceRun
     from tutti.config import Coherence
 
-app = options.group(
-    "Small parallel kernels on chips with coherent caches, over meshes that broadcast."
-)
+app = options.group("Run parallel kernels on a chip with coherent caches.")
 
 
 @app.command("list")
 def list_() -> None:
-    """List the kernels, the protocols and the designs of meshes.
+    """List the kernels, the protocols and the mesh designs.
 
     \b
     Examples:
       tutti coherence list
     """
     protocols = [
-        ("ht", "a home per line, without a directory, broadcasts every request, and all answer"),
-        ("tc", "tokens: whoever misses broadcasts, and who holds tokens of the line sends them"),
+        ("ht", "home node without a directory: broadcasts each request; all caches respond"),
+        ("tc", "token coherence: the requester broadcasts; holders send tokens of the line"),
     ]
     for title, entries in (
         ("kernel", list(kernels().items())),
         ("protocol", protocols),
-        ("design of the mesh", list(designs().items())),
+        ("mesh design", list(designs().items())),
     ):
         out().print(title, style="bold")
         out().print(_listed(entries))
@@ -67,32 +65,32 @@ def _listed(entries: list[tuple[str, str]]) -> Table:
 def run_(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", help="The file (TOML); options alone will do."),
+        typer.Argument(metavar="[FILE]", help="A configuration file (TOML); optional."),
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option("--kernel", "-k", help="A kernel, several with commas, or `all`."),
+        typer.Option("--kernel", "-k", help="A kernel, a comma-separated list, or `all`."),
     ] = None,
     protocol: Annotated[
-        str | None, typer.Option("--protocol", "-p", help="`ht` or `tc`; if left out `ht`.")
+        str | None, typer.Option("--protocol", "-p", help="`ht` or `tc`. Default: `ht`.")
     ] = None,
     design: Annotated[
         str | None,
-        typer.Option("--design", help="A design of the mesh, or several with commas."),
+        typer.Option("--design", help="A mesh design, or a comma-separated list."),
     ] = None,
     scale: Annotated[
-        str | None, typer.Option("--scale", help="`tiny`, `small` or `large`; if left out `small`.")
+        str | None, typer.Option("--scale", help="`tiny`, `small` or `large`. Default: `small`.")
     ] = None,
     changes: options.Changes = None,
     threads: options.Threads = 0,
     to: options.FolderOut = None,
 ) -> None:
-    """Run kernels on a chip: how long they take, what they miss, what that is spent on.
+    """Run kernels on a chip: runtime, cache misses and the latency of misses.
 
-    Kernels share data as well-known benchmarks do and are named after them, but are none of them:
-    compare designs by them, not with published runtimes. Each computes its result for real, which
-    is checked against a serial program. Writes report.html, results.parquet, misses.parquet and
-    flows.parquet into the output folder.
+    Kernels have the sharing patterns of well-known benchmarks, but are not those benchmarks: use
+    them to compare designs, not with published runtimes. Each result is checked against a serial
+    program. Writes report.html, results.parquet, misses.parquet and flows.parquet to the output
+    folder.
 
     \b
     Examples:
@@ -121,23 +119,23 @@ def run_(
         _show(runs)
         _write(read, runs)
     if interrupted:
-        remark(f"interrupted: {len(runs):,} of {len(read.cases):,} runs were finished")
+        remark(f"interrupted: {len(runs):,} of {len(read.cases):,} runs are finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
 
 
 def _refuse_several(option: str, short: str, text: str | None) -> None:
-    """A run has one protocol and one scale, unlike kernels and designs.
+    """Refuses a list where a run takes one value.
 
     Raises:
-        ConfigError: The option names several.
+        ConfigError: The option has several values.
     """
     if text is None or "," not in text:
         return
     names = [name.strip() for name in text.split(",") if name.strip()]
     each = " and once with ".join(f"`{short} {name}`" for name in names)
     raise mistake(
-        "a run has one", source=option, value=shown(text), expected="one name",
-        hint=f"run it once with {each}, into a folder each (--out)" if len(names) > 1 else "",
+        "takes one value", source=option, value=shown(text), expected="one name",
+        hint=f"run it once with {each}, each with its --out" if len(names) > 1 else "",
     )  # fmt: skip
 
 
@@ -146,7 +144,7 @@ def _kernels(text: str) -> list[str]:
 
 
 def _run(read: Coherence, threads: int) -> tuple[list[CoherenceRun], bool]:
-    """The runs that were finished, and whether Ctrl-C came before the last."""
+    """Returns the finished runs, and whether Ctrl-C interrupted the others."""
     finished: list[CoherenceRun] = []
     started = time.monotonic()
     interrupted = False

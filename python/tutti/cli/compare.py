@@ -1,4 +1,4 @@
-"""`tutti compare`: on this machine, which algorithm is fastest where, by how much, and why."""
+"""`tutti compare`: the fastest algorithm at each rank count and size, its lead, and the reason."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tutti.report.comparison import Measurement, Region
 
 _DRAWN_RANKS = 64
-"""A timeline of more ranks is not read by anybody."""
+"""Ranks above which no timeline is drawn: it would be unreadable."""
 
 
 def compare(
@@ -47,21 +47,19 @@ def compare(
     platform: options.Platform = None,
     model: options.Model = None,
     changes: options.Changes = None,
-    top: Annotated[
-        int, typer.Option("--top", min=0, help="Rows of the table; 0 shows all of them.")
-    ] = 20,
-    threads: options.RunThreads = 0,
+    top: Annotated[int, typer.Option("--top", min=0, help="Rows of the table; 0 shows all.")] = 20,
+    threads: options.Threads = 0,
     verify: options.Verify = True,
     to: options.Out = None,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write the HTML report and the trace.")
     ] = True,
 ) -> None:
-    """Compare algorithms: which is fastest at each rank count and size, by how much, and why.
+    """Compare algorithms: the fastest at each rank count and size, its lead, and the reason.
 
-    Writes results.parquet, results.csv, report.html and a Perfetto trace of a winner's run into
-    the output folder. Options stand in for keys of the file; sizes are written as in nccl-tests,
-    where a bare number is bytes, and K, M and G are KiB, MiB and GiB.
+    Writes results.parquet, results.csv, report.html and a Perfetto trace of one winner's run to
+    the output folder. Options override keys of the file. Sizes follow nccl-tests: a bare number is
+    bytes, and K, M and G are KiB, MiB and GiB.
 
     \b
     Examples:
@@ -93,7 +91,7 @@ def compare(
     _write_results(frame, experiment.output)
     if interrupted:
         rows = f"{frame.height:,} of {len(laid_out.points):,} measurements"
-        remark(f"interrupted: the {rows} that were finished are in {experiment.output}")
+        remark(f"interrupted: {rows} are finished, in {experiment.output}")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     _show(frame, laid_out, top)
     for line in remarks(laid_out, unverified):
@@ -108,7 +106,7 @@ def _planned(experiment: Experiment) -> ExperimentPlan:
 
 
 def _prove(plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
-    """Verifies the schedules; those that it does not."""
+    """Verifies the schedules; returns the schedules that were not verified."""
     started = time.monotonic()
     finished = 0
     work = sum(case.work for case in plan.cases)
@@ -127,7 +125,7 @@ def _prove(plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
 
 
 def _measured(plan: ExperimentPlan, threads: int) -> tuple[pl.DataFrame, bool]:
-    """The rows, in order, and whether Ctrl-C came before the last."""
+    """Returns the rows, in order, and whether Ctrl-C interrupted the measurement."""
     rows = Rows(plan)
     total = len(plan.points)
     remark(f"{total:,} measurements")
@@ -162,12 +160,12 @@ def _show(frame: pl.DataFrame, plan: ExperimentPlan, top: int) -> None:
     )
     order = "largest lead first" if top else "by rank count"
     console.print(
-        f"{order}; over several sizes, times are where the lead is largest",
+        f"{order}; figures are for the size with the largest lead",
         style="dim",
     )
     console.print(ranked_table(found, plan, top))
     if 0 < top < len(found):
-        console.print(f"{len(found) - top} more rows, with smaller leads: --top 0 shows all")
+        console.print(f"{len(found) - top} more rows with smaller leads; --top 0 shows all")
     spread = spread_table(found, top)
     if spread is not None:
         console.print(spread)
@@ -175,7 +173,7 @@ def _show(frame: pl.DataFrame, plan: ExperimentPlan, top: int) -> None:
 
 
 def _show_bits(found: Sequence[Region], plan: ExperimentPlan) -> None:
-    """Names verified winners whose results differ in bits between ranks: MPI programs need one."""
+    """Lists verified winners whose results differ between ranks: MPI requires identical bits."""
     if plan.experiment.collective != "all_reduce" or is_exact(plan.experiment.datatype):
         return
     best = {(one.clearest.winner.schedule, one.clearest.winner.ranks) for one in found}
@@ -193,8 +191,8 @@ def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
     shown = _example(frame)
     size = Size(bytes=shown.size_bytes)
     laid_out = plan.schedule(shown.schedule, shown.ranks)
-    run = run_once(experiment, laid_out, size, verify=False)  # verified, where that was asked for
-    note = f"The timeline is the winner's run on {shown.ranks} ranks and {size}: {shown.schedule}."
+    run = run_once(experiment, laid_out, size, verify=False)  # verified above, unless skipped
+    note = f"The timeline shows {shown.schedule} on {shown.ranks} ranks with {size}."
     folder = experiment.output
     written = [folder / "results.parquet", folder / "results.csv"]
     written.append(
@@ -213,7 +211,7 @@ def _write_report(frame: pl.DataFrame, plan: ExperimentPlan) -> None:
 
 
 def _example(frame: pl.DataFrame) -> Measurement:
-    """The run that is drawn: the clearest win among those of at most 64 ranks, or the smallest."""
+    """Returns the run to draw: the largest lead on at most 64 ranks, else the fewest ranks."""
     found = winners(frame)
     small = [region for region in found if region.ranks <= _DRAWN_RANKS]
     if small:

@@ -1,4 +1,4 @@
-"""What the verbs write to: results to stdout, progress and errors to stderr."""
+"""Consoles: results go to stdout, progress and errors to stderr."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def _consoles() -> tuple[Console, Console]:
 
 
 def out() -> Console:
-    """For results."""
+    """Returns the console for results."""
     return _consoles()[0]
 
 
 def err() -> Console:
-    """For progress and remarks."""
+    """Returns the console for progress and remarks."""
     return _consoles()[1]
 
 
 def fail(error: TuttiError) -> None:
-    """Writes an error to stderr, plain, so that it can be read and searched for."""
+    """Writes an error to stderr without wrapping, so that it can be searched for."""
     typer.secho("error: ", err=True, nl=False, fg=typer.colors.RED, bold=True)
     typer.echo(str(error), err=True)
 
 
 def wrote(*paths: Path, wrap: bool = False) -> None:
-    """Names the files that were written, each in one line unless long ones are to wrap."""
+    """Lists written files, one per line; `wrap` wraps long lines."""
     for path in paths:
         out().print(f"wrote {path}", markup=False, soft_wrap=not wrap)
 

@@ -1,4 +1,4 @@
-"""Energy and area in the terminal: what a run cost, and `tutti energy`, what technologies say."""
+"""`tutti energy`: energy and area of technologies and networks; energy reports of runs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tutti.report.noc_words import power
 if TYPE_CHECKING:
     from tutti.energy import AreaReport, EnergyReport
 
-app = options.group("Energy and area: technologies of routers and links, and networks of packages.")
+app = options.group("Report energy and area of routers, links and networks.")
 
 
 @app.command("list")
 def list_() -> None:
-    """List the technologies of routers and links; docs/reference/energy.md has their constants.
+    """List the technologies of routers and links. docs/reference/energy.md lists their constants.
 
     \b
     Examples:
       tutti energy list
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("of", "technology", "summary"):
+    for name in ("component", "technology", "summary"):
         table.add_column(name)
     for entry in technologies():
         table.add_row(entry.part, entry.name, entry.summary)
@@ -37,15 +37,15 @@ def list_() -> None:
 
 @app.command("package")
 def package_(
-    side: Annotated[int, typer.Option("--side", help="Chiplets along a side.", min=2, max=64)] = 4,
-    router: Annotated[str, typer.Option(help="The technology of the routers.")] = "aries_45nm",
-    link: Annotated[str, typer.Option(help="The technology of links.")] = "muchisim_interposer",
+    side: Annotated[int, typer.Option("--side", help="Chiplets per side.", min=2, max=64)] = 4,
+    router: Annotated[str, typer.Option(help="Technology of the routers.")] = "aries_45nm",
+    link: Annotated[str, typer.Option(help="Technology of the links.")] = "muchisim_interposer",
 ) -> None:
-    """Show what a bit costs on networks of k x k chiplets, and what their routers take up.
+    """Show energy per bit and router area of networks of k x k chiplets.
 
-    Mesh, torus, flattened butterfly with as many pins, and a mesh with bypass wires; beside them
-    what Yin et al. 2023 publish of their routers. A run with `[topology.packets.package]` in its
-    platform tells what its traffic cost.
+    Compares mesh, torus, flattened butterfly with equal pin count, and mesh with bypass wires, with
+    the figures of Yin et al. 2023. A platform with `[topology.packets.package]` reports the energy
+    of its traffic in `tutti run`.
 
     \b
     Examples:
@@ -57,15 +57,15 @@ def package_(
     out().print()
     out().print(area_table(side, technology))
     remark(
-        "links go over so many chiplets of 5 mm; simple laws: the published router, scaled; muxes: "
-        "those of bypass wires, from cells, or as published; power is that of a router"
+        "link lengths are in chiplets of 5 mm; simple laws: the published router, scaled; muxes: "
+        "of the bypass wires, from standard cells or as published; power: of one router"
     )
 
 
 def show_energy(energy: EnergyReport, area: AreaReport, window_ps: int) -> None:
-    """What a window cost, by component, its mean power, and what the hardware takes up."""
+    """Prints energy by component, mean power over a window, and area."""
     console = out()
     console.print(energy.table())
     console.print(f"  power: {power(energy, window_ps)}", markup=False)
     low, nominal, high = (value / 1e6 for value in area.total_um2)
-    console.print(f"  area: {nominal:.4g} mm2, from {low:.4g} to {high:.4g}", markup=False)
+    console.print(f"  area: {nominal:.4g} mm2, range {low:.4g} to {high:.4g}", markup=False)

@@ -1,4 +1,4 @@
-"""Writing files where a person asked for them."""
+"""Output files and folders."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ if TYPE_CHECKING:
 
 
 def folder(path: Path) -> Path:
-    """Makes a folder for results.
+    """Creates a folder for results.
 
     Raises:
-        ConfigError: It cannot be made.
+        ConfigError: The folder cannot be created.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise mistake(
-            f"cannot be made a folder for results: {error.strerror}",
+            f"cannot create the output folder: {error.strerror}",
             source=str(path),
-            hint="name another with --out",
+            hint="name another folder with --out",
         ) from None
     return path
 
 
 def write_frames(folder: Path, frames: Mapping[str, pl.DataFrame]) -> list[Path]:
-    """Writes frames as Parquet, by the names of their files in a folder that is there."""
+    """Writes frames as Parquet files into an existing folder; returns their paths."""
     for name, frame in frames.items():
         frame.write_parquet(folder / name)
     return [folder / name for name in frames]
 
 
 def written(write: Callable[..., Path], path: Path, *arguments: Any, **options: Any) -> Path:  # noqa: ANN401
-    """Writes a file with a function of `tutti.report`, after making its folder.
+    """Creates the folder of a file and writes the file with a function of `tutti.report`.
 
     Raises:
-        ConfigError: The folder cannot be made, or the file cannot be written.
-        ReportError: Suffix or data do not suit the function.
+        ConfigError: The folder cannot be created, or the file cannot be written.
+        ReportError: The function does not support the suffix or the data.
     """
     folder(path.parent)
     try:
         return write(path, *arguments, **options)
     except TuttiError:
-        raise  # it says what is wrong in its own words
+        raise  # already a complete message
     except (ValueError, OSError) as error:
         raise mistake(str(error), source=str(path)) from None

@@ -1,4 +1,4 @@
-"""Options in groups: dataclasses whose fields are options, which a command takes whole."""
+"""Groups of options: dataclasses whose fields are the options of a command."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ __all__ = ["grouped"]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the fields of the dataclasses it takes for options, in their order.
+    """Returns a command whose options are the fields of its dataclass parameters, in order.
 
     Args:
-        command: its parameters are annotated with dataclasses, whose fields are annotated as typer
-            has it, and have defaults.
+        command: Its parameters are dataclasses; fields have typer annotations and defaults.
     """
     taken = {name: kind for name, kind in get_type_hints(command).items() if name != "return"}
     of_each = {name: list(_parameters(kind)) for name, kind in taken.items()}
 
     @functools.wraps(command)
-    def flat(**given: Any) -> None:  # noqa: ANN401 - typer's values, of any kind
+    def flat(**given: Any) -> None:  # noqa: ANN401 - typer's values, of any type
         command(**{
             name: kind(**{one.name: given[one.name] for one in of_each[name]})
             for name, kind in taken.items()

@@ -1,6 +1,6 @@
-"""The boundary of the command line: what no verb handles is an error of tutti itself.
+"""Reports exceptions that no command handles: internal errors of tutti.
 
-`TUTTI_TRACEBACK=1` prints the traceback, too.
+`TUTTI_TRACEBACK=1` also prints the traceback.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _LONGEST = 100_000
 
 
 def report(error: BaseException) -> int:
-    """Writes what a developer needs to a file and a message to stderr.
+    """Writes a report to a file and a message to stderr.
 
     Args:
-        error: What no verb has handled.
+        error: The exception that no command handled.
 
     Returns:
         The exit code.
@@ -37,11 +37,11 @@ def report(error: BaseException) -> int:
     )
     call = shlex.join(["tutti", *sys.argv[1:]])
     text = _context(error, call)
-    kept = _written(text)
+    file = _written(text)
     lines = [
         capped(f"internal error in `{call}`: {what}"),
-        "hint: this is a fault of tutti, not of what was asked: please report it with its input"
-        + (f" and {kept}" if kept else f", and with what {VARIABLE}=1 prints"),
+        "hint: this is a bug in tutti, not in your input: please report it with the input"
+        + (f" and {file}" if file else f" and the output of {VARIABLE}=1"),
         "see docs/reference/errors.md#exit-codes",
     ]
     typer.secho("error: ", err=True, nl=False, fg=typer.colors.RED, bold=True)
@@ -52,7 +52,7 @@ def report(error: BaseException) -> int:
 
 
 def _context(error: BaseException, call: str) -> str:
-    """Call, versions and the last frames."""
+    """Returns the call, versions and the last stack frames."""
     from tutti import __version__
     from tutti.results import commit
 
@@ -62,7 +62,7 @@ def _context(error: BaseException, call: str) -> str:
 
 
 def _written(text: str) -> Path | None:
-    """A new file with a text; None where there is no space for one."""
+    """Writes a temporary file; returns its path, or None if that fails."""
     with suppress(OSError):
         number, name = tempfile.mkstemp(prefix="tutti-internal-error-", suffix=".txt", text=True)
         with os.fdopen(number, "w", encoding="utf-8", errors="replace") as file:

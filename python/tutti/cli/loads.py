@@ -1,4 +1,4 @@
-"""Loads of a sweep, as `--loads` has them."""
+"""The loads of `--loads`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _MOST_LOADS = 10_000
 
 
 def load_values(text: str) -> list[float]:
-    """Loads from ``0.1,0.2`` or ``0.05:0.5:0.05``, ascending, each once.
+    """Parses loads such as ``0.1,0.2`` or ``0.05:0.5:0.05``; returns sorted, distinct loads.
 
     Raises:
-        ConfigError: They are none, or too many.
+        ConfigError: The text is not a list of loads, or there are too many.
     """
 
     def refused(problem: str) -> Exception:
@@ -30,19 +30,19 @@ def load_values(text: str) -> list[float]:
         try:
             numbers = [float(number) for number in part.split(":")]
         except ValueError:
-            raise refused("is no list of loads") from None
+            raise refused("is not a list of loads") from None
         if any(not math.isfinite(number) or number < 0 for number in numbers):
-            raise refused("has a load that is none")
+            raise refused("has a load that is negative or infinite")
         if len(numbers) == 1:
             found.add(numbers[0])
             continue
         if len(numbers) != 3 or numbers[2] <= 0 or numbers[1] < numbers[0]:
-            raise refused("is no range FROM:TO:STEP with a step above 0")
+            raise refused("is not a range FROM:TO:STEP with a step above 0")
         start, end, step = numbers
         count = math.floor((end - start) / step + 1e-9) + 1
         if count > _MOST_LOADS:
-            raise refused(f"has {count:,} loads, and {_MOST_LOADS:,} are enough")
+            raise refused(f"has {count:,} loads; the limit is {_MOST_LOADS:,}")
         found |= {round(start + index * step, 12) for index in range(count)}
     if 0.0 in found:
-        raise refused("has a load of 0, at which nothing is measured")
+        raise refused("has a load of 0, which injects no packets")
     return sorted(found)

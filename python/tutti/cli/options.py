@@ -1,7 +1,7 @@
-"""Options that several verbs share, in the grammar of nccl-tests.
+"""Options that several commands share, in the syntax of nccl-tests.
 
-Sizes on the command line are the one exception to the rule that every quantity has a unit: as in
-nccl-tests a bare number is bytes, and K, M, G stand for KiB, MiB, GiB.
+Sizes on the command line are the only quantities without a mandatory unit: as in nccl-tests, a bare
+number is bytes, and K, M, G stand for KiB, MiB, GiB.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def group(about: str) -> typer.Typer:
-    """A group of verbs that `about` describes."""
+    """Returns a group of commands with the help text `about`."""
     return typer.Typer(
         help=about,
         rich_markup_mode=None,
@@ -46,20 +46,20 @@ Begin = Annotated[
 ]
 End = Annotated[str | None, typer.Option("-e", "--end", metavar="SIZE", help="Largest size.")]
 Factor = Annotated[
-    int | None, typer.Option("-f", "--factor", help="Each size is this many times the one before.")
+    int | None, typer.Option("-f", "--factor", help="Factor between consecutive sizes.")
 ]
 Repetitions = Annotated[
-    int | None, typer.Option("-n", "--repetitions", help="How often each measurement is made.")
+    int | None, typer.Option("-n", "--repetitions", help="Number of repetitions.")
 ]
 Datatype = Annotated[
     str | None,
-    typer.Option("-d", "--datatype", help="Datatype of an element, such as float32 or int64."),
+    typer.Option("-d", "--datatype", help="Datatype, such as float32 or int64."),
 ]
 Ranks = Annotated[
     str | None,
     typer.Option(
         "--ranks",
-        help="Rank counts: a list 4,8,12 or a range 4:1024 or 4:1024:4 (with its factor).",
+        help="Rank counts: a list 4,8,12 or a range 4:1024 or 4:1024:4 (factor 4).",
     ),
 ]
 Algorithms = Annotated[
@@ -68,45 +68,44 @@ Algorithms = Annotated[
         "--algorithm",
         "-a",
         metavar="NAME[:ARG]",
-        help="An algorithm; may be given several times; `all` for every one.",
+        help="An algorithm, or `all`; may be repeated.",
     ),
 ]
-Platform = Annotated[str | None, typer.Option("--platform", help="A platform's name or file.")]
-Model = Annotated[str | None, typer.Option("--model", help="One of the platform's models.")]
+Platform = Annotated[str | None, typer.Option("--platform", help="Name or file of a platform.")]
+Model = Annotated[str | None, typer.Option("--model", help="A model of the platform.")]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A key of the file, by its path, and what it is instead; may be repeated.",
+        help="Override a key of the file, given by its path; may be repeated.",
     ),
 ]
 Verify = Annotated[
     bool,
     typer.Option(
-        "--verify/--no-verify", help="Verify schedules before they are timed, or leave that out."
+        "--verify/--no-verify", help="Verify schedules before timing them, or skip verification."
     ),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", "-o", help="Folder for results, instead of the experiment's."),
+    typer.Option("--out", "-o", help="Output folder, instead of the experiment's."),
 ]
 
 FolderOut = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Folder for results, instead of the file's.")
+    Path | None, typer.Option("--out", "-o", help="Output folder, instead of the file's.")
 ]
-Threads = Annotated[int, typer.Option("--threads", min=0, help="How many; 0 is one per core.")]
-RunThreads = Annotated[
-    int, typer.Option("--threads", min=0, help="Threads to run in; 0 is one per core.")
+Threads = Annotated[
+    int, typer.Option("--threads", min=0, help="Number of threads; 0 is one per core.")
 ]
 
 
 @dataclass
 class Overrides:
-    """What the command line says instead of the experiment file; None where it says nothing."""
+    """Options that override keys of the experiment file; None where an option is not given."""
 
     size: str | None = None
-    """The one size of a run; not together with the three that follow."""
+    """The only size of a run; excludes `begin`, `end` and `factor`."""
     begin: str | None = None
     end: str | None = None
     factor: int | None = None
@@ -121,10 +120,10 @@ class Overrides:
     given: list[str] = field(default_factory=list)
 
     def load(self, path: Path) -> Experiment:
-        """Reads an experiment file and puts these in their place.
+        """Reads an experiment file and applies the overrides.
 
         Raises:
-            ConfigError: The file or an option cannot be used.
+            ConfigError: The file or an option is invalid.
         """
         hint = _instead_of(path)
         tables = read_toml(path, "an experiment file (TOML)", hint=hint)
@@ -135,7 +134,7 @@ class Overrides:
         changed = self._tables(tables)
         tables.update(changed)
         if self.platform is not None and self.model is None:
-            tables.pop("model", None)  # it names a model of the other platform
+            tables.pop("model", None)  # it is a model of the file's platform
         source = f"{path} with {' '.join(self.given)}" if self.given else str(path)
         folder = Path() if self.platform is not None else path.parent
         return resolve(tables, source=source, folder=folder)
@@ -185,10 +184,10 @@ _CHAKRA = ".et"
 
 
 def _instead_of(path: Path) -> str:
-    """What a person may want who named a file that is not there, or is another kind.
+    """Returns a hint for a path that is missing or not an experiment file.
 
     Raises:
-        ConfigError: It is a trace, which no experiment is.
+        ConfigError: The path is a Chakra trace.
     """
     if path.suffix == _CHAKRA:
         prefix = re.sub(r"\.[0-9]+$", "", path.stem)
@@ -196,21 +195,21 @@ def _instead_of(path: Path) -> str:
             "this looks like a Chakra trace",
             source=str(path),
             expected="an experiment file (TOML)",
-            hint=f'`tutti train run` takes it: model = "chakra:{prefix}" in its file',
+            hint=f'use it in `tutti train run`, with model = "chakra:{prefix}" in the file',
         )
     if str(path) in platform_names():
-        return f"a platform stands in the file, or instead of its own: --platform {path}"
-    return "`tutti schema experiment` says what stands in one"
+        return f"{path} is a platform: set `platform` in the file, or --platform {path}"
+    return "`tutti schema experiment` prints the keys of an experiment file"
 
 
 def _from_here(notation: str) -> str:
-    """A schedule's file by its full path, where there is one of that name from here."""
+    """Returns the absolute path of a schedule file, or the notation unchanged."""
     path = Path(notation)
     return str(path.resolve()) if path.suffix and path.is_file() else notation
 
 
 def _span(written: object) -> tuple[Any, Any, Any]:
-    """First size, last size and factor of what the file says, as far as it can be told."""
+    """Returns the first size, the last size and the factor of the file's `sizes`."""
     items = written if isinstance(written, list) and written else [written]
     first, last = items[0], items[-1]
     first = first.get("from") if isinstance(first, dict) else first
@@ -220,10 +219,10 @@ def _span(written: object) -> tuple[Any, Any, Any]:
 
 
 def size(text: str, option: str) -> str:
-    """A size in the grammar of nccl-tests, as text with a unit.
+    """Converts a size in the syntax of nccl-tests to text with a unit.
 
     Raises:
-        ConfigError: It is no size.
+        ConfigError: The text is not a size.
     """
     bare = re.fullmatch(r"\s*([0-9.]+)\s*([kKmMgGtT]?)\s*", text)
     written = text
@@ -238,10 +237,10 @@ def size(text: str, option: str) -> str:
 
 
 def rank_counts(text: str) -> list[Any]:
-    """Rank counts as a file would have them: numbers and ranges.
+    """Parses rank counts to numbers and ranges, as in a file.
 
     Raises:
-        ConfigError: It is neither.
+        ConfigError: A part is neither a number nor a range.
     """
     counts: list[Any] = []
     for part in text.split(","):
@@ -251,7 +250,7 @@ def rank_counts(text: str) -> list[Any]:
             or len(numbers) > 3
         ):
             raise mistake(
-                "is no list of rank counts",
+                "is not a list of rank counts",
                 source="--ranks",
                 value=shown(part),
                 expected="numbers and ranges such as 4,8,12 or 4:1024 or 4:1024:4",
@@ -266,15 +265,15 @@ def rank_counts(text: str) -> list[Any]:
 
 
 def datatype(name: str | None) -> str | None:
-    """A datatype by its own name or by that of nccl-tests."""
+    """Returns the tutti name of a datatype; nccl-tests' names are accepted."""
     return NCCL_NAMES.get(name, name) if name else name
 
 
 def expanded_ranks(text: str) -> list[int]:
-    """Rank counts as numbers, each once, ascending: as above, and ``2-16`` for each of these.
+    """Parses rank counts to sorted, distinct numbers; ``2-16`` is each number from 2 to 16.
 
     Raises:
-        ConfigError: It is no list of rank counts.
+        ConfigError: The text is not a list of rank counts.
     """
     found: set[int] = set()
     for part in text.split(","):
@@ -288,7 +287,7 @@ def expanded_ranks(text: str) -> list[int]:
 
 
 _MOST_COUNTS = 4096
-"""Rank counts of one command; a longer list is a slip."""
+"""Limit on the rank counts of one command; a longer list is a typing error."""
 
 
 def _each(text: str, first: int, last: int) -> range:
@@ -312,5 +311,5 @@ def _check_range(text: str, first: int, last: int) -> None:
 
 
 def _no_ranks(text: str, expected: str) -> ConfigError:
-    return mistake("is no list of rank counts", source="--ranks", value=shown(text),
+    return mistake("is not a list of rank counts", source="--ranks", value=shown(text),
                    expected=expected)  # fmt: skip

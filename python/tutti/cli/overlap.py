@@ -1,4 +1,4 @@
-"""`tutti train overlap`: what training steps hide of the all-reduces of a platform."""
+"""`tutti train overlap`: how much all-reduce time a training step hides, by algorithm."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tutti.workload import Model, TimedLayer
 
 RECORDED = "astrasim"
-"""What comes before the colon in the name of a workload whose cycles are recorded."""
+"""Prefix of workloads with recorded cycles."""
 
 
 def overlap(
@@ -46,19 +46,17 @@ def overlap(
             help="A model of `tutti train list`, `scalesim:FILE`, `file:FILE`, or `astrasim:NAME`.",
         ),
     ] = "resnet50",
-    batch: Annotated[
-        int, typer.Option("--batch", min=1, help="Samples of each rank, a chiplet.")
-    ] = 16,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Samples per chiplet (rank).")] = 16,
     share: Annotated[
         Literal["samples", "folds"],
-        typer.Option(help="What a chiplet's 16 processing elements share of them."),
+        typer.Option(help="How the 16 processing elements of a chiplet divide the work."),
     ] = "samples",
     waits: Annotated[
         Literal["all", "own"],
-        typer.Option(help="Whose gradients the next forward pass of a layer waits for."),
+        typer.Option(help="The next forward pass of a layer waits for all gradients, or its own."),
     ] = "all",
     order: Annotated[
-        Literal["fifo", "lifo"], typer.Option(help="Which all-reduce goes first, of those waiting.")
+        Literal["fifo", "lifo"], typer.Option(help="Order of pending all-reduces.")
     ] = "fifo",
     algorithm: options.Algorithms = None,
     ranks: options.Ranks = None,
@@ -66,12 +64,12 @@ def overlap(
     verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:
-    """Show what of a platform's all-reduces a training step hides, by algorithm.
+    """Show the hidden and the exposed all-reduce time of a training step, by algorithm.
 
-    The file is an experiment of an all_reduce on one number of ranks; its sizes do not count. Each
-    layer's gradients are all-reduced by themselves, one after the other, beside computing on
-    chiplets of 16 systolic arrays, 32 x 32 at 1 GHz. `astrasim:NAME` takes the cycles that
-    ASTRA-sim records of resnet50, dlrm_small or transformer. Writes layers.parquet.
+    The file is an all_reduce experiment with one rank count; its sizes are ignored. The gradients
+    of each layer are reduced separately and sequentially, overlapped with compute on chiplets of 16
+    systolic arrays, 32 x 32 at 1 GHz. `astrasim:NAME` uses the cycles that ASTRA-sim records for
+    resnet50, dlrm_small or transformer. Writes layers.parquet.
 
     \b
     Examples:
@@ -90,20 +88,20 @@ def overlap(
     head = f"{model} on {experiment.ranks[0]} chiplets{how}: {size / 1e6:,.1f} MB of gradients"
     out().print(head, style="bold", markup=False)
     out().print(_table(runs))
-    remark("exposed: what an iteration takes beyond computing; of it: exposed / iteration")
+    remark("exposed: iteration time minus compute time; share: exposed / iteration")
     _write(folder(experiment.output), runs)
 
 
 def _check(experiment: Experiment) -> None:
-    """Refuses what is no all_reduce of one number of ranks by named algorithms."""
+    """Refuses experiments other than an all_reduce on one rank count by named algorithms."""
     source = experiment.source
     if experiment.collective != "all_reduce":
         value = experiment.collective
-        problem = "is not how gradients are added up"
+        problem = "is not the collective that reduces gradients"
         raise mistake(problem, source=source, key="collective", value=value, expected="all_reduce")
     if len(experiment.ranks) != 1:
-        problem = f"has {len(experiment.ranks)} values, and a training step takes one"
-        hint = f"pick one: --ranks {experiment.ranks[0]}"
+        problem = f"has {len(experiment.ranks)} values; a training step takes one"
+        hint = f"select one: --ranks {experiment.ranks[0]}"
         raise mistake(problem, source=source, key="ranks", hint=hint)
     if not experiment.algorithms:
         hint = "name some: --algorithm ring --algorithm multi_tree"
@@ -149,15 +147,15 @@ def _runs(experiment: Experiment, step: Overlap, *, verify: bool) -> dict[str, O
 
             found[notation] = step.run(all_reduce)
     for name, reason in unverified.items():
-        remark(f"not verified, as {reason}: {name}")
+        remark(f"{name} is not verified: {reason}")
     return found
 
 
 def _table(runs: Mapping[str, Overlapped]) -> Table:
-    """A row for each algorithm, in their order."""
+    """Returns a table with a row per algorithm, in input order."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("algorithm", overflow="fold")
-    for name in ("iteration", "compute", "all-reduces", "exposed", "of it"):
+    for name in ("iteration", "compute", "all-reduces", "exposed", "share"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, run in runs.items():
         times = (run.iteration, run.compute, run.communication, run.exposed)

@@ -1,4 +1,4 @@
-"""`tutti paper`: the figures and tables of published papers, made again."""
+"""`tutti paper`: reproduces the figures and tables of published papers."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from tutti.papers import Exhibit, ExhibitResult, Paper
 
 _SHOWN, _COMPARED = 16, 32
-"""Rows that are printed of what was found, and of what is compared; the files have them all."""
+"""Rows printed of results and of comparisons; the files have all rows."""
 _BETWEEN = 2
-"""Blanks between two columns."""
+"""Spaces between two columns."""
 
 
 def paper(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[PAPER]", help="Which paper; all are listed if left out."),
+        typer.Argument(metavar="[PAPER]", help="The paper. Default: list all papers."),
     ] = None,
     figure: Annotated[
         list[int] | None, typer.Option("--figure", help="Only this figure; may be repeated.")
@@ -43,26 +43,22 @@ def paper(
     table: Annotated[
         list[int] | None, typer.Option("--table", help="Only this table; may be repeated.")
     ] = None,
-    to: Annotated[Path, typer.Option("--out", "-o", help="Folder for figures and values.")] = Path(
-        "out/papers"
-    ),
+    to: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")] = Path("out/papers"),
 ) -> None:
-    """Make a paper's figures and tables again, beside the published values.
+    """Reproduce a paper's figures and tables, next to the published values.
 
-    Without a name it lists the figures and tables that there are, paper by paper.
+    Without a name, lists the available figures and tables.
 
     \b
     Papers:
-      ace                    training steps whose endpoints share memory and SMs
-                             with communication (Rashidi 2021)
-      aries                  collectives on chiplets, over bypass wires that are
-                             set anew for them (Yin 2023)
-      recursive-multiplying  all_reduce of small sizes in fewer steps, each with
-                             several partners (Ruefenacht 2017)
-      recursive-multiplying-live  the same on real ranks, whose distance is
-                             emulated (Ruefenacht 2017)
-      smart                  broadcasts and their answers in a cycle or few on a
-                             chip (Krishna 2014)
+      ace                    endpoint engines for training (Rashidi 2021)
+      aries                  collectives on chiplets with bypass wires (Yin 2023)
+      recursive-multiplying  all_reduce in fewer steps, each with several
+                             partners (Ruefenacht 2017)
+      recursive-multiplying-live  the same on real ranks with emulated latency
+                             (Ruefenacht 2017)
+      smart                  single-cycle multicast and reduction on chip
+                             (Krishna 2014)
 
     \b
     Examples:
@@ -79,7 +75,7 @@ def paper(
     for label, exhibit in exhibits:
         remark(f"{label}: {exhibit.title}")
         with ExitStack() as shown:
-            shown.enter_context(Progress(label))  # until the exhibit says more
+            shown.enter_context(Progress(label))  # until the exhibit reports progress
             with watching(functools.partial(_progress, shown)):
                 result = exhibit.make(folder)
         _report(label, result, folder)
@@ -87,7 +83,7 @@ def paper(
 
 @contextmanager
 def _progress(before: ExitStack, what: str, total: int) -> Iterator[Callable[[], None]]:
-    """How far a part of an exhibit is; what was shown before ends."""
+    """Shows the progress of a part of an exhibit; closes the display before it."""
     before.close()
     finished = 0
     with Progress(what, work=total, total=total) as progress:
@@ -114,13 +110,13 @@ def _all(paper: Paper) -> list[tuple[str, Exhibit]]:
 
 
 def _chosen(paper: Paper, figures: list[int], tables: list[int]) -> list[tuple[str, Exhibit]]:
-    asked = [f"figure {n}" for n in figures] + [f"table {n}" for n in tables]
+    selected = [f"figure {n}" for n in figures] + [f"table {n}" for n in tables]
     known = dict(_all(paper))
-    for label in asked:
+    for label in selected:
         if label not in known:
-            problem = f"{paper.name} has no {label} here: expected one of {', '.join(known)}"
+            problem = f"{paper.name} has no {label}: expected one of {', '.join(known)}"
             raise ConfigError(problem, kind="invalid")
-    return [(label, known[label]) for label in asked] or list(known.items())
+    return [(label, known[label]) for label in selected] or list(known.items())
 
 
 def _report(label: str, result: ExhibitResult, folder: Path) -> None:
@@ -131,7 +127,7 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
     _print(result.frame, f"{label}: ours")
     if result.published is not None:
         result.published.write_csv(folder / f"{stem}_published.csv")
-        _print(result.published, f"{label}: published beside ours", _COMPARED)
+        _print(result.published, f"{label}: published and ours", _COMPARED)
     for name, table in result.tables.items():
         table.write_csv(folder / f"{stem}_{name}.csv")
         _print(table, f"{label}: {name}", _COMPARED)
@@ -142,17 +138,17 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
 
 
 def _print(frame: pl.DataFrame, title: str, shown: int = _SHOWN) -> None:
-    """The first rows of a frame."""
+    """Prints the first rows of a frame."""
     console = out()
     for table in tables(frame.head(shown), title, console.width):
         console.print(table)
         console.print()
     if frame.height > shown:
-        console.print(f"and {frame.height - shown} more rows in the file\n")
+        console.print(f"{frame.height - shown} more rows in the file\n")
 
 
 def tables(frame: pl.DataFrame, title: str, width: int) -> list[Table]:
-    """A frame; where it is too wide, some columns stand below the others."""
+    """Returns a frame as tables; columns that exceed the width continue in a further table."""
     columns = {name: _column(frame, name) for name in frame.columns}
     return [
         _table(frame.schema, {key: columns[key] for key in group}, name, width)
@@ -162,17 +158,17 @@ def tables(frame: pl.DataFrame, title: str, width: int) -> list[Table]:
 
 
 def _column(frame: pl.DataFrame, name: str) -> list[Breakable]:
-    """Heading and cells."""
+    """Returns heading and cells."""
     return [Breakable(name.replace("_", " ")), *map(_cell, frame[name])]
 
 
 def _least(column: list[Breakable]) -> int:
-    """How wide a column is at least, with no word of it broken."""
+    """Returns the minimum width of a column without broken words."""
     return max(cell.least for cell in column)
 
 
 def _groups(columns: dict[str, list[Breakable]], width: int) -> list[list[str]]:
-    """The columns in groups that fit; every group begins with the first column."""
+    """Groups columns that fit the width; each group starts with the first column."""
     first, *others = columns
     groups = [[first]]
     for name in others:
@@ -188,7 +184,7 @@ def _wide(widths: Sequence[int]) -> int:
 
 
 def _table(schema: pl.Schema, columns: dict[str, list[Breakable]], title: str, most: int) -> Table:
-    """Columns side by side; nothing in them is cut off."""
+    """Returns a table of columns without truncation."""
     table = Table(
         title=title,
         title_justify="left",
@@ -206,7 +202,7 @@ def _table(schema: pl.Schema, columns: dict[str, list[Breakable]], title: str, m
 
 
 def _widths(columns: dict[str, list[Breakable]], width: int) -> list[int]:
-    """No word is broken; what is left over goes first to those columns that need little more."""
+    """Returns widths without broken words; spare width goes first to columns that need little."""
     widths = {name: _least(column) for name, column in columns.items()}
     most = {
         name: max((cell.most for cell in column[1:]), default=0) for name, column in columns.items()
@@ -220,12 +216,12 @@ def _widths(columns: dict[str, list[Breakable]], width: int) -> list[int]:
 
 
 def _cell(cell: object) -> Breakable:
-    """A cell as it is shown: what stands beside something else stands below it."""
+    """Returns a cell; parts separated by ` | ` are on separate lines."""
     if _long(cell):
         return Breakable(f"{cell:.4g}")
     return Breakable(*str(cell).replace(" %", "\N{NO-BREAK SPACE}%").split(" | "))
 
 
 def _long(cell: object) -> bool:
-    """Whether a number has more digits than anybody reads."""
+    """Returns whether a number has more than one decimal."""
     return isinstance(cell, float) and cell != round(cell, 1)

@@ -1,4 +1,4 @@
-"""`tutti platforms`: the machines that tutti brings along, and where their numbers come from."""
+"""`tutti platforms`: lists the built-in platforms and the sources of their numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 
 
 def platforms(
-    name: Annotated[
-        str | None, typer.Argument(help="A platform's name, or a path to a platform file.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="Name or file of a platform.")] = None,
     toml: Annotated[
-        bool, typer.Option("--toml", help="Print the file itself, to start one's own from.")
+        bool, typer.Option("--toml", help="Print the file, as a template for your own.")
     ] = False,
 ) -> None:
-    """List the known platforms, or show one with the source of each number.
+    """List the built-in platforms, or show one with the source of each number.
 
     \b
     Examples:
@@ -43,7 +41,7 @@ def platforms(
 
 
 def _list(known: list[RawPlatform]) -> None:
-    table = Table("platform", "models", "what it is", box=None, pad_edge=False)
+    table = Table("platform", "models", "summary", box=None, pad_edge=False)
     for platform in known:
         table.add_row(platform.name, ", ".join(platform.models), platform.summary)
     out().print(table)
@@ -59,7 +57,7 @@ def _show(platform: RawPlatform) -> None:
         mark = " (default)" if name == default else ""
         what = ", ".join(filter(None, (model.kind, model.summary)))
         console.print(f"model {name}{mark}: {what}", markup=False)
-    table = Table("number", "value", "source", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table("parameter", "value", "source", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for key, value, source, inferred in numbers(platform):
         where = source or "none given"
         table.add_row(key, value, f"[yellow]inferred[/]: {where}" if inferred else where)

@@ -1,4 +1,4 @@
-"""`tutti plot`: drawings of results that were written before."""
+"""`tutti plot`: plots stored results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXPECTED = "a results.parquet or results.csv that `tutti compare` or `tutti swe
 
 
 class PlotKind(enum.StrEnum):
-    """What is drawn."""
+    """The kind of plot."""
 
     TIME = "time"
     BUSBW = "busbw"
@@ -46,30 +46,30 @@ def plot(
         typer.Option(
             "--kind",
             "-k",
-            help="time or busbw against size, time against ranks, the map of winners, or time "
-            "against a key of a sweep.",
+            help="time or busbw over size, time over ranks, the map of winners, or time over a "
+            "swept key.",
         ),
     ] = PlotKind.TIME,
     ranks: Annotated[
         int | None,
-        typer.Option("--ranks", "-r", help="For this many ranks; the most, if not given."),
+        typer.Option("--ranks", "-r", help="Rank count. Default: the largest."),
     ] = None,
     key: Annotated[
-        str | None, typer.Option("--key", help="For --kind sweep: the swept key, if several are.")
+        str | None, typer.Option("--key", help="For --kind sweep: the key, if several are swept.")
     ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
             "--where",
             metavar="KEY=VALUE",
-            help="Only the points of a sweep where a key has this value; may be repeated.",
+            help="Only points of a sweep with this value of a key; may be repeated.",
         ),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File; .svg, .png or .pdf.")
+        Path | None, typer.Option("--out", "-o", help="Output file: .svg, .png or .pdf.")
     ] = None,
 ) -> None:
-    """Draw results for a paper: against size, ranks or a swept key, or the map of winners.
+    """Plot results over size, ranks or a swept key, or as a map of winners.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""How far something is: a bar with the time left in a terminal, now and then a line elsewhere."""
+"""Progress: a bar with the remaining time in a terminal, else a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class Progress:
-    """Progress of some work, of which each part is a share."""
+    """Progress of a task in parts of different weight."""
 
     def __init__(self, name: str, *, work: int | None = None, total: int | None = None) -> None:
-        """Shows nothing yet.
+        """Prepares the display.
 
         Args:
-            name: What is going on.
-            work: How much there is to do, in any unit; None until that is known.
-            total: How many measurements that is; None to count none.
+            name: The task.
+            work: Total work in any unit; None until it is known.
+            total: Number of measurements; None to count none.
         """
         self._name = name
         self._work = None if work is None else max(work, 1)
@@ -49,8 +49,8 @@ class Progress:
         self._bar.start()
         self._task = self._bar.add_task(self._name, total=self._work, count=self._count)
         if not self._is_shown:
-            # Lines come on time also where a single part takes longer than that.
-            threading.Thread(target=self._tell_now_and_then, daemon=True).start()
+            # A thread, so that lines appear on time while a single part takes longer.
+            threading.Thread(target=self._print_regularly, daemon=True).start()
         return self
 
     def __exit__(
@@ -63,27 +63,27 @@ class Progress:
         self._bar.stop()
 
     def advance(self, work: int, finished: int = 0) -> None:
-        """Some of the work is done, and so many measurements are finished."""
+        """Adds `work` and sets the number of finished measurements."""
         self.reach(self._done + work, self._work, finished)
 
     def reach(self, done: int, work: int | None, finished: int = 0) -> None:
-        """So much is done of so much work, and so many measurements are finished."""
+        """Sets the work done, the total work and the number of finished measurements."""
         self._done, self._work, self._finished = done, work, finished
         if self._is_shown:
             self._bar.update(self._task, completed=done, total=work, count=self._count)
 
-    def _tell_now_and_then(self) -> None:
+    def _print_regularly(self) -> None:
         while not self._left.wait(_SECONDS_BETWEEN_LINES):
             remark(self._line())
 
     def _line(self) -> str:
         took = time.monotonic() - self._started
-        said = [self._count] if self._total else []
+        parts = [self._count] if self._total else []
         if self._done and self._work:
-            said.append(f"about {_duration(took * (self._work - self._done) / self._done)} left")
+            parts.append(f"about {_duration(took * (self._work - self._done) / self._done)} left")
         else:
-            said.append(f"{_duration(took)} so far")
-        return f"{self._name}: {', '.join(said)}"
+            parts.append(f"{_duration(took)} so far")
+        return f"{self._name}: {', '.join(parts)}"
 
     @property
     def _count(self) -> str:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.table import Table
+from rich.text import Text
 
 from tutti.explain import Parts, parts, why
-from tutti.report.breakable import Breakable, broken
+from tutti.report.breakable import Breakable
 from tutti.report.comparison import cases
 from tutti.report.quantity import format_limit, format_share, format_time
 from tutti.report.words import spread
 from tutti.units import Size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars as pl
 
     from tutti.experiment import ExperimentPlan
     from tutti.report.comparison import Fastest, Measurement, Region
-
-_NAME_WIDTH = 30
-"""Of a schedule's name in the table."""
 
 
 def winners(frame: pl.DataFrame) -> list[Region]:
@@ -29,22 +29,22 @@ def winners(frame: pl.DataFrame) -> list[Region]:
 
 
 def ranked_table(found: list[Region], plan: ExperimentPlan, top: int) -> Table:
-    """The regions as a table, clearest win first; all of them, by rank count, when `top` is 0.
+    """Returns the regions as a table, largest lead first; if `top` is 0, all by rank count.
 
-    Times and lead are those at the size of the region where the lead is largest, which is named
-    below the sizes.
+    Below the winner of a region are the runner-up and the reason for the lead. Times and lead are
+    those at the size of the region with the largest lead, which is printed below the sizes.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("ranks\n", justify="right", no_wrap=True)
-    table.add_column("sizes\n[dim]at[/]", no_wrap=True)
-    table.add_column("fastest\n[dim]runner-up[/]", width=_NAME_WIDTH)
-    table.add_column("takes\n", justify="right", no_wrap=True)
-    table.add_column("% of\nlimit", justify="right", no_wrap=True)
-    table.add_column("longer\nby", justify="right", no_wrap=True)
-    table.add_column("why\n", overflow="fold", ratio=1)
+    table.add_column("sizes\n[dim]size[/]", no_wrap=True)
+    table.add_column("fastest schedule\n[dim]runner-up, reason[/]", ratio=1)
+    table.add_column("time\n", justify="right", no_wrap=True)
+    table.add_column("% of\nbound", justify="right", no_wrap=True)
+    table.add_column("lead\n", justify="right", no_wrap=True)
     shown = sorted(found, key=_lead, reverse=True)[:top] if top else found
     for region in shown:
-        table.add_row(*_cells(region, plan))
+        for row in _rows(region, plan):
+            table.add_row(*row)
     return table
 
 
@@ -60,7 +60,7 @@ def spread_table(found: list[Region], top: int) -> Table | None:
     table.add_column("ranks", justify="right")
     table.add_column("size")
     table.add_column("schedule")
-    for heading in ("least", "median", "quartiles"):
+    for heading in ("minimum", "median", "quartiles"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in pairs:
         least, quartiles = spread(one)
@@ -73,43 +73,35 @@ def _lead(region: Region) -> float:
     return region.clearest.margin or 0.0
 
 
-def _sizes(region: Region) -> str:
-    """The sizes of a region, and which of them its times are of."""
-    smallest, largest, at = (
-        str(Size(bytes=size)) for size in (*region.sizes, region.clearest.winner.size_bytes)
-    )
-    return smallest if smallest == largest else f"{smallest}\nto {largest}\n[dim]at {at}[/]"
-
-
-def _cells(region: Region, plan: ExperimentPlan) -> tuple[str | Breakable, ...]:
+def _rows(region: Region, plan: ExperimentPlan) -> Iterator[tuple[str | Breakable | Text, ...]]:
+    """The winner, the runner-up with the size that the figures are for, and the reason."""
     decision = region.clearest
     first, second = decision.winner, decision.runner_up
-    names = [*broken(first.schedule, _NAME_WIDTH)]
-    below = "\n" * len(names)  # so that the runner-up's figures stand beside its name
-    styles = ("",) * len(names) + ("dim",)
-    times, reached = format_time(first.time_ps), format_limit(first.of_limit)
-    if second is not None:
-        names.append(second.schedule)
-        times += f"{below}[dim]{format_time(second.time_ps)}[/]"
-        reached += f"{below}[dim]{format_limit(second.of_limit)}[/]"
-    return (
+    smallest, largest = (str(Size(bytes=size)) for size in region.sizes)
+    yield (
         f"{region.ranks:,}",
-        _sizes(region),
-        Breakable(*names, styles=styles),
-        times,
-        reached,
+        smallest if smallest == largest else f"{smallest} to {largest}",
+        Breakable(first.schedule),
+        format_time(first.time_ps),
+        format_limit(first.of_limit),
         format_share(decision.margin) if decision.margin is not None else "",
-        reason(decision, plan),
     )
+    at = "" if smallest == largest else f"[dim]at {Size(bytes=first.size_bytes)}[/]"
+    if second is not None:
+        figures = format_time(second.time_ps), format_limit(second.of_limit)
+        below = Breakable(second.schedule, styles=("dim",))
+        yield "", at, below, *(f"[dim]{figure}[/]" for figure in figures), ""
+    if why := reason(decision, plan):
+        yield "", "", Text(why, style="dim"), "", "", ""
 
 
 def reason(decision: Fastest, plan: ExperimentPlan) -> str:
     """Why the winner wins at one point, from the closed forms of the two."""
     first, second = decision.winner, decision.runner_up
     if second is None:
-        return "nothing to compare with"
+        return "no other schedule"
     if first.time_ps == second.time_ps:
-        return "a tie"
+        return "tie"
     return why(
         _parts(first, plan),
         _parts(second, plan),

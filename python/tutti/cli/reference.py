@@ -1,9 +1,10 @@
-"""The reference pages: what the command line and the files accept, written from the code itself."""
+"""Generates the reference pages of the command line, the files, the errors and the constants."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from functools import partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
@@ -40,70 +41,87 @@ _NOTE = "<!-- Written by `python scripts/generate_reference.py`; do not edit. --
 
 
 _UNITS = """\
-TOML. Every quantity is text with its unit: times in ps, ns, us, ms, s; sizes in B, KB, MB, GB, TB
-(powers of 1000) and KiB, MiB, GiB, TiB (powers of 1024); times per byte in ps/B, ns/B, us/B, s/B,
-or the rate that is their inverse, such as "10 GB/s" or "400 Gb/s"; rates of operations in GFLOP/s,
-TFLOP/s, PFLOP/s; frequencies in MHz, GHz. Bare numbers and unknown keys
-are refused. `tutti schema` prints the JSON Schema of each."""
+Files are TOML. `tutti schema` prints their JSON Schemas. Unknown keys and quantities without a unit
+are errors. Every quantity is text with a unit:
+
+- time: ps, ns, us, ms, s
+- size: B, KB, MB, GB, TB (powers of 1000); KiB, MiB, GiB, TiB (powers of 1024)
+- time per byte: ps/B, ns/B, us/B, s/B, or its inverse as a rate, such as "10 GB/s" or "400 Gb/s"
+- operations per second: GFLOP/s, TFLOP/s, PFLOP/s
+- frequency: MHz, GHz"""
+
+_WIDTH = 100
+_LIST_MARK = re.compile(r" (?=(?:[-+*>#]|\d+[.)]) )")
+"""A space before what would start a list, a quotation or a heading in the next line."""
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    """Returns a paragraph in lines of at most 100 columns."""
+    text = _LIST_MARK.sub("\0", " ".join(text.split()))
+    lines = textwrap.wrap(
+        text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines).replace("\0", " ")
 
 
 def cli_page() -> str:
-    """The verbs, their arguments, options and examples."""
+    """Returns the page of the commands: arguments, options and examples."""
     root = typer.main.get_command(app)
     parts = ["# Command line", _NOTE, _prose(root.help or "")]
     for name, command in _commands(root, "tutti"):
         parts.append(f"## {name}")
         parts.append(_prose(command.help or ""))
-        rows = [_parameter(p) for p in command.params if p.name != "help"]
-        if rows:
-            parts.append("\n".join(["| parameter | meaning |", "|---|---|", *rows]))
+        items = [_parameter(p) for p in command.params if p.name != "help"]
+        if items:
+            parts.append("\n".join(items))
     return "\n\n".join(parts) + "\n"
 
 
 def errors_page() -> str:
-    """Every error: when it is raised, and what helps. Its headings are what `anchor` points at."""
-    codes = [f"| {code.value} | {code.meaning} |" for code in ExitCode]
-    intro = (
-        "Every mistake is one message: what is wrong, where, what was expected; then a hint. In "
-        "Python each class has the kind as `kind` and the values of its message as attributes; all "
-        "derive from `tutti.errors.TuttiError`."
+    """Returns the page of the errors; `anchor` links to its headings."""
+    codes = [_wrapped(f"- {code.value}: {code.meaning}", "  ") for code in ExitCode]
+    intro = _wrapped(
+        "Every error is one message: what is wrong and where, what was expected, and a hint. In "
+        "Python, the attribute `kind` names the case, and other attributes hold the values of the "
+        "message. All errors derive from `tutti.errors.TuttiError`."
     )
-    table = "\n".join(["| exit code | meaning |", "|---|---|", *codes])
-    limits = "\n".join(["| limit on files | at most |", "|---|---|", *map(_limit, _LIMITS)])
+    table = "\n".join(codes)
+    limits = "\n".join(["| input | limit |", "|---|---|", *map(_limit, _LIMITS)])
     parts = ["# Errors", _NOTE, intro, "## Exit codes", table, "## Limits on files", limits]
     for error in all_errors():
         if not error.kinds:
             continue
         bases = ", ".join(f"`{base.__name__}`" for base in error.__bases__)
-        text = inspect.cleandoc(error.__doc__ or "")
+        paragraphs = inspect.cleandoc(error.__doc__ or "").split("\n\n")
         parts.append(f"## {error.__name__}")
-        parts.append(f"{text}\n\nA {bases}; exit code {error.exit_code.value}.")
+        parts += map(_wrapped, paragraphs)
+        parts.append(f"Base: {bases}. Exit code: {error.exit_code.value}.")
         for kind, entry in error.kinds.items():
             hint = f" Hint: {entry.hint}." if entry.hint else ""
-            parts.append(f"### {error.__name__} {kind}\n\n{entry.when}{hint}")
+            parts.append(f"### {error.__name__} {kind}\n\n{_wrapped(entry.when + hint)}")
     return "\n\n".join(parts) + "\n"
 
 
 _LIMITS = (
-    ("a configuration (TOML, JSON), or one of BookSim", limits.Bytes.CONFIG, "bytes"),
-    ("a network of ASTRA-sim (YAML)", limits.Bytes.NETWORK, "bytes"),
-    ("a schedule in text form", limits.Bytes.SCHEDULE, "bytes"),
+    ("a configuration file (TOML, JSON, BookSim)", limits.Bytes.CONFIG, "bytes"),
+    ("an ASTRA-sim network (YAML)", limits.Bytes.NETWORK, "bytes"),
+    ("a schedule file", limits.Bytes.SCHEDULE, "bytes"),
     (
-        "the output of a benchmark, a text workload, a model or groups of ranks",
+        "benchmark output, a text workload, a model or rank groups",
         limits.Bytes.LOG,
         "bytes",
     ),
-    ("a table, a recording or results (CSV, Parquet, text)", limits.Bytes.TABLE, "bytes"),
-    ("a Chakra trace of a rank, unpacked", limits.Bytes.TRACE, "bytes"),
+    ("a table, recording or results file (CSV, Parquet, text)", limits.Bytes.TABLE, "bytes"),
+    ("the Chakra trace of a rank, uncompressed", limits.Bytes.TRACE, "bytes"),
     (
-        "a line of a log, a text workload or a configuration of BookSim",
+        "a line of a log, text workload or BookSim configuration",
         limits.LOG_LINE,
         "characters",
     ),
     ("a line of a table", limits.LINE, "characters"),
     ("a field of a table", limits.FIELD, "characters"),
-    ("a whole number in text", limits.DIGITS, "digits"),
-    ("tables and lists within each other", limits.DEPTH, "levels"),
+    ("an integer", limits.DIGITS, "digits"),
+    ("nesting of tables and lists", limits.DEPTH, "levels"),
 )
 
 
@@ -113,10 +131,10 @@ def _limit(row: tuple[str, int, str]) -> str:
 
 
 def energy_page() -> str:
-    """Every technology of routers and links: its constants, their bounds and their sources."""
-    intro = (
-        "The constants behind [energy and area](../models/energy.md), where each is explained. "
-        "Bounds are factors of the value; *inferred* was concluded, not read from its source."
+    """Returns the page of the technologies: constants, bounds and sources."""
+    intro = _wrapped(
+        "[Energy and area](../models/energy.md) explains these constants. Bounds are factors of "
+        "the value. *Inferred* values are derived from their source, not printed in it."
     )
     parts = ["# Constants of energy and area", _NOTE, intro]
     names: dict[str, list[str]] = {"router": [], "link": []}
@@ -125,14 +143,18 @@ def energy_page() -> str:
     for entry in technologies():
         pair = {part: known[0] for part, known in names.items()} | {entry.part: entry.name}
         constants = Technology(**pair).constants.values()
-        own = [constant for constant in constants if constant.part == entry.part]
-        sources = list(dict.fromkeys(constant.source for constant in own))
-        rows = [_constant(constant, sources) for constant in own]
-        parts.append(f"## {entry.part} {entry.name}\n\n{_sentence(entry.summary)}")
+        listed = [constant for constant in constants if constant.part == entry.part]
+        sources = list(dict.fromkeys(constant.source for constant in listed))
+        rows = [_constant(constant, sources) for constant in listed]
+        parts.append(f"## {entry.part} {entry.name}\n\n{_wrapped(_sentence(entry.summary))}")
         heading = ["| constant | value | bounds | source |", "|---|---|---|---|"]
         parts.append("\n".join([*heading, *rows]))
-        parts.append("\n".join(f"{n}. {source}" for n, source in enumerate(sources, start=1)))
+        parts.append("\n".join(_source(n, text) for n, text in enumerate(sources, start=1)))
     return "\n\n".join(parts) + "\n"
+
+
+def _source(number: int, text: str) -> str:
+    return _wrapped(f"{number}. {text}", "   ")
 
 
 def _constant(constant: Constant, sources: list[str]) -> str:
@@ -156,7 +178,7 @@ def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: AN
 
 
 def _prose(text: str) -> str:
-    """A help text as Markdown: its examples become a code block."""
+    """Returns a help text as Markdown, with its examples as a code block."""
     prose, found, examples = text.replace("\b", "").partition("Examples:")
     prose = prose.strip()
     if not found:
@@ -166,20 +188,20 @@ def _prose(text: str) -> str:
 
 
 def _parameter(parameter: Any) -> str:  # noqa: ANN401 - click's
-    help_text = " ".join((getattr(parameter, "help", "") or "").split()).replace("|", "\\|")
+    help_text = getattr(parameter, "help", "") or ""
     if parameter.param_type_name == "argument":
         name = parameter.make_metavar_name() if hasattr(parameter, "make_metavar_name") else ""
         name = name or parameter.metavar or parameter.name.upper()
-        return f"| `{name}` | {help_text} |"
+        return _wrapped(f"- `{name}`: {help_text}", "  ")
     names = ", ".join(f"`{n}`" for n in (*parameter.opts, *parameter.secondary_opts))
     default = parameter.default
     shown = default not in (None, False, True, [], "") and not callable(default)
     value = getattr(default, "value", default)
-    return f"| {names} | {help_text}{f' Default: `{value}`.' if shown else ''} |"
+    return _wrapped(f"- {names}: {help_text}{f' Default: `{value}`.' if shown else ''}", "  ")
 
 
 def config_page() -> str:
-    """The keys of all files."""
+    """Returns the page of the files: their tables and keys."""
     parts = [
         "# Configuration files",
         _NOTE,
@@ -205,21 +227,20 @@ def _tables(model: type[BaseModel], done: set[type[BaseModel]]) -> Iterator[str]
     if model in done:
         return
     done.add(model)
-    doc = " ".join((model.__doc__ or "").split())
-    yield f"### {model.__name__.removeprefix('Raw')}\n\n{doc}"
-    rows = [
-        _row(info.alias or name, info, range_of(model, name))
+    yield f"### {model.__name__.removeprefix('Raw')}\n\n{_wrapped(model.__doc__ or '')}"
+    items = [
+        _item(info.alias or name, info, range_of(model, name))
         for name, info in model.model_fields.items()
     ]
-    yield "\n".join(["| key | value | meaning |", "|---|---|---|", *rows])
+    yield "\n".join(items)
     for info in model.model_fields.values():
         for inner in models_in(info.annotation):
             yield from _tables(inner, done)
 
 
-def _row(key: str, info: FieldInfo, bounds: str) -> str:
+def _item(key: str, info: FieldInfo, bounds: str) -> str:
     default = info.default if info.default_factory is None else None
-    meaning = (info.description or "").replace("|", "\\|")
+    meaning = info.description or ""
     if bounds:
         meaning += f" Range: {_POWER.sub(_power, bounds)}."
     names_table = get_origin(info.annotation) is Literal and len(get_args(info.annotation)) == 1
@@ -227,23 +248,23 @@ def _row(key: str, info: FieldInfo, bounds: str) -> str:
         meaning += " Required."
     elif default not in (None, PydanticUndefined, ""):
         meaning += f" Default: `{default}`."
-    return f"| `{key}` | {_words(info.annotation)} | {meaning.strip()} |"
+    return _wrapped(f"- `{key}`: *{_words(info.annotation)}*. {meaning}", "  ")
 
 
 _POWER = re.compile(r"\b\d{8,}\b")
 
 
 def _power(number: re.Match[str]) -> str:
-    """A large power of two as one."""
+    """Returns a large power of two in exponent form."""
     value = int(number[0])
     return f"2^{value.bit_length() - 1}" if value.bit_count() == 1 else number[0]
 
 
 def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each form of type
-    """A type in words."""
+    """Returns the English name of a type."""
     names = {
         str: "text",
-        int: "whole number",
+        int: "integer",
         float: "number",
         bool: "true or false",
         Time: "time",
@@ -281,4 +302,4 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/errors.md": errors_page,
     **{f"schemas/{file}.schema.json": partial(schema_text, file) for file in File},
 }
-"""Writes each generated file, by its path in the repository."""
+"""The generator of each file, by its path in the repository."""

@@ -1,4 +1,4 @@
-"""`tutti run`: one collective with one schedule, and what every rank did meanwhile."""
+"""`tutti run`: simulates one schedule and shows what each rank does over time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tutti.simulate import Run
 
 _DRAWN_RANKS = 64
-"""A timeline of more ranks is not read by anybody."""
+"""Ranks above which no timeline is drawn: it would be unreadable."""
 _SHOWN_RANKS = 16
-"""Rows of the timeline in the terminal."""
+"""Ranks in the terminal's timeline."""
 _SHOWN_LINKS = 4
 """Links in the terminal's table."""
 _MARKS = {
@@ -41,17 +41,15 @@ _MARKS = {
     "sleep": "z",
     "noise": "~",
 }
-"""What the timeline in the terminal draws for each kind."""
+"""The character for each kind of op in the terminal's timeline."""
 
 
 def run(
     file: options.ExperimentFile,
     size: Annotated[
-        str | None, typer.Option("--size", "-s", metavar="SIZE", help="Of the sizes, this one.")
+        str | None, typer.Option("--size", "-s", metavar="SIZE", help="The size.")
     ] = None,
-    ranks: Annotated[
-        int | None, typer.Option("--ranks", "-r", help="Of the rank counts, this one.")
-    ] = None,
+    ranks: Annotated[int | None, typer.Option("--ranks", "-r", help="The rank count.")] = None,
     algorithm: Annotated[
         str | None,
         typer.Option("--algorithm", "-a", metavar="NAME[:ARG]", help="The algorithm."),
@@ -63,12 +61,12 @@ def run(
     verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:
-    """Run one schedule and show where its time goes: a summary of the ranks, and a timeline.
+    """Simulate one schedule: time per kind of op, link utilisation and a timeline.
 
     Writes ranks.parquet, timeline.parquet, messages.parquet, a Perfetto trace and, up to 64
-    ranks, timeline.svg into the output folder; links.parquet too, where messages meet,
-    channels.parquet where flits pass routers, and energy.parquet where the platform says what
-    these cost. The file holds one rank count, size and algorithm, or the options pick them.
+    ranks, timeline.svg to the output folder. Packet and flit models add links.parquet, flit models
+    channels.parquet, and platforms with a technology energy.parquet. Options select the rank
+    count, size and algorithm if the file has several.
 
     \b
     Examples:
@@ -99,10 +97,10 @@ def run(
 
 
 def _only(experiment: Experiment) -> str:
-    """The one algorithm of an experiment of one run.
+    """Returns the algorithm of an experiment that has a single run.
 
     Raises:
-        ConfigError: There are several runs to choose from.
+        ConfigError: The experiment has several runs.
     """
     algorithms = experiment.algorithms or ()
     for key, count, option, example in (
@@ -111,13 +109,13 @@ def _only(experiment: Experiment) -> str:
         ("algorithms", len(algorithms), "--algorithm", "ring"),
     ):
         if count != 1:
-            problem = f"has {count} values, and a run takes one" if count else "names no algorithm"
+            problem = f"has {count} values; a run takes one" if count else "names no algorithm"
             raise mistake(
                 problem,
                 source=experiment.source,
                 key=key,
                 expected="one value",
-                hint=f"pick one: {option} {example}",
+                hint=f"select one: {option} {example}",
             )
     return algorithms[0]
 
@@ -160,7 +158,7 @@ def _show(experiment: Experiment, result: Run) -> None:
 
 
 def _messages(result: Run) -> str:
-    """How many there were; where the network may fork and combine, on either side of it."""
+    """Returns the message count; for meshes that fork and combine, injected and delivered."""
     sent = f"{result.messages:,} with {result.message_bytes:,} B"
     if result.platform.mesh is None:
         return f"{sent} in all"
@@ -168,27 +166,27 @@ def _messages(result: Run) -> str:
 
 
 def _has_package(result: Run) -> bool:
-    """Whether packets pass routers whose energy is to be told."""
+    """Returns whether the platform models the energy of its routers."""
     packets = result.platform.packets
     return packets is not None and packets.package is not None
 
 
 def _show_mesh(result: Run) -> None:
-    """What happened in a mesh whose routers may fork and combine."""
+    """Prints the events of a mesh whose routers fork and combine."""
     counts = result.mesh_counts
-    told = {
+    names = {
         "injected": "flits injected",
-        "link_hops": "hops over links",
-        "bypasses": "of them past a router without a stop",
-        "merged": "answers merged on the way",
+        "link_hops": "link hops",
+        "bypasses": "router bypasses",
+        "merged": "flits combined in routers",
         "ejected": "flits ejected",
     }
-    events = ", ".join(f"{counts[name]:,} {words}" for name, words in told.items())
+    events = ", ".join(f"{counts[name]:,} {words}" for name, words in names.items())
     out().print(f"  events: {events}", markup=False)
 
 
 def _show_routers(result: Run) -> None:
-    """What happened in the routers, and what it cost where that is told."""
+    """Prints the events of the routers, and their energy if the platform has a technology."""
     events = ", ".join(f"{count} {name}" for name, count in counts(result.events))
     out().print(f"  events: {events}", markup=False)
     flits = result.platform.flits
@@ -198,7 +196,7 @@ def _show_routers(result: Run) -> None:
 
 
 def _limit(result: Run) -> str:
-    """The bound, which of its parts it is, and how much of it is reached."""
+    """Returns the lower bound, its dominant part, and the percentage of the bound reached."""
     bound = result.bound
     parts = {
         "latency": bound.latency_ps,
@@ -208,11 +206,11 @@ def _limit(result: Run) -> str:
     }
     largest = max(parts, key=lambda name: parts[name])
     least = _core.format_time(bound.at_least_ps)
-    return f"{least} ({largest}): {format_limit(result.of_limit)} % of the limit"
+    return f"{least} ({largest}): {format_limit(result.of_limit)} % of the bound"
 
 
 def _show_repetitions(experiment: Experiment) -> None:
-    """Least, median and quartiles of an experiment's repetitions; what is drawn is the first."""
+    """Prints minimum, median and quartiles over the repetitions; the timeline is the first's."""
     rows = Rows(plan(experiment))
     measure(rows.plan, rows)
     found = summary(rows.frame()).row(0, named=True)
@@ -224,8 +222,9 @@ def _show_repetitions(experiment: Experiment) -> None:
     }
     times = {name: _core.format_time(found[column]) for name, column in names.items()}
     out().print(
-        f"  over {found['repetitions']:,} repetitions: least {times['least']}, median "
-        f"{times['median']}, quartiles {times['quartiles']} and {times['']}; shown is the first",
+        f"  {found['repetitions']:,} repetitions: minimum {times['least']}, median "
+        f"{times['median']}, quartiles {times['quartiles']} and {times['']}; figures above and "
+        "below are for the first",
         markup=False,
     )
 
@@ -238,10 +237,10 @@ def _rate(bytes_per_s: float) -> str:
 
 
 def _shares(timeline: pl.DataFrame, ranks: int) -> Table:
-    """How much of the ranks' time went into what: the least, the mean and the most of any rank."""
+    """Returns the time per kind of op: minimum, mean and maximum over the ranks."""
     spent = (pl.col("end_ps") - pl.col("start_ps")).sum().alias("ps")
     per_rank = timeline.group_by("kind", "rank").agg(spent)
-    table = Table("time spent in", "least", "mean", "most", box=None, pad_edge=False)
+    table = Table("op", "minimum", "mean", "maximum", box=None, pad_edge=False)
     for kind in _MARKS:
         times = per_rank.filter(pl.col("kind") == kind)["ps"].to_list()
         if times:
@@ -252,9 +251,9 @@ def _shares(timeline: pl.DataFrame, ranks: int) -> Table:
 
 
 def _busiest(links: pl.DataFrame) -> Table:
-    """The links that were busy longest, and how much all of them were."""
+    """Returns the busiest links, and the mean utilisation of all links."""
     counted = "flits" if "flits" in links.columns else "packets"
-    table = Table("busiest links", "busy", "of the time", counted, box=None, pad_edge=False)
+    table = Table("busiest links", "busy", "utilisation", counted, box=None, pad_edge=False)
     order = links.sort("busy_ps", "link", descending=[True, False])
     for row in order.head(_SHOWN_LINKS).iter_rows(named=True):
         share = f"{100 * row['utilisation']:.0f} %"
@@ -266,7 +265,7 @@ def _busiest(links: pl.DataFrame) -> Table:
 
 
 def gantt(timeline: pl.DataFrame, ranks: int, width: int) -> list[str]:
-    """The timeline as text: a line per rank, each column marked by what took most of it."""
+    """Returns the timeline as text: a line per rank; a column shows its longest kind of op."""
     shown = min(ranks, _SHOWN_RANKS)
     end = int(timeline["end_ps"].cast(pl.Int64).max() or 0)  # type: ignore[arg-type]
     lines = []
@@ -277,7 +276,7 @@ def gantt(timeline: pl.DataFrame, ranks: int, width: int) -> list[str]:
     legend = ", ".join(f"{mark} {kind}" for kind, mark in _MARKS.items() if kind in kinds)
     lines.append(f"       0 to {_core.format_time(end)}: {legend}")
     if shown < ranks:
-        lines.append(f"       ranks {shown} to {ranks - 1} are in timeline.parquet")
+        lines.append(f"       ranks {shown} to {ranks - 1}: see timeline.parquet")
     return lines
 
 

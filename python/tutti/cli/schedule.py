@@ -1,4 +1,4 @@
-"""`tutti schedule`: what algorithms there are, what they lay out, and whether it is right."""
+"""`tutti schedule`: lists algorithms; shows, verifies and draws schedules."""
 
 from __future__ import annotations
 
@@ -31,34 +31,32 @@ Notation = Annotated[
     str,
     typer.Argument(
         metavar="SCHEDULE",
-        help=f"An algorithm as NAME[:ARG], or a file in the text form that ends in {_SUFFIX}.",
+        help=f"An algorithm as NAME[:ARG], or a schedule file (*{_SUFFIX}).",
         show_default=False,
     ),
 ]
 Ranks = Annotated[
-    int | None, typer.Option("--ranks", "-r", help="How many ranks; a file says so itself.")
+    int | None, typer.Option("--ranks", "-r", help="Number of ranks; a file defines it.")
 ]
 Collective = Annotated[
     str | None,
-    typer.Option(
-        "--collective", "-c", help="What it is to perform: all_reduce, unless a file says so."
-    ),
+    typer.Option("--collective", "-c", help="The collective. Default: all_reduce, or the file's."),
 ]
 Root = Annotated[
-    int | None, typer.Option("--root", help="The root of a rooted collective: 0, if not given.")
+    int | None, typer.Option("--root", help="The root of a rooted collective. Default: 0.")
 ]
 
 
 @app.command("list")
 def list_(
     collective: Annotated[
-        str | None, typer.Option("--collective", "-c", help="Only those that perform this.")
+        str | None, typer.Option("--collective", "-c", help="Only algorithms for this collective.")
     ] = None,
     ranks: Annotated[
-        int | None, typer.Option("--ranks", "-r", help="Only those for this many ranks.")
+        int | None, typer.Option("--ranks", "-r", help="Only algorithms for this rank count.")
     ] = None,
 ) -> None:
-    """List the algorithms, and what each performs.
+    """List the algorithms and the collectives that each performs.
 
     \b
     Examples:
@@ -70,7 +68,7 @@ def list_(
     known = _core.collectives()
     if collective is not None and collective not in known:
         raise mistake(
-            f"there is no collective `{collective}`",
+            f"unknown collective `{collective}`",
             source="--collective",
             expected=f"one of {', '.join(known)}",
             hint=did_you_mean(collective, known),
@@ -85,7 +83,7 @@ def list_(
 
 
 def _describe(entry: _core.Algorithm) -> None:
-    """One algorithm as a paragraph: a table of them does not fit a terminal."""
+    """Prints an algorithm as a paragraph: a table would not fit a terminal."""
     facts = {
         "performs": ", ".join(entry.collectives),
         "ranks": entry.ranks,
@@ -107,7 +105,7 @@ def show(
     collective: Collective = None,
     root: Root = None,
 ) -> None:
-    """Print a schedule in its text form, which can be changed by hand and read back.
+    """Print a schedule in its text form, which you can edit and read back.
 
     \b
     Examples:
@@ -125,7 +123,7 @@ def verify(
     collective: Collective = None,
     root: Root = None,
 ) -> None:
-    """Prove that a schedule does what it is meant to do, or say where it fails (exit code 3).
+    """Verify that a schedule performs its collective, or report where it fails (exit code 3).
 
     \b
     Examples:
@@ -141,13 +139,13 @@ def verify(
             problem, kind=error.kind, hint=error.hint, fields=error.fields
         ) from None
     facts = {
-        "steps": f"{proof.steps:,}, all ranks together",
+        "steps": f"{proof.steps:,} over all ranks",
         "messages": f"{proof.messages:,}",
         "reductions": f"{proof.reductions:,}",
-        "bits": proof.reproducibility if proof.reductions else "as sent: nothing is reduced",
-        "buffering": "none: safe with rendezvous"
+        "bits": proof.reproducibility if proof.reductions else "unchanged: no reductions",
+        "buffering": "none required: safe with rendezvous"
         if proof.rendezvous_safe
-        else f"{_messages(proof.buffering)} to a rank must be able to wait there",
+        else f"{_messages(proof.buffering)} at a rank",
     }
     console = out()
     console.print(f"{laid_out.name} performs {laid_out.collective} on {laid_out.ranks:,} ranks")
@@ -162,10 +160,10 @@ def draw(
     collective: Collective = None,
     root: Root = None,
     to: Annotated[
-        Path, typer.Option("--out", "-o", help="File; .svg, .png, .pdf, .dot or .graphml.")
+        Path, typer.Option("--out", "-o", help="Output file: .svg, .png, .pdf, .dot or .graphml.")
     ] = Path("schedule.svg"),
 ) -> None:
-    """Draw the program graph of a schedule: what each rank does, and who waits for whom.
+    """Draw the program graph of a schedule: the ops of each rank and their dependencies.
 
     \b
     Examples:
@@ -177,12 +175,12 @@ def draw(
 
 
 def find(notation: str, ranks: int | None, collective: str | None, root: int | None) -> Schedule:
-    """The schedule of that notation, or in that file.
+    """Returns the schedule of a notation, or of a file.
 
     Raises:
-        ConfigError: No rank count, a file that cannot be read, or that says something else.
-        AlgorithmError: The algorithm does not exist, or not for this.
-        NotationError: The file is no schedule.
+        ConfigError: The rank count is missing, or the file is unreadable or contradicts an option.
+        AlgorithmError: The algorithm is unknown, or does not support the collective or the ranks.
+        NotationError: The file is not a schedule.
     """
     if notation.endswith(_SUFFIX):
         written = read_schedule(Path(notation))
@@ -192,7 +190,7 @@ def find(notation: str, ranks: int | None, collective: str | None, root: int | N
         return written
     if Path(notation).is_file():
         raise mistake(
-            "is a file, but no schedule by its name",
+            "is a file without the suffix of a schedule",
             source=notation,
             expected=f"an algorithm, or a file that ends in {_SUFFIX}",
         )
@@ -200,18 +198,18 @@ def find(notation: str, ranks: int | None, collective: str | None, root: int | N
         raise missing(Path(notation), f"an algorithm, or a file that ends in {_SUFFIX}")
     if ranks is None:
         raise mistake(
-            "an algorithm is laid out for a number of ranks",
+            "the rank count is missing",
             source=notation,
             expected="--ranks N, such as --ranks 8",
         )
     return schedule(notation, collective=collective or "all_reduce", ranks=ranks, root=root or 0)
 
 
-def _agrees(file: str, option: str, asked: object, written: object) -> None:
-    """Refuses an option that says something else than the file."""
-    if asked is not None and asked != written:
+def _agrees(file: str, option: str, value: object, written: object) -> None:
+    """Refuses an option that contradicts the file."""
+    if value is not None and value != written:
         raise mistake(
-            f"{option} {asked} is not what the file says",
+            f"{option} {value} contradicts the file",
             source=file,
             expected=f"no {option}" if written is None else f"{option} {written}, or none",
         )

@@ -1,4 +1,4 @@
-"""`tutti schema`: the JSON Schema of the files that tutti reads."""
+"""`tutti schema`: prints the JSON Schemas of configuration files."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class File(enum.StrEnum):
 
 
 def schema(
-    file: Annotated[File, typer.Argument(help="Which kind of file.")] = File.EXPERIMENT,
+    file: Annotated[File, typer.Argument(help="Kind of file.")] = File.EXPERIMENT,
 ) -> None:
-    """Print the JSON Schema of a kind of file, for editors and checkers.
+    """Print the JSON Schema of a kind of file, for editors and validators.
 
     \b
     Examples:
@@ -50,10 +50,10 @@ def schema(
 
 
 def schema_text(file: File) -> str:
-    """The schema as it stands in `schemas/`."""
+    """Returns the schema as in `schemas/`."""
 
     class Schema(GenerateJsonSchema):
-        """Quantities by default are text with a unit, as in files."""
+        """Writes default quantities as text with a unit, as in files."""
 
         def encode_default(self, dft: Any) -> Any:  # noqa: ANN401 - of any field
             quantities = Frequency | Length | OpRate | Size | Time | TimePerByte
@@ -76,7 +76,7 @@ def schema_text(file: File) -> str:
 
 
 def _with_experiment(sweep: dict[str, Any], experiment: dict[str, Any]) -> None:
-    """Gives a sweep's experiment its keys; none is required, as it may be swept."""
+    """Adds the keys of an experiment to a sweep; none is required, as it may be swept."""
     sweep["$defs"] |= experiment.pop("$defs")
     del experiment["required"]
     forms = sweep["properties"]["experiment"]["oneOf"]

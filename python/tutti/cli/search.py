@@ -1,4 +1,4 @@
-"""`tutti search`: which schedule of recursive multiplying is fastest on this machine."""
+"""`tutti search`: the fastest recursive multiplying schedule on a platform."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def search(
     file: options.ExperimentFile,
     size: Annotated[
         str | None,
-        typer.Option("--size", "-s", metavar="SIZE", help="One size, to see the ranking."),
+        typer.Option("--size", "-s", metavar="SIZE", help="One size: prints a ranking."),
     ] = None,
     begin: options.Begin = None,
     end: options.End = None,
@@ -42,26 +42,24 @@ def search(
     ranks: options.Ranks = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", "-k", help="factored, split or merged; may be given several times."),
+        typer.Option("--kind", "-k", help="factored, split or merged; may be repeated."),
     ] = None,
     platform: options.Platform = None,
     model: options.Model = None,
     top: Annotated[int, typer.Option("--top", min=1, help="Rows of a ranking.")] = 10,
-    exhaustive: Annotated[
-        bool, typer.Option("--exhaustive", help="Score every schedule there is.")
-    ] = False,
-    threads: options.RunThreads = 0,
+    exhaustive: Annotated[bool, typer.Option("--exhaustive", help="Score every schedule.")] = False,
+    threads: options.Threads = 0,
     verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:
-    """Find the fastest schedules of recursive multiplying, and report how sure that is.
+    """Find the fastest recursive multiplying schedules, with a proof or a bound on the gap.
 
-    Schedules of other algorithms are not searched: rankings, proofs and lower bounds hold within
-    this family. `tutti compare` with `algorithms = "all"` puts its best next to the others.
+    Rankings, proofs and lower bounds hold within this family. `tutti compare` with
+    `algorithms = "all"` compares its best schedule with other algorithms.
 
-    For one size, a ranking of schedules; for several, the size from which on each schedule is the
-    best, between the smallest and the largest. Writes search.parquet and search.csv into the
-    output folder. Options stand in for keys of the file, as in `tutti compare`.
+    For one size, prints a ranking of schedules. For several sizes, prints the size range in which
+    each schedule is the best. Writes search.parquet and search.csv to the output folder. Options
+    override keys of the file, as in `tutti compare`.
 
     \b
     Examples:
@@ -85,43 +83,43 @@ def search(
     folder(experiment.output)
     kinds = _kinds(kind)
     if len(experiment.sizes) == 1:
-        asked = {"exhaustive": exhaustive, "threads": threads, "verify": verify}
-        frame = _rankings(experiment, kinds, top, **asked)
+        settings = {"exhaustive": exhaustive, "threads": threads, "verify": verify}
+        frame = _rankings(experiment, kinds, top, **settings)
     else:
         frame = _thresholds(experiment, kinds, verify=verify)
-    remark(f"searched: {family(kinds)} alone; for other algorithms run `tutti compare`")
+    remark(f"searched {family(kinds)} only; for other algorithms run `tutti compare`")
     for suffix in ("parquet", "csv"):
         path = write(frame, experiment.output / f"search.{suffix}")
         wrote(path, wrap=True)
 
 
 def _check(experiment: Experiment) -> None:
-    """Refuses what recursive multiplying does not perform; says what the search leaves out."""
+    """Refuses collectives other than all_reduce; reports the conditions that are ignored."""
     if experiment.collective != "all_reduce":
         raise mistake(
-            f"the search knows schedules of all_reduce, not of {experiment.collective}",
+            f"cannot search schedules of {experiment.collective}",
             source=experiment.source,
             key="collective",
             expected='collective = "all_reduce"',
         )
     if experiment.conditions() != Conditions():
-        remark("the search is for undisturbed ranks: noise, skew and speeds are left out")
+        remark("the search ignores noise, skew and per-rank speeds")
 
 
-def _kinds(asked: list[str] | None) -> tuple[str, ...]:
-    for kind in asked or ():
+def _kinds(selected: list[str] | None) -> tuple[str, ...]:
+    for kind in selected or ():
         if kind not in KINDS:
             raise mistake(
-                f"there is no kind of schedule `{kind}`",
+                f"unknown kind of schedule `{kind}`",
                 source="--kind",
                 expected=f"one of {', '.join(KINDS)}",
                 hint=did_you_mean(kind, KINDS),
             )
-    return tuple(kind for kind in KINDS if not asked or kind in asked)
+    return tuple(kind for kind in KINDS if not selected or kind in selected)
 
 
 def family(kinds: tuple[str, ...]) -> str:
-    """The schedules that are searched, in words."""
+    """Returns the name of the searched family of schedules."""
     chosen = f"{' and '.join(kinds)} " if len(kinds) < len(KINDS) else ""
     return f"{chosen}schedules of {FAMILY.replace('_', ' ')}"
 
@@ -130,9 +128,9 @@ def _rankings(
     experiment: Experiment,
     kinds: tuple[str, ...],
     top: int,
-    **asked: Any,  # noqa: ANN401 - as `tutti.search` takes them
+    **settings: Any,  # noqa: ANN401 - the keywords of `tutti.search`
 ) -> pl.DataFrame:
-    """The ranking at each rank count, shown and put together."""
+    """Prints the ranking at each rank count; returns the rows of all."""
     frames = []
     size = experiment.sizes[0]
     for ranks in experiment.ranks:
@@ -145,7 +143,7 @@ def _rankings(
                 kinds=kinds,
                 top=top,
                 done=progress.reach,
-                **asked,
+                **settings,
             )
         _show(experiment, found, top)
         columns = [pl.lit(ranks).alias("ranks"), pl.lit(size.bytes).alias("size_bytes")]
@@ -162,18 +160,18 @@ def _show(experiment: Experiment, found: Found, top: int) -> None:
     console.print(ranking(found.frame.head(top + 2)))
     console.print(verdict(found), markup=False)
     if found.not_verified is not None:
-        remark(f"not verified, as {found.not_verified}: {found.schedule.name}")
+        remark(f"{found.schedule.name} is not verified: {found.not_verified}")
 
 
 def ranking(frame: pl.DataFrame) -> Table:
-    """Schedules by time, as a table."""
+    """Returns a table of schedules, fastest first."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("schedule", ratio=1)
     table.add_column("kind", no_wrap=True)
-    table.add_column("takes", justify="right", no_wrap=True)
-    table.add_column("longer", justify="right", no_wrap=True)
-    table.add_column("known by", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("slower", justify="right", no_wrap=True)
+    table.add_column("method", no_wrap=True)
     for row in frame.iter_rows(named=True):
         table.add_row(
             str(row["place"]),
@@ -191,20 +189,20 @@ def _longer(share: float) -> str:
 
 
 def verdict(found: Found) -> str:
-    """How sure the first place is, in words."""
-    looked, searched = f"{plural(found.scored, 'schedule')} scored", family(found.kinds)
+    """Returns a sentence on how certain the first place is."""
+    scored, searched = f"{plural(found.scored, 'schedule')} scored", family(found.kinds)
     if found.exhaustive:
-        return f"{looked}: all {searched}"
+        return f"{scored}: all {searched}"
     if found.proved:
-        return f"{looked}; proved: none of the {searched} is faster"
+        return f"{scored}; proved: none of the {searched} is faster"
     if found.frame["method"][0] == "estimate":
-        return "too large to be run: the order is that of estimates"
+        return "too large to simulate: ordered by estimates"
     bound, gap = format_time(found.bound_ps), format_share(found.gap)
-    return f"{looked}; lower bound of the {searched}: {bound}; the first takes {gap} longer"
+    return f"{scored}; lower bound of the {searched}: {bound}; the first is {gap} slower"
 
 
 def _thresholds(experiment: Experiment, kinds: tuple[str, ...], *, verify: bool) -> pl.DataFrame:
-    """From which size on which schedule is the best, at each rank count."""
+    """Prints the size range of each best schedule, at each rank count."""
     frames = []
     first, last = experiment.sizes[0], experiment.sizes[-1]
     for ranks in experiment.ranks:
@@ -221,7 +219,7 @@ def _thresholds(experiment: Experiment, kinds: tuple[str, ...], *, verify: bool)
             )
         out().print(
             f"[bold]{ranks:,}[/] ranks of [bold]{experiment.platform.name}[/], model "
-            f"{experiment.model}: the best of the {family(kinds)} by size"
+            f"{experiment.model}: fastest of the {family(kinds)} by size"
         )
         out().print(_sizes(frame))
         out().print(proof(frame, kinds), markup=False)
@@ -233,16 +231,16 @@ def _thresholds(experiment: Experiment, kinds: tuple[str, ...], *, verify: bool)
 
 
 def proof(frame: pl.DataFrame, kinds: tuple[str, ...]) -> str:
-    """How sure the best schedules by size are, in words."""
+    """Returns a sentence on how certain the best schedules are."""
     gap = max(frame["gap"])
     if gap == 0:
-        return f"proved at both ends of each range: none of the {family(kinds)} is faster there"
+        return f"proved at both ends of each range: none of the {family(kinds)} is faster"
     longer = f"at most {format_share(gap)} above the lower bound of the {family(kinds)}"
     return f"at both ends of each range {longer}"
 
 
 def _by_doublings(first: Size, last: Size, progress: Progress) -> Callable[[Size], None]:
-    """Progress in doublings of the size."""
+    """Returns a callback that reports progress in doublings of the size."""
 
     def done(size: Size) -> None:
         doublings = math.log2(size.bytes / first.bytes), math.log2(last.bytes / first.bytes)
@@ -253,12 +251,12 @@ def _by_doublings(first: Size, last: Size, progress: Progress) -> Callable[[Size
 
 def _sizes(frame: pl.DataFrame) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
-    table.add_column("from", justify="right", no_wrap=True)
-    table.add_column("to", justify="right", no_wrap=True)
+    table.add_column("from size", justify="right", no_wrap=True)
+    table.add_column("to size", justify="right", no_wrap=True)
     table.add_column("schedule", ratio=1)
     table.add_column("kind", no_wrap=True)
-    table.add_column("takes", justify="right", no_wrap=True)
-    table.add_column("to", justify="right", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("to time", justify="right", no_wrap=True)
     for row in frame.iter_rows(named=True):
         table.add_row(
             str(Size(bytes=row["from_bytes"])),

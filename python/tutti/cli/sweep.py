@@ -1,4 +1,4 @@
-"""`tutti sweep`: an experiment asked many times over, resumed where it was stopped."""
+"""`tutti sweep`: runs an experiment over a grid of parameters, and resumes an interrupted sweep."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_ROWS = 20
 
 
 class Executor(enum.StrEnum):
-    """What carries the sweep out."""
+    """What executes the sweep."""
 
     PROCESSES = "processes"
     DASK = "dask"
@@ -40,39 +40,38 @@ def sweep(
     ],
     executor: Annotated[
         Executor,
-        typer.Option(
-            help="What does the work: processes of this machine, Dask, or the ranks of mpiexec."
-        ),
+        typer.Option(help="Executor: processes of this machine, Dask, or the ranks of mpiexec."),
     ] = Executor.PROCESSES,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="How many; one per core, if not given.")
+        int | None,
+        typer.Option("--workers", min=1, help="Workers. Default: one per core."),
     ] = None,
     dask_address: Annotated[
         str | None,
         typer.Option(
             "--dask-address",
             metavar="ADDRESS",
-            help="Of a Dask scheduler, such as tcp://host:8786; one is started, if not given.",
+            help="A Dask scheduler, such as tcp://host:8786. Default: start one.",
         ),
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder that keeps what is finished: OUT/cache, if not given."),
+        typer.Option(help="Folder of finished measurements. Default: OUT/cache."),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure everything again, whatever the cache has.")
+        bool, typer.Option("--fresh", help="Ignore the cache: measure everything again.")
     ] = False,
     status: Annotated[
-        bool, typer.Option("--status", help="Only say how much is finished.")
+        bool, typer.Option("--status", help="Print how much is finished, and exit.")
     ] = False,
     verify: options.Verify = True,
     to: options.Out = None,
 ) -> None:
-    """Carry out a sweep: an experiment, and keys of it that take several values each.
+    """Run a sweep: an experiment with several values for some of its keys.
 
-    Writes results.parquet and results.csv into the output folder: a row per measurement, and for
-    each swept key a column `sweep.KEY`. What is finished is kept at once: run a sweep that was
-    stopped or killed again, and only what is missing is simulated.
+    Writes results.parquet and results.csv to the output folder: a row per measurement, and a
+    column `sweep.KEY` for each swept key. Each finished measurement is cached at once. Run an
+    interrupted sweep again to simulate only the missing measurements.
 
     \b
     Examples:
@@ -93,24 +92,24 @@ def sweep(
     from tutti.sweep.session import Session
 
     read = load_sweep(file, {"output": str(to)} if to else {})
-    kept = cache or read.output / "cache"
+    stored = cache or read.output / "cache"
     if status:
-        _status(Session(plan_sweep(read, verify=verify), kept), kept)
+        _status(Session(plan_sweep(read, verify=verify), stored), stored)
         return
     with crew(executor.value, workers, dask_address) as at_work:
-        if at_work is None:  # a rank of mpiexec that has worked for the one that gave out the work
+        if at_work is None:  # a worker rank of mpiexec, whose work is finished
             return
         plan = plan_sweep(read, verify=verify)
         folder(read.output)
-        session = Session(plan, kept, is_fresh=fresh)
-        _begin(session, kept)
+        session = Session(plan, stored, is_fresh=fresh)
+        _announce(session, stored)
         interrupted = _run(session, at_work)
     frame = session.frame()
     _write(frame, read)
     if interrupted:
         left = len(session.missing.measurements)
-        remark(f"interrupted: {left:,} measurements are missing; the others are in {kept}")
-        remark(f"to go on, run the same again: tutti sweep {file}")
+        remark(f"interrupted: {left:,} measurements are missing; the others are in {stored}")
+        remark(f"to resume, run the same command again: tutti sweep {file}")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     _show(frame, plan)
     for line in session.remarks(skipped=not verify):
@@ -118,27 +117,27 @@ def sweep(
     _report(session)
 
 
-def _status(session: Session, kept: Path) -> None:
+def _status(session: Session, stored: Path) -> None:
     for text in session.found.remarks:
         remark(text)
     total = len({item.key for item in session.plan.measurements})
     left = len(session.missing.measurements)
     console = out()
     console.print(f"{len(session.plan.sweep.points):,} points, {total:,} measurements")
-    console.print(f"{total - left:,} are finished, in {kept}; {left:,} are missing", markup=False)
+    console.print(f"{total - left:,} are finished, in {stored}; {left:,} are missing", markup=False)
 
 
-def _begin(session: Session, kept: Path) -> None:
+def _announce(session: Session, stored: Path) -> None:
     _remarks(session.plan.remarks)
     _remarks(session.found.remarks)
     total = len({item.key for item in session.plan.measurements})
     left = len(session.missing.measurements)
-    known = f", {total - left:,} of them from {kept}" if left < total else ""
+    known = f", {total - left:,} of them from {stored}" if left < total else ""
     remark(f"{len(session.plan.sweep.points):,} points, {total:,} measurements{known}")
 
 
 def _run(session: Session, crew: Crew) -> bool:
-    """Does what is missing; whether Ctrl-C came before the last."""
+    """Runs the missing items; returns whether Ctrl-C interrupted them."""
     from tutti.sweep.carry_out import weight
 
     missing = session.missing
@@ -150,20 +149,20 @@ def _run(session: Session, crew: Crew) -> bool:
     finished = 0
     with Progress("sweeping", work=sum(weight(item) for item in items), total=total) as progress:
 
-        def heard(item: object) -> None:
+        def count(item: object) -> None:
             nonlocal finished
             finished += item.size_bytes is not None  # type: ignore[attr-defined]
             progress.advance(weight(item), finished)  # type: ignore[arg-type]
 
         try:
-            session.run(crew, heard)
+            session.run(crew, count)
         except KeyboardInterrupt:
             return True
     took = time.monotonic() - started
     share = session.outcome.core_seconds / (took * crew.workers)
     remark(
-        f"{total:,} measurements in {took:.1f} s by {crew.workers} workers, "
-        f"{min(share, 1):.0%} of whose time went into simulating and verifying"
+        f"{total:,} measurements in {took:.1f} s, {crew.workers} workers; simulating and "
+        f"verifying took {min(share, 1):.0%} of their time"
     )
     return False
 
@@ -172,7 +171,7 @@ def _remarks(texts: list[str]) -> None:
     for text in texts[:_MOST_REMARKS]:
         remark(text)
     if len(texts) > _MOST_REMARKS:
-        remark(f"and {len(texts) - _MOST_REMARKS:,} more such remarks")
+        remark(f"{len(texts) - _MOST_REMARKS:,} more remarks")
 
 
 def _write(frame: pl.DataFrame, read: Sweep) -> None:
@@ -191,12 +190,12 @@ def _show(frame: pl.DataFrame, plan: SweepPlan) -> None:
 
 
 def _report(session: Session) -> None:
-    """Ends with the first of the measurements that gave no result, if there is one."""
+    """Raises the first error of a measurement, and prints the others, if there are any."""
     failures = [error for _, error in session.failures]
     if not failures:
         return
     for error in failures[1:_MOST_REMARKS]:
         fail(error)
     if len(failures) > _MOST_REMARKS:
-        remark(f"and {len(failures) - _MOST_REMARKS:,} more measurements that gave no result")
+        remark(f"{len(failures) - _MOST_REMARKS:,} more failed measurements")
     raise failures[0]

@@ -1,4 +1,4 @@
-"""The table of a sweep: the fastest schedule of each point."""
+"""The table of a sweep: the fastest schedule at each point."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def swept_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
-    """The fastest schedule at each point, rank count and size, in the order of the sweep.
+    """Returns the fastest schedule at each point, rank count and size, in sweep order.
 
-    Repetitions are summed up by their lower median, which is a time that was measured.
+    Repetitions are represented by their lower median, which is a simulated time.
     """
     swept = [f"{SWEPT}{key}" for key in keys]
     at = [*swept, "ranks", "size_bytes"]
@@ -40,18 +40,18 @@ def swept_table(frame: pl.DataFrame, keys: Sequence[str], top: int) -> Table:
     for name in ("ranks", "size"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("fastest")
-    table.add_column("takes", justify="right", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
     for row in rows.head(top).iter_rows(named=True):
         values = ["" if (v := row[f"{SWEPT}{key}"]) is None else str(v) for key in shown]
         size = str(Size(bytes=row["size_bytes"]))
         schedule, time = Breakable(row["schedule"]), format_time(row["time_ps"])
         table.add_row(*map(Breakable, values), f"{row['ranks']:,}", size, schedule, time)
     if rows.height > top:
-        table.caption = f"and {rows.height - top:,} more in results.parquet"
+        table.caption = f"{rows.height - top:,} more rows in results.parquet"
     return table
 
 
 def _short(key: str, keys: Sequence[str]) -> str:
-    """The last part of a key path, where no other key ends in the same."""
+    """Returns the last part of a key path if no other key ends in it, else the path."""
     last = key.rsplit(".", 1)[-1]
     return last if sum(other.rsplit(".", 1)[-1] == last for other in keys) == 1 else key

@@ -1,4 +1,4 @@
-"""`tutti train`: training steps, and what endpoints between NPUs and network cost them."""
+"""`tutti train`: simulates training steps with different endpoint models."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from tutti.training import TrainingResult
 
-app = options.group("Training steps: computing, communicating, and what of that is hidden.")
+app = options.group("Simulate training steps: compute, exposed and hidden communication.")
 
 
 @app.command("list")
 def list_() -> None:
-    """List the models, and the configurations of endpoints.
+    """List the models and the endpoint configurations.
 
     \b
     Examples:
@@ -62,10 +62,10 @@ def list_() -> None:
 
 _READ = (
     ("scalesim:FILE", "layers from a topology of SCALE-Sim"),
-    ("chakra:PREFIX", "what each NPU does, from the traces PREFIX.RANK.et"),
+    ("chakra:PREFIX", "ops of each NPU, from the traces PREFIX.RANK.et"),
     ("[compute]", 'model = "measured", file = FILE: times of each layer'),
     ("from-astrasim", "workloads of ASTRA-sim: `tutti train from-astrasim --help`"),
-    ("astrasim:NAME", "cycles that ASTRA-sim records: `tutti train overlap --help`"),
+    ("astrasim:NAME", "cycles recorded by ASTRA-sim: `tutti train overlap --help`"),
 )
 _NUMBERS = {"layers", "weights", "GFLOP forward"}
 
@@ -74,22 +74,20 @@ _NUMBERS = {"layers", "weights", "GFLOP forward"}
 def run_(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE", help="The file of the training step (TOML).", show_default=False
-        ),
+        typer.Argument(metavar="FILE", help="The training step (TOML).", show_default=False),
     ],
     changes: options.Changes = None,
     to: options.FolderOut = None,
 ) -> None:
-    """Run a training step with one configuration of endpoints after the other.
+    """Simulate a training step with each endpoint configuration.
 
-    Writes report.html into the output folder, and results.parquet: where the time of an NPU went,
-    what it sent, and what communication read from its memory; layers.parquet, servers.parquet and
-    windows.parquet tell the same layer by layer, by part of the endpoint, and over time.
+    Writes report.html and results.parquet to the output folder: time per NPU, bytes sent, and
+    memory reads of communication. Further files: layers.parquet (per layer), servers.parquet (per
+    component of the endpoint) and windows.parquet (over time).
 
-    The file's `model` is one of `tutti train list`, or read from another tool's file:
-    `scalesim:FILE`, `chakra:PREFIX`. `[compute]` can read measured times. Workloads of ASTRA-sim
-    are run by `tutti train from-astrasim`.
+    The file's `model` is one of `tutti train list`, or `scalesim:FILE` or `chakra:PREFIX`, which
+    read files of other tools. `[compute]` can read measured times. `tutti train from-astrasim`
+    runs workloads of ASTRA-sim.
 
     \b
     Examples:
@@ -137,7 +135,7 @@ def from_astrasim(
         Path,
         typer.Argument(
             metavar="WORKLOAD",
-            help="The prefix of Chakra traces PREFIX.NPU.et, or a text file of layers.",
+            help="Prefix of Chakra traces PREFIX.NPU.et, or a text workload.",
             show_default=False,
         ),
     ],
@@ -154,18 +152,16 @@ def from_astrasim(
         bool,
         typer.Option(
             "--congestion/--no-congestion",
-            help="Whether messages share links and wait in switches.",
+            help="Model link sharing and queues in switches.",
         ),
     ] = True,
-    to: Annotated[Path, typer.Option("--out", "-o", help="Folder for results.")] = Path(
-        "out/astrasim"
-    ),
+    to: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")] = Path("out/astrasim"),
 ) -> None:
-    """Run a workload of ASTRA-sim on its network and system, from its own files.
+    """Run an ASTRA-sim workload from its workload, network and system files.
 
-    Writes results.parquet into the output folder: the time, and how much of it was computing and
-    exposed communication. Keys that change no time are named; what is not modelled, such as an
-    all-to-all or an algorithm other than `ring`, is refused.
+    Writes results.parquet to the output folder: total, compute and exposed communication time. Keys
+    that do not affect time are listed. Unsupported features, such as an all-to-all or an algorithm
+    other than `ring`, are errors.
 
     \b
     Examples:
@@ -175,14 +171,14 @@ def from_astrasim(
     """
     given = astrasim.load_network(network), astrasim.load_system(system)
     if given[1].unused:
-        remark(f"not honoured, as they change no time: {', '.join(given[1].unused)}")
+        remark(f"ignored keys, which do not affect time: {', '.join(given[1].unused)}")
     folder(to)
     found = astrasim.load_programs(workload, *given, groups)
     run = astrasim.simulate(*given, found, aware=aware)
     shape = " x ".join(f"{one.block} {one.npus}" for one in given[0].dimensions)
     out().print(f"{run.npus} NPUs: {shape}", style="bold")
     out().print(
-        f"{run.total.ps / 1000:,.3f} ns, of them {run.compute / 1000:,.3f} ns computing, "
+        f"{run.total.ps / 1000:,.3f} ns: {run.compute / 1000:,.3f} ns compute, "
         f"{run.exposed / 1000:,.3f} ns exposed communication"
     )
     frame = astrasim.frame(run, str(workload), shape, aware=aware)
@@ -194,10 +190,10 @@ app.command("overlap")(overlap.overlap)
 
 
 def results_table(runs: Sequence[TrainingResult]) -> Table:
-    """A row for each configuration; it fits 80 columns."""
+    """Returns a table with a row per configuration; it fits 80 columns."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("configuration", overflow="fold", max_width=20)
-    for name in ("time", "compute", "exposed", "hidden", "idle", "sent at", "read"):
+    for name in ("time", "compute", "exposed", "hidden", "idle", "sent", "read"):
         table.add_column(name, justify="right", no_wrap=True)
     for run in runs:
         times = (run.total.ps, run.compute, run.exposed, run.overlap, run.idle)
@@ -211,10 +207,10 @@ def results_table(runs: Sequence[TrainingResult]) -> Table:
 
 
 def _explain(runs: Sequence[TrainingResult]) -> None:
-    """What the columns mean, and how long an iteration takes."""
+    """Prints a legend and the time per iteration."""
     remark(
-        "time: all iterations together = compute + exposed + idle; exposed: communicating while "
-        "not computing; hidden: while computing"
+        "time: all iterations = compute + exposed + idle; exposed, hidden: communication without, "
+        "with concurrent compute; sent: injection rate; read: memory reads of communication"
     )
     each = ", ".join(f"{run.configuration.name} {format_time(run.period.ps)}" for run in runs)
-    remark(f"the last iteration alone: {each}")
+    remark(f"last iteration: {each}")

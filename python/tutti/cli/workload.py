@@ -1,4 +1,4 @@
-"""`tutti workload`: models of other tools as workloads."""
+"""`tutti workload`: converts models of other tools to workloads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tutti.errors import ConfigError
 from tutti.interop import torch as reader
 from tutti.workload.files import write_model
 
-app = options.group("Workloads: models of PyTorch as lists of layers.")
+app = options.group("Convert PyTorch models to lists of layers.")
 
 
 @app.callback()
 def _group() -> None:
-    """A group, although there is one command only."""
+    """Makes typer keep the group although it has a single command."""
 
 
 @app.command("from-torch")
@@ -28,7 +28,7 @@ def from_torch(
         str,
         typer.Argument(
             metavar="MODULE:CALLABLE",
-            help="What makes the model, as Python imports it; the current folder is searched too.",
+            help="A callable that returns the model; the current folder is importable.",
             show_default=False,
         ),
     ],
@@ -38,15 +38,13 @@ def from_torch(
     ],
     *,
     integers: Annotated[
-        bool, typer.Option("--integers", help="Inputs are indices, of words for example.")
+        bool, typer.Option("--integers", help="Inputs are indices, such as token ids.")
     ] = False,
-    to: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
-        "model.json"
-    ),
+    to: Annotated[Path, typer.Option("--out", "-o", help="Output file.")] = Path("model.json"),
 ) -> None:
     """Read a PyTorch model as layers, for `model = "file:model.json"` in a training file.
 
-    Needs torch. Nothing is computed: the model is exported with shapes alone.
+    Requires torch. The model is exported with shapes only; nothing is computed.
 
     \b
     Examples:
@@ -56,7 +54,7 @@ def from_torch(
     for text in inputs:
         sizes = text.split(",")
         if not all(size.strip().isdecimal() and int(size) > 0 for size in sizes):
-            message = f"`--input {text}` is no shape: expected sizes and commas, as in 8,3,224,224"
+            message = f"`--input {text}` is not a shape: expected sizes such as 8,3,224,224"
             raise ConfigError(message, kind="invalid")
         shapes.append(tuple(int(size) for size in sizes))
     remark(f"exporting {where}")

@@ -68,7 +68,7 @@ def test_the_traceback_is_shown_where_it_is_asked_for(
         main()
     said = capsys.readouterr().err
     assert "Traceback" in said
-    assert f"what {VARIABLE}=1 prints" in said
+    assert f"the output of {VARIABLE}=1" in said
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])

@@ -199,7 +199,7 @@ def test_a_bad_option_is_named(name: str, tmp_path: Path) -> None:
 
 def test_a_run_takes_one_of_each(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(GOOD)
-    refused(tutti("run", "e.toml", cwd=tmp_path), "ranks", "hint: pick one: --ranks 4")
+    refused(tutti("run", "e.toml", cwd=tmp_path), "ranks", "hint: select one: --ranks 4")
 
 
 def test_an_output_folder_that_cannot_be(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_an_output_folder_that_cannot_be(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["compare"], ("tutti compare: FILE: is missing", "hint: `tutti compare -h` shows")),
+        (["compare"], ("tutti compare: FILE: missing", "hint: `tutti compare -h` shows")),
         (["cmpare"], ("tutti: no such command 'cmpare'", "hint: did you mean `compare`?")),
         (["--vers"], ("tutti: no such option: --vers", "hint: did you mean `--version`?")),
         (["compare", "--tpo", "3", "e.toml"], ("no such option: --tpo", "did you mean `--to")),
@@ -400,14 +400,14 @@ def test_a_kind_that_is_none_is_shown_alone(tmp_path: Path) -> None:
 
 
 ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("search", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti search -h` shows"),
+    ("search", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti search -h` lists"),
     ("sweep", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti compare` take --set"),
     ("compare", "--size", "8", "e.toml"): ("no such option: --size", "-b 8 -e 8 is one size"),
     ("compare", "cray_xc30"): ("there is no such file", "--platform cray_xc30"),
     ("compare", "none"): ("expected: an experiment file", "tutti schema experiment"),
     ("sweep", "none"): ("expected: a sweep file", "tutti schema sweep"),
     ("noc", "from-booksim", "none"): ("expected: a configuration file of BookSim", "no such file"),
-    ("run", "step.0.et"): ("looks like a Chakra trace", 'model = "chakra:step" in its file'),
+    ("run", "step.0.et"): ("looks like a Chakra trace", 'model = "chakra:step" in the file'),
     ("verify", "ring"): ("no such command 'verify'", "did you mean `tutti schedule verify`?"),
     ("schedule", "verify", "x.schedul"): ("no such file", "did you mean `x.schedule`?"),
     ("schedule", "verify", "none/ring"): ("no such file", "the folder none does not exist"),

@@ -133,7 +133,7 @@ def test_ctrl_c_says_how_to_go_on(here: Path) -> None:
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in said
-    assert "to go on, run the same again: tutti sweep long.toml" in said
+    assert "to resume, run the same command again: tutti sweep long.toml" in said
     left = int(re.findall(r"interrupted: ([\d,]+) measurements", said)[0].replace(",", ""))
     rows = pl.read_parquet(here / "out/sweep/results.parquet").height
     assert rows == 1_200 - left

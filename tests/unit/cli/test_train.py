@@ -55,7 +55,7 @@ def test_times_of_any_length_and_idle_fit_a_terminal(file: Path, tmp_path: Path,
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     head = next(line for line in lines if line.startswith("configuration"))
-    names = ["configuration", "time", "compute", "exposed", "hidden", "idle", "sent", "at", "read"]
+    names = ["configuration", "time", "compute", "exposed", "hidden", "idle", "sent", "read"]
     assert head.split() == names
     for row in pl.read_parquet(tmp_path / "results.parquet").iter_rows(named=True):
         line = next(line for line in lines if line.startswith(row["configuration"]))
