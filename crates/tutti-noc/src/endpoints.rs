@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tutti_network::packet::Ends;
-use tutti_network::{Carried, Ticket};
+use tutti_network::{Carried, Standstill, Ticket};
 use tutti_units::{Bytes, Time};
 
 /// Cycles between checks for a request to stop.
@@ -78,6 +78,11 @@ impl Endpoints<'_> {
     pub(crate) fn arrive(&mut self, ticket: Ticket, time: Time) {
         let place = self.arrived.partition_point(|&(_, earlier)| earlier <= time);
         self.arrived.insert(place, (ticket, time));
+    }
+
+    /// A network deadlocked since a cycle, with the VCs that wait for each other.
+    pub(crate) fn standstill(&self, since: u64, messages: usize, cycle: Vec<String>) -> Standstill {
+        Standstill { since: self.time_of(since), messages, circle: cycle }
     }
 
     /// The cycle from which on the first message that has arrived can be reported.

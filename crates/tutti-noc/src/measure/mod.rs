@@ -5,13 +5,14 @@
 //! confidence interval, by the method of batch means: the window is cut into batches, whose means are
 //! taken as independent (Law, "Simulation Modeling and Analysis", 5th edition, section 9.5).
 //!
-//! `phases` and `statistics` serve every engine, [`crate::smart`] too.
+//! `phases`, `statistics` and `window` serve every engine, [`crate::smart`] too.
 
 mod generator;
 pub(crate) mod phases;
 mod run;
 pub(crate) mod statistics;
 mod tally;
+pub(crate) mod window;
 
 pub use phases::{Ending, Phases};
 pub use run::measure;

@@ -317,13 +317,8 @@ impl<'a> FabricCarrier<'a> {
         }
     }
 
-    fn stand_still(&mut self) {
-        let since = self.fabric.now().saturating_sub(self.settings.patience);
-        self.standstill = Some(Standstill {
-            since: self.endpoints.time_of(since),
-            messages: self.under.len(),
-            circle: Vec::new(),
-        });
+    fn stand_still(&mut self, since: u64) {
+        self.standstill = Some(self.endpoints.standstill(since, self.under.len(), Vec::new()));
     }
 }
 
@@ -360,9 +355,9 @@ impl Carrier for FabricCarrier<'_> {
             if self.endpoints.is_stopped(cycles) {
                 return None;
             }
-            if self.fabric.is_stuck() {
+            if let Some(since) = self.fabric.stalled_since() {
                 if self.endpoints.due().is_none() {
-                    self.stand_still();
+                    self.stand_still(since);
                 }
                 break;
             }

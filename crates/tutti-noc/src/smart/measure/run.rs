@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::tally::Tally;
-use super::traffic::{Generator, Order};
+use super::traffic::{Generator, Order, generators};
 use super::{Ending, Kind, Load, Measurement, Phases};
 use crate::FlitError;
 use crate::measure::phases::{self, Measurable};
@@ -64,13 +64,10 @@ pub fn measure(
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
     check(settings, loads, phases)?;
-    let generator = |(index, load): (u64, &Load)| {
-        Generator::new(load, settings.columns, settings.rows, seed ^ index << 48)
-    };
     let mut run = MeshRun {
         fabric,
         phases: *phases,
-        generators: (0..).zip(loads).map(generator).collect(),
+        generators: generators(settings, loads, seed),
         tallies: loads.iter().map(|_| Tally::new(*phases)).collect(),
         arrivals: Vec::new(),
         counts: Counts::default(),
@@ -138,7 +135,7 @@ impl MeshRun<'_> {
     }
 
     fn has_all(&self) -> bool {
-        self.tallies.iter().all(|tally| tally.missing == 0)
+        self.tallies.iter().all(|tally| tally.window.missing == 0)
     }
 
     /// Advances to a cycle, or until all messages of the window have ended if `drains`; whether the fabric
@@ -160,7 +157,7 @@ impl MeshRun<'_> {
             if self.phases.in_window(now).is_some() {
                 self.tallies.iter_mut().for_each(Tally::pass);
             }
-            if self.fabric.is_stuck() {
+            if self.fabric.stalled_since().is_some() {
                 return Ok(true);
             }
         }

@@ -106,7 +106,7 @@ impl Mesh {
             }
         }
         self.counts.injected += 1;
-        self.moved = self.now;
+        self.watchdog.moved(self.now);
         self.note(router, slot, EventKind::Injected);
         let (mut count, mut value) = (1, self.packets.get(slot).value);
         self.counts.table_reads += u64::from(matches!(kind, Kind::Answer(_)));

@@ -261,7 +261,7 @@ impl Mesh {
     /// Reads a granted flit out of its buffer, and gives it to the NIC if that is granted.
     #[inline]
     fn read_out(&mut self, &Grant { place, outputs }: &Grant, arrivals: &mut Vec<Arrival>) {
-        self.moved = self.now;
+        self.watchdog.moved(self.now);
         self.counts.buffer_reads += 1;
         self.counts.crossings[outputs.count_ones() as usize - 1] += 1;
         let router = router_of(place.input);

@@ -160,7 +160,7 @@ impl Mesh {
             return;
         }
         let at = self.crossing();
-        self.moved = self.now;
+        self.watchdog.moved(self.now);
         self.counts.buffer_reads += 1;
         self.counts.crossings[outputs - 1] += 1;
         let flit = self.input(router, input).vcs[vc].flits[0].clone();
