@@ -20,7 +20,7 @@ use super::packet::{Delivery, Order, Source};
 use super::watchdog::{NetworkWatchdog, Watchdog};
 use super::{FlitError, Network, Settings, Wiring, deadlock};
 use tutti_network::packet::Ends;
-use tutti_network::{Carried, Carrier, Standstill, Ticket};
+use tutti_network::{Carried, Carrier, Deadlock, Ticket};
 use tutti_topology::{Distances, Family, Topology, UNREACHABLE};
 use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time};
@@ -89,7 +89,7 @@ pub struct FlitCarrier<'a> {
     messages: Messages<'a>,
     /// Cycles without a move after which packets in flight are deadlocked.
     patience: u64,
-    standstill: Option<Standstill>,
+    deadlock: Option<Deadlock>,
 }
 
 /// A message that is not wholly there.
@@ -161,7 +161,7 @@ impl<'a> FlitCarrier<'a> {
         let patience = Watchdog::PATIENCE + longest_wait(&wiring, settings);
         let gaps = wiring.topology().filter(|graph| lacks_ways(graph)).map(Arc::clone);
         let gaps = gaps.map(Distances::fewest_hops);
-        FlitCarrier { network, wiring, gaps, messages, patience, standstill: None }
+        FlitCarrier { network, wiring, gaps, messages, patience, deadlock: None }
     }
 
     /// Stops early when `stop` is set: then nothing arrives any more.
@@ -190,11 +190,11 @@ impl<'a> FlitCarrier<'a> {
         self.network.rest(self.messages.endpoints.due());
     }
 
-    fn stand_still(&mut self, since: u64) {
+    fn report_deadlock(&mut self, since: u64) {
         let waiting = deadlock::waiting(&self.wiring, &self.network.deadlock_cycle());
         let cycle = waiting.iter().map(ToString::to_string).collect();
         let messages = self.messages.all.len();
-        self.standstill = Some(self.messages.endpoints.standstill(since, messages, cycle));
+        self.deadlock = Some(self.messages.endpoints.deadlock(since, messages, cycle));
     }
 }
 
@@ -252,7 +252,7 @@ impl Carrier for FlitCarrier<'_> {
             }
             if let Some(since) = watchdog.check(&self.network) {
                 if self.messages.endpoints.due().is_none() {
-                    self.stand_still(since);
+                    self.report_deadlock(since);
                 }
                 break;
             }
@@ -269,8 +269,8 @@ impl Carrier for FlitCarrier<'_> {
         self.gaps.as_ref().is_none_or(|gaps| hops(gaps) != UNREACHABLE)
     }
 
-    fn standstill(&self) -> Option<Standstill> {
-        self.standstill.clone()
+    fn deadlock(&self) -> Option<Deadlock> {
+        self.deadlock.clone()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tutti_network::packet::Ends;
-use tutti_network::{Carried, Standstill, Ticket};
+use tutti_network::{Carried, Deadlock, Ticket};
 use tutti_units::{Bytes, Time};
 
 /// Cycles between checks for a request to stop.
@@ -81,8 +81,13 @@ impl Endpoints<'_> {
     }
 
     /// A network deadlocked since a cycle, with the VCs that wait for each other.
-    pub(crate) fn standstill(&self, since: u64, messages: usize, cycle: Vec<String>) -> Standstill {
-        Standstill { since: self.time_of(since), messages, circle: cycle }
+    pub(crate) fn deadlock(
+        &self,
+        since: u64,
+        messages: usize,
+        deadlock_cycle: Vec<String>,
+    ) -> Deadlock {
+        Deadlock { since: self.time_of(since), messages, deadlock_cycle }
     }
 
     /// The cycle from which on the first message that has arrived can be reported.

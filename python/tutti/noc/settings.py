@@ -14,7 +14,15 @@ from pydantic import BeforeValidator, Field
 from tutti.declared.groups import RouterParameters, Speculation
 from tutti.errors import NocError
 
-__all__ = ["Deadlock", "NarrowLinks", "Plan", "Router", "Speculation", "Trace", "Traffic"]
+__all__ = [
+    "Deadlock",
+    "MeasurementPlan",
+    "NarrowLinks",
+    "Router",
+    "Speculation",
+    "Trace",
+    "Traffic",
+]
 
 if TYPE_CHECKING:
     from tutti import _core
@@ -111,7 +119,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class MeasurementPlan:
     """How long to run.
 
     Attributes:

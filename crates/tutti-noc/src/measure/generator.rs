@@ -1,7 +1,7 @@
 //! Traffic that is generated, or read from a trace, and a record of what arrives.
 
 use super::tally::Tally;
-use super::{Load, MeasurementSettings, Traffic};
+use super::{Load, MeasurementPlan, Traffic};
 use crate::packet::{Delivery, Order, Source};
 use crate::traffic::{Injectors, NEVER, Record, load_seed};
 
@@ -39,7 +39,7 @@ impl Generator {
         traffic: Traffic<'_>,
         (nodes, classes): (u32, usize),
         seed: u64,
-        settings: &MeasurementSettings,
+        settings: &MeasurementPlan,
     ) -> Generator {
         let supply = match traffic {
             Traffic::Synthetic(loads) => {

@@ -7,7 +7,9 @@ use super::generator::Generator;
 use super::phases::{self, Measurable};
 use super::tally::Tally;
 use super::window::falls_short;
-use super::{Ending, Measured, Measurement, MeasurementSettings, Series, Stalls, Traffic};
+use super::{
+    Ending, Measured, Measurement, MeasurementPlan, Series, Stalls, Traffic, check_pattern,
+};
 use crate::settings::Settings;
 use crate::watchdog::{NetworkWatchdog, Watchdog};
 use crate::{FlitError, Network, Wiring};
@@ -24,7 +26,7 @@ pub fn measure(
     settings: &Settings,
     network: &mut Network,
     traffic: Traffic<'_>,
-    measurement: &MeasurementSettings,
+    measurement: &MeasurementPlan,
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
     check(measurement)?;
@@ -55,13 +57,7 @@ fn check_traffic(
             }
             for load in loads {
                 check_packet(settings, load.size.largest())?;
-                if load.pattern.nodes() != wiring.nodes() {
-                    let problem = format!("{} nodes, not {}", load.pattern.nodes(), wiring.nodes());
-                    return Err(FlitError::Clash {
-                        what: "a pattern for another network",
-                        problem,
-                    });
-                }
+                check_pattern(&load.pattern, wiring.nodes())?;
             }
             Ok(())
         }
@@ -96,7 +92,7 @@ fn check_nodes(wiring: &Wiring) -> Result<(), FlitError> {
     }
 }
 
-fn check(settings: &MeasurementSettings) -> Result<(), FlitError> {
+fn check(settings: &MeasurementPlan) -> Result<(), FlitError> {
     let wrong = |what, value, expected: &str| {
         Err(FlitError::OutOfRange { what, value, expected: expected.to_owned() })
     };
@@ -126,7 +122,7 @@ fn check_packet(settings: &Settings, packet: u32) -> Result<(), FlitError> {
 struct Run<'a> {
     network: &'a mut Network,
     generator: Generator,
-    settings: MeasurementSettings,
+    settings: MeasurementPlan,
     nodes: u64,
     watchdog: NetworkWatchdog,
     stop: &'a AtomicBool,

@@ -2,7 +2,7 @@
 
 use super::statistics::{BatchSums, real};
 use super::window::WindowTally;
-use super::{Estimate, Measured, MeasurementSettings, half_width};
+use super::{Estimate, Measured, MeasurementPlan, half_width};
 use crate::packet::Delivery;
 
 /// What is counted of a message class.
@@ -18,7 +18,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(settings: &MeasurementSettings, nodes: u32) -> Tally {
+    pub(super) fn new(settings: &MeasurementPlan, nodes: u32) -> Tally {
         Tally {
             window: WindowTally::new(settings.phases, settings.batches),
             cycles: settings.phases.measure,

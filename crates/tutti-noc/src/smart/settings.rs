@@ -12,7 +12,7 @@ pub enum Priority {
     Bypass,
 }
 
-/// Which way broadcasts go.
+/// The tree of a broadcast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tree {
     /// From their source along its row, and from there along every column: links are shared with the trees

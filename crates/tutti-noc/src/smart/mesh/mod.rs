@@ -1,6 +1,6 @@
 //! The mesh, fast: only routers with flits that can go are looked at, and paths are walked once.
 //!
-//! The same semantics the obvious way are [`super::oracle`]; tests hold the two together arrival by arrival.
+//! The reference model of the same semantics is [`super::oracle`]; tests hold the two together arrival by arrival.
 
 mod allocate;
 mod answers;
@@ -130,7 +130,7 @@ impl Mesh {
         }
     }
 
-    /// The cycle in which flits cross that are granted their way now.
+    /// The cycle in which flits cross that are granted their path now.
     fn crossing(&self) -> u64 {
         self.now + 1 + u64::from(self.settings.sag_extra_cycle)
     }

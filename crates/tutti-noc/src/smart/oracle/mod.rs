@@ -1,4 +1,4 @@
-//! The meshes the obvious way: in each cycle every NIC, router, port and VC is looked at, and everything
+//! The reference model of the meshes: in each cycle every NIC, router, port and VC is looked at, and everything
 //! that can be found out is found out again.
 //!
 //! Slow, and written from `docs/models/smart.md` alone, which the fast meshes are written from too, so that the two can
