@@ -164,8 +164,8 @@ impl Source for Generator {
 
 impl Class {
     fn new(load: Load, nodes: u32, seed: u64) -> Class {
-        let senders = (0..nodes).filter(|&node| load.pattern.sends(node)).collect();
-        let injectors = Injectors::new(load.process, senders, seed);
+        let senders: Vec<u32> = (0..nodes).filter(|&node| load.pattern.sends(node)).collect();
+        let injectors = Injectors::new(load.process, &senders, seed);
         Class { load, seed, injectors }
     }
 

@@ -14,8 +14,7 @@ pub(crate) fn load_seed(seed: u64, load: usize) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Injectors {
     arrivals: Arrivals,
-    senders: Vec<u32>,
-    /// By source, those that never send included.
+    /// By source; [`NEVER`] of those that do not send.
     next: Vec<Created>,
 }
 
@@ -30,19 +29,14 @@ pub(crate) struct Created {
 
 impl Injectors {
     /// An injector for each sender.
-    pub(crate) fn new(process: Process, senders: Vec<u32>, seed: u64) -> Injectors {
+    pub(crate) fn new(process: Process, senders: &[u32], seed: u64) -> Injectors {
         let sources = senders.iter().max().map_or(0, |&last| last + 1);
         let mut arrivals = Arrivals::new(process, sources, seed);
         let mut next = vec![Created { cycle: NEVER, serial: 0 }; sources as usize];
-        for &sender in &senders {
+        for &sender in senders {
             next[sender as usize].cycle = arrivals.next(sender, 0).unwrap_or(NEVER);
         }
-        Injectors { arrivals, senders, next }
-    }
-
-    /// The sources that may send.
-    pub(crate) fn senders(&self) -> &[u32] {
-        &self.senders
+        Injectors { arrivals, next }
     }
 
     /// The cycle in which a source creates its next message, or [`NEVER`].
@@ -53,7 +47,7 @@ impl Injectors {
 
     /// The first cycle in which a source creates a message, or [`NEVER`].
     pub(crate) fn earliest(&self) -> u64 {
-        self.senders.iter().map(|&sender| self.next_at(sender)).min().unwrap_or(NEVER)
+        self.next.iter().map(|next| next.cycle).min().unwrap_or(NEVER)
     }
 
     /// Takes the next message of a source, which has one.
@@ -66,12 +60,17 @@ impl Injectors {
         taken
     }
 
+    /// One more than the last source that sends.
+    pub(crate) fn sources(&self) -> u32 {
+        u32::try_from(self.next.len()).expect("sources are counted in 32 bits")
+    }
+
     /// Visits the source and serial number of each message before `end` that has not been taken.
     pub(crate) fn for_each_before(&self, end: u64, mut visit: impl FnMut(u32, u64)) {
         let mut rest = self.clone();
-        for &sender in &self.senders {
-            while rest.next_at(sender) < end {
-                visit(sender, rest.take(sender).serial);
+        for source in 0..self.sources() {
+            while rest.next_at(source) < end {
+                visit(source, rest.take(source).serial);
             }
         }
     }

@@ -49,7 +49,7 @@ impl Generator {
             Kind::Broadcast { .. } | Kind::Multicast { .. } => (0..nodes).collect(),
             &Kind::Reduction { streams } => (0..streams).collect(),
         };
-        let injectors = Injectors::new(load.process, sources, seed);
+        let injectors = Injectors::new(load.process, &sources, seed);
         let next = injectors.earliest();
         Generator { load: load.clone(), seed, injectors, next, nodes }
     }
@@ -64,8 +64,7 @@ impl Generator {
         if self.next > cycle {
             return;
         }
-        for index in 0..self.injectors.senders().len() {
-            let source = self.injectors.senders()[index];
+        for source in 0..self.injectors.sources() {
             if self.injectors.next_at(source) <= cycle {
                 let Created { serial, .. } = self.injectors.take(source);
                 give(self.order(source, serial));
