@@ -431,10 +431,10 @@ class Technology:
 def technologies() -> list[tuple[str, str, str]]: ...
 
 @final
-class EnergyRouter:
+class RouterHardware:
     def __new__(
         cls, *, ports: int, vcs: int, buffer_flits: int, flit_bits: int
-    ) -> EnergyRouter: ...
+    ) -> RouterHardware: ...
     def costs(
         self, technology: Technology, lengths_um: Sequence[int]
     ) -> list[tuple[str, _Interval]]: ...
@@ -442,24 +442,24 @@ class EnergyRouter:
     def __ne__(self, value: object, /) -> bool: ...
 
 @final
-class EnergyNetwork:
+class NetworkHardware:
     def __new__(
         cls,
         *,
-        router: EnergyRouter,
+        router: RouterHardware,
         routers: int,
         links: Sequence[tuple[int, int]],
         cycle_ps: int,
-    ) -> EnergyNetwork: ...
+    ) -> NetworkHardware: ...
     def energy(
-        self, events: EnergyEvents, technology: Technology
+        self, events: EventCounts, technology: Technology
     ) -> list[tuple[str, _Interval, _Interval]]: ...
     def area(self, technology: Technology) -> list[tuple[str, _Interval]]: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
 
 @final
-class EnergyEvents:
+class EventCounts:
     def __new__(
         cls,
         *,
@@ -471,9 +471,9 @@ class EnergyEvents:
         switch_allocations: int,
         link_flits: Sequence[int],
         signal_bit_um: int,
-    ) -> EnergyEvents: ...
+    ) -> EventCounts: ...
     def plus(
-        self, other: EnergyEvents
+        self, other: EventCounts
     ) -> tuple[int, int, int, list[int], int, int, list[int], int]: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -604,7 +604,7 @@ class _Settings(TypedDict):
     seed: int
 
 _End: TypeAlias = tuple[str, int, int | None]
-_Plan: TypeAlias = tuple[int, int, int, int, int, int, bool]
+_MeasurementPlan: TypeAlias = tuple[int, int, int, int, int, int, bool]
 
 @final
 class FlitNetwork:
@@ -646,10 +646,10 @@ class FlitCase:
         cls,
         network: FlitNetwork,
         loads: Sequence[tuple[str, str, float, str, int]],
-        plan: _Plan,
+        plan: _MeasurementPlan,
     ) -> FlitCase: ...
     @staticmethod
-    def trace(network: FlitNetwork, text: str, plan: _Plan) -> FlitCase: ...
+    def trace(network: FlitNetwork, text: str, plan: _MeasurementPlan) -> FlitCase: ...
 
 def measure(
     cases: Sequence[FlitCase] | Sequence[SmartCase] | Sequence[CoherenceCase],

@@ -3,11 +3,11 @@
 The counts come from a simulation or from a formula; the constants from a technology, each with its
 source and its bounds, and any of them can be replaced.
 
->>> router = Router(ports=5, vcs=4, buffer_flits=12, flit_bits=128)
->>> mesh = Network(
-...     router=router, routers=64, links=[Links(length="1 mm", count=224)], cycle="1 ns"
+>>> router = RouterHardware(ports=5, vcs=4, buffer_flits=12, flit_bits=128)
+>>> mesh = NetworkHardware(
+...     router=router, routers=64, links=[LinkHardware(length="1 mm", count=224)], cycle="1 ns"
 ... )
->>> hop = Events(
+>>> hop = EventCounts(
 ...     buffer_writes=1,
 ...     buffer_reads=1,
 ...     crossbar_traversals=[1],
@@ -40,11 +40,11 @@ __all__ = [
     "AreaReport",
     "Constant",
     "EnergyReport",
-    "Events",
+    "EventCounts",
     "Interval",
-    "Links",
-    "Network",
-    "Router",
+    "LinkHardware",
+    "NetworkHardware",
+    "RouterHardware",
     "Technology",
     "TechnologyEntry",
     "area",
@@ -198,7 +198,7 @@ def _again(router: str, link: str, constants: list[tuple[Any, ...]]) -> Technolo
     return made
 
 
-class Router(Parameters):
+class RouterHardware(Parameters):
     """A router, as far as energy and area depend on it.
 
     Attributes:
@@ -214,23 +214,23 @@ class Router(Parameters):
     flit_bits: Number
 
     @property
-    def core(self) -> _core.EnergyRouter:
+    def core(self) -> _core.RouterHardware:
         """The core's router.
 
         Raises:
             EnergyError: one of the numbers is zero.
         """
-        return _core.EnergyRouter(**dict(self))
+        return _core.RouterHardware(**dict(self))
 
 
-class Links(Parameters):
+class LinkHardware(Parameters):
     """Links of equal length, each in one direction and as wide as a flit."""
 
     length: Length
     count: Number
 
 
-class Network(Parameters):
+class NetworkHardware(Parameters):
     """Equal routers and the links between them; reports of several networks can be added.
 
     Attributes:
@@ -240,19 +240,19 @@ class Network(Parameters):
         cycle: the time of a clock cycle.
     """
 
-    router: Router
+    router: RouterHardware
     routers: Number
-    links: tuple[Links, ...] = ()
+    links: tuple[LinkHardware, ...] = ()
     cycle: Time
 
     @property
-    def core(self) -> _core.EnergyNetwork:
+    def core(self) -> _core.NetworkHardware:
         """The core's network.
 
         Raises:
             EnergyError: the router lacks something, or a cycle takes no time.
         """
-        return _core.EnergyNetwork(
+        return _core.NetworkHardware(
             router=self.router.core,
             routers=self.routers,
             links=[(group.length.um, group.count) for group in self.links],
@@ -260,7 +260,7 @@ class Network(Parameters):
         )
 
 
-class Events(Parameters):
+class EventCounts(Parameters):
     """Counts over a window of cycles, all routers and links of a network together.
 
     Attributes:
@@ -284,18 +284,18 @@ class Events(Parameters):
     signal_bit_um: Count = 0
 
     @property
-    def core(self) -> _core.EnergyEvents:
+    def core(self) -> _core.EventCounts:
         """The core's counts."""
-        return _core.EnergyEvents(**dict(self))
+        return _core.EventCounts(**dict(self))
 
-    def __add__(self, other: Events) -> Events:
+    def __add__(self, other: EventCounts) -> EventCounts:
         """The events of two windows on one network.
 
         Raises:
             EnergyError: they count flits on different links, or a sum is too large.
         """
         counts = self.core.plus(other.core)
-        return Events(**dict(zip(type(self).model_fields, counts, strict=True)))
+        return EventCounts(**dict(zip(type(self).model_fields, counts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +402,7 @@ class AreaReport:
         return AreaReport(_both(self.um2_by_component, other.um2_by_component))
 
 
-def energy(network: Network, events: Events, technology: Technology) -> EnergyReport:
+def energy(network: NetworkHardware, events: EventCounts, technology: Technology) -> EnergyReport:
     """What the events of a window on a network cost.
 
     Raises:
@@ -411,7 +411,7 @@ def energy(network: Network, events: Events, technology: Technology) -> EnergyRe
     return EnergyReport.of_core(network.core.energy(events.core, technology.core))
 
 
-def area(network: Network, technology: Technology) -> AreaReport:
+def area(network: NetworkHardware, technology: Technology) -> AreaReport:
     """What a network takes up.
 
     Raises:
@@ -422,7 +422,7 @@ def area(network: Network, technology: Technology) -> AreaReport:
 
 
 def costs(
-    router: Router, technology: Technology, *, lengths: Iterable[str | Length] = ()
+    router: RouterHardware, technology: Technology, *, lengths: Iterable[str | Length] = ()
 ) -> dict[str, Interval]:
     """What each event costs on a router, in picojoules.
 

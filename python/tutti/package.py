@@ -23,10 +23,10 @@ from pydantic import ConfigDict, Field, Strict, field_serializer
 from tutti.energy import (
     AreaReport,
     EnergyReport,
-    Events,
+    EventCounts,
     Interval,
-    Network,
-    Router,
+    NetworkHardware,
+    RouterHardware,
     Technology,
     area,
     costs,
@@ -177,9 +177,9 @@ class Package(Parameters):
         return repr(technology)
 
     @property
-    def router(self) -> Router:
+    def router(self) -> RouterHardware:
         """What each router is."""
-        return Router(
+        return RouterHardware(
             ports=self.ports,
             vcs=self.vcs,
             buffer_flits=self.vcs * self.vc_flits,
@@ -266,7 +266,7 @@ class Package(Parameters):
         Raises:
             EnergyError: A router lacks something.
         """
-        network = Network(router=self.router, routers=routers, links=(), cycle=self.cycle)
+        network = NetworkHardware(router=self.router, routers=routers, links=(), cycle=self.cycle)
         found = dict(area(network, self.technology).um2_by_component)
         muxes = self.mux_um2 * routers
         return AreaReport({**found, "muxes": Interval(muxes, muxes, muxes)})
@@ -299,8 +299,8 @@ class Package(Parameters):
         Raises:
             EnergyError: A router lacks something.
         """
-        network = Network(router=self.router, routers=routers, links=(), cycle=self.cycle)
-        return energy(network, Events(cycles=-(-time.ps // self.cycle.ps)), self.technology)
+        network = NetworkHardware(router=self.router, routers=routers, links=(), cycle=self.cycle)
+        return energy(network, EventCounts(cycles=-(-time.ps // self.cycle.ps)), self.technology)
 
     def _lengths(self, topology: Topology) -> list[int]:
         if self.pitch is not None:

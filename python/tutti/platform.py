@@ -255,7 +255,7 @@ class Platform(Parameters):
     def _flits(self) -> tuple[Routes, _core.FlitNetwork, _core.Flits] | None:
         if self.flits is None or self.routes is None:
             return None
-        # It takes a while to look for circles: many runs share what was made once.
+        # The search for cyclic dependencies is slow: many runs share one network.
         key = id(self.routes)
         if key not in self._made:
             network = self.flits.network(self.routes).core([None])

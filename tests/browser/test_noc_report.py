@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
-PLAN = noc.Plan(warmup=500, measure=2000, drain=3000, sample=50, keep_vcs=True)
+PLAN = noc.MeasurementPlan(warmup=500, measure=2000, drain=3000, sample=50, keep_vcs=True)
 
 
 def network() -> noc.Network:

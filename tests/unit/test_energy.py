@@ -11,11 +11,11 @@ from rich.console import Console
 
 import tutti
 from tutti.energy import (
-    Events,
+    EventCounts,
     Interval,
-    Links,
-    Network,
-    Router,
+    LinkHardware,
+    NetworkHardware,
+    RouterHardware,
     Technology,
     area,
     costs,
@@ -27,14 +27,14 @@ from tutti.mesh_energy import mesh_energy
 from tutti.noc import SmartMesh
 
 CHIP = Technology(router="dsent_45nm", link="dsent_45nm_spaced")
-ROUTER = Router(ports=5, vcs=12, buffer_flits=12, flit_bits=128)
-MESH = Network(
+ROUTER = RouterHardware(ports=5, vcs=12, buffer_flits=12, flit_bits=128)
+MESH = NetworkHardware(
     router=ROUTER,
     routers=64,
-    links=[Links(length="1 mm", count=224), Links(length="8 mm", count=16)],
+    links=[LinkHardware(length="1 mm", count=224), LinkHardware(length="8 mm", count=16)],
     cycle="1 ns",
 )
-WINDOW = Events(
+WINDOW = EventCounts(
     cycles=1000,
     buffer_writes=40,
     buffer_reads=30,
@@ -68,7 +68,7 @@ def test_a_report_is_the_sum_of_what_events_cost() -> None:
 
 
 def test_events_and_reports_add() -> None:
-    assert WINDOW + Events(link_flits=[0, 0]) == WINDOW
+    assert WINDOW + EventCounts(link_flits=[0, 0]) == WINDOW
     twice = WINDOW + WINDOW
     assert twice.crossbar_traversals == (40, 10)
     assert twice.cycles == 2000
@@ -100,9 +100,9 @@ def test_frames_and_tables_hold_every_component() -> None:
 
 
 def test_a_network_of_no_energy_has_a_table_too() -> None:
-    nothing = Network(router=ROUTER, routers=0, cycle="1 ns")
-    assert energy(nothing, Events(cycles=5), CHIP).total == Interval(0.0, 0.0, 0.0)
-    energy(nothing, Events(), CHIP).table()
+    nothing = NetworkHardware(router=ROUTER, routers=0, cycle="1 ns")
+    assert energy(nothing, EventCounts(cycles=5), CHIP).total == Interval(0.0, 0.0, 0.0)
+    energy(nothing, EventCounts(), CHIP).table()
     area(nothing, CHIP).table()
 
 
@@ -144,16 +144,16 @@ def test_every_technology_can_be_had_and_is_in_the_reference() -> None:
         ("bounds", lambda: CHIP.with_value("clock_pj", 1.0, source="a guess", low_factor=2.0)),
         ("no_source", lambda: CHIP.with_value("clock_pj", 1.0, source=" ")),
         ("zero", lambda: costs(ROUTER.model_copy(update={"vcs": 0}), CHIP)),
-        ("zero_cycle", lambda: area(Network(router=ROUTER, routers=1, cycle="0 ps"), CHIP)),
-        ("wrong_links", lambda: energy(MESH, Events(link_flits=[1]), CHIP)),
-        ("wrong_links", lambda: WINDOW + Events()),
+        ("zero_cycle", lambda: area(NetworkHardware(router=ROUTER, routers=1, cycle="0 ps"), CHIP)),
+        ("wrong_links", lambda: energy(MESH, EventCounts(link_flits=[1]), CHIP)),
+        ("wrong_links", lambda: WINDOW + EventCounts()),
         (
             "too_many_outputs",
             lambda: energy(
-                MESH, Events(link_flits=[0, 0], crossbar_traversals=[0, 0, 0, 0, 0, 1]), CHIP
+                MESH, EventCounts(link_flits=[0, 0], crossbar_traversals=[0, 0, 0, 0, 0, 1]), CHIP
             ),
         ),
-        ("too_many", lambda: Events(cycles=2**64 - 1) + Events(cycles=1)),
+        ("too_many", lambda: EventCounts(cycles=2**64 - 1) + EventCounts(cycles=1)),
     ],
 )
 def test_what_cannot_be_is_refused(kind: str, make: object) -> None:
@@ -169,12 +169,12 @@ def test_what_cannot_be_is_refused(kind: str, make: object) -> None:
 )
 def test_counts_are_whole_and_not_negative(values: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
-        Events(**values)
+        EventCounts(**values)
 
 
 def test_lengths_and_cycles_carry_units() -> None:
     with pytest.raises(ConfigError, match="unit"):
-        Links(length="5", count=1)
+        LinkHardware(length="5", count=1)
     with pytest.raises(UnitError):
         costs(ROUTER, CHIP, lengths=["5 inches"])
 

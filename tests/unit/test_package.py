@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tutti
 from tutti.config import resolve
 from tutti.config.machine import machine
-from tutti.energy import Router, Technology, costs
+from tutti.energy import RouterHardware, Technology, costs
 from tutti.errors import ConfigError, EnergyError
 from tutti.package import (
     PUBLISHED_UM2,
@@ -57,7 +57,7 @@ def test_a_message_over_two_links_by_hand() -> None:
     assert spent["buffers"] == pytest.approx(3 * 8000 * (0.20 + 0.20))
     assert spent["crossbar"] == pytest.approx(3 * 8000 * 0.017)
     assert spent["clock"] == spent["vc_allocator"] == 0
-    router = Router(ports=5, vcs=4, buffer_flits=128, flit_bits=128)
+    router = RouterHardware(ports=5, vcs=4, buffer_flits=128, flit_bits=128)
     flit = costs(router, technologies()["usual"])["switch_allocation"].nominal
     assert flit / 128 == pytest.approx(0.002, abs=0.0003)
     assert spent["switch_allocator"] == pytest.approx(3 * 8000 / 128 * flit)

@@ -21,7 +21,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Runs too short to be published."""
-    monkeypatch.setattr(system, "PLAN", smart.Plan(warmup=200, measure=600, drain=600, seeds=2))
+    monkeypatch.setattr(
+        system, "PLAN", smart.ReplicationPlan(warmup=200, measure=600, drain=600, seeds=2)
+    )
     monkeypatch.setattr(system, "_POINTS", (system.LOW, 0.5, 1.0))
     system.curve.cache_clear()
     yield

@@ -11,8 +11,8 @@ use super::program::{Access, LINE_WORDS};
 use super::run::{MissKind, Parts};
 use super::settings::SystemSettings;
 use super::stats::{Source, Stats};
-use tutti_noc::FlitError;
 use tutti_noc::smart::{Cast, Combine, Fabric, Flow, FlowId, Message, NodeSet};
+use tutti_noc::{FlitError, Watchdog};
 
 /// What is to happen.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +56,8 @@ pub(super) struct Chip {
     pub(super) fallen: Vec<(u32, Held)>,
     /// Cores that are not finished.
     pub(super) unfinished: u32,
-    /// The cycle in which an access was done last, or a core went on.
-    pub(super) progress: u64,
+    /// Watches for accesses that complete and cores that continue.
+    pub(super) progress: Watchdog,
     pub(super) trouble: Option<CoherenceError>,
     words: usize,
     serials: u64,
@@ -93,7 +93,7 @@ impl Chip {
             stats: Stats::new(threads_count, on),
             fallen: Vec::new(),
             unfinished: threads_count,
-            progress: 0,
+            progress: Watchdog::new(settings.patience, 1),
             trouble: None,
             words: count,
             serials: 0,
@@ -116,7 +116,7 @@ impl Chip {
 
     /// Lets a core go on, up to its next access to memory or work.
     pub(super) fn resume(&mut self, id: u32) {
-        self.progress = self.now;
+        self.progress.moved(self.now);
         loop {
             let core = &mut self.cores[id as usize];
             let Some(thread) = &mut core.thread else { return };
@@ -246,7 +246,7 @@ impl Chip {
         if self.stats.counts() {
             self.stats.run.accesses += 1;
         }
-        self.progress = self.now;
+        self.progress.moved(self.now);
         core.answer = old;
         if matches!(pending.access, Access::SpinWhile { value, .. } if value == old) {
             core.spinning = Some(self.now);

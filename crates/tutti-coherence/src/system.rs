@@ -205,11 +205,11 @@ impl System {
         if stop.load(Ordering::Relaxed) {
             return Err(CoherenceError::Stopped { cycle });
         }
-        if chip.fabric.is_stuck() {
+        if chip.fabric.stalled_since().is_some() {
             return Err(CoherenceError::FabricStuck { cycle, waiting: self.waiting() });
         }
         let until = chip.agenda.next(cycle).unwrap_or(cycle);
-        if until.saturating_sub(chip.progress) > patience && !chip.computes() {
+        if chip.progress.is_stalled(until) && !chip.computes() {
             return Err(CoherenceError::NoProgress { cycle, patience, waiting: self.waiting() });
         }
         if cycle > limit {

@@ -1,10 +1,10 @@
 //! The silicon that a network takes up.
 
-use super::{AreaReport, Component, Costs, Interval, Network, Technology};
+use super::{AreaReport, Component, Costs, Interval, NetworkHardware, Technology};
 
 /// The area of all routers and links, component by component.
 #[must_use]
-pub fn area(network: &Network, technology: &Technology) -> AreaReport {
+pub fn area(network: &NetworkHardware, technology: &Technology) -> AreaReport {
     let costs = Costs::new(&network.router(), technology);
     let routers = f64::from(network.routers());
     let links: Interval = network

@@ -13,7 +13,7 @@
 //!
 //! The forms are fitted to DSENT, whose figures they meet to 20 %.
 
-use super::{Component, Interval, Parameter, Router, Technology, real};
+use super::{Component, Interval, Parameter, RouterHardware, Technology, real};
 use tutti_units::Length;
 
 /// What events cost on a kind of router with links as wide as its flits, in picojoules.
@@ -28,7 +28,7 @@ pub struct Costs<'a> {
 impl<'a> Costs<'a> {
     /// For this router in this technology.
     #[must_use]
-    pub fn new(router: &Router, technology: &'a Technology) -> Costs<'a> {
+    pub fn new(router: &RouterHardware, technology: &'a Technology) -> Costs<'a> {
         Costs {
             technology,
             width: f64::from(router.flit_bits()),

@@ -1,10 +1,10 @@
 //! What happened in a window, counted.
 
-use super::{EnergyError, Network};
+use super::{EnergyError, NetworkHardware};
 
-/// Counts over a window of cycles, all routers and links of a [`Network`] together.
+/// Counts over a window of cycles, all routers and links of a [`NetworkHardware`] together.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Events {
+pub struct EventCounts {
     /// Clock cycles of the window: what leakage and clock cost grows with them.
     pub cycles: u64,
     /// Flits written into input buffers.
@@ -23,18 +23,18 @@ pub struct Events {
     pub signal_bit_um: u64,
 }
 
-impl Events {
+impl EventCounts {
     /// One after the other on the same network: the events of two windows.
     ///
     /// # Errors
     /// When they count flits on different links, or a sum is too large.
-    pub fn plus(&self, other: &Events) -> Result<Events, EnergyError> {
+    pub fn plus(&self, other: &EventCounts) -> Result<EventCounts, EnergyError> {
         let (given, expected) = (other.link_flits.len(), self.link_flits.len());
         if given != expected {
             return Err(EnergyError::WrongLinks { given, expected });
         }
         let outputs = self.crossbar_traversals.len().max(other.crossbar_traversals.len());
-        Ok(Events {
+        Ok(EventCounts {
             cycles: sum("cycles", self.cycles, other.cycles)?,
             buffer_writes: sum("buffer_writes", self.buffer_writes, other.buffer_writes)?,
             buffer_reads: sum("buffer_reads", self.buffer_reads, other.buffer_reads)?,
@@ -56,7 +56,7 @@ impl Events {
     }
 
     /// Whether they can have happened on this network.
-    pub(super) fn check(&self, network: &Network) -> Result<(), EnergyError> {
+    pub(super) fn check(&self, network: &NetworkHardware) -> Result<(), EnergyError> {
         let (given, expected) = (self.link_flits.len(), network.links().len());
         if given != expected {
             return Err(EnergyError::WrongLinks { given, expected });

@@ -1,6 +1,6 @@
 //! Energy and area: what counted events cost in joules, and what the hardware behind them takes up.
 //!
-//! [`Events`] say what happened in a window, [`Network`] on which routers and links, [`Technology`] what
+//! [`EventCounts`] say what happened in a window, [`NetworkHardware`] on which routers and links, [`Technology`] what
 //! each costs: every constant with its unit in its name, its source and its bounds. [`energy`] puts them
 //! together, dynamic and leakage apart, component by component; [`area`] needs no events. Nothing here
 //! knows who counted, but [`mesh_energy`], which is for the counts of meshes of several hops per cycle. Scaling laws: [`Costs`]. Energies are real numbers, summed in one fixed order.
@@ -25,10 +25,10 @@ mod tests;
 pub use area::area;
 pub use costs::Costs;
 pub use error::EnergyError;
-pub use events::Events;
+pub use events::EventCounts;
 pub use interval::Interval;
 pub use mesh::{MeshComponent, MeshHardware, mesh_energy, mesh_technology};
-pub use network::{Links, Network, Router};
+pub use network::{LinkHardware, NetworkHardware, RouterHardware};
 pub use parameter::{Constant, Parameter, Part};
 pub use registry::{Entry, LINKS, ROUTERS, find, registry};
 pub use report::{AreaReport, Component, EnergyReport};
@@ -40,8 +40,8 @@ pub use technology::Technology;
 /// When the events do not fit the network: flits on other links, or traversals to more outputs than a
 /// router has.
 pub fn energy(
-    network: &Network,
-    events: &Events,
+    network: &NetworkHardware,
+    events: &EventCounts,
     technology: &Technology,
 ) -> Result<EnergyReport, EnergyError> {
     events.check(network)?;

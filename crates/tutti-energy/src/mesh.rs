@@ -7,7 +7,8 @@
 //! requests costs what deciding in the switch does, and is counted there; NIC links cost nothing.
 
 use super::{
-    Component, Costs, EnergyError, EnergyReport, Links, Network, Router, Technology, real,
+    Component, Costs, EnergyError, EnergyReport, LinkHardware, NetworkHardware, RouterHardware,
+    Technology, real,
 };
 use tutti_noc::smart::{Counts, FanIn, FanOut, Settings};
 use tutti_units::{Length, Time};
@@ -38,7 +39,7 @@ pub enum MeshComponent {
 /// Routers, links and the wires of requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MeshHardware {
-    network: Network,
+    network: NetworkHardware,
     /// Bits of a request, and of an answer's.
     request_bits: (u32, u32),
     tile: Length,
@@ -63,15 +64,15 @@ impl MeshHardware {
         let (vcs, flits) = pools.fold((0, 0), |(vcs, flits), pool| (vcs + pool.0, flits + pool.1));
         let Settings { columns, rows, .. } = *settings;
         let count = 2 * ((columns - 1) * rows + columns * (rows - 1));
-        let router = Router::new(5, vcs, flits, flit_bits)?;
-        let links = vec![Links { length: tile, count }];
-        let network = Network::new(router, settings.nodes(), links, cycle)?;
+        let router = RouterHardware::new(5, vcs, flits, flit_bits)?;
+        let links = vec![LinkHardware { length: tile, count }];
+        let network = NetworkHardware::new(router, settings.nodes(), links, cycle)?;
         Ok(MeshHardware { network, request_bits: request_bits(settings), tile })
     }
 
     /// Its routers and links.
     #[must_use]
-    pub fn network(&self) -> &Network {
+    pub fn network(&self) -> &NetworkHardware {
         &self.network
     }
 
@@ -120,7 +121,7 @@ pub fn mesh_energy(
     technology: &Technology,
 ) -> EnergyReport<MeshComponent> {
     use MeshComponent::{
-        Allocation, BufferReads, BufferWrites, Buffers, Clock, Crossbar, Links, Requests, Tables,
+        Allocation, BufferReads, BufferWrites, Clock, Crossbar, Links, Requests, Tables,
     };
     let network = &hardware.network;
     let costs = Costs::new(&network.router(), technology);
@@ -140,7 +141,18 @@ pub fn mesh_energy(
     report.add_dynamic(Tables, costs.table_read_pj(), counts.table_reads);
     let clock = costs.clock_pj_per_cycle().times(f64::from(network.routers()));
     report.add_dynamic(Clock, clock, counts.cycles);
-    let seconds = network.seconds(counts.cycles);
+    add_leakage(&mut report, network, &costs, network.seconds(counts.cycles));
+    report
+}
+
+/// Adds what routers and links leak.
+fn add_leakage(
+    report: &mut EnergyReport<MeshComponent>,
+    network: &NetworkHardware,
+    costs: &Costs<'_>,
+    seconds: f64,
+) {
+    use MeshComponent::{Allocation, Buffers, Clock, Crossbar, Links};
     for (mesh, router) in [
         (Buffers, Component::Buffers),
         (Crossbar, Component::Crossbar),
@@ -154,5 +166,4 @@ pub fn mesh_energy(
         let each = costs.link_leakage_uw(links.length);
         report.add_leakage(Links, each.times(f64::from(links.count) * seconds * 1e-6));
     }
-    report
 }

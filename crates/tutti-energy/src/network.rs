@@ -5,14 +5,14 @@ use tutti_units::{Length, Time};
 
 /// A router, as far as energy and area depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Router {
+pub struct RouterHardware {
     ports: u32,
     vcs: u32,
     buffer_flits: u32,
     flit_bits: u32,
 }
 
-impl Router {
+impl RouterHardware {
     /// A router with as many inputs as outputs.
     ///
     /// `vcs` and `buffer_flits` are those of one input port, all its VCs together; `flit_bits` is the
@@ -25,7 +25,7 @@ impl Router {
         vcs: u32,
         buffer_flits: u32,
         flit_bits: u32,
-    ) -> Result<Router, EnergyError> {
+    ) -> Result<RouterHardware, EnergyError> {
         let fields = [
             ("ports", ports),
             ("vcs", vcs),
@@ -34,7 +34,7 @@ impl Router {
         ];
         match fields.iter().find(|(_, count)| *count == 0) {
             Some(&(field, _)) => Err(EnergyError::Zero { field }),
-            None => Ok(Router { ports, vcs, buffer_flits, flit_bits }),
+            None => Ok(RouterHardware { ports, vcs, buffer_flits, flit_bits }),
         }
     }
 
@@ -65,7 +65,7 @@ impl Router {
 
 /// Links of the same length, each in one direction and as wide as a flit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Links {
+pub struct LinkHardware {
     /// How long each of them is.
     pub length: Length,
     /// How many there are.
@@ -75,33 +75,33 @@ pub struct Links {
 /// Equal routers and the links between them, under one clock. A network of several kinds of routers is
 /// several of these, whose reports are added.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Network {
-    router: Router,
+pub struct NetworkHardware {
+    router: RouterHardware,
     routers: u32,
-    links: Vec<Links>,
+    links: Vec<LinkHardware>,
     cycle: Time,
 }
 
-impl Network {
+impl NetworkHardware {
     /// So many routers of this kind, links, and the time of a clock cycle.
     ///
     /// # Errors
     /// When the cycle takes no time.
     pub fn new(
-        router: Router,
+        router: RouterHardware,
         routers: u32,
-        links: Vec<Links>,
+        links: Vec<LinkHardware>,
         cycle: Time,
-    ) -> Result<Network, EnergyError> {
+    ) -> Result<NetworkHardware, EnergyError> {
         if cycle == Time::ZERO {
             return Err(EnergyError::ZeroCycle {});
         }
-        Ok(Network { router, routers, links, cycle })
+        Ok(NetworkHardware { router, routers, links, cycle })
     }
 
     /// What each router is.
     #[must_use]
-    pub fn router(&self) -> Router {
+    pub fn router(&self) -> RouterHardware {
         self.router
     }
 
@@ -113,7 +113,7 @@ impl Network {
 
     /// The links, in groups of equal length.
     #[must_use]
-    pub fn links(&self) -> &[Links] {
+    pub fn links(&self) -> &[LinkHardware] {
         &self.links
     }
 

@@ -50,16 +50,17 @@ fn round() -> Technology {
 }
 
 /// 5 ports, 4 VCs, 8 flits of 10 bits; two routers, three links of 1 mm and four of 3 mm, 2 ns a cycle.
-fn small() -> Network {
+fn small() -> NetworkHardware {
     let links = vec![
-        Links { length: Length::from_um(1_000), count: 3 },
-        Links { length: Length::from_um(3_000), count: 4 },
+        LinkHardware { length: Length::from_um(1_000), count: 3 },
+        LinkHardware { length: Length::from_um(3_000), count: 4 },
     ];
-    Network::new(Router::new(5, 4, 8, 10).unwrap(), 2, links, Time::from_ps(2_000)).unwrap()
+    NetworkHardware::new(RouterHardware::new(5, 4, 8, 10).unwrap(), 2, links, Time::from_ps(2_000))
+        .unwrap()
 }
 
-fn few() -> Events {
-    Events {
+fn few() -> EventCounts {
+    EventCounts {
         cycles: 100,
         buffer_writes: 7,
         buffer_reads: 6,
@@ -144,10 +145,10 @@ fn bounds_multiply_and_add() {
 
 #[test]
 fn nothing_happens_at_no_cost_and_only_time_leaks() {
-    let idle = Events { link_flits: vec![0, 0], ..Events::default() };
+    let idle = EventCounts { link_flits: vec![0, 0], ..EventCounts::default() };
     let report = energy(&small(), &idle, &round()).unwrap();
     assert_eq!(report.total(), Interval::default());
-    let waiting = Events { cycles: 10, ..idle };
+    let waiting = EventCounts { cycles: 10, ..idle };
     let report = energy(&small(), &waiting, &round()).unwrap();
     close(report.total_dynamic().nominal, 200e-12, 1e-12, "the clock alone");
     assert!(report.total_leakage().nominal > 0.0);
@@ -157,9 +158,9 @@ fn nothing_happens_at_no_cost_and_only_time_leaks() {
 fn leakage_goes_with_cycles_and_with_their_time() {
     let technology = Technology::build("dsent_45nm", "dsent_45nm").unwrap();
     let leak = |cycles, ps| {
-        let router = Router::new(5, 4, 12, 128).unwrap();
-        let network = Network::new(router, 64, vec![], Time::from_ps(ps)).unwrap();
-        let events = Events { cycles, ..Events::default() };
+        let router = RouterHardware::new(5, 4, 12, 128).unwrap();
+        let network = NetworkHardware::new(router, 64, vec![], Time::from_ps(ps)).unwrap();
+        let events = EventCounts { cycles, ..EventCounts::default() };
         energy(&network, &events, &technology).unwrap().total_leakage().nominal
     };
     close(leak(3_000, 1_000), 3.0 * leak(1_000, 1_000), 1e-12, "cycles");
@@ -167,11 +168,11 @@ fn leakage_goes_with_cycles_and_with_their_time() {
     assert!(leak(0, 1_000).abs() < 1e-30);
 }
 
-fn counts() -> impl Strategy<Value = Events> {
+fn counts() -> impl Strategy<Value = EventCounts> {
     let small = || 0_u64..1_000_000;
     let lists = (prop::collection::vec(small(), 0..5), prop::collection::vec(small(), 2));
     let plain = (small(), small(), small(), small(), small(), small());
-    (lists, plain).prop_map(|((crossbar_traversals, link_flits), plain)| Events {
+    (lists, plain).prop_map(|((crossbar_traversals, link_flits), plain)| EventCounts {
         cycles: plain.0,
         buffer_writes: plain.1,
         buffer_reads: plain.2,
@@ -189,7 +190,7 @@ proptest! {
     #[test]
     fn the_energy_of_a_sum_is_the_sum_of_energies(one in counts(), other in counts()) {
         let technology = Technology::build("aries_45nm", "muchisim_interposer").unwrap();
-        let of = |events: &Events| energy(&small(), events, &technology).unwrap();
+        let of = |events: &EventCounts| energy(&small(), events, &technology).unwrap();
         let (both, parts) = (of(&one.plus(&other).unwrap()), of(&one) + of(&other));
         for component in Component::ALL {
             for (found, wanted) in [
@@ -213,16 +214,16 @@ proptest! {
         length in 0_u64..40_000,
     ) {
         let technology = Technology::build(ROUTERS[router].name, LINKS[link].name).unwrap();
-        let make = |router: Router, length| {
-            let links = vec![Links { length: Length::from_um(length), count: 1 }; 2];
-            Network::new(router, 1, links, Time::from_ps(1_000)).unwrap()
+        let make = |router: RouterHardware, length| {
+            let links = vec![LinkHardware { length: Length::from_um(length), count: 1 }; 2];
+            NetworkHardware::new(router, 1, links, Time::from_ps(1_000)).unwrap()
         };
         let (ports, vcs, flits, bits) = size;
-        let router = Router::new(ports, vcs, flits, bits).unwrap();
+        let router = RouterHardware::new(ports, vcs, flits, bits).unwrap();
         let larger =
-            Router::new(ports + more.0, vcs + more.1, flits + more.2, bits + more.3).unwrap();
-        let events = Events { crossbar_traversals: vec![4], ..few() };
-        let of = |network: &Network| {
+            RouterHardware::new(ports + more.0, vcs + more.1, flits + more.2, bits + more.3).unwrap();
+        let events = EventCounts { crossbar_traversals: vec![4], ..few() };
+        let of = |network: &NetworkHardware| {
             let report = energy(network, &events, &technology).unwrap();
             let area = area(network, &technology);
             Component::ALL.map(|c| (report.dynamic(c), report.leakage(c), area.um2(c)))
@@ -241,24 +242,24 @@ proptest! {
 fn what_cannot_be_is_refused() {
     let said = |error: EnergyError| error.to_string();
     assert_eq!(
-        said(Router::new(5, 4, 0, 128).unwrap_err()),
+        said(RouterHardware::new(5, 4, 0, 128).unwrap_err()),
         "a router with buffer_flits = 0: expected at least 1"
     );
-    let router = Router::new(5, 4, 12, 128).unwrap();
-    let stopped = Network::new(router, 64, vec![], Time::ZERO).unwrap_err();
+    let router = RouterHardware::new(5, 4, 12, 128).unwrap();
+    let stopped = NetworkHardware::new(router, 64, vec![], Time::ZERO).unwrap_err();
     assert!(said(stopped).starts_with("a cycle of 0 ps"));
     let (network, technology) = (small(), round());
-    let other_links = Events { link_flits: vec![1], ..few() };
+    let other_links = EventCounts { link_flits: vec![1], ..few() };
     let error = energy(&network, &other_links, &technology).unwrap_err();
     assert_eq!(error, EnergyError::WrongLinks { given: 1, expected: 2 });
     assert_eq!(few().plus(&other_links).unwrap_err(), error);
-    let wide = Events { crossbar_traversals: vec![0, 0, 0, 0, 0, 1], ..few() };
+    let wide = EventCounts { crossbar_traversals: vec![0, 0, 0, 0, 0, 1], ..few() };
     let error = energy(&network, &wide, &technology).unwrap_err();
     assert_eq!(error, EnergyError::TooManyOutputs { outputs: 6, ports: 5 });
     // Zeros beyond the last output count nothing.
-    let zeros = Events { crossbar_traversals: vec![1, 0, 0, 0, 0, 0, 0], ..few() };
+    let zeros = EventCounts { crossbar_traversals: vec![1, 0, 0, 0, 0, 0, 0], ..few() };
     assert!(energy(&network, &zeros, &technology).is_ok());
-    let full = Events { buffer_reads: u64::MAX, ..few() };
+    let full = EventCounts { buffer_reads: u64::MAX, ..few() };
     assert_eq!(few().plus(&full), Err(EnergyError::TooMany { count: "buffer_reads" }));
 }
 
@@ -285,7 +286,7 @@ mod published {
     use super::*;
 
     fn costs_of(technology: &Technology, flits: u32, vcs: u32) -> Costs<'_> {
-        Costs::new(&Router::new(5, vcs, flits, 128).unwrap(), technology)
+        Costs::new(&RouterHardware::new(5, vcs, flits, 128).unwrap(), technology)
     }
 
     const MM: Length = Length::from_um(1_000);
@@ -321,17 +322,17 @@ mod published {
     #[test]
     fn an_acknowledged_broadcast_of_smart() {
         let technology = Technology::build("smart_45nm", "smart_45nm").unwrap();
-        let links = vec![Links { length: MM, count: 224 }];
-        let router = Router::new(5, 12, 12, 128).unwrap();
-        let network = Network::new(router, 64, links, Time::from_ps(1_000)).unwrap();
-        let events = Events {
+        let links = vec![LinkHardware { length: MM, count: 224 }];
+        let router = RouterHardware::new(5, 12, 12, 128).unwrap();
+        let network = NetworkHardware::new(router, 64, links, Time::from_ps(1_000)).unwrap();
+        let events = EventCounts {
             buffer_writes: 20,
             buffer_reads: 20,
             crossbar_traversals: vec![63],
             switch_allocations: 20,
             link_flits: vec![63],
             signal_bit_um: 16 * 11 * 8_000,
-            ..Events::default()
+            ..EventCounts::default()
         };
         let total = energy(&network, &events, &technology).unwrap().total_dynamic();
         close(total.nominal, 0.67e-9, 0.01, "63 to 1");
@@ -344,13 +345,13 @@ mod published {
         for (name, pj) in [("dsent_45nm", [2.13, 2.79, 5.62]), ("dsent_32nm", [1.17, 1.53, 3.09])] {
             let technology = Technology::build(name, "dsent_45nm").unwrap();
             for (ports, pj) in [5, 7, 15].into_iter().zip(pj) {
-                let router = Router::new(ports, 4, 128, 128).unwrap();
+                let router = RouterHardware::new(ports, 4, 128, 128).unwrap();
                 close(Costs::new(&router, &technology).crossbar_pj(1).nominal, pj, 0.02, name);
             }
         }
         let technology = Technology::build("dsent_45nm", "dsent_45nm").unwrap();
         for (ports, pj) in [(5, 0.22), (7, 0.35), (15, 0.86)] {
-            let router = Router::new(ports, 4, 128, 128).unwrap();
+            let router = RouterHardware::new(ports, 4, 128, 128).unwrap();
             let found = Costs::new(&router, &technology).switch_allocation_pj();
             close(found.nominal, pj, 0.05, "switch allocation");
         }
@@ -365,7 +366,7 @@ mod published {
         let all = stop + costs.crossbar_pj(1) + costs.switch_allocation_pj();
         close(all.nominal / 128.0, 0.419, 0.01, "router");
         for (ports, pj) in [(5, 5.1), (7, 5.4), (15, 6.7)] {
-            let router = Router::new(ports, 4, 128, 128).unwrap();
+            let router = RouterHardware::new(ports, 4, 128, 128).unwrap();
             let found = Costs::new(&router, &technology).clock_pj_per_cycle();
             close(found.nominal, pj, 0.01, "clock");
         }
@@ -378,8 +379,8 @@ mod published {
     #[test]
     fn the_area_of_aries() {
         let technology = Technology::build("aries_45nm", "muchisim_interposer").unwrap();
-        let router = Router::new(5, 4, 128, 128).unwrap();
-        let network = Network::new(router, 64, vec![], Time::from_ps(1_000)).unwrap();
+        let router = RouterHardware::new(5, 4, 128, 128).unwrap();
+        let network = NetworkHardware::new(router, 64, vec![], Time::from_ps(1_000)).unwrap();
         let report = area(&network, &technology);
         let each = |component| report.um2(component).nominal / 64.0;
         close(each(Component::Crossbar), 17806.0, 1e-9, "crossbar");

@@ -1,7 +1,7 @@
 //! The scaling laws of routers and links against the tool that they are fitted to: every figure of every
 //! configuration that was run.
 
-use tutti_energy::{Component, Costs, Interval, Router, Technology};
+use tutti_energy::{Component, Costs, Interval, RouterHardware, Technology};
 use tutti_units::Length;
 
 /// Of a law that is to hold for 3 to 15 ports, 16 to 512 bits and 1 to 128 flits of buffer.
@@ -42,7 +42,7 @@ fn routers_are_those_of_dsent() {
     for row in rows {
         let technology = Technology::build(&row.name, "dsent_45nm").unwrap();
         let [ports, vcs, flits, bits] = row.counts[..] else { panic!("four counts") };
-        let router = Router::new(ports, vcs, flits, bits).unwrap();
+        let router = RouterHardware::new(ports, vcs, flits, bits).unwrap();
         let costs = Costs::new(&router, &technology);
         let f = &row.figures;
         let mw = |component| costs.leakage_uw(component).times(1e-3);
@@ -78,7 +78,7 @@ fn links_are_those_of_dsent() {
     for row in rows {
         let technology = Technology::build("dsent_45nm", &row.name).unwrap();
         let (length, bits) = (row.counts[0], row.counts[1]);
-        let router = Router::new(5, 4, 12, bits).unwrap();
+        let router = RouterHardware::new(5, 4, 12, bits).unwrap();
         let ours = Costs::new(&router, &technology).link_pj(Length::from_um(length.into()));
         hold(&format!("{} over {length} um", row.name), ours, row.figures[0], 0.02);
     }

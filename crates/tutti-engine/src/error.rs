@@ -37,10 +37,10 @@ pub enum EngineError {
     #[error("the simulation cannot finish: {stuck} of {ranks} ranks wait for ever: {}", list(.waiting))]
     #[refusal(class = "DeadlockError")]
     Deadlock { waiting: Vec<Waiting>, stuck: usize, ranks: u32 },
-    /// The network stands still with messages in it.
-    #[error("the network is deadlocked: from {since} on nothing moves in it, with {messages} messages under way; {}", round(.circle))]
+    /// The network is deadlocked with messages in it.
+    #[error("the network is deadlocked: from {since} on nothing moves in it, with {messages} messages under way; {}", cycle_text(.deadlock_cycle))]
     #[refusal(class = "DeadlockError")]
-    Standstill { since: Time, messages: usize, circle: Vec<String> },
+    NetworkDeadlock { since: Time, messages: usize, deadlock_cycle: Vec<String> },
     /// Messages that nobody receives.
     #[error("{count} messages are never received; the first is from {sender} to {receiver}")]
     Unreceived { count: u64, sender: RankId, receiver: RankId },
@@ -73,15 +73,15 @@ fn list(waiting: &[Waiting]) -> String {
     waiting.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Of a circle that is named, at most so many.
+/// The most VCs of a deadlock cycle that are named.
 const SHOWN: usize = 8;
 
-fn round(circle: &[String]) -> String {
-    if circle.is_empty() {
+fn cycle_text(cycle: &[String]) -> String {
+    if cycle.is_empty() {
         return "what it waits for was not found".to_owned();
     }
-    let shown = circle.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = circle.len().saturating_sub(SHOWN);
+    let shown = cycle.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = cycle.len().saturating_sub(SHOWN);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!("each waits for the next and the last for the first: {shown}{more}")
 }

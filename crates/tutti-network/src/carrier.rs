@@ -131,21 +131,21 @@ pub trait Carrier {
         true
     }
 
-    /// Why nothing arrives any more although messages are under way, if that is so.
-    fn standstill(&self) -> Option<Standstill> {
+    /// The deadlock of the network, if messages are in flight and none will arrive.
+    fn deadlock(&self) -> Option<Deadlock> {
         None
     }
 }
 
-/// A network in which nothing moves any more.
+/// A deadlock of a network: messages are in flight, and nothing moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standstill {
+pub struct Deadlock {
     /// Since when.
     pub since: Time,
     /// Messages that have not arrived.
     pub messages: usize,
-    /// What waits for what, each for the next and the last for the first, in words.
-    pub circle: Vec<String>,
+    /// The VCs of the deadlock cycle, each waiting for the next and the last for the first.
+    pub deadlock_cycle: Vec<String>,
 }
 
 /// No message meets another: the model's arrival time is the arrival time.

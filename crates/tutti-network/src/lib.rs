@@ -18,7 +18,7 @@ mod serialization;
 mod tests;
 
 pub use background::{BackgroundFlow, LinkLoad};
-pub use carrier::{Carried, Carrier, Combined, Cursor, Standstill, Supply, Ticket, Uncontended};
+pub use carrier::{Carried, Carrier, Combined, Cursor, Deadlock, Supply, Ticket, Uncontended};
 pub use model::*;
 pub use noise::{Detours, Distribution, Noise, NoiseError, Part};
 pub use serialization::Serialization;

@@ -17,9 +17,10 @@ use std::sync::atomic::AtomicBool;
 
 use super::endpoints::Endpoints;
 use super::packet::{Delivery, Order, Source};
+use super::watchdog::{NetworkWatchdog, Watchdog};
 use super::{FlitError, Network, Settings, Wiring, deadlock};
 use tutti_network::packet::Ends;
-use tutti_network::{Carried, Carrier, Standstill, Ticket};
+use tutti_network::{Carried, Carrier, Deadlock, Ticket};
 use tutti_topology::{Distances, Family, Topology, UNREACHABLE};
 use tutti_units::ids::{RankId, VertexId};
 use tutti_units::{Bytes, Time};
@@ -76,10 +77,6 @@ impl Packing {
     }
 }
 
-/// Cycles without a flit that moves after which packets under way are deadlocked, besides the longest that
-/// one may be on its way to the next router, or its credit back.
-const PATIENCE: u64 = 10_000;
-
 /// In place of a message.
 const NOTHING: u64 = u64::MAX;
 
@@ -90,8 +87,9 @@ pub struct FlitCarrier<'a> {
     /// Of a graph in which some are out of reach of others.
     gaps: Option<Distances>,
     messages: Messages<'a>,
+    /// Cycles without a move after which packets in flight are deadlocked.
     patience: u64,
-    standstill: Option<Standstill>,
+    deadlock: Option<Deadlock>,
 }
 
 /// A message that is not wholly there.
@@ -160,10 +158,10 @@ impl<'a> FlitCarrier<'a> {
             next: 0,
             vc_grants: 0,
         };
-        let patience = PATIENCE + longest_wait(&wiring, settings);
+        let patience = Watchdog::PATIENCE + longest_wait(&wiring, settings);
         let gaps = wiring.topology().filter(|graph| lacks_ways(graph)).map(Arc::clone);
         let gaps = gaps.map(Distances::fewest_hops);
-        FlitCarrier { network, wiring, gaps, messages, patience, standstill: None }
+        FlitCarrier { network, wiring, gaps, messages, patience, deadlock: None }
     }
 
     /// Stops early when `stop` is set: then nothing arrives any more.
@@ -192,13 +190,11 @@ impl<'a> FlitCarrier<'a> {
         self.network.rest(self.messages.endpoints.due());
     }
 
-    fn stand_still(&mut self, since: u64) {
+    fn report_deadlock(&mut self, since: u64) {
         let waiting = deadlock::waiting(&self.wiring, &self.network.deadlock_cycle());
-        self.standstill = Some(Standstill {
-            since: self.messages.endpoints.time_of(since),
-            messages: self.messages.all.len(),
-            circle: waiting.iter().map(ToString::to_string).collect(),
-        });
+        let cycle = waiting.iter().map(ToString::to_string).collect();
+        let messages = self.messages.all.len();
+        self.deadlock = Some(self.messages.endpoints.deadlock(since, messages, cycle));
     }
 }
 
@@ -240,7 +236,7 @@ impl Carrier for FlitCarrier<'_> {
     fn next_arrival(&mut self) -> Option<(Ticket, Time)> {
         // What has been told of lies in the past: a message is there only when no other, still under
         // way, can be there before it.
-        let (mut moves, mut since) = (self.network.moves(), self.network.now());
+        let mut watchdog = NetworkWatchdog::new(self.patience, &self.network);
         let mut cycles = 0;
         while !self.messages.all.is_empty() {
             if self.messages.endpoints.due().is_some_and(|due| due <= self.network.now()) {
@@ -251,17 +247,15 @@ impl Carrier for FlitCarrier<'_> {
             if self.messages.endpoints.is_stopped(cycles) {
                 return None;
             }
-            if self.network.now() - since < self.patience {
+            if !watchdog.is_due(self.network.now()) {
                 continue;
             }
-            let stands = self.network.moves() == moves && self.network.under_way() > 0;
-            if stands {
+            if let Some(since) = watchdog.check(&self.network) {
                 if self.messages.endpoints.due().is_none() {
-                    self.stand_still(since);
+                    self.report_deadlock(since);
                 }
                 break;
             }
-            (moves, since) = (self.network.moves(), self.network.now());
         }
         self.messages.endpoints.report()
     }
@@ -275,8 +269,8 @@ impl Carrier for FlitCarrier<'_> {
         self.gaps.as_ref().is_none_or(|gaps| hops(gaps) != UNREACHABLE)
     }
 
-    fn standstill(&self) -> Option<Standstill> {
-        self.standstill.clone()
+    fn deadlock(&self) -> Option<Deadlock> {
+        self.deadlock.clone()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tutti_network::packet::Ends;
-use tutti_network::{Carried, Ticket};
+use tutti_network::{Carried, Deadlock, Ticket};
 use tutti_units::{Bytes, Time};
 
 /// Cycles between checks for a request to stop.
@@ -78,6 +78,16 @@ impl Endpoints<'_> {
     pub(crate) fn arrive(&mut self, ticket: Ticket, time: Time) {
         let place = self.arrived.partition_point(|&(_, earlier)| earlier <= time);
         self.arrived.insert(place, (ticket, time));
+    }
+
+    /// A network deadlocked since a cycle, with the VCs that wait for each other.
+    pub(crate) fn deadlock(
+        &self,
+        since: u64,
+        messages: usize,
+        deadlock_cycle: Vec<String>,
+    ) -> Deadlock {
+        Deadlock { since: self.time_of(since), messages, deadlock_cycle }
     }
 
     /// The cycle from which on the first message that has arrived can be reported.

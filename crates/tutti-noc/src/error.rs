@@ -23,8 +23,8 @@ pub enum FlitError {
     #[refusal(kind = "flit_too_wide")]
     TooWide { flit: Bytes, from: String, to: String, carries: Bytes, cycle: Time },
     /// A routing whose VCs form a cyclic dependency.
-    #[error("routing `{routing}` can deadlock: packets can wait for each other round {}", circle.join(", "))]
-    CanDeadlock { routing: String, circle: Vec<String> },
+    #[error("routing `{routing}` can deadlock: packets can wait for each other round {}", dependency_cycle.join(", "))]
+    CanDeadlock { routing: String, dependency_cycle: Vec<String> },
     /// A number out of its range.
     #[error("`{what}` is {value}: expected {expected}")]
     OutOfRange { what: &'static str, value: u64, expected: String },

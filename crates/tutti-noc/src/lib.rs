@@ -31,6 +31,7 @@ pub mod routing;
 mod settings;
 pub mod smart;
 pub mod traffic;
+mod watchdog;
 mod wiring;
 
 pub use carrier::{FlitCarrier, Packing};
@@ -38,6 +39,7 @@ pub use error::FlitError;
 pub use network::{Network, Reason, Waiting};
 pub use packet::{Delivery, Head, Order, Source};
 pub use settings::{Priority, Settings, Speculation, VcRange};
+pub use watchdog::Watchdog;
 pub use wiring::{Channel, ChannelParameters, End, Wiring};
 
 /// The most cycles that any one delay takes.

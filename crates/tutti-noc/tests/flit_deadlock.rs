@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tutti_noc::measure::{Ending, Load, MeasurementSettings, Phases, Traffic, measure};
+use tutti_noc::measure::{Ending, Load, MeasurementPlan, Phases, Traffic, measure};
 use tutti_noc::routing::dependencies::find_cycle;
 use tutti_noc::routing::{self, Compass, DimensionOrder, Fixed};
 use tutti_noc::traffic::{PacketSize, Pattern, Process};
@@ -25,43 +25,45 @@ fn shortest(wiring: &Arc<Wiring>) -> Fixed {
     Fixed::new(Arc::new(routes), Arc::clone(wiring)).unwrap()
 }
 
+/// Topologies, and routings that cannot deadlock on them.
+const FREE: &[(&str, &[&str])] = &[
+    (
+        "mesh:4x4",
+        &[
+            "dimension_order",
+            "dimension_order:yx",
+            "o1_turn",
+            "o1_turn:adaptive",
+            "romm",
+            "valiant",
+            "ugal",
+            "minimal_adaptive",
+            "minimal_adaptive:one_way",
+        ],
+    ),
+    (
+        "torus:5x4",
+        &[
+            "dimension_order",
+            "dimension_order:balanced",
+            "valiant",
+            "ugal",
+            "minimal_adaptive",
+            "minimal_adaptive:one_way",
+        ],
+    ),
+    ("flattened_butterfly:3x3:2x1", &["dimension_order", "valiant", "ugal"]),
+    ("hyperx:s=3x2x2,t=2,k=1x2x1", &["dimension_order", "valiant", "ugal"]),
+    ("dragonfly:p=1,a=4,h=1", &["minimal", "valiant", "ugal"]),
+    ("dragonfly:p=1,a=3x2,h=1,g=4,k=1x2", &["minimal", "valiant", "ugal"]),
+    ("dragonfly:p=1,a=4,h=2,g=3,absolute", &["minimal", "valiant", "ugal"]),
+    ("fat_tree:k=2,n=3", &["d_mod_k", "nca", "nca:adaptive"]),
+    ("fat_tree:m=3x2x2,w=1x2x2,p=1x2x1", &["d_mod_k", "nca", "nca:adaptive"]),
+];
+
 #[test]
-fn routings_with_orders_classes_and_escapes_are_free_of_circles() {
-    let free: &[(&str, &[&str])] = &[
-        (
-            "mesh:4x4",
-            &[
-                "dimension_order",
-                "dimension_order:yx",
-                "o1_turn",
-                "o1_turn:adaptive",
-                "romm",
-                "valiant",
-                "ugal",
-                "minimal_adaptive",
-                "minimal_adaptive:one_way",
-            ],
-        ),
-        (
-            "torus:5x4",
-            &[
-                "dimension_order",
-                "dimension_order:balanced",
-                "valiant",
-                "ugal",
-                "minimal_adaptive",
-                "minimal_adaptive:one_way",
-            ],
-        ),
-        ("flattened_butterfly:3x3:2x1", &["dimension_order", "valiant", "ugal"]),
-        ("hyperx:s=3x2x2,t=2,k=1x2x1", &["dimension_order", "valiant", "ugal"]),
-        ("dragonfly:p=1,a=4,h=1", &["minimal", "valiant", "ugal"]),
-        ("dragonfly:p=1,a=3x2,h=1,g=4,k=1x2", &["minimal", "valiant", "ugal"]),
-        ("dragonfly:p=1,a=4,h=2,g=3,absolute", &["minimal", "valiant", "ugal"]),
-        ("fat_tree:k=2,n=3", &["d_mod_k", "nca", "nca:adaptive"]),
-        ("fat_tree:m=3x2x2,w=1x2x2,p=1x2x1", &["d_mod_k", "nca", "nca:adaptive"]),
-    ];
-    for &(notation, routings) in free {
+fn routings_with_orders_classes_and_escapes_have_no_dependency_cycles() {
+    for &(notation, routings) in FREE {
         let wiring = wiring(notation);
         for text in routings {
             let routing = routing::parse(text, &wiring).unwrap();
@@ -75,7 +77,7 @@ fn routings_with_orders_classes_and_escapes_are_free_of_circles() {
 }
 
 #[test]
-fn flows_in_a_circle_are_found_out_and_those_of_a_tree_are_not() {
+fn flows_in_a_cycle_are_found_and_those_of_a_tree_are_not() {
     let ring = wiring("ring:4");
     let port = |router: u32, up: bool| {
         let outputs = ring.outputs(router).iter().take(2);
@@ -111,7 +113,7 @@ fn flows_in_a_circle_are_found_out_and_those_of_a_tree_are_not() {
 }
 
 #[test]
-fn shortest_paths_round_a_ring_are_a_circle() {
+fn shortest_paths_round_a_ring_are_a_cycle() {
     let ring = wiring("ring:5");
     let found = find_cycle(&ring, &Settings::new(2, 4), &shortest(&ring)).unwrap();
     assert_eq!(found.len(), 5, "{found:?}");
@@ -138,7 +140,7 @@ fn a_deadlock_is_called_one_and_explained() {
         size: PacketSize::fixed(5).unwrap(),
         priority: 0,
     };
-    let plan = MeasurementSettings {
+    let plan = MeasurementPlan {
         phases: Phases { warmup: 1000, measure: 5000, drain: 5000 },
         batches: 10,
         patience: 1000,
@@ -167,7 +169,7 @@ fn what_moves_has_no_deadlock_cycle() {
         size: PacketSize::fixed(5).unwrap(),
         priority: 0,
     };
-    let plan = MeasurementSettings {
+    let plan = MeasurementPlan {
         phases: Phases { warmup: 500, measure: 2000, drain: 1000 },
         batches: 10,
         patience: 1000,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tutti_noc::measure::{Load, Measurement, MeasurementSettings, Phases, Traffic, measure};
+use tutti_noc::measure::{Load, Measurement, MeasurementPlan, Phases, Traffic, measure};
 use tutti_noc::routing;
 use tutti_noc::traffic::{PacketSize, Pattern, Process};
 use tutti_noc::{ChannelParameters, FlitError, Network, Settings, Wiring};
@@ -12,7 +12,7 @@ use tutti_topology::LinkParameters;
 use tutti_units::{Bytes, Time, TimePerByte};
 
 const VCS: usize = 3;
-const PLAN: MeasurementSettings = MeasurementSettings {
+const PLAN: MeasurementPlan = MeasurementPlan {
     phases: Phases { warmup: 500, measure: 4_000, drain: 4_000 },
     batches: 10,
     patience: 1_000,
@@ -20,7 +20,7 @@ const PLAN: MeasurementSettings = MeasurementSettings {
     keep_vcs: true,
 };
 
-fn measured(rate: f64, plan: MeasurementSettings) -> Result<Measurement, FlitError> {
+fn measured(rate: f64, plan: MeasurementPlan) -> Result<Measurement, FlitError> {
     let cycle = Time::from_ps(1000);
     let link = LinkParameters::new(TimePerByte::new(1000, 16).unwrap(), cycle);
     let topology = Arc::new(tutti_topology::build("mesh:4x4", &[link]).unwrap());
@@ -69,10 +69,10 @@ fn vcs_add_up_to_channels_and_looks_to_the_window() {
 
 #[test]
 fn vcs_are_kept_only_when_asked_for() {
-    let found = measured(0.1, MeasurementSettings { keep_vcs: false, ..PLAN }).unwrap();
+    let found = measured(0.1, MeasurementPlan { keep_vcs: false, ..PLAN }).unwrap();
     assert!(found.series.occupancy.is_empty() && found.series.sent.is_empty());
     assert_eq!(sums(&found.sent_by_vc, VCS), found.sent);
-    let blind = measured(0.1, MeasurementSettings { keep_vcs: false, sample: 0, ..PLAN }).unwrap();
+    let blind = measured(0.1, MeasurementPlan { keep_vcs: false, sample: 0, ..PLAN }).unwrap();
     assert!(blind.sent_by_vc.is_empty() && blind.buffered_by_vc.is_empty());
     assert_eq!(blind.all, found.all, "looking changes nothing");
 }
@@ -80,7 +80,7 @@ fn vcs_are_kept_only_when_asked_for() {
 #[test]
 fn vcs_cannot_be_kept_without_looking_or_with_looks_too_far_apart() {
     for sample in [0, 65_536, 1 << 32] {
-        let refused = measured(0.1, MeasurementSettings { sample, ..PLAN });
+        let refused = measured(0.1, MeasurementPlan { sample, ..PLAN });
         assert!(
             matches!(refused, Err(FlitError::OutOfRange { what: "sample", .. })),
             "{sample}: {refused:?}"
@@ -91,9 +91,9 @@ fn vcs_cannot_be_kept_without_looking_or_with_looks_too_far_apart() {
 /// Looking every cycle counts exactly; looking every 50th finds the same shares.
 #[test]
 fn stalls_are_sampled_as_they_are() {
-    let plan = MeasurementSettings { keep_vcs: false, ..PLAN };
-    let exact = measured(0.4, MeasurementSettings { sample: 1, ..plan }).unwrap().stalls;
-    let sampled = measured(0.4, MeasurementSettings { sample: 50, ..plan }).unwrap().stalls;
+    let plan = MeasurementPlan { keep_vcs: false, ..PLAN };
+    let exact = measured(0.4, MeasurementPlan { sample: 1, ..plan }).unwrap().stalls;
+    let sampled = measured(0.4, MeasurementPlan { sample: 50, ..plan }).unwrap().stalls;
     let share = |part: u64, all: u64| part as f64 / all as f64;
     assert!(exact.busy > 40 * sampled.busy, "{exact:?}, {sampled:?}");
     for (part, seen) in [

@@ -1,5 +1,5 @@
 //! Whether a routing can deadlock: the quick answer for routings by table against the graph of all VCs, and
-//! circles by name.
+//! dependency cycles by name.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn wiring(notation: &str, flit: u64) -> Arc<Wiring> {
 
 #[test]
 fn the_quick_answer_is_that_of_all_vcs() {
-    let mut circles = 0;
+    let mut cycles = 0;
     for notation in [
         "ring:3",
         "ring:5",
@@ -50,10 +50,10 @@ fn the_quick_answer_is_that_of_all_vcs() {
             let slow = find_cycle(&wiring, &settings, &*routing).unwrap();
             let quick = verdict(&wiring, &settings, &*routing);
             assert_eq!(slow.is_empty(), quick == Verdict::Free, "{notation} {name}: {quick:?}");
-            circles += usize::from(!slow.is_empty());
+            cycles += usize::from(!slow.is_empty());
         }
     }
-    assert!(circles > 5, "only {circles} of them can deadlock");
+    assert!(cycles > 5, "only {cycles} of them can deadlock");
 }
 
 /// What packets that draw at random come to depend on: the obvious way, and only some of it.
@@ -137,7 +137,7 @@ fn what_packets_meet_is_known_beforehand() {
 }
 
 #[test]
-fn a_circle_is_named_by_what_its_channels_join() {
+fn a_dependency_cycle_is_named_by_what_its_channels_join() {
     let wiring = wiring("ring:5", 16);
     let routing = parse("shortest_path", &wiring).unwrap();
     let Verdict::Cycle(cycle) = verdict(&wiring, &Settings::new(2, 4), &*routing) else {

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tutti_energy::{
-    self, Component, Constant, Costs, Events, Interval, Links, MeshComponent, MeshHardware,
-    Network, Parameter, Part, Router, mesh_technology, registry,
+    self, Component, Constant, Costs, Interval, LinkHardware, MeshComponent, MeshHardware,
+    Parameter, Part, mesh_technology, registry,
 };
 use tutti_noc::smart::{Class, Counts, FanIn, FanOut, Settings, Tree};
 use tutti_units::{Length, Time};
@@ -90,14 +90,16 @@ pub(crate) fn technologies() -> Vec<(&'static str, &'static str, &'static str)> 
 /// A kind of router, checked.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EnergyRouter(Router);
+pub(crate) struct RouterHardware(tutti_energy::RouterHardware);
 
 #[pymethods]
-impl EnergyRouter {
+impl RouterHardware {
     #[new]
     #[pyo3(signature = (*, ports, vcs, buffer_flits, flit_bits))]
-    fn new(ports: u32, vcs: u32, buffer_flits: u32, flit_bits: u32) -> PyResult<EnergyRouter> {
-        Router::new(ports, vcs, buffer_flits, flit_bits).or_raise().map(EnergyRouter)
+    fn new(ports: u32, vcs: u32, buffer_flits: u32, flit_bits: u32) -> PyResult<RouterHardware> {
+        tutti_energy::RouterHardware::new(ports, vcs, buffer_flits, flit_bits)
+            .or_raise()
+            .map(RouterHardware)
     }
 
     /// What each event costs, in picojoules; crossbars to 1, 2, ... outputs, and links by length.
@@ -123,29 +125,30 @@ impl EnergyRouter {
 /// Routers, links and the time of a cycle.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct EnergyNetwork(Network);
+pub(crate) struct NetworkHardware(tutti_energy::NetworkHardware);
 
 #[pymethods]
-impl EnergyNetwork {
+impl NetworkHardware {
     /// Links are given as length in micrometres and number.
     #[new]
     #[pyo3(signature = (*, router, routers, links, cycle_ps))]
     fn new(
-        router: &EnergyRouter,
+        router: &RouterHardware,
         routers: u32,
         links: Vec<(u64, u32)>,
         cycle_ps: u64,
-    ) -> PyResult<EnergyNetwork> {
-        let group = |(um, count)| Links { length: Length::from_um(um), count };
+    ) -> PyResult<NetworkHardware> {
+        let group = |(um, count)| LinkHardware { length: Length::from_um(um), count };
         let links = links.into_iter().map(group).collect();
-        let network = Network::new(router.0, routers, links, Time::from_ps(cycle_ps));
-        network.or_raise().map(EnergyNetwork)
+        let network =
+            tutti_energy::NetworkHardware::new(router.0, routers, links, Time::from_ps(cycle_ps));
+        network.or_raise().map(NetworkHardware)
     }
 
     /// Of each component its name, and what its events and its leakage cost, in joules.
     fn energy(
         &self,
-        events: &EnergyEvents,
+        events: &EventCounts,
         technology: &Technology,
     ) -> PyResult<Vec<(&'static str, Bounds, Bounds)>> {
         let report = tutti_energy::energy(&self.0, &events.0, &technology.0).or_raise()?;
@@ -167,10 +170,10 @@ impl EnergyNetwork {
 /// Counts over a window.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct EnergyEvents(Events);
+pub(crate) struct EventCounts(tutti_energy::EventCounts);
 
 #[pymethods]
-impl EnergyEvents {
+impl EventCounts {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "one for each count, by name")]
     #[pyo3(signature = (*, cycles, buffer_writes, buffer_reads, crossbar_traversals, vc_allocations, switch_allocations, link_flits, signal_bit_um))]
@@ -183,8 +186,8 @@ impl EnergyEvents {
         switch_allocations: u64,
         link_flits: Vec<u64>,
         signal_bit_um: u64,
-    ) -> EnergyEvents {
-        EnergyEvents(Events {
+    ) -> EventCounts {
+        EventCounts(tutti_energy::EventCounts {
             cycles,
             buffer_writes,
             buffer_reads,
@@ -201,7 +204,7 @@ impl EnergyEvents {
     #[expect(clippy::type_complexity, reason = "the counts, in the order of the constructor")]
     fn plus(
         &self,
-        other: &EnergyEvents,
+        other: &EventCounts,
     ) -> PyResult<(u64, u64, u64, Vec<u64>, u64, u64, Vec<u64>, u64)> {
         let sum = self.0.plus(&other.0).or_raise()?;
         Ok((

@@ -44,7 +44,7 @@ mod _core {
     use crate::endpoint::{Endpoint, Torus};
     #[pymodule_export]
     use crate::energy::{
-        EnergyEvents, EnergyMesh, EnergyNetwork, EnergyRouter, Technology, technologies,
+        EnergyMesh, EventCounts, NetworkHardware, RouterHardware, Technology, technologies,
     };
     #[pymodule_export]
     use crate::engine::{Case, LowerBound, algbw, busbw, simulate, simulate_many};

@@ -9,7 +9,7 @@ use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::credits::{self, Throttled};
 use tutti_noc::deadlock::{self, Verdict};
 use tutti_noc::measure::{
-    self, Ending, Estimate, Load, Measured, Measurement, MeasurementSettings, Phases, Traffic,
+    self, Ending, Estimate, Load, Measured, Measurement, MeasurementPlan, Phases, Traffic,
 };
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::traffic::{self, PacketSize, Pattern, Process, Trace};
@@ -139,14 +139,8 @@ impl FlitNetwork {
         let built = py.detach(|| {
             settings.check()?;
             let cycle = Time::from_ps(cycle_ps);
-            let latency = settings.port_latency;
             let (ports, into, out) = settings.ports(cycle);
-            let port = ChannelParameters {
-                latency,
-                credit_latency: latency,
-                flit_time: cycle,
-                length: None,
-            };
+            let port = port_channel(&settings, cycle);
             let mut wiring = Wiring::with_ports(topology, cycle, Bytes(flit), port, ports)?;
             if !narrow_links {
                 wiring.check_widths(Bytes(flit))?;
@@ -164,16 +158,16 @@ impl FlitNetwork {
         Ok(FlitNetwork { wiring, settings, routing, named, flit, grid })
     }
 
-    /// Refuses a routing that can deadlock; false where there are too many ways to say.
+    /// Refuses a routing that can deadlock; false where there are too many routes to check.
     fn check_deadlock(&self, py: Python<'_>) -> PyResult<bool> {
         let found = py.detach(|| deadlock::verdict(&self.wiring, &self.settings, &*self.routing));
         match found {
             Verdict::Free => Ok(true),
             Verdict::TooLarge => Ok(false),
-            Verdict::Cycle(circle) => {
-                let circle = circle.iter().map(ToString::to_string).collect();
+            Verdict::Cycle(cycle) => {
+                let dependency_cycle = cycle.iter().map(ToString::to_string).collect();
                 let routing = self.named.clone();
-                Err(raised_by_flits(&FlitError::CanDeadlock { routing, circle }))
+                Err(raised_by_flits(&FlitError::CanDeadlock { routing, dependency_cycle }))
             }
         }
     }
@@ -228,6 +222,12 @@ impl FlitNetwork {
     }
 }
 
+/// The channel between a node and its router.
+fn port_channel(settings: &Settings, cycle: Time) -> ChannelParameters {
+    let latency = settings.port_latency;
+    ChannelParameters { latency, credit_latency: latency, flit_time: cycle, length: None }
+}
+
 /// Where packets come from.
 #[derive(Clone)]
 enum Supply {
@@ -243,20 +243,24 @@ pub(crate) struct FlitCase {
     settings: Settings,
     routing: Arc<dyn Routing>,
     supply: Supply,
-    plan: MeasurementSettings,
+    plan: MeasurementPlan,
 }
 
 /// Pattern, process, flits per node and cycle, sizes of packets, priority.
 type GivenLoad = (String, String, f64, String, i64);
 
 /// Warm-up, window, batches, drain, patience, sample, whether to keep VCs.
-type GivenPlan = (u64, u64, Number, u64, u64, u64, bool);
+type GivenMeasurementPlan = (u64, u64, Number, u64, u64, u64, bool);
 
 #[pymethods]
 impl FlitCase {
     /// Synthetic traffic: a load for each class.
     #[new]
-    fn new(network: &FlitNetwork, loads: Vec<GivenLoad>, plan: GivenPlan) -> PyResult<FlitCase> {
+    fn new(
+        network: &FlitNetwork,
+        loads: Vec<GivenLoad>,
+        plan: GivenMeasurementPlan,
+    ) -> PyResult<FlitCase> {
         let nodes = network.wiring.nodes();
         let grid = network.grid.as_deref();
         let load = |(pattern, process, rate, size, priority): GivenLoad| {
@@ -271,21 +275,21 @@ impl FlitCase {
 
     /// The packets of a trace.
     #[staticmethod]
-    fn trace(network: &FlitNetwork, text: &str, plan: GivenPlan) -> PyResult<FlitCase> {
+    fn trace(network: &FlitNetwork, text: &str, plan: GivenMeasurementPlan) -> PyResult<FlitCase> {
         let trace = Trace::parse(text, network.wiring.nodes()).or_raise()?;
         FlitCase::of(network, Supply::Recorded(Arc::new(trace)), plan)
     }
 }
 
 impl FlitCase {
-    fn of(network: &FlitNetwork, supply: Supply, plan: GivenPlan) -> PyResult<FlitCase> {
+    fn of(network: &FlitNetwork, supply: Supply, plan: GivenMeasurementPlan) -> PyResult<FlitCase> {
         let (warmup, measure, Number(batches), drain, patience, sample, keep_vcs) = plan;
         let case = FlitCase {
             wiring: Arc::clone(&network.wiring),
             settings: network.settings.clone(),
             routing: Arc::clone(&network.routing),
             supply,
-            plan: MeasurementSettings {
+            plan: MeasurementPlan {
                 phases: Phases { warmup, measure, drain },
                 batches,
                 patience,
@@ -308,11 +312,12 @@ impl FlitCase {
             Supply::Recorded(trace) => Traffic::Recorded(trace),
         };
         let measurement = measure::measure(wiring, settings, &mut network, traffic, plan, stop)?;
-        let circle = match measurement.ending {
+        let cycle = match measurement.ending {
             Ending::Deadlocked => deadlock::waiting(wiring, &network.deadlock_cycle()),
             Ending::Stable | Ending::Saturated => Vec::new(),
         };
-        Ok(Found { measurement, circle: circle.iter().map(ToString::to_string).collect() })
+        let deadlock_cycle = cycle.iter().map(ToString::to_string).collect();
+        Ok(Found { measurement, deadlock_cycle })
     }
 }
 
@@ -329,14 +334,14 @@ impl MeasurementCase for FlitCase {
 /// A measurement, and the VCs of a deadlock cycle.
 struct Found {
     measurement: Measurement,
-    circle: Vec<String>,
+    deadlock_cycle: Vec<String>,
 }
 
 /// A measurement as plain data; lists as little-endian numbers.
 fn described<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyDict>> {
     let Found { measurement, .. } = found;
     let given = dict_of!(py, measurement, [cycles, window, vc_grants]);
-    given.set_item("circle", &found.circle)?;
+    given.set_item("deadlock_cycle", &found.deadlock_cycle)?;
     given.set_item("ending", measurement.ending.name())?;
     given.set_item("all", of_class(py, &measurement.all)?)?;
     let classes = measurement.classes.iter().map(|class| of_class(py, class));

@@ -184,14 +184,19 @@ fn a_long_wire_is_no_deadlock() {
 }
 
 #[test]
-fn a_deadlocked_run_names_the_circle() {
+fn a_deadlocked_run_names_the_deadlock_cycle() {
     let topology = graph("ring:5", 1);
     let schedule = build("direct", Collective::AllToAll, 5).unwrap();
     let flits = Flits::new(topology, "shortest_path", Settings::new(1, 1), 16);
     let error = run(&*schedule, &free(), 5 * 4096, &flits).unwrap_err();
-    let EngineError::Standstill { messages, circle, .. } = &error else { panic!("{error}") };
+    let EngineError::NetworkDeadlock { messages, deadlock_cycle, .. } = &error else {
+        panic!("{error}")
+    };
     assert!(*messages > 0);
-    assert!(circle.len() >= 5 && circle.len().is_multiple_of(5), "{circle:?}");
+    assert!(
+        deadlock_cycle.len() >= 5 && deadlock_cycle.len().is_multiple_of(5),
+        "{deadlock_cycle:?}"
+    );
     let said = error.to_string();
     assert!(said.contains("deadlocked") && said.contains("VC 0 of npu"), "{said}");
 }

@@ -30,11 +30,7 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
     traffic = words.describe_traffic(run.traffic)
     facts = [("traffic", traffic[0]), *(("", line) for line in traffic[1:_SHOWN_CLASSES])]
     if run.ending == "deadlocked":
-        facts += [("ending", words.ending(run)), ("measured", words.NOTHING_MEASURED)]
-        waits = words.waiting(run)
-        facts += [("who waits", "each for the next, and the last for the first:")] if waits else []
-        facts += [("", line) for line in waits]
-        console.print(facts_table(facts))
+        console.print(facts_table([*facts, *_deadlock_facts(run)]))
         return
     facts += [
         ("measured", f"{run.window:,} cycles after {run.plan.warmup:,}; {run.cycles:,} in all"),
@@ -54,15 +50,7 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
         for index, one in enumerate(run.classes[:_SHOWN_CLASSES]):
             text = f"{estimate(one.accepted)} accepted, latency {estimate(one.latency)}"
             facts.append((f"class {index}", text))
-    order = run.channels.sort("utilisation", descending=True, maintain_order=True)
-    busy = [
-        f"{words.channel(kind, source, target)} {format_share(share)}"
-        for kind, source, target, share in order.select("kind", "source", "target", "utilisation")
-        .head(_SHOWN_CHANNELS)
-        .iter_rows()
-    ]
-    mean = fmean(order["utilisation"])
-    facts.append(("busiest", f"{', '.join(busy)}; mean {format_share(mean)}"))
+    facts.append(("busiest", _busiest(run)))
     if slow := words.slow_links(run):
         facts.append(("slow channels", slow))
     if run.buffered:
@@ -75,6 +63,25 @@ def show_run(run: NocRun, technology: Technology | None = None) -> None:
     if technology is not None:
         window_ps = run.window * run.network.cycle_ps
         show_energy(run.energy(technology), run.area(technology), window_ps)
+
+
+def _deadlock_facts(run: NocRun) -> list[tuple[str, str]]:
+    """Returns how a deadlocked run ended, and its deadlock cycle."""
+    facts = [("ending", words.ending(run)), ("measured", words.NOTHING_MEASURED)]
+    waits = words.waiting(run)
+    facts += [("who waits", "each for the next, and the last for the first:")] if waits else []
+    return [*facts, *(("", line) for line in waits)]
+
+
+def _busiest(run: NocRun) -> str:
+    """Returns the channels with the highest utilisation, and the mean over all channels."""
+    order = run.channels.sort("utilisation", descending=True, maintain_order=True)
+    columns = order.select("kind", "source", "target", "utilisation")
+    busy = [
+        f"{words.channel(kind, source, target)} {format_share(share)}"
+        for kind, source, target, share in columns.head(_SHOWN_CHANNELS).iter_rows()
+    ]
+    return f"{', '.join(busy)}; mean {format_share(fmean(order['utilisation']))}"
 
 
 def refuse_unstable(ending: str, source: object) -> None:
@@ -123,4 +130,4 @@ def say_deadlock(runs: list[NocRun]) -> None:
     deadlocked = [run for run in runs if run.ending == "deadlocked"]
     if deadlocked:
         first = min(deadlocked, key=lambda run: run.load or 0.0)
-        out().print(f"at {number(first.load)} {words.standstill(first)}", markup=False)
+        out().print(f"at {number(first.load)} {words.deadlock(first)}", markup=False)

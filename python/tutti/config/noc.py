@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tutti.config.noc_tables import NocTopology, TrafficTable
     from tutti.config.platform import TopologyTable
     from tutti.energy import Technology
-    from tutti.noc import Network, Plan, Trace, Traffic
+    from tutti.noc import MeasurementPlan, Network, Trace, Traffic
     from tutti.topology import Topology
 
 
@@ -45,7 +45,7 @@ class Noc:
     title: str
     network: Network
     traffic: tuple[Traffic, ...] | Trace
-    plan: Plan
+    plan: MeasurementPlan
     technology: Technology | None
     output: Path
 
@@ -109,10 +109,10 @@ def resolve_noc(
     return found
 
 
-def _plan(table: MeasureTable) -> Plan:
-    from tutti.noc import Plan
+def _plan(table: MeasureTable) -> MeasurementPlan:
+    from tutti.noc import MeasurementPlan
 
-    return Plan(**table.model_dump())
+    return MeasurementPlan(**table.model_dump())
 
 
 def _traffic(raw: RawNoc, source: str, folder: Path) -> tuple[Traffic, ...] | Trace:

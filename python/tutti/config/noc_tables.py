@@ -10,7 +10,7 @@ from tutti.config.sourced import PerByteParameter, TimeParameter
 from tutti.files.custom_errors import refused
 from tutti.files.described import Count, Positive, described_by, table_of
 from tutti.files.tables import Table, kind_of
-from tutti.noc.settings import Deadlock, NarrowLinks, Plan, Router, Traffic
+from tutti.noc.settings import Deadlock, MeasurementPlan, NarrowLinks, Router, Traffic
 from tutti.units import Length, Size, Time
 
 VcRange = Annotated[list[Count], Field(min_length=2, max_length=2)]
@@ -119,7 +119,7 @@ class TrafficTable(Table):
     ]
 
 
-@described_by(Plan)
+@described_by(MeasurementPlan)
 class MeasureTable(Table):
     """How long to run, in cycles."""
 

@@ -16,7 +16,7 @@ from tutti.files.mistakes import mistake
 from tutti.files.reader import read_toml
 from tutti.files.tables import Table, kind_of
 from tutti.noc.smart.mesh import SmartMesh
-from tutti.noc.smart.traffic import UNITS, Plan, Traffic, TrafficKind
+from tutti.noc.smart.traffic import UNITS, ReplicationPlan, Traffic, TrafficKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ class SmartTrafficTable(Table):
     rate: Annotated[float | None, table_of(Traffic).model_fields["rate"]] = None
 
 
-@described_by(Plan, without={"seed"})
+@described_by(ReplicationPlan, without={"seed"})
 class SmartMeasureTable(Table):
     """How long to run, in cycles, and how often."""
 
@@ -85,7 +85,7 @@ class RawSmart(Table):
     """A mesh whose flits make several hops in a cycle, and the traffic on it."""
 
     title: Annotated[str, Field(default="", description="What is asked, for reports.")]
-    seed: Annotated[int, table_of(Plan).model_fields["seed"]]
+    seed: Annotated[int, table_of(ReplicationPlan).model_fields["seed"]]
     mesh: Annotated[SmartMeshTable, Field(description="The mesh.")]
     traffic: Annotated[
         Annotated[SmartTrafficTable, Tag("table")]
@@ -123,7 +123,7 @@ class Smart:
     title: str
     mesh: SmartMesh
     traffic: tuple[Traffic, ...]
-    plan: Plan
+    plan: ReplicationPlan
     output: Path
 
 
@@ -160,7 +160,7 @@ def load_smart(path: Path, changes: Sequence[str] = (), *, output: Path | None =
         traffic=tuple(
             _traffic(table, source, name) for table, name in zip(given, names, strict=True)
         ),
-        plan=Plan(seed=raw.seed, **dict(raw.measure)),
+        plan=ReplicationPlan(seed=raw.seed, **dict(raw.measure)),
         output=Path(raw.output),
     )
     _check(found, names)

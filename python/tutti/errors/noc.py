@@ -21,11 +21,11 @@ class NocError(TuttiError, ValueError):
             'narrow_links = "serialize"',
         ),
         "can_deadlock": Kind(
-            "Packets can wait for each other in a circle, and that is to be refused.",
+            "The routing has a cyclic channel dependency, and `deadlock` refuses it.",
             'another routing, or deadlock = "warn"',
         ),
         "deadlock_unknown": Kind(
-            "Packets have too many ways to tell whether they can wait for each other in a circle.",
+            "Packets have too many routes to check the routing for cyclic dependencies.",
             'another routing, or deadlock = "warn"',
         ),
         "out_of_range": Kind("A setting out of its range."),
@@ -70,7 +70,8 @@ class NocError(TuttiError, ValueError):
             "choose a number of groups that divides the contenders",
         ),
         "not_kept": Kind(
-            "What VCs did over time was not kept.", "measure with Plan(sample=100, keep_vcs=True)"
+            "What VCs did over time was not kept.",
+            "measure with MeasurementPlan(sample=100, keep_vcs=True)",
         ),
         "unknown_channel": Kind("No channel has these ends.", "`NocRun.channels` lists them"),
         "search": Kind(

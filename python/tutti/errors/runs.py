@@ -125,9 +125,9 @@ class DeadlockError(SimulationError):
         "deadlock": Kind(
             "Ranks wait for messages that nobody sends.", "verify() names the schedule's mistake"
         ),
-        "standstill": Kind(
-            "Packets in the network wait for each other in a circle.",
-            "a routing without circles, or more VCs and buffers",
+        "network_deadlock": Kind(
+            "Packets in the network form a cyclic dependency.",
+            "a routing without cyclic dependencies, or more VCs and buffers",
         ),
     }
 

@@ -141,9 +141,9 @@ class Powered:
             total += report
         return total
 
-    def _groups(self) -> Iterator[tuple[tutti.energy.Network, tutti.energy.Events]]:
+    def _groups(self) -> Iterator[tuple[tutti.energy.NetworkHardware, tutti.energy.EventCounts]]:
         """Equal routers with the links that leave them, and what happened there."""
-        from tutti.energy import Events, Links, Network, Router
+        from tutti.energy import EventCounts, LinkHardware, NetworkHardware, RouterHardware
         from tutti.units import Length, Size, Time
 
         groups = self._by_ports()
@@ -155,21 +155,22 @@ class Powered:
             for one in group:
                 for length, count in one.wires:
                     by_length.setdefault(length, []).append(count)
-            kind = Router(
+            kind = RouterHardware(
                 ports=ports,
                 vcs=settings.vcs,
                 buffer_flits=settings.vcs * settings.buffer,
                 flit_bits=8 * Size.of_any(self.network.flit).bytes,
             )
-            network = Network(
+            network = NetworkHardware(
                 router=kind,
                 routers=len(group),
                 links=tuple(
-                    Links(length=Length(um=um), count=len(flits)) for um, flits in by_length.items()
+                    LinkHardware(length=Length(um=um), count=len(flits))
+                    for um, flits in by_length.items()
                 ),
                 cycle=Time.of_any(self.network.cycle),
             )
-            events = Events(
+            events = EventCounts(
                 cycles=self.cycles,
                 buffer_writes=sum(router.into for router in group),
                 buffer_reads=out,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tutti.energy import AreaReport, EnergyReport, Technology
     from tutti.noc.events import Events
     from tutti.noc.network import Network, Supply
-    from tutti.noc.settings import Plan
+    from tutti.noc.settings import MeasurementPlan
 
 Ending = Literal["stable", "saturated", "deadlocked"]
 
@@ -103,13 +103,13 @@ class NocRun:
         buffered: Flits in all buffers, each time they were looked at.
         stalls: Why flits stood.
         load: Flits per node and cycle that were asked for; None for a trace.
-        circle: Where it deadlocked, VCs that wait for each other, each for the next and the last
-            for the first.
+        deadlock_cycle: The VCs of a cyclic dependency, each waiting for the next and the last for
+            the first; empty unless the run deadlocked.
     """
 
     network: Network
     traffic: Supply
-    plan: Plan
+    plan: MeasurementPlan
     ending: Ending
     cycles: int
     window: int
@@ -118,7 +118,7 @@ class NocRun:
     buffered: tuple[int, ...]
     stalls: Stalls
     load: float | None
-    circle: tuple[str, ...]
+    deadlock_cycle: tuple[str, ...]
     _made: _core.FlitNetwork = field(repr=False)
     _given: dict[str, Any] = field(repr=False)
 
@@ -130,7 +130,7 @@ class NocRun:
         *,
         network: Network,
         traffic: Supply,
-        plan: Plan,
+        plan: MeasurementPlan,
         load: float | None,
     ) -> NocRun:
         """As the core gives it."""
@@ -146,7 +146,7 @@ class NocRun:
             buffered=tuple(memoryview(given["buffered"]).cast("Q")),
             stalls=Stalls(**given["stalls"]),
             load=load,
-            circle=tuple(given["circle"]),
+            deadlock_cycle=tuple(given["deadlock_cycle"]),
             _made=core,
             _given=given,
         )

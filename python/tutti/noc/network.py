@@ -29,7 +29,7 @@ class Network:
     Attributes:
         topology: The graph. Latencies are rounded up to whole cycles; a link whose rate is less
             than a flit per cycle is busy with each flit for as long as that takes.
-        routing: Which way packets take, as `name` or `name:argument`; `routings` lists them.
+        routing: Which route packets take, as `name` or `name:argument`; `routings` lists them.
         router: What routers are like.
         cycle: The length of a clock cycle, such as ``"1 ns"``.
         flit: The size of a flit, such as ``"16 B"``.
@@ -38,9 +38,9 @@ class Network:
         seed: Of everything that is random.
         narrow_links: What becomes of links that take longer than a cycle for a flit: `serialize`
             has them busy with each for as long as it takes.
-        deadlock: What becomes of a routing with which packets can wait for each other in a circle:
-            `refuse` refuses it, and a network too large to tell; `warn` has the command line and
-            `remarks` say so.
+        deadlock: What becomes of a routing with a cyclic dependency among its channels: `refuse`
+            refuses it, and a network too large to check; `warn` has the command line and `remarks`
+            report it.
     """
 
     topology: Topology
@@ -122,7 +122,7 @@ class Network:
         nodes = f"{self.topology.ranks:,} nodes"
         return (
             f"whether routing `{self.routing}` can deadlock is unchecked: between {nodes} it has "
-            "too many ways to follow them all"
+            "too many routes to follow them all"
         )
 
     def _made(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:

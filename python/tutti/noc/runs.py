@@ -11,7 +11,7 @@ from tutti.errors import NocError
 from tutti.noc.measured import NocRun
 from tutti.noc.measuring import bracket, measure_all, narrow, parts
 from tutti.noc.network import classes_of, every
-from tutti.noc.settings import Plan, Trace, Traffic
+from tutti.noc.settings import MeasurementPlan, Trace, Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,24 +21,26 @@ if TYPE_CHECKING:
 
 
 def run(
-    network: Network, traffic: Traffic | Sequence[Traffic] | Trace, plan: Plan | None = None
+    network: Network,
+    traffic: Traffic | Sequence[Traffic] | Trace,
+    plan: MeasurementPlan | None = None,
 ) -> NocRun:
     """Runs traffic on a network: warm-up, measured window, drain.
 
     Args:
         network: The network.
         traffic: A class, several, or a trace.
-        plan: For how long; ``Plan()`` if it is left out.
+        plan: For how long; ``MeasurementPlan()`` if it is left out.
 
     Raises:
         NocError: The network cannot be, or traffic does not fit it.
         TrafficError: There is no such traffic.
     """
     supply = _supply(traffic)
-    return _measured(network, [supply], plan or Plan(), None, threads=1)[0]
+    return _measured(network, [supply], plan or MeasurementPlan(), None, threads=1)[0]
 
 
-def check(network: Network, traffic: Supply, plan: Plan) -> None:
+def check(network: Network, traffic: Supply, plan: MeasurementPlan) -> None:
     """Refuses what cannot be run, without running it.
 
     Raises:
@@ -52,7 +54,7 @@ def sweep(
     network: Network,
     traffic: Traffic | Sequence[Traffic],
     loads: Iterable[float],
-    plan: Plan | None = None,
+    plan: MeasurementPlan | None = None,
     *,
     threads: int = 0,
     done: Callable[[NocRun], object] | None = None,
@@ -75,7 +77,7 @@ def sweep(
         TrafficError: There is no such traffic, or a load that is none.
     """
     at = [at_load(traffic, load) for load in loads]
-    return _measured(network, at, plan or Plan(), done, threads=threads)
+    return _measured(network, at, plan or MeasurementPlan(), done, threads=threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,7 @@ class Saturation:
 def saturation(
     network: Network,
     traffic: Traffic | Sequence[Traffic],
-    plan: Plan | None = None,
+    plan: MeasurementPlan | None = None,
     *,
     tolerance: float = 0.01,
     most: float = 1.0,
@@ -133,7 +135,7 @@ def saturation(
         message = f"a search up to {most} with a tolerance of {tolerance}: expected both above 0"
         raise NocError(message, kind="search")
     found = {run.load: run for run in known if run.load is not None and run.load <= most}
-    ask = plan or Plan()
+    ask = plan or MeasurementPlan()
 
     def measure(loads: Sequence[float]) -> None:
         at = [at_load(traffic, load) for load in loads]
@@ -185,7 +187,7 @@ def _load(traffic: Supply) -> float | None:
 def _measured(
     network: Network,
     supplies: Sequence[Supply],
-    plan: Plan,
+    plan: MeasurementPlan,
     done: Callable[[NocRun], object] | None,
     *,
     threads: int,
@@ -206,7 +208,7 @@ def _measured(
     return measure_all(groups, run_of, threads=threads, done=done)
 
 
-def _case(core: _core.FlitNetwork, supply: Supply, plan: Plan) -> _core.FlitCase:
+def _case(core: _core.FlitNetwork, supply: Supply, plan: MeasurementPlan) -> _core.FlitCase:
     if isinstance(supply, Trace):
         return _core.FlitCase.trace(core, supply.text, plan.core_plan())
     loads = [one.core_load() for one in every(supply)]

@@ -15,7 +15,15 @@ from tutti.declared.groups import RouterParameters, Speculation
 from tutti.errors import NocError
 from tutti.files.described import Count, beyond_bounds
 
-__all__ = ["Deadlock", "NarrowLinks", "Plan", "Router", "Speculation", "Trace", "Traffic"]
+__all__ = [
+    "Deadlock",
+    "MeasurementPlan",
+    "NarrowLinks",
+    "Router",
+    "Speculation",
+    "Trace",
+    "Traffic",
+]
 
 if TYPE_CHECKING:
     from tutti import _core
@@ -136,7 +144,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class MeasurementPlan:
     """How long to run, in cycles; `NocRun.vcs_over_time` needs `keep_vcs`."""
 
     warmup: Annotated[Cycles, Field(description="Cycles before the measurement window.")] = 5_000

@@ -108,7 +108,7 @@ def events_section(lead: str, counts: Sequence[tuple[str, int]]) -> Section:
 
 def _waiting(run: NocRun) -> Section:
     """The deadlock cycle: each VC, and the VC that it waits for."""
-    after = [*run.circle[1:], *run.circle[:1]]
+    after = [*run.deadlock_cycle[1:], *run.deadlock_cycle[:1]]
     columns: list[Column[tuple[str, str]]] = [
         Column("VC", lambda row: row[0]),
         Column("waits on", lambda row: row[1]),
@@ -117,7 +117,7 @@ def _waiting(run: NocRun) -> Section:
         "A VC named by its channel, with what the first flit in it is waiting for, and the VC that "
         "has it; the last one waits on the first."
     )
-    rows = list(zip(run.circle, after, strict=True))
+    rows = list(zip(run.deadlock_cycle, after, strict=True))
     return Section("Deadlock cycle", lead, table=ReportTable(columns, rows))
 
 

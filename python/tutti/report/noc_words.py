@@ -65,23 +65,23 @@ def ending(run: NocRun) -> str:
 
 NOTHING_MEASURED = "nothing was measured: what stands still has neither throughput nor latency"
 
-_SHOWN_HELD = 8
-"""VCs of a circle that are named."""
+_SHOWN_VCS = 8
+"""VCs of a deadlock cycle that are named."""
 
 
 def waiting(run: NocRun) -> list[str]:
     """Where it deadlocked: which VCs wait, each for the next and the last for the first."""
-    more = len(run.circle) - _SHOWN_HELD
-    return [*run.circle[:_SHOWN_HELD], *([f"and {more} more"] if more > 0 else [])]
+    more = len(run.deadlock_cycle) - _SHOWN_VCS
+    return [*run.deadlock_cycle[:_SHOWN_VCS], *([f"and {more} more"] if more > 0 else [])]
 
 
-def standstill(run: NocRun) -> str:
+def deadlock(run: NocRun) -> str:
     """How a deadlocked run ended, and what waits for what, in a sentence."""
     shown = waiting(run)
     if not shown:
         return ending(run)
     *most, last = shown
-    held = f"{', '.join(most)} {last}" if len(run.circle) > _SHOWN_HELD else ", ".join(shown)
+    held = f"{', '.join(most)} {last}" if len(run.deadlock_cycle) > _SHOWN_VCS else ", ".join(shown)
     return f"{ending(run)}; each waits for the next and the last for the first: {held}"
 
 

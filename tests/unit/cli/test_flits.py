@@ -82,7 +82,7 @@ def test_a_run_tells_events_energy_and_that_it_could_deadlock(here: Path) -> Non
     assert energy["total_j"].sum() > 0
 
 
-def test_a_deadlocked_run_ends_with_its_circle(here: Path) -> None:
+def test_a_deadlocked_run_ends_with_its_deadlock_cycle(here: Path) -> None:
     tight = EXPERIMENT.replace("buffer = 32", "buffer = 1")
     (here / "e.toml").write_text(tight)
     said = " ".join(tutti("run", "e.toml", cwd=here, code=3).stderr.split())

@@ -40,7 +40,7 @@ def refusal(text: str) -> ConfigError:
 @pytest.mark.parametrize(
     ("table", "settings"),
     [
-        (MeasureTable, noc.Plan),
+        (MeasureTable, noc.MeasurementPlan),
         (TrafficTable, noc.Traffic),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_good_file_becomes_a_network() -> None:
     assert found.network.topology.name == "mesh:4x4"
     assert found.network.router == noc.Router(vcs=4)
     assert found.traffic == (noc.Traffic(rate=0.1, packet=4),)
-    assert found.plan == noc.Plan()
+    assert found.plan == noc.MeasurementPlan()
 
 
 def test_several_classes_and_speculation(tmp_path: Path) -> None:

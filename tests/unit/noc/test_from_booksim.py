@@ -83,7 +83,7 @@ def test_a_butterfly_takes_what_the_pipeline_says() -> None:
     network = of(text).noc.network
     lines = [f"{100 * at},{at},{at * 3 % 8},1" for at in range(8)]
     alone = noc.Trace(text="\n".join(["cycle,source,destination,flits", *lines]))
-    run = noc.run(network, alone, noc.Plan(warmup=0, measure=1000, batches=2, sample=0))
+    run = noc.run(network, alone, noc.MeasurementPlan(warmup=0, measure=1000, batches=2, sample=0))
     assert run.all.latency_extremes == (14, 14)
     assert run.hops.mean == 3
 

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
 
 import tutti
+from flit_networks import SHORT, mesh, network
 from tutti import _core, energy, noc
 from tutti.energy import Technology
 from tutti.errors import NocError, TopologyError, TrafficError
-
-SHORT = noc.Plan(warmup=500, measure=2000, batches=10, drain=4000, patience=1000, sample=50)
-
-
-def mesh(notation: str = "mesh:4x4", *, latency: str = "1 ns", rate: str = "16 GB/s") -> Any:
-    return tutti.Topology.build(notation, rate=rate, latency=latency, length="2 mm")
-
-
-def network(notation: str = "mesh:4x4", **options: Any) -> noc.Network:
-    options.setdefault("routing", "dimension_order")
-    options.setdefault("topology", mesh(notation))
-    return noc.Network(**options)
-
 
 PIPELINES: list[dict[str, Any]] = [
     {},
@@ -49,7 +36,7 @@ def test_a_packet_alone_takes_what_the_pipeline_says(
     )
     flits = 6
     trace = noc.Trace(text=f"cycle,source,destination,flits\n7,0,{target},{flits}\n")
-    plan = noc.Plan(warmup=0, measure=100, batches=2, sample=0)
+    plan = noc.MeasurementPlan(warmup=0, measure=100, batches=2, sample=0)
     run = noc.run(alone, trace, plan)
     ahead = router.speculation is not None
     each = router.routing_delay + router.vc_delay + router.switch_delay + router.traversal_delay
@@ -78,7 +65,7 @@ def test_limits_of_ports_space_the_flits_of_a_packet(limits: dict[str, Any], lon
     port it makes up for a cycle in each of 7 routers, in which the head alone waits for a VC.
     """
     trace = noc.Trace(text="cycle,source,destination,flits\n7,0,15,6\n")
-    plan = noc.Plan(warmup=0, measure=100, batches=2, sample=0)
+    plan = noc.MeasurementPlan(warmup=0, measure=100, batches=2, sample=0)
     took = [
         noc.run(network(router=router), trace, plan).all.latency_extremes[1]
         for router in (noc.Router(), noc.Router(**limits))
@@ -106,7 +93,7 @@ def test_limits_of_ports_hold_under_load(limit: str) -> None:
 
 def test_flits_are_counted_where_they_pass() -> None:
     trace = noc.Trace(text="cycle,source,destination,flits\n0,0,5,3\n0,2,2,1\n")
-    run = noc.run(network(), trace, noc.Plan(warmup=0, measure=100, batches=2))
+    run = noc.run(network(), trace, noc.MeasurementPlan(warmup=0, measure=100, batches=2))
     busy = run.channels.filter(pl.col("flits") > 0)
     assert sorted(busy.select("kind", "source", "target", "flits").rows()) == [
         ("ejection", "npu2", "npu2", 1),
@@ -353,7 +340,7 @@ def test_what_cannot_be_is_refused_with_a_reason(
 )
 def test_a_plan_that_cannot_be_is_refused(plan: Changes, said: str) -> None:
     with pytest.raises(NocError) as caught:
-        noc.run(network(), noc.Traffic(rate=0.1), noc.Plan(**plan))
+        noc.run(network(), noc.Traffic(rate=0.1), noc.MeasurementPlan(**plan))
     assert said in str(caught.value)
 
 
@@ -365,7 +352,7 @@ def test_numbers_that_no_network_has_are_refused_at_once() -> None:
     with pytest.raises(NocError, match="`vc_allocator`: 'best' is unknown: expected 'separable_"):
         noc.Router(vc_allocator="best")
     with pytest.raises(NocError, match="`warmup` is -1"):
-        noc.Plan(warmup=-1)
+        noc.MeasurementPlan(warmup=-1)
     with pytest.raises(NocError, match="expected both above 0"):
         noc.saturation(network(), noc.Traffic(rate=0), tolerance=0)
     with pytest.raises(TrafficError, match="line 2 of the trace"):
@@ -375,7 +362,10 @@ def test_numbers_that_no_network_has_are_refused_at_once() -> None:
 def test_what_still_runs_is_stopped_when_a_result_is_refused() -> None:
     core = network().core([None])
     load = noc.Traffic(rate=0.1).core_load()
-    plans = [SHORT, noc.Plan(warmup=0, measure=1 << 40)]  # a thousandth of a second, and days
+    plans = [
+        SHORT,
+        noc.MeasurementPlan(warmup=0, measure=1 << 40),
+    ]  # a thousandth of a second, and days
     cases = [_core.FlitCase(core, [load], plan.core_plan()) for plan in plans]
 
     def stop(index: int, result: object) -> None:
@@ -396,13 +386,13 @@ def test_energy_of_equal_routers_is_that_of_their_events() -> None:
     run = noc.run(network, noc.Traffic(rate=0.1, packet=2), SHORT)
     events = run.events
     # Two neighbours and an NPU: three ports each; twelve links.
-    same = energy.Network(
-        router=energy.Router(ports=3, vcs=4, buffer_flits=32, flit_bits=128),
+    same = energy.NetworkHardware(
+        router=energy.RouterHardware(ports=3, vcs=4, buffer_flits=32, flit_bits=128),
         routers=6,
-        links=(energy.Links(length="2 mm", count=12),),
+        links=(energy.LinkHardware(length="2 mm", count=12),),
         cycle="1 ns",
     )
-    counted = energy.Events(
+    counted = energy.EventCounts(
         cycles=run.window,
         buffer_writes=events.buffer_writes,
         buffer_reads=events.buffer_reads,
@@ -421,125 +411,17 @@ def test_routers_of_unequal_size_are_told_apart() -> None:
     run = noc.run(network, noc.Traffic(rate=0.1), SHORT)
 
     def area(ports: int, routers: int) -> float:
-        router = energy.Router(ports=ports, vcs=4, buffer_flits=32, flit_bits=128)
-        alike = energy.Network(router=router, routers=routers, cycle="1 ns")
+        router = energy.RouterHardware(ports=ports, vcs=4, buffer_flits=32, flit_bits=128)
+        alike = energy.NetworkHardware(router=router, routers=routers, cycle="1 ns")
         return energy.area(alike, CHIP).um2_by_component["crossbar"].nominal
 
     # Four corners, four sides, one in the middle.
     expected = area(3, 4) + area(4, 4) + area(5, 1)
     assert run.area(CHIP).um2_by_component["crossbar"].nominal == pytest.approx(expected)
     wires = energy.costs(
-        energy.Router(ports=5, vcs=4, buffer_flits=32, flit_bits=128), CHIP, lengths=["1 mm"]
+        energy.RouterHardware(ports=5, vcs=4, buffer_flits=32, flit_bits=128),
+        CHIP,
+        lengths=["1 mm"],
     )["link of 1 mm"]
     links = run.energy(CHIP).dynamic_by_component["links"]
     assert links.nominal == pytest.approx(run.events.link_flits * wires.nominal * 1e-12)
-
-
-def test_whether_a_routing_can_deadlock_is_told() -> None:
-    ring = tutti.Topology.build("ring:5", rate="16 GB/s", latency="1 ns")
-    (said,) = noc.Network(topology=ring).remarks()
-    assert "`shortest_path` can deadlock" in said
-    assert "npu0 > npu1" in said
-    assert noc.Network(topology=ring, deadlock="ignore").remarks() == []
-    assert noc.Network(topology=mesh(), routing="o1_turn").remarks() == []
-    with pytest.raises(NocError, match="can deadlock"):
-        noc.run(noc.Network(topology=ring, deadlock="refuse"), noc.Traffic(rate=0.1), SHORT)
-
-
-def test_a_network_too_large_to_tell_is_called_unchecked_and_refused() -> None:
-    large = tutti.Topology.build("mesh:96x96", rate="16 GB/s", latency="1 ns")
-    (said,) = noc.Network(topology=large, routing="o1_turn").remarks()
-    assert "`o1_turn` can deadlock is unchecked: between 9,216 nodes" in said
-    refusing = noc.Network(topology=large, routing="o1_turn", deadlock="refuse")
-    with pytest.raises(NocError, match="unchecked") as refused:
-        refusing.core([None])
-    assert refused.value.kind == "deadlock_unknown"
-    middling = tutti.Topology.build("mesh:32x32", rate="16 GB/s", latency="1 ns")
-    assert noc.Network(topology=middling, routing="o1_turn").remarks() == []
-
-
-def test_buffers_too_small_for_a_link_are_told_with_what_would_do() -> None:
-    """Round a link of L cycles a credit takes (1 + L + 1) + (L + 1 + 1) cycles."""
-    long = tutti.Topology.build("mesh:3x3", rate="16 GB/s", latency="20 ns")
-    network = noc.Network(topology=long, routing="dimension_order")
-    (said,) = network.remarks()
-    assert "a credit takes 44 cycles round npu0 > npu1: packets on 4 VCs of 8 flits" in said
-    assert "24 such links" in said
-    assert "to 72 % at most; buffer = 11 would let them fill it" in said
-    (said,) = network.remarks([(0, 1), (2, 3)])
-    assert "2 VCs of 8 flits fill that link" in said
-    assert "to 36 % at most; buffer = 22" in said
-    (said,) = network.remarks([None], 16)
-    assert "packets of 16 flits on a VC of 8 flits" in said
-    assert "to 18 % at most; buffer = 44" in said
-    deep = replace(network, router=noc.Router(buffer=11))
-    assert deep.remarks() == []
-    assert noc.Network(topology=mesh(), routing="dimension_order").remarks([None], 16) == []
-
-
-def test_a_throttled_link_carries_no_more_than_is_told() -> None:
-    """From end to end of a link of 20 cycles, packets of a flit on 4 VCs of 8: 32 in 44 cycles."""
-    long = tutti.Topology.build("mesh:2", rate="16 GB/s", latency="20 ns")
-    full = noc.Traffic(rate=1, pattern="bit_complement")
-    plan = replace(SHORT, sample=0)
-    for buffer, accepted in ((8, 32 / 44), (11, 1.0)):
-        network = noc.Network(
-            topology=long, routing="dimension_order", router=noc.Router(buffer=buffer)
-        )
-        run = noc.run(network, full, plan)
-        assert 0.95 * accepted < run.accepted.mean < accepted + 0.001
-
-
-def test_a_deadlocked_run_has_its_circle() -> None:
-    ring = tutti.Topology.build("ring:8", rate="16 GB/s", latency="1 ns")
-    network = noc.Network(topology=ring, router=noc.Router(vcs=1, buffer=2))
-    plan = noc.Plan(warmup=2000, measure=2000, patience=500)
-    traffic = noc.Traffic(rate=0.9, pattern="uniform_others", packet=8)
-    run = noc.run(network, traffic, plan)
-    assert run.ending == "deadlocked"
-    assert len(run.circle) > 2
-    assert all(one.startswith("VC 0 of npu") for one in run.circle)
-    row = noc.frame([run]).row(0, named=True)
-    assert (row["ending"], row["load"]) == ("deadlocked", 0.9)
-    for name in ("offered", "accepted", "accepted_least", "latency", "hops", "packets"):
-        assert row[name] is None, name
-    assert noc.run(network, noc.Traffic(rate=0.01), plan).circle == ()
-
-
-def test_vcs_add_up_over_time_and_to_their_channels() -> None:
-    plan = noc.Plan(warmup=200, measure=2000, batches=4, sample=50, keep_vcs=True)
-    run = noc.run(network(), noc.Traffic(rate=0.3, packet=3), plan)
-    vcs, channels = run.vcs, run.channels
-    keys = ["kind", "source", "target"]
-    assert (
-        vcs.group_by(keys, maintain_order=True)
-        .agg(pl.col("flits").sum())
-        .equals(channels.select(*keys, "flits"))
-    )
-    assert vcs["utilisation"].sum() == pytest.approx(channels["utilisation"].sum())
-    by_vc = run.buffered_by_vc
-    assert by_vc.group_by("cycle", maintain_order=True).agg(pl.col("flits").sum())[
-        "flits"
-    ].to_list() == list(run.buffered)
-    link = channels.filter(pl.col("kind") == "link").row(0, named=True)
-    series = run.vcs_over_time(link["source"], link["target"])
-    assert series.height == 40 * 4
-    assert series["cycle"].to_list()[::4] == list(range(50, 2001, 50))
-    assert series["sent"].sum() == link["flits"]
-    mean = run.occupancy.filter(
-        (pl.col("source") == link["source"]) & (pl.col("router") == link["target"])
-    )["flits"].sum()
-    assert series["flits"].sum() / 40 == pytest.approx(mean)
-    with pytest.raises(NocError) as caught:
-        run.vcs_over_time("npu0", "npu15")
-    assert caught.value.kind == "unknown_channel"
-
-
-def test_vcs_that_were_not_kept_are_not_there() -> None:
-    run = noc.run(network(), noc.Traffic(rate=0.1), SHORT)
-    with pytest.raises(NocError) as caught:
-        run.vcs_over_time("npu0", "npu1")
-    assert caught.value.kind == "not_kept"
-    plan = noc.Plan(warmup=10, measure=100, batches=2, sample=0, keep_vcs=True)
-    with pytest.raises(NocError, match="`sample` is 0: expected 1 to 65535"):
-        noc.run(network(), noc.Traffic(rate=0.1), plan)

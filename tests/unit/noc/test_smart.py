@@ -16,7 +16,7 @@ from tutti.errors import NocError, TrafficError
 from tutti.files.described import bounds_of
 from tutti.noc import smart
 
-PLAN = smart.Plan(warmup=200, measure=1500, drain=2000, seeds=3)
+PLAN = smart.ReplicationPlan(warmup=200, measure=1500, drain=2000, seeds=3)
 
 
 def broadcast(rate: float = 0.002, **changed: Any) -> smart.Traffic:
@@ -211,7 +211,7 @@ def test_traffic_that_cannot_be_is_refused(traffic: smart.Traffic, says: str) ->
 def test_a_plan_has_cycles_and_seeds() -> None:
     for given in ({"measure": 0}, {"seeds": 0}, {"warmup": -1}, {"seed": True}):
         with pytest.raises(NocError, match="expected a whole number"):
-            smart.Plan(**given)
+            smart.ReplicationPlan(**given)
 
 
 def test_what_is_watched_is_a_broadcast_in_four_cycles() -> None:

@@ -18,7 +18,9 @@ from tutti.report import plot_latency, write_load_report, write_noc_report
 if TYPE_CHECKING:
     from pathlib import Path
 
-PLAN = noc.Plan(warmup=200, measure=1000, batches=5, drain=1000, patience=1000, sample=50)
+PLAN = noc.MeasurementPlan(
+    warmup=200, measure=1000, batches=5, drain=1000, patience=1000, sample=50
+)
 
 
 def network(notation: str = "torus:4x4") -> noc.Network:
@@ -55,7 +57,7 @@ def test_a_run_is_drawn_on_its_topology(notation: str, tmp_path: Path) -> None:
 
 
 def test_a_run_without_looks_at_buffers_has_no_charts_of_them(tmp_path: Path) -> None:
-    plan = noc.Plan(warmup=0, measure=500, batches=2, sample=0)
+    plan = noc.MeasurementPlan(warmup=0, measure=500, batches=2, sample=0)
     run = noc.run(network(), noc.Traffic(rate=0.1), plan)
     assert set(charts(write_noc_report(tmp_path / "r.html", run).read_text("utf-8"))) == {"links"}
 
@@ -94,8 +96,8 @@ def test_a_deadlocked_run_shows_who_waits_and_no_more(tmp_path: Path) -> None:
     assert charts(page) == {}
     assert "Nothing was measured: what stands still has" in page
     section = page.split("Deadlock cycle", maxsplit=1)[1]
-    assert section.count("<tr>") == 1 + len(run.circle)
-    for one in run.circle:
+    assert section.count("<tr>") == 1 + len(run.deadlock_cycle)
+    for one in run.deadlock_cycle:
         assert section.count(one.replace(">", "&gt;")) >= 2
 
 

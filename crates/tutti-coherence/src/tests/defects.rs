@@ -104,8 +104,8 @@ impl Fabric for Lossy {
     fn counts(&self) -> &Counts {
         self.inner.counts()
     }
-    fn is_stuck(&self) -> bool {
-        self.inner.is_stuck()
+    fn stalled_since(&self) -> Option<u64> {
+        self.inner.stalled_since()
     }
 }
 

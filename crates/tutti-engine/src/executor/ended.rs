@@ -3,7 +3,7 @@
 use super::super::record::Outcome;
 use super::super::{EngineError, Probe, Waiting};
 use super::Executor;
-use tutti_network::{Carrier, MessageModel, Standstill};
+use tutti_network::{Carrier, Deadlock, MessageModel};
 use tutti_units::Time;
 use tutti_units::ids::RankId;
 
@@ -16,8 +16,8 @@ impl<M: MessageModel, C: Carrier, P: Probe> Executor<'_, M, C, P> {
         if let Some(error) = self.astray {
             return Err(error);
         }
-        if let Some(Standstill { since, messages, circle }) = self.carrier.standstill() {
-            return Err(EngineError::Standstill { since, messages, circle });
+        if let Some(Deadlock { since, messages, deadlock_cycle }) = self.carrier.deadlock() {
+            return Err(EngineError::NetworkDeadlock { since, messages, deadlock_cycle });
         }
         self.check_all_done()?;
         self.check_all_received()?;

@@ -103,7 +103,7 @@ impl<const W: usize> Network<W> {
         Some(base + if turn < self.vcs { low_from(free, turn) } else { low(free) })
     }
 
-    /// Of several ways those of the highest priority that are free, the next in turn.
+    /// Of several candidates the free ones of the highest priority, the next in turn.
     fn wish_among(&self, router: usize, in_vc: usize) -> Option<usize> {
         let first_out = self.routers[router].first_out as usize;
         let outputs = self.routers[router].outputs as usize * self.vcs;

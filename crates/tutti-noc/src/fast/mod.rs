@@ -59,7 +59,7 @@ pub(super) struct Network<const W: usize> {
     cycle: u64,
     /// The buffers of all input VCs, [`Settings::buffer`] slots each.
     slots: Vec<Flit>,
-    /// The ways of packets that have several, by input VC.
+    /// The candidates of packets that have several, by input VC.
     candidates: Vec<Vec<Candidate>>,
     /// The port of a VC counted from a router's first.
     port_of: Vec<u32>,

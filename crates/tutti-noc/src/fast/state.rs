@@ -60,13 +60,13 @@ pub(super) struct InVc {
     pub(super) out: u32,
     /// Its router.
     pub(super) router: u32,
-    /// The output port that its packet goes to, if there is one way only.
+    /// The output port that its packet goes to, if it has one candidate only.
     pub(super) port: u16,
     /// The VCs of it.
     pub(super) first: u8,
     pub(super) last: u8,
     pub(super) stage: Stage,
-    /// Whether there are more ways than one; they lie elsewhere.
+    /// Whether its packet has several candidates; they are stored elsewhere.
     pub(super) many: bool,
     /// Whether it has a grant of the switch, or a denial, that it does not know of yet.
     pub(super) switch_pending: bool,

@@ -1,13 +1,13 @@
 //! Traffic that is generated, or read from a trace, and a record of what arrives.
 
 use super::tally::Tally;
-use super::{Load, MeasurementSettings, Phases, Traffic};
+use super::{Load, MeasurementPlan, Traffic};
 use crate::packet::{Delivery, Order, Source};
-use crate::traffic::{Arrivals, Record};
+use crate::traffic::{Injectors, NEVER, Record, load_seed};
 
 /// Where packets come from.
-pub(super) enum Supply {
-    /// Classes of synthetic traffic: its seed, its law, and how many packets each node has sent.
+enum Supply {
+    /// Classes of synthetic traffic.
     Synthetic(Vec<Class>),
     /// Records by node and class.
     Recorded {
@@ -19,21 +19,16 @@ pub(super) enum Supply {
 }
 
 /// A class of synthetic traffic.
-pub(super) struct Class {
+struct Class {
     load: Load,
-    arrivals: Arrivals,
     seed: u64,
-    /// Per node, the packets it has sent, and the cycle from which the next is looked for.
-    nodes: Vec<(u64, u64)>,
+    injectors: Injectors,
 }
 
 /// The traffic of a run.
 pub(super) struct Generator {
     supply: Supply,
-    phases: Phases,
     pub(super) tallies: Vec<Tally>,
-    /// Packets created in the window, as far as they have been taken, that have not arrived.
-    pub(super) missing: u64,
     /// Routers that gave a VC to packets that arrived in the window.
     pub(super) vc_grants: u64,
 }
@@ -44,20 +39,14 @@ impl Generator {
         traffic: Traffic<'_>,
         (nodes, classes): (u32, usize),
         seed: u64,
-        settings: &MeasurementSettings,
+        settings: &MeasurementPlan,
     ) -> Generator {
         let supply = match traffic {
             Traffic::Synthetic(loads) => {
-                let class = |(class, load): (u64, &Load)| {
-                    let seed = seed ^ class << 48;
-                    Class {
-                        arrivals: Arrivals::new(load.process, nodes, seed),
-                        load: load.clone(),
-                        seed,
-                        nodes: vec![(0, 0); nodes as usize],
-                    }
+                let class = |(index, load): (usize, &Load)| {
+                    Class::new(load.clone(), nodes, load_seed(seed, index))
                 };
-                Supply::Synthetic((0..).zip(loads).map(class).collect())
+                Supply::Synthetic(loads.iter().enumerate().map(class).collect())
             }
             Traffic::Recorded(trace) => {
                 let mut queues = vec![Vec::new(); nodes as usize * classes];
@@ -69,66 +58,56 @@ impl Generator {
             }
         };
         let tallies = vec![Tally::new(settings, nodes); classes];
-        Generator { supply, phases: settings.phases, tallies, missing: 0, vc_grants: 0 }
+        Generator { supply, tallies, vc_grants: 0 }
+    }
+
+    /// Visits class and flits of each packet created before `end` that its node has not begun to inject.
+    fn for_each_waiting(&self, end: u64, mut visit: impl FnMut(usize, u64)) {
+        match &self.supply {
+            Supply::Synthetic(classes) => {
+                for (index, Class { load, seed, injectors }) in classes.iter().enumerate() {
+                    injectors.for_each_before(end, |node, serial| {
+                        visit(index, u64::from(load.size.draw(*seed, node, serial)));
+                    });
+                }
+            }
+            Supply::Recorded { queues, .. } => {
+                for record in queues.iter().flatten().filter(|record| record.cycle < end) {
+                    visit(record.class as usize, u64::from(record.flits));
+                }
+            }
+        }
     }
 
     /// Packets and flits created before `end` that nodes have not begun to inject.
     pub(super) fn waiting(&self, end: u64) -> (u64, u64) {
         let mut waiting = (0, 0);
-        match &self.supply {
-            Supply::Synthetic(classes) => {
-                for class in classes {
-                    class.count_waiting(end, &mut waiting);
-                }
-            }
-            Supply::Recorded { queues, .. } => {
-                for record in queues.iter().flatten().filter(|record| record.cycle < end) {
-                    waiting = (waiting.0 + 1, waiting.1 + u64::from(record.flits));
-                }
-            }
-        }
+        self.for_each_waiting(end, |_, flits| waiting = (waiting.0 + 1, waiting.1 + flits));
         waiting
     }
 
-    /// Counts what was created in the window and never taken as created, too.
-    pub(super) fn count_untaken(&mut self) {
-        let (start, end) = (self.phases.warmup, self.phases.end());
-        match &self.supply {
-            Supply::Synthetic(classes) => {
-                for (class, tally) in classes.iter().zip(&mut self.tallies) {
-                    let (mut all, mut before) = ((0, 0), (0, 0));
-                    class.count_waiting(end, &mut all);
-                    class.count_waiting(start, &mut before);
-                    tally.created_flits += all.1 - before.1;
-                }
-            }
-            Supply::Recorded { queues, .. } => {
-                for record in queues.iter().flatten() {
-                    if (start..end).contains(&record.cycle) {
-                        let flits = u64::from(record.flits);
-                        self.tallies[record.class as usize].created_flits += flits;
-                    }
-                }
-            }
+    /// Counts packets that were created from `start` to before `end` and never taken as created, too.
+    pub(super) fn count_untaken(&mut self, start: u64, end: u64) {
+        let mut flits = vec![0; self.tallies.len()];
+        self.for_each_waiting(end, |class, more| flits[class] += more);
+        self.for_each_waiting(start, |class, less| flits[class] -= less);
+        for (tally, flits) in self.tallies.iter_mut().zip(flits) {
+            tally.window.created_parts += flits;
         }
     }
 
-    /// Whether every packet of the window has been taken and has arrived: whether its queues have none
-    /// left from before `end`.
-    pub(super) fn has_all(&mut self, end: u64) -> bool {
-        self.missing == 0 && !self.is_behind(end)
+    /// Whether every packet created in the window has been taken, none being left from before its end, and has
+    /// arrived.
+    pub(super) fn has_all(&self, end: u64) -> bool {
+        self.tallies.iter().all(|tally| tally.window.missing == 0) && !self.is_behind(end)
     }
 
     /// Whether some node still has a packet to send that was created before `end`.
-    fn is_behind(&mut self, end: u64) -> bool {
-        match &mut self.supply {
-            Supply::Synthetic(classes) => classes.iter_mut().any(|class| {
-                let Class { load, arrivals, nodes, .. } = class;
-                (0..).zip(nodes.iter()).any(|(node, &(_, from))| {
-                    load.pattern.sends(node)
-                        && arrivals.next(node, from).is_some_and(|created| created < end)
-                })
-            }),
+    fn is_behind(&self, end: u64) -> bool {
+        match &self.supply {
+            Supply::Synthetic(classes) => {
+                classes.iter().any(|class| class.injectors.earliest() < end)
+            }
             Supply::Recorded { queues, .. } => {
                 queues.iter().any(|queue| queue.last().is_some_and(|record| record.cycle < end))
             }
@@ -139,13 +118,10 @@ impl Generator {
 impl Source for Generator {
     #[inline]
     fn next_at(&mut self, node: u32, class: u8) -> Option<u64> {
-        match &mut self.supply {
+        match &self.supply {
             Supply::Synthetic(classes) => {
-                let class = classes.get_mut(usize::from(class))?;
-                if !class.load.pattern.sends(node) {
-                    return None;
-                }
-                class.arrivals.next(node, class.nodes[node as usize].1)
+                let next = classes.get(usize::from(class))?.injectors.next_at(node);
+                (next != NEVER).then_some(next)
             }
             Supply::Recorded { queues, classes } => {
                 let queue = &queues[node as usize * *classes + usize::from(class)];
@@ -171,25 +147,15 @@ impl Source for Generator {
                 }
             }
         };
-        if self.phases.in_window(order.created).is_some() {
-            self.missing += 1;
-            self.tallies[usize::from(class)].created_flits += u64::from(order.flits);
-        }
+        let tally = &mut self.tallies[usize::from(class)];
+        tally.window.create(order.created, u64::from(order.flits));
         order
     }
 
     #[inline]
     fn delivered(&mut self, delivery: &Delivery) {
-        let arrived = self.phases.in_window(delivery.arrived);
-        let created = self.phases.in_window(delivery.created);
-        let tally = &mut self.tallies[usize::from(delivery.class)];
-        if let Some(cycle) = arrived {
-            tally.accept(delivery, cycle);
+        if self.tallies[usize::from(delivery.class)].arrive(delivery) {
             self.vc_grants += u64::from(delivery.hops);
-        }
-        if let Some(cycle) = created {
-            tally.arrive(delivery, cycle);
-            self.missing -= 1;
         }
     }
 
@@ -197,30 +163,20 @@ impl Source for Generator {
 }
 
 impl Class {
-    fn count_waiting(&self, end: u64, waiting: &mut (u64, u64)) {
-        let mut arrivals = self.arrivals.clone();
-        for (node, &(mut serial, mut from)) in (0..).zip(&self.nodes) {
-            while self.load.pattern.sends(node) {
-                let Some(created) = arrivals.next(node, from).filter(|&cycle| cycle < end) else {
-                    break;
-                };
-                waiting.0 += 1;
-                waiting.1 += u64::from(self.load.size.draw(self.seed, node, serial));
-                (serial, from) = (serial + 1, created + 1);
-            }
-        }
+    fn new(load: Load, nodes: u32, seed: u64) -> Class {
+        let senders: Vec<u32> = (0..nodes).filter(|&node| load.pattern.sends(node)).collect();
+        let injectors = Injectors::new(load.process, &senders, seed);
+        Class { load, seed, injectors }
     }
 
     #[inline]
     fn take(&mut self, node: u32, class: u8) -> Order {
-        let (serial, from) = self.nodes[node as usize];
-        let created = self.arrivals.next(node, from).unwrap_or(from);
-        self.nodes[node as usize] = (serial + 1, created + 1);
-        let destination = self.load.pattern.destination(self.seed, node, serial);
+        let created = self.injectors.take(node);
+        let destination = self.load.pattern.destination(self.seed, node, created.serial);
         Order {
-            created,
+            created: created.cycle,
             destination: destination.unwrap_or(node),
-            flits: self.load.size.draw(self.seed, node, serial),
+            flits: self.load.size.draw(self.seed, node, created.serial),
             class,
             priority: self.load.priority,
             tag: 0,

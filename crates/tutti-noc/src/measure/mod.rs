@@ -5,19 +5,33 @@
 //! confidence interval, by the method of batch means: the window is cut into batches, whose means are
 //! taken as independent (Law, "Simulation Modeling and Analysis", 5th edition, section 9.5).
 //!
-//! `phases` and `statistics` serve every engine, [`crate::smart`] too.
+//! `phases`, `statistics` and `window` serve every engine, [`crate::smart`] too.
 
 mod generator;
 pub(crate) mod phases;
 mod run;
 pub(crate) mod statistics;
 mod tally;
+pub(crate) mod window;
 
 pub use phases::{Ending, Phases};
 pub use run::measure;
 pub use statistics::{Estimate, half_width};
 
+use super::FlitError;
 use super::traffic::{PacketSize, Pattern, Process, Trace};
+
+/// Refuses a pattern over another number of nodes.
+///
+/// # Errors
+/// When the numbers differ.
+pub(crate) fn check_pattern(pattern: &Pattern, nodes: u32) -> Result<(), FlitError> {
+    if pattern.nodes() == nodes {
+        return Ok(());
+    }
+    let problem = format!("{} nodes, not {nodes}", pattern.nodes());
+    Err(FlitError::Clash { what: "a pattern for another network", problem })
+}
 
 /// Traffic to measure.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +57,7 @@ pub struct Load {
 
 /// How long to run, and what to sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MeasurementSettings {
+pub struct MeasurementPlan {
     /// Cycles of each phase.
     pub phases: Phases,
     /// Batches that the window is cut into, 2 or more.
@@ -94,7 +108,7 @@ pub struct Stalls {
     pub switch: u64,
 }
 
-/// The state of each VC at each sample; empty unless [`MeasurementSettings::keep_vcs`].
+/// The state of each VC at each sample; empty unless [`MeasurementPlan::keep_vcs`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Series {
     /// Flits in the buffer of each input VC at that time: by time, router, port, VC.
@@ -128,7 +142,7 @@ pub struct Measurement {
     pub buffered: Vec<u64>,
     /// The same by VC number: for each sample, those in the buffers of VC 0, of VC 1, and so on.
     pub buffered_by_vc: Vec<u64>,
-    /// With [`MeasurementSettings::keep_vcs`].
+    /// With [`MeasurementPlan::keep_vcs`].
     pub series: Series,
     /// Why flits stalled.
     pub stalls: Stalls,

@@ -6,8 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::generator::Generator;
 use super::phases::{self, Measurable};
 use super::tally::Tally;
-use super::{Ending, Measured, Measurement, MeasurementSettings, Series, Stalls, Traffic};
+use super::window::falls_short;
+use super::{
+    Ending, Measured, Measurement, MeasurementPlan, Series, Stalls, Traffic, check_pattern,
+};
 use crate::settings::Settings;
+use crate::watchdog::{NetworkWatchdog, Watchdog};
 use crate::{FlitError, Network, Wiring};
 use tutti_topology::{Distances, Family, UNREACHABLE};
 use tutti_units::ids::VertexId;
@@ -22,7 +26,7 @@ pub fn measure(
     settings: &Settings,
     network: &mut Network,
     traffic: Traffic<'_>,
-    measurement: &MeasurementSettings,
+    measurement: &MeasurementPlan,
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
     check(measurement)?;
@@ -32,8 +36,9 @@ pub fn measure(
     let generator = Generator::new(traffic, size, settings.seed, measurement);
     let nodes = u64::from(wiring.nodes());
     let samples = Samples::new(settings.vcs as usize, measurement.keep_vcs);
+    let watchdog = NetworkWatchdog::new(measurement.patience, network);
     let (settings, sent) = (*measurement, Vec::new());
-    let mut run = Run { network, generator, settings, nodes, quiet: 0, stop, samples, sent };
+    let mut run = Run { network, generator, settings, nodes, watchdog, stop, samples, sent };
     let ending = phases::run(&mut run, &measurement.phases)?;
     Ok(run.report(ending))
 }
@@ -52,13 +57,7 @@ fn check_traffic(
             }
             for load in loads {
                 check_packet(settings, load.size.largest())?;
-                if load.pattern.nodes() != wiring.nodes() {
-                    let problem = format!("{} nodes, not {}", load.pattern.nodes(), wiring.nodes());
-                    return Err(FlitError::Clash {
-                        what: "a pattern for another network",
-                        problem,
-                    });
-                }
+                check_pattern(&load.pattern, wiring.nodes())?;
             }
             Ok(())
         }
@@ -93,7 +92,7 @@ fn check_nodes(wiring: &Wiring) -> Result<(), FlitError> {
     }
 }
 
-fn check(settings: &MeasurementSettings) -> Result<(), FlitError> {
+fn check(settings: &MeasurementPlan) -> Result<(), FlitError> {
     let wrong = |what, value, expected: &str| {
         Err(FlitError::OutOfRange { what, value, expected: expected.to_owned() })
     };
@@ -110,10 +109,7 @@ fn check(settings: &MeasurementSettings) -> Result<(), FlitError> {
     if settings.keep_vcs && !(1..=MOST_SAMPLED).contains(&settings.sample) {
         return wrong("sample", settings.sample, "1 to 65535 cycles, so that VCs can be kept");
     }
-    if settings.patience == 0 {
-        return wrong("patience", 0, "a cycle or more");
-    }
-    Ok(())
+    Watchdog::check(settings.patience)
 }
 
 fn check_packet(settings: &Settings, packet: u32) -> Result<(), FlitError> {
@@ -126,10 +122,9 @@ fn check_packet(settings: &Settings, packet: u32) -> Result<(), FlitError> {
 struct Run<'a> {
     network: &'a mut Network,
     generator: Generator,
-    settings: MeasurementSettings,
+    settings: MeasurementPlan,
     nodes: u64,
-    /// Cycles in which no flit has moved although packets are in flight.
-    quiet: u64,
+    watchdog: NetworkWatchdog,
     stop: &'a AtomicBool,
     samples: Samples,
     /// Flits sent over each channel in the window.
@@ -144,12 +139,10 @@ impl Measurable for Run<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(FlitError::Stopped);
             }
-            let (start, moves) = (self.network.now(), self.network.moves());
             let step = self.settings.patience.min(CHECK_INTERVAL);
-            self.network.run_until(end.min(start + step), &mut self.generator);
-            let stalled = self.network.moves() == moves && self.network.under_way() > 0;
-            self.quiet = if stalled { self.quiet + self.network.now() - start } else { 0 };
-            if self.quiet >= self.settings.patience {
+            let next = end.min(self.network.now() + step);
+            self.network.run_until(next, &mut self.generator);
+            if self.watchdog.check(self.network).is_some() {
                 return Ok(true);
             }
         }
@@ -178,9 +171,9 @@ impl Measurable for Run<'_> {
     fn is_overloaded(&self) -> bool {
         let (packets, flits) = self.generator.waiting(self.settings.phases.end());
         let tallies = &self.generator.tallies;
-        let created: u64 = tallies.iter().map(|tally| tally.created_flits).sum::<u64>() + flits;
-        let accepted: u64 = tallies.iter().map(Tally::accepted_flits).sum();
-        packets >= self.nodes && accepted * 100 < created * (100 - TOLERATED_PERCENT)
+        let taken: u64 = tallies.iter().map(|tally| tally.window.created_parts).sum();
+        let accepted: u64 = tallies.iter().map(|tally| tally.window.accepted_parts()).sum();
+        packets >= self.nodes && falls_short(accepted, taken + flits, TOLERATED_PERCENT)
     }
 
     fn has_drained(&mut self) -> bool {
@@ -200,14 +193,15 @@ impl Measurable for Run<'_> {
 
 impl Run<'_> {
     fn report(mut self, ending: Ending) -> Measurement {
-        self.generator.count_untaken();
+        let phases = self.settings.phases;
+        self.generator.count_untaken(phases.warmup, phases.end());
         let (tallies, samples) = (&self.generator.tallies, self.samples);
         let classes: Vec<Measured> = tallies.iter().map(Tally::measured).collect();
         let all = tallies[1..].iter().fold(tallies[0].clone(), Tally::with).measured();
         Measurement {
             ending,
             cycles: self.network.now(),
-            window: self.settings.phases.measure,
+            window: phases.measure,
             all,
             classes,
             sent: self.sent,

@@ -9,6 +9,41 @@ pub struct Estimate {
     pub half_width: f64,
 }
 
+/// Sums and counts of a quantity, by batch of the measurement window.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BatchSums(Vec<(u64, u64)>);
+
+impl BatchSums {
+    pub(crate) fn new(batches: u32) -> BatchSums {
+        BatchSums(vec![(0, 0); batches as usize])
+    }
+
+    pub(crate) fn add(&mut self, batch: usize, value: u64) {
+        self.0[batch].0 += value;
+        self.0[batch].1 += 1;
+    }
+
+    /// Adds all values of another one.
+    pub(crate) fn join(&mut self, other: &BatchSums) {
+        for (batch, more) in self.0.iter_mut().zip(&other.0) {
+            *batch = (batch.0 + more.0, batch.1 + more.1);
+        }
+    }
+
+    /// The sum of all values, and how many there are.
+    pub(crate) fn total(&self) -> (u64, u64) {
+        self.0.iter().fold((0, 0), |all, batch| (all.0 + batch.0, all.1 + batch.1))
+    }
+
+    /// The mean of all values, with the confidence interval of the batch means.
+    pub(crate) fn estimate(&self) -> Estimate {
+        let (sum, count) = self.total();
+        let filled = self.0.iter().filter(|batch| batch.1 > 0);
+        let means: Vec<f64> = filled.map(|batch| real(batch.0) / real(batch.1)).collect();
+        Estimate { mean: real(sum) / real(count), half_width: half_width(&means) }
+    }
+}
+
 /// How many packets or messages had each latency, in cycles.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {

@@ -11,7 +11,7 @@ use crate::settings::VcRange;
 pub(super) const SECOND: u8 = 2;
 
 /// Two legs, to the node that a packet goes by way of and from there to its destination, on VCs of their
-/// own each, so that no circle of packets can wait for each other.
+/// own each, so that packets form no cyclic dependency.
 pub trait Legs: fmt::Debug + Send + Sync {
     /// A node's router, and the port that leads from there to the node.
     fn home(&self, node: u32) -> (u32, u32);

@@ -8,7 +8,7 @@ use crate::settings::VcRange;
 /// coin decides.
 ///
 /// The VCs of a class are halved: packets that go over the end of a row use one half in that row, the
-/// others the other, so that no circle of packets can wait for each other in a ring (Dally and Seitz,
+/// others the other, so that packets form no cyclic dependency in a ring (Dally and Seitz,
 /// "Deadlock-free message routing in multiprocessor interconnection networks", 1987). `balanced` lets
 /// packets that cross neither the end nor the middle of a row use either half, by a coin, as the Cray T3D
 /// did.

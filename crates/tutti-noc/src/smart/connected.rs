@@ -128,7 +128,7 @@ impl Fabric for FullyConnected {
         &self.counts
     }
 
-    fn is_stuck(&self) -> bool {
-        false
+    fn stalled_since(&self) -> Option<u64> {
+        None
     }
 }

@@ -47,12 +47,12 @@ const DESIGNS: &[Design] = &[
     },
     Design {
         name: "sfo_greedy",
-        summary: "several hops per cycle, copies retained on the way, along shared trees",
+        summary: "several hops per cycle, copies retained on the path, along shared trees",
         kind: DesignKind::Mesh(REACH, FanOut::Greedy(Tree::Shared), FanIn::Greedy),
     },
     Design {
         name: "sfo_greedy_pvt",
-        summary: "several hops per cycle, copies retained on the way, along the trees of the corners",
+        summary: "several hops per cycle, copies retained on the path, along the trees of the corners",
         kind: DesignKind::Mesh(REACH, FanOut::Greedy(Tree::Private), FanIn::Greedy),
     },
     Design {

@@ -50,6 +50,7 @@ pub trait Fabric {
     /// What has happened so far, for energy and statistics.
     fn counts(&self) -> &Counts;
 
-    /// Whether packets are under way and none has moved for [`super::Settings::patience`] cycles.
-    fn is_stuck(&self) -> bool;
+    /// The first cycle after the last move, if packets are in flight and none has moved for
+    /// [`super::Settings::patience`] cycles.
+    fn stalled_since(&self) -> Option<u64>;
 }

@@ -1,4 +1,4 @@
-//! What a fabric carries: packets to one node, to many, and answers that are combined on the way.
+//! What a fabric carries: packets to one node, to many, and answers that are combined on their path.
 
 /// A set of nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -200,7 +200,7 @@ pub struct Arrival {
     pub arrived: u64,
     /// The node it has come to.
     pub node: u32,
-    /// The node that sent it; of answers combined on the way, one of those that did.
+    /// The node that sent it; of combined answers, one of those that did.
     pub source: u32,
     /// The cycle from which its latency counts: of its message, or of its flow.
     pub created: u64,

@@ -1,6 +1,6 @@
 //! What a mesh of routers with multi-hop links is like: its designs, buffers and delays.
 
-use crate::FlitError;
+use crate::{FlitError, Watchdog};
 
 /// Which of two flits that want the same port goes first (section II).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -12,7 +12,7 @@ pub enum Priority {
     Bypass,
 }
 
-/// Which way broadcasts go.
+/// The tree of a broadcast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tree {
     /// From their source along its row, and from there along every column: links are shared with the trees
@@ -144,7 +144,7 @@ impl Settings {
             eject_cost: 0,
             art_entries: 64,
             reducer: false,
-            patience: 10_000,
+            patience: Watchdog::PATIENCE,
             fault: None,
         }
     }
@@ -197,10 +197,7 @@ impl Settings {
         in_range("credit_delay", self.credit_delay, 0, most)?;
         in_range("sag_extra_cycle", self.sag_extra_cycle, 0, 1)?;
         in_range("eject_cost", self.eject_cost, 0, most)?;
-        if self.patience == 0 {
-            let expected = "a cycle or more".to_owned();
-            return Err(FlitError::OutOfRange { what: "patience", value: 0, expected });
-        }
+        Watchdog::check(self.patience)?;
         self.check_classes()?;
         self.check_fan_out()?;
         self.check_fan_in()

@@ -11,6 +11,7 @@
 mod arrivals;
 mod draw;
 mod error;
+mod injectors;
 mod pattern;
 mod process;
 mod size;
@@ -21,6 +22,7 @@ mod trace;
 pub use arrivals::Arrivals;
 pub(crate) use draw::{Stream, below, bits};
 pub use error::TrafficError;
+pub(crate) use injectors::{Created, Injectors, NEVER, load_seed};
 pub use pattern::{Entry, Pattern, REGISTRY};
 pub use process::Process;
 pub use size::PacketSize;

@@ -130,7 +130,10 @@ pub fn run(fabric: &mut dyn Fabric, deeds: &[(u64, Deed)], limit: u64) -> Outcom
     }
     let mut held: BTreeMap<FlowId, u64> = BTreeMap::new();
     let mut arrivals = Vec::new();
-    while !(due.is_empty() && fabric.is_empty()) && fabric.now() < limit && !fabric.is_stuck() {
+    while !(due.is_empty() && fabric.is_empty())
+        && fabric.now() < limit
+        && fabric.stalled_since().is_none()
+    {
         let now = fabric.now();
         for one in due.remove(&now).unwrap_or_default() {
             match one {

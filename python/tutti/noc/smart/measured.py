@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.noc.smart.mesh import SmartMesh
-    from tutti.noc.smart.traffic import Plan, Traffic
+    from tutti.noc.smart.traffic import ReplicationPlan, Traffic
 
 Ending = Literal["stable", "saturated", "deadlocked"]
 
@@ -111,7 +111,7 @@ class Run:
 
     mesh: SmartMesh
     traffic: tuple[Traffic, ...]
-    plan: Plan
+    plan: ReplicationPlan
     load: float
     ending: Ending
     cycles: int
@@ -138,7 +138,11 @@ class Run:
 
     @classmethod
     def of_core(
-        cls, mesh: SmartMesh, traffic: tuple[Traffic, ...], plan: Plan, seeds: list[dict[str, Any]]
+        cls,
+        mesh: SmartMesh,
+        traffic: tuple[Traffic, ...],
+        plan: ReplicationPlan,
+        seeds: list[dict[str, Any]],
     ) -> Run:
         """Of all seeds, as the core gives it."""
         every = zip(*(one["loads"] for one in seeds), strict=True)

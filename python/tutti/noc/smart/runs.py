@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tutti.errors import NocError
 from tutti.noc.measuring import bracket, measure_all, narrow
 from tutti.noc.smart.measured import Run
-from tutti.noc.smart.traffic import Plan, Traffic, case_of, ideal
+from tutti.noc.smart.traffic import ReplicationPlan, Traffic, case_of, ideal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -36,13 +36,13 @@ class Case:
 
     mesh: SmartMesh
     traffic: tuple[Traffic, ...]
-    plan: Plan
+    plan: ReplicationPlan
 
 
 def run(
     mesh: SmartMesh,
     traffic: Traffic | Sequence[Traffic],
-    plan: Plan | None = None,
+    plan: ReplicationPlan | None = None,
     *,
     threads: int = 0,
 ) -> Run:
@@ -51,18 +51,18 @@ def run(
     Args:
         mesh: The mesh.
         traffic: Of one kind, or several at once.
-        plan: For how long; ``Plan()`` if it is left out.
+        plan: For how long; ``ReplicationPlan()`` if it is left out.
         threads: How many; 0 is one per core. The result does not depend on it.
 
     Raises:
         NocError: Traffic does not fit the mesh.
         TrafficError: There is no such traffic.
     """
-    case = Case(mesh=mesh, traffic=at_once(traffic), plan=plan or Plan())
+    case = Case(mesh=mesh, traffic=at_once(traffic), plan=plan or ReplicationPlan())
     return run_all([case], threads=threads)[0]
 
 
-def check(mesh: SmartMesh, traffic: Sequence[Traffic], plan: Plan) -> None:
+def check(mesh: SmartMesh, traffic: Sequence[Traffic], plan: ReplicationPlan) -> None:
     """Refuses what cannot be run, without running it.
 
     Raises:
@@ -111,7 +111,7 @@ def sweep(
     mesh: SmartMesh,
     traffic: Traffic | Sequence[Traffic],
     loads: Iterable[float],
-    plan: Plan | None = None,
+    plan: ReplicationPlan | None = None,
     *,
     threads: int = 0,
     done: Callable[[Run], object] | None = None,
@@ -133,7 +133,7 @@ def sweep(
         NocError: Traffic does not fit the mesh, or the first has no rate to scale.
         TrafficError: There is no such traffic, or a load that is none.
     """
-    ask = plan or Plan()
+    ask = plan or ReplicationPlan()
     cases = [Case(mesh=mesh, traffic=at_load(traffic, load), plan=ask) for load in loads]
     return run_all(cases, threads=threads, done=done)
 
@@ -166,7 +166,7 @@ class Saturation:
 def saturation(
     mesh: SmartMesh,
     traffic: Traffic | Sequence[Traffic],
-    plan: Plan | None = None,
+    plan: ReplicationPlan | None = None,
     *,
     tolerance: float = 0.02,
     most: float | None = None,
@@ -196,10 +196,7 @@ def saturation(
         TrafficError: There is no such traffic.
     """
     every = at_once(traffic)
-    limit = _largest(mesh, every[0]) if most is None else most
-    if not (0 < tolerance < math.inf and 0 < limit < math.inf):
-        message = f"a search up to {limit} with a tolerance of {tolerance}: expected both above 0"
-        raise NocError(message, kind="search")
+    limit = _limit(mesh, every[0], most, tolerance)
     found = {one.load: one for one in known if one.load <= limit}
 
     def add(loads: Sequence[float]) -> None:
@@ -233,11 +230,20 @@ def saturation(
     )  # fmt: skip
 
 
-def _largest(mesh: SmartMesh, traffic: Traffic) -> float:
-    """A load that no mesh takes, where there can be one."""
-    bound = ideal(mesh, traffic)
-    top = math.inf if traffic.kind == "reduction" else 1.0
-    return 1.0 if bound is None else min(1.1 * bound.load, top)
+def _limit(mesh: SmartMesh, traffic: Traffic, most: float | None, tolerance: float) -> float:
+    """Returns the largest load of a search: `most`, or a load that no mesh accepts.
+
+    Raises:
+        NocError: The load or the tolerance is not above 0.
+    """
+    if most is None:
+        bound = ideal(mesh, traffic)
+        top = math.inf if traffic.kind == "reduction" else 1.0
+        most = 1.0 if bound is None else min(1.1 * bound.load, top)
+    if not (0 < tolerance < math.inf and 0 < most < math.inf):
+        message = f"a search up to {most} with a tolerance of {tolerance}: expected both above 0"
+        raise NocError(message, kind="search")
+    return most
 
 
 def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic, ...]:

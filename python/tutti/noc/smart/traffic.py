@@ -113,7 +113,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ReplicationPlan:
     """How long to run, and how often.
 
     Raises:
@@ -174,7 +174,7 @@ def ideal(mesh: SmartMesh, traffic: Traffic) -> Ideal | None:
     Raises:
         TrafficError: There is no such traffic.
     """
-    found = case_of(mesh, [traffic], Plan(), seed=1).ideals()[0]
+    found = case_of(mesh, [traffic], ReplicationPlan(), seed=1).ideals()[0]
     if found is None:
         return None
     throughput, hops = found
@@ -201,7 +201,7 @@ def mean_size(packet: int | str) -> float:
 
 
 def case_of(
-    mesh: SmartMesh, traffic: Sequence[Traffic], plan: Plan, *, seed: int
+    mesh: SmartMesh, traffic: Sequence[Traffic], plan: ReplicationPlan, *, seed: int
 ) -> _core.SmartCase:
     """What the core runs.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.errors import NocError
 from tutti.noc.smart.runs import at_once, check
-from tutti.noc.smart.traffic import Plan, case_of
+from tutti.noc.smart.traffic import ReplicationPlan, case_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,7 @@ class Flight(NamedTuple):
         router: From where.
         port: By which output: 0 to 3 for E, W, N, S.
         hops: Over how many links.
-        retained: Routers on the way where a copy stayed.
+        retained: Routers on its path where a copy stayed.
         why: Why it ended where it did.
     """
 
@@ -116,8 +116,8 @@ class Watched:
         for event in self.events:
             if event.what != "crossed":
                 continue
-            way = self.way(event.router, event.port, event.hops)
-            marks = [ends.get((event.cycle, event.packet, at * 4 + event.port)) for at in way]
+            path = self.path(event.router, event.port, event.hops)
+            marks = [ends.get((event.cycle, event.packet, at * 4 + event.port)) for at in path]
             kept = [mark[1] for mark in marks[:-1] if mark is not None and mark[0] == "retained"]
             last = marks[-1][0] if marks[-1] is not None else "stopped:end"
             why = last.partition(":")[2] or "end"
@@ -141,7 +141,7 @@ class Watched:
                 gone.add(key)
         for cycle, flights in self.flights().items():
             for flight in flights:
-                end = self.way(flight.router, flight.port, flight.hops)[-1]
+                end = self.path(flight.router, flight.port, flight.hops)[-1]
                 for router in (*flight.retained, end):
                     came[router, flight.packet].append(cycle + 1)
         found = []
@@ -153,8 +153,8 @@ class Watched:
                 found.append(Stay(key[0], key[1], start, end))
         return sorted(found, key=lambda stay: (stay.start, stay.router, stay.packet))
 
-    def way(self, router: int, port: int, hops: int) -> list[int]:
-        """The routers that a flit comes to over so many hops."""
+    def path(self, router: int, port: int, hops: int) -> list[int]:
+        """Returns the routers on a path of so many hops."""
         columns = self.mesh.columns
         step = (1, -1, columns, -columns)[port]
         return [router + step * hop for hop in range(1, hops + 1)]
@@ -180,7 +180,7 @@ def watch(
         message = f"`cycles` is {cycles!r}: expected a whole number from 1 to {MOST_CYCLES}"
         raise NocError(message, kind="out_of_range", fields={"what": "cycles"})
     every = at_once(traffic)
-    plan = Plan(seed=seed, seeds=1)
+    plan = ReplicationPlan(seed=seed, seeds=1)
     check(mesh, every, plan)
     events, packets = case_of(mesh, every, plan, seed=seed).watch(cycles)
     return Watched(

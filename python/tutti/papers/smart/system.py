@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tutti.noc import smart
-from tutti.noc.smart import Plan, SmartMesh, Traffic
+from tutti.noc.smart import ReplicationPlan, SmartMesh, Traffic
 from tutti.papers import watched
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ VCS, CREDIT_DELAY = 6, 8
 so that the baseline saturates where it is published to under broadcasts and under reductions
 (`table 2`), and the same in every design and experiment."""
 
-PLAN = Plan(warmup=1_000, measure=4_000, drain=4_000, seeds=5)
+PLAN = ReplicationPlan(warmup=1_000, measure=4_000, drain=4_000, seeds=5)
 """Of every point."""
 FEW = replace(PLAN, seeds=2)
 """Of sensitivities."""

@@ -16,7 +16,7 @@ use crate::allocator::{Allocator, AllocatorKind, ArbiterKind, Request};
 use crate::routing::Candidate;
 use crate::settings::{Priority, Settings};
 
-/// Below every priority that a packet or a way has.
+/// Below every priority of a packet or a candidate.
 const LAST: i64 = 1 << 62;
 
 /// What an input VC hears `due`.
@@ -276,7 +276,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// Every way that the first packet of a VC may go.
+    /// Every candidate of the first packet of a VC.
     fn for_each_way(&self, in_vc: usize, mut what: impl FnMut(&Candidate)) {
         let vc = &self.in_vcs[in_vc];
         if vc.many {
@@ -286,7 +286,7 @@ impl<const W: usize> Network<W> {
         }
     }
 
-    /// A packet asks for every VC of a way that it can have.
+    /// A packet requests every VC of a candidate that it can have.
     fn request_vcs(
         &self,
         general: &mut General,

@@ -29,7 +29,7 @@ use crate::FlitError;
 use crate::endpoints::Endpoints;
 use jobs::{Job, Kind, Reduction, Under};
 use tutti_network::packet::Ends;
-use tutti_network::{Carried, Carrier, Combined, Standstill, Ticket};
+use tutti_network::{Carried, Carrier, Combined, Deadlock, Ticket};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
@@ -102,7 +102,7 @@ pub struct FabricCarrier<'a> {
     /// Those that were begun although tables had no entry left.
     beyond: u64,
     arrivals: Vec<Arrival>,
-    standstill: Option<Standstill>,
+    deadlock: Option<Deadlock>,
 }
 
 impl<'a> FabricCarrier<'a> {
@@ -131,7 +131,7 @@ impl<'a> FabricCarrier<'a> {
             begun: 0,
             beyond: 0,
             arrivals: Vec::new(),
-            standstill: None,
+            deadlock: None,
         })
     }
 
@@ -317,13 +317,8 @@ impl<'a> FabricCarrier<'a> {
         }
     }
 
-    fn stand_still(&mut self) {
-        let since = self.fabric.now().saturating_sub(self.settings.patience);
-        self.standstill = Some(Standstill {
-            since: self.endpoints.time_of(since),
-            messages: self.under.len(),
-            circle: Vec::new(),
-        });
+    fn report_deadlock(&mut self, since: u64) {
+        self.deadlock = Some(self.endpoints.deadlock(since, self.under.len(), Vec::new()));
     }
 }
 
@@ -360,9 +355,9 @@ impl Carrier for FabricCarrier<'_> {
             if self.endpoints.is_stopped(cycles) {
                 return None;
             }
-            if self.fabric.is_stuck() {
+            if let Some(since) = self.fabric.stalled_since() {
                 if self.endpoints.due().is_none() {
-                    self.stand_still();
+                    self.report_deadlock(since);
                 }
                 break;
             }
@@ -428,7 +423,7 @@ impl Carrier for FabricCarrier<'_> {
         self.put(&message, Kind::Part(combine), number);
     }
 
-    fn standstill(&self) -> Option<Standstill> {
-        self.standstill.clone()
+    fn deadlock(&self) -> Option<Deadlock> {
+        self.deadlock.clone()
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::tally::Tally;
-use super::traffic::{Generator, Order};
+use super::traffic::{Generator, Order, generators};
 use super::{Ending, Kind, Load, Measurement, Phases};
 use crate::FlitError;
+use crate::measure::check_pattern;
 use crate::measure::phases::{self, Measurable};
 use crate::smart::counts::Counts;
 use crate::smart::fabric::Fabric;
@@ -17,14 +18,14 @@ use crate::smart::settings::Settings;
 /// # Errors
 /// The first thing that is wrong.
 pub fn check(settings: &Settings, loads: &[Load], phases: &Phases) -> Result<(), FlitError> {
-    let clash = |what, problem| Err(FlitError::Clash { what, problem });
     let Phases { warmup, measure, drain } = *phases;
     if measure == 0 || warmup.max(measure).max(drain) > LONGEST {
         let expected = format!("a cycle or more of `measure`, and {LONGEST} at most of each part");
         return Err(FlitError::OutOfRange { what: "measure", value: measure, expected });
     }
     if loads.is_empty() {
-        return clash("loads", "there are none; expected one or more".to_owned());
+        let problem = "there are none; expected one or more".to_owned();
+        return Err(FlitError::Clash { what: "loads", problem });
     }
     for load in loads {
         let Some(class) = settings.classes.get(usize::from(load.class)) else {
@@ -33,13 +34,12 @@ pub fn check(settings: &Settings, loads: &[Load], phases: &Phases) -> Result<(),
             return Err(FlitError::BadPacket { class: load.class, problem });
         };
         match &load.kind {
-            Kind::Unicast { pattern, .. } if pattern.nodes() != settings.nodes() => {
-                let problem = format!("{} nodes, not {}", pattern.nodes(), settings.nodes());
-                return clash("a pattern for another network", problem);
-            }
-            Kind::Unicast { size, .. } if size.largest() > class.depth => {
+            Kind::Unicast { pattern, size } => {
+                check_pattern(pattern, settings.nodes())?;
                 let (packet, buffer) = (size.largest(), class.depth);
-                return Err(FlitError::BufferSmallerThanPacket { buffer, packet });
+                if packet > buffer {
+                    return Err(FlitError::BufferSmallerThanPacket { buffer, packet });
+                }
             }
             Kind::Broadcast { .. } | Kind::Multicast { .. } if !class.multicasts => {
                 let problem = "no multicasts travel in it".to_owned();
@@ -64,13 +64,10 @@ pub fn measure(
     stop: &AtomicBool,
 ) -> Result<Measurement, FlitError> {
     check(settings, loads, phases)?;
-    let generator = |(index, load): (u64, &Load)| {
-        Generator::new(load, settings.columns, settings.rows, seed ^ index << 48)
-    };
     let mut run = MeshRun {
         fabric,
         phases: *phases,
-        generators: (0..).zip(loads).map(generator).collect(),
+        generators: generators(settings, loads, seed),
         tallies: loads.iter().map(|_| Tally::new(*phases)).collect(),
         arrivals: Vec::new(),
         counts: Counts::default(),
@@ -138,7 +135,7 @@ impl MeshRun<'_> {
     }
 
     fn has_all(&self) -> bool {
-        self.tallies.iter().all(|tally| tally.missing == 0)
+        self.tallies.iter().all(|tally| tally.window.missing == 0)
     }
 
     /// Advances to a cycle, or until all messages of the window have ended if `drains`; whether the fabric
@@ -160,7 +157,7 @@ impl MeshRun<'_> {
             if self.phases.in_window(now).is_some() {
                 self.tallies.iter_mut().for_each(Tally::pass);
             }
-            if self.fabric.is_stuck() {
+            if self.fabric.stalled_since().is_some() {
                 return Ok(true);
             }
         }

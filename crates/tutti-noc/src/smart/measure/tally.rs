@@ -1,28 +1,21 @@
 //! What is counted of a load.
 
 use super::{Measured, Phases};
-use crate::measure::statistics::{Histogram, real};
+use crate::measure::statistics::real;
+use crate::measure::window::{WindowTally, falls_short};
 
 /// A load's messages that are under way, and what was counted of those that ended.
-#[derive(Default)]
 pub(super) struct Tally {
-    phases: Phases,
+    pub(super) window: WindowTally,
+    cycles: u64,
     open: Vec<Open>,
     free: Vec<u32>,
     /// Messages under way.
     pub(super) active: u64,
     active_cycles: u64,
-    created: u64,
-    created_parts: u64,
-    accepted_parts: u64,
-    /// Messages of the window that have not ended.
-    pub(super) missing: u64,
-    ended: u64,
-    latency: u64,
     part_latency: u64,
     parts_ended: u64,
     arrivals: u64,
-    histogram: Histogram,
 }
 
 /// A message under way.
@@ -39,16 +32,22 @@ struct Open {
 
 impl Tally {
     pub(super) fn new(phases: Phases) -> Tally {
-        Tally { phases, ..Tally::default() }
+        Tally {
+            window: WindowTally::new(phases, 1),
+            cycles: phases.measure,
+            open: Vec::new(),
+            free: Vec::new(),
+            active: 0,
+            active_cycles: 0,
+            part_latency: 0,
+            parts_ended: 0,
+            arrivals: 0,
+        }
     }
 
     /// A message of so many parts begins; by which number it is known.
     pub(super) fn begin(&mut self, created: u64, parts: u64) -> u32 {
-        if self.phases.in_window(created).is_some() {
-            self.created += 1;
-            self.created_parts += parts;
-            self.missing += 1;
-        }
+        self.window.create(created, parts);
         self.active += 1;
         let open = Open { created, missing: parts, arrivals: 0, latest: 0, part_latency: 0, parts };
         if let Some(place) = self.free.pop() {
@@ -62,9 +61,7 @@ impl Tally {
     /// So many parts of a message arrived together, or all that it has.
     pub(super) fn arrive(&mut self, place: u32, arrived: u64, parts: Option<u64>) {
         let parts = parts.unwrap_or(self.open[place as usize].missing);
-        if self.phases.in_window(arrived).is_some() {
-            self.accepted_parts += parts;
-        }
+        self.window.accept(arrived, parts);
         let open = &mut self.open[place as usize];
         open.missing = open.missing.checked_sub(parts).expect("no more parts than it has");
         open.arrivals += 1;
@@ -76,20 +73,11 @@ impl Tally {
         let ended = *open;
         self.free.push(place);
         self.active -= 1;
-        if self.phases.in_window(ended.created).is_some() {
-            self.end(&ended);
+        if self.window.end(ended.created, ended.latest).is_some() {
+            self.part_latency += ended.part_latency;
+            self.parts_ended += ended.parts;
+            self.arrivals += ended.arrivals;
         }
-    }
-
-    fn end(&mut self, open: &Open) {
-        let latency = open.latest - open.created;
-        self.missing -= 1;
-        self.ended += 1;
-        self.latency += latency;
-        self.part_latency += open.part_latency;
-        self.parts_ended += open.parts;
-        self.arrivals += open.arrivals;
-        self.histogram.add(latency);
     }
 
     /// A cycle of the window has passed.
@@ -99,24 +87,30 @@ impl Tally {
 
     /// Whether less than 97 % of what was offered in the window was accepted.
     pub(super) fn is_overloaded(&self) -> bool {
-        self.accepted_parts * 100 < self.created_parts * 97
+        let WindowTally { created_parts, .. } = self.window;
+        falls_short(self.window.accepted_parts(), created_parts, TOLERATED_PERCENT)
     }
 
     pub(super) fn measured(&self) -> Measured {
-        let window = real(self.phases.measure);
-        let parts = real(self.created_parts) / real(self.created);
-        let accepted = if self.created == 0 { 0.0 } else { real(self.accepted_parts) / parts };
+        let WindowTally { created, created_parts, latency, histogram, .. } = &self.window;
+        let cycles = real(self.cycles);
+        let parts = real(*created_parts) / real(*created);
+        let accepted = real(self.window.accepted_parts()) / parts;
+        let (_, ended) = latency.total();
         Measured {
-            messages: self.ended,
-            offered: real(self.created) / window,
-            accepted: accepted / window,
+            messages: ended,
+            offered: real(*created) / cycles,
+            accepted: if *created == 0 { 0.0 } else { accepted / cycles },
             parts,
-            latency: real(self.latency) / real(self.ended),
-            latency_extremes: self.histogram.extremes(),
-            quantiles: self.histogram.quantiles(),
+            latency: latency.estimate().mean,
+            latency_extremes: histogram.extremes(),
+            quantiles: histogram.quantiles(),
             part_latency: real(self.part_latency) / real(self.parts_ended),
-            arrivals: real(self.arrivals) / real(self.ended),
-            active: real(self.active_cycles) / window,
+            arrivals: real(self.arrivals) / real(ended),
+            active: real(self.active_cycles) / cycles,
         }
     }
 }
+
+/// The share of parts that may be missing at the end of a window because they are in flight.
+const TOLERATED_PERCENT: u64 = 3;

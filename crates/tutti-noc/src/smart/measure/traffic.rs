@@ -4,25 +4,26 @@
 
 use super::{Kind, Load, Members, Sources};
 use crate::smart::message::NodeSet;
-use crate::traffic::{Arrivals, Stream, below, bits};
+use crate::smart::settings::Settings;
+use crate::traffic::{Created, Injectors, Stream, below, bits, load_seed};
 
 /// Messages of a load, in order of time.
 pub(super) struct Generator {
     pub(super) load: Load,
     seed: u64,
-    arrivals: Arrivals,
-    /// Who sends: a node each; of reductions, a process.
-    sources: Vec<Pending>,
-    /// The next message of all; none ever comes if the largest number.
+    /// Of each node that sends; of reductions, of each process.
+    injectors: Injectors,
+    /// The cycle of the next message of all sources.
     next: u64,
     nodes: u32,
 }
 
-/// A source and its next message.
-struct Pending {
-    node: u32,
-    serial: u64,
-    at: u64,
+/// The generators of the loads of a run.
+pub(super) fn generators(settings: &Settings, loads: &[Load], seed: u64) -> Vec<Generator> {
+    let generator = |(index, load): (usize, &Load)| {
+        Generator::new(load, settings.columns, settings.rows, load_seed(seed, index))
+    };
+    loads.iter().enumerate().map(generator).collect()
 }
 
 /// What is to be sent.
@@ -48,13 +49,9 @@ impl Generator {
             Kind::Broadcast { .. } | Kind::Multicast { .. } => (0..nodes).collect(),
             &Kind::Reduction { streams } => (0..streams).collect(),
         };
-        let most = sources.iter().max().map_or(0, |&last| last + 1);
-        let mut arrivals = Arrivals::new(load.process, most, seed);
-        let pending =
-            |node| Pending { node, serial: 0, at: arrivals.next(node, 0).unwrap_or(u64::MAX) };
-        let sources: Vec<Pending> = sources.into_iter().map(pending).collect();
-        let next = soonest(&sources);
-        Generator { load: load.clone(), seed, arrivals, sources, next, nodes }
+        let injectors = Injectors::new(load.process, &sources, seed);
+        let next = injectors.earliest();
+        Generator { load: load.clone(), seed, injectors, next, nodes }
     }
 
     /// The cycle of the next message.
@@ -67,16 +64,13 @@ impl Generator {
         if self.next > cycle {
             return;
         }
-        for place in 0..self.sources.len() {
-            let Pending { node, serial, at } = self.sources[place];
-            if at > cycle {
-                continue;
+        for source in 0..self.injectors.sources() {
+            if self.injectors.next_at(source) <= cycle {
+                let Created { serial, .. } = self.injectors.take(source);
+                give(self.order(source, serial));
             }
-            give(self.order(node, serial));
-            let at = self.arrivals.next(node, at + 1).unwrap_or(u64::MAX);
-            self.sources[place] = Pending { node, serial: serial + 1, at };
         }
-        self.next = soonest(&self.sources);
+        self.next = self.injectors.earliest();
     }
 
     fn order(&self, source: u32, serial: u64) -> Order {
@@ -138,8 +132,4 @@ impl Generator {
             number += words;
         }
     }
-}
-
-fn soonest(sources: &[Pending]) -> u64 {
-    sources.iter().map(|source| source.at).min().unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! What happens flit by flit under synthetic traffic, for those who want to see it.
 
 use super::run::{check, give};
-use super::traffic::{Generator, Order};
+use super::traffic::{Order, generators};
 use super::{Load, Phases};
 use crate::FlitError;
 use crate::smart::fabric::Fabric;
@@ -47,10 +47,7 @@ pub fn watch(
     check(settings, loads, &Phases { warmup: 0, measure: cycles, drain: 0 })?;
     let mut mesh = Mesh::new(settings)?;
     mesh.record(true);
-    let generator = |(index, load): (u64, &Load)| {
-        Generator::new(load, settings.columns, settings.rows, seed ^ index << 48)
-    };
-    let mut generators: Vec<Generator> = (0..).zip(loads).map(generator).collect();
+    let mut generators = generators(settings, loads, seed);
     let mut sent = Vec::new();
     let mut messages = 0;
     let mut arrivals = Vec::new();
@@ -67,7 +64,7 @@ pub fn watch(
         }
         mesh.step(&mut arrivals);
         arrivals.clear();
-        if mesh.is_stuck() {
+        if mesh.stalled_since().is_some() {
             break;
         }
     }

@@ -1,4 +1,4 @@
-//! Answers that become one on their way: tables of directions, and answers that meet.
+//! Answers that become one on their path: tables of directions, and answers that meet.
 
 use super::super::message::{Combine, Flow, FlowId};
 use super::super::settings::{FanIn, Fault, Settings};

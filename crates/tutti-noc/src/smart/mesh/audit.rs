@@ -116,7 +116,7 @@ impl Mesh {
         let preset = vc.is(ON_TREE) && self.geometry.interval.is_some();
         let turns = self.vcs.turns.get(place.input as usize);
         for output in 0..PORTS {
-            let straight = vc.way.straight >> output & 1 == 1;
+            let straight = vc.route.straight >> output & 1 == 1;
             let goes = ready && vc.mask >> output & 1 == 1 && !(preset && output != LOCAL);
             let apart = vc.pool(output) % 3 != 0 && output != LOCAL;
             assert_eq!(input.wants[output] & bit != 0, goes && !apart, "{vc:?} at {place:?}");

@@ -1,4 +1,4 @@
-//! Where nodes are, which way packets go, and the trees of multicasts.
+//! Positions of nodes, routes of packets, and the trees of multicasts.
 
 use super::super::settings::{FanOut, Settings, Tree};
 
@@ -15,7 +15,7 @@ pub(super) const TO_NIC: u8 = 1 << LOCAL;
 /// No router.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// The input at which a flit arrives that left by an output, and the other way round.
+/// The input at which a flit arrives that left by an output, and the reverse.
 #[inline]
 pub(super) fn opposite(port: usize) -> usize {
     port ^ 1
@@ -42,7 +42,7 @@ pub(super) struct Geometry {
     pub(super) rows: u32,
     yx: bool,
     /// By the sides that a node is on along x and along y: the output towards it.
-    ways: [[u8; 3]; 3],
+    outputs: [[u8; 3]; 3],
     pub(super) tree: Option<Tree>,
     pub(super) interval: Option<u64>,
     /// Cycles of each interval in which paths are preset.
@@ -74,7 +74,7 @@ impl Geometry {
             columns,
             rows,
             yx: settings.yx,
-            ways: if settings.yx { YX } else { XY },
+            outputs: if settings.yx { YX } else { XY },
             tree: settings.tree(),
             interval,
             preset_cycles: u64::from(settings.preset_cycles()),
@@ -100,7 +100,7 @@ impl Geometry {
     #[inline]
     pub(super) fn towards(&self, router: u32, node: u32) -> (usize, u32) {
         let ((x, y), (to_x, to_y)) = (self.places[router as usize], self.places[node as usize]);
-        let output = usize::from(self.ways[side(x, to_x)][side(y, to_y)]);
+        let output = usize::from(self.outputs[side(x, to_x)][side(y, to_y)]);
         (output, if output < NORTH { x.abs_diff(to_x) } else { y.abs_diff(to_y) })
     }
 

@@ -48,6 +48,12 @@ impl Mesh {
         }
         let class = usize::from(packet.class);
         let slot = self.packets.add(packet);
+        self.push(node, class, slot);
+    }
+
+    /// Puts a packet into a queue of a NIC.
+    #[inline]
+    fn push(&mut self, node: u32, class: usize, slot: u32) {
         self.queues[node as usize * self.settings.classes.len() + class].push_back(slot);
         self.classes_queued[node as usize] |= 1 << class;
         self.queued[node as usize / 64] |= 1 << (node % 64);
@@ -99,14 +105,11 @@ impl Mesh {
         let (kind, class, number) = (packet.kind, packet.class, packet.injected);
         let pool = pool_of(class, 0);
         let own = if number > 0 { self.vcs.of_packet(input, pool, slot) } else { None };
-        if own.is_none() && !self.vcs.has_room(input, pool) {
-            let Kind::Answer(flow) = kind else { return false };
-            if self.tables.would_be_kept(flow, router) {
-                return false;
-            }
+        if own.is_none() && self.is_blocked(input, pool, kind) {
+            return false;
         }
         self.counts.injected += 1;
-        self.moved = self.now;
+        self.watchdog.moved(self.now);
         self.note(router, slot, EventKind::Injected);
         let (mut count, mut value) = (1, self.packets.get(slot).value);
         self.counts.table_reads += u64::from(matches!(kind, Kind::Answer(_)));
@@ -135,6 +138,18 @@ impl Mesh {
         true
     }
 
+    /// Whether a flit that needs a VC of a pool must wait for one.
+    #[inline]
+    fn is_blocked(&self, input: u32, pool: u8, kind: Kind) -> bool {
+        if self.vcs.has_room(input, pool) {
+            return false;
+        }
+        match kind {
+            Kind::Answer(flow) => self.tables.would_be_kept(flow, router_of(input)),
+            _ => true,
+        }
+    }
+
     fn dequeue(&mut self, router: u32, slot: u32) {
         let class = usize::from(self.packets.get(slot).class);
         let queue = &mut self.queues[router as usize * self.settings.classes.len() + class];
@@ -146,7 +161,7 @@ impl Mesh {
         self.packets.let_go(slot);
     }
 
-    /// The outputs of a packet at its source, or of a multicast on its way to its corner anywhere.
+    /// The outputs of a packet at its source, or of a multicast before its corner anywhere.
     pub(super) fn first_mask(&self, router: u32, slot: u32) -> u8 {
         let packet = self.packets.get(slot);
         if packet.kind == Kind::Many {
@@ -165,13 +180,13 @@ impl Mesh {
     /// Gives a packet a VC.
     #[inline]
     pub(super) fn give(&mut self, input: u32, pool: u8, slot: u32) -> VcId {
-        let way = self.way(router_of(input), pool, slot);
+        let route = self.route(router_of(input), pool, slot);
         self.packets.get_mut(slot).holders += 1;
-        self.vcs.give(input, pool, slot, way)
+        self.vcs.give(input, pool, slot, route)
     }
 
     /// What a router has to know of a packet that has a VC of a pool there.
-    fn way(&self, router: u32, pool: u8, slot: u32) -> RouteState {
+    fn route(&self, router: u32, pool: u8, slot: u32) -> RouteState {
         let packet = self.packets.get(slot);
         let alone = pool_of(packet.class, 0);
         let (straight, pools) = (0, [alone; 2]);

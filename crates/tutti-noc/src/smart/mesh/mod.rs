@@ -1,6 +1,6 @@
 //! The mesh, fast: only routers with flits that can go are looked at, and paths are walked once.
 //!
-//! The same semantics the obvious way are [`super::oracle`]; tests hold the two together arrival by arrival.
+//! The reference model of the same semantics is [`super::oracle`]; tests hold the two together arrival by arrival.
 
 mod allocate;
 mod answers;
@@ -24,7 +24,7 @@ use super::flows::Flows;
 use super::message::{Answers, Arrival, Cast, Flow, FlowId, Message};
 use super::record::{Event, EventKind};
 use super::settings::{FanIn, Settings};
-use crate::FlitError;
+use crate::{FlitError, Watchdog};
 use allocate::Grant;
 use answers::Tables;
 use geometry::{Geometry, PORTS, router_of};
@@ -60,7 +60,7 @@ pub struct Mesh {
     granted: Vec<(u8, u8)>,
     paths: paths::Scratch,
     now: u64,
-    moved: u64,
+    watchdog: Watchdog,
     counts: Counts,
     record: Option<Vec<Event>>,
     #[cfg(debug_assertions)]
@@ -96,7 +96,7 @@ impl Mesh {
             granted: vec![(0, 0); nodes],
             paths: paths::Scratch::new(nodes),
             now: 0,
-            moved: 0,
+            watchdog: Watchdog::new(settings.patience, 1),
             counts: Counts::default(),
             record: None,
             #[cfg(debug_assertions)]
@@ -130,7 +130,7 @@ impl Mesh {
         }
     }
 
-    /// The cycle in which flits cross that are granted their way now.
+    /// The cycle in which flits cross that are granted their path now.
     fn crossing(&self) -> u64 {
         self.now + 1 + u64::from(self.settings.sag_extra_cycle)
     }
@@ -287,14 +287,16 @@ impl Fabric for Mesh {
         }
         #[cfg(debug_assertions)]
         self.audit.passes_over(self.now, cycle);
-        (self.now, self.moved) = (cycle, cycle);
+        self.now = cycle;
+        self.watchdog.moved(cycle);
     }
 
     fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    fn is_stuck(&self) -> bool {
-        !self.is_empty() && self.now > self.moved + self.settings.patience
+    fn stalled_since(&self) -> Option<u64> {
+        let stalled = !self.is_empty() && self.watchdog.is_stalled(self.now);
+        stalled.then(|| self.watchdog.idle_from())
     }
 }

@@ -22,7 +22,7 @@ struct Request {
     /// The pool of its VCs at the routers along the path.
     pool: u8,
     /// What routers have to know of it.
-    way: RouteState,
+    route: RouteState,
     /// Of an answer that is combined.
     flow: Option<FlowId>,
 }
@@ -56,7 +56,7 @@ impl Mesh {
         }
     }
 
-    /// With one hop per cycle no flit is in the way of another.
+    /// With one hop per cycle no flit blocks another.
     fn cross_a_link(&mut self, arrivals: &mut Vec<Arrival>) {
         let grants = std::mem::take(&mut self.grants);
         for (index, grant) in (0..).zip(&grants) {
@@ -72,7 +72,7 @@ impl Mesh {
         self.grants = grants;
     }
 
-    /// Where those that are nearer go first, what is in a flit's way is known before any moves, but for flits of its
+    /// Where those that are nearer go first, what blocks a flit is known before any moves, but for flits of its
     /// own packet, which therefore are in their VCs until all have moved.
     fn cross_one_by_one(&mut self, arrivals: &mut Vec<Arrival>) {
         let grants = std::mem::take(&mut self.grants);
@@ -132,8 +132,8 @@ impl Mesh {
         while bits != 0 {
             let output = bits.trailing_zeros() as usize;
             bits &= bits - 1;
-            let (slot, pool, way) = (vc.packet, vc.pool(output), vc.way);
-            let request = Request { grant: index, router, hops: 1, slot, pool, way, flow: None };
+            let (slot, pool, route) = (vc.packet, vc.pool(output), vc.route);
+            let request = Request { grant: index, router, hops: 1, slot, pool, route, flow: None };
             act(self, request, output);
         }
     }
@@ -142,14 +142,14 @@ impl Mesh {
     #[inline]
     fn reach(&mut self, request: &mut Request, output: usize) {
         let reach = self.settings.hops_per_cycle;
-        if request.way.is(ANSWER) {
+        if request.route.is(ANSWER) {
             request.flow = self.packets.flow(request.slot);
         }
         if reach == 1 {
             return;
         }
         let heard = self.geometry.to_edge(request.router, output).min(reach);
-        request.hops = if request.way.is(ON_TREE) {
+        request.hops = if request.route.is(ON_TREE) {
             heard
         } else {
             let to = self.packets.get(request.slot).destination;
@@ -161,7 +161,7 @@ impl Mesh {
     /// What an answer stands for, and its value.
     #[inline]
     fn sum_of(&self, request: &Request, grant: &Grant) -> (u32, u64) {
-        if request.way.is(ANSWER) { self.vcs.sum(grant.place) } else { (1, 0) }
+        if request.route.is(ANSWER) { self.vcs.sum(grant.place) } else { (1, 0) }
     }
 
     /// Finds who has each output: the one from farthest away.
@@ -237,7 +237,7 @@ impl Mesh {
 
     /// The VC that a packet of several flits has at a router on its path.
     fn own_vc(&self, request: &Request, router: u32, output: usize) -> Option<VcId> {
-        if !request.way.is(SEVERAL) {
+        if !request.route.is(SEVERAL) {
             return None;
         }
         self.vcs.of_packet(arrives_at(router, output), request.pool, request.slot)
@@ -261,7 +261,7 @@ impl Mesh {
     /// Reads a granted flit out of its buffer, and gives it to the NIC if that is granted.
     #[inline]
     fn read_out(&mut self, &Grant { place, outputs }: &Grant, arrivals: &mut Vec<Arrival>) {
-        self.moved = self.now;
+        self.watchdog.moved(self.now);
         self.counts.buffer_reads += 1;
         self.counts.crossings[outputs.count_ones() as usize - 1] += 1;
         let router = router_of(place.input);
@@ -329,10 +329,10 @@ impl Mesh {
         self.counts.bypasses += 1;
         #[cfg(debug_assertions)]
         self.audit.passes(router, output, self.crossing());
-        if request.way.is(SEVERAL) {
-            self.keep_way(request, router, output);
+        if request.route.is(SEVERAL) {
+            self.keep_route(request, router, output);
         }
-        if request.way.is(ON_TREE) {
+        if request.route.is(ON_TREE) {
             self.put_down(request, router, output, false, *sum);
             let kind = EventKind::Retained { input: low_bit(1 << opposite(output)) };
             self.note(router, request.slot, kind);
@@ -365,7 +365,7 @@ impl Mesh {
 
     /// A packet of several flits has a VC wherever it passes, until its last flit has passed: another that
     /// stops there would otherwise wait for room while the packet holds what is needed to make some.
-    fn keep_way(&mut self, request: &Request, router: u32, output: usize) {
+    fn keep_route(&mut self, request: &Request, router: u32, output: usize) {
         let own = self.own_vc(request, router, output);
         let place = own
             .unwrap_or_else(|| self.give(arrives_at(router, output), request.pool, request.slot));
@@ -386,17 +386,17 @@ impl Mesh {
         sum: (u32, u64),
     ) {
         let (input, pool, slot) = (arrives_at(router, output), request.pool, request.slot);
-        let (mask, place) = if request.way.is(CHANGES) {
-            let mask = self.mask_at(slot, router, output, request.way.is(ON_TREE), stops);
+        let (mask, place) = if request.route.is(CHANGES) {
+            let mask = self.mask_at(slot, router, output, request.route.is(ON_TREE), stops);
             let own = self.own_vc(request, router, output);
             (mask, own.unwrap_or_else(|| self.give_on(request, input)))
         } else {
             // The flit only moves: its packet is held as often as before.
             let to = self.packets.get(slot).destination;
             let mask = 1 << self.geometry.towards(router, to).0;
-            (mask, self.vcs.give(input, pool, slot, request.way))
+            (mask, self.vcs.give(input, pool, slot, request.route))
         };
-        if request.way.is(ANSWER) {
+        if request.route.is(ANSWER) {
             self.vcs.set_sum(place, sum);
         }
         self.schedule(self.crossing(), place, mask);
@@ -409,7 +409,7 @@ impl Mesh {
             return self.give(input, request.pool, request.slot);
         }
         self.packets.get_mut(request.slot).holders += 1;
-        self.vcs.give(input, request.pool, request.slot, request.way)
+        self.vcs.give(input, request.pool, request.slot, request.route)
     }
 
     /// The outputs that a flit has where it has come along a direction.

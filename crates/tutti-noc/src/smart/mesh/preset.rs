@@ -67,7 +67,7 @@ impl Mesh {
     }
 
     fn count_line(&mut self, router: u32, slot: u32, direction: usize, hops: u32) {
-        self.moved = self.now;
+        self.watchdog.moved(self.now);
         self.counts.buffer_reads += 1;
         self.counts.crossings[0] += u64::from(hops);
         self.counts.bypasses += u64::from(hops - 1);

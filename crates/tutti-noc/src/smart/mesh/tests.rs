@@ -13,7 +13,7 @@ fn until_empty(mesh: &mut Mesh) -> Vec<Arrival> {
     let mut arrivals = Vec::new();
     while !mesh.is_empty() {
         mesh.step(&mut arrivals);
-        assert!(!mesh.is_stuck(), "stuck at {}", mesh.now());
+        assert_eq!(mesh.stalled_since(), None);
     }
     arrivals
 }

@@ -21,9 +21,9 @@ pub(super) const SEVERAL: u8 = 1;
 pub(super) const ON_TREE: u8 = 2;
 /// It is an answer.
 pub(super) const ANSWER: u8 = 4;
-/// It is a multicast on the way to its tree.
+/// It is a multicast that has not reached its tree.
 pub(super) const TO_TREE: u8 = 8;
-/// Of what is none of these, what a router has to know is the same all along its way.
+/// Of what is none of these, what a router has to know is the same along its route.
 pub(super) const CHANGES: u8 = SEVERAL | ON_TREE | TO_TREE;
 
 /// The number of the VCs that a class has for a stage.
@@ -48,13 +48,13 @@ pub(super) struct RouteState {
 pub(super) struct Vc {
     /// Whose flits it holds, or has been given to.
     pub(super) packet: u32,
-    /// How far on the way of a multicast its flit is: to the corner, before the turn, after it.
+    /// How far on the route of a multicast its flit is: to the corner, before the turn, after it.
     pub(super) stage: u8,
     /// Outputs that its first flit still has to go to, or will have when it lands: none if it is a copy that
     /// is dropped then.
     pub(super) mask: u8,
-    pub(super) way: RouteState,
-    /// Flits of the packet that have been granted the way here, have come, and have left; those that passed
+    pub(super) route: RouteState,
+    /// Flits of the packet that have been granted the path here, have come, and have left; those that passed
     /// are counted in all three.
     pub(super) due: u16,
     pub(super) come: u16,
@@ -73,13 +73,13 @@ impl Vc {
     /// Whether its packet has any of some properties.
     #[inline]
     pub(super) fn is(&self, flags: u8) -> bool {
-        self.way.is(flags)
+        self.route.is(flags)
     }
 
     /// The pool that its flit needs a VC of along an output.
     #[inline]
     pub(super) fn pool(&self, output: usize) -> u8 {
-        self.way.pools[usize::from(self.way.straight >> output & 1 == 0)]
+        self.route.pools[usize::from(self.route.straight >> output & 1 == 0)]
     }
 }
 
@@ -109,8 +109,9 @@ struct Pool {
 /// By mesh output, a bit for each VC of an input.
 pub(super) type ByOutput = [u64; PORTS - 1];
 
-const NO_WAY: RouteState = RouteState { flags: 0, straight: 0, pools: [0; 2] };
-const EMPTY: Vc = Vc { packet: NOBODY, stage: 0, mask: 0, way: NO_WAY, due: 0, come: 0, left: 0 };
+const NO_ROUTE: RouteState = RouteState { flags: 0, straight: 0, pools: [0; 2] };
+const EMPTY: Vc =
+    Vc { packet: NOBODY, stage: 0, mask: 0, route: NO_ROUTE, due: 0, come: 0, left: 0 };
 
 /// Where a VC is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -235,28 +236,28 @@ impl Vcs {
             self.since[slot] = now;
         }
         vc.come += 1;
-        let Vc { way, left, mask, .. } = *vc;
+        let Vc { route, left, mask, .. } = *vc;
         let input = &mut self.inputs[place.input as usize];
         input.ready |= 1 << place.vc;
-        if way.is(SEVERAL) && left > 0 {
+        if route.is(SEVERAL) && left > 0 {
             input.follows |= 1 << place.vc;
         }
-        self.set_wants(place, mask, &way);
+        self.set_wants(place, mask, &route);
         let router = router_of(place.input) as usize;
         self.busy[router / 64] |= 1 << (router % 64);
     }
 
     /// Marks outputs that the first flit of a VC has to go to.
     #[inline]
-    fn set_wants(&mut self, place: VcId, mask: u8, way: &RouteState) {
+    fn set_wants(&mut self, place: VcId, mask: u8, route: &RouteState) {
         let bit = 1 << place.vc;
         let wants = &mut self.inputs[place.input as usize].wants;
-        if way.pools[0] != way.pools[1] {
+        if route.pools[0] != route.pools[1] {
             wants[LOCAL] |= u64::from(mask >> LOCAL & 1) << place.vc;
             if !self.preset {
                 let [straight, other] = &mut self.turns[place.input as usize];
-                each(mask & way.straight & MESH, |output| straight[output] |= bit);
-                each(mask & !way.straight & MESH, |output| other[output] |= bit);
+                each(mask & route.straight & MESH, |output| straight[output] |= bit);
+                each(mask & !route.straight & MESH, |output| other[output] |= bit);
             }
             return;
         }
@@ -268,7 +269,7 @@ impl Vcs {
     pub(super) fn went(&mut self, place: VcId, outputs: u8) -> u8 {
         let vc = self.at_mut(place);
         vc.mask &= !outputs;
-        let Vc { mask, way: RouteState { pools: [first, second], .. }, .. } = *vc;
+        let Vc { mask, route: RouteState { pools: [first, second], .. }, .. } = *vc;
         let bit = !(1 << place.vc);
         let input = &mut self.inputs[place.input as usize];
         each(outputs, |output| input.wants[output] &= bit);
@@ -320,7 +321,7 @@ impl Vcs {
 
     /// Gives a packet the lowest VC of a pool that is not taken.
     #[inline]
-    pub(super) fn give(&mut self, input: u32, pool: u8, packet: u32, way: RouteState) -> VcId {
+    pub(super) fn give(&mut self, input: u32, pool: u8, packet: u32, route: RouteState) -> VcId {
         let taken = &mut self.inputs[input as usize].taken;
         let free = self.pools[usize::from(pool)].vcs & !*taken;
         assert!(free != 0, "no VC is left at input {input} in pool {pool}");
@@ -328,7 +329,7 @@ impl Vcs {
         *taken |= 1 << place.vc;
         let taken = *taken;
         self.note_room(place, taken);
-        *self.at_mut(place) = Vc { packet, stage: pool % STAGES, way, ..EMPTY };
+        *self.at_mut(place) = Vc { packet, stage: pool % STAGES, route, ..EMPTY };
         place
     }
 

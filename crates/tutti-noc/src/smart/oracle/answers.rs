@@ -1,4 +1,4 @@
-//! Answers become one on their way.
+//! Answers become one on their path.
 
 use std::collections::BTreeSet;
 

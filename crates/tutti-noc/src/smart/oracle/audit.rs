@@ -103,12 +103,12 @@ impl Mesh {
         router: u32,
         input: Port,
         output: Port,
-        way: &[u32],
+        route: &[u32],
         flit: &Flit,
     ) {
         let hops = self.settings.hops_per_cycle as usize;
-        assert!(way.len() <= hops, "a flit makes {} hops in a cycle", way.len());
-        let (_, passed) = way.split_last().expect("it leaves");
+        assert!(route.len() <= hops, "a flit makes {} hops in a cycle", route.len());
+        let (_, passed) = route.split_last().expect("it leaves");
         let steps = std::iter::once((router, input))
             .chain(passed.iter().map(|&router| (router, output.opposite())));
         for (router, input) in steps {
@@ -120,7 +120,7 @@ impl Mesh {
             self.audit.crosses(at, router, output);
         }
         if let Cargo::Answer { flow, .. } = flit.cargo {
-            let links = u32::try_from(way.len()).expect("lines are short");
+            let links = u32::try_from(route.len()).expect("lines are short");
             self.audit.flows.get_mut(&flow).expect("it is open").links += links;
         }
     }

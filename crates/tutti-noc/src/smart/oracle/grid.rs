@@ -1,4 +1,4 @@
-//! Where nodes are, and which ways packets go.
+//! Positions of nodes, and routes of packets.
 
 use super::parts::{Cargo, Flit};
 use crate::smart::settings::{Settings, Tree};
@@ -96,7 +96,7 @@ impl Grid {
     }
 
     /// The output by which a packet to one node leaves a router.
-    pub(super) fn way(&self, node: u32, to: u32) -> Port {
+    pub(super) fn output(&self, node: u32, to: u32) -> Port {
         let along_x = match self.x(to).cmp(&self.x(node)) {
             std::cmp::Ordering::Greater => Some(Port::East),
             std::cmp::Ordering::Less => Some(Port::West),
@@ -107,13 +107,13 @@ impl Grid {
             std::cmp::Ordering::Less => Some(Port::South),
             std::cmp::Ordering::Equal => None,
         };
-        let way = if self.yx { along_y.or(along_x) } else { along_x.or(along_y) };
-        way.unwrap_or(Port::Local)
+        let output = if self.yx { along_y.or(along_x) } else { along_x.or(along_y) };
+        output.unwrap_or(Port::Local)
     }
 
     /// The routers that a packet to one node comes through, the last being that node's.
     pub(super) fn route(&self, from: u32, to: u32) -> Vec<u32> {
-        std::iter::successors(Some(from), |&node| self.next(node, self.way(node, to)))
+        std::iter::successors(Some(from), |&node| self.next(node, self.output(node, to)))
             .skip(1)
             .collect()
     }
@@ -124,13 +124,13 @@ impl Grid {
         match self.heads_for(flit, node) {
             None => line.len(),
             Some(to) => {
-                let turn = line.iter().position(|&router| self.way(router, to) != output);
+                let turn = line.iter().position(|&router| self.output(router, to) != output);
                 turn.expect("a packet turns or arrives before the edge ends") + 1
             }
         }
     }
 
-    /// The one node a flit at a router is on its way to; nobody for one that is on a tree.
+    /// The one node a flit at a router is routed to; nobody for one that is on a tree.
     pub(super) fn heads_for(&self, flit: &Flit, node: u32) -> Option<u32> {
         match &flit.cargo {
             Cargo::Unicast { to } | Cargo::Answer { to, .. } => Some(*to),
@@ -187,7 +187,7 @@ impl Grid {
     /// injected), and stops there or leaves a copy.
     pub(super) fn mask(&self, flit: &Flit, node: u32, input: Port, stops: bool) -> Vec<Port> {
         if let Some(to) = self.heads_for(flit, node) {
-            return vec![self.way(node, to)];
+            return vec![self.output(node, to)];
         }
         let straight_on = input.opposite();
         let mut mask = match self.tree {

@@ -19,7 +19,7 @@ impl Mesh {
 
     /// A flit comes to a router by an input, where a VC is kept for it.
     pub(super) fn come(&mut self, router: u32, input: Port, stops: bool, mut flit: Flit) {
-        self.moved = self.now;
+        self.watchdog.moved(self.now);
         flit.came = self.now;
         flit.mask = self.grid.mask(&flit, router, input, stops).into_iter().collect();
         let combines = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)).is_some();

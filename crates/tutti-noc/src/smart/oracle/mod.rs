@@ -1,4 +1,4 @@
-//! The meshes the obvious way: in each cycle every NIC, router, port and VC is looked at, and everything
+//! The reference model of the meshes: in each cycle every NIC, router, port and VC is looked at, and everything
 //! that can be found out is found out again.
 //!
 //! Slow, and written from `docs/models/smart.md` alone, which the fast meshes are written from too, so that the two can
@@ -29,7 +29,7 @@ use super::fabric::Fabric;
 use super::flows::Flows;
 use super::message::{Answers, Arrival, Cast, Combine, Flow, FlowId, Message};
 use super::settings::{FanIn, Fault, Settings};
-use crate::FlitError;
+use crate::{FlitError, Watchdog};
 
 /// A mesh.
 #[derive(Debug)]
@@ -50,8 +50,7 @@ pub struct Mesh {
     tables: BTreeMap<FlowId, Table>,
     /// Which flows have a table entry.
     entries: Vec<Entry>,
-    /// The last cycle in which anything moved.
-    moved: u64,
+    watchdog: Watchdog,
     counts: Counts,
     audit: Audit,
 }
@@ -93,7 +92,7 @@ impl Mesh {
             taken: Vec::new(),
             tables: BTreeMap::new(),
             entries: Vec::new(),
-            moved: 0,
+            watchdog: Watchdog::new(settings.patience, 1),
             counts: Counts::default(),
             audit: Audit::default(),
             settings: settings.clone(),
@@ -264,14 +263,16 @@ impl Fabric for Mesh {
     fn skip_to(&mut self, cycle: u64) {
         assert!(self.is_empty() && cycle >= self.now, "only empty meshes skip, and forwards");
         self.tally(cycle - self.now);
-        (self.now, self.moved) = (cycle, cycle);
+        self.now = cycle;
+        self.watchdog.moved(cycle);
     }
 
     fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    fn is_stuck(&self) -> bool {
-        !self.is_empty() && self.now.saturating_sub(self.moved) > self.settings.patience
+    fn stalled_since(&self) -> Option<u64> {
+        let stalled = !self.is_empty() && self.watchdog.is_stalled(self.now);
+        stalled.then(|| self.watchdog.idle_from())
     }
 }

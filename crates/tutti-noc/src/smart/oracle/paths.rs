@@ -23,7 +23,7 @@ struct Ask {
 #[derive(Default, Debug)]
 struct Paths {
     /// The routers that each comes to; nobody if it does not leave its own.
-    ways: Vec<Vec<u32>>,
+    routes: Vec<Vec<u32>>,
     /// Nominees that do not go to their NIC although they were granted it.
     stay: BTreeSet<(u32, Port)>,
 }
@@ -38,12 +38,12 @@ impl Mesh {
         };
         for (&(router, input), &vc) in &grants.nominees {
             let is_its = |ask: &Ask| (ask.router, ask.input) == (router, input);
-            let ways = asks.iter().zip(&paths.ways).filter(|(ask, _)| is_its(ask));
-            let ways: Vec<(Port, &[u32])> =
-                ways.map(|(ask, way)| (ask.output, way.as_slice())).collect();
+            let routes = asks.iter().zip(&paths.routes).filter(|(ask, _)| is_its(ask));
+            let routes: Vec<(Port, &[u32])> =
+                routes.map(|(ask, route)| (ask.output, route.as_slice())).collect();
             let ejects = grants.inputs.get(&(router, Port::Local)) == Some(&input)
                 && !paths.stay.contains(&(router, input));
-            self.leave(router, input, vc, &ways, ejects);
+            self.leave(router, input, vc, &routes, ejects);
         }
     }
 
@@ -104,7 +104,7 @@ impl Mesh {
 
     /// `priority = "local"`.
     fn nearest_first(&self, grants: &Grants, asks: &[Ask]) -> Paths {
-        let way = |ask: &Ask| {
+        let route = |ask: &Ask| {
             let stops = |&router: &u32| {
                 !self.could_pass(ask, router)
                     || grants.inputs.contains_key(&(router, ask.output))
@@ -112,7 +112,7 @@ impl Mesh {
             };
             first_stop(ask, stops)
         };
-        Paths { ways: asks.iter().map(way).collect(), stay: BTreeSet::new() }
+        Paths { routes: asks.iter().map(route).collect(), stay: BTreeSet::new() }
     }
 
     /// `priority = "bypass"`.
@@ -137,8 +137,9 @@ impl Mesh {
             let has_it =
                 |router: u32| has.get(&(router, ask.output)).map(|&(_, who)| who) == Some(place);
             let leaves = has_it(ask.router) && !taken(ask.router, ask.input);
-            let way = if leaves { first_stop(ask, |&router| !has_it(router)) } else { Vec::new() };
-            paths.ways.push(way);
+            let route =
+                if leaves { first_stop(ask, |&router| !has_it(router)) } else { Vec::new() };
+            paths.routes.push(route);
         }
         let nominees = grants.nominees.keys().copied();
         paths.stay = nominees.filter(|&(router, input)| taken(router, input)).collect();
@@ -151,25 +152,25 @@ impl Mesh {
         router: u32,
         input: Port,
         vc: usize,
-        ways: &[(Port, &[u32])],
+        routes: &[(Port, &[u32])],
         ejects: bool,
     ) {
-        let ways: Vec<_> = ways.iter().filter(|(_, way)| !way.is_empty()).collect();
-        let outputs = ways.len() + usize::from(ejects);
+        let routes: Vec<_> = routes.iter().filter(|(_, route)| !route.is_empty()).collect();
+        let outputs = routes.len() + usize::from(ejects);
         if outputs == 0 {
             return;
         }
         let at = self.crossing();
-        self.moved = self.now;
+        self.watchdog.moved(self.now);
         self.counts.buffer_reads += 1;
         self.counts.crossings[outputs - 1] += 1;
         let flit = self.input(router, input).vcs[vc].flits[0].clone();
-        for &&(output, way) in &ways {
-            self.audit_departure(at, router, input, output, way, &flit);
+        for &&(output, route) in &routes {
+            self.audit_departure(at, router, input, output, route, &flit);
             let mut copy = flit.clone();
-            let (_, passed) = way.split_last().expect("it leaves");
+            let (_, passed) = route.split_last().expect("it leaves");
             passed.iter().for_each(|&passed| self.take_along(passed, &mut copy));
-            self.set_out(&copy, router, output, way, |_| at, false);
+            self.set_out(&copy, router, output, route, |_| at, false);
             self.uncover(router, input, vc, output);
         }
         if ejects {
@@ -196,7 +197,7 @@ impl Mesh {
         flit: &Flit,
         router: u32,
         output: Port,
-        way: &[u32],
+        route: &[u32],
         when: impl Fn(usize) -> u64,
         covers: bool,
     ) {
@@ -204,9 +205,9 @@ impl Mesh {
         let stage = self.grid.stage_after(flit, router, output);
         let pool = self.pool(flit.class, stage);
         let input = output.opposite();
-        for (place, &next) in way.iter().enumerate() {
+        for (place, &next) in route.iter().enumerate() {
             self.counts.link_hops += 1;
-            let last = place + 1 == way.len();
+            let last = place + 1 == route.len();
             if !last {
                 self.counts.bypasses += 1;
                 self.counts.crossings[0] += 1;

@@ -120,7 +120,7 @@ impl Mesh {
         line: &[u32],
         takes_input: bool,
     ) {
-        self.moved = self.now;
+        self.watchdog.moved(self.now);
         self.counts.buffer_reads += 1;
         self.counts.crossings[0] += 1;
         let now = self.now;
