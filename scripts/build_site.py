@@ -40,10 +40,13 @@ API = {
 }
 """The Python modules with a page of their own."""
 
-CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
+CODE = re.compile(rf"{FENCE.pattern}|`[^`]+`", re.DOTALL | re.MULTILINE)
 DISPLAY = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 INLINE = re.compile(r"(?<![\\$\w])\$(?!\s)([^$\n]+?)(?<!\s)\$(?![\w$])")
-LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"\[([^\]\[]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+DEFINITION = re.compile(r"^(\[[^\]]+\]): (?![a-z]+:|#)([^#\s]+)(#\S*)?$", re.MULTILINE)
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def page_of(source: PurePosixPath) -> PurePosixPath | None:
@@ -63,10 +66,10 @@ def page_of(source: PurePosixPath) -> PurePosixPath | None:
     return None
 
 
-def outside_code(text: str, change: Callable[[str], str]) -> str:
-    """Applies `change` to the text between code blocks and inline code."""
+def outside(code: re.Pattern[str], text: str, change: Callable[[str], str]) -> str:
+    """Applies `change` to the text between matches of `code`."""
     parts, position = [], 0
-    for match in CODE.finditer(text):
+    for match in code.finditer(text):
         parts += [change(text[position : match.start()]), match.group()]
         position = match.end()
     return "".join([*parts, change(text[position:])])
@@ -83,18 +86,23 @@ def staged(source: Path) -> str:
     folder = PurePosixPath(source.relative_to(ROOT).parent.as_posix())
     page = page_of(folder / source.name)
 
-    def link(match: re.Match[str]) -> str:
-        target = PurePosixPath(os.path.normpath(folder / match[1]))
-        to = page_of(target) if (ROOT / target).suffix in {".md", ".svg", ""} else None
+    def relative(target: str, anchor: str | None) -> str | None:
+        path = PurePosixPath(os.path.normpath(folder / target))
+        to = page_of(path) if (ROOT / path).suffix in {".md", ".svg", ""} else None
         if to is None or page is None:
-            return "]"
-        relative = os.path.relpath(to, page.parent)
-        return f"]({relative}{match[2] or ''})"
+            return None
+        return os.path.relpath(to, page.parent) + (anchor or "")
+
+    def link(match: re.Match[str]) -> str:
+        to = relative(match[2], match[3])
+        return match[1] if to is None else f"[{match[1]}]({to})"
 
     def rewritten(text: str) -> str:
-        return re.sub(r"(?<!!)\[([^\]\[]*)\](?!\(|\[|:)", r"\1", LINK.sub(link, mathematics(text)))
+        text = DEFINITION.sub(lambda m: f"{m[1]}: {relative(m[2], m[3])}", text)
+        return LINK.sub(link, text)
 
-    return outside_code(source.read_text("utf-8"), rewritten)
+    text = outside(FENCE, source.read_text("utf-8"), rewritten)
+    return outside(CODE, text, mathematics)
 
 
 def stage(source: Path) -> None:
@@ -236,9 +244,11 @@ def main() -> None:
             list(pool.map(gallery, examples))
     configuration()
     zensical = Path(sys.executable).with_name("zensical")
-    done = subprocess.run([zensical, "build", "--strict"], cwd=SITE, check=False)
-    if done.returncode:
-        sys.exit(done.returncode)
+    built = subprocess.run(
+        [zensical, "build", "--strict"], cwd=SITE, check=False, capture_output=True, text=True
+    )
+    if built.returncode:
+        sys.exit(COLOUR.sub("", built.stdout + built.stderr))
     sys.stdout.write(f"documentation: {(SITE / 'html' / 'index.html').relative_to(ROOT)}\n")
 
 
