@@ -121,12 +121,12 @@ def rank_list(text: str) -> list[int]:
     """Rank counts in full, of a plan.
 
     Raises:
-        ConfigError: It is no list of rank counts.
+        ConfigError: It is not a list of rank counts.
     """
     counts = expanded_ranks(text)
     if min(counts) < 2 or len(counts) > _MOST_COUNTS:
         expected = f"1 to {_MOST_COUNTS} counts from 2 on, such as 8 or 2-16"
-        raise mistake("is no list of rank counts for a plan", source="--ranks", value=shown(text),
+        raise mistake("is not a list of rank counts for a plan", source="--ranks", value=shown(text),
                       expected=expected)  # fmt: skip
     return counts
 

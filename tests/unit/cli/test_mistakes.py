@@ -212,7 +212,7 @@ def test_an_output_folder_that_cannot_be(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["compare"], ("tutti compare: FILE: missing", "hint: `tutti compare -h` shows")),
+        (["compare"], ("tutti compare: FILE: missing", "hint: `tutti compare -h` lists")),
         (["cmpare"], ("tutti: no such command 'cmpare'", "hint: did you mean `compare`?")),
         (["--vers"], ("tutti: no such option: --vers", "hint: did you mean `--version`?")),
         (["compare", "--tpo", "3", "e.toml"], ("no such option: --tpo", "did you mean `--to")),
