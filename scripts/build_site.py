@@ -38,7 +38,7 @@ API = {
     "Training": ["tutti.endpoint", "tutti.training", "tutti.workload", "tutti.overlap"],
     "Real machines": ["tutti.calibrate", "tutti.tune", "tutti.mpi"],
 }
-"""The Python modules with a page of their own."""
+"""The Python modules with a separate page."""
 
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 CODE = re.compile(rf"{FENCE.pattern}|`[^`]+`", re.DOTALL | re.MULTILINE)
@@ -124,7 +124,7 @@ def commands(readme: str) -> list[str]:
 
 
 def gallery(example: Path) -> None:
-    """Runs an example in a folder of its own, and adds output, figures and reports to its page."""
+    """Runs an example in a separate folder, and adds output, figures and reports to its page."""
     page = PAGES / "examples" / f"{example.name}.md"
     files = PAGES / "examples" / example.name
     files.mkdir(parents=True)

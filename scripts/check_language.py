@@ -36,7 +36,7 @@ CODE = re.compile(r"```.*?```|``.+?``|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$", re.DOT
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|<[^>\s][^>]*>|https?://\S+")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[A-Z`\"(])|\n\s*\n|:\n")
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[A-Z`\"(*\[])|\n\s*\n|:\n")
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,16 @@ def markdown(source: str) -> Iterator[Text]:
         closed_at_once = stripped.startswith("$$") and len(stripped) > 2 and stripped.endswith("$$")
         table = stripped.startswith("|")
         comment = comment or stripped.startswith("<!--")
+        definition = bool(re.match(r"\[[^\]]+\]: ", stripped))
         new_item = bool(re.match(r"([-*+]|\d+\.)\s|#", stripped))
-        if block and (not stripped or fence or table or new_item or comment):
+        if block and (not stripped or fence or table or new_item or comment or definition):
             yield Text(start, "\n".join(block), "prose")
             block = []
         if fence and not closed_at_once:
             fenced = not fenced
         elif table and not fenced:
             yield from (Text(number, cell.strip(), "prose") for cell in stripped.split("|"))
-        elif stripped and not (fenced or fence or comment):
+        elif stripped and not (fenced or fence or comment or definition):
             start = number if not block else start
             block.append(re.sub(r"^([-*+]|\d+\.|#+)\s+", "", stripped))
             if stripped.startswith("#"):

@@ -164,7 +164,7 @@ def test_a_prediction_is_within_the_tolerance(row: Row) -> None:
 
 @pytest.mark.parametrize("row", rows("astrasim_ring"), ids=str)
 def test_truncation_explains_the_difference_to_astrasim(row: Row) -> None:
-    """Each transfer and each memory access is truncated to whole nanoseconds."""
+    """Each transfer and each memory access is truncated to integer nanoseconds."""
     shard = row.size_bytes // row.ranks
     transfer = shard * 10**9 // (50 * 2**30) + 500 + 10
     fold = 3 * (shard // 1600)
