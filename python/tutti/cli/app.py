@@ -44,6 +44,7 @@ _VERBS = {
     "bypass": "Map collectives to chiplet networks with bypass links.",
     "train": "Simulate training steps: compute, exposed and hidden communication.",
     "workload": "Convert PyTorch models to lists of layers.",
+    "glossary": "Define a term, with its source.",
     "energy": "Report energy and area of routers, links and networks.",
     "mpi": "Run unmodified MPI programs on verified schedules.",
 }
@@ -70,6 +71,16 @@ class _LazyVerbs(Mapping[str, Any]):
 
 @functools.cache
 def _command(name: str) -> Any:  # noqa: ANN401 - as above
+    """Returns a command whose help lists the glossary terms in its output."""
+    from tutti.glossary import glossary
+
+    command = _loaded(name)
+    if terms := glossary().commands.get(name):
+        command.epilog = f"Terms, defined by `tutti glossary TERM`: {', '.join(terms)}."
+    return command
+
+
+def _loaded(name: str) -> Any:  # noqa: ANN401 - as above
     module = import_module(f"tutti.cli.{name}")
     group = getattr(module, "app", None)
     if group is None:

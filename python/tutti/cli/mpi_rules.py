@@ -126,8 +126,8 @@ def rank_list(text: str) -> list[int]:
     counts = expanded_ranks(text)
     if min(counts) < 2 or len(counts) > _MOST_COUNTS:
         expected = f"1 to {_MOST_COUNTS} counts from 2 on, such as 8 or 2-16"
-        raise mistake("is not a list of rank counts for a plan", source="--ranks", value=shown(text),
-                      expected=expected)  # fmt: skip
+        problem = "is not a list of rank counts for a plan"
+        raise mistake(problem, source="--ranks", value=shown(text), expected=expected)
     return counts
 
 

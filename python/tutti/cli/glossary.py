@@ -1,0 +1,35 @@
+"""`tutti glossary`: defines the terms of the commands and reports."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tutti.cli.console import out
+from tutti.glossary import glossary as read
+
+
+def glossary(
+    term: Annotated[
+        str | None, typer.Argument(metavar="[TERM]", help="The term. Default: list all terms.")
+    ] = None,
+) -> None:
+    """Define a term, with its source.
+
+    \b
+    Examples:
+      tutti glossary
+      tutti glossary 'lower bound'
+    """
+    console = out()
+    if term is None:
+        console.print(", ".join(known.term for known in read().terms), markup=False)
+        return
+    found = read().term(term)
+    symbol = f" ({found.symbol})" if found.symbol else ""
+    console.print(f"{found.term}{symbol}: {found.definition}", markup=False)
+    citation = read().references[found.source.split(",")[0]]
+    console.print(f"source: {found.source}: {citation}", markup=False)
+    if found.see:
+        console.print(f"see also: {', '.join(found.see)}", markup=False)
