@@ -122,7 +122,7 @@ def _runtimes(mpi: Mpi) -> list[Path]:
 OF_THE_LIBRARY = {
     "demands": ["code", "datatype", "demand", "errhandler", "operation", "plan"],
     "fuzz_plan": ["plan", "code", "lower", "fold", "pending"],
-    "rooms": ["code", "datatype", "emulate", "errhandler", "exchange", "failure", "fold", "lower",
+    "allocation_failures": ["code", "datatype", "emulate", "errhandler", "exchange", "failure", "fold", "lower",
               "members", "pending", "plan", "program", "traffic", "wait"],
 }  # fmt: skip
 
