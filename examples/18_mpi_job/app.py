@@ -12,9 +12,9 @@ for elements in (1, 65_536):
     times = []
     for _ in range(10):
         comm.Barrier()
-        began = time.perf_counter()
+        start = time.perf_counter()
         comm.Allreduce(mine, total)
-        times.append(time.perf_counter() - began)
+        times.append(time.perf_counter() - start)
     np.testing.assert_allclose(total, comm.size * (comm.size + 1) / 2)
     slowest = comm.reduce(sorted(times)[len(times) // 2], op=MPI.MAX)
     if comm.rank == 0:

@@ -1,8 +1,11 @@
 /* Communicators that no plan can cover, and communicators in unusual states. Exits with 0 on every rank if all are correct.
  *
  *     communicators spawned   two more processes, without the library, join by MPI_Intercomm_merge.
+ *
  *     communicators spawned-inherited     the same, with whatever environment the MPI library passes on.
+ *
  *     communicators freed     an attribute's delete callback calls collectives on the communicator being freed.
+ *
  *     communicators inter     collectives on an intercommunicator of the even and the odd ranks.
  */
 #include <mpi.h>

@@ -1,7 +1,9 @@
 /* Many communicators, with a collective on each. Rank 0 prints the result.
  *
  *     many dups          as many duplicates of the world as the MPI library provides, at most 3000: {"dups": N, "right": true}.
+ *
  *     many collectives N   N duplicates, an all-reduce on each: correct on all ranks, or the exit code is 1.
+ *
  *     many tags N RANK   the same, with a limit on RANK (-1: no rank) of too few tags.
  */
 #include <dlfcn.h>

@@ -28,8 +28,8 @@ def test_the_true_error_is_raised_and_explained(bench: Bench, plan: Path) -> Non
     argv = [bench.program("errors"), "truncated"]
     done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code == 0, done.stderr
-    said = "tutti: all_reduce of 2 ranks by recursive_doubling: rank 0: "
-    assert done.stderr.count(said) == 1, done.stderr
+    output = "tutti: all_reduce of 2 ranks by recursive_doubling: rank 0: "
+    assert done.stderr.count(output) == 1, done.stderr
     assert "trunc" in done.stderr
 
 

@@ -38,7 +38,7 @@ def forests(pieces: int, ranks: tuple[int, ...] = RANKS) -> list[Schedule]:
     ("size", "env", "buffered"),
     [(64, {}, True), (512, UNBUFFERED, False), (2**16, {}, False)],
 )
-def test_these_mpis_buffer_small_messages_unless_they_are_told_not_to(
+def test_these_mpis_buffer_small_messages_unless_they_are_configured_not_to(
     bench: Bench, size: int, env: dict[str, str], buffered: bool
 ) -> None:
     """What the tests below are worth hangs on this."""

@@ -60,8 +60,8 @@ def test_a_schedule_that_does_something_else_is_noticed(bench: Bench, tmp_path: 
 
     ring, doubling = (tutti.schedule(name, ranks=4) for name in ("ring", "recursive_doubling"))
     plan = CollectivePlan([Rule("all_reduce", 4, ring)], {}).write(tmp_path / "plan.tutti")
-    told = oracle.write([doubling], tmp_path / "oracle.txt")
-    argv = [bench.program("check"), told, "4", "1", "world"]
+    reported = oracle.write([doubling], tmp_path / "oracle.txt")
+    argv = [bench.program("check"), reported, "4", "1", "world"]
     done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code != 0
     assert "all_reduce by recursive_doubling" in done.stderr

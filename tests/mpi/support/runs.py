@@ -114,16 +114,18 @@ def _runtimes(mpi: Mpi) -> list[Path]:
     found = []
     for name in ("libasan.so", "libubsan.so"):
         command = [str(mpi.mpicc), f"-print-file-name={name}"]
-        said = subprocess.run(command, capture_output=True, text=True, check=True)
-        found.append(Path(said.stdout.strip()).resolve())
+        output = subprocess.run(command, capture_output=True, text=True, check=True)
+        found.append(Path(output.stdout.strip()).resolve())
     return found
 
 
 OF_THE_LIBRARY = {
     "demands": ["code", "datatype", "demand", "errhandler", "operation", "plan"],
     "fuzz_plan": ["plan", "code", "lower", "fold", "pending"],
-    "allocation_failures": ["code", "datatype", "emulate", "errhandler", "exchange", "failure", "fold", "lower",
-              "members", "pending", "plan", "program", "traffic", "wait"],
+    "allocation_failures": [
+        "code", "datatype", "emulate", "errhandler", "exchange", "failure", "fold", "lower",
+        "members", "pending", "plan", "program", "traffic", "wait",
+    ],
 }  # fmt: skip
 
 
@@ -227,8 +229,8 @@ def check(
     schedules = list(schedules)
     rules = [Rule(s.collective, s.ranks, s) for s in schedules]
     plan = CollectivePlan(rules, {"for": "tests"}).write(folder / "plan.tutti")
-    told = oracle.write(schedules, folder / "oracle.txt")
-    argv = [bench.program("check"), told, str(cases), str(seed), *options]
+    reported = oracle.write(schedules, folder / "oracle.txt")
+    argv = [bench.program("check"), reported, str(cases), str(seed), *options]
     env = (env or {}) | {
         "TUTTI_MPI_PLAN": str(plan),
         "TUTTI_MPI_REPORT": str(folder / "report"),
@@ -262,8 +264,8 @@ def carried_out(
     plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in schedules]).write(
         folder / "plan.tutti"
     )
-    told = oracle.write(schedules, folder / "oracle.txt")
-    argv = [bench.program(program), told, *map(str, arguments)]
+    reported = oracle.write(schedules, folder / "oracle.txt")
+    argv = [bench.program(program), reported, *map(str, arguments)]
     done = bench.run(ranks, argv, env={"TUTTI_MPI_PLAN": str(plan)}, timeout=timeout)
     assert done.code == 0, f"{done.stdout}\n{done.stderr}"
     answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
