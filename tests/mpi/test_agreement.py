@@ -1,6 +1,6 @@
-"""All ranks are told the same, or the job ends before its first collective, and says who differs.
+"""All ranks have the same settings, or the job ends before its first collective with an error.
 
-The programs tell by a file that they came past a collective.
+The programs record in a file that they passed a collective.
 """
 
 from __future__ import annotations

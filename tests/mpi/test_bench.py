@@ -172,7 +172,7 @@ def test_the_verb_fits_multicasts_and_states_that_distance_is_emulated(
     assert "distance is emulated" in (tmp_path / "multicasts.svg").read_text()
 
 
-# --- what ranks tell of themselves ----------------------------------------------------------------
+# --- what ranks detect ----------------------------------------------------------------------------
 
 
 NARROW = """
@@ -202,7 +202,7 @@ def test_ranks_detect_whether_they_outnumber_their_cores(
 
 
 def test_what_the_program_prints_at_its_end_is_not_lost(mpi: Mpi, tmp_path: Path) -> None:
-    # Launchers may drop what is written just before an abort; the file beside the samples stays.
+    # Launchers may drop output written just before an abort; the file next to the samples stays.
     samples, job = tmp_path / "samples", tmp_path / "job"
     job.write_text(f"out {samples}\npeers 2\nsamples 1\n")
     done = run_ranks(mpi, 2, [built(mpi).bench, job], timeout=250)
@@ -235,15 +235,15 @@ static struct timespec spec(long long t)
     return (struct timespec){.tv_sec = t / 1000000000, .tv_nsec = t % 1000000000};
 }
 
-static long long begin;
+static long long started;
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     const int error = (int)syscall(SYS_clock_gettime, clock, now);
     if (error || clock != CLOCK_MONOTONIC || !is_other())
         return error;
-    begin = begin ? begin : ns(now);
-    *now = spec(ns(now) + AHEAD_NS + (ns(now) - begin) / FASTER);
+    started = started ? started : ns(now);
+    *now = spec(ns(now) + AHEAD_NS + (ns(now) - started) / FASTER);
     return 0;
 }
 
@@ -251,7 +251,7 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, st
 {
     struct timespec real = *until;
     if (clock == CLOCK_MONOTONIC && flags == TIMER_ABSTIME && is_other())
-        real = spec(begin + (ns(until) - AHEAD_NS - begin) * FASTER / (FASTER + 1));
+        real = spec(started + (ns(until) - AHEAD_NS - started) * FASTER / (FASTER + 1));
     return (int)-syscall(SYS_clock_nanosleep, clock, flags, &real, left);
 }
 

@@ -1,4 +1,4 @@
-"""What a program is told when a call fails that a schedule performs."""
+"""Errors that a program gets when a call fails that a schedule performs."""
 
 from __future__ import annotations
 

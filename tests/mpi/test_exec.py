@@ -253,7 +253,7 @@ def test_a_signal_ends_the_ranks(setting: Setting, sent: signal.Signals, tmp_pat
 
 
 def is_running(process: str) -> bool:
-    """Whether it is there, and no mere entry that its parent has not looked at."""
+    """Whether the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -266,7 +266,7 @@ case "$1 ${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" in "-m 1") echo z80;; *) exec /bin/
 
 
 def test_a_rank_that_cannot_load_the_library_ends_the_job(setting: Setting, tmp_path: Path) -> None:
-    # It would go its own way, and the others wait for it for ever.
+    # It would run without schedules, and the others would wait for it forever.
     uname = tmp_path / "uname"
     uname.write_text(UNAME)
     uname.chmod(0o755)

@@ -39,7 +39,7 @@ def patched(at: int, value: int, size: int = 4) -> bytes:
 
 
 INDEX = int.from_bytes(good()[24:32], "little")
-"""Where code begins."""
+"""Offset of the code."""
 
 
 MOVED = [1, 0, 0, 1, 1, 0, 1, 0, 1, 1]
@@ -67,7 +67,7 @@ TABLE = int.from_bytes(good()[ENTRY + 40 : ENTRY + 48], "little")
 BAD = {
     "empty": (b"", "not a plan file"),
     "something else": (b"#!/bin/sh\n" * 40, "not a plan file: expected it to start with TUTTIPLN"),
-    "the beginning alone": (good()[:8], "truncated"),
+    "the magic only": (good()[:8], "truncated"),
     "truncated in the header": (good()[:40], "truncated"),
     "truncated by a byte": (good()[:-1], "truncated"),
     "a byte too many": (good() + b"\0", "too long"),

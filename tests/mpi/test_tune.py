@@ -1,4 +1,4 @@
-"""Rules written for an MPI take effect in it, by its own counts; probes tell a machine's models."""
+"""Rules written for an MPI take effect, by its counters; probes determine a machine's models."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_has_no_rule_stays_as_it_is(
     device = "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"
     without = {name: path for name, path in written.variables.items() if name != device}
     ring, _ = proofs(mpi, replace(written, variables=without))
-    assert ring.verdict == "other", "the device's file tells nothing"
+    assert ring.verdict == "other", "the device's file has no effect"
 
 
 def on_two_hosts(*arguments: Any, env: dict[str, str], **options: Any) -> Finished:

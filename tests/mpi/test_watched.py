@@ -1,7 +1,7 @@
 """The MPI's own counters agree: what the library sends is what the schedule's ops say, no more.
 
-The library's counts could be wrong in the same way as its messages. Open MPI's monitoring component
-and libfabric's trace under MPICH know nothing of it.
+The library's counts could have the same error as its messages. Open MPI's monitoring component and
+libfabric's trace under MPICH are independent of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tutti.schedule import Schedule
 
 ONCE, THRICE = 1, 3
-"""What the first call costs beside its messages, a communicator of its own, falls out."""
+"""Subtracted: the cost of the first call in addition to its messages, a new communicator."""
 
 
 def seen(bench: Bench, plan: Path, call: watch.Call) -> watch.Traffic:

@@ -1,7 +1,7 @@
 """What schedules do, for the checker in C: who sends what to whom, and in which order ranks fold.
 
-Read from the schedules' own ops, not from the plan file, so that a mistake on the way into the
-library cannot hide: what plan, reader and executor make of a schedule is held against this.
+It is derived from the schedules' ops, not from the plan file, so that an error in the conversion
+cannot be hidden: the results of plan, reader and executor are compared with it.
 """
 
 from __future__ import annotations

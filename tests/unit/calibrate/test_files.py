@@ -1,4 +1,4 @@
-"""Platform files of calibrations are read by the rest of tutti; points stand beside predictions."""
+"""Platform files of calibrations are read by the rest of tutti; points come with predictions."""
 
 from __future__ import annotations
 

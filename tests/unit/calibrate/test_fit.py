@@ -1,4 +1,4 @@
-"""Fits find what data were made of, and say what data do not tell."""
+"""Fits recover the parameters of generated data, and report what the data do not determine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made(
     ]
 
 
-def one_way_times() -> list[Observation]:
+def half_round_trips() -> list[Observation]:
     return [Observation("one_way", 0, size) for size in SIZES]
 
 
@@ -45,7 +45,7 @@ def everything() -> list[Observation]:
     paused = [Observation("round_trip", 0, size, 16, pause_us=5.0) for size in SIZES]
     close = [Observation("round_trip", 0, size, 16) for size in SIZES]
     issued = [Observation("issue", 0, size) for size in SIZES]
-    return one_way_times() + bursts() + bursts(4096) + paused + close + issued
+    return half_round_trips() + bursts() + bursts(4096) + paused + close + issued
 
 
 TRUTHS = {
@@ -73,7 +73,7 @@ def test_noise_and_outliers_are_survived(
 ) -> None:
     theta = {"alpha_p": alpha_p, "alpha_r": alpha_r, "beta": beta}
     model = MODELS["pipelining_postal"]
-    exact = made(model, theta, one_way_times() + bursts() + bursts(512) + bursts(4096))
+    exact = made(model, theta, half_round_trips() + bursts() + bursts(512) + bursts(4096))
     random = np.random.default_rng(seed)
     factors = np.exp(random.normal(0, 0.02, len(exact)))
     factors[random.integers(0, len(exact), 2)] = 1000  # ranks that lost their core
@@ -91,7 +91,7 @@ def test_noise_and_outliers_are_survived(
 
 def test_intervals_hold_the_truth_most_of_the_time() -> None:
     model, theta = MODELS["pipelining_postal"], TRUTHS["pipelining_postal"]
-    exact = made(model, theta, one_way_times() + bursts() + bursts(512) + bursts(4096))
+    exact = made(model, theta, half_round_trips() + bursts() + bursts(512) + bursts(4096))
     held = 0
     for seed in range(40):
         random = np.random.default_rng(seed)
@@ -120,7 +120,7 @@ def test_the_same_points_give_the_same_bits(name: str) -> None:
 @pytest.mark.parametrize("wrong", [1, 0.3])
 def test_parameters_that_the_data_have_not_are_zero(wrong: float) -> None:
     points = made(MODELS["pipelining_postal"], {"alpha_p": 1.5, "alpha_r": 0.3, "beta": 0.0},
-                  one_way_times() + bursts() + bursts(4096))  # fmt: skip
+                  half_round_trips() + bursts() + bursts(4096))  # fmt: skip
     points[-1] = replace(points[-1], time_us=wrong * points[-1].time_us)
     found = fit(MODELS["pipelining_postal"], points).parameters
     assert found["beta"].value == 0
@@ -151,11 +151,11 @@ def test_a_fit_leaves_no_smaller_errors_nearby() -> None:
             assert huber(moved) >= least * (1 - 1e-6), name
 
 
-# --- what data do not tell ------------------------------------------------------------------------
+# --- what data do not determine -------------------------------------------------------------------
 
 
 def test_ping_pongs_do_not_determine_overheads_nor_overlap() -> None:
-    points = made(MODELS["loggp"], TRUTHS["loggp"], one_way_times())
+    points = made(MODELS["loggp"], TRUTHS["loggp"], half_round_trips())
     found = fit(MODELS["loggp"], points)
     assert set(found.undetermined) == {"L", "o", "g"}
     assert "live run" in found.undetermined["o"]
@@ -166,7 +166,7 @@ def test_ping_pongs_do_not_determine_overheads_nor_overlap() -> None:
 
 
 def test_bursts_do_not_determine_overhead_from_latency() -> None:
-    points = made(MODELS["loggp"], TRUTHS["loggp"], one_way_times() + bursts() + bursts(4096))
+    points = made(MODELS["loggp"], TRUTHS["loggp"], half_round_trips() + bursts() + bursts(4096))
     assert set(fit(MODELS["loggp"], points).undetermined) == {"L", "o"}
 
 
@@ -233,7 +233,7 @@ def test_a_model_that_bends_away_states_at_which_sizes() -> None:
 
 
 def test_parameters_of_one_reason_are_grouped() -> None:
-    points = made(MODELS["logfp"], TRUTHS["logfp"], one_way_times() + bursts()[:2])
+    points = made(MODELS["logfp"], TRUTHS["logfp"], half_round_trips() + bursts()[:2])
     reasons = fit(MODELS["logfp"], points).undetermined_groups
     assert [names for names, _ in reasons] == [["L", "o"], ["g", "f"]]
 

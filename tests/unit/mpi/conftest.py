@@ -1,4 +1,4 @@
-"""Stand-ins for the programs of an MPI, which say what the real ones say."""
+"""Fake programs of an MPI, with the output of the real ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measurement asks for, and what is made of its samples; nothing is run here."""
+"""Parameters of a measurement, and statistics of its samples; nothing is run here."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tutti.mpi.distance import Distance
 DISTANCE = Distance.parse("pipelining_postal:alpha_p=4 ms,alpha_r=1 ms")
 
 
-def names(*request: str, ranks: int = 8) -> list[str]:
-    found = candidates_of(request, collective="all_reduce", ranks=ranks, size=8)
+def names(*measurement: str, ranks: int = 8) -> list[str]:
+    found = candidates_of(measurement, collective="all_reduce", ranks=ranks, size=8)
     return [one.name.removeprefix("recursive_multiplying:") for one in found]
 
 
-# --- what is asked --------------------------------------------------------------------------------
+# --- parameters -----------------------------------------------------------------------------------
 
 
 def test_every_schedule_is_each_once_and_the_fastest_come_first() -> None:
@@ -62,7 +62,7 @@ def test_every_schedule_is_of_all_reduce() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request", "output"),
+    ("measurement", "output"),
     [
         ({"collective": "all_reduce", "sizes": [6]}, "multiple of 4 bytes"),
         ({"collective": "all_gather", "sizes": [8]}, "multiple of 16 bytes"),
@@ -72,9 +72,9 @@ def test_every_schedule_is_of_all_reduce() -> None:
         ({"collective": "reduce", "sizes": [8], "datatype": "float16"}, "unknown datatype"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(request: dict[str, object], output: str) -> None:
+def test_what_cannot_be_measured_is_refused(measurement: dict[str, object], output: str) -> None:
     with pytest.raises(BenchError, match=output):
-        Benchmark(ranks=4, **request)  # type: ignore[arg-type]
+        Benchmark(ranks=4, **measurement)  # type: ignore[arg-type]
 
 
 def test_the_mpi_itself_cannot_be_kept_apart() -> None:
@@ -92,7 +92,7 @@ def test_a_job_states_what_the_settings_state() -> None:
     assert {"blocks 3", "each 2", "warmup 1", "quiet 1", "flight_ns 4000000"} <= set(lines)
     assert DISTANCE.job_line in lines
     assert "quiet 0" in Settings(quiet=False).lines(64)
-    assert "quiet -1" in Settings().lines(64), "ranks tell whether they outnumber cores"
+    assert "quiet -1" in Settings().lines(64), "ranks detect whether they outnumber cores"
     group = Group("reduce", 4, "int64", "max", 1, [("schedule", 0), ("own", 0)])
     assert group.lines() == ["group 4 4 4 3 1", "case 0 0", "case 1 0"]
 
@@ -103,7 +103,7 @@ def test_a_prediction_is_of_one_among_those_in_a_row() -> None:
     assert predict(DISTANCE.platform, laid_out, 8, "int64", 10) == 12 * 10**9
 
 
-# --- what is made of samples ----------------------------------------------------------------------
+# --- statistics of samples ------------------------------------------------------------------------
 
 
 def blocks(times: list[int]) -> pl.DataFrame:

@@ -180,7 +180,7 @@ def guarded(library: Path, machine: str, sign: Path) -> subprocess.CompletedProc
 
 
 def test_a_rank_loads_the_library_that_it_can_read(tmp_path: Path) -> None:
-    # The loader warns of what is no library, and goes on: what a rank must not do.
+    # The loader warns of an invalid library and continues, which a rank must not do.
     (tmp_path / "lib.so").write_text("")
     for machine in (platform.machine(), ""):
         done = guarded(tmp_path / "lib.so", machine, tmp_path / "sign")
@@ -252,7 +252,7 @@ def test_what_may_start_ranks_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def started(fake: Any, body: str) -> Mpi:
-    """An MPI whose launcher does what is said."""
+    """An MPI with a launcher that runs this script."""
     mpi = find_mpi(fake("openmpi") / "mpicc")
     mpi.mpiexec.write_text(f"#!/bin/sh\n{body}\n")
     return mpi

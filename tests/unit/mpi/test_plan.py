@@ -112,7 +112,7 @@ def messages(planned: PlannedSchedule) -> int:
 
 
 def rebuilt(planned: PlannedSchedule) -> Schedule:
-    """A schedule out of a plan's numbers, to be proved anew."""
+    """A schedule rebuilt from a plan's numbers, to be verified again."""
     builder = ScheduleBuilder(
         planned.collective, ranks=planned.ranks, chunks=planned.chunks, result=planned.result
     )

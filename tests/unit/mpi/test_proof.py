@@ -68,7 +68,7 @@ def changed(planned: PlannedSchedule, rank: int, at: int, byte: int) -> PlannedS
 def test_every_changed_byte_of_code_is_refused_or_is_still_right(
     name: str, collective: str
 ) -> None:
-    """Checksums fit all of them: that of the code and that of the index are computed anew."""
+    """All checksums are valid: those of the code and the index are computed again."""
     planned = PlannedSchedule.of(schedule(name, ranks=RANKS, collective=collective))
     counts = {"refused": 0, "right": 0}
     for rank in range(RANKS):

@@ -63,8 +63,8 @@ def test_sends_are_waited_for_once_their_receives_have_started() -> None:
         for m in (there, back)
     ]
     assert needs_buffers(programs)
-    # Rounds end at 1, 2, 3. The first is received by a step that begins in round 1: it cannot be
-    # waited for in the step that ends then, and the second by one that begins in round 2.
+    # Rounds end at 1, 2, 3. The first is received by a step that starts in round 1: it cannot be
+    # waited for in the step that ends then, and the second by one that starts in round 2.
     for steps in deferred(programs):
         assert [step.delays for step in steps] == [(1,), (1,), ()]
 
@@ -86,7 +86,7 @@ def test_schedules_that_need_no_delays_end_with_them_too() -> None:
 
 
 def test_the_check_can_fail() -> None:
-    """Sends that are waited for at once, where nobody expects them yet."""
+    """Sends that are waited for immediately, before any rank expects them."""
     steps = [PlannedStep((SEND,), (), ()), PlannedStep((), (SEND._replace(slot=1),), ())]
     other = [replace(step, sends=tuple(m._replace(peer=0) for m in step.sends),
                      receives=tuple(m._replace(peer=0) for m in step.receives))
@@ -96,10 +96,10 @@ def test_the_check_can_fail() -> None:
 
 
 def ends_without_buffers(programs: list[list[PlannedStep]]) -> bool:
-    """Carries out all ranks where every send waits for its receive to be posted, when it is due.
+    """Executes all ranks if every send completes only with its receive, when it is due.
 
-    Nothing of the way in which delays are found is used: a rank enters steps one by one, and
-    leaves one once all its receives have been sent and all that is due has been received.
+    It is independent of the method that finds delays: a rank enters steps one by one, and leaves
+    one once all its receives have been sent and all due sends have been received.
     """
     sent: dict[tuple[int, int], int] = defaultdict(int)
     posted: dict[tuple[int, int], int] = defaultdict(int)

@@ -1,4 +1,4 @@
-"""The MPI underneath: found, told apart from others, and refused where it is in parts."""
+"""The MPI implementation: found, distinguished from others, and rejected if parts do not match."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _none(name: str) -> str:
 
 
 def test_a_placeholder_wheel_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # What pip installs where there is no wheel for a system: a name and a version, nothing else.
+    # What pip installs if a system has no binary wheel: only a name and a version.
     wheel = tmp_path / "mpich-0.0.0.dist-info"
     wheel.mkdir()
     (wheel / "METADATA").write_text("Metadata-Version: 2.1\nName: mpich\nVersion: 0.0.0\n")

@@ -1,4 +1,4 @@
-"""Which measured blocks count, and how measuring is asked for."""
+"""Which measured blocks are used, and the parameters of a measurement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NONE_HERE = Mpi("openmpi", "5.0.11", Path("mpicc"), Path("mpiexec"), Path())
 
 
 def blocks(*rows: tuple[str, int, int]) -> pl.DataFrame:
-    """Of 8 bytes: schedule, time and how late the last rank began, in us."""
+    """Of 8 bytes: schedule, time and lateness of the last rank, in us."""
     return pl.DataFrame(
         [(name, 8, time * 10**6, late * 10**6, 0, False) for name, time, late in rows],
         schema=["schedule", "size_bytes", "time_ps", "late_ps", "wrong", "crowded"], orient="row",

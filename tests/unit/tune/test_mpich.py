@@ -1,4 +1,4 @@
-"""The device's selections of MPICH, and conditions that it can be asked."""
+"""The device's selections of MPICH, and the conditions that it supports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Open MPI makes of the files that are written for it, by readers after its own sources."""
+"""Files for Open MPI, as interpreted by readers that follow its sources."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Communicators(Strict):
 
 
 class File(Strict):
-    """A whole file."""
+    """A complete file."""
 
     rule_file_version: int
     module: Literal["tuned"]

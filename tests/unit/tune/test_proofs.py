@@ -57,7 +57,7 @@ def monitored(times: int) -> str:
 
 
 def traced(times: int) -> str:
-    """What libfabric writes: a message of rank 1 to its place 3, and what is none."""
+    """Output of libfabric: a message of rank 1 to its place 3, and other lines."""
     line = (
         "[1] libfabric:7:1::tcp:ep_data:trace_tinjectdata():99<trace> buf 0x1 len 16 addr 3 data 1"
     )
