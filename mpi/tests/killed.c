@@ -33,6 +33,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < count && code == MPI_SUCCESS; i++) {
             int expected = ranks * (ranks - 1) / 2 + ranks * (call + i);
             if (sum[i] != expected) report(argv[4], "an element is wrong", rank, call);
+        }
         if (call >= atoi(argv[2])) /* impossible: the dead rank contributed nothing */
             report(argv[4], "a result without the dead rank", rank, call);
     }

@@ -47,7 +47,7 @@ DIFFERENT = {
     "distance": (["TUTTI_MPI_EMULATE", POSTAL], "TUTTI_MPI_EMULATE differs between ranks 0"),
     "any ranks": (["TUTTI_MPI_RANKS", "any"], "TUTTI_MPI_RANKS differs between ranks 0 and 1"),
     "nonsense": (["TUTTI_MPI_RANKS", "all"], "TUTTI_MPI_RANKS: `all`: expected `any`"),
-    "a mistake": (["TUTTI_MPI_EMULATE", "postal"], "TUTTI_MPI_EMULATE: no model"),
+    "a mistake": (["TUTTI_MPI_EMULATE", "postal"], "TUTTI_MPI_EMULATE: invalid model"),
 }
 
 
@@ -114,7 +114,7 @@ def test_a_plan_for_other_ranks_is_refused_unless_it_is_meant(
     done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code != 0
     assert not verdict.exists()
-    output = f"{plan}: has rules for 2, 5 ranks, and this job has {RANKS}"
+    output = f"{plan}: has rules for 2, 5 ranks, but this job has {RANKS}"
     assert done.stderr.count(output) == 1, done.stderr
     assert "TUTTI_MPI_RANKS=any" in done.stderr
     done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_RANKS": "any"})

@@ -157,7 +157,7 @@ def test_a_plan_for_other_ranks(setting: Setting) -> None:
 def test_plans_that_cannot_be_used(setting: Setting, tmp_path: Path) -> None:
     data = setting.plan.read_bytes()
     damaged = {
-        "truncated": (data[:-9], "ends after"),
+        "truncated": (data[:-9], "truncated after"),
         "corrupted": (data[:60] + b"\xff" + data[61:], "corrupted"),
         "newer": (data[:8] + b"\x63" + data[9:], "version 99"),
         "other": (b"{}", "not a plan"),
@@ -189,7 +189,7 @@ def test_parts_of_two_mpis(setting: Setting) -> None:
     other = find_mpi(MPICCS["mpich" if setting.mpi.kind == "openmpi" else "openmpi"])
     setting.refuses(["--mpicc", other.mpicc, *setting.start(), setting.app], "belongs to")
     setting.refuses(["--", other.mpiexec, "-n", str(RANKS), setting.app],
-                    "is linked to", "would be started by")  # fmt: skip
+                    "linked to", "would be started by")  # fmt: skip
 
 
 def test_programs_that_nothing_can_be_loaded_into(setting: Setting, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_programs_that_nothing_can_be_loaded_into(setting: Setting, tmp_path: Pa
     command = f"cc -static {tmp_path / 'a.c'} -o {tmp_path / 'static'}"
     if subprocess.run(command.split(), capture_output=True, check=False).returncode:
         pytest.skip("this system has no static libc")
-    setting.refuses([*setting.start(), tmp_path / "static"], "is statically linked")
+    setting.refuses([*setting.start(), tmp_path / "static"], "statically linked")
 
 
 def test_commands_that_cannot_be_run(setting: Setting) -> None:

@@ -40,4 +40,4 @@ def test_the_program_notices_a_result_that_cannot_be(bench: Bench, tmp_path: Pat
     verdict = tmp_path / "verdict"
     done = bench.run(2, [bench.program("killed"), 9, 5, 3, verdict], env=env)
     assert done.code != 0
-    assert "call 5: a result that cannot be" in verdict.read_text()
+    assert "call 5: a result without the dead rank" in verdict.read_text()

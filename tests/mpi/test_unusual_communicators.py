@@ -38,7 +38,7 @@ def passed(report: dict[str, Any]) -> dict[tuple[str, str], int]:
 def test_processes_of_another_job_are_left_alone(bench: Bench, case: str, tmp_path: Path) -> None:
     """Spawned processes may have another plan or no library: no rank waits for them."""
     _, report = run(bench, case, 2, tmp_path)
-    reason = "processes that have not agreed on the plan, as they were spawned or connected"
+    reason = "processes that have not agreed on the plan, because they were spawned or connected"
     assert passed(report)["MPI_Allreduce", reason] == 2
     assert [row["calls"] for row in report["covered"]] == [1]
 
