@@ -130,7 +130,7 @@ def mistakes(comm: Communicator) -> None:
     refused(lambda: comm.all_reduce(good, frozen), "cannot be written to")
     refused(
         lambda: comm.reduce_scatter(np.zeros(2 * RANKS), np.zeros(2), counts=[1] * RANKS),
-        "expected the sum",
+        "the sum of the shards",
     )
 
 
