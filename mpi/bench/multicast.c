@@ -136,7 +136,7 @@ void bench_multicasts(bench_run *run)
 {
     const int most = run->job->peers;
     if (most >= run->ranks || most > MOST_PEERS)
-        bench_fail("a multicast to %d peers needs %d ranks: expected at least that many, got %d", most, most + 1, run->ranks);
+        bench_fail("a multicast to %d peers needs %d ranks, got %d", most, most + 1, run->ranks);
     multicast all[MOST_PEERS + 1] = {{0}}, pairs[MOST_PEERS + 1] = {{0}};
     int64_t *of_all = calloc((size_t)run->ranks * FIGURES, sizeof(int64_t));
     if (!of_all)

@@ -208,7 +208,7 @@ def test_what_the_program_prints_at_its_end_is_not_lost(mpi: Mpi, tmp_path: Path
     done = run_ranks(mpi, 2, [built(mpi).bench, job], timeout=250)
     assert done.code != 0
     printed = failure_text(replace(done, stderr=""), samples)
-    assert printed == "tutti_mpi_bench: a multicast to 2 peers needs 3 ranks, and there are 2"
+    assert printed == "tutti_mpi_bench: a multicast to 2 peers needs 3 ranks, got 2"
 
 
 DRIFT = """

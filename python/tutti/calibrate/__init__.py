@@ -1,8 +1,9 @@
 """Calibration: fits parameters of network models to measurements of a machine.
 
-Points come from benchmark files (:mod:`tutti.interop.benchmarks`) or from a live run of the probe. The
-function :func:`fit` finds the parameters of a model with 95 % confidence intervals, and states which of them
-the data do not determine. :mod:`tutti.calibrate.files` writes them as a platform file.
+Points come from benchmark files (:mod:`tutti.interop.benchmarks`) or from a live run of the probe.
+The function :func:`fit` finds the parameters of a model with 95 % confidence intervals, and states
+which of them the data do not determine. :mod:`tutti.calibrate.files` writes them as a platform
+file.
 
 Examples:
     >>> from tutti.calibrate import Observation, fit, MODELS

@@ -44,12 +44,12 @@ class Observation:
     """A measured time, and its configuration.
 
     Attributes:
-        kind: `one_way` is half a ping-pong; `burst` several messages to one peer, which
-            acknowledges the last one with an empty message; `round_trip` the same with a reply of
-            the same size, and a pause after each message but the last; `issue` the time that
-            issuing a message occupies its sender; `multicast` one message to each of several peers,
-            until the last receives it; `collective` a schedule; `fold` the folding of one operand
-            into another.
+        kind: `one_way` is half a ping-pong. A `burst` is several messages to one peer, which
+            acknowledges the last one with an empty message. A `round_trip` is the same with a reply
+            of the same size, and a pause after each message but the last. The time of `issue` is
+            how long issuing a message occupies its sender. A `multicast` is one message to each of
+            several peers, until the last receives it. A `collective` is a schedule, and a `fold`
+            the folding of one operand into another.
         time_us: the time.
         size: bytes of a message; of a collective, its size by the convention of nccl-tests.
         messages: number of messages, or of peers.
