@@ -36,6 +36,8 @@ CODE = re.compile(r"```.*?```|``.+?``|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$", re.DOT
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|<[^>\s][^>]*>|https?://\S+")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+ENTRY = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.|\w+:|>>>|tutti)\s)|:\n")
+"""Starts of paragraphs, list items, documented parameters and example commands."""
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[A-Z`\"(*\[])|\n\s*\n|:\n")
 
 
@@ -205,7 +207,7 @@ def plain(text: str) -> str:
 def lengths(text: str) -> list[tuple[str, int]]:
     """The sentences of a text, and how many words each has."""
     found = []
-    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.)\s)|:\n", text):
+    for paragraph in ENTRY.split(text):
         for sentence in SENTENCE_END.split(paragraph):
             words = [w for w in sentence.split() if any(c.isalnum() for c in w)]
             if words:

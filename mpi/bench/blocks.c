@@ -1,5 +1,5 @@
-/* Blocks of collectives in a row, begun by all ranks at once, as section 5.2 of Ruefenacht et al. 2017 measures. The
- * cases of a group take turns, block by block, so that whatever else the machine does meets all of them alike. */
+/* Blocks of back-to-back collectives that all ranks start together, as in section 5.2 of Ruefenacht et al. 2017. The cases
+ * of a group take turns, block by block, so that other load on the machine affects all of them equally. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,19 +10,19 @@ enum { TOOK, LATE, WRONG, FIGURES, TRIES = 4, WIDEST = 10 };
 typedef struct {
     const bench_group *group;
     const bench_case *cases;
-    tutti_program **programs; /* of each case; NULL where none is needed */
+    tutti_program **programs; /* per case; NULL if the case needs none */
     bench_data *data;
     int64_t *of_all; /* on rank 0: the figures of every rank */
-    int64_t *kept;   /* where blocks follow one another: this rank's figures of all, then on rank 0 those of every rank */
+    int64_t *stored; /* for back-to-back blocks: all figures of this rank, then on rank 0 those of every rank */
 } measured;
 
 static int run_once(const bench_run *run, const measured *m, int which)
 {
-    char message[TUTTI_MESSAGE_ROOM];
-    message[0] = 0; /* zeroing all of it would be measured too */
-    switch (m->cases[which].way) {
-    case BENCH_OWN:
-        return bench_own(m->group, m->data, run);
+    char message[TUTTI_MESSAGE_SIZE];
+    message[0] = 0; /* clearing the entire buffer would be measured */
+    switch (m->cases[which].implementation) {
+    case BENCH_LIBRARY:
+        return bench_library(m->group, m->data, run);
     case BENCH_MPI:
         return bench_as_application(m->group, m->data, run);
     default: {
@@ -35,14 +35,14 @@ static int run_once(const bench_run *run, const measured *m, int which)
     }
 }
 
-/* One block of this rank: how long it took from the agreed start, how late it began, what was wrong. */
+/* Runs one block on this rank: its time from the agreed start, the lateness, and the number of wrong elements. */
 static void run_block(bench_run *run, const measured *m, int which, int64_t *figures)
 {
     int64_t start;
     if (run->job->check)
         bench_data_poison(m->data, m->group, run->rank);
     if (run->job->aligned)
-        figures[LATE] = bench_begin(run, &start);
+        figures[LATE] = bench_start(run, &start);
     else
         start = bench_now(), figures[LATE] = 0;
     for (int i = 0; i < run->job->each; i++)
@@ -55,7 +55,7 @@ typedef struct {
     int64_t most, least, sum, late, wrong;
 } summed;
 
-static summed sum_up(const bench_run *run, const int64_t *of_all)
+static summed summarise(const bench_run *run, const int64_t *of_all)
 {
     summed s = {.least = INT64_MAX};
     for (int rank = 0; rank < run->ranks; rank++) {
@@ -79,7 +79,7 @@ static void write_block(const bench_run *run, int group, int which, int block, c
     fflush(run->out);
 }
 
-/* The window grows while ranks come late, and shrinks again, slowly: on a busy machine being late has other causes. */
+/* Widens the window while ranks start late, and narrows it slowly again: on a busy machine lateness has other causes. */
 static void fit_window(bench_run *run, int is_late)
 {
     const int64_t first = run->job->window_ns;
@@ -88,7 +88,7 @@ static void fit_window(bench_run *run, int is_late)
         run->window_ns = WIDEST * first;
 }
 
-/* Measures a block again while ranks begin it late, each time with a longer window. */
+/* Repeats a block that a rank starts late, each time with a longer window. */
 static void measure_block(bench_run *run, const measured *m, int group, int which, int block)
 {
     for (int tries = 1;; tries++) {
@@ -97,7 +97,7 @@ static void measure_block(bench_run *run, const measured *m, int group, int whic
         run_block(run, m, which, figures);
         bench_gather(run, figures, m->of_all, FIGURES);
         if (run->rank == 0)
-            s = sum_up(run, m->of_all);
+            s = summarise(run, m->of_all);
         bench_share(run, &s.late, sizeof s.late);
         const int is_late = s.late > run->job->tolerance_ns;
         fit_window(run, is_late);
@@ -109,31 +109,31 @@ static void measure_block(bench_run *run, const measured *m, int group, int whic
     }
 }
 
-/* Each case has its turn in every place: what comes before it leaves caches as it pleases. */
+/* Rotates the order of the cases: what precedes a case determines the contents of its caches. */
 static int in_turn(int turn, int block, int cases)
 {
     return (turn + (block > 0 ? block : 0)) % cases;
 }
 
-/* Blocks one after another. Ranks of a crowded machine then use what time they have for collectives, and what they
- * would otherwise say to each other in between comes at the end. */
-static void measure_in_a_row(bench_run *run, const measured *m, int group)
+/* Runs blocks back to back: ranks of a crowded machine then spend their time in collectives, and exchange the figures at the
+ * end. */
+static void measure_back_to_back(bench_run *run, const measured *m, int group)
 {
     const int cases = m->group->cases, each = run->job->blocks * cases * FIGURES;
     int64_t spare[FIGURES];
     for (int block = -run->job->warmup; block < run->job->blocks; block++)
         for (int turn = 0; turn < cases; turn++) {
             const int which = in_turn(turn, block, cases);
-            run_block(run, m, which, block < 0 ? spare : m->kept + (block * cases + which) * FIGURES);
+            run_block(run, m, which, block < 0 ? spare : m->stored + (block * cases + which) * FIGURES);
         }
-    int64_t *every = m->kept + each;
-    bench_gather(run, m->kept, every, each);
+    int64_t *every = m->stored + each;
+    bench_gather(run, m->stored, every, each);
     for (int block = 0; run->rank == 0 && block < run->job->blocks; block++)
         for (int which = 0; which < cases; which++) {
             for (int rank = 0; rank < run->ranks; rank++)
                 memcpy(m->of_all + rank * FIGURES, every + (int64_t)rank * each + (block * cases + which) * FIGURES,
                        FIGURES * sizeof(int64_t));
-            const summed s = sum_up(run, m->of_all);
+            const summed s = summarise(run, m->of_all);
             write_block(run, group, which, block, &s, 1);
         }
 }
@@ -152,13 +152,13 @@ static void measure_at_agreed_times(bench_run *run, const measured *m, int group
 
 static void compile_cases(const bench_run *run, measured *m)
 {
-    char message[TUTTI_MESSAGE_ROOM] = "";
+    char message[TUTTI_MESSAGE_SIZE] = "";
     for (int i = 0; i < m->group->cases; i++) {
         const bench_case *one = &m->cases[i];
-        if (one->way != BENCH_SCHEDULE)
+        if (one->implementation != BENCH_SCHEDULE)
             continue;
         if (!run->plan)
-            bench_fail("job file: a schedule is asked for and no plan is named");
+            bench_fail("job file: a case uses a schedule, but the job names no plan");
         if (tutti_program_compile(run->plan, one->schedule, run->comm, &m->programs[i], message))
             bench_fail("%s", message);
     }
@@ -168,28 +168,28 @@ static void measure_group(bench_run *run, int index)
 {
     const bench_group *group = &run->job->groups[index];
     const size_t figures = (size_t)run->job->blocks * (size_t)group->cases * FIGURES;
-    const size_t room = run->job->aligned ? 1 : figures * (size_t)(run->rank == 0 ? run->ranks + 1 : 1);
+    const size_t capacity = run->job->aligned ? 1 : figures * (size_t)(run->rank == 0 ? run->ranks + 1 : 1);
     measured m = {
         .group = group,
         .cases = run->job->cases + group->first,
         .programs = calloc((size_t)group->cases, sizeof(tutti_program *)),
         .data = bench_data_new(group, run->rank, run->ranks),
         .of_all = calloc((size_t)run->ranks * FIGURES, sizeof(int64_t)),
-        .kept = calloc(room, sizeof(int64_t)),
+        .stored = calloc(capacity, sizeof(int64_t)),
     };
-    if (!m.programs || !m.of_all || !m.kept)
-        bench_fail("no memory for a group");
+    if (!m.programs || !m.of_all || !m.stored)
+        bench_fail("out of memory for a group");
     compile_cases(run, &m);
     if (run->job->aligned)
         measure_at_agreed_times(run, &m, index);
     else
-        measure_in_a_row(run, &m, index);
+        measure_back_to_back(run, &m, index);
     bench_clock_write(run, index);
     for (int i = 0; i < group->cases; i++)
         tutti_program_free(m.programs[i]);
     free(m.programs);
     free(m.of_all);
-    free(m.kept);
+    free(m.stored);
     bench_data_free(m.data);
 }
 

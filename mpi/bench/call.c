@@ -1,9 +1,9 @@
-/* One collective of MPI, by the host's library or as an application calls it. */
+/* One call of a collective, to the MPI library or as an application calls it. */
 #include <string.h>
 
 #include "bench.h"
 
-/* Whether a count stands in an MPI call for the part of one rank. */
+/* Whether the count in the MPI call is that of one rank's part. */
 static int is_per_rank(enum tutti_collective collective)
 {
     return collective == TUTTI_REDUCE_SCATTER || collective == TUTTI_ALL_GATHER || collective == TUTTI_GATHER ||
@@ -25,7 +25,7 @@ tutti_call bench_call(const bench_group *group, const bench_data *data, int rank
     };
 }
 
-/* The same calls twice, with and without the P: `name` is pasted to it. */
+/* Defines the calls with and without the profiling prefix. */
 #define CALL_COLLECTIVE(PREFIX)                                                                                        \
     const tutti_call c = bench_call(group, data, run->ranks);                                                          \
     const int n = (int)c.recvcount;                                                                                    \
@@ -52,7 +52,7 @@ tutti_call bench_call(const bench_group *group, const bench_data *data, int rank
         return MPI_ERR_ARG;                                                                                            \
     }
 
-int bench_own(const bench_group *group, const bench_data *data, const bench_run *run)
+int bench_library(const bench_group *group, const bench_data *data, const bench_run *run)
 {
     CALL_COLLECTIVE(PMPI)
 }

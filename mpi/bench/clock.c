@@ -1,15 +1,15 @@
-/* Clocks of several hosts: how far each rank's is from rank 0's, and by how much that changes.
+/* Clocks of several hosts: the offset of each rank's clock from rank 0's, and its drift.
  *
- * The offset is that of the quickest of several round trips, half of it each way, which is wrong by half of it at most.
- * Crystals differ by some 1e-5: 10 us in a second. So it is measured again and again, the drift between the first and the
- * last measurement tells where the clock will be, and how far the next measurement is from there is what is left. */
+ * The offset is taken from the fastest of several round trips, assuming symmetric latency; its error is at most half of that
+ * round trip. Oscillators differ by about 1e-5, or 10 us per second. The offset is therefore measured repeatedly, the drift
+ * between the first and the last measurement extrapolates it, and the deviation of the next measurement is the error. */
 #include <stdlib.h>
 
 #include "bench.h"
 
 enum { ROUND_TRIPS = 40, OFFSET = 0, AT, UNCERTAINTY, FOUND };
 
-static void measured_offset(const bench_run *run, int peer, int64_t *found)
+static void measure_offset(const bench_run *run, int peer, int64_t *found)
 {
     int64_t best = INT64_MAX, there = 0;
     for (int trip = 0; trip < ROUND_TRIPS; trip++) {
@@ -27,7 +27,7 @@ static void measured_offset(const bench_run *run, int peer, int64_t *found)
     bench_check(PMPI_Send(found, FOUND, MPI_INT64_T, peer, 1, run->comm), "MPI_Send");
 }
 
-static void answer(const bench_run *run, int64_t *found)
+static void reply(const bench_run *run, int64_t *found)
 {
     int64_t sent;
     for (int trip = 0; trip < ROUND_TRIPS; trip++) {
@@ -44,7 +44,7 @@ int64_t bench_clock_here(const bench_run *run, int64_t agreed)
     return agreed + clock->offset_ns + (int64_t)(clock->drift * (double)(agreed - clock->at_ns));
 }
 
-static void take(bench_run *run, const int64_t *found)
+static void update(bench_run *run, const int64_t *found)
 {
     bench_clock *clock = &run->clock;
     int64_t error = found[UNCERTAINTY];
@@ -64,14 +64,14 @@ void bench_clock_measure(bench_run *run)
 {
     int64_t found[FOUND] = {0};
     if (run->hosts == 1)
-        return; /* one clock */
+        return; /* a single clock */
     if (run->rank == 0) {
         for (int peer = 1; peer < run->ranks; peer++)
-            measured_offset(run, peer, found);
+            measure_offset(run, peer, found);
         return;
     }
-    answer(run, found);
-    take(run, found);
+    reply(run, found);
+    update(run, found);
 }
 
 void bench_clock_write(bench_run *run, int group)

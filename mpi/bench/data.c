@@ -1,13 +1,13 @@
-/* What ranks contribute, and what must come out: numbers so small that every order of folding gives the same, in
- * floating point too. */
+/* Contributions and expected results: numbers small enough that every order of reduction gives the same result, also in
+ * floating point. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 
-enum { PERIOD = 61 }; /* contributions repeat after so many elements */
+enum { PERIOD = 61 }; /* contributions repeat after this many elements */
 
-/* The datatypes by their numbers in job files: name, C, MPI. */
+/* The datatypes, numbered as in job files: number, C type, MPI datatype. */
 #define TYPES(X)                                                                                                       \
     X(0, int8_t, MPI_INT8_T)                                                                                           \
     X(1, uint8_t, MPI_UINT8_T)                                                                                         \
@@ -18,14 +18,14 @@ enum { PERIOD = 61 }; /* contributions repeat after so many elements */
     X(6, float, MPI_FLOAT)                                                                                             \
     X(7, double, MPI_DOUBLE)
 
-enum { SUM, PROD, MIN, MAX }; /* operations by their numbers in job files */
+enum { SUM, PROD, MIN, MAX }; /* operations, numbered as in job files */
 
 static int reduces(enum tutti_collective c)
 {
     return c == TUTTI_ALL_REDUCE || c == TUTTI_REDUCE || c == TUTTI_REDUCE_SCATTER;
 }
 
-/* What rank `rank` contributes to element i of a reduction. */
+/* The contribution of rank `rank` to element i of a reduction. */
 static int contribution(int op, int rank, int64_t i)
 {
     const int place = (int)((rank + i) % PERIOD);
@@ -34,13 +34,13 @@ static int contribution(int op, int rank, int64_t i)
     return op == SUM ? 1 + place % 3 : place;
 }
 
-/* What rank `rank` hands over as element i, where data only moves. */
+/* Element i of rank `rank`'s data for collectives that only move data. */
 static int moved(int rank, int64_t i)
 {
     return (int)((rank * 31 + i * 7 + (i >> 7) * 13) % 127);
 }
 
-/* The element that stands at place i of this rank's result, where data only moves. */
+/* The expected element i of this rank's result for collectives that only move data. */
 static int arrived(const bench_group *group, int rank, int ranks, int64_t i)
 {
     const int64_t shard = group->count / ranks;
@@ -91,17 +91,17 @@ static int arrived(const bench_group *group, int rank, int ranks, int64_t i)
     }
 TYPES(FOLD)
 
-/* Elements that a rank hands over and gets. */
+/* Sets the number of elements that a rank sends and receives. */
 static void count_elements(bench_data *data, const bench_group *group, int rank, int ranks)
 {
-    const int64_t whole = group->count, shard = group->count / ranks;
-    const int64_t at_root = rank == group->root ? whole : 0;
+    const int64_t all = group->count, shard = group->count / ranks;
+    const int64_t at_root = rank == group->root ? all : 0;
     switch (group->collective) {
     case TUTTI_REDUCE_SCATTER:
-        data->send_count = whole, data->recv_count = shard;
+        data->send_count = all, data->recv_count = shard;
         break;
     case TUTTI_ALL_GATHER:
-        data->send_count = shard, data->recv_count = whole;
+        data->send_count = shard, data->recv_count = all;
         break;
     case TUTTI_GATHER:
         data->send_count = shard, data->recv_count = at_root;
@@ -110,24 +110,24 @@ static void count_elements(bench_data *data, const bench_group *group, int rank,
         data->send_count = at_root, data->recv_count = shard;
         break;
     case TUTTI_BROADCAST:
-        data->send_count = 0, data->recv_count = whole;
+        data->send_count = 0, data->recv_count = all;
         break;
     case TUTTI_REDUCE:
-        data->send_count = whole, data->recv_count = at_root;
+        data->send_count = all, data->recv_count = at_root;
         break;
     case TUTTI_BARRIER:
         data->send_count = data->recv_count = 0;
         break;
     default:
-        data->send_count = data->recv_count = whole;
+        data->send_count = data->recv_count = all;
     }
 }
 
-static void *room(int64_t count, size_t width)
+static void *allocate(int64_t count, size_t width)
 {
     void *memory = calloc((size_t)count + 1, width);
     if (!memory)
-        bench_fail("no memory for %lld elements", (long long)count);
+        bench_fail("out of memory for %lld elements", (long long)count);
     return memory;
 }
 
@@ -136,20 +136,20 @@ bench_data *bench_data_new(const bench_group *group, int rank, int ranks)
     static const MPI_Op no_op;
     bench_data *data = calloc(1, sizeof *data);
     if (!data)
-        bench_fail("no memory for a group");
+        bench_fail("out of memory for a group");
     const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
     data->op = group->op >= 0 && group->op <= MAX ? ops[group->op] : no_op;
     count_elements(data, group, rank, ranks);
 #define CHOOSE(NUMBER, C, MPI)                                                                                         \
     case NUMBER:                                                                                                       \
         data->type = MPI, data->width = sizeof(C);                                                                     \
-        data->send = room(data->send_count, sizeof(C)), data->recv = room(data->recv_count, sizeof(C));                \
+        data->send = allocate(data->send_count, sizeof(C)), data->recv = allocate(data->recv_count, sizeof(C));        \
         fill_##C(data, group, rank);                                                                                   \
         break;
     switch (group->type) {
         TYPES(CHOOSE)
     default:
-        bench_fail("job file: there is no datatype %d", group->type);
+        bench_fail("job file: unknown datatype %d", group->type);
     }
     return data;
 }

@@ -1,4 +1,4 @@
-/* The job file: a line for each setting, `group` and `case`; every rank gets the text from rank 0. */
+/* Reads the job file, with one line per setting, `group` and `case`; rank 0 broadcasts the text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +12,11 @@ static const char *host_name(void)
     return name;
 }
 
-static char *read_whole(const char *path, int64_t *length)
+static char *read_file(const char *path, int64_t *length)
 {
     FILE *file = fopen(path, "rb");
     if (!file || fseek(file, 0, SEEK_END))
-        bench_fail("cannot read the job file %s on %s: name a folder with TUTTI_SHARED that all hosts see", path, host_name());
+        bench_fail("cannot read the job file %s on %s: set TUTTI_SHARED to a folder that all hosts share", path, host_name());
     *length = ftell(file);
     rewind(file);
     char *text = malloc((size_t)*length + 1);
@@ -33,12 +33,12 @@ static char *shared_text(const char *path, MPI_Comm comm)
     char *text = NULL;
     PMPI_Comm_rank(comm, &rank);
     if (rank == 0)
-        text = read_whole(path, &length);
+        text = read_file(path, &length);
     PMPI_Bcast(&length, 1, MPI_INT64_T, 0, comm);
     if (rank != 0)
         text = malloc((size_t)length + 1);
     if (!text)
-        bench_fail("no memory for the job");
+        bench_fail("out of memory for the job");
     PMPI_Bcast(text, (int)length, MPI_BYTE, 0, comm);
     text[length] = 0;
     return text;
@@ -50,25 +50,26 @@ static void add_group(bench_job *job, const char *line)
     int collective;
     long long count;
     if (sscanf(line, "group %d %lld %d %d %d", &collective, &count, &group.type, &group.op, &group.root) != 5)
-        bench_fail("job file: `%s` is no group", line);
+        bench_fail("job file: invalid group `%s`", line);
     group.collective = (enum tutti_collective)collective;
     group.count = count;
     job->groups = realloc(job->groups, sizeof(bench_group) * (size_t)(job->n_groups + 1));
     if (!job->groups)
-        bench_fail("no memory for the job");
+        bench_fail("out of memory for the job");
     job->groups[job->n_groups++] = group;
 }
 
 static void add_case(bench_job *job, const char *line)
 {
-    int way;
+    int implementation;
     unsigned schedule;
-    if (sscanf(line, "case %d %u", &way, &schedule) != 2 || !job->n_groups)
-        bench_fail("job file: `%s` is no case of a group", line);
+    if (sscanf(line, "case %d %u", &implementation, &schedule) != 2 || !job->n_groups)
+        bench_fail("job file: invalid case `%s`", line);
     job->cases = realloc(job->cases, sizeof(bench_case) * (size_t)(job->n_cases + 1));
     if (!job->cases)
-        bench_fail("no memory for the job");
-    job->cases[job->n_cases++] = (bench_case){.way = (enum bench_way)way, .schedule = schedule};
+        bench_fail("out of memory for the job");
+    job->cases[job->n_cases++] =
+        (bench_case){.implementation = (enum bench_implementation)implementation, .schedule = schedule};
     job->groups[job->n_groups - 1].cases++;
 }
 
@@ -76,7 +77,7 @@ static int set_number(bench_job *job, const char *key, int64_t value)
 {
     const struct {
         const char *key;
-        int *whole;
+        int *number;
         int64_t *time;
     } settings[] = {
         {"blocks", &job->blocks, NULL},     {"each", &job->each, NULL},
@@ -94,8 +95,8 @@ static int set_number(bench_job *job, const char *key, int64_t value)
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         if (strcmp(key, settings[i].key))
             continue;
-        if (settings[i].whole)
-            *settings[i].whole = (int)value;
+        if (settings[i].number)
+            *settings[i].number = (int)value;
         else
             *settings[i].time = value;
         return 1;
@@ -108,10 +109,10 @@ static void set_distance(bench_job *job, const char *line)
     tutti_distance *d = &job->distance;
     if (sscanf(line, "distance %d %lf %lf %lf %lf %lf %lf %lf", &d->model, &d->alpha_p, &d->alpha_r, &d->beta,
                &d->latency, &d->overhead, &d->gap, &d->byte) != 8)
-        bench_fail("job file: `%s` is no distance", line);
+        bench_fail("job file: invalid distance `%s`", line);
 }
 
-static void take_line(bench_job *job, const char *line)
+static void parse_line(bench_job *job, const char *line)
 {
     char key[32];
     long long value;
@@ -126,7 +127,7 @@ static void take_line(bench_job *job, const char *line)
     else if (!strncmp(line, "plan ", 5))
         snprintf(job->plan, sizeof job->plan, "%s", line + 5);
     else if (sscanf(line, "%31s %lld", key, &value) != 2 || !set_number(job, key, value))
-        bench_fail("job file: `%s` is no setting", line);
+        bench_fail("job file: unknown setting `%s`", line);
 }
 
 bench_job *bench_read_job(const char *path, MPI_Comm comm)
@@ -134,9 +135,9 @@ bench_job *bench_read_job(const char *path, MPI_Comm comm)
     char *text = shared_text(path, comm), *rest = NULL;
     bench_job *job = calloc(1, sizeof *job);
     if (!job)
-        bench_fail("no memory for the job");
+        bench_fail("out of memory for the job");
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        take_line(job, line);
+        parse_line(job, line);
     free(text);
     return job;
 }

@@ -1,4 +1,4 @@
-/* tutti_mpi_bench JOB: measures what the job file asks for. */
+/* tutti_mpi_bench JOB: runs the measurements of a job file. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,11 +6,11 @@
 
 #include "bench.h"
 
-static char error_path[4200]; /* once the job is known */
+static char error_path[4200]; /* empty until the job has been read */
 
 _Noreturn void bench_fail(const char *format, ...)
 {
-    const struct timespec pause = {.tv_nsec = 200000000}; /* for the launcher to pass stderr on */
+    const struct timespec pause = {.tv_nsec = 200000000}; /* lets the launcher forward stderr */
     char message[1024];
     va_list values;
     va_start(values, format);
@@ -39,7 +39,7 @@ void bench_check(int error, const char *what)
     bench_fail("%s failed: %s (%d)", what, length ? text : "an error of the library", error);
 }
 
-/* What the samples need to be understood, as the first line of the file. */
+/* Writes the first line of the file: the conditions of the samples. */
 static void write_header(const bench_run *run)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING], host[MPI_MAX_PROCESSOR_NAME];
@@ -68,7 +68,7 @@ static void open_out(bench_run *run)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv); /* the one of the library, which readies itself */
+    MPI_Init(&argc, &argv); /* libtutti_mpi's, which initialises the library */
     if (argc != 2)
         bench_fail("expected one argument, the job file; `tutti mpi bench` writes it");
     bench_run run = {.comm = MPI_COMM_NULL};
@@ -78,13 +78,13 @@ int main(int argc, char **argv)
     bench_job *job = bench_read_job(argv[1], run.comm);
     run.job = job;
     snprintf(error_path, sizeof error_path, "%s.error", job->out);
-    bench_look_around(&run, job);
+    bench_inspect_hosts(&run, job);
     open_out(&run);
-    char message[TUTTI_MESSAGE_ROOM] = "";
+    char message[TUTTI_MESSAGE_SIZE] = "";
     if (job->plan[0] && tutti_plan_read(job->plan, &run.plan, message))
         bench_fail("%s", message);
     if (tutti_emulate(&job->distance))
-        bench_fail("job file: no distance that can be emulated");
+        bench_fail("job file: invalid distance");
     if (job->counting)
         bench_once(&run);
     else

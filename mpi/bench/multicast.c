@@ -1,7 +1,7 @@
-/* Multicasts of a message to b peers, with sends that block and sends that do not (section 5.1 of Ruefenacht et al. 2017).
+/* Multicasts of a message to b peers, with blocking and non-blocking sends (section 5.1 of Ruefenacht et al. 2017).
  *
- * Timed are how long the sender is busy issuing them, and when the last of them has been received, on the clock of the
- * sender: what the pipelining postal model calls alpha_p + b alpha_r. */
+ * Measures how long the sender is busy issuing them, and when the last one is received, on the sender's clock: the pipelining
+ * postal model predicts alpha_p + b alpha_r. */
 #include <stdlib.h>
 
 #include "bench.h"
@@ -17,7 +17,7 @@ typedef struct {
     int bytes;
 } multicast;
 
-/* By MPI itself: the times of what is measured are those of its calls. */
+/* By the MPI library: measures the time of its calls. */
 static int64_t send_to_peers(const multicast *m, int is_blocking)
 {
     MPI_Request requests[MOST_PEERS];
@@ -48,14 +48,14 @@ static void one_by_mpi(const bench_run *run, const multicast *m, int is_blocking
 
 static void execute(tutti_program *program, const multicast *m)
 {
-    char message[TUTTI_MESSAGE_ROOM] = "";
+    char message[TUTTI_MESSAGE_SIZE] = "";
     const tutti_call call = {.recvbuf = m->buffer, .recvcount = m->bytes, .recvtype = MPI_BYTE};
     if (tutti_execute(program, &call, message))
         bench_fail("%s", message[0] ? message : "tutti_execute failed");
 }
 
-/* By a schedule: the library keeps the distance. One broadcast to all peers overlaps its messages; with sends that block,
- * as DMAPP's do, each is awaited before the next: a broadcast to each peer, and then the time that it is under way. */
+/* By schedules, which emulate the distance. A single broadcast to all peers overlaps its messages. Blocking sends, like
+ * DMAPP's, complete one by one: a broadcast to each peer, followed by the time of its flight. */
 static void one_by_schedule(const bench_run *run, const multicast *all, const multicast *pairs, int is_blocking,
                             int64_t start, int64_t *figures)
 {
@@ -81,16 +81,16 @@ static void write_sample(const bench_run *run, int peers, int is_blocking, int s
         last = f[RECEIVED] > last ? f[RECEIVED] : last;
         late = f[LATE] > late ? f[LATE] : late;
     }
-    const int64_t began = of_all[LATE]; /* the sender's first send, after the agreed start */
+    const int64_t start = of_all[LATE]; /* the sender's first send, relative to the agreed start */
     fprintf(run->out,
             "{\"kind\":\"multicast\",\"peers\":%d,\"blocking\":%d,\"sample\":%d,\"issued_ns\":%lld,"
             "\"received_ns\":%lld,\"late_ns\":%lld}\n",
-            peers, is_blocking, sample, (long long)(of_all[ISSUED] - began),
-            (long long)(last - began), (long long)late);
+            peers, is_blocking, sample, (long long)(of_all[ISSUED] - start),
+            (long long)(last - start), (long long)late);
     fflush(run->out);
 }
 
-/* The communicator of rank 0 and the ranks from `first` to `last`, and the broadcast on it. */
+/* Creates the communicator of rank 0 and the ranks from `first` to `last`, and compiles the broadcast on it. */
 static multicast prepare(const bench_run *run, int first, int last)
 {
     multicast m = {.peers = last - first + 1, .bytes = 8, .comm = MPI_COMM_NULL};
@@ -98,11 +98,11 @@ static multicast prepare(const bench_run *run, int first, int last)
     bench_check(PMPI_Comm_split(run->comm, takes_part ? 0 : MPI_UNDEFINED, run->rank, &m.comm), "MPI_Comm_split");
     m.buffer = calloc(1, (size_t)m.bytes);
     if (!m.buffer)
-        bench_fail("no memory for a multicast");
-    char message[TUTTI_MESSAGE_ROOM] = "";
+        bench_fail("out of memory for a multicast");
+    char message[TUTTI_MESSAGE_SIZE] = "";
     if (!run->job->distance.model || !takes_part)
         return m;
-    /* The plan holds the broadcasts to 1, 2, ... peers, in this order. */
+    /* The plan contains the broadcasts to 1, 2, ... peers, in this order. */
     if (tutti_program_compile(run->plan, (uint32_t)(m.peers - 1), m.comm, &m.program, message))
         bench_fail("%s", message);
     return m;
@@ -120,7 +120,7 @@ static void measure(bench_run *run, const multicast *all, const multicast *pairs
                     int64_t *of_all)
 {
     int64_t figures[FIGURES] = {0}, start;
-    figures[LATE] = bench_begin(run, &start);
+    figures[LATE] = bench_start(run, &start);
     if (run->rank <= all->peers) {
         if (run->job->distance.model)
             one_by_schedule(run, all, pairs, is_blocking, start, figures);
@@ -136,11 +136,11 @@ void bench_multicasts(bench_run *run)
 {
     const int most = run->job->peers;
     if (most >= run->ranks || most > MOST_PEERS)
-        bench_fail("a multicast to %d peers needs %d ranks, and there are %d", most, most + 1, run->ranks);
+        bench_fail("a multicast to %d peers needs %d ranks, got %d", most, most + 1, run->ranks);
     multicast all[MOST_PEERS + 1] = {{0}}, pairs[MOST_PEERS + 1] = {{0}};
     int64_t *of_all = calloc((size_t)run->ranks * FIGURES, sizeof(int64_t));
     if (!of_all)
-        bench_fail("no memory for a multicast");
+        bench_fail("out of memory for a multicast");
     for (int peers = 1; peers <= most; peers++) {
         all[peers] = prepare(run, 1, peers);
         pairs[peers] = prepare(run, peers, peers);

@@ -1,6 +1,6 @@
-/* Collectives as an application calls them, and nothing else: `tutti tune` counts the messages of such runs.
+/* Calls collectives as an application does, without measuring: `tutti tune` counts the messages of such runs.
  *
- * What differs between a run of none of them and a run of some is what the collectives send. */
+ * The difference between a run with calls and a run without any is what the collectives send. */
 #include "bench.h"
 
 void bench_once(bench_run *run)

@@ -1,8 +1,8 @@
-/* What the network models have parameters for, between ranks 0 and 1: round trips, bursts answered by an empty message, messages
- * sent with a pause after each (the parametrized round trips of Hoefler, Lichei, Rehm, "Low-overhead LogGP parameter
- * assessment", 2007), how long issuing a message keeps its sender, and what a fold costs.
+/* Measures the parameters of the network models between ranks 0 and 1: round trips, bursts acknowledged by an empty message,
+ * the time to issue a message, and the time of a local reduction. Delayed bursts are the parametrized round trips of Hoefler,
+ * Lichei, Rehm, "Low-overhead LogGP parameter assessment", 2007.
  *
- * All is timed on the clock of rank 0, and all configurations take turns, so that what disturbs a moment disturbs them alike. */
+ * All times are on rank 0's clock. The configurations take turns, so that interference affects them equally. */
 #include <stdlib.h>
 
 #include "bench.h"
@@ -34,13 +34,13 @@ static int64_t send_all(const bench_run *run, const probe *p, char *buffer)
     }
     const int64_t issued = bench_now();
     bench_check(PMPI_Recv(buffer, (int)p->reply, MPI_BYTE, 1, TAG, run->comm, MPI_STATUS_IGNORE), "MPI_Recv");
-    const int64_t answered = bench_now();
+    const int64_t replied = bench_now();
     bench_check(PMPI_Waitall(p->messages, requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
-    return (p->what[0] == 'i' ? issued : answered) - start;
+    return (p->what[0] == 'i' ? issued : replied) - start;
 }
 
-/* All receives are posted before the sender hears that they are, so that no message waits for one. */
-static void answer(const bench_run *run, const probe *p, char *buffer)
+/* Posts all receives before it signals the sender, so that no message waits for its receive. */
+static void receive_all(const bench_run *run, const probe *p, char *buffer)
 {
     MPI_Request requests[MOST_MESSAGES];
     for (int i = 0; i < p->messages; i++)
@@ -66,7 +66,7 @@ static int64_t one(const bench_run *run, const probe *p, char *buffer)
     if (run->rank == 0)
         return send_all(run, p, buffer);
     if (run->rank == 1)
-        answer(run, p, buffer);
+        receive_all(run, p, buffer);
     return 0;
 }
 
@@ -88,7 +88,7 @@ static int list(probe *probes, int64_t most)
     return n;
 }
 
-/* A pause is as long as a whole round trip of that size, more than any gap. */
+/* The pause is one round trip of the same size, which exceeds any gap. */
 static void set_pauses(probe *probes, int n, const int64_t *least)
 {
     for (int i = 0, single = 0; i < n; i++) {
@@ -120,13 +120,13 @@ static void write_probe(const bench_run *run, const probe *p, int sample, int64_
 void bench_probes(bench_run *run)
 {
     if (run->ranks < 2)
-        bench_fail("probes are of two ranks, and there is one");
+        bench_fail("probes need two ranks, got one");
     probe probes[128];
     int64_t least[128];
     const int n = list(probes, run->job->probe_bytes);
     char *buffer = calloc(2, (size_t)(run->job->probe_bytes + 64));
     if (!buffer)
-        bench_fail("no memory for a probe");
+        bench_fail("out of memory for a probe");
     for (int i = 0; i < n; i++)
         least[i] = INT64_MAX;
     const int64_t clock = clock_cost();

@@ -1,5 +1,5 @@
-/* Waiting that starves nobody: where there are more ranks than cores, a rank that spins keeps the one that
- * it waits for from running. */
+/* Waiting without starvation: with more ranks than cores, a spinning rank would keep the rank that it waits for off the
+ * core. */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
@@ -39,7 +39,7 @@ void bench_sleep_until(int64_t when, int quiet)
         ;
 }
 
-/* Each sleep is half as long again as the one before: short waits end soon, long ones cost nothing. */
+/* Each sleep is 1.5 times the previous one: short waits end promptly, long ones consume no time on the core. */
 void bench_wait(const bench_run *run, MPI_Request *request)
 {
     int done = 0;
@@ -71,7 +71,7 @@ void bench_gather(const bench_run *run, const int64_t *mine, int64_t *all, int e
     bench_wait(run, &request);
 }
 
-/* Cores that any rank on this host may use. */
+/* The number of cores that any rank on this host may use. */
 static int cores_here(MPI_Comm host)
 {
     unsigned char cores[sizeof(cpu_set_t)] = {0};
@@ -83,7 +83,7 @@ static int cores_here(MPI_Comm host)
     return CPU_COUNT(&own);
 }
 
-void bench_look_around(bench_run *run, bench_job *job)
+void bench_inspect_hosts(bench_run *run, bench_job *job)
 {
     MPI_Comm host;
     int here = 1, rank = 0;
@@ -95,7 +95,7 @@ void bench_look_around(bench_run *run, bench_job *job)
     bench_check(PMPI_Allreduce(&is_first, &run->hosts, 1, MPI_INT, MPI_SUM, run->comm), "MPI_Allreduce");
     bench_check(PMPI_Allreduce(&is_crowded, &run->crowded, 1, MPI_INT, MPI_MAX, run->comm), "MPI_Allreduce");
     if (job->distance.model && run->hosts > 1)
-        bench_fail("emulated distance needs one clock, and the ranks are on %d hosts: run them on one", run->hosts);
+        bench_fail("emulated distance needs one clock: expected all ranks on one host, got %d hosts", run->hosts);
     if (job->quiet < 0)
         job->quiet = run->crowded;
     if (job->quiet && job->quiet_window_ns) {
@@ -105,7 +105,7 @@ void bench_look_around(bench_run *run, bench_job *job)
     run->window_ns = job->window_ns;
 }
 
-int64_t bench_begin(bench_run *run, int64_t *start)
+int64_t bench_start(bench_run *run, int64_t *start)
 {
     int64_t agreed = bench_now() + run->window_ns;
     bench_share(run, &agreed, sizeof agreed);

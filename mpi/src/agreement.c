@@ -1,4 +1,4 @@
-/* One collective of fixed size, at MPI_Init and with every communicator that is made in a session. */
+/* One collective of fixed size, at MPI_Init and for every communicator created from a session. */
 #include "agreement.h"
 
 #include "distance.h"
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What has to be the same on all ranks, in the order in which differences are looked for. */
+/* Fields that must be equal on all ranks, in the order in which they are compared. */
 enum { SOUND, PLAN, CONTENTS, EMULATION, CLOCK, COUNTS, REPORT, SIZES, FIELDS };
 
 static const char *const VARIABLES[FIELDS] = {
@@ -20,20 +20,20 @@ static const char *const VARIABLES[FIELDS] = {
     [REPORT] = "TUTTI_MPI_REPORT", [SIZES] = "TUTTI_MPI_RANKS",
 };
 
-/* Groups whose processes have agreed with one another: of MPI_COMM_WORLD, and of communicators made in sessions. */
+/* Groups whose processes have agreed with each other: that of MPI_COMM_WORLD, and those of sessions. */
 typedef struct agreed agreed;
 struct agreed {
     agreed *next;
     MPI_Group group;
-    MPI_Comm comm; /* of the library's own, with the ranks of `group` */
-    uint64_t id;   /* not 0, and the same on all */
-    enum tutti_agreed where; /* TUTTI_NOT_AGREED_AT_ALL until all processes have it in their lists */
+    MPI_Comm comm; /* created by the library, with the ranks of `group` */
+    uint64_t id;   /* not 0, and equal on all ranks */
+    enum tutti_agreed where; /* TUTTI_NOT_AGREED_AT_ALL until every process has added it to its list */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static agreed *first;
 
-enum { TAG_OF_GROUP = 20033 }; /* apart from those that programs use for MPI_Comm_create_group */
+enum { TAG_OF_GROUP = 20033 }; /* unlikely to be used by a program for MPI_Comm_create_group */
 
 void tutti_stop(MPI_Comm comm, int mine, const char *message)
 {
@@ -43,10 +43,10 @@ void tutti_stop(MPI_Comm comm, int mine, const char *message)
     lowest = mine ? rank : size;
     PMPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, comm);
     if (rank == lowest) {
-        fprintf(stderr, "tutti: %s%s\n", rank ? "on another rank than 0: " : "", message);
+        fprintf(stderr, "tutti: %s%s\n", rank ? "on a rank other than 0: " : "", message);
         fflush(stderr);
     }
-    PMPI_Barrier(comm); /* launchers end a job at the first rank that ends: not before this one has spoken */
+    PMPI_Barrier(comm); /* launchers kill the job when the first rank exits: wait until the message is printed */
     int has_world = 0, all = 0;
     if (!PMPI_Initialized(&has_world) && has_world && !PMPI_Comm_size(MPI_COMM_WORLD, &all) && all == size)
         PMPI_Finalize();
@@ -81,30 +81,30 @@ static void describe(const tutti_settings *settings, const tutti_plan *plan, int
     fields[SIZES] = (uint64_t)settings->any_size;
 }
 
-/* Rank 0's words on a field that is another on rank `other`. */
+/* Builds rank 0's message about a field that differs on rank `other`. */
 static void explain(int field, uint64_t mine, int other, const tutti_settings *settings, char *message)
 {
     if (field == CONTENTS)
-        tutti_say(message, TUTTI_BAD_PLAN, "%s: ranks 0 and %d have read different plans: each host needs the same file",
-                  settings->plan, other);
+        tutti_fail(message, TUTTI_BAD_PLAN, "%s: ranks 0 and %d have read different plans: expected the same file on each host",
+                   settings->plan, other);
     else if (field == CLOCK)
-        tutti_say(message, TUTTI_BAD_PLAN,
-                  "TUTTI_MPI_EMULATE: ranks 0 and %d are on different hosts, and emulated distance needs one clock: run all "
-                  "ranks on one host",
-                  other);
+        tutti_fail(message, TUTTI_BAD_PLAN,
+                   "TUTTI_MPI_EMULATE: ranks 0 and %d are on different hosts: expected all ranks on one host, since emulated "
+                   "distance needs one clock",
+                   other);
     else if (field == PLAN)
-        tutti_say(message, TUTTI_BAD_PLAN,
-                  "TUTTI_MPI_PLAN is set on rank %d and not on rank %d: all ranks need it; mpiexec hands it on with -x (Open "
-                  "MPI) or -genv (MPICH), and `tutti mpi exec` does by itself",
-                  mine ? 0 : other, mine ? other : 0);
+        tutti_fail(message, TUTTI_BAD_PLAN,
+                   "TUTTI_MPI_PLAN is set on rank %d but not on rank %d: expected on all ranks; mpiexec exports it with -x "
+                   "(Open MPI) or -genv (MPICH), and `tutti mpi exec` does so automatically",
+                   mine ? 0 : other, mine ? other : 0);
     else
-        tutti_say(message, TUTTI_BAD_PLAN,
-                  "%s is not the same on ranks 0 and %d: all ranks need the same value; mpiexec hands it on with -x (Open "
-                  "MPI) or -genv (MPICH)",
-                  VARIABLES[field], other);
+        tutti_fail(message, TUTTI_BAD_PLAN,
+                   "%s differs between ranks 0 and %d: expected the same value on all ranks; mpiexec exports it with -x (Open "
+                   "MPI) or -genv (MPICH)",
+                   VARIABLES[field], other);
 }
 
-/* Ends the job for a field that is not the same on all ranks: rank 0 says which other one has something else. */
+/* Ends the job for a field that differs between ranks: rank 0 names the first rank that differs. */
 static void refuse(MPI_Comm comm, int field, uint64_t mine, const tutti_settings *settings, char *message)
 {
     int rank, size;
@@ -124,13 +124,13 @@ __attribute__((noreturn)) static void end_here(const char *problem)
     _exit(2);
 }
 
-/* A communicator of the same processes, made by messages that no collective and no receive of the program can take: ranks
- * without the library go on with their program. */
+/* Duplicates the communicator by messages that match no collective and no receive of the program, so that ranks without the
+ * library are not disturbed. */
 static MPI_Comm isolated(MPI_Comm comm)
 {
     MPI_Group group;
     MPI_Comm all = MPI_COMM_NULL;
-    tutti_watch *watch = tutti_watch_begin();
+    tutti_watch *watch = tutti_watch_start();
     int error = PMPI_Comm_group(comm, &group);
     if (!error)
         error = PMPI_Comm_create_group(comm, group, TAG_OF_GROUP, &all);
@@ -140,11 +140,11 @@ static MPI_Comm isolated(MPI_Comm comm)
         error = PMPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
     tutti_watch_end(watch);
     if (error)
-        end_here("the MPI has no communicator for the library");
+        end_here("the MPI library cannot create a communicator for libtutti_mpi");
     return all;
 }
 
-/* Not 0, and of no other agreement that one of the processes knows. */
+/* Not 0, and different from the id of any agreement that one of the processes knows. */
 static uint64_t new_id(MPI_Comm all)
 {
     struct timespec now;
@@ -154,23 +154,24 @@ static uint64_t new_id(MPI_Comm all)
     return PMPI_Bcast(&id, 1, MPI_UINT64_T, 0, all) ? 0 : id;
 }
 
-/* Keeps `all` for the messages of schedules; collective. No process may propose it to others (channel.c) before they can find it. */
-static void remember(MPI_Comm all, enum tutti_agreed where)
+/* Stores `all` for the messages of schedules; collective. No process may propose it (channel.c) before all others can find
+ * it. */
+static void store(MPI_Comm all, enum tutti_agreed where)
 {
     agreed *one = malloc(sizeof *one);
     if (!one)
-        end_here("no memory to remember which ranks have agreed");
+        end_here("out of memory while storing which ranks have agreed");
     one->comm = all;
     one->id = new_id(all);
     if (!one->id || PMPI_Comm_group(all, &one->group))
-        end_here("the MPI cannot broadcast on the library's communicator");
+        end_here("the MPI library cannot broadcast on libtutti_mpi's communicator");
     one->where = TUTTI_NOT_AGREED_AT_ALL;
     pthread_mutex_lock(&lock);
     one->next = first;
     first = one;
     pthread_mutex_unlock(&lock);
     if (PMPI_Barrier(all))
-        end_here("the MPI has no barrier on the library's communicator");
+        end_here("the MPI library cannot synchronise on libtutti_mpi's communicator");
     pthread_mutex_lock(&lock);
     one->where = where;
     pthread_mutex_unlock(&lock);
@@ -184,15 +185,15 @@ void tutti_agree(MPI_Comm comm, const tutti_settings *settings, const tutti_plan
     MPI_Comm all = isolated(comm);
     describe(settings, plan, error, fields);
     PMPI_Comm_size(comm, &size);
-    /* Threads with sessions of their own agree at the same time, in another order on each process: whether an earlier agreement
-     * will do is decided together. */
+    /* Threads with separate sessions agree concurrently, in a different order on each process. The ranks therefore decide
+     * together whether an earlier agreement suffices. */
     ends[EARLIER] = (uint64_t)tutti_have_agreed(comm, size);
     for (int i = 0; i < FIELDS; i++) {
         ends[i] = fields[i];
         ends[FIELDS + i] = ~fields[i];
     }
     if (PMPI_Allreduce(MPI_IN_PLACE, ends, WORDS, MPI_UINT64_T, MPI_MIN, all))
-        end_here("the MPI cannot compare the settings of the ranks: an all-reduce fails");
+        end_here("the MPI library cannot compare the settings of the ranks: MPI_Allreduce fails");
     if (!ends[SOUND])
         tutti_stop(all, error, message);
     for (int i = SOUND + 1; i < FIELDS; i++)
@@ -200,12 +201,12 @@ void tutti_agree(MPI_Comm comm, const tutti_settings *settings, const tutti_plan
             refuse(all, i, fields[i], settings, message);
     enum tutti_agreed where = comm == MPI_COMM_WORLD ? TUTTI_AGREED_IN_WORLD : TUTTI_AGREED_IN_SESSION;
     if (plan && ends[EARLIER] < where)
-        remember(all, where);
+        store(all, where);
     else
         PMPI_Comm_free(&all);
 }
 
-/* Among those that include all members: that of the world, or the one that was made last. */
+/* Among the agreements that include all members: that of the world, or the most recent one. */
 static const agreed *agreement_of(MPI_Comm comm, int size)
 {
     const agreed *found = NULL;

@@ -1,33 +1,33 @@
-/* Gives every message and local operation of a call its addresses. */
+/* Assigns addresses to every message and local op of a call. */
 #include "program.h"
 
 #include <stdlib.h>
 
 enum { ALIGNMENT = 64 };
 
-/* A buffer of at least `size` bytes; what it held before is lost when it grows. */
-static int grow(char **buffer, size_t *room, size_t size)
+/* Ensures a buffer of at least `size` bytes; growing discards its content. */
+static int grow(char **buffer, size_t *capacity, size_t size)
 {
-    if (*room >= size)
+    if (*capacity >= size)
         return 0;
     free(*buffer);
-    *room = 0;
+    *capacity = 0;
     size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     *buffer = aligned_alloc(ALIGNMENT, size);
     if (!*buffer)
         return TUTTI_NO_MEMORY;
-    *room = size;
+    *capacity = size;
     return 0;
 }
 
-/* bounds[i] of the chunks of one shard (or of all that there is) from element `begin` on. */
-static void divide(int64_t *bounds, int64_t begin, int64_t elements, uint32_t chunks)
+/* Computes bounds[i] of the chunks of one shard (or of the entire payload) that starts at element `start`. */
+static void divide(int64_t *bounds, int64_t start, int64_t elements, uint32_t chunks)
 {
     /* floor(i E / C) = i floor(E / C) + floor(i (E mod C) / C), which does not overflow. */
     int64_t each = elements / chunks, rest = elements % chunks;
     for (uint32_t i = 0; i < chunks; i++)
-        bounds[i] = begin + i * each + (int64_t)((uint64_t)i * (uint64_t)rest / chunks);
-    bounds[chunks] = begin + elements;
+        bounds[i] = start + i * each + (int64_t)((uint64_t)i * (uint64_t)rest / chunks);
+    bounds[chunks] = start + elements;
 }
 
 static void lay_out(tutti_program *program, const tutti_demand *demand)
@@ -35,10 +35,10 @@ static void lay_out(tutti_program *program, const tutti_demand *demand)
     uint32_t chunks = program->info.chunks;
     if (demand->shards) {
         uint32_t each = chunks / program->info.ranks;
-        int64_t begin = 0;
+        int64_t start = 0;
         for (int rank = 0; rank < program->size; rank++) {
-            divide(program->bounds + (size_t)rank * each, begin, demand->shards[rank], each);
-            begin += demand->shards[rank];
+            divide(program->bounds + (size_t)rank * each, start, demand->shards[rank], each);
+            start += demand->shards[rank];
         }
         program->elements = -1;
     } else if (program->elements != demand->elements) {
@@ -47,13 +47,13 @@ static void lay_out(tutti_program *program, const tutti_demand *demand)
     }
 }
 
-/* Where an element lies: addresses are reckoned as numbers, since an area's element 0 need not exist. */
+/* The address of an element, computed as an integer, since element 0 of an area need not exist. */
 static void *place(uintptr_t base, int64_t element, const tutti_type *unit)
 {
     return (void *)(base + (uintptr_t)(element * unit->extent));
 }
 
-/* Where this rank's shard begins, in bytes from element 0. */
+/* Offset of this rank's shard from element 0, in bytes. */
 static uintptr_t shard_offset(const tutti_program *program, const tutti_demand *demand)
 {
     if (!tutti_has_shards(demand->collective))
@@ -62,19 +62,19 @@ static uintptr_t shard_offset(const tutti_program *program, const tutti_demand *
     return (uintptr_t)(program->bounds[(size_t)program->rank * each] * demand->unit->extent);
 }
 
-/* Packs what does not lie in place and says where the caller's areas are. */
+/* Packs data that is not in place, and sets the addresses of the caller's areas. */
 static int bind_caller(tutti_program *program, const tutti_demand *demand)
 {
     const void *data = demand->data;
     void *result = demand->result;
     int error = 0;
     if (demand->unpack.bytes) {
-        error = grow(&program->packed[1], &program->packed_room[1], (size_t)demand->unpack.bytes);
+        error = grow(&program->packed[1], &program->packed_capacity[1], (size_t)demand->unpack.bytes);
         result = program->packed[1];
     }
     if (!error && demand->pack.bytes) {
         int which = demand->in_place && demand->unpack.bytes;
-        error = grow(&program->packed[which], &program->packed_room[which], (size_t)demand->pack.bytes);
+        error = grow(&program->packed[which], &program->packed_capacity[which], (size_t)demand->pack.bytes);
         data = program->packed[which];
         if (!error)
             error = tutti_type_pack(demand->pack.buffer, demand->pack.count, demand->pack.type, program->packed[which],
@@ -96,32 +96,32 @@ static int bind_scratch(tutti_program *program, const tutti_variant *variant, co
     size_t span = 0;
     if (demand->elements > 0)
         span = (size_t)(demand->elements - 1) * (size_t)unit->extent + (size_t)unit->span + ALIGNMENT;
-    /* Element 0 is aligned, wherever its first byte is: a user's function may count on it. */
+    /* Element 0 is aligned, wherever its first byte is: a user-defined function may rely on it. */
     int64_t before = unit->lowest - (unit->lowest % ALIGNMENT + ALIGNMENT) % ALIGNMENT;
     for (uint32_t area = TUTTI_SCRATCH; area < variant->areas; area++) {
         if (!variant->used[area])
             continue;
-        if (program->room[area] < span && grow(&program->scratch[area], &program->room[area], span))
+        if (program->capacity[area] < span && grow(&program->scratch[area], &program->capacity[area], span))
             return TUTTI_NO_MEMORY;
         program->base[area] = (uintptr_t)program->scratch[area] - (uintptr_t)before;
     }
     return 0;
 }
 
-/* Room for as many messages and local operations as the variant has. */
-static int make_room(tutti_bound *bound, const tutti_variant *variant)
+/* Allocates the messages and local ops of the variant. */
+static int reserve(tutti_bound *bound, const tutti_variant *variant)
 {
     const tutti_stage *end = &variant->stage[variant->stages];
     uint32_t messages = end->receive + end->send;
-    if (messages > bound->message_room || !bound->messages) {
+    if (messages > bound->message_capacity || !bound->messages) {
         free(bound->messages);
         bound->messages = malloc(((size_t)messages + 1) * sizeof *bound->messages);
-        bound->message_room = bound->messages ? messages : 0;
+        bound->message_capacity = bound->messages ? messages : 0;
     }
-    if (end->local_op > bound->local_room || !bound->locals) {
+    if (end->local_op > bound->local_capacity || !bound->locals) {
         free(bound->locals);
         bound->locals = malloc(((size_t)end->local_op + 1) * sizeof *bound->locals);
-        bound->local_room = bound->locals ? end->local_op : 0;
+        bound->local_capacity = bound->locals ? end->local_op : 0;
     }
     return bound->messages && bound->locals ? 0 : TUTTI_NO_MEMORY;
 }
@@ -156,11 +156,11 @@ static void bind_stages(tutti_program *program, const tutti_variant *variant)
 {
     tutti_bound *bound = &program->bound;
     for (uint32_t stage = 0; stage < variant->stages; stage++) {
-        const tutti_stage *begin = &variant->stage[stage], *end = begin + 1;
-        tutti_message *messages = bound->messages + begin->receive + begin->send;
-        uint32_t receives = end->receive - begin->receive;
-        bind_messages(program, variant->receives + begin->receive, receives, messages);
-        bind_messages(program, variant->sends + begin->send, end->send - begin->send, messages + receives);
+        const tutti_stage *start = &variant->stage[stage], *end = start + 1;
+        tutti_message *messages = bound->messages + start->receive + start->send;
+        uint32_t receives = end->receive - start->receive;
+        bind_messages(program, variant->receives + start->receive, receives, messages);
+        bind_messages(program, variant->sends + start->send, end->send - start->send, messages + receives);
     }
     for (uint32_t i = 0; i < variant->stage[variant->stages].local_op; i++)
         bind_local(program, &variant->local_ops[i], &bound->locals[i]);
@@ -179,7 +179,7 @@ int tutti_program_bind(tutti_program *program, const tutti_demand *demand, const
     bound->op = demand->op;
     bound->unpack = demand->unpack;
     lay_out(program, demand);
-    error = make_room(bound, variant);
+    error = reserve(bound, variant);
     if (!error)
         error = bind_caller(program, demand);
     if (!error)

@@ -1,4 +1,4 @@
-/* Tags of user communicators on the communicators that they share. */
+/* Allocates tags of the shared communicators to user communicators. */
 #include "channel.h"
 
 #include "agreement.h"
@@ -12,17 +12,17 @@
 enum {
     MOST_CHANNELS = 1 << 20,
     WORD = 64,
-    ATTEMPTS = 64 /* threads that open channels at the same time take each other's proposals */
+    ATTEMPTS = 64 /* threads that open channels concurrently take each other's proposals */
 };
 
 static struct {
     pthread_mutex_t lock;
     uint64_t *used; /* one bit per channel */
-    int64_t count;  /* of channels that the MPI has tags for */
-    int64_t next;   /* where the search starts: tags are reused as late as possible */
+    int64_t count;  /* channels that the range of tags allows */
+    int64_t next;   /* start of the search: tags are reused as late as possible */
 } tags = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The largest tag, or what the standard guarantees: not every MPI says it of other communicators than the world. */
+/* The largest tag, or the standard's minimum: not every MPI library caches MPI_TAG_UB on other communicators than the world. */
 static int64_t largest_tag(MPI_Comm comm)
 {
     int *upper = NULL, found = 0, has_world = 0;
@@ -55,12 +55,12 @@ static int64_t propose(MPI_Comm comm, int64_t from)
 {
     pthread_mutex_lock(&tags.lock);
     make_table(comm);
-    int64_t channel = from < 0 || from >= tags.count ? tags.next : from, looked = 0;
-    while (looked < tags.count && is_used(channel)) {
+    int64_t channel = from < 0 || from >= tags.count ? tags.next : from, checked = 0;
+    while (checked < tags.count && is_used(channel)) {
         channel = channel + 1 < tags.count ? channel + 1 : 0;
-        looked++;
+        checked++;
     }
-    int64_t found = looked < tags.count ? channel : tags.count;
+    int64_t found = checked < tags.count ? channel : tags.count;
     pthread_mutex_unlock(&tags.lock);
     return found;
 }
@@ -85,7 +85,7 @@ static void release(int64_t channel)
     pthread_mutex_unlock(&tags.lock);
 }
 
-/* The ranks of the user communicator in the shared one. */
+/* Translates the ranks of the user communicator to the shared one. */
 static int translate(MPI_Comm user, int size, tutti_channel *channel)
 {
     MPI_Group all;
@@ -97,10 +97,11 @@ static int translate(MPI_Comm user, int size, tutti_channel *channel)
     return found;
 }
 
-/* What a rank could do with the highest proposal, and so the whole communicator. */
+/* The outcome of claiming the highest proposal; the communicator's is the minimum over its ranks. */
 enum { HOPELESS = -1, AGAIN = 0, TAKEN = 1 };
 
-/* One round: all propose, and all claim the highest proposal. The next round starts behind it, and within what all have. */
+/* One round: every rank proposes a channel, and all claim the highest proposal. The next round starts behind it, within the
+ * range that all ranks have. */
 static int negotiate(MPI_Comm user, tutti_channel *channel, int64_t *from, int *outcome)
 {
     int is_hopeless = !channel->peers;
@@ -120,7 +121,7 @@ static int negotiate(MPI_Comm user, tutti_channel *channel, int64_t *from, int *
     return error;
 }
 
-/* All members choose the communicator that the first of them proposes. */
+/* All members use the communicator that rank 0 proposes. */
 static int choose_shared(MPI_Comm user, int size, tutti_channel *channel)
 {
     uint64_t id = tutti_agreed_id(user, size);
@@ -143,7 +144,7 @@ int tutti_channel_open(MPI_Comm user, int size, tutti_channel *channel, int *ope
     int error = choose_shared(user, size, channel);
     for (int attempt = 0; !error && outcome == AGAIN && attempt < ATTEMPTS; attempt++) {
         error = negotiate(user, channel, &from, &outcome);
-        from += from > 0 ? (int64_t)(clock() % (attempt + 1)) : 0; /* so that two threads do not propose the same again */
+        from += from > 0 ? (int64_t)(clock() % (attempt + 1)) : 0; /* keeps two threads from repeating the same proposals */
     }
     *open = !error && outcome == TAKEN;
     if (!*open) {

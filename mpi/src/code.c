@@ -1,11 +1,11 @@
-/* Decodes the code of a rank; asks of it what the compiler wants to know. */
+/* Decodes the code of a rank, and answers queries of the compiler. */
 #include "code.h"
 
 #include <stdlib.h>
 
-enum { MOST_BYTES = 1 << 30 }; /* of a code: so that nothing that is counted of it reaches 2^32 */
+enum { MOST_BYTES = 1 << 30 }; /* of a code: keeps all counts below 2^32 */
 
-/* The numbers of a code, one after the other. */
+/* A cursor over the varints of a code. */
 typedef struct {
     const unsigned char *at, *end;
     int bad;
@@ -26,7 +26,7 @@ static uint32_t next(reader *from)
     return 0;
 }
 
-/* What a code consists of, counted in a first walk so that all memory is there for the second. */
+/* Totals of a code, counted in a first pass that precedes allocation. */
 typedef struct {
     uint64_t sends, receives, locals, operands;
 } totals;
@@ -47,7 +47,7 @@ static tutti_code_message read_message(reader *from, const tutti_schedule_info *
     return one;
 }
 
-/* Sends of a step that `left` steps follow, counted with the end of all. */
+/* Reads the sends of a step. `left` counts the steps from this one to the end of the schedule. */
 static void read_sends(reader *from, const tutti_schedule_info *info, uint32_t rank, uint32_t count, uint32_t left,
                        tutti_code_message *into, uint32_t *delays)
 {
@@ -97,7 +97,7 @@ static void read_copy(reader *from, const tutti_schedule_info *info, tutti_code_
     one->to = next(from);
     check_run(from, info, one->from, one->first, one->count);
     check_run(from, info, one->into, one->to, one->count);
-    /* Elsewhere chunks of other lengths lie, unless all are known to be alike. */
+    /* Chunks at other indices have other lengths, unless the schedule requires equal chunks. */
     from->bad |= one->to != one->first && !(info->flags & TUTTI_MOVES_CHUNKS);
 }
 
@@ -118,7 +118,7 @@ static void read_locals(reader *from, const tutti_schedule_info *info, uint32_t 
     }
 }
 
-/* Walks the code; writes it down where `code` is not NULL. */
+/* Walks the code; stores it if `code` is not NULL. */
 static totals walk(reader *from, const tutti_schedule_info *info, uint32_t rank, uint32_t steps, tutti_code *code)
 {
     totals total = {0};
@@ -167,7 +167,7 @@ static int decode(const unsigned char *bytes, uint64_t length, const tutti_sched
     reader again = from;
     totals total = walk(&from, info, rank, code->steps, NULL);
     if (!allocate(code, &total))
-        return tutti_say(message, TUTTI_NO_MEMORY, "no memory for the schedule %s on %u ranks", info->name, info->ranks);
+        return tutti_fail(message, TUTTI_NO_MEMORY, "out of memory for schedule %s on %u ranks", info->name, info->ranks);
     walk(&again, info, rank, code->steps, code);
     return 0;
 }
@@ -200,7 +200,7 @@ int tutti_overlap(uint32_t first, uint32_t count, uint32_t other, uint32_t other
     return (uint64_t)first < (uint64_t)other + others && (uint64_t)other < (uint64_t)first + count;
 }
 
-/* Some chunks of a slot. */
+/* A run of chunks of a slot. */
 typedef struct {
     uint32_t slot, first, count;
 } region;

@@ -1,4 +1,4 @@
-/* Attributes of the user's communicators: programs live and die with them. */
+/* State cached as an attribute on user communicators: programs are freed with their communicator. */
 #include "communicator.h"
 
 #include "agreement.h"
@@ -10,11 +10,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_communicator *first;
 static int keyval = MPI_KEYVAL_INVALID;
 
-/* Grows with every communicator that is freed: handles come again. */
+/* Incremented when a communicator is freed: MPI reuses handles. */
 static _Atomic uint64_t generation;
 
-/* Communicators in MPI_Comm_free or MPI_Comm_disconnect. These call the program's own functions, which may call collectives: a
- * second time nothing would tell us that such a communicator is gone. */
+/* Communicators inside MPI_Comm_free or MPI_Comm_disconnect. These call the user's attribute callbacks, which may call
+ * collectives. State created at that point would never be freed. */
 typedef struct dying dying;
 struct dying {
     MPI_Comm comm;
@@ -37,7 +37,7 @@ void tutti_communicator_flush(tutti_communicator *of)
     of->passed.calls = 0;
 }
 
-/* Calls are counted in the program, which one thread at a time uses, and summed up seldom. */
+/* Each program counts its calls without atomics, as one thread at a time uses it. This adds them to the job's counters. */
 static void collect(tutti_communicator *of)
 {
     tutti_communicator_flush(of);
@@ -80,7 +80,7 @@ static int freed(MPI_Comm comm, int key, void *attribute, void *extra)
     return MPI_SUCCESS;
 }
 
-/* The rules for this many ranks, so that calls need not look through those for others. */
+/* Selects the rules for this number of ranks, so that calls do not scan the others. */
 static int find_rules(tutti_communicator *of, const tutti_plan *plan)
 {
     for (uint32_t i = 0; i < plan->rule_count; i++)
@@ -101,7 +101,7 @@ static int find_rules(tutti_communicator *of, const tutti_plan *plan)
     return of->programs ? 0 : TUTTI_NO_MEMORY;
 }
 
-/* Of two groups that are both of this job, that of the lower leader counts; of other jobs each has a report of its own. */
+/* If both groups of an intercommunicator belong to this job, the one with the lower leader counts; other jobs report separately. */
 static int counts_first(MPI_Comm inter)
 {
     int zero = 0, leaders[2] = {MPI_UNDEFINED, MPI_UNDEFINED}, has_world = 0;
@@ -120,7 +120,7 @@ static int counts_first(MPI_Comm inter)
     return leaders[0] == MPI_UNDEFINED || leaders[1] == MPI_UNDEFINED || leaders[0] < leaders[1];
 }
 
-/* MPI_Reduce_local of Open MPI 5 works by its MPI_COMM_SELF, and crashes without MPI_Init. */
+/* MPI_Reduce_local of Open MPI 5 uses MPI_COMM_SELF, and crashes without MPI_Init. */
 #ifdef OPEN_MPI
 enum { NEEDS_WORLD = 1 };
 #else
@@ -220,7 +220,7 @@ int tutti_communicator_open(tutti_communicator *of, char *message)
 {
     int error = tutti_channel_open(of->user, of->size, &of->channel, &of->is_open);
     if (error)
-        return tutti_say(message, error, "the ranks of a communicator cannot agree on a tag for their schedules");
+        return tutti_fail(message, error, "the ranks of a communicator cannot agree on a tag for their schedules");
     if (!of->is_open)
         of->refusal = TUTTI_NO_CHANNEL;
     return 0;
@@ -257,7 +257,7 @@ void tutti_communicator_end(void)
     tutti_channels_end();
 }
 
-/* Frees a communicator by one of the MPI's functions, `end`. Its programs go with it, by their attribute. */
+/* Frees a communicator by `end`, a function of the MPI library. The attribute's callback frees its programs. */
 static int let_die(MPI_Comm *comm, int (*end)(MPI_Comm *))
 {
     dying one = {.comm = *comm};
@@ -266,7 +266,7 @@ static int let_die(MPI_Comm *comm, int (*end)(MPI_Comm *))
     first_dying = &one;
     pthread_mutex_unlock(&lock);
     atomic_fetch_add(&dying_ones, 1);
-    atomic_fetch_add(&generation, 1); /* threads shall look for it anew */
+    atomic_fetch_add(&generation, 1); /* invalidates the cached lookups of all threads */
     int error = end(comm);
     pthread_mutex_lock(&lock);
     dying **at = &first_dying;

@@ -1,4 +1,4 @@
-/* Datatypes: what they are, and copies between them. */
+/* Properties of datatypes, and copies between datatypes. */
 #include "datatype.h"
 
 #include "errhandler.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those that MPI_Type_create_f90_real and its kin give have no names, but are predefined all the same: nobody may free them. */
+/* Datatypes of MPI_Type_create_f90_real and related functions are unnamed but predefined: they must not be freed. */
 static int is_predefined(MPI_Datatype handle, int *predefined)
 {
     int integers, addresses, types, combiner = MPI_COMBINER_NAMED;
@@ -41,7 +41,7 @@ int tutti_type_describe(MPI_Datatype handle, tutti_type *type)
     type->extent = extent;
     type->true_lb = true_lb;
     type->true_extent = true_extent;
-    /* A user's function may read the gap at the end of a struct, as C does when it assigns one. */
+    /* A user-defined function may read the padding at the end of a struct, as a C assignment does. */
     type->lowest = least(lb, true_lb);
     type->span = -least(-(lb + extent), -(true_lb + true_extent)) - type->lowest;
     type->dense = size == extent && size == true_extent;
@@ -63,7 +63,7 @@ int tutti_type_in_order(MPI_Datatype handle)
     return in_order_inside(handle, combiner, integers, addresses);
 }
 
-/* A dense datatype made of one other by repetition is in order where that one is. */
+/* A dense datatype that repeats another one is in order if that one is. */
 static int in_order_inside(MPI_Datatype handle, int combiner, int integers, int addresses)
 {
     int counts[3];
@@ -80,7 +80,7 @@ static int in_order_inside(MPI_Datatype handle, int combiner, int integers, int 
     return in_order;
 }
 
-int tutti_type_large(int64_t count, MPI_Datatype type, MPI_Datatype *whole)
+int tutti_type_large(int64_t count, MPI_Datatype type, MPI_Datatype *large)
 {
     enum { PIECE = 1 << 30 };
     tutti_type each = {.named = 0};
@@ -97,12 +97,12 @@ int tutti_type_large(int64_t count, MPI_Datatype type, MPI_Datatype *whole)
     MPI_Aint at[2] = {0, (MPI_Aint)(pieces * PIECE * each.extent)};
     parts[0] = piece;
     parts[1] = type;
-    error = PMPI_Type_create_struct(rest ? 2 : 1, lengths, at, parts, whole);
+    error = PMPI_Type_create_struct(rest ? 2 : 1, lengths, at, parts, large);
     PMPI_Type_free(&piece);
-    return error ? error : PMPI_Type_commit(whole);
+    return error ? error : PMPI_Type_commit(large);
 }
 
-/* One message of this rank to itself; neither count is beyond 2^31 - 1. */
+/* One message of this rank to itself; neither count exceeds 2^31 - 1. */
 static int to_self(const void *from, int sent, MPI_Datatype as, void *to, int taken, MPI_Datatype type,
                    const tutti_channel *channel)
 {
@@ -125,7 +125,7 @@ int tutti_type_copy(const void *from, void *to, int64_t count, const tutti_type 
     return error;
 }
 
-/* Elements as a count of their datatype, or as one large datatype where there are more than INT_MAX. */
+/* Describes elements by a count of their datatype, or by one large datatype if there are more than INT_MAX. */
 static int element_type(int64_t elements, MPI_Datatype handle, int *count, MPI_Datatype *type)
 {
     *count = elements > INT_MAX ? 1 : (int)elements;
@@ -139,7 +139,7 @@ static void free_large(int64_t count, MPI_Datatype *type)
         PMPI_Type_free(type);
 }
 
-/* Sends elements to this rank itself, which receives them as those of another datatype. */
+/* Sends elements to this rank itself, which receives them as elements of another datatype. */
 static int convert(const void *from, int64_t count, MPI_Datatype handle, void *to, int64_t to_count, MPI_Datatype to_handle,
                    const tutti_channel *channel)
 {
@@ -162,8 +162,8 @@ int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *by
     return convert(from, count, type, bytes, size, MPI_PACKED, channel);
 }
 
-/* MPICH 5.0.2 refuses packed bytes for MPI_LONG_INT and its kin, which have gaps, in a message too large to be sent at
- * once: elements with gaps come in pieces. */
+/* MPICH 5.0.2 rejects packed bytes for MPI_LONG_INT and other datatypes with gaps in messages beyond the eager limit.
+ * Elements with gaps are therefore unpacked in pieces. */
 int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, const tutti_channel *channel)
 {
     enum { AT_ONCE = 8192 };
@@ -172,7 +172,7 @@ int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, 
     int64_t piece = each.dense || each.size > AT_ONCE || each.size == 0 ? count : AT_ONCE / each.size;
     const char *source = bytes;
     char *target = to;
-    if (each.size * count != size) /* fewer bytes than elements: not ours to cut */
+    if (each.size * count != size) /* fewer bytes than elements: cannot be split */
         piece = count;
     while (!error && count > 0) {
         int64_t now = count < piece ? count : piece, taken = now == count ? size : now * each.size;

@@ -1,4 +1,4 @@
-/* What matters of datatypes and operations. */
+/* Properties of datatypes and operations that schedules depend on. */
 #ifndef TUTTI_DATATYPE_H
 #define TUTTI_DATATYPE_H
 
@@ -8,28 +8,28 @@
 typedef struct {
     MPI_Datatype handle;
     int64_t size, extent, true_lb, true_extent; /* bytes */
-    int64_t lowest, span; /* from an element's address: where what may be touched of it begins, and how long that is */
-    int named;            /* predefined: never freed, so this may be kept */
-    int dense;            /* no gaps, and elements follow one another without any */
+    int64_t lowest, span; /* offset and length of the memory that an element may touch, relative to its address */
+    int named;            /* predefined: never freed, so the properties can be cached */
+    int dense;            /* no gaps within or between elements */
 } tutti_type;
 
-/* Asks the MPI, unless `type` holds the answer already; returns an MPI error code. */
+/* Queries the MPI library, unless `type` already describes the handle. Returns an MPI error code. */
 int tutti_type_describe(MPI_Datatype handle, tutti_type *type);
 
-/* Whether its bytes lie in memory one after the other in the order in which it lists them: where not known, no. */
+/* Whether its type map lists the bytes in the order of their addresses. Returns 0 if that is unknown. */
 int tutti_type_in_order(MPI_Datatype handle);
 
-/* A committed datatype of `count` elements of another. */
-int tutti_type_large(int64_t count, MPI_Datatype type, MPI_Datatype *whole);
+/* Creates a committed datatype of `count` elements of another. */
+int tutti_type_large(int64_t count, MPI_Datatype type, MPI_Datatype *large);
 
-/* Copies elements and nothing between them, by a message of this rank to itself. */
+/* Copies elements without touching the gaps, by a message of this rank to itself. */
 int tutti_type_copy(const void *from, void *to, int64_t count, const tutti_type *type, const tutti_channel *channel);
 
-/* Elements to the bytes that they are made of, and back. */
+/* Packs elements into bytes, and unpacks them. */
 int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *bytes, int64_t size, const tutti_channel *channel);
 int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, const tutti_channel *channel);
 
-/* to = from op to, element by element, any number of them. */
+/* to = from op to, element by element, for any count. */
 int tutti_reduce_local(const void *from, void *to, int64_t count, const tutti_type *type, MPI_Op op);
 
 typedef struct {
@@ -37,17 +37,17 @@ typedef struct {
     int named, commutative;
 } tutti_operation;
 
-/* Asks the MPI, unless `operation` holds the answer already. */
+/* Queries the MPI library, unless `operation` already describes the handle. */
 int tutti_operation_describe(MPI_Op handle, tutti_operation *operation);
 
-/* Whether exchanging its operands leaves every bit of the result as it is: no where -0 and +0 are equal but differ. */
+/* Whether exchanging the operands preserves every bit of the result. False if -0 and +0 compare equal but differ. */
 int tutti_operation_exchangeable(const tutti_operation *operation, const tutti_type *type);
 
-/* Whether every order of operands, and every bracketing, gives the same bits: of no user-defined operation. */
+/* Whether every order and association of operands gives the same bits. False for user-defined operations. */
 int tutti_operation_exact(const tutti_operation *operation, const tutti_type *type);
 
-/* Whether the standard defines a predefined operation on this datatype: of others the MPI underneath shall speak, since its
- * error in a reduction of ours would go to the world's handler. */
+/* Whether the standard defines a predefined operation on this datatype. Other calls are left to the MPI library, because
+ * an error in a local reduction would go to the error handler of MPI_COMM_WORLD. */
 int tutti_operation_fits(const tutti_operation *operation, const tutti_type *type);
 
 #endif

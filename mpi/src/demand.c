@@ -1,9 +1,9 @@
-/* Calls in the terms of schedules. */
+/* Translates calls of collectives into the terms of schedules. */
 #include "demand.h"
 
 #include <stddef.h>
 
-/* Bytes of messages and of packed data: one element is one of them. */
+/* The unit of data movement and of packed data. */
 static const tutti_type *byte_type(void)
 {
     static const tutti_type byte = {.handle = MPI_BYTE, .size = 1, .extent = 1, .true_extent = 1, .span = 1, .named = 1, .dense = 1};
@@ -17,7 +17,7 @@ static int64_t times(int64_t count, int64_t each)
     return count < 0 || each < 0 || __builtin_mul_overflow(count, each, &product) ? -1 : product;
 }
 
-/* The elements of all shards together; -1 where there are too many. */
+/* The total number of elements of all shards; -1 on overflow. */
 static int64_t sum_of_shards(const tutti_call *call, int size, tutti_demand *demand)
 {
     if (!call->recvcounts)
@@ -39,8 +39,8 @@ static int look_up_operation(const tutti_call *call, tutti_type_cache *cache, tu
         error = tutti_operation_describe(call->op, &cache->operation);
     if (error)
         return error;
-    int kept = cache->paired && cache->paired_type == call->recvtype && cache->paired_op == call->op;
-    if (!kept) {
+    int cached = cache->paired && cache->paired_type == call->recvtype && cache->paired_op == call->op;
+    if (!cached) {
         if (!tutti_operation_fits(&cache->operation, &cache->received)) {
             demand->refusal = TUTTI_OPERATION;
             return TUTTI_NOT_COVERED;
@@ -69,8 +69,8 @@ static int of_reduction(const tutti_call *call, int rank, int size, tutti_type_c
     if (demand->collective == TUTTI_REDUCE_SCATTER)
         demand->elements = sum_of_shards(call, size, demand);
     int receives = demand->collective != TUTTI_REDUCE || rank == call->root;
-    /* The same memory for both, which the standard forbids, is taken as MPI_IN_PLACE: MPIs that accept it do so, and a rank that
-     * left the call to its MPI would leave the others waiting for its messages. */
+    /* The standard forbids identical buffers; the library treats them as MPI_IN_PLACE, like MPI libraries that accept them. If
+     * one rank forwarded such a call, the others would wait for its messages. */
     demand->in_place = receives && (call->sendbuf == MPI_IN_PLACE || call->sendbuf == call->recvbuf);
     demand->data = demand->in_place ? call->recvbuf : call->sendbuf;
     demand->result = receives ? call->recvbuf : NULL;
@@ -81,7 +81,7 @@ static int of_reduction(const tutti_call *call, int rank, int size, tutti_type_c
     return 0;
 }
 
-/* Which of the caller's buffers count, and how many shards each holds. */
+/* How many shards each of the caller's significant buffers holds. */
 typedef struct {
     int64_t sent, received;
 } shares;
@@ -105,7 +105,7 @@ static shares shares_of(const tutti_demand *demand, int rank, int size)
     }
 }
 
-/* What is to be packed of `count` elements per shard: nothing where they are the payload's bytes already. */
+/* Describes the packing of `count` elements per shard; its bytes are 0 if they are contiguous and in order already. */
 static int packing_of(const void *buffer, int64_t count, MPI_Datatype handle, tutti_type *type, int64_t shards,
                       tutti_packing *packing, int64_t *shard_bytes)
 {
@@ -120,12 +120,12 @@ static int packing_of(const void *buffer, int64_t count, MPI_Datatype handle, tu
     if (*shard_bytes < 0 || bytes < 0 || elements < 0 || times(elements, extent) < 0)
         return TUTTI_NOT_COVERED;
     int in_order = type->named ? type->dense && type->true_lb == 0 : tutti_type_in_order(handle);
-    /* The cast only fits both uses: what is packed is never written to. */
+    /* The cast serves both uses: data to be packed is never written to. */
     *packing = (tutti_packing){(void *)(uintptr_t)buffer, elements, handle, in_order ? 0 : bytes};
     return 0;
 }
 
-/* Who fills the payload, and so has to pack it, and who wants it, and has to unpack it. */
+/* Decides which ranks pack their contribution and which unpack the result. */
 static void assign_packing(tutti_demand *demand, int rank, const tutti_packing *sent, const tutti_packing *received)
 {
     demand->pack = *sent;
@@ -172,8 +172,8 @@ static int is_buffer(const void *buffer, int64_t count, MPI_Datatype type)
     return buffer != MPI_IN_PLACE && count >= 0 && type != MPI_DATATYPE_NULL;
 }
 
-/* Whether the arguments make sense as far as schedules use them. */
-static int makes_sense(const tutti_call *call, uint32_t collective, int rank, int size)
+/* Whether the arguments that schedules use are valid. */
+static int is_valid(const tutti_call *call, uint32_t collective, int rank, int size)
 {
     if (tutti_is_rooted(collective) && (call->root < 0 || call->root >= size))
         return 0;
@@ -199,7 +199,7 @@ static int makes_sense(const tutti_call *call, uint32_t collective, int rank, in
     }
 }
 
-/* Member by member: compilers clear a struct of this size by an instruction that takes longer than all else here. */
+/* Clears member by member: compilers clear a struct of this size by an instruction slower than the rest of the function. */
 static void clear(tutti_demand *demand)
 {
     demand->in_place = 0;
@@ -219,7 +219,7 @@ int tutti_demand_of(uint32_t collective, const tutti_call *call, int rank, int s
                     tutti_demand *demand)
 {
     demand->refusal = TUTTI_ARGUMENTS;
-    if (!makes_sense(call, collective, rank, size))
+    if (!is_valid(call, collective, rank, size))
         return TUTTI_NOT_COVERED;
     clear(demand);
     demand->collective = collective;
@@ -233,7 +233,7 @@ int tutti_demand_of(uint32_t collective, const tutti_call *call, int rank, int s
     return 0;
 }
 
-/* An all_reduce has one result, but each rank may fold it by itself: programs rely on the same bits everywhere. */
+/* Each rank may compute the result of an all_reduce itself, but programs rely on the same bits on all ranks. */
 static int may_differ(const tutti_schedule_info *info, const tutti_demand *demand)
 {
     uint32_t needed = TUTTI_SAME_ON_ALL | (demand->strict ? TUTTI_SAME_ORDER : 0u);
@@ -260,22 +260,22 @@ const char *tutti_reason_text(enum tutti_reason reason)
         [TUTTI_NO_RULE] = "no rule for this collective",
         [TUTTI_NO_RULE_RANKS] = "no rule for this collective on the communicator's number of ranks",
         [TUTTI_NO_RULE_SIZE] = "no rule for this size",
-        [TUTTI_ORDER] = "the operation does not commute, and no schedule keeps the order of the ranks for this root",
-        [TUTTI_OTHER_BITS] = "ranks would get different bits: the operation is not exact, and each rank folds in another order",
-        [TUTTI_UNEQUAL_CHUNKS] = "the schedule moves chunks to other places, and the payload does not divide into equal ones",
+        [TUTTI_ORDER] = "the operation does not commute, and no schedule preserves rank order for this root",
+        [TUTTI_OTHER_BITS] = "ranks would get different bits: the operation is not exact, and ranks reduce in different orders",
+        [TUTTI_UNEQUAL_CHUNKS] = "the schedule moves chunks, and the payload does not divide into equal chunks",
         [TUTTI_OTHER_ROOT] = "the root is not rank 0",
-        [TUTTI_ARGUMENTS] = "arguments that no schedule can work on",
-        [TUTTI_OPERATION] = "an operation that the standard does not define on this datatype",
+        [TUTTI_ARGUMENTS] = "arguments that no schedule supports",
+        [TUTTI_OPERATION] = "an operation that the MPI standard does not define on this datatype",
         [TUTTI_INTERCOMMUNICATOR] = "an intercommunicator",
-        [TUTTI_NOT_AGREED] = "processes that have not agreed on the plan, as they were spawned or connected",
+        [TUTTI_NOT_AGREED] = "processes that have not agreed on the plan, because they were spawned or connected",
         [TUTTI_BEING_FREED] = "a communicator that is being freed",
-        [TUTTI_NO_LOCAL_REDUCTION] = "a reduction in a session: this MPI combines nothing locally without MPI_Init",
-        [TUTTI_NO_CHANNEL] = "no tags or memory left for the messages of schedules on the communicator",
+        [TUTTI_NO_LOCAL_REDUCTION] = "a reduction in a session: MPI_Reduce_local of this MPI library needs MPI_Init",
+        [TUTTI_NO_CHANNEL] = "no tags or memory left for schedules on the communicator",
         [TUTTI_NON_BLOCKING] = "a non-blocking collective",
         [TUTTI_PERSISTENT] = "a persistent collective",
-        [TUTTI_OWN_COUNTS] = "counts of each rank's own",
+        [TUTTI_PER_RANK_COUNTS] = "a separate count for each rank",
         [TUTTI_NEIGHBOURHOOD] = "a neighbourhood collective",
-        [TUTTI_NO_SCHEDULE] = "no schedules of this collective",
+        [TUTTI_NO_SCHEDULE] = "no schedules for this collective",
     };
     return texts[reason];
 }

@@ -1,13 +1,13 @@
-/* Emulated distance: a message of a schedule becomes visible to its receiver no earlier than a model says.
+/* Emulated distance: a message of a schedule becomes visible to its receiver no earlier than a cost model predicts.
  *
- * Sender and receiver are real; what lies between them is a time. A rank that sends reckons, by the model and from its
- * own clock, when it is free again and when each message arrives, and tells the receiver the latter in a stamp: a message
- * of 16 bytes with a tag of its own, so that what the schedule sends stays as it is. A step ends when the messages of
- * the schedule are really there, their times of arrival have come, and the rank is free. The rules are those of
+ * The sender and the receiver are real; the network between them is a time. From the model and the local clock, a sender
+ * computes when it is free again and when each message arrives. It sends the arrival time to the receiver in a stamp: a
+ * separate message of 16 bytes with a separate tag, so that the schedule's messages are unchanged. A step ends when its
+ * messages have arrived, their arrival times have passed, and the rank is free. The rules are those of
  * crates/tutti-network/src (pipelining_postal.rs, loggp.rs).
  *
- * All ranks read one CLOCK_MONOTONIC and so must be on one host. Waiting ranks sleep: many ranks share few cores, and
- * what a rank does in between (its real cost) is meant to be small beside the modelled times. */
+ * All ranks read one CLOCK_MONOTONIC and therefore run on one host. Waiting ranks sleep, because many ranks share few
+ * cores. The real cost of a rank's work is assumed small compared with the modelled times. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,10 +25,10 @@
 #include "wait.h"
 
 #define SECOND_NS 1000000000.0
-#define MOST_SECONDS 100.0 /* beyond it somebody has mistaken the unit */
+#define MOST_SECONDS 100.0 /* a larger value is probably in the wrong unit */
 #define VARIABLE "TUTTI_MPI_EMULATE"
 
-/* What a receiver is told about a message. */
+/* The time stamp of a message. */
 typedef struct {
     int64_t arrival_ns;
     uint64_t clock;
@@ -37,19 +37,19 @@ typedef struct {
 struct tutti_link {
     tutti_distance distance;
     stamp *received, *sent;
-    MPI_Request *requests; /* of the stamps: those received, then those sent */
-    stamp *pending_sent;   /* those of sends that are pending beyond their exchange, and their requests */
+    MPI_Request *requests; /* of the stamps: receives, then sends */
+    stamp *pending_sent;   /* stamps of sends that outlast their exchange, with their requests */
     MPI_Request *pending;
     uint32_t most_pending;
-    uint32_t *order;       /* of the received ones, by arrival */
-    int is_lost;           /* after an error stamps may still come in: nothing of it may be freed */
+    uint32_t *order;       /* indices of the received messages, sorted by arrival */
+    int is_lost;           /* after an error stamps may still arrive: its memory must not be freed */
 };
 
 enum { OFF = 0, PIPELINING_POSTAL = 1, LOGGP = 2 }; /* tutti_distance.model */
 
 static tutti_distance current; /* for programs compiled from now on */
 
-/* When the ports of this process are free again; LogGP alone has a memory between messages. */
+/* When the ports of this process become free; only LogGP has state between messages. */
 static struct {
     pthread_mutex_t lock;
     int64_t send_free, recv_free;
@@ -75,7 +75,7 @@ static int64_t later(int64_t a, int64_t b)
 static void sleep_until(int64_t when)
 {
 #ifdef __linux__
-    static _Thread_local int is_exact; /* the kernel would add 50 us */
+    static _Thread_local int is_exact; /* avoids the kernel's default timer slack of 50 us */
     if (!is_exact)
         is_exact = prctl(PR_SET_TIMERSLACK, 1) == 0;
 #endif
@@ -112,7 +112,7 @@ uint64_t tutti_distance_clock(void)
     return id;
 }
 
-/* --- what is emulated ----------------------------------------------------------------------------------------------- */
+/* --- settings ------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     int model;
@@ -144,12 +144,12 @@ static const char *const EXPECTED[] = {
 static int refuse(char *message, const char *problem, const char *what, int model)
 {
     if (message)
-        snprintf(message, TUTTI_MESSAGE_ROOM, VARIABLE ": %s `%s`: expected %s%s%s", problem, what,
+        snprintf(message, TUTTI_MESSAGE_SIZE, VARIABLE ": %s `%s`: expected %s%s%s", problem, what,
                  EXPECTED[model ? model : PIPELINING_POSTAL], model ? "" : ", or ", model ? "" : EXPECTED[LOGGP]);
     return TUTTI_BAD_PLAN;
 }
 
-/* One `key=value`; which of the parameters it set is marked in *given. */
+/* Parses one `key=value` and marks the parameter in *given. */
 static int take_parameter(tutti_distance *d, const char *text, unsigned *given, char *message)
 {
     parameter all[PARAMETERS];
@@ -162,11 +162,11 @@ static int take_parameter(tutti_distance *d, const char *text, unsigned *given, 
         char *end;
         *all[i].value = strtod(equals + 1, &end);
         if (end == equals + 1 || *end || !(*all[i].value >= 0 && *all[i].value <= MOST_SECONDS))
-            return refuse(message, "not a time between 0 and 100 seconds:", text, d->model);
+            return refuse(message, "invalid time (0 to 100 seconds)", text, d->model);
         *given |= 1u << i;
         return 0;
     }
-    return refuse(message, "no parameter of the model:", text, d->model);
+    return refuse(message, "unknown parameter of the model", text, d->model);
 }
 
 static int check_given(tutti_distance *d, unsigned given, const char *text, char *message)
@@ -175,13 +175,13 @@ static int check_given(tutti_distance *d, unsigned given, const char *text, char
     list_parameters(d, all);
     for (int i = 0; i < PARAMETERS; i++)
         if (all[i].model == d->model && all[i].is_needed && !(given & 1u << i))
-            return refuse(message, "a parameter is missing in", text, d->model);
+            return refuse(message, "missing parameter in", text, d->model);
     return 0;
 }
 
 static int parse(const char *text, tutti_distance *d, char *message)
 {
-    char copy[TUTTI_MESSAGE_ROOM], *rest = NULL;
+    char copy[TUTTI_MESSAGE_SIZE], *rest = NULL;
     unsigned given = 0;
     snprintf(copy, sizeof copy, "%s", text);
     char *values = strchr(copy, ':');
@@ -192,7 +192,7 @@ static int parse(const char *text, tutti_distance *d, char *message)
         if (!strcmp(copy, MODELS[model]))
             d->model = model;
     if (!d->model || !values)
-        return refuse(message, "no model with its parameters:", text, OFF);
+        return refuse(message, "invalid model or parameters", text, OFF);
     for (char *one = strtok_r(values, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
         const int error = take_parameter(d, one, &given, message);
         if (error)
@@ -239,13 +239,13 @@ void tutti_distance_describe(const tutti_distance *distance, FILE *out)
 
 /* --- the models ---------------------------------------------------------------------------------------------------- */
 
-/* From a message's first byte to its last, in LogGP. */
+/* The time from a message's first byte to its last, in LogGP. */
 static int64_t length_ns(const tutti_distance *d, uint64_t bytes)
 {
     return bytes ? ns(d->byte * (double)(bytes - 1)) : 0;
 }
 
-/* A rank that is ready at *clock sends: *clock becomes when it can go on; when the message arrives is returned. */
+/* Sends a message from a rank that is ready at *clock. Sets *clock to when the rank is free; returns the arrival time. */
 static int64_t depart(const tutti_distance *d, int64_t *clock, uint64_t bytes)
 {
     if (d->model == PIPELINING_POSTAL) {
@@ -258,7 +258,7 @@ static int64_t depart(const tutti_distance *d, int64_t *clock, uint64_t bytes)
     return *clock + length + ns(d->latency);
 }
 
-/* When a rank that is ready at `clock` holds a message. */
+/* When a rank that is ready at `clock` has received a message. */
 static int64_t take(const tutti_distance *d, int64_t clock, int64_t arrival, uint64_t bytes)
 {
     if (d->model == PIPELINING_POSTAL)
@@ -268,9 +268,9 @@ static int64_t take(const tutti_distance *d, int64_t clock, int64_t arrival, uin
     return start + ns(d->overhead);
 }
 
-/* How long to sleep between two looks: a message is really there long before it is visible, so that looking as rarely as
- * this delays nothing. */
-static int64_t between_looks(const tutti_distance *d)
+/* The pause between two polls. A message arrives long before it becomes visible, so that such rare polling delays
+ * nothing. */
+static int64_t between_polls(const tutti_distance *d)
 {
     const double message = d->model == PIPELINING_POSTAL ? d->alpha_p + d->alpha_r : d->latency + 2 * d->overhead;
     const int64_t part = ns(message) / 16;
@@ -279,7 +279,7 @@ static int64_t between_looks(const tutti_distance *d)
 
 /* --- a link: the exchanges of one program --------------------------------------------------------------------------- */
 
-static void free_rooms(tutti_link *link)
+static void free_buffers(tutti_link *link)
 {
     free(link->received);
     free(link->sent);
@@ -293,7 +293,7 @@ void tutti_distance_close(tutti_link *link)
 {
     if (!link || link->is_lost)
         return;
-    free_rooms(link);
+    free_buffers(link);
     free(link);
 }
 
@@ -321,19 +321,19 @@ int tutti_distance_grow(tutti_link *link, uint32_t most, uint32_t pending)
 {
     if (!link)
         return 0;
-    const size_t room = (size_t)most + 1;
+    const size_t capacity = (size_t)most + 1;
     tutti_link grown = {.distance = link->distance, .most_pending = pending};
-    grown.received = calloc(room, sizeof *grown.received);
-    grown.sent = calloc(room, sizeof *grown.sent);
-    grown.requests = no_requests(2 * room);
+    grown.received = calloc(capacity, sizeof *grown.received);
+    grown.sent = calloc(capacity, sizeof *grown.sent);
+    grown.requests = no_requests(2 * capacity);
     grown.pending_sent = calloc((size_t)pending + 1, sizeof *grown.pending_sent);
     grown.pending = no_requests((size_t)pending + 1);
-    grown.order = calloc(room, sizeof *grown.order);
+    grown.order = calloc(capacity, sizeof *grown.order);
     if (!grown.received || !grown.sent || !grown.requests || !grown.pending_sent || !grown.pending || !grown.order) {
-        free_rooms(&grown);
+        free_buffers(&grown);
         return TUTTI_NO_MEMORY;
     }
-    free_rooms(link);
+    free_buffers(link);
     *link = grown;
     return 0;
 }
@@ -357,15 +357,15 @@ static int post_receives(tutti_link *link, const tutti_exchange *exchange)
     return error;
 }
 
-/* Where the stamp of a send stays until it has been received. */
+/* The buffer of a send's stamp, which must persist until the stamp has been received. */
 static stamp *stamp_of(tutti_link *link, const tutti_exchange *exchange, uint32_t send)
 {
     int pending = exchange->place && exchange->place[send] != TUTTI_NOT_PENDING;
     return pending ? &link->pending_sent[exchange->place[send]] : &link->sent[send];
 }
 
-/* Sends every message and its stamp; *clock becomes when the rank is free. No message leaves, by the model, before it
- * has really been sent; what sending really costs is hidden in what the model says that it costs. */
+/* Sends every message and its stamp; sets *clock to when the rank is free. No message departs, in the model, before it
+ * has really been sent; the modelled send overhead hides the real one. */
 static int send_all(tutti_link *link, const tutti_exchange *exchange, int64_t *clock)
 {
     MPI_Request *requests = exchange->requests + exchange->receive_count;
@@ -385,13 +385,13 @@ static int send_all(tutti_link *link, const tutti_exchange *exchange, int64_t *c
                            exchange->comm, &stamps[i]);
     }
     if (!error && exchange->place) {
-        tutti_exchange_put_off(exchange, requests, exchange->pending);
-        tutti_exchange_put_off(exchange, stamps, link->pending);
+        tutti_exchange_defer(exchange, requests, exchange->pending);
+        tutti_exchange_defer(exchange, stamps, link->pending);
     }
     return error;
 }
 
-/* Whether messages or stamps are really there: of this exchange, and of earlier ones those that end with it. */
+/* Tests whether messages or stamps have arrived: those of this exchange, and pending ones that it completes. */
 static int test(const tutti_exchange *exchange, MPI_Request *requests, MPI_Request *pending, int *ended)
 {
     const int count = (int)(exchange->receive_count + exchange->send_count), due = (int)(exchange->due_end - exchange->due);
@@ -401,9 +401,9 @@ static int test(const tutti_exchange *exchange, MPI_Request *requests, MPI_Reque
     return error;
 }
 
-static int wait_quietly(tutti_link *link, const tutti_exchange *exchange)
+static int wait_for_all(tutti_link *link, const tutti_exchange *exchange)
 {
-    const int64_t pause = between_looks(&link->distance);
+    const int64_t pause = between_polls(&link->distance);
     for (;;) {
         int are_there = 0, are_stamped = 0;
         int error = test(exchange, exchange->requests, exchange->pending, &are_there);
@@ -425,8 +425,8 @@ static void sort_by_arrival(tutti_link *link, uint32_t count)
     }
 }
 
-/* When the rank holds all that it received: messages are taken in the order in which they arrive. */
-static int64_t hold_all(tutti_link *link, const tutti_exchange *exchange, int64_t clock)
+/* When the rank has received all messages, in the order of their arrival. */
+static int64_t receive_all(tutti_link *link, const tutti_exchange *exchange, int64_t clock)
 {
     sort_by_arrival(link, exchange->receive_count);
     pthread_mutex_lock(&port.lock);
@@ -445,14 +445,14 @@ int tutti_distance_exchange(tutti_link *link, const tutti_exchange *exchange)
     if (!error)
         error = send_all(link, exchange, &clock);
     if (!error)
-        error = wait_quietly(link, exchange);
+        error = wait_for_all(link, exchange);
     if (error) {
         link->is_lost |= tutti_failure_abandon(link->requests, exchange->receive_count, exchange->send_count);
         return error;
     }
     for (uint32_t i = 0; i < exchange->receive_count; i++)
         if (link->received[i].clock != tutti_distance_clock())
-            return MPI_ERR_OTHER; /* another host's clock says nothing here */
-    sleep_until(hold_all(link, exchange, clock));
+            return MPI_ERR_OTHER; /* the sender is on another host, with another clock */
+    sleep_until(receive_all(link, exchange, clock));
     return MPI_SUCCESS;
 }

@@ -1,4 +1,4 @@
-/* The error handler of MPI_COMM_SELF, over MPICH. */
+/* The error handler of MPI_COMM_SELF under MPICH. */
 #include "errhandler.h"
 
 #ifdef MPICH_VERSION
@@ -8,7 +8,7 @@ _Thread_local int tutti_errors_held, tutti_error_held;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Errhandler ours = MPI_ERRHANDLER_NULL;
-static MPI_Errhandler users = MPI_ERRHANDLER_NULL; /* that the program has set, or none: then that of the world counts */
+static MPI_Errhandler users = MPI_ERRHANDLER_NULL; /* set by the program; if none, that of MPI_COMM_WORLD applies */
 
 static void free_handler(MPI_Errhandler *handler)
 {
@@ -17,7 +17,7 @@ static void free_handler(MPI_Errhandler *handler)
     *handler = MPI_ERRHANDLER_NULL;
 }
 
-/* Holds an error back, or calls what the program has set, as MPICH would. */
+/* Holds an error back, or calls the handler that the program has set, as MPICH would. */
 static void on_error(MPI_Comm *comm, int *code, ...)
 {
     (void)comm;
@@ -34,7 +34,7 @@ static void on_error(MPI_Comm *comm, int *code, ...)
     PMPI_Comm_set_errhandler(MPI_COMM_SELF, ours);
 }
 
-/* Called with the lock held. Under MPI_ERRORS_RETURN functions return their errors, after a function as handler they do not. */
+/* Called with the lock held. Functions return their errors under MPI_ERRORS_RETURN, but not after a handler function. */
 static void choose(void)
 {
     MPI_Errhandler of_world = MPI_ERRHANDLER_NULL;
@@ -70,7 +70,7 @@ int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
     int error = PMPI_Comm_set_errhandler(comm, errhandler);
     if (!error && ours != MPI_ERRHANDLER_NULL && comm == MPI_COMM_SELF) {
         free_handler(&users);
-        PMPI_Comm_get_errhandler(comm, &users); /* holds it: the program may free its own handle */
+        PMPI_Comm_get_errhandler(comm, &users); /* takes a reference: the program may free its handle */
     }
     if (!error && ours != MPI_ERRHANDLER_NULL && (comm == MPI_COMM_SELF || comm == MPI_COMM_WORLD))
         choose();
@@ -78,7 +78,7 @@ int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
     return error;
 }
 
-/* Communicators made from MPI_COMM_SELF have inherited ours. */
+/* Communicators derived from MPI_COMM_SELF have inherited the library's handler. */
 int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
     pthread_mutex_lock(&lock);
@@ -96,5 +96,5 @@ int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
     return error;
 }
 #else
-typedef int tutti_no_errhandler; /* a translation unit has a declaration */
+typedef int tutti_no_errhandler; /* ISO C forbids an empty translation unit */
 #endif

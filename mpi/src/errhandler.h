@@ -1,7 +1,7 @@
-/* Which error handler an error in a schedule's messages reaches: that of the user communicator, and no other.
+/* Routes an error in a schedule's messages to the error handler of the user communicator only.
  *
  * MPICH raises errors of requests, datatypes and operations on MPI_COMM_SELF, whatever communicator they belong to. While a
- * schedule runs they are held back there; the library then raises them on the user communicator. */
+ * schedule runs, the library holds these errors back, then raises them on the user communicator. */
 #ifndef TUTTI_ERRHANDLER_H
 #define TUTTI_ERRHANDLER_H
 
@@ -10,7 +10,7 @@
 #ifdef MPICH_VERSION
 extern _Thread_local int tutti_errors_held, tutti_error_held;
 
-/* From here on this thread's errors on MPI_COMM_SELF are held back, or not any more; returns what it was. */
+/* Starts or stops holding back this thread's errors on MPI_COMM_SELF; returns the previous state. */
 static inline int tutti_errors_hold(int hold)
 {
     int before = tutti_errors_held;
@@ -20,7 +20,7 @@ static inline int tutti_errors_hold(int hold)
     return before;
 }
 
-/* What an MPI function has returned, or the error that was held back: MPICH returns MPI_SUCCESS after a handler. */
+/* Returns the error code, or the error that was held back: MPICH returns MPI_SUCCESS after calling a handler. */
 static inline int tutti_error_of(int returned)
 {
     int held = tutti_error_held;
@@ -28,8 +28,8 @@ static inline int tutti_error_of(int returned)
     return returned ? returned : held;
 }
 
-/* Stands in front of the handler of MPI_COMM_SELF, which the program goes on to set and get. Where the MPI refuses, errors go
- * where they went. */
+/* Installs a handler on MPI_COMM_SELF that wraps the one which the program sets and gets. If the MPI library rejects it,
+ * errors keep their original handler. */
 void tutti_errhandler_install(void);
 void tutti_errhandler_remove(void);
 #else

@@ -1,4 +1,4 @@
-/* Messages of any count, and waiting for them. */
+/* Messages of any count. */
 #include "exchange.h"
 
 #include "datatype.h"
@@ -7,16 +7,16 @@
 #include <limits.h>
 
 #if MPI_VERSION < 4
-/* One message of more than 2^31 - 1 elements, by a datatype that is all of them. */
+/* One message of more than 2^31 - 1 elements, as one element of a large datatype. */
 static int with_large_type(const tutti_message *message, MPI_Comm comm, int tag, int receive, MPI_Request *request)
 {
-    MPI_Datatype whole;
-    int error = tutti_type_large(message->count, message->type, &whole);
+    MPI_Datatype large;
+    int error = tutti_type_large(message->count, message->type, &large);
     if (error)
         return error;
-    error = receive ? PMPI_Irecv(message->buffer, 1, whole, message->peer, tag, comm, request)
-                    : PMPI_Isend(message->buffer, 1, whole, message->peer, tag, comm, request);
-    int freed = PMPI_Type_free(&whole);
+    error = receive ? PMPI_Irecv(message->buffer, 1, large, message->peer, tag, comm, request)
+                    : PMPI_Isend(message->buffer, 1, large, message->peer, tag, comm, request);
+    int freed = PMPI_Type_free(&large);
     return error ? error : freed;
 }
 #endif
@@ -48,7 +48,7 @@ int tutti_message_send(const tutti_exchange *exchange, uint32_t i, MPI_Request *
 }
 
 #ifdef OPEN_MPI
-/* Two messages by one call: half of what an exchange of 8 bytes costs beyond their way is in the calls. */
+/* Sends and receives in one call: half of the software overhead of an 8-byte exchange is per call. */
 static int exchange_two(const tutti_exchange *exchange)
 {
     const tutti_message *send = exchange->sends, *receive = exchange->receives;
@@ -62,10 +62,10 @@ static int is_for_two(const tutti_exchange *exchange)
     return !tutti_wait_crowded && exchange->sends->count <= INT_MAX && exchange->receives->count <= INT_MAX;
 }
 #else
-enum { SMALL = 4096 }; /* bytes that MPIs send at once, whether or not they are waited for */
+enum { SMALL = 4096 }; /* bytes that MPI libraries send eagerly */
 
-/* The send goes first, since posting a receive takes time that the message could already travel in. Measured over MPICH: 10 %
- * of an exchange of 8 bytes. */
+/* The send goes first, because posting the receive would delay the message. Measured over MPICH: 10 % of an 8-byte
+ * exchange. */
 static int exchange_two(const tutti_exchange *exchange)
 {
     int error = tutti_message_send(exchange, 0, &exchange->requests[1]);
@@ -80,7 +80,7 @@ static int is_for_two(const tutti_exchange *exchange)
 }
 #endif
 
-void tutti_exchange_put_off(const tutti_exchange *exchange, MPI_Request *requests, MPI_Request *pending)
+void tutti_exchange_defer(const tutti_exchange *exchange, MPI_Request *requests, MPI_Request *pending)
 {
     for (uint32_t i = 0; i < exchange->send_count; i++) {
         if (exchange->place[i] == TUTTI_NOT_PENDING)
@@ -100,7 +100,7 @@ int tutti_exchange_run(const tutti_exchange *exchange)
     for (uint32_t i = 0; !error && i < exchange->send_count; i++)
         error = tutti_message_send(exchange, i, &exchange->requests[pending++]);
     if (!error && exchange->place)
-        tutti_exchange_put_off(exchange, exchange->requests + exchange->receive_count, exchange->pending);
+        tutti_exchange_defer(exchange, exchange->requests + exchange->receive_count, exchange->pending);
     if (!error)
         error = tutti_wait(pending, exchange->requests);
     if (!error && exchange->due < exchange->due_end)

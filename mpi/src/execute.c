@@ -7,16 +7,16 @@
 static int exchange(tutti_program *program, uint32_t stage)
 {
     const tutti_variant *variant = program->bound.variant;
-    const tutti_stage *begin = &variant->stage[stage], *end = begin + 1;
+    const tutti_stage *start = &variant->stage[stage], *end = start + 1;
     tutti_exchange all = {.comm = program->channel.comm,
                           .tag = program->channel.tag,
-                          .receives = program->bound.messages + begin->receive + begin->send,
-                          .receive_count = end->receive - begin->receive,
-                          .send_count = end->send - begin->send,
+                          .receives = program->bound.messages + start->receive + start->send,
+                          .receive_count = end->receive - start->receive,
+                          .send_count = end->send - start->send,
                           .requests = program->requests};
     all.sends = all.receives + all.receive_count;
     if (variant->place) {
-        all.place = variant->place + begin->send;
+        all.place = variant->place + start->send;
         all.pending = program->requests + 2 * (size_t)program->most;
         all.due = variant->due[stage];
         all.due_end = variant->due[stage + 1];
@@ -24,14 +24,14 @@ static int exchange(tutti_program *program, uint32_t stage)
     if (all.receive_count + all.send_count + (all.due_end - all.due) == 0)
         return 0;
     for (uint32_t i = 0; i < all.send_count; i++)
-        tutti_traffic_count(program->traffic, variant->sends[begin->send + i].peer, all.sends[i].bytes);
+        tutti_traffic_count(program->traffic, variant->sends[start->send + i].peer, all.sends[i].bytes);
     int error = program->link ? tutti_distance_exchange(program->link, &all) : tutti_exchange_run(&all);
     if (error)
         program->is_lost |= tutti_failure_abandon(program->requests, all.receive_count, all.send_count);
     return error;
 }
 
-static int carry_out(const tutti_program *program, const tutti_bound_local *local)
+static int execute_local(const tutti_program *program, const tutti_bound_local *local)
 {
     const tutti_type *unit = &program->bound.unit;
     if (local->elements == 0 || local->from == local->to)
@@ -52,7 +52,7 @@ static int run_stages(tutti_program *program)
     for (uint32_t stage = 0; !error && stage < variant->stages; stage++) {
         error = exchange(program, stage);
         for (uint32_t i = variant->stage[stage].local_op; !error && i < variant->stage[stage + 1].local_op; i++)
-            error = carry_out(program, &program->bound.locals[i]);
+            error = execute_local(program, &program->bound.locals[i]);
     }
     if (error && variant->pending > 0) {
         program->is_lost |= tutti_failure_abandon(program->requests + 2 * (size_t)program->most, 0, variant->pending);
@@ -76,10 +76,10 @@ static int demand_of(tutti_program *program, const tutti_call *call, tutti_deman
     int error = tutti_demand_of(program->info.collective, call, program->rank, program->size, &program->cache, demand);
     enum tutti_reason refusal = error ? demand->refusal : tutti_refusal(&program->info, demand);
     if (error > 0)
-        return tutti_say(message, error, "the schedule %s: the MPI refuses the datatype or operation", program->info.name);
+        return tutti_fail(message, error, "schedule %s: the MPI library rejects the datatype or operation", program->info.name);
     if (refusal != TUTTI_NO_REASON)
-        return tutti_say(message, TUTTI_NOT_COVERED, "the schedule %s: %s", program->info.name,
-                         tutti_reason_text(refusal));
+        return tutti_fail(message, TUTTI_NOT_COVERED, "schedule %s: %s", program->info.name,
+                          tutti_reason_text(refusal));
     return 0;
 }
 
@@ -88,8 +88,8 @@ int tutti_execute(tutti_program *program, const tutti_call *call, char *message)
     MPI_Comm comm = program->channel.comm;
     int earlier = tutti_failure_of(comm), error = 0;
     if (earlier)
-        return tutti_say(message, earlier, "the schedule %s: an earlier call on its communicator failed",
-                         program->info.name);
+        return tutti_fail(message, earlier, "schedule %s: an earlier call on its communicator failed",
+                          program->info.name);
     if (!tutti_program_is_bound(program, call)) {
         tutti_demand demand;
         error = demand_of(program, call, &demand, message);

@@ -1,4 +1,4 @@
-/* After an error. */
+/* Cleanup after an error. */
 #include "failure.h"
 
 #include <pthread.h>
@@ -6,16 +6,16 @@
 #include <stdio.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int keyval = MPI_KEYVAL_INVALID; /* of communicators with an error: its class */
+static int keyval = MPI_KEYVAL_INVALID; /* attribute of communicators with an error: the error class */
 static _Atomic int any;
 
-/* A cancelled receive is there at once, unless its message has begun to come in. Sends cannot be cancelled, and the other side
- * may never take them: they are not waited for. */
-static int ends(MPI_Request *request)
+/* A cancelled receive completes immediately, unless its message is already arriving. Sends cannot be cancelled and may
+ * never be received, so this does not wait for them. */
+static int completes(MPI_Request *request)
 {
-    enum { LOOKS = 1000 };
+    enum { TESTS = 1000 };
     int done = 0;
-    for (int look = 0; look < LOOKS && !done && *request != MPI_REQUEST_NULL; look++)
+    for (int test = 0; test < TESTS && !done && *request != MPI_REQUEST_NULL; test++)
         if (PMPI_Test(request, &done, MPI_STATUS_IGNORE))
             break;
     return *request == MPI_REQUEST_NULL;
@@ -28,7 +28,7 @@ int tutti_failure_abandon(MPI_Request *requests, uint32_t receives, uint32_t sen
         if (requests[i] != MPI_REQUEST_NULL)
             PMPI_Cancel(&requests[i]);
     for (uint32_t i = 0; i < receives + sends; i++) {
-        if (ends(&requests[i]))
+        if (completes(&requests[i]))
             continue;
         PMPI_Request_free(&requests[i]);
         requests[i] = MPI_REQUEST_NULL;
@@ -60,7 +60,7 @@ const char *tutti_failure_text(int error, char *text)
 {
     int length = 0;
     if (error == TUTTI_NO_MEMORY)
-        snprintf(text, MPI_MAX_ERROR_STRING, "no memory");
+        snprintf(text, MPI_MAX_ERROR_STRING, "out of memory");
     else if (error < 0 || PMPI_Error_string(error, text, &length))
         snprintf(text, MPI_MAX_ERROR_STRING, "error %d", error);
     return text;

@@ -1,15 +1,15 @@
-/* Folds as moves and reductions, bit by bit what the schedule says, with as few moves as that allows.
+/* Lowers folds to moves and reductions: bit by bit the schedule's result, with as few moves as possible.
  *
- * A reduction is MPI_Reduce_local: to = from op to. The second operand is therefore where the result goes, unless operands
- * may be exchanged. Operands that nobody reads afterwards may be overwritten; others never are. */
+ * A reduction is MPI_Reduce_local: to = from op to. The second operand therefore is overwritten by the result, unless
+ * operands may be exchanged. Only dead operands may be overwritten. */
 #include "lower.h"
 
-static uint32_t step_begin(const tutti_lowering *lowering)
+static uint32_t first_receive(const tutti_lowering *lowering)
 {
     return lowering->code->step[lowering->step].receive;
 }
 
-static uint32_t step_end(const tutti_lowering *lowering)
+static uint32_t end_of_receives(const tutti_lowering *lowering)
 {
     return lowering->code->step[lowering->step + 1].receive;
 }
@@ -26,7 +26,7 @@ static int touches(const tutti_code *code, const tutti_code_local *local, uint32
     return named && tutti_overlap(local->first, local->count, first, count);
 }
 
-/* How often a slot is among a fold's operands from number `from` on. */
+/* How often a slot appears among a fold's operands from index `from` on. */
 static uint32_t occurrences(const tutti_code *code, const tutti_code_local *fold, uint32_t slot, uint32_t from)
 {
     uint32_t found = 0;
@@ -35,8 +35,8 @@ static uint32_t occurrences(const tutti_code *code, const tutti_code_local *fold
     return found;
 }
 
-/* The first local op of the step that touches what a receive brings, where it is a fold of exactly that into another slot,
- * or TUTTI_NOWHERE. An operand that must stay the first one gains nothing from lying where the result goes. */
+/* The first local op of the step that touches the received chunks, if it is a fold of exactly these chunks into another slot;
+ * else TUTTI_NOWHERE. Redirecting an operand that must stay the first one saves nothing. */
 static uint32_t fold_of(const tutti_lowering *lowering, const tutti_code_message *receive)
 {
     const tutti_code *code = lowering->code;
@@ -52,7 +52,7 @@ static uint32_t fold_of(const tutti_lowering *lowering, const tutti_code_message
     return fits ? i : TUTTI_NOWHERE;
 }
 
-/* Whether nothing uses the place that a fold writes to between the beginning of the step and the fold. */
+/* Whether the fold's destination is unused between the start of the step and the fold. */
 static int place_is_free(const tutti_lowering *lowering, uint32_t local)
 {
     const tutti_code *code = lowering->code;
@@ -69,9 +69,9 @@ static int place_is_free(const tutti_lowering *lowering, uint32_t local)
         if (send->area == place && tutti_overlap(send->first, send->count, fold->first, fold->count))
             return 0;
     }
-    for (uint32_t i = step_begin(lowering); i < step_end(lowering); i++) {
+    for (uint32_t i = first_receive(lowering); i < end_of_receives(lowering); i++) {
         const tutti_code_message *other = &code->receives[i];
-        uint32_t area = lowering->redirected[i - step_begin(lowering)];
+        uint32_t area = lowering->redirected[i - first_receive(lowering)];
         area = area == TUTTI_NOWHERE ? tutti_area_written(lowering, other->slot) : area;
         if (area == place && tutti_overlap(other->first, other->count, fold->first, fold->count))
             return 0;
@@ -82,39 +82,39 @@ static int place_is_free(const tutti_lowering *lowering, uint32_t local)
 void tutti_fold_redirect(tutti_lowering *lowering)
 {
     const tutti_code *code = lowering->code;
-    for (uint32_t i = step_begin(lowering); i < step_end(lowering); i++)
-        lowering->redirected[i - step_begin(lowering)] = TUTTI_NOWHERE;
-    for (uint32_t i = step_begin(lowering); i < step_end(lowering); i++) {
+    for (uint32_t i = first_receive(lowering); i < end_of_receives(lowering); i++)
+        lowering->redirected[i - first_receive(lowering)] = TUTTI_NOWHERE;
+    for (uint32_t i = first_receive(lowering); i < end_of_receives(lowering); i++) {
         const tutti_code_message *receive = &code->receives[i];
         uint32_t local = fold_of(lowering, receive);
         if (local == TUTTI_NOWHERE || !place_is_free(lowering, local))
             continue;
         if (tutti_code_dead_after(code, lowering->info, lowering->step, local, receive->slot, receive->first,
                                   receive->count))
-            lowering->redirected[i - step_begin(lowering)] =
+            lowering->redirected[i - first_receive(lowering)] =
                 tutti_area_written(lowering, code->locals[local].into);
     }
 }
 
-/* A fold on its way. */
+/* State of lowering one fold. */
 typedef struct {
     tutti_lowering *lowering;
     const tutti_code_local *fold;
     uint32_t local;
     const uint32_t *areas; /* of the operands */
-    uint32_t last_in_place; /* the last operand that lies where the result goes, or TUTTI_NOWHERE */
-    uint32_t place;         /* where the result goes */
-    uint32_t accumulator;   /* where x1 op ... op xi is */
-    int own;                /* whether it may be overwritten */
+    uint32_t last_in_place; /* the last operand in the destination area, or TUTTI_NOWHERE */
+    uint32_t place;         /* the destination area */
+    uint32_t accumulator;   /* the area of x1 op ... op xi */
+    int own;                /* whether the accumulator may be overwritten */
 } folding;
 
-/* Where an operand lies: in its slot, or where its message was sent instead. */
+/* The area of an operand: its slot's, or the one to which its message was redirected. */
 static uint32_t operand_area(const folding *of, uint32_t slot)
 {
     tutti_lowering *lowering = of->lowering;
-    for (uint32_t r = step_begin(lowering); r < step_end(lowering); r++) {
+    for (uint32_t r = first_receive(lowering); r < end_of_receives(lowering); r++) {
         const tutti_code_message *receive = &lowering->code->receives[r];
-        uint32_t area = lowering->redirected[r - step_begin(lowering)];
+        uint32_t area = lowering->redirected[r - first_receive(lowering)];
         if (area == of->place && receive->slot == slot && receive->first == of->fold->first &&
             receive->count == of->fold->count && fold_of(lowering, receive) == of->local)
             return area;
@@ -122,7 +122,7 @@ static uint32_t operand_area(const folding *of, uint32_t slot)
     return tutti_area_read(lowering, slot, of->fold->first, of->fold->count);
 }
 
-/* Finds all operands; what of them is half in the origin leaves it now. */
+/* Determines the area of every operand; an operand that is partly in the origin is moved out of it. */
 static void find_operands(folding *of)
 {
     uint32_t *areas = of->lowering->operands;
@@ -135,13 +135,13 @@ static void find_operands(folding *of)
     of->areas = areas;
 }
 
-/* Whether operand number `i` or one after it lies where the result goes. */
+/* Whether operand `i` or a later one lies in the destination. */
 static int place_needed(const folding *of, uint32_t i)
 {
     return of->last_in_place != TUTTI_NOWHERE && of->last_in_place >= i;
 }
 
-/* Whether operand number `i` may be overwritten. */
+/* Whether operand `i` may be overwritten. */
 static int expendable(const folding *of, uint32_t i)
 {
     const tutti_lowering *lowering = of->lowering;
@@ -166,7 +166,7 @@ static void reduce(folding *of, uint32_t from, uint32_t to)
     of->own = 1;
 }
 
-/* A place of one's own for an intermediate result: where the result goes if that is free, else a temporary. */
+/* An area for an intermediate result: the destination if it is free, else a temporary. */
 static uint32_t spare(const folding *of, uint32_t i)
 {
     if (of->accumulator != of->place && !place_needed(of, i))
@@ -175,8 +175,8 @@ static uint32_t spare(const folding *of, uint32_t i)
     return of->accumulator == temporary ? temporary + 1 : temporary;
 }
 
-/* accumulator = accumulator op operand number `i`: the result goes to the operand's place, to the accumulator's (operands
- * exchanged), or to a copy of the operand. */
+/* accumulator = accumulator op operand `i`. The result overwrites the operand, the accumulator (operands exchanged), or a
+ * copy of the operand. */
 static void take(folding *of, uint32_t i)
 {
     uint32_t operand = of->areas[i];

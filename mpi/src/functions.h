@@ -1,10 +1,10 @@
-/* The collectives of MPI: their numbers in counts of calls. */
+/* Indices of the MPI collectives in the call counters. */
 #ifndef TUTTI_FUNCTIONS_H
 #define TUTTI_FUNCTIONS_H
 
 #include "tutti_mpi.h"
 
-/* Carried out by schedules where the plan covers them. */
+/* Performed by schedules where the plan covers the call. */
 #define TUTTI_COVERED_FUNCTIONS(X)                                                                                           \
     X(Allreduce) X(Reduce) X(Bcast) X(Reduce_scatter_block) X(Reduce_scatter) X(Allgather) X(Alltoall) X(Gather) X(Scatter)  \
         X(Barrier)

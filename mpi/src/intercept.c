@@ -1,4 +1,4 @@
-/* The collectives that schedules carry out, in front of the MPI's own. */
+/* The MPI functions of the collectives that schedules perform. */
 #include "communicator.h"
 #include "errhandler.h"
 #include "failure.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Hands an error to the user's communicator's handler, as the MPI does with its own. */
+/* Calls the user communicator's error handler, as the MPI library does. */
 static int call_errhandler(tutti_communicator *of, int error)
 {
     if (error < 0)
@@ -18,7 +18,7 @@ static int call_errhandler(tutti_communicator *of, int error)
     return error;
 }
 
-/* An error after which messages may be on their way: all further calls have it too. */
+/* Handles an error after which messages may still be in flight: all further calls fail with it. */
 static int fail(tutti_communicator *of, int error, const char *message)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -27,7 +27,7 @@ static int fail(tutti_communicator *of, int error, const char *message)
     return call_errhandler(of, error);
 }
 
-/* Makes ready the program of a schedule for a call. */
+/* Prepares the program of a schedule for a call. */
 static int bind(tutti_communicator *of, uint32_t schedule, const tutti_demand *demand, const tutti_call *call,
                 char *message)
 {
@@ -43,18 +43,18 @@ static int bind(tutti_communicator *of, uint32_t schedule, const tutti_demand *d
 
 static int run(tutti_communicator *of)
 {
-    char message[TUTTI_MESSAGE_ROOM];
+    char message[TUTTI_MESSAGE_SIZE];
     message[0] = 0;
     of->last->calls++;
     int error = tutti_program_run(of->last, message);
     return error ? fail(of, error, message) : 0;
 }
 
-/* Carries out a call that the plan covers, with its outcome in *error; or says why it cannot be. */
+/* Performs a call that the plan covers, with its error code in *error; or returns why that is impossible. */
 static enum tutti_reason perform(tutti_communicator *of, uint32_t schedule, const tutti_demand *demand,
                                  const tutti_call *call, int *error)
 {
-    char message[TUTTI_MESSAGE_ROOM];
+    char message[TUTTI_MESSAGE_SIZE];
     message[0] = 0;
     if (of->broken) {
         *error = call_errhandler(of, of->broken);
@@ -69,13 +69,13 @@ static enum tutti_reason perform(tutti_communicator *of, uint32_t schedule, cons
     return TUTTI_NO_REASON;
 }
 
-/* Whether this is the call that was carried out before: then all is bound, and nothing need be looked up. */
+/* Whether the call equals the last one performed: then its program is bound, and no lookup is needed. */
 static int is_repeated(const tutti_communicator *of, uint32_t collective, const tutti_call *call)
 {
     return of->last && of->last->info.collective == collective && tutti_program_is_bound(of->last, call) && !of->broken;
 }
 
-/* The first rule's schedule that can do it, or why there is none. */
+/* Selects the schedule of the first rule that can perform the call, or returns why no schedule can. */
 static enum tutti_reason choose(const tutti_communicator *of, const tutti_demand *demand, uint32_t *schedule)
 {
     uint32_t collective = demand->collective, count = of->rule_count[collective];
@@ -93,7 +93,7 @@ static enum tutti_reason choose(const tutti_communicator *of, const tutti_demand
     return reason;
 }
 
-/* Why the plan does not cover a call, or TUTTI_NO_REASON, and then what is to be done by which schedule. */
+/* Returns why the plan does not cover a call; for TUTTI_NO_REASON sets the demand and the schedule. */
 static enum tutti_reason find(tutti_communicator *of, uint32_t collective, const tutti_call *call, tutti_demand *demand,
                               uint32_t *schedule)
 {
@@ -108,21 +108,21 @@ static enum tutti_reason find(tutti_communicator *of, uint32_t collective, const
     return choose(of, demand, schedule);
 }
 
-/* Whether such a call was the last to be passed on: then it is counted, and nothing need be looked up. */
+/* Whether the call equals the last one forwarded: then it is counted, and no lookup is needed. */
 static int is_passed_again(tutti_communicator *of, int function, const tutti_call *call)
 {
     const tutti_passed_call *last = &of->passed;
-    const tutti_call *seen = &last->call;
-    if (last->function != function || seen->recvcount != call->recvcount || seen->sendcount != call->sendcount ||
-        seen->recvtype != call->recvtype || seen->sendtype != call->sendtype || seen->op != call->op ||
-        seen->root != call->root || last->sent_in_place != (call->sendbuf == MPI_IN_PLACE) ||
+    const tutti_call *previous = &last->call;
+    if (last->function != function || previous->recvcount != call->recvcount || previous->sendcount != call->sendcount ||
+        previous->recvtype != call->recvtype || previous->sendtype != call->sendtype || previous->op != call->op ||
+        previous->root != call->root || last->sent_in_place != (call->sendbuf == MPI_IN_PLACE) ||
         last->received_in_place != (call->recvbuf == MPI_IN_PLACE) || call->recvcounts)
         return 0;
     of->passed.calls++;
     return 1;
 }
 
-/* Whether the next call with such arguments has the same reason, whatever its buffers. */
+/* Whether the reason holds for the next call with the same arguments, whatever its buffers. */
 static int lasts(enum tutti_reason reason, const tutti_call *call, const tutti_demand *demand)
 {
     switch (reason) {
@@ -150,7 +150,7 @@ static void remember_passed(tutti_communicator *of, int function, enum tutti_rea
                                      .call = *call};
 }
 
-/* Whether a schedule performed the call, with its outcome in *error; otherwise counts the call as passed on. */
+/* Performs the call by a schedule, with its error code in *error, and returns 1; otherwise counts it as forwarded. */
 static int try(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
 {
     tutti_communicator *of = tutti_communicator_of(comm);
@@ -173,7 +173,7 @@ static int try(int function, uint32_t collective, const tutti_call *call, MPI_Co
     return 0;
 }
 
-/* As `try`, with errors of the schedule's messages held back until it has ended. */
+/* As `try`, with errors of the schedule's messages held back until it has finished. */
 static int intercept(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
 {
     if (!tutti_job_plan)

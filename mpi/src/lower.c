@@ -1,4 +1,4 @@
-/* Turns a rank's code into a variant. */
+/* Lowers a rank's code to a variant. */
 #include "lower.h"
 
 #include <stdlib.h>
@@ -19,15 +19,15 @@ enum tutti_origin tutti_area_origin(const tutti_lowering *lowering, uint32_t slo
 void tutti_emit(tutti_lowering *lowering, tutti_local_op op)
 {
     tutti_variant *out = lowering->out;
-    if (lowering->local_ops == lowering->op_room) {
-        uint32_t room = lowering->op_room * 2 + 16;
-        tutti_local_op *larger = room > lowering->op_room ? realloc(out->local_ops, room * sizeof *larger) : NULL;
+    if (lowering->local_ops == lowering->op_capacity) {
+        uint32_t capacity = lowering->op_capacity * 2 + 16;
+        tutti_local_op *larger = capacity > lowering->op_capacity ? realloc(out->local_ops, capacity * sizeof *larger) : NULL;
         if (!larger) {
             lowering->failed = 1;
             return;
         }
         out->local_ops = larger;
-        lowering->op_room = room;
+        lowering->op_capacity = capacity;
     }
     out->used[op.from] = out->used[op.to] = 1;
     out->local_ops[lowering->local_ops++] = op;
@@ -38,7 +38,7 @@ static void emit_move(tutti_lowering *lowering, uint32_t from, uint32_t first, u
     tutti_emit(lowering, (tutti_local_op){TUTTI_MOVE, from, to, first, count, at});
 }
 
-/* Moves what is untouched of a run of the data slot to where it is written. */
+/* Moves the untouched chunks of a run of the data slot from the origin to the area that the slot is written to. */
 static void leave_origin(tutti_lowering *lowering, uint32_t first, uint32_t count)
 {
     uint32_t end = first + count;
@@ -79,7 +79,7 @@ static run own_shard(const tutti_schedule_info *info, uint32_t rank)
     return (run){rank * each, each};
 }
 
-/* Which chunks of the data slot the caller fills: the collective's precondition. */
+/* The chunks of the data slot that the caller fills: the collective's precondition. */
 static run held_before(const tutti_schedule_info *info, uint32_t rank)
 {
     run all = {0, info->chunks}, none = {0, 0};
@@ -95,8 +95,8 @@ static run held_before(const tutti_schedule_info *info, uint32_t rank)
     }
 }
 
-/* Whether the caller's receive buffer holds the whole payload. */
-static int whole_result(const tutti_schedule_info *info, uint32_t rank)
+/* Whether the caller's receive buffer holds the entire payload. */
+static int full_result(const tutti_schedule_info *info, uint32_t rank)
 {
     switch (info->collective) {
     case TUTTI_ALL_REDUCE:
@@ -112,15 +112,15 @@ static int whole_result(const tutti_schedule_info *info, uint32_t rank)
     }
 }
 
-/* Says where everything lies at first; `rank` is the schedule's. */
-static void begin(tutti_lowering *lowering, uint32_t rank)
+/* Sets up the initial areas; `rank` is the schedule's. */
+static void start(tutti_lowering *lowering, uint32_t rank)
 {
     const tutti_schedule_info *info = lowering->info;
     run held = held_before(info, rank);
-    int whole = whole_result(info, rank);
-    lowering->home = whole ? info->result : TUTTI_NOWHERE;
+    int full = full_result(info, rank);
+    lowering->home = full ? info->result : TUTTI_NOWHERE;
     memset(lowering->written, 1, info->chunks);
-    if (!whole || !lowering->out->form.in_place)
+    if (!full || !lowering->out->form.in_place)
         memset(lowering->written + held.first, 0, held.count);
     else if (lowering->home != 0 && held.count > 0)
         emit_move(lowering, TUTTI_RESULT, held.first, held.count, TUTTI_SCRATCH, held.first);
@@ -154,8 +154,8 @@ static void lower_copy(tutti_lowering *lowering, const tutti_code_local *copy)
     tutti_area_mark_written(lowering, copy->into, copy->to, copy->count);
 }
 
-/* The rank of the communicator that plays `rank` of the schedule. */
-static uint32_t turned(const tutti_lowering *lowering, uint32_t rank)
+/* The rank of the communicator that executes `rank` of the schedule. */
+static uint32_t rotated(const tutti_lowering *lowering, uint32_t rank)
 {
     return (uint32_t)(((uint64_t)rank + (uint64_t)lowering->out->form.root) % lowering->info->ranks);
 }
@@ -167,28 +167,28 @@ static void lower_sends(tutti_lowering *lowering)
         const tutti_code_message *send = &code->sends[i];
         uint32_t area = tutti_area_read(lowering, send->slot, send->first, send->count);
         lowering->out->used[area] = 1;
-        lowering->out->sends[i] = (tutti_transfer){turned(lowering, send->peer), area, send->first, send->count};
+        lowering->out->sends[i] = (tutti_transfer){rotated(lowering, send->peer), area, send->first, send->count};
     }
 }
 
 static void lower_receives(tutti_lowering *lowering)
 {
     const tutti_code *code = lowering->code;
-    uint32_t begins = code->step[lowering->step].receive;
-    for (uint32_t i = begins; i < code->step[lowering->step + 1].receive; i++) {
+    uint32_t start = code->step[lowering->step].receive;
+    for (uint32_t i = start; i < code->step[lowering->step + 1].receive; i++) {
         const tutti_code_message *receive = &code->receives[i];
-        uint32_t area = lowering->redirected[i - begins];
+        uint32_t area = lowering->redirected[i - start];
         if (area == TUTTI_NOWHERE) {
             area = tutti_area_written(lowering, receive->slot);
             tutti_area_mark_written(lowering, receive->slot, receive->first, receive->count);
         }
         lowering->out->used[area] = 1;
         lowering->out->receives[i] =
-            (tutti_transfer){turned(lowering, receive->peer), area, receive->first, receive->count};
+            (tutti_transfer){rotated(lowering, receive->peer), area, receive->first, receive->count};
     }
 }
 
-/* What a send reads must have left the origin, if it has to, before the stage: those moves end the stage before. */
+/* Chunks to be sent that must leave the origin are moved before the stage: these moves end the previous stage. */
 static void lower_step(tutti_lowering *lowering)
 {
     const tutti_code *code = lowering->code;
@@ -211,16 +211,16 @@ static int may_be_pending(const tutti_lowering *lowering)
     return (lowering->info->flags & TUTTI_PENDING_SENDS) != 0;
 }
 
-/* Stage 0 has no messages: what has to be moved beforehand. Nor has the last one where sends may be pending until then. */
+/* Stage 0 has no messages, only initial moves. If sends may be pending to the end, the last stage has no messages either. */
 static void lower_all(tutti_lowering *lowering, uint32_t rank)
 {
     const tutti_code *code = lowering->code;
     tutti_variant *out = lowering->out;
-    begin(lowering, rank);
+    start(lowering, rank);
     for (lowering->step = 0; lowering->step < code->steps && !lowering->failed; lowering->step++)
         lower_step(lowering);
     const tutti_code_step *last = &code->step[code->steps];
-    if (may_be_pending(lowering)) /* in place, a shard may lie where sends read: they end first */
+    if (may_be_pending(lowering)) /* in place, the shard may overlap memory that sends read: complete them first */
         out->stage[code->steps + 1] = (tutti_stage){last->receive, last->send, lowering->local_ops};
     end(lowering, rank);
     out->stage[out->stages] = (tutti_stage){last->receive, last->send, lowering->local_ops};
@@ -270,16 +270,16 @@ int tutti_variant_lower(const tutti_plan *plan, uint32_t schedule, uint32_t rank
                         tutti_variant **variant, char *message)
 {
     const tutti_schedule_info *info = &plan->schedules[schedule];
-    uint32_t played = (uint32_t)(((uint64_t)rank + info->ranks - (uint64_t)form.root) % info->ranks);
+    uint32_t schedule_rank = (uint32_t)(((uint64_t)rank + info->ranks - (uint64_t)form.root) % info->ranks);
     tutti_code code;
-    int error = tutti_code_read(plan, schedule, played, &code, message);
+    int error = tutti_code_read(plan, schedule, schedule_rank, &code, message);
     *variant = error ? NULL : calloc(1, sizeof **variant);
     if (*variant) {
         (*variant)->form = form;
         tutti_lowering lowering = {.code = &code, .info = info, .out = *variant};
         lowering.failed = !allocate(&lowering);
         if (!lowering.failed)
-            lower_all(&lowering, played);
+            lower_all(&lowering, schedule_rank);
         free(lowering.written);
         free(lowering.redirected);
         free(lowering.operands);
@@ -290,7 +290,7 @@ int tutti_variant_lower(const tutti_plan *plan, uint32_t schedule, uint32_t rank
     }
     tutti_code_free(&code);
     if (!error && !*variant)
-        return tutti_say(message, TUTTI_NO_MEMORY, "no memory for the schedule %s on %u ranks", info->name, info->ranks);
+        return tutti_fail(message, TUTTI_NO_MEMORY, "out of memory for schedule %s on %u ranks", info->name, info->ranks);
     return error;
 }
 

@@ -1,4 +1,4 @@
-/* Operations: what may be done with them, and doing them. */
+/* Properties of operations, and local reductions. */
 #include "datatype.h"
 
 #include "errhandler.h"
@@ -21,8 +21,8 @@ int tutti_reduce_local(const void *from, void *to, int64_t count, const tutti_ty
     return error;
 }
 
-/* The kinds of predefined datatypes that the standard defines operations on (MPI 4.1, 6.9.2); what is not in the list, such
- * as MPI_CHAR, is NONE. Fortran's 2 and 16 byte numbers are left out: few MPIs can reduce them. */
+/* Classes of predefined datatypes on which the standard defines operations (MPI 4.1, 6.9.2). Datatypes outside the list,
+ * such as MPI_CHAR, have kind NONE. Fortran's 2-byte and 16-byte numbers are omitted: few MPI libraries reduce them. */
 enum kind {
     NONE = 0,
     INTEGER = 1,
@@ -31,9 +31,9 @@ enum kind {
     LOGICAL = 8,
     BYTE = 16,
     PAIR = 32, /* of a floating-point number and an index */
-    FORTRAN = 64,
-    SHARED = 128,
-    INTEGERS = 256 /* two of them: a value and an index */
+    FORTRAN = 64, /* Fortran integers */
+    ADDRESS = 128, /* MPI_AINT, MPI_OFFSET, MPI_COUNT */
+    INTEGERS = 256 /* a pair of integers: a value and an index */
 };
 
 static const struct {
@@ -60,9 +60,9 @@ static const struct {
     {MPI_UNSIGNED_SHORT, INTEGER},
     {MPI_SIGNED_CHAR, INTEGER},
     {MPI_UNSIGNED_CHAR, INTEGER},
-    {MPI_AINT, SHARED},
-    {MPI_OFFSET, SHARED},
-    {MPI_COUNT, SHARED},
+    {MPI_AINT, ADDRESS},
+    {MPI_OFFSET, ADDRESS},
+    {MPI_COUNT, ADDRESS},
     {MPI_LONG_DOUBLE, FLOATING},
     {MPI_C_FLOAT_COMPLEX, COMPLEX},
     {MPI_C_DOUBLE_COMPLEX, COMPLEX},
@@ -101,34 +101,34 @@ static enum kind kind_of(MPI_Datatype type)
     return NONE;
 }
 
-/* What a predefined operation is defined on, on what its operands may be exchanged bit by bit, and on what it is exact: a
- * result has the same bits in whatever order and brackets. Floating-point maxima are not: of NaN and a number, and of -0 and
- * +0, the order says which comes out. */
+/* The datatypes on which a predefined operation is defined, is bitwise commutative, and is exact. Exact: the result has the
+ * same bits for every order and association. Floating-point maxima are not: for NaN and a number, or -0 and +0, the result
+ * depends on the order. */
 typedef struct {
     MPI_Op op;
     int on, exchangeable, exact;
 } rule;
 
-static const rule *rule_of(MPI_Op op, rule *room)
+static const rule *rule_of(MPI_Op op, rule *storage)
 {
     enum {
-        WHOLE = INTEGER | FORTRAN | SHARED,
-        ARITHMETIC = WHOLE | FLOATING,
+        ANY_INTEGER = INTEGER | FORTRAN | ADDRESS,
+        ARITHMETIC = ANY_INTEGER | FLOATING,
         ALL = ARITHMETIC | COMPLEX,
         TRUTH = INTEGER | LOGICAL,
-        BITS = WHOLE | BYTE
+        BITS = ANY_INTEGER | BYTE
     };
     const rule rules[] = {
-        {MPI_SUM, ALL, ALL, WHOLE},          {MPI_PROD, ALL, ARITHMETIC, WHOLE},
-        {MPI_MAX, ARITHMETIC, WHOLE, WHOLE}, {MPI_MIN, ARITHMETIC, WHOLE, WHOLE},
+        {MPI_SUM, ALL, ALL, ANY_INTEGER},          {MPI_PROD, ALL, ARITHMETIC, ANY_INTEGER},
+        {MPI_MAX, ARITHMETIC, ANY_INTEGER, ANY_INTEGER}, {MPI_MIN, ARITHMETIC, ANY_INTEGER, ANY_INTEGER},
         {MPI_LAND, TRUTH, TRUTH, TRUTH},     {MPI_LOR, TRUTH, TRUTH, TRUTH},
         {MPI_LXOR, TRUTH, TRUTH, TRUTH},     {MPI_BAND, BITS, BITS, BITS},
         {MPI_BOR, BITS, BITS, BITS},         {MPI_BXOR, BITS, BITS, BITS},
         {MPI_MAXLOC, PAIR | INTEGERS, 0, INTEGERS}, {MPI_MINLOC, PAIR | INTEGERS, 0, INTEGERS}};
     for (unsigned i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (op == rules[i].op) {
-            *room = rules[i];
-            return room;
+            *storage = rules[i];
+            return storage;
         }
     }
     return NULL;
@@ -138,33 +138,33 @@ int tutti_operation_describe(MPI_Op handle, tutti_operation *operation)
 {
     if (operation->named && operation->handle == handle)
         return 0;
-    rule room;
+    rule storage;
     operation->handle = handle;
-    operation->named = rule_of(handle, &room) != NULL;
+    operation->named = rule_of(handle, &storage) != NULL;
     operation->commutative = 1;
     return operation->named ? 0 : tutti_error_of(PMPI_Op_commutative(handle, &operation->commutative));
 }
 
 int tutti_operation_exchangeable(const tutti_operation *operation, const tutti_type *type)
 {
-    rule room;
-    const rule *of = rule_of(operation->handle, &room);
+    rule storage;
+    const rule *of = rule_of(operation->handle, &storage);
     return of && (of->exchangeable & (int)kind_of(type->handle));
 }
 
 int tutti_operation_exact(const tutti_operation *operation, const tutti_type *type)
 {
-    rule room;
-    const rule *of = operation->named ? rule_of(operation->handle, &room) : NULL;
+    rule storage;
+    const rule *of = operation->named ? rule_of(operation->handle, &storage) : NULL;
     return of && (of->exact & (int)kind_of(type->handle));
 }
 
 int tutti_operation_fits(const tutti_operation *operation, const tutti_type *type)
 {
-    rule room;
-    const rule *of = rule_of(operation->handle, &room);
+    rule storage;
+    const rule *of = rule_of(operation->handle, &storage);
     if (!of)
         return 1;
-    /* A Fortran type that the MPI was built without has no bytes. */
+    /* A Fortran datatype that the MPI library was built without has size 0. */
     return type->named && type->size > 0 && (of->on & (int)kind_of(type->handle));
 }

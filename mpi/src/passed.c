@@ -1,4 +1,4 @@
-/* Collectives that go to the MPI underneath, each counted with the reason. */
+/* Collectives that are always forwarded to the MPI library, each counted with the reason. */
 #include "communicator.h"
 #include "functions.h"
 

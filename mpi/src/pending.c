@@ -1,18 +1,18 @@
-/* Sends that are pending beyond their stage: which requests end with which stage, and that nothing overwrites what they send
- * until then (docs/decisions/0010-sends-may-be-pending-beyond-their-step.md).
+/* Sends that stay pending beyond their stage: assigns their requests to the stages that complete them, and protects the
+ * chunks that they read (docs/decisions/0010-sends-may-be-pending-beyond-their-step.md).
  *
- * A variant knows areas, not slots: a receive may go straight to where its fold writes, and a fold may use an operand's
- * place that the schedule needs no more. So whether a send's chunks are written to while it is pending is looked up in the
- * variant itself; where they are, a copy of them is sent, out of an area that holds nothing else. */
+ * A variant knows areas, not slots: a receive may be redirected to a fold's destination, and a fold may overwrite a dead
+ * operand. Therefore the variant itself is searched for writes to a send's chunks while it is pending. If there are any, a
+ * copy of the chunks is sent, from an area that holds only copies. */
 #include "lower.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A send that is pending from stage `from` to the end of the messages of stage `to`. */
+/* A send that is pending from stage `from` until the messages of stage `to` are complete. */
 typedef struct {
     uint32_t send, from, to;
-    uint32_t area; /* of its copy, counted from the first such area; TUTTI_NOWHERE: none is made */
+    uint32_t area; /* of its copy, relative to the first copy area; TUTTI_NOWHERE: no copy */
 } pending_send;
 
 static int meets(const tutti_transfer *send, uint32_t area, uint32_t first, uint32_t count)
@@ -20,7 +20,7 @@ static int meets(const tutti_transfer *send, uint32_t area, uint32_t first, uint
     return area == send->area && tutti_overlap(send->first, send->count, first, count);
 }
 
-/* Whether something is written to what it sends before it has ended. What its own stage receives lies elsewhere. */
+/* Whether its chunks are overwritten while it is pending. The receives of the same stage never overlap them. */
 static int is_overwritten(const tutti_variant *variant, const pending_send *pending)
 {
     const tutti_transfer *send = &variant->sends[pending->send];
@@ -34,7 +34,7 @@ static int is_overwritten(const tutti_variant *variant, const pending_send *pend
     return 0;
 }
 
-/* The first area in which nobody's copy is in the way. */
+/* The first copy area in which the chunks do not overlap a live copy. */
 static uint32_t area_for(const tutti_variant *variant, const pending_send *all, uint32_t which)
 {
     const tutti_transfer *send = &variant->sends[all[which].send];
@@ -44,13 +44,13 @@ static uint32_t area_for(const tutti_variant *variant, const pending_send *all, 
         int there = all[i].area == area && all[i].to >= all[which].from;
         if (there && tutti_overlap(send->first, send->count, other->first, other->count)) {
             area++;
-            i = UINT32_MAX; /* from the beginning, in the next area */
+            i = UINT32_MAX; /* restart in the next area */
         }
     }
     return area;
 }
 
-/* All pending sends in the order in which they begin. */
+/* Lists all pending sends in the order in which they start. */
 static uint32_t list(const tutti_code *code, pending_send *all)
 {
     uint32_t found = 0;
@@ -61,7 +61,7 @@ static uint32_t list(const tutti_code *code, pending_send *all)
     return found;
 }
 
-/* Gives every pending send a place among the requests, those that end with a stage side by side. */
+/* Assigns every pending send an index among the requests; requests that complete with one stage are contiguous. */
 static int give_places(tutti_variant *variant, const pending_send *all, uint32_t count, uint32_t sends)
 {
     variant->due = calloc((size_t)variant->stages + 2, sizeof *variant->due);
@@ -73,20 +73,20 @@ static int give_places(tutti_variant *variant, const pending_send *all, uint32_t
         variant->due[all[i].to + 2]++;
     for (uint32_t stage = 2; stage < variant->stages + 2; stage++)
         variant->due[stage] += variant->due[stage - 1];
-    for (uint32_t i = 0; i < count; i++) /* moves due[s + 1] from where stage s begins to where it ends */
+    for (uint32_t i = 0; i < count; i++) /* moves due[s + 1] from the start of stage s to its end */
         variant->place[all[i].send] = variant->due[all[i].to + 1]++;
     variant->pending = count;
     return 1;
 }
 
-/* The local ops of all stages anew, with the copies at the end of the stage before each send. */
+/* Rebuilds the local ops of all stages, with the copies at the end of the stage that precedes each send. */
 static int insert_copies(tutti_lowering *lowering, const pending_send *all, uint32_t count)
 {
     tutti_variant *variant = lowering->out;
     tutti_local_op *before = variant->local_ops;
     uint32_t local_ops = lowering->local_ops, at = 0, next = 0, end = 0;
     variant->local_ops = NULL;
-    lowering->local_ops = lowering->op_room = 0;
+    lowering->local_ops = lowering->op_capacity = 0;
     for (uint32_t stage = 0; stage < variant->stages && !lowering->failed; stage++) {
         end = stage + 1 < variant->stages ? variant->stage[stage + 1].local_op : local_ops;
         variant->stage[stage].local_op = lowering->local_ops;

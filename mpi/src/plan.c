@@ -1,5 +1,5 @@
-/* Reads plan files: whatever the bytes, nothing outside of them is read, and a bad file is named as such. A rank reads the
- * index and the code that is its own. */
+/* Reads and validates plan files: no input causes reads out of bounds, and every invalid file is reported. A rank reads the
+ * index and its part of the code. */
 #include "plan.h"
 
 #include "code.h"
@@ -14,17 +14,17 @@
 #include <unistd.h>
 
 enum { HEADER = 56, RULE = 32, SCHEDULE = 48, LONGEST_NAME = 1 << 16 };
-enum { MOST_CHUNKS = 1 << 28, MOST_SLOTS = 1 << 20 }; /* so that sums of them stay below 2^32 */
+enum { MOST_CHUNKS = 1 << 28, MOST_SLOTS = 1 << 20 }; /* keeps sums below 2^32 */
 
 static const uint32_t known_flags = TUTTI_RANK_ORDER | TUTTI_MOVES_CHUNKS | TUTTI_WRITES_DATA | TUTTI_SAME_ON_ALL |
                                     TUTTI_PENDING_SENDS | TUTTI_SAME_ORDER;
 
-int tutti_say(char *message, int error, const char *format, ...)
+int tutti_fail(char *message, int error, const char *format, ...)
 {
     if (message) {
         va_list arguments;
         va_start(arguments, format);
-        vsnprintf(message, TUTTI_MESSAGE_ROOM, format, arguments);
+        vsnprintf(message, TUTTI_MESSAGE_SIZE, format, arguments);
         va_end(arguments);
     }
     return error;
@@ -65,7 +65,7 @@ static uint64_t read_u64(const unsigned char *at)
     return (uint64_t)read_u32(at) | (uint64_t)read_u32(at + 4) << 32;
 }
 
-/* Whether `count` things of `each` bytes from `offset` on lie within `length`. */
+/* Whether `count` entries of `each` bytes at `offset` lie within `length`. */
 static int within(uint64_t offset, uint64_t count, uint64_t each, uint64_t length)
 {
     return offset <= length && (each == 0 || count <= (length - offset) / each);
@@ -109,38 +109,38 @@ static int open_file(const char *path, tutti_plan *plan, char *message)
     plan->path = strdup(path);
     plan->file = open(path, O_RDONLY | O_CLOEXEC);
     if (plan->file < 0)
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: cannot be opened: %s; `tutti mpi plan` writes plan files", path,
-                         strerror(errno));
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: cannot be opened: %s; `tutti mpi plan` writes plan files", path,
+                          strerror(errno));
     if (fstat(plan->file, &found) || !S_ISREG(found.st_mode))
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: cannot be read to its end: is it a file?", path);
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: cannot be read: expected a regular file", path);
     plan->length = (uint64_t)found.st_size;
-    return plan->path ? 0 : tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for its name", path);
+    return plan->path ? 0 : tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for the file name", path);
 }
 
-/* What the header says, before its checksum is known to be right. */
+/* Validates the header; its checksum has not been checked yet. */
 static int check_header(const char *path, tutti_plan *plan, char *message)
 {
     unsigned char header[HEADER] = {0};
     uint64_t length = plan->length < HEADER ? plan->length : HEADER;
     if (read_at(plan, 0, length, header))
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: cannot be read to its end: is it a file?", path);
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: cannot be read to its end", path);
     if (length < 8 || memcmp(header, "TUTTIPLN", 8) != 0)
-        return tutti_say(message, TUTTI_BAD_PLAN,
-                         "%s: no plan file: it does not begin with TUTTIPLN; `tutti mpi plan` writes them", path);
+        return tutti_fail(message, TUTTI_BAD_PLAN,
+                          "%s: not a plan file: expected it to start with TUTTIPLN; `tutti mpi plan` writes plan files", path);
     uint32_t version = length < 12 ? TUTTI_PLAN_VERSION : read_u32(header + 8);
     if (version != TUTTI_PLAN_VERSION)
-        return tutti_say(message, TUTTI_BAD_PLAN,
-                         "%s: version %u: this library reads version %u; write the plan with the tutti it came with", path,
-                         version, TUTTI_PLAN_VERSION);
+        return tutti_fail(message, TUTTI_BAD_PLAN,
+                          "%s: version %u: expected version %u; rewrite the plan with the tutti that built this library", path,
+                          version, TUTTI_PLAN_VERSION);
     if (length < HEADER || read_u64(header + 16) != plan->length)
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: truncated or too long: it has %llu bytes, its header says %llu", path,
-                         (unsigned long long)plan->length,
-                         length < HEADER ? 0ull : (unsigned long long)read_u64(header + 16));
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: truncated or too long: %llu bytes: expected %llu as in its header", path,
+                          (unsigned long long)plan->length,
+                          length < HEADER ? 0ull : (unsigned long long)read_u64(header + 16));
     plan->crc = read_u32(header + 12);
     plan->index_length = read_u64(header + 24);
     if (plan->index_length < HEADER || plan->index_length > plan->length)
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: corrupted: its index has %llu of %llu bytes; write it again", path,
-                         (unsigned long long)plan->index_length, (unsigned long long)plan->length);
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: corrupted: its index has %llu of %llu bytes; rewrite the plan", path,
+                          (unsigned long long)plan->index_length, (unsigned long long)plan->length);
     return 0;
 }
 
@@ -148,35 +148,35 @@ static int read_index(const char *path, tutti_plan *plan, char *message)
 {
     plan->index = malloc(plan->index_length);
     if (!plan->index)
-        return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for its index", path);
+        return tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for its index", path);
     if (read_at(plan, 0, plan->index_length, plan->index))
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: cannot be read to its end: is it a file?", path);
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: cannot be read to its end", path);
     uint32_t found = crc32(plan->index + 16, plan->index_length - 16);
     if (found != plan->crc)
-        return tutti_say(message, TUTTI_BAD_PLAN,
-                         "%s: corrupted: its checksum is %08x, its header says %08x; write it again", path, found,
-                         plan->crc);
+        return tutti_fail(message, TUTTI_BAD_PLAN,
+                          "%s: corrupted: checksum %08x: expected %08x, as in its header; rewrite the plan", path, found,
+                          plan->crc);
     return 0;
 }
 
-/* Code follows the index without gaps, schedule after schedule and rank after rank: no byte is without a checksum. `*next` is
- * where the schedule's begins, and then where the next one's does. */
+/* Code follows the index without gaps, ordered by schedule and rank, so that a checksum covers every byte. `*next` is the
+ * expected start of the schedule's code, and is advanced to that of the next schedule. */
 static int check_table(const char *path, const tutti_plan *plan, uint32_t index, uint64_t *next, char *message)
 {
     uint64_t table = plan->tables[index], ranks = plan->schedules[index].ranks;
     if (!within(table, 3 * ranks + 2, 4, plan->index_length))
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: its table lies outside of the file", path, index);
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: schedule %u: its table lies outside the file", path, index);
     for (uint64_t rank = 0; rank <= ranks; rank++) {
         uint64_t offset = read_u64(plan->index + table + 8 * rank);
         if ((rank == 0 && offset != *next) || offset < *next || offset > plan->length)
-            return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: the code of rank %llu lies outside of the file", path,
-                             index, (unsigned long long)rank);
+            return tutti_fail(message, TUTTI_BAD_PLAN, "%s: schedule %u: the code of rank %llu lies outside the file", path,
+                              index, (unsigned long long)rank);
         *next = offset;
     }
     return 0;
 }
 
-/* One schedule's entry, apart from its name. */
+/* Reads one schedule's entry, except its name. */
 static int read_schedule(const char *path, tutti_plan *plan, uint32_t index, const unsigned char *entry, char *message)
 {
     tutti_schedule_info *info = &plan->schedules[index];
@@ -188,13 +188,13 @@ static int read_schedule(const char *path, tutti_plan *plan, uint32_t index, con
                                   .flags = read_u32(entry + 20)};
     plan->tables[index] = read_u64(entry + 40);
     if (info->chunks > MOST_CHUNKS || info->slots > MOST_SLOTS)
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: %u chunks and %u slots: a plan has %u and %u at most", path,
-                         index, info->chunks, info->slots, MOST_CHUNKS, MOST_SLOTS);
-    int odd = info->collective >= TUTTI_COLLECTIVES || info->ranks == 0 || info->chunks == 0 ||
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: schedule %u: %u chunks and %u slots: expected at most %u and %u", path,
+                          index, info->chunks, info->slots, MOST_CHUNKS, MOST_SLOTS);
+    int invalid = info->collective >= TUTTI_COLLECTIVES || info->ranks == 0 || info->chunks == 0 ||
               info->result >= info->slots || (info->flags & ~known_flags) ||
               (tutti_has_shards(info->collective) && info->chunks % info->ranks != 0);
-    if (odd)
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u: its shape makes no sense", path, index);
+    if (invalid)
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: schedule %u: invalid collective, ranks, chunks or flags", path, index);
     return 0;
 }
 
@@ -208,12 +208,12 @@ static int read_rule(const char *path, tutti_plan *plan, uint32_t index, const u
                          .schedule = read_u32(entry + 24)};
     if (rule->schedule >= plan->schedule_count || plan->schedules[rule->schedule].collective != rule->collective ||
         plan->schedules[rule->schedule].ranks != rule->ranks)
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: rule %u: there is no schedule %u of %s on %u ranks", path, index,
-                         rule->schedule, tutti_collective_name(rule->collective), rule->ranks);
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: rule %u: the plan has no schedule %u of %s on %u ranks", path, index,
+                          rule->schedule, tutti_collective_name(rule->collective), rule->ranks);
     return 0;
 }
 
-/* Copies the provenance and the names with an end each. */
+/* Copies the provenance and the names, each terminated by a null byte. */
 static int read_texts(const char *path, tutti_plan *plan, const unsigned char *schedules, char *message)
 {
     const unsigned char *header = plan->index;
@@ -226,10 +226,10 @@ static int read_texts(const char *path, tutti_plan *plan, const unsigned char *s
         total += inside ? read_u64(entry + 32) + 1 : 0;
     }
     if (!inside)
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: a name or the provenance lies outside of the file", path);
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: a name or the provenance lies outside the file", path);
     char *text = plan->text = calloc(1, total + length);
     if (!text)
-        return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for its names", path);
+        return tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for its names", path);
     memcpy(text, plan->index + at, length);
     text += length + 1;
     for (uint32_t i = 0; i < plan->schedule_count; i++) {
@@ -256,10 +256,10 @@ static int read_entries(const char *path, tutti_plan *plan, char *message)
     plan->schedule_count = read_u32(plan->index + 36);
     uint64_t rules = plan->rule_count, schedules = plan->schedule_count, next = plan->index_length;
     if (!within(HEADER, 1, rules * RULE + schedules * SCHEDULE, plan->index_length))
-        return tutti_say(message, TUTTI_BAD_PLAN, "%s: %u rules and %u schedules do not fit into it", path, plan->rule_count,
-                         plan->schedule_count);
+        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: %u rules and %u schedules exceed its length", path, plan->rule_count,
+                          plan->schedule_count);
     if (!allocate(plan))
-        return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for its rules", path);
+        return tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for its rules", path);
     const unsigned char *entries = plan->index + HEADER + rules * RULE;
     int error = 0;
     for (uint32_t i = 0; !error && i < plan->schedule_count; i++)
@@ -267,8 +267,8 @@ static int read_entries(const char *path, tutti_plan *plan, char *message)
     for (uint32_t i = 0; !error && i < plan->schedule_count; i++)
         error = check_table(path, plan, i, &next, message);
     if (!error && next != plan->length)
-        error = tutti_say(message, TUTTI_BAD_PLAN, "%s: %llu bytes belong to no schedule", path,
-                          (unsigned long long)(plan->length - next));
+        error = tutti_fail(message, TUTTI_BAD_PLAN, "%s: %llu bytes belong to no schedule", path,
+                           (unsigned long long)(plan->length - next));
     for (uint32_t i = 0; !error && i < plan->rule_count; i++)
         error = read_rule(path, plan, i, plan->index + HEADER + (uint64_t)RULE * i, message);
     return error ? error : read_texts(path, plan, entries, message);
@@ -285,12 +285,12 @@ static int check_code(const tutti_plan *plan, uint32_t schedule, uint32_t rank, 
     int good = tutti_code_is_good(code, length, info, rank);
     free(code);
     return good ? 0
-                : tutti_say(message, TUTTI_BAD_PLAN, "%s: schedule %u, %s: the code of rank %u makes no sense", plan->path,
-                            schedule, info->name, rank);
+                : tutti_fail(message, TUTTI_BAD_PLAN, "%s: schedule %u, %s: invalid code of rank %u", plan->path,
+                             schedule, info->name, rank);
 }
 
-/* A communicator may give this process any rank, and in the middle of a run it is too late: together the processes of a job
- * check the code of all. */
+/* A communicator may give this process any rank, and a failure in the middle of a run would be too late: the processes of a
+ * job share the work of checking the code of all ranks. */
 static int check_codes(const tutti_plan *plan, uint32_t part, uint32_t parts, char *message)
 {
     int error = 0;
@@ -305,7 +305,7 @@ int tutti_plan_open(const char *path, uint32_t part, uint32_t parts, tutti_plan 
     *result = NULL;
     tutti_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
-        return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for a plan", path);
+        return tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for a plan", path);
     int error = open_file(path, plan, message);
     if (!error)
         error = check_header(path, plan, message);
@@ -383,15 +383,15 @@ int tutti_plan_code(const tutti_plan *plan, uint32_t schedule, uint32_t rank, un
 {
     uint64_t ranks = plan->schedules[schedule].ranks;
     const unsigned char *table = plan->index + plan->tables[schedule], *entry = table + (uint64_t)8 * rank;
-    uint64_t begin = read_u64(entry);
-    *length = read_u64(entry + 8) - begin;
+    uint64_t start = read_u64(entry);
+    *length = read_u64(entry + 8) - start;
     *code = malloc(*length + 1);
     if (!*code)
-        return tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory for the code of rank %u", plan->path, rank);
-    if (!read_at(plan, begin, *length, *code) && crc32(*code, *length) == read_u32(table + 8 * (ranks + 1) + (uint64_t)4 * rank))
+        return tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for the code of rank %u", plan->path, rank);
+    if (!read_at(plan, start, *length, *code) && crc32(*code, *length) == read_u32(table + 8 * (ranks + 1) + (uint64_t)4 * rank))
         return 0;
     free(*code);
     *code = NULL;
-    return tutti_say(message, TUTTI_BAD_PLAN, "%s: corrupted: the checksum of schedule %u, rank %u, is another; write it again",
-                     plan->path, schedule, rank);
+    return tutti_fail(message, TUTTI_BAD_PLAN, "%s: corrupted: wrong checksum of schedule %u, rank %u; rewrite the plan",
+                      plan->path, schedule, rank);
 }

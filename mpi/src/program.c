@@ -1,4 +1,4 @@
-/* Programs: made, kept ready, freed. */
+/* Compiles, selects and frees programs. */
 #include "program.h"
 
 #include "failure.h"
@@ -11,8 +11,8 @@ static int same_form(const tutti_call_form *one, const tutti_call_form *other)
     return one->root == other->root && one->in_place == other->in_place && one->strict == other->strict;
 }
 
-/* Makes room for as many messages at once as the variant has; where that cannot be, the room stays what it was. */
-static int make_room(tutti_program *program, const tutti_variant *variant)
+/* Reserves requests for the messages of the variant; on an error the program is unchanged. */
+static int reserve(tutti_program *program, const tutti_variant *variant)
 {
     uint32_t most = variant->most > program->most ? variant->most : program->most;
     uint32_t pending = variant->pending > program->most_pending ? variant->pending : program->most_pending;
@@ -33,7 +33,7 @@ static int make_room(tutti_program *program, const tutti_variant *variant)
     return 0;
 }
 
-/* The array with room for `count` things of `each` bytes, those beyond the first `before` zero; NULL where there is none. */
+/* Grows an array to `count` entries of `each` bytes and clears those beyond the first `before`; NULL if memory is exhausted. */
 static void *extended(void *array, size_t before, size_t count, size_t each)
 {
     char *larger = realloc(array, count * each);
@@ -42,7 +42,7 @@ static void *extended(void *array, size_t before, size_t count, size_t each)
     return larger;
 }
 
-/* Variants differ in their areas: what one has to copy before it sends it another need not. */
+/* Variants differ in their areas: one may need copies of sent chunks that another does not. */
 static int make_areas(tutti_program *program, uint32_t areas)
 {
     uint32_t before = program->areas;
@@ -52,11 +52,11 @@ static int make_areas(tutti_program *program, uint32_t areas)
         return program->bounds ? 0 : TUTTI_NO_MEMORY;
     char **scratch = extended(program->scratch, before, areas, sizeof *scratch);
     program->scratch = scratch ? scratch : program->scratch;
-    size_t *room = extended(program->room, before, areas, sizeof *room);
-    program->room = room ? room : program->room;
+    size_t *capacity = extended(program->capacity, before, areas, sizeof *capacity);
+    program->capacity = capacity ? capacity : program->capacity;
     uintptr_t *base = extended(program->base, before, areas, sizeof *base);
     program->base = base ? base : program->base;
-    if (!scratch || !room || !base || !program->bounds)
+    if (!scratch || !capacity || !base || !program->bounds)
         return TUTTI_NO_MEMORY;
     program->areas = areas;
     return 0;
@@ -68,13 +68,13 @@ static int add_variant(tutti_program *program, tutti_call_form form, char *messa
     int error = tutti_variant_lower(program->plan, program->index, (uint32_t)program->rank, form, &variant, message);
     if (error)
         return error;
-    error = make_room(program, variant);
+    error = reserve(program, variant);
     if (!error)
         error = make_areas(program, variant->areas);
     if (error) {
         tutti_variant_free(variant);
-        return tutti_say(message, error, "no memory for the schedule %s on %u ranks", program->info.name,
-                         program->info.ranks);
+        return tutti_fail(message, error, "out of memory for schedule %s on %u ranks", program->info.name,
+                          program->info.ranks);
     }
     variant->next = program->variants;
     program->variants = variant;
@@ -106,7 +106,7 @@ int tutti_program_compile(const tutti_plan *plan, uint32_t index, MPI_Comm comm,
     if (!error)
         error = PMPI_Comm_size(comm, &size);
     if (error)
-        return tutti_say(message, error, "the MPI refuses the communicator");
+        return tutti_fail(message, error, "the MPI library rejects the communicator");
     return tutti_program_compile_on(plan, index, comm, &channel, channel.rank, size, program, message);
 }
 
@@ -117,7 +117,7 @@ int tutti_program_compile_on(const tutti_plan *plan, uint32_t index, MPI_Comm us
     int error = 0;
     tutti_program *program = calloc(1, sizeof *program);
     if (!program)
-        return tutti_say(message, TUTTI_NO_MEMORY, "no memory for a program");
+        return tutti_fail(message, TUTTI_NO_MEMORY, "out of memory for a program");
     program->plan = plan;
     program->index = index;
     program->info = plan->schedules[index];
@@ -126,12 +126,12 @@ int tutti_program_compile_on(const tutti_plan *plan, uint32_t index, MPI_Comm us
     program->size = size;
     program->elements = -1;
     if ((uint32_t)program->size != program->info.ranks)
-        error = tutti_say(message, TUTTI_NOT_COVERED, "the schedule %s is for %u ranks, the communicator has %d",
-                          program->info.name, program->info.ranks, program->size);
+        error = tutti_fail(message, TUTTI_NOT_COVERED, "schedule %s is for %u ranks, but the communicator has %d",
+                           program->info.name, program->info.ranks, program->size);
     if (!error && !(program->traffic = tutti_traffic_open(user, program->size)))
-        error = tutti_say(message, TUTTI_NO_MEMORY, "no memory for counters of %d ranks", program->size);
+        error = tutti_fail(message, TUTTI_NO_MEMORY, "out of memory for counters of %d ranks", program->size);
     if (!error && tutti_distance_open(&program->link))
-        error = tutti_say(message, TUTTI_NO_MEMORY, "no memory for an emulated distance");
+        error = tutti_fail(message, TUTTI_NO_MEMORY, "out of memory for an emulated distance");
     tutti_call_form usual = {.in_place = program->info.collective == TUTTI_BROADCAST};
     if (!error)
         error = add_variant(program, usual, message);
@@ -158,7 +158,7 @@ void tutti_program_free(tutti_program *program)
     for (uint32_t area = 0; program->scratch && area < program->areas; area++)
         free(program->scratch[area]);
     free(program->scratch);
-    free(program->room);
+    free(program->capacity);
     free(program->base);
     free(program->bounds);
     free(program->packed[0]);
@@ -174,6 +174,6 @@ int tutti_program_fail(tutti_program *program, int error, char *message)
 {
     char text[MPI_MAX_ERROR_STRING];
     program->bound.repeatable = 0;
-    return tutti_say(message, error, "%s of %u ranks by %s: rank %d: %s", tutti_collective_name(program->info.collective),
-                     program->info.ranks, program->info.name, program->rank, tutti_failure_text(error, text));
+    return tutti_fail(message, error, "%s of %u ranks by %s: rank %d: %s", tutti_collective_name(program->info.collective),
+                      program->info.ranks, program->info.name, program->rank, tutti_failure_text(error, text));
 }

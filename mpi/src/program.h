@@ -15,18 +15,18 @@ typedef struct {
     int reduces;
 } tutti_bound_local;
 
-/* What a call comes down to: the memory of every message and local operation. It stays, so that a call with the arguments of
- * the last one, as loops make them, runs what is bound already. */
+/* A bound call: the addresses of every message and local op. It persists, so that a call with the same arguments as the last
+ * one, as in a loop, runs without binding. */
 typedef struct {
     const tutti_variant *variant;
     tutti_message *messages;   /* of each stage: its receives, then its sends */
     tutti_bound_local *locals; /* of the variant's local ops */
-    uint32_t message_room, local_room;
+    uint32_t message_capacity, local_capacity;
     tutti_type unit;
     MPI_Op op;
     tutti_packing unpack;
-    tutti_call call; /* that all this is of ... */
-    int repeatable;  /* ... and may be of the next one too: nothing to pack, no handle that can be freed */
+    tutti_call call; /* the call that is bound */
+    int repeatable;  /* whether the next call may reuse the binding: no packing, no handle that can be freed */
 } tutti_bound;
 
 struct tutti_program {
@@ -35,37 +35,37 @@ struct tutti_program {
     tutti_schedule_info info;
     tutti_channel channel;
     int rank, size; /* of the user communicator */
-    tutti_variant *variants; /* the one used last comes first */
+    tutti_variant *variants; /* most recently used first */
     tutti_type_cache cache;  /* for tutti_execute */
     tutti_traffic *traffic;
-    uint64_t calls; /* that it carried out on the user's communicator */
-    tutti_link *link; /* NULL where no distance is emulated */
-    uint32_t most, most_pending; /* at once, on either side of an exchange; of sends that outlast theirs */
-    MPI_Request *requests; /* 2 x most of the exchange at hand, then most_pending; all MPI_REQUEST_NULL between calls */
-    int is_lost;           /* after an error messages may still come in: none of its memory may be freed */
+    uint64_t calls; /* performed on the user communicator, not yet collected */
+    tutti_link *link; /* NULL without emulated distance */
+    uint32_t most, most_pending; /* messages per side of an exchange; sends that outlast their exchange */
+    MPI_Request *requests; /* 2 x most for the current exchange, then most_pending; all MPI_REQUEST_NULL between calls */
+    int is_lost;           /* after an error messages may still arrive: its memory must not be freed */
     tutti_bound bound;
-    uint32_t areas; /* of the variant that has most */
+    uint32_t areas; /* maximum over the variants */
     char **scratch; /* per area, NULL for the caller's */
-    size_t *room;
-    uintptr_t *base;  /* where element 0 of each area is, for the call at hand */
-    int64_t *bounds;  /* chunk i is elements bounds[i] to bounds[i + 1] ... */
-    int64_t elements; /* ... of so many; -1 where they are not known */
+    size_t *capacity;
+    uintptr_t *base;  /* address of element 0 of each area in the current call */
+    int64_t *bounds;  /* chunk i is elements bounds[i] to bounds[i + 1] */
+    int64_t elements; /* the number of elements that `bounds` divides; -1 if unknown */
     char *packed[2];  /* data and result as bytes */
-    size_t packed_room[2];
+    size_t packed_capacity[2];
 };
 
-/* tutti_program_compile for rank `rank` of the `size` of `user`, whose messages travel on `channel`. */
+/* As tutti_program_compile, for rank `rank` of the `size` of `user`, with messages on `channel`. */
 int tutti_program_compile_on(const tutti_plan *plan, uint32_t index, MPI_Comm user, const tutti_channel *channel, int rank,
                              int size, tutti_program **program, char *message);
 
-/* Puts the variant for a form of call in front, made where there is none yet. */
+/* Moves the variant for a form of call to the front; creates it if it does not exist. */
 int tutti_program_select(tutti_program *program, tutti_call_form form, char *message);
 
-/* After an error on this rank alone, or in messages: no further call may use the communicator. Says what has failed where, and
+/* Reports an error on this rank alone, or in messages: no further call may use the communicator. Writes the message and
  * returns `error`. */
 int tutti_program_fail(tutti_program *program, int error, char *message);
 
-/* Whether what is bound is bound for such a call. */
+/* Whether the program is bound for this call. */
 static inline int tutti_program_is_bound(const tutti_program *program, const tutti_call *call)
 {
     const tutti_call *last = &program->bound.call;
@@ -75,11 +75,11 @@ static inline int tutti_program_is_bound(const tutti_program *program, const tut
            !call->recvcounts;
 }
 
-/* Binds a call that the schedule does not refuse, and packs what is to be packed. Returns 0, an MPI error code or a negative
- * tutti error. */
+/* Binds a call that the schedule does not refuse, and packs its data if necessary. Returns 0, an MPI error code or a
+ * negative tutti error. */
 int tutti_program_bind(tutti_program *program, const tutti_demand *demand, const tutti_call *call, char *message);
 
-/* Executes what is bound. Returns as above. */
+/* Executes the bound call. Returns as above. */
 int tutti_program_run(tutti_program *program, char *message);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the library did, as JSON. */
+/* Reports covered and forwarded calls, as JSON. */
 #include "communicator.h"
 #include "functions.h"
 
@@ -76,14 +76,14 @@ static void write_matrix(FILE *out, const char *name, const uint64_t *values, in
     fputs("\n  ]", out);
 }
 
-/* Everything that the report says, summed over the ranks. */
+/* The content of the report, summed over the ranks. */
 typedef struct {
     const tutti_settings *settings;
     const tutti_plan *plan;
     int ranks, were_spawned;
     const uint64_t *covered, *passed;
-    const uint64_t *counts; /* per rank, messages and bytes to each rank; or NULL */
-    const char *off;        /* why the library does nothing in this job, or NULL */
+    const uint64_t *counts; /* per rank, messages and bytes sent to each rank; or NULL */
+    const char *off;        /* why the library is switched off in this job, or NULL */
 } findings;
 
 static void write_report(FILE *out, const findings *all)
@@ -109,7 +109,7 @@ static void write_report(FILE *out, const findings *all)
     fputs("\n}\n", out);
 }
 
-/* Without a report that was asked for, one line says that there is something to know. */
+/* Without TUTTI_MPI_REPORT, one line on stderr mentions forwarded calls. */
 static void write_notice(const findings *all)
 {
     uint64_t covered = 0, passed = 0;
@@ -121,7 +121,7 @@ static void write_notice(const findings *all)
         passed += all->passed[i];
     if (passed)
         fprintf(stderr,
-                "tutti: %llu of %llu collective calls went to the MPI underneath; TUTTI_MPI_REPORT=- says which and why\n",
+                "tutti: %llu of %llu collective calls went to the MPI library; TUTTI_MPI_REPORT=- lists them with reasons\n",
                 (unsigned long long)passed, (unsigned long long)(covered + passed));
 }
 
@@ -136,7 +136,7 @@ static void write_file(const char *where, const findings *all)
     } else {
         write_report(out, all);
         if (fclose(out))
-            fprintf(stderr, "tutti: %s: not written to its end\n", path);
+            fprintf(stderr, "tutti: %s: written incompletely\n", path);
     }
     free(path);
 }
@@ -153,20 +153,20 @@ static void publish(const findings *all)
     }
 }
 
-/* Whether all ranks could do something: none may wait for another that could not. */
-static int all_could(int could)
+/* Whether all ranks succeeded: a rank must not wait for one that failed. */
+static int all_succeeded(int success)
 {
-    PMPI_Allreduce(MPI_IN_PLACE, &could, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    return could;
+    PMPI_Allreduce(MPI_IN_PLACE, &success, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return success;
 }
 
-/* Messages and bytes between all ranks, at rank 0; NULL elsewhere. */
+/* Gathers messages and bytes between all ranks at rank 0; NULL elsewhere. */
 static uint64_t *gather_counts(int rank, int ranks)
 {
     uint64_t *own = calloc(2 * (size_t)ranks, sizeof *own), *all = NULL;
     if (rank == 0)
         all = calloc(2 * (size_t)ranks * (size_t)ranks, sizeof *all);
-    if (all_could(own && (rank != 0 || all)) && own) {
+    if (all_succeeded(own && (rank != 0 || all)) && own) {
         tutti_mpi_counts(own, own + ranks, 0);
         PMPI_Gather(own, 2 * ranks, MPI_UINT64_T, all, 2 * ranks, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     }
@@ -174,11 +174,11 @@ static uint64_t *gather_counts(int rank, int ranks)
     return all;
 }
 
-/* Sums of counters over the ranks, at rank 0: each call was counted by one of its ranks alone. */
+/* Sums counters over the ranks at rank 0: each call is counted on exactly one rank. */
 static uint64_t *summed(_Atomic uint64_t *counters, int count)
 {
     uint64_t *sums = calloc((size_t)count + 1, sizeof *sums), *own = calloc((size_t)count + 1, sizeof *own);
-    if (all_could(sums && own) && sums && own) {
+    if (all_succeeded(sums && own) && sums && own) {
         for (int i = 0; i < count; i++)
             own[i] = atomic_load(&counters[i]);
         PMPI_Reduce(own, sums, count, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);

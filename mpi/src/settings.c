@@ -1,4 +1,4 @@
-/* Environment variables. */
+/* Reads the environment variables. */
 #include "settings.h"
 
 #include "distance.h"
@@ -12,18 +12,18 @@ static int copy(const char *name, char **value, char *message)
 {
     const char *text = getenv(name);
     *value = text ? strdup(text) : NULL;
-    return text && !*value ? tutti_say(message, TUTTI_NO_MEMORY, "%s: no memory to keep it", name) : 0;
+    return text && !*value ? tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for its value", name) : 0;
 }
 
-/* A variable that says `yes`, or `no`, or nothing. */
+/* Reads a variable with value `yes`, `no`, or empty. */
 static int read_switch(const char *name, const char *yes, const char *no, int *value, char *message)
 {
     const char *text = getenv(name);
     *value = text && strcmp(text, yes) == 0;
     if (*value || !text || !*text || (no && strcmp(text, no) == 0))
         return 0;
-    return tutti_say(message, TUTTI_BAD_PLAN, "%s: `%s`: expected `%s`%s%s%s, or that it is not set", name, text, yes,
-                     no ? " or `" : "", no ? no : "", no ? "`" : "");
+    return tutti_fail(message, TUTTI_BAD_PLAN, "%s: `%s`: expected `%s`%s%s%s, or unset", name, text, yes,
+                      no ? " or `" : "", no ? no : "", no ? "`" : "");
 }
 
 int tutti_settings_read(tutti_settings *settings, char *message)

@@ -1,4 +1,4 @@
-/* Counting messages. */
+/* Counts messages and bytes. */
 #include "traffic.h"
 
 #include "members.h"
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static tutti_traffic *first; /* of the programs that exist */
-static uint64_t *retired;    /* messages, then bytes, to each rank of the world, of programs freed since; less resets */
+static tutti_traffic *first; /* counters of live programs */
+static uint64_t *retired;    /* messages, then bytes, to each rank of the world: counts of freed programs minus resets */
 static int world_size;
 
-/* Called with the lock held: whether there is a world to count for. */
+/* Whether there is a world to count for. Called with the lock held. */
 static int find_world_size(void)
 {
     int up = 0, down = 0;
@@ -62,7 +62,7 @@ tutti_traffic *tutti_traffic_open(MPI_Comm comm, int size)
     return traffic;
 }
 
-/* Adds what `traffic` counted to sums for the world. */
+/* Adds the counts of `traffic` to sums indexed by world rank. */
 static void add(const tutti_traffic *traffic, uint64_t *messages, uint64_t *bytes)
 {
     if (!traffic->world || !traffic->messages || !traffic->bytes)
@@ -106,7 +106,7 @@ void tutti_mpi_counts(uint64_t *messages, uint64_t *bytes, int reset)
         }
         for (const tutti_traffic *traffic = first; traffic; traffic = traffic->next)
             add(traffic, messages, bytes);
-        /* Other threads may be counting: their counters stay, and are taken off from now on. */
+        /* Other threads may be counting: their counters stay, and the reset is subtracted from now on. */
         for (int i = 0; reset && i < world_size; i++) {
             retired[i] -= messages[i];
             retired[world_size + i] -= bytes[i];

@@ -1,4 +1,4 @@
-/* Waiting: MPICH never yields its core while it waits, which on crowded hosts costs a scheduler's slice per message. */
+/* Waiting: MPICH never yields its core while it waits, which on oversubscribed hosts costs a time slice per message. */
 #include "wait.h"
 
 #include "errhandler.h"
@@ -20,21 +20,21 @@ int tutti_wait_configure(MPI_Comm world)
     if (sched_getaffinity(0, sizeof own, &own) == 0)
         memcpy(cores, &own, sizeof own);
     PMPI_Comm_size(host, &ranks);
-    /* Ranks may be bound to few of the host's cores each: those of all count. */
+    /* Ranks may be bound to few of the host's cores each: take the union of their affinity masks. */
     PMPI_Allreduce(MPI_IN_PLACE, cores, (int)sizeof cores, MPI_BYTE, MPI_BOR, host);
     memcpy(&own, cores, sizeof own);
     tutti_wait_crowded = ranks > CPU_COUNT(&own);
     return PMPI_Comm_free(&host);
 }
 
-/* MPICH is quicker at testing than at waiting. */
+/* MPICH tests requests faster than it waits for them. */
 #ifdef MPICH_VERSION
 enum { TESTS = 1 };
 #else
 enum { TESTS = 0 };
 #endif
 
-/* An error of several requests says no more than that their statuses say it. */
+/* Resolves MPI_ERR_IN_STATUS to the error of a failed request. */
 static int true_error(int error, int count, const MPI_Status *statuses)
 {
     for (int i = 0; error == MPI_ERR_IN_STATUS && i < count; i++)
@@ -43,7 +43,7 @@ static int true_error(int error, int count, const MPI_Status *statuses)
     return error;
 }
 
-enum { PORTION = 32 }; /* requests that are waited for at once, so that their statuses fit onto the stack */
+enum { PORTION = 32 }; /* requests per call: their statuses fit on the stack */
 
 static int portion_of(int count)
 {

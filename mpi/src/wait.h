@@ -1,19 +1,19 @@
-/* Waiting for messages. */
+/* Waiting for requests. */
 #ifndef TUTTI_WAIT_H
 #define TUTTI_WAIT_H
 
 #include "tutti_mpi.h"
 
-/* Finds out whether the ranks on this host outnumber its cores; collective over `world`. Without it they do not. */
+/* Determines whether the host is oversubscribed, with more ranks than cores; collective over `world`. The default is no. */
 int tutti_wait_configure(MPI_Comm world);
 
-/* Whether they do. */
+/* Whether the host is oversubscribed. */
 extern int tutti_wait_crowded;
 
-/* Whether all requests are done; returns the MPI's error code, the true one where one of several requests failed. */
+/* Tests whether all requests are complete; returns an MPI error code, that of the failed request if there are several. */
 int tutti_test(int count, MPI_Request *requests, int *done);
 
-/* Waits for all requests; returns an error code as above. Where ranks outnumber cores, a rank that waits gives its core up. */
+/* Waits for all requests; returns an error code as above. On oversubscribed hosts a waiting rank yields its core. */
 int tutti_wait(int count, MPI_Request *requests);
 
 #endif

@@ -1,5 +1,5 @@
-/* Ranks without the library never answer those that have it. No message can tell: the ranks that lack it would receive it. So a
- * thread looks at the processes of this host, as Linux shows them, while the rank waits. */
+/* Detects ranks without the library. They never reply to ranks that have it, and no message can reveal them, as they would
+ * receive it. Therefore a thread inspects the processes of this host in /proc while the rank waits. */
 #include "watch.h"
 
 #include "tutti_mpi.h"
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXPLAIN_AFTER = 30, PATH_ROOM = 64, MOST_TEXT = 1 << 23 };
+enum { EXPLAIN_AFTER = 30, PATH_SIZE = 64, MOST_TEXT = 1 << 23 };
 
 struct tutti_watch {
     pthread_mutex_t lock;
@@ -25,10 +25,10 @@ struct tutti_watch {
     int is_running, is_over;
 };
 
-/* A file of /proc as text, empty where it is too long and NULL where it cannot be read; the caller frees it. */
+/* Reads a file of /proc as text; empty if it is too long, NULL if it cannot be read. The caller frees it. */
 static char *text_of(long process, const char *name, size_t *length)
 {
-    char path[PATH_ROOM];
+    char path[PATH_SIZE];
     snprintf(path, sizeof path, "/proc/%ld/%s", process, name);
     FILE *file = fopen(path, "r");
     char *text = file ? malloc(MOST_TEXT + 1) : NULL;
@@ -41,7 +41,7 @@ static char *text_of(long process, const char *name, size_t *length)
     return text;
 }
 
-/* A variable among those that a process was started with, NULL where it has none of that name. */
+/* A variable of the environment that a process was started with, or NULL. */
 static const char *variable(const char *environment, size_t length, const char *name)
 {
     size_t named = strlen(name);
@@ -56,13 +56,13 @@ static int is_same(const char *mine, const char *other)
     return mine && other ? !strcmp(mine, other) : mine == other;
 }
 
-/* The parent, and whether the process itself is MPICH's proxy, which starts the ranks of one host. */
+/* The parent of a process; sets whether the process is MPICH's proxy, which starts the ranks of one host. */
 static long parent_of(long process, int *is_proxy)
 {
     size_t length;
     long parent = 0;
     char *text = text_of(process, "stat", &length);
-    char *end = text ? strrchr(text, ')') : NULL; /* names may have blanks and parentheses */
+    char *end = text ? strrchr(text, ')') : NULL; /* names may contain blanks and parentheses */
     *is_proxy = end && strstr(text, "(hydra_pmi_proxy") != NULL;
     if (end)
         sscanf(end, ") %*c %ld", &parent);
@@ -83,7 +83,7 @@ static long proxy_of(long process)
     return 0;
 }
 
-/* Whether a process was started as another rank of this process's job; its rank in *rank. */
+/* Whether a process was started as another rank of this job; sets *rank. */
 static int is_of_the_job(long process, long *rank)
 {
     static const char *const same[] = {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PMI_SIZE", "PMI_SPAWNED"};
@@ -101,33 +101,33 @@ static int is_of_the_job(long process, long *rank)
     int is_other = agrees && own && other && strcmp(own, other) != 0;
     *rank = is_other ? atol(other) : -1;
     free(environment);
-    if (is_other && !is_known) { /* one proxy has the ranks of a job, and those of all jobs that it spawns */
+    if (is_other && !is_known) { /* one proxy starts the ranks of a job and of all jobs that it spawns */
         long proxy = proxy_of(getpid());
         return !getenv("PMI_SPAWNED") && proxy && proxy_of(process) == proxy;
     }
     return is_other;
 }
 
-/* Whether a process has a file of this one in its memory. */
+/* Whether a process maps a file. */
 static int maps(const char *text, const char *file)
 {
     return text && strstr(text, file) != NULL;
 }
 
-/* The absolute path of the file that a function comes from, NULL where it is not known; the caller frees it. */
+/* The absolute path of the file that defines a function, or NULL; the caller frees it. */
 static char *file_of(void *function)
 {
     Dl_info found = {0};
     return dladdr(function, &found) && found.dli_fname ? realpath(found.dli_fname, NULL) : NULL;
 }
 
-/* What a look found: a rank that runs the MPI without the library, and whether this process is the one to say it. */
+/* The result of a scan: a rank that runs MPI without the library, and whether this process is the one to report it. */
 typedef struct {
     long process, rank;
-    int speaks;
+    int reports;
 } finding;
 
-static void look_at(long process, const char *library, const char *mpi, finding *found)
+static void inspect(long process, const char *library, const char *mpi, finding *found)
 {
     size_t length;
     char *text = text_of(process, "maps", &length);
@@ -135,7 +135,7 @@ static void look_at(long process, const char *library, const char *mpi, finding 
     long rank;
     if (has_mpi && is_of_the_job(process, &rank)) {
         if (has_library && process < getpid())
-            found->speaks = 0;
+            found->reports = 0;
         if (!has_library && !found->process) {
             found->process = process;
             found->rank = rank;
@@ -144,26 +144,26 @@ static void look_at(long process, const char *library, const char *mpi, finding 
     free(text);
 }
 
-static finding look(const char *library, const char *mpi)
+static finding scan(const char *library, const char *mpi)
 {
-    finding found = {.speaks = 1};
+    finding found = {.reports = 1};
     DIR *all = opendir("/proc");
     for (struct dirent *one = all ? readdir(all) : NULL; one; one = readdir(all))
         if (isdigit((unsigned char)*one->d_name))
-            look_at(atol(one->d_name), library, mpi, &found);
+            inspect(atol(one->d_name), library, mpi, &found);
     if (all)
         closedir(all);
     return found;
 }
 
-/* Ends the job: launchers do so when a rank ends without MPI_Finalize. */
+/* Ends the job: launchers do so when a rank exits without MPI_Finalize. */
 static void end_job(const finding *found)
 {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     fprintf(stderr,
-            "tutti: rank %ld (process %ld on %s) runs the MPI without libtutti_mpi, which other ranks have loaded: expected "
-            "LD_PRELOAD for all ranks or for none; `tutti mpi exec` sees to it\n",
+            "tutti: rank %ld (process %ld on %s) runs MPI without libtutti_mpi, which other ranks have loaded: expected "
+            "LD_PRELOAD on all ranks or on none; `tutti mpi exec` sets it\n",
             found->rank, found->process, host);
     fflush(stderr);
     _exit(2);
@@ -175,7 +175,7 @@ static void explain(void)
     gethostname(host, sizeof host - 1);
     fprintf(stderr,
             "tutti: %s: ranks have waited %d s for all ranks to reach MPI_Init with libtutti_mpi; if some run without it, the "
-            "job hangs: expected LD_PRELOAD for all ranks or for none\n",
+            "job hangs: expected LD_PRELOAD on all ranks or on none\n",
             host, EXPLAIN_AFTER);
 }
 
@@ -194,17 +194,17 @@ static int wait_a_second(tutti_watch *watch)
     return !is_over;
 }
 
-/* A process counts when two looks have found it: files appear in its memory one by one. */
+/* A finding is reported when two scans agree: a process maps its files one by one. */
 static void *keep_watch(void *of)
 {
-    char *library = file_of((void *)(uintptr_t)tutti_watch_begin), *mpi = file_of((void *)(uintptr_t)PMPI_Init);
+    char *library = file_of((void *)(uintptr_t)tutti_watch_start), *mpi = file_of((void *)(uintptr_t)PMPI_Init);
     const char *name = library ? strrchr(library, '/') : NULL;
     finding before = {.process = 0};
     for (int second = 1; wait_a_second(of) && name && mpi; second++) {
-        finding found = look(name, mpi);
-        if (found.process && found.process == before.process && found.speaks && before.speaks)
+        finding found = scan(name, mpi);
+        if (found.process && found.process == before.process && found.reports && before.reports)
             end_job(&found);
-        if (second == EXPLAIN_AFTER && found.speaks)
+        if (second == EXPLAIN_AFTER && found.reports)
             explain();
         before = found;
     }
@@ -213,7 +213,7 @@ static void *keep_watch(void *of)
     return NULL;
 }
 
-tutti_watch *tutti_watch_begin(void)
+tutti_watch *tutti_watch_start(void)
 {
     sigset_t all, before;
     tutti_watch *watch = calloc(1, sizeof *watch);
@@ -221,7 +221,7 @@ tutti_watch *tutti_watch_begin(void)
         return NULL;
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->wake, NULL);
-    sigfillset(&all); /* the program's signals are for its own threads */
+    sigfillset(&all); /* the program's signals are delivered to its threads only */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     watch->is_running = !pthread_create(&watch->thread, NULL, keep_watch, watch);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

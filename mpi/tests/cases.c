@@ -1,4 +1,4 @@
-/* One case: buffers with guards, the call, and every byte afterwards. */
+/* One case: guarded buffers, the call, and a check of every byte afterwards. */
 #include "check.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct image {
     size_t bytes;
 };
 
-/* What a call leaves in the receive buffer: elements at `first`, and whether the rest is anybody's guess. */
+/* What a call leaves in the receive buffer: elements from `first` on, and whether the rest is undefined. */
 struct result {
     int64_t first, count;
     unsigned char *values;
@@ -77,11 +77,11 @@ static int64_t received_elements(const struct test_case *test, const struct grou
         return test->in_place ? total_elements(test, group->ranks) : shard_elements(test, group->rank);
     case ALL_GATHER: case GATHER: case ALL_TO_ALL: return test->count * group->ranks;
     case BARRIER: return 0;
-    default: return test->count; /* of a reduce also on others than the root, where it must stay as it is */
+    default: return test->count; /* of a reduce also on non-root ranks, where the buffer must stay unmodified */
     }
 }
 
-/* A broadcast's odd ranks describe the same data by another type. */
+/* The odd ranks of a broadcast describe the same data by another datatype. */
 static const struct element *receiving(const struct test_case *test, const struct group *group) {
     if (test->collective == BROADCAST) return group->rank % 2 ? test->partner : test->element;
     bool moves = test->collective != ALL_REDUCE && test->collective != REDUCE && test->collective != REDUCE_SCATTER;
@@ -190,9 +190,9 @@ static int perform(const struct test_case *test, const struct group *group, stru
     return code;
 }
 
-/* --- every byte afterwards --------------------------------------------------------------------------------------------------- */
+/* --- every byte afterwards ------------------------------------------------------------------------------------------- */
 
-static struct result wanted_moved(const struct test_case *test, const struct group *group,
+static struct result expected_moved(const struct test_case *test, const struct group *group,
                                   const struct element *element) {
     struct result result = {.values = malloc((size_t)received_elements(test, group) * element->size + 1)};
     size_t shard = (size_t)test->count * element->size;
@@ -212,90 +212,90 @@ static struct result wanted_moved(const struct test_case *test, const struct gro
     return result;
 }
 
-static bool same_values(const struct test_case *test, const unsigned char *got, const unsigned char *want,
-                        int64_t count, const char *what, char *text, size_t room) {
+static bool same_values(const struct test_case *test, const unsigned char *got, const unsigned char *expected,
+                        int64_t count, const char *what, char *text, size_t capacity) {
     for (int64_t i = 0; i < count; i++) {
-        const unsigned char *a = got + (size_t)i * test->element->size, *b = want + (size_t)i * test->element->size;
+        const unsigned char *a = got + (size_t)i * test->element->size, *b = expected + (size_t)i * test->element->size;
         if (memcmp(a, b, test->element->size) == 0) continue;
-        int written = snprintf(text, room, "element %lld of %lld is not %s: got", (long long)i, (long long)count, what);
+        int written = snprintf(text, capacity, "element %lld of %lld is not %s: got", (long long)i, (long long)count, what);
         for (size_t k = 0; k < test->element->size && k < 16; k++)
-            written += snprintf(text + written, room - (size_t)written, " %02x", a[k]);
-        written += snprintf(text + written, room - (size_t)written, ", wanted");
+            written += snprintf(text + written, capacity - (size_t)written, " %02x", a[k]);
+        written += snprintf(text + written, capacity - (size_t)written, ", expected");
         for (size_t k = 0; k < test->element->size && k < 16; k++)
-            written += snprintf(text + written, room - (size_t)written, " %02x", b[k]);
+            written += snprintf(text + written, capacity - (size_t)written, " %02x", b[k]);
         return false;
     }
     return true;
 }
 
-/* Bit by bit as the schedule folds, where it was to be used; and as ranks in order give it, exactly or within what
- * reordering can do. */
+/* Checks a reduction. If a schedule covers it: bit by bit as the schedule reduces. In any case: as in rank order, exactly or
+ * within the error that reordering can cause. */
 static bool reduced_right(const struct test_case *test, const struct group *group, bool covered,
-                          const unsigned char *got, int64_t first, int64_t count, char *text, size_t room) {
+                          const unsigned char *got, int64_t first, int64_t count, char *text, size_t capacity) {
     size_t bytes = (size_t)count * test->element->size + 1;
-    unsigned char *want = malloc(bytes);
+    unsigned char *expected = malloc(bytes);
     long double *magnitude = malloc(sizeof(long double) * (size_t)(count + 1));
     bool rounds = operation_rounds(test->operation, test->element), good = true;
     if (covered) {
-        wanted_by_schedule(test, group, first, count, want);
-        good = same_values(test, got, want, count, "what the schedule's folds give", text, room);
+        expected_by_schedule(test, group, first, count, expected);
+        good = same_values(test, got, expected, count, "the result of the schedule's folds", text, capacity);
     }
-    wanted_in_order(test, group->ranks, first, count, want, magnitude);
+    expected_in_order(test, group->ranks, first, count, expected, magnitude);
     bool exact = test->exact && !(test->element->kind == COMPLEX && test->operation == PRODUCT);
     if (good && (!rounds || exact))
-        good = same_values(test, got, want, count, "the sequential reduction's", text, room);
+        good = same_values(test, got, expected, count, "the result of the sequential reduction", text, capacity);
     for (int64_t i = 0; good && rounds && i < count; i++) {
         size_t at = (size_t)i * test->element->size;
-        good = within_reordering(test->operation, test->element, got + at, want + at, magnitude[i], group->ranks);
-        if (!good) snprintf(text, room, "element %lld is off by more than reordering can do", (long long)i);
+        good = within_reordering(test->operation, test->element, got + at, expected + at, magnitude[i], group->ranks);
+        if (!good) snprintf(text, capacity, "element %lld differs by more than reordering can cause", (long long)i);
     }
-    free(want);
+    free(expected);
     free(magnitude);
     return good;
 }
 
-static struct result wanted_reduced(const struct test_case *test, const struct group *group) {
+static struct result expected_reduced(const struct test_case *test, const struct group *group) {
     struct result result = {.count = test->count};
     if (test->collective == REDUCE && group->rank != test->root) result.count = 0;
     if (test->collective == REDUCE_SCATTER) {
-        result.first = shard_begins(test, group->rank);
+        result.first = shard_start(test, group->rank);
         result.count = shard_elements(test, group->rank);
         result.rest_undefined = test->in_place;
     }
     return result;
 }
 
-static bool untouched(const struct image *image, const char *what, char *text, size_t room) {
+static bool untouched(const struct image *image, const char *what, char *text, size_t capacity) {
     if (memcmp(image->memory, image->before, image->bytes) == 0) return true;
     size_t at = 0;
     while (image->memory[at] == image->before[at]) at++;
-    snprintf(text, room, "%s: byte %td, counted from the buffer's beginning, was changed", what,
+    snprintf(text, capacity, "%s: byte %td, relative to the buffer's address, was modified", what,
              image->memory + at - image->base);
     return false;
 }
 
 static bool examine(const struct test_case *test, const struct group *group, bool covered, struct image *send,
-                    struct image *receive, char *text, size_t room) {
+                    struct image *receive, char *text, size_t capacity) {
     const struct element *element = receive->element;
     bool reduces = test->operation < OPERATIONS;
-    struct result result = reduces ? wanted_reduced(test, group) : wanted_moved(test, group, element);
+    struct result result = reduces ? expected_reduced(test, group) : expected_moved(test, group, element);
     unsigned char *got = malloc((size_t)result.count * element->size + 1);
     packed(element, receive->base, result.count, got);
     unpacked(element, got, result.count, receive->before + (receive->base - receive->memory)); /* judged by value */
-    cleaned(element, got, result.count);
+    unpacked(element, got, result.count, receive->before + (receive->base - receive->memory)); /* checked by value */
     if (result.rest_undefined) memcpy(receive->before + GUARD, receive->memory + GUARD, receive->bytes - 2 * GUARD);
-    bool good = untouched(send, "the send buffer or around it", text, room) &&
-                untouched(receive, "a gap in or around the receive buffer", text, room);
+    bool good = untouched(send, "the send buffer or around it", text, capacity) &&
+                untouched(receive, "a gap in or around the receive buffer", text, capacity);
     if (good && reduces)
-        good = reduced_right(test, group, covered, got, result.first, result.count, text, room);
+        good = reduced_right(test, group, covered, got, result.first, result.count, text, capacity);
     else if (good)
-        good = same_values(test, got, result.values, result.count, "what was sent", text, room);
+        good = same_values(test, got, result.values, result.count, "the data sent", text, capacity);
     free(got);
     free(result.values);
     return good;
 }
 
-/* Whether every order of operands gives the same bits, as far as the library can know: never of a user's operation. */
+/* Whether every order of operands gives the same bits, as far as the library can know: never for user-defined operations. */
 static bool any_order(const struct test_case *test) {
     enum kind kind = test->element->kind;
     bool rounds = kind == FLOATING || kind == COMPLEX;
@@ -303,7 +303,7 @@ static bool any_order(const struct test_case *test) {
     return test->operation < ADDED && !rounds && !of_floats;
 }
 
-/* Whether operands may be exchanged bit by bit where the order of additions matters. */
+/* Whether exchanging operands preserves every bit although their order matters. */
 static bool exchangeable(const struct test_case *test) {
     return test->operation == SUM || (test->operation == PRODUCT && test->element->kind == FLOATING);
 }
@@ -314,23 +314,23 @@ static bool would_differ(const struct test_case *test, const struct oracle *orac
     return exchangeable(test) ? !oracle->same : !oracle->same_order;
 }
 
-/* Whether the library is to do it: a schedule for it, which can do it. */
+/* Whether the library is expected to cover the call: there is a schedule that can perform it. */
 bool is_covered(const struct test_case *test, const struct group *group) {
     const struct oracle *oracle = oracle_for(test->collective, group->ranks);
     if (oracle == NULL) return false;
     bool reduces = test->operation < OPERATIONS;
     int64_t all = total_elements(test, group->ranks) * (reduces || !test->element ? 1 : (int64_t)test->element->size);
     bool shards_from_root = test->collective == GATHER || test->collective == SCATTER;
-    if (shards_from_root && test->root != 0) return false; /* others' shards would lie in another order */
+    if (shards_from_root && test->root != 0) return false; /* rotated ranks would permute the shards */
     if (oracle->moves && (all % oracle->chunks != 0 || (test->ragged && all > 0))) return false;
     if (would_differ(test, oracle)) return false;
     return test->operation != COMPOSED || (oracle->rank_order && test->root == 0);
 }
 
-void describe(const struct test_case *test, const struct group *group, char *text, size_t room) {
+void describe(const struct test_case *test, const struct group *group, char *text, size_t capacity) {
     const struct oracle *oracle = oracle_for(test->collective, group->ranks);
-    snprintf(text, room, "%s by %s, rank %d of %d, %lld x %s%s%s, %s, root %d%s%s%s%s",
-             collective_names[test->collective], is_covered(test, group) ? oracle->name : "the MPI underneath",
+    snprintf(text, capacity, "%s by %s, rank %d of %d, %lld x %s%s%s, %s, root %d%s%s%s%s",
+             collective_names[test->collective], is_covered(test, group) ? oracle->name : "the MPI library",
              group->rank, group->ranks, (long long)test->count, test->element->name,
              test->partner != test->element ? " as " : "", test->partner != test->element ? test->partner->name : "",
              test->operation < OPERATIONS ? operation_names[test->operation] : "moved", test->root,
@@ -338,7 +338,7 @@ void describe(const struct test_case *test, const struct group *group, char *tex
              test->ragged ? ", ragged" : "", test->exact ? "" : ", rounding");
 }
 
-bool run_case(const struct test_case *test, const struct group *group, bool *covered, char *text, size_t room) {
+bool run_case(const struct test_case *test, const struct group *group, bool *covered, char *text, size_t capacity) {
     *covered = is_covered(test, group);
     struct image send = image_of(test->element, sent_elements(test, group), test->seed);
     struct image receive = image_of(receiving(test, group), received_elements(test, group), ~test->seed);
@@ -347,9 +347,9 @@ bool run_case(const struct test_case *test, const struct group *group, bool *cov
     int code = perform(test, group, &send, &receive);
     aligned_operands = false;
     bool good = code == MPI_SUCCESS;
-    if (!good) snprintf(text, room, "the call returned %d", code);
-    if (good) good = counts_as_expected(test, group, *covered, text, room);
-    if (good) good = examine(test, group, *covered, &send, &receive, text, room);
+    if (!good) snprintf(text, capacity, "the call returned %d", code);
+    if (good) good = counts_as_expected(test, group, *covered, text, capacity);
+    if (good) good = examine(test, group, *covered, &send, &receive, text, capacity);
     image_free(&send);
     image_free(&receive);
     return good;

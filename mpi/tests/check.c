@@ -2,9 +2,9 @@
  *
  *     check ORACLE CASES SEED [world] [BYTES ...]
  *
- * ORACLE: the file of tests/mpi/support/oracle.py for the plan in TUTTI_MPI_PLAN. CASES: how many of each collective on every
- * communicator, or `all` for every type with every operation valid for it, in place and not. `world`: no other
- * communicator than MPI_COMM_WORLD. BYTES: sizes, beside the drawn ones, at which every collective is run once. */
+ * ORACLE: the file of tests/mpi/support/oracle.py for the plan in TUTTI_MPI_PLAN. CASES: the number of cases of each collective
+ * on every communicator, or `all` for every datatype with every operation valid for it, in place and not. `world`: use
+ * MPI_COMM_WORLD only. BYTES: sizes, in addition to the random ones, at which every collective runs once. */
 #include "check.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static int barriers;
 
 static double now(void) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time); /* one for all ranks of a host */
+    clock_gettime(CLOCK_MONOTONIC, &time); /* shared by all ranks of a host */
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
@@ -46,7 +46,7 @@ static void run(const struct test_case *test, const struct group *group) {
     fprintf(stderr, "check: %s (seed %" PRIu64 "): %s\n", what, test->seed, text);
 }
 
-/* Nobody has left a barrier before the last came. */
+/* Checks that no rank left a barrier before the last rank entered it. */
 static void examine_barriers(const struct group *group) {
     double *last = malloc(sizeof(double) * (size_t)(barriers + 1));
     polite_barrier(group->comm);
@@ -54,7 +54,7 @@ static void examine_barriers(const struct group *group) {
     for (int i = 0; i < barriers; i++) {
         if (left[i] >= last[i]) continue;
         failures++;
-        fprintf(stderr, "check: rank %d of %d left barrier %d %g s before the last rank came\n", group->rank,
+        fprintf(stderr, "check: rank %d of %d left barrier %d %g s before the last rank entered it\n", group->rank,
                 group->ranks, i, last[i] - left[i]);
     }
     barriers = 0;
@@ -92,7 +92,7 @@ static void run_group(const struct group *group, int64_t count, uint64_t seed, i
     examine_barriers(group);
 }
 
-/* --- the answer ------------------------------------------------------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------------------------------------------------------- */
 
 static void print_matrix(const char *name, uint64_t *row, int rank, int ranks, const char *end) {
     uint64_t *all = malloc(sizeof(uint64_t) * (size_t)(ranks * ranks));
@@ -113,7 +113,7 @@ static void print_counts(const char *name, const int64_t *counts) {
     printf("}");
 }
 
-static int64_t answer(void) {
+static int64_t print_summary(void) {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -135,26 +135,26 @@ static int64_t answer(void) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     if (argc < 4) {
-        fprintf(stderr, "check: three arguments are needed: ORACLE CASES SEED [world] [BYTES ...]\n");
+        fprintf(stderr, "check: expected three or more arguments: ORACLE CASES SEED [world] [BYTES ...]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    bool world_alone = argc > 4 && strcmp(argv[4], "world") == 0;
-    int sizes_from = world_alone ? 5 : 4;
+    bool world_only = argc > 4 && strcmp(argv[4], "world") == 0;
+    int sizes_from = world_only ? 5 : 4;
     int64_t count = strcmp(argv[2], "all") == 0 ? -1 : atoll(argv[2]);
     uint64_t seed = strtoull(argv[3], NULL, 10);
     make_elements();
     make_operations();
     read_oracles(argv[1]);
-    counting_begins();
-    for (int way = 0; way < (world_alone ? 1 : ways_to_part()); way++) {
+    counting_start();
+    for (int partition = 0; partition < (world_only ? 1 : partition_count()); partition++) {
         polite_barrier(MPI_COMM_WORLD);
-        struct group group = parted(way, seed);
-        run_group(&group, count, mixed(seed + (uint64_t)way), argc - sizes_from, argv + sizes_from);
+        struct group group = partitioned(partition, seed);
+        run_group(&group, count, mixed(seed + (uint64_t)partition), argc - sizes_from, argv + sizes_from);
         group_free(&group);
     }
     polite_barrier(MPI_COMM_WORLD);
-    bool good = answer() == 0;
-    counting_ends();
+    bool good = print_summary() == 0;
+    counting_end();
     free_oracles();
     free_operations();
     free_elements();

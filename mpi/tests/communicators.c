@@ -1,9 +1,12 @@
-/* Communicators that a plan cannot be for, and others in unusual moments. Every rank ends with 0 where all results are right.
+/* Communicators that no plan can cover, and communicators in unusual states. Exits with 0 on every rank if all are correct.
  *
- *     communicators spawned   two more processes, without the library, join the others by MPI_Intercomm_merge
- *     communicators spawned-as-they-are   the same, with whatever environment the MPI gives them
- *     communicators freed     an attribute's delete function calls collectives on the communicator that is freed
- *     communicators inter     collectives on an intercommunicator of the even and the odd ranks
+ *     communicators spawned   two more processes, without the library, join by MPI_Intercomm_merge.
+ *
+ *     communicators spawned-inherited     the same, with whatever environment the MPI library passes on.
+ *
+ *     communicators freed     an attribute's delete callback calls collectives on the communicator being freed.
+ *
+ *     communicators inter     collectives on an intercommunicator of the even and the odd ranks.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -23,17 +26,17 @@ static void reduce(MPI_Comm comm, const char *what) {
 }
 
 static void spawn(const char *program, int with_library) {
-    char *through[] = {"-u", "LD_PRELOAD", (char *)program, "spawned", NULL}, *as_it_is[] = {"spawned", NULL};
+    char *through[] = {"-u", "LD_PRELOAD", (char *)program, "spawned", NULL}, *inherited[] = {"spawned", NULL};
     MPI_Comm parent, children, all;
     MPI_Comm_get_parent(&parent);
     int is_child = parent != MPI_COMM_NULL;
     if (!is_child)
-        MPI_Comm_spawn(with_library ? program : "env", with_library ? as_it_is : through, 2, MPI_INFO_NULL, 0,
+        MPI_Comm_spawn(with_library ? program : "env", with_library ? inherited : through, 2, MPI_INFO_NULL, 0,
                        MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
     MPI_Intercomm_merge(is_child ? parent : children, is_child, &all);
     reduce(all, "after a merge");
     reduce(all, "after a merge, again");
-    reduce(MPI_COMM_WORLD, "a world of its own");
+    reduce(MPI_COMM_WORLD, "the spawned processes' world");
     MPI_Comm_free(&all);
     MPI_Comm_disconnect(is_child ? &parent : &children);
 }
@@ -49,7 +52,7 @@ static int on_delete(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
-/* Attributes set before the library's own and after it: MPIs delete them in either order. */
+/* Attributes set before the library's attribute and after it: MPI libraries delete them in either order. */
 static void let_free(void) {
     int early, late;
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &early, NULL);
@@ -71,7 +74,7 @@ static void let_free(void) {
 }
 
 static void between_groups(void) {
-    int rank, ranks, sum = -1, wanted = 0;
+    int rank, ranks, sum = -1, expected = 0;
     MPI_Comm half, both;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -79,8 +82,8 @@ static void between_groups(void) {
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !(rank % 2), 7, &both);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, both);
     MPI_Barrier(both);
-    for (int i = !(rank % 2); i < ranks; i += 2) wanted += i;
-    if (sum != wanted) wrong = 1;
+    for (int i = !(rank % 2); i < ranks; i += 2) expected += i;
+    if (sum != expected) wrong = 1;
     MPI_Comm_free(&both);
     MPI_Comm_free(&half);
 }
@@ -93,7 +96,7 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[1], "inter") == 0)
         between_groups();
     else
-        spawn(argv[0], strcmp(argv[1], "spawned-as-they-are") == 0);
+        spawn(argv[0], strcmp(argv[1], "spawned-inherited") == 0);
     MPI_Finalize();
     return wrong;
 }

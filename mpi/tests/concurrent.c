@@ -1,9 +1,9 @@
-/* Cases on several communicators at once: alternating without a pause, then one thread on each.
+/* Cases on several communicators: alternating without a pause, then concurrently, with one thread per communicator.
  *
  *     concurrent ORACLE CASES SEED THREADS
  *
- * The communicators are the world, its reverse, and rows and columns of it; with threads, duplicates of the world and
- * reversed ones. Prints JSON. */
+ * The communicators are the world, its reverse, and its rows and columns; with threads, duplicates and reversals of the world.
+ * Prints JSON. */
 #include "check.h"
 
 #include <inttypes.h>
@@ -44,8 +44,7 @@ static struct group split(int color, int key) {
     return group_of(comm);
 }
 
-/* Every rank takes the same communicator of a kind in the same order, while its neighbours in other groups are ahead
- * or behind. */
+/* Every rank uses the communicators in the same order, while its neighbours in other groups may be ahead or behind. */
 static void alternate(int64_t count, uint64_t seed) {
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -89,7 +88,7 @@ int main(int argc, char **argv) {
     int level, rank;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     if (argc != 5 || level != MPI_THREAD_MULTIPLE || atoi(argv[4]) > MOST_THREADS) {
-        fprintf(stderr, "concurrent: four arguments and MPI_THREAD_MULTIPLE are needed\n");
+        fprintf(stderr, "concurrent: expected four arguments, MPI_THREAD_MULTIPLE and at most %d threads\n", MOST_THREADS);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -97,7 +96,7 @@ int main(int argc, char **argv) {
     make_elements();
     make_operations();
     read_oracles(argv[1]);
-    counting_begins();
+    counting_start();
     alternate(atoll(argv[2]), strtoull(argv[3], NULL, 10));
     at_once(atoi(argv[4]), atoll(argv[2]), strtoull(argv[3], NULL, 10) + 1);
     if (!totals_as_expected(text, sizeof text)) {
@@ -109,7 +108,7 @@ int main(int argc, char **argv) {
     if (rank == 0)
         printf("{\"cases\": %" PRId64 ", \"covered\": %" PRId64 ", \"failures\": %" PRId64 "}\n", all[0], all[1],
                all[2] + all[3]);
-    counting_ends();
+    counting_end();
     free_oracles();
     free_operations();
     free_elements();

@@ -1,4 +1,4 @@
-/* Counts whose product with the number of ranks does not fit into 64 bits, of a datatype without bytes. Exit code 0: refused. */
+/* Counts of a datatype of size 0 that overflow 64 bits when multiplied by the number of ranks. Exit code 0: refused. */
 #include "demand.h"
 
 #include <stdio.h>

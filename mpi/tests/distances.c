@@ -1,7 +1,7 @@
-/* A program keeps the distance that it was compiled under, on all its ranks: also where a call from another root needs more
- * messages at once than those before.
+/* A program retains the distance that it was compiled with, on all its ranks: also if a call with another root needs more
+ * concurrent messages than the previous ones.
  *
- *     distances PLAN          a broadcast in which the root sends to all others at once
+ *     distances PLAN          a broadcast in which the root sends to all others concurrently
  */
 #include "direct.h"
 
@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     LIBRARY(tutti_emulate)(&none);
     for (int root = 0; root < ranks; root++) {
         int value = rank == root ? root + 1 : 0;
-        char message[TUTTI_MESSAGE_ROOM] = "";
+        char message[TUTTI_MESSAGE_SIZE] = "";
         tutti_call call = {.recvbuf = &value, .recvcount = 1, .recvtype = MPI_INT, .root = root};
         if (LIBRARY(tutti_execute)(program, &call, message) || value != root + 1) wrong = 1;
     }

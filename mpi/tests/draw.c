@@ -1,4 +1,4 @@
-/* Draws cases and communicators; every rank draws the same. */
+/* Draws random cases and communicators, identically on every rank. */
 #include "check.h"
 
 #include <sched.h>
@@ -42,11 +42,11 @@ int64_t pairs_of(enum collective collective) {
     return count;
 }
 
-/* Around the number of chunks, where runs are empty or ragged, and some others. */
+/* Counts near the number of chunks, where runs are empty or ragged, and some others. */
 static int64_t drawn_count(uint64_t *state, int64_t chunks, int ranks) {
-    int64_t whole = chunks * (1 + drawn_below(state, 9));
+    int64_t multiple = chunks * (1 + drawn_below(state, 9));
     const int64_t counts[] = {0,     1,         2,          3,     chunks - 1,           chunks, chunks + 1, 2 * chunks + 1,
-                              whole, whole - 1, whole + 1, ranks, 4 * (int64_t)ranks + 1, 61,     257,        1031};
+                              multiple, multiple - 1, multiple + 1, ranks, 4 * (int64_t)ranks + 1, 61, 257, 1031};
     return counts[drawn_below(state, sizeof counts / sizeof *counts)];
 }
 
@@ -75,7 +75,7 @@ struct test_case drawn_case(enum collective collective, const struct group *grou
     bool rooted = collective == BROADCAST || collective == REDUCE || collective == GATHER || collective == SCATTER;
     test.root = rooted ? (int)drawn_below(&state, ranks) : 0;
     bool from_first = test.operation == COMPOSED || collective == GATHER || collective == SCATTER;
-    if (from_first && drawn_below(&state, 4)) test.root = 0; /* of others it is passed on */
+    if (from_first && drawn_below(&state, 4)) test.root = 0; /* other roots are forwarded */
     if (collective == BARRIER) test.count = 0;
     return test;
 }
@@ -111,29 +111,29 @@ void group_free(struct group *group) {
     free(group->world);
 }
 
-int ways_to_part(void) {
+int partition_count(void) {
     int ranks;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     return ranks / 2 + 1;
 }
 
-/* Way 0 is the world itself, way k > 0 parts off k ranks; which ones and in which order is shuffled. */
-struct group parted(int way, uint64_t seed) {
+/* Partition 0 is the world itself; partition k > 0 splits off k ranks. Which ranks, and their order, is random. */
+struct group partitioned(int partition, uint64_t seed) {
     int ranks, rank, *order;
-    if (way == 0) return group_of(MPI_COMM_WORLD);
+    if (partition == 0) return group_of(MPI_COMM_WORLD);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     order = calloc((size_t)ranks, sizeof(int));
-    uint64_t state = mixed(seed + (uint64_t)way);
+    uint64_t state = mixed(seed + (uint64_t)partition);
     for (int i = 0; i < ranks; i++) {
         int other = (int)drawn_below(&state, i + 1);
         order[i] = order[other];
         order[other] = i;
     }
-    if (way == 1) /* reversed */
+    if (partition == 1) /* reversed */
         for (int i = 0; i < ranks; i++) order[i] = ranks - 1 - i;
     MPI_Comm comm;
-    MPI_Comm_split(MPI_COMM_WORLD, order[rank] < way, order[rank], &comm);
+    MPI_Comm_split(MPI_COMM_WORLD, order[rank] < partition, order[rank], &comm);
     free(order);
     return group_of(comm);
 }

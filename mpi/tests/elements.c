@@ -1,4 +1,4 @@
-/* The types under test, predefined and derived, with the layouts that we know of them without asking MPI. */
+/* The datatypes under test, predefined and derived, with their layouts, which are known without querying MPI. */
 #include "check.h"
 
 #include <complex.h>
@@ -124,16 +124,16 @@ static void add_words(const char *name, int words, const ptrdiff_t *offsets, ptr
     element->strange = lower != 0 || offsets[0] != 0 || extent < offsets[words - 1];
 }
 
-#define COLUMN 64 /* columns of a matrix with so many: elements lie between one another */
+#define COLUMN 64 /* columns of a matrix with this many columns: elements are interleaved */
 
 static void add_derived(void) {
     MPI_Datatype type;
     MPI_Type_contiguous(4, MPI_UINT32_T, &type);
     MPI_Type_commit(&type);
-    struct element *whole = added("contiguous", WORDS, type, 16);
-    for (int i = 0; i < 4; i++) with_block(whole, 4 * i, 4);
-    whole->committed = true;
-    whole->end = 16;
+    struct element *contiguous = added("contiguous", WORDS, type, 16);
+    for (int i = 0; i < 4; i++) with_block(contiguous, 4 * i, 4);
+    contiguous->committed = true;
+    contiguous->end = 16;
     MPI_Type_vector(2, 2, 3, MPI_UINT32_T, &type); /* no gap at its end: extent 20 */
     MPI_Type_commit(&type);
     struct element *vector = added("vector", WORDS, type, 20);
@@ -145,7 +145,7 @@ static void add_derived(void) {
     add_words("descending", 4, (ptrdiff_t[]){24, 16, 4, 0}, 0, 28);
     add_words("columns", 4, (ptrdiff_t[]){0, 4 * COLUMN, 8 * COLUMN, 12 * COLUMN}, 0, 4);
     elements[element_count - 1].most = COLUMN;
-    add_words("far back", 4, (ptrdiff_t[]){-48, -28, -8, -4}, -48, 16); /* elements reach into those before */
+    add_words("far back", 4, (ptrdiff_t[]){-48, -28, -8, -4}, -48, 16); /* elements overlap the extent of previous ones */
     add_words("two words", 2, (ptrdiff_t[]){0, 4}, 0, 8);
     add_words("two apart", 2, (ptrdiff_t[]){8, 0}, -4, 20);
 }

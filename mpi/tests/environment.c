@@ -1,9 +1,9 @@
-/* Changes the environment of one rank before MPI_Init, calls an all-reduce, clears all ranks' environment, and ends.
+/* Modifies the environment of one rank before MPI_Init, calls an all-reduce, clears the environment of all ranks, and exits.
  *
  *     environment VERDICT init|session [RANK NAME [VALUE]]
  *
- * RANK is the launcher's number of a rank: there NAME gets VALUE, or is not set. `session`: a session is opened before
- * MPI_Init. Rank 0 writes a line into the file VERDICT after the all-reduce: `right` or `wrong`. */
+ * RANK is the launcher's number of a rank: NAME is set to VALUE there, or unset. `session`: opens a session before MPI_Init.
+ * Rank 0 writes `right` or `wrong` into the file VERDICT after the all-reduce. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

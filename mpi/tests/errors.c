@@ -1,4 +1,4 @@
-/* Errors in calls that schedules perform. Every rank ends with 0 where each call returned what it should.
+/* Errors in calls that schedules perform. Exits with 0 on every rank if each call returned the expected code.
  *
  *     errors truncated | aliased | handlers
  *     errors abandoned|abandoned-far PLAN     a direct all_reduce of 3 ranks; `far`: with emulated distance
@@ -23,7 +23,7 @@ static int reduce(int count, MPI_Comm comm) {
     return MPI_Allreduce(mine, sum, count, MPI_INT, MPI_SUM, comm);
 }
 
-/* Rank 0 calls with fewer elements than the others, and gets more than it has room for. */
+/* Rank 0 calls with fewer elements than the others, and receives more than fits into its buffer. */
 static void truncated(void) {
     MPI_Comm comm, other;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -42,7 +42,7 @@ static void truncated(void) {
     MPI_Comm_free(&comm);
 }
 
-/* The same memory for what is given and what is wanted counts as MPI_IN_PLACE, on one rank and on all. */
+/* Identical send and receive buffers are treated as MPI_IN_PLACE, on one rank and on all. */
 static void aliased(void) {
     int *both = malloc(COUNT * sizeof *both);
     for (int who = 0; who < 3; who++) {
@@ -58,7 +58,7 @@ static void aliased(void) {
     free(both);
 }
 
-/* Errors of the arguments and of messages reach the handler of the communicator, and no other. */
+/* Errors of arguments and messages are raised on the call's communicator, and on no other. */
 static int handled;
 
 static void on_error(MPI_Comm *comm, int *code, ...) {
@@ -74,7 +74,7 @@ static void on_error_elsewhere(MPI_Comm *comm, int *code, ...) {
     wrong = 1;
 }
 
-/* Whether the program finds the handler of MPI_COMM_SELF that it has set. */
+/* Checks that the program gets the handler of MPI_COMM_SELF that it has set. */
 static void check_self(MPI_Errhandler set) {
     MPI_Errhandler found;
     MPI_Comm copy;
@@ -112,7 +112,7 @@ static void handlers(void) {
 
 static int sends_fail;
 
-/* The library's sends come here first. */
+/* Intercepts the library's sends. */
 int PMPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
     typedef int function(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
     static function *of_mpi;
@@ -122,7 +122,7 @@ int PMPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag
 
 static void execute_badly(const tutti_plan *plan, MPI_Comm comm, tutti_program *program) {
     tutti_call call = {.sendbuf = mine, .recvbuf = sum, .recvcount = COUNT, .recvtype = MPI_INT, .op = MPI_SUM};
-    char message[TUTTI_MESSAGE_ROOM] = "";
+    char message[TUTTI_MESSAGE_SIZE] = "";
     sends_fail = 1;
     expect("a send that fails", LIBRARY(tutti_execute)(program, &call, message), MPI_ERR_INTERN);
     sends_fail = 0;
@@ -136,12 +136,12 @@ static void execute_badly(const tutti_plan *plan, MPI_Comm comm, tutti_program *
     LIBRARY(tutti_program_free)(another);
 }
 
-/* Rank 0's sends fail when its receives are posted: these must not wait any longer, or they would take what comes next. */
+/* Rank 0's sends fail after its receives are posted: the receives must be cancelled, or they would match later messages. */
 static void abandoned(const char *path, int with_distance) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); /* MPICH says that messages are left, when `comm` is freed */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN); /* MPICH reports leftover messages when `comm` is freed */
     tutti_distance distance = {.model = with_distance, .alpha_p = 1e-4};
     LIBRARY(tutti_emulate)(&distance);
     tutti_plan *plan = plan_of(path);
@@ -153,7 +153,7 @@ static void abandoned(const char *path, int with_distance) {
         for (int sent = 1; sent <= 2 && rank == 1; sent++) PMPI_Send(&sent, 1, MPI_INT, 0, tag, comm);
         if (rank == 0) PMPI_Recv(&got, 1, MPI_INT, 1, tag, comm, MPI_STATUS_IGNORE);
         if (rank == 0 && got != 1) {
-            fprintf(stderr, "errors: tag %d: a receive of the schedule took the message before %d\n", tag, got);
+            fprintf(stderr, "errors: tag %d: a receive of the schedule matched the message before %d\n", tag, got);
             wrong = 1;
         }
     }

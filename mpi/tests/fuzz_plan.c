@@ -1,11 +1,10 @@
-/* Reads plan files with random mistakes in them, most with a checksum that fits, and compiles what was accepted.
+/* Reads plan files with random errors, most with valid checksums, and compiles the accepted ones.
  *
  *     fuzz_plan PLAN MUTATIONS SEED
  *
- * Compiled with the library's plan.c, code.c, lower.c, fold.c and pending.c and with sanitizers, which end it where a byte outside of
- * the file is read. What compiles must keep to its own chunks and areas. Prints JSON, with what was said of the file as it is,
- * and how many areas its ranks have for copies of what they send.
- * No MPI is started. */
+ * Compiled with the library's plan.c, code.c, lower.c, fold.c and pending.c and with sanitizers, which stop it when it reads a
+ * byte outside the file. Compiled code must stay within its chunks and areas. Prints JSON, including the message about the
+ * unmodified file and the number of areas that its ranks have for copies of sent chunks. MPI is never initialised. */
 #include "plan.h"
 #include "variant.h"
 
@@ -16,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MOST_WORK ((uint64_t)1 << 22) /* chunks or slots: of what claims more, one rank is compiled */
+#define MOST_WORK ((uint64_t)1 << 22) /* chunks or slots: if a schedule claims more, only one rank is compiled */
 
 static uint64_t state;
 
@@ -40,10 +39,10 @@ static uint32_t checksum(const unsigned char *bytes, size_t length) {
     return ~crc;
 }
 
-/* One mistake: a byte, a number of 4 or 8 bytes set to something telling, or a piece moved onto another. */
+/* One error: a byte or bit changed, a number of 4 or 8 bytes set to an edge case, or a range copied onto another. */
 static void mutate(unsigned char *file, size_t length) {
-    static const uint64_t telling[] = {0, 1, 2, 7, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 0xfffffffe,
-                                       UINT64_MAX, UINT64_MAX - 7, (uint64_t)1 << 63, (uint64_t)1 << 32};
+    static const uint64_t edge_cases[] = {0, 1, 2, 7, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 0xfffffffe,
+                                          UINT64_MAX, UINT64_MAX - 7, (uint64_t)1 << 63, (uint64_t)1 << 32};
     size_t at = 16 + drawn() % (length - 16);
     int bytes = drawn() & 1 ? 4 : 8;
     switch (drawn() % 5) {
@@ -52,7 +51,7 @@ static void mutate(unsigned char *file, size_t length) {
     case 2: at &= ~(size_t)3; /* fall through */
     case 3:
         if (at + (size_t)bytes <= length)
-            put(file + at, drawn() & 1 ? telling[drawn() % (sizeof telling / sizeof *telling)] : drawn() % (2 * length), bytes);
+            put(file + at, drawn() & 1 ? edge_cases[drawn() % (sizeof edge_cases / sizeof *edge_cases)] : drawn() % (2 * length), bytes);
         break;
     default: {
         size_t from = 16 + drawn() % (length - 16), most = length - (from > at ? from : at);
@@ -67,7 +66,7 @@ static uint64_t number(const unsigned char *at, int bytes) {
     return value;
 }
 
-/* Puts right the checksums of all code that lies within the file, and that of the index. */
+/* Corrects the checksums of all code that lies within the file, and that of the index. */
 static void put_checksums(unsigned char *file, size_t length) {
     uint64_t index = number(file + 24, 8), entry = 56 + 32 * number(file + 32, 4);
     if (index < 56 || index > length) return;
@@ -75,9 +74,9 @@ static void put_checksums(unsigned char *file, size_t length) {
         uint64_t ranks = number(file + entry + 4, 4), table = number(file + entry + 40, 8);
         if (table > index || 12 * ranks + 8 > index - table) continue;
         for (uint64_t rank = 0; rank < ranks; rank++) {
-            uint64_t begin = number(file + table + 8 * rank, 8), end = number(file + table + 8 * rank + 8, 8);
-            if (begin <= end && end <= length)
-                put(file + table + 8 * (ranks + 1) + 4 * rank, checksum(file + begin, end - begin), 4);
+            uint64_t start = number(file + table + 8 * rank, 8), end = number(file + table + 8 * rank + 8, 8);
+            if (start <= end && end <= length)
+                put(file + table + 8 * (ranks + 1) + 4 * rank, checksum(file + start, end - start), 4);
         }
     }
     put(file + 12, checksum(file + 16, index - 16), 4);
@@ -88,34 +87,34 @@ static size_t spoil(unsigned char *file, size_t length) {
     if (length < 56) return length;
     for (uint64_t mistakes = 1 + drawn() % 2; mistakes > 0; mistakes--) mutate(file, length);
     if (drawn() % 8 == 0) file[drawn() % 16] ^= (unsigned char)(1u << drawn() % 8);
-    if (drawn() % 16 != 0) { /* or the checks behind these two would never be reached */
+    if (drawn() % 16 != 0) { /* otherwise these two checks would hide all later ones */
         put(file + 16, length, 8);
         put_checksums(file, length);
     }
     return length;
 }
 
-static void demand(int good, const char *what) {
+static void require(int good, const char *what) {
     if (good) return;
     fprintf(stderr, "fuzz_plan: %s\n", what);
     abort();
 }
 
-/* Each pending request has a place of its own, and ends after it has begun. */
+/* Checks that every pending request has a distinct index, and completes after it started. */
 static void examine_pending(const tutti_variant *variant) {
     unsigned char *taken = calloc((size_t)variant->pending + 1, 1);
     uint32_t found = 0;
-    demand(variant->due[0] == 0 && variant->due[variant->stages] == variant->pending, "sends that never end");
+    require(variant->due[0] == 0 && variant->due[variant->stages] == variant->pending, "a send that never completes");
     for (uint32_t stage = 0; stage < variant->stages; stage++)
         for (uint32_t i = variant->stage[stage].send; i < variant->stage[stage + 1].send; i++) {
             uint32_t place = variant->place[i];
             if (place == TUTTI_NOT_PENDING) continue;
-            demand(place < variant->pending && !taken[place], "a request in another's place");
-            demand(place >= variant->due[stage + 1], "a send that ends before it begins");
+            require(place < variant->pending && !taken[place], "two requests with one index");
+            require(place >= variant->due[stage + 1], "a send that completes before it starts");
             taken[place] = 1;
             found++;
         }
-    demand(found == variant->pending, "places that nobody has");
+    require(found == variant->pending, "an index without a request");
     free(taken);
 }
 
@@ -124,14 +123,14 @@ static void examine(const tutti_variant *variant, const tutti_schedule_info *inf
     for (int side = 0; side < 2; side++)
         for (uint32_t i = 0; i < transfers[side]; i++) {
             const tutti_transfer *one = (side ? variant->sends : variant->receives) + i;
-            demand(one->peer < info->ranks && one->area < variant->areas, "a message of nobody or nowhere");
-            demand(one->first < info->chunks && one->count <= info->chunks - one->first, "a message of no chunks");
+            require(one->peer < info->ranks && one->area < variant->areas, "a message with an invalid peer or area");
+            require(one->first < info->chunks && one->count <= info->chunks - one->first, "a message with invalid chunks");
         }
     for (uint32_t i = 0; i < variant->stage[variant->stages].local_op; i++) {
         const tutti_local_op *op = &variant->local_ops[i];
         uint32_t last = op->kind == TUTTI_MOVE && op->at > op->first ? op->at : op->first;
-        demand(op->from < variant->areas && op->to < variant->areas, "a local op nowhere");
-        demand(last < info->chunks && op->count <= info->chunks - last, "a local op on no chunks");
+        require(op->from < variant->areas && op->to < variant->areas, "a local op with an invalid area");
+        require(last < info->chunks && op->count <= info->chunks - last, "a local op with invalid chunks");
     }
     if (variant->place) examine_pending(variant);
 }
@@ -147,7 +146,7 @@ static void compile(const tutti_plan *plan, char *message) {
             for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
                 tutti_variant *variant = NULL;
                 int error = tutti_variant_lower(plan, index, rank, forms[form], &variant, message);
-                demand(!error || message[0] != 0, "refused without a word");
+                require(!error || message[0] != 0, "refused without a message");
                 refused_late += error != 0;
                 compiled += error == 0;
                 if (!error) copies += variant->areas - TUTTI_SCRATCH - TUTTI_TEMPORARIES - info.slots;
@@ -166,22 +165,22 @@ int main(int argc, char **argv) {
     fclose(source);
     state = strtoull(argv[3], NULL, 10);
     uint64_t accepted = 0, refused = 0;
-    tutti_plan *whole = NULL;
-    char said[TUTTI_MESSAGE_ROOM] = "";
-    const char *first = tutti_plan_read(argv[1], &whole, said) ? "refused" : "accepted";
-    if (whole) compile(whole, said);
+    tutti_plan *unmodified = NULL;
+    char text[TUTTI_MESSAGE_SIZE] = "";
+    const char *first = tutti_plan_read(argv[1], &unmodified, text) ? "refused" : "accepted";
+    if (unmodified) compile(unmodified, text);
     uint64_t copied = copies;
-    tutti_plan_free(whole);
+    tutti_plan_free(unmodified);
     for (int64_t left = atoll(argv[2]); left > 0; left--) {
-        char path[64], message[TUTTI_MESSAGE_ROOM] = "";
+        char path[64], message[TUTTI_MESSAGE_SIZE] = "";
         memcpy(file, original, length);
         size_t spoiled = spoil(file, length);
         int handle = memfd_create("plan", 0);
-        demand(handle >= 0 && write(handle, file, spoiled) == (ssize_t)spoiled, "no file in memory");
+        require(handle >= 0 && write(handle, file, spoiled) == (ssize_t)spoiled, "no file in memory");
         snprintf(path, sizeof path, "/proc/self/fd/%d", handle);
         tutti_plan *plan = NULL;
         int error = tutti_plan_read(path, &plan, message);
-        demand(!error || (plan == NULL && message[0] != 0), "refused without a word");
+        require(!error || (plan == NULL && message[0] != 0), "refused without a message");
         refused += error != 0;
         accepted += error == 0;
         if (!error) compile(plan, message);
@@ -190,7 +189,7 @@ int main(int argc, char **argv) {
     }
     free(original);
     free(file);
-    printf("{\"original\": \"%s\", \"said\": \"%s\", \"accepted\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"compiled\": %" PRIu64 ", \"refused_late\": %" PRIu64 ", \"copies\": %" PRIu64 "}\n",
-           first, said, accepted, refused, compiled, refused_late, copied);
+    printf("{\"original\": \"%s\", \"message\": \"%s\", \"accepted\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"compiled\": %" PRIu64 ", \"refused_late\": %" PRIu64 ", \"copies\": %" PRIu64 "}\n",
+           first, text, accepted, refused, compiled, refused_late, copied);
     return 0;
 }

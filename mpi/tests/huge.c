@@ -1,10 +1,10 @@
-/* Collectives of more elements, and of more bytes, than an int can count: whether every byte comes right.
+/* Collectives of more elements, and of more bytes, than fit into an int: checks every byte.
  *
  *     huge BYTES
  *
- * Each collective moves or reduces BYTES and a few more, described in several ways: as single bytes, whose number only the
- * MPI_..._c functions can say, as ints, as large blocks, as elements with gaps. Two ranks suffice; each holds up to four times
- * as much. Every call has a communicator of its own, since buffers are kept with those. Prints JSON. */
+ * Each collective moves or reduces slightly more than BYTES, described as single bytes (a count that only the MPI_..._c
+ * functions can express), as ints, as large blocks, and as elements with gaps. Two ranks suffice; each uses up to four times
+ * as much memory. Every call has a separate communicator, since buffers persist with the communicator. Prints JSON. */
 #include <inttypes.h>
 #include <mpi.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 enum { BLOCK = 1024, TAKEN = 3, GAPPED = 4 };
 
-/* How a payload is described: `count` elements of `bytes` in `extent`. */
+/* A description of a payload: `count` elements of `bytes` in `extent`. */
 struct form {
     const char *name;
     MPI_Datatype type;
@@ -35,7 +35,7 @@ enum { LARGE_CALLS = 1 };
 enum { LARGE_CALLS = 0 };
 #endif
 
-/* What ranks contribute repeats after a prime number of elements, so that no shift by a power of two goes unseen. */
+/* Contributions repeat after a prime number of elements, so that a shift by a power of two is detected. */
 enum { PERIOD = 65521 };
 struct pattern {
     unsigned char *bytes;
@@ -62,7 +62,7 @@ static struct pattern bytes_of(int of) {
     return pattern;
 }
 
-/* Numbers of rank `of`, or the sums of all ranks' where it is none: bytes wrap, ints hold them. */
+/* Numbers of rank `of`, or the sums over all ranks if `of` equals `ranks`: bytes wrap around, ints do not overflow. */
 static struct pattern numbers_of(int of, const struct form *form) {
     struct pattern pattern = {allocated(PERIOD * form->bytes), PERIOD * form->bytes};
     for (uint32_t i = 0; i < PERIOD; i++) {
@@ -76,7 +76,7 @@ static struct pattern numbers_of(int of, const struct form *form) {
     return pattern;
 }
 
-/* Bytes `at` and following of a pattern, written to or compared with `base`; how many runs differ. */
+/* Writes bytes `at` and following of a pattern to `base`, or compares them; returns how many runs differ. */
 static int64_t dense(unsigned char *base, const struct pattern *pattern, int64_t at, int64_t length, bool write) {
     int64_t wrong = 0;
     while (length > 0) {
@@ -93,7 +93,7 @@ static int64_t dense(unsigned char *base, const struct pattern *pattern, int64_t
     return wrong;
 }
 
-/* The same with gaps behind the elements, which must be 0. */
+/* The same with gaps behind the elements, which must stay 0. */
 static int64_t gapped(unsigned char *base, const struct pattern *pattern, int64_t at, int64_t count, bool write) {
     size_t from = (size_t)(at % (int64_t)pattern->period);
     int64_t wrong = 0;
@@ -231,7 +231,7 @@ static void scatter(const struct form *form, MPI_Comm comm) {
 static void every_collective(const struct form *form) {
     typedef void (*collective)(const struct form *, MPI_Comm);
     static const collective all[] = {broadcast, all_gather, gather, scatter, all_to_all, all_reduce, reduce, reduce_scatter};
-    enum { PACKED = 4, MOVING = 5 }; /* packed payloads take twice the memory: not also twice the buffers */
+    enum { PACKED = 4, MOVING = 5 }; /* packed payloads need twice the memory, so all_to_all is omitted */
     unsigned moving = form->bytes == form->extent ? MOVING : PACKED, count = form->adds ? sizeof all / sizeof *all : moving;
     for (unsigned i = 0; i < count; i++) {
         MPI_Comm comm;
@@ -246,7 +246,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc != 2) {
-        fprintf(stderr, "huge: an argument is needed: BYTES\n");
+        fprintf(stderr, "huge: expected one argument: BYTES\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     int64_t bytes = atoll(argv[1]);

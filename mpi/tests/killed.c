@@ -1,15 +1,15 @@
-/* All-reduces for ever; one rank is killed in the middle. No rank may see a wrong result, and the job must end.
+/* Endless all-reduces; one rank is killed. No rank may get a wrong result, and the job must end.
  *
  *     killed RANK CALLS ELEMENTS VERDICT
  *
- * A wrong result is told by a line in the file VERDICT: launchers may drop what a rank wrote just before its job was
- * aborted, and give exit codes of their own. */
+ * A wrong result is reported in the file VERDICT: launchers may drop output that a rank wrote just before its job was
+ * aborted, and choose exit codes themselves. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static void tell(const char *verdict, const char *what, int rank, int call) {
+static void report(const char *verdict, const char *what, int rank, int call) {
     FILE *file = fopen(verdict, "a");
     if (file) {
         fprintf(file, "WRONG: rank %d, call %d: %s\n", rank, call, what);
@@ -31,10 +31,10 @@ int main(int argc, char **argv) {
         if (rank == atoi(argv[1]) && call == atoi(argv[2])) raise(SIGKILL);
         int code = MPI_Allreduce(mine, sum, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         for (int i = 0; i < count && code == MPI_SUCCESS; i++) {
-            int wanted = ranks * (ranks - 1) / 2 + ranks * (call + i);
-            if (sum[i] != wanted) tell(argv[4], "an element is wrong", rank, call);
+            int expected = ranks * (ranks - 1) / 2 + ranks * (call + i);
+            if (sum[i] != expected) report(argv[4], "an element is wrong", rank, call);
         }
-        if (call >= atoi(argv[2])) /* impossible: the dead rank gave nothing */
-            tell(argv[4], "a result that cannot be", rank, call);
+        if (call >= atoi(argv[2])) /* impossible: the dead rank contributed nothing */
+            report(argv[4], "a result without the dead rank", rank, call);
     }
 }

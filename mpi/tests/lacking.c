@@ -1,6 +1,6 @@
-/* A program that some ranks run without the library: what they do meanwhile. It says right or wrong of every result.
+/* A program that some ranks run without the library. Every rank prints whether its results are right or wrong.
  *
- *     lacking reduce | receive    the ranks begin with an all-reduce, or with a receive from anybody
+ *     lacking reduce | receive    the ranks start with an all-reduce, or with a receive from MPI_ANY_SOURCE
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,10 @@
-/* Many communicators at once, with a collective on each. Prints what came of it on rank 0.
+/* Many communicators, with a collective on each. Rank 0 prints the result.
  *
- *     many dups          as many duplicates of the world as the MPI gives, at most 3000: {"dups": N, "right": yes}
- *     many collectives N   N duplicates, an all-reduce on each: right on all ranks, or the exit code is 1
- *     many tags N RANK   the same, where RANK alone (-1: no rank) believes in so few tags that they are not enough
+ *     many dups          as many duplicates of the world as the MPI library provides, at most 3000: {"dups": N, "right": true}.
+ *
+ *     many collectives N   N duplicates, an all-reduce on each: correct on all ranks, or the exit code is 1.
+ *
+ *     many tags N RANK   the same, with a limit on RANK (-1: no rank) of too few tags.
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -15,7 +17,7 @@ enum { MOST = 3000 };
 static MPI_Comm comms[MOST];
 static int few_tags;
 
-/* The library asks for the largest tag here. */
+/* Intercepts the library's query of MPI_TAG_UB. */
 int PMPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *found) {
     typedef int function(MPI_Comm, int, void *, int *);
     static function *of_mpi;
@@ -29,10 +31,10 @@ int PMPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *found) {
     return error;
 }
 
-static int duplicate(int wanted) {
+static int duplicate(int most) {
     int made = 0;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    while (made < wanted && MPI_Comm_dup(MPI_COMM_WORLD, &comms[made]) == MPI_SUCCESS) made++;
+    while (made < most && MPI_Comm_dup(MPI_COMM_WORLD, &comms[made]) == MPI_SUCCESS) made++;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     return made;
 }
@@ -55,7 +57,7 @@ int main(int argc, char **argv) {
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < made; i++) right &= is_right(comms[i], i);
     if (argc > 2) right &= made == atoi(argv[2]);
-    /* Tags come back with the communicators. */
+    /* Freed communicators release their tags. */
     for (int i = 0; i < made; i++) MPI_Comm_free(&comms[i]);
     made = argc == 4 ? duplicate(5) : made;
     for (int i = 0; argc == 4 && i < made; i++) {

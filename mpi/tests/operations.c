@@ -1,4 +1,4 @@
-/* The operations: MPI's own and two that the user defines, each beside arithmetic of our own on packed elements. */
+/* The predefined operations and two user-defined ones, each compared with the checker's arithmetic on packed elements. */
 #include "check.h"
 
 #include <complex.h>
@@ -19,8 +19,8 @@ _Thread_local bool aligned_operands;
 int unknown_types_seen(void) { return atomic_load(&unknown_types); }
 int misaligned_operands_seen(void) { return atomic_load(&misaligned); }
 
-/* Elements as aligned as in the caller's own buffers, whose element 0 is at a multiple of 16; bytes up to an element's end may
- * be read, as C does when it assigns a struct. */
+/* Checks that elements are as aligned as in the caller's buffers, where element 0 is aligned to 16 bytes. Reads the last byte
+ * of an element, as a C struct assignment may. */
 static void examine_operand(const struct element *element, const unsigned char *operand, int count) {
     uintptr_t alignment = (uintptr_t)(element->extent & -element->extent);
     if (alignment > 16) alignment = 16;
@@ -89,8 +89,8 @@ MPI_Op operation_of(enum operation operation) {
     return operation >= ADDED ? user_operations[operation - ADDED] : predefined[operation];
 }
 
-/* Table 6.x of the standard, by kinds: logical operations are for C integers and booleans, and not for MPI_AINT and
- * its kin; bitwise ones for integers and bytes. */
+/* MPI 4.1, section 6.9.2: logical operations are defined on C integers and booleans, but not on MPI_AINT, MPI_OFFSET and
+ * MPI_COUNT; bitwise ones on integers and bytes. */
 bool operation_fits(enum operation operation, const struct element *element) {
     bool address = element->kind == ADDRESS;
     bool integer = element->kind == SIGNED || element->kind == UNSIGNED || address;
@@ -119,7 +119,7 @@ void combined(enum operation operation, const struct element *element, void *lef
         MPI_Reduce_local(left, right, length, type, operation_of(operation));
 }
 
-/* --- our own arithmetic ------------------------------------------------------------------------------------------- */
+/* --- the checker's arithmetic --------------------------------------------------------------------------------------- */
 
 static uint64_t integer_fold(enum operation operation, bool is_signed, uint64_t a, uint64_t b) {
     bool less = is_signed ? (int64_t)a < (int64_t)b : a < b;
@@ -210,7 +210,7 @@ void folded(enum operation operation, const struct element *element, unsigned ch
     }
 }
 
-/* --- how much reordering may do ------------------------------------------------------------------------------------- */
+/* --- the effect of reordering --------------------------------------------------------------------------------------- */
 
 static void numbers_of(const struct element *element, const unsigned char *value, long double numbers[2]) {
     int count = element->kind == COMPLEX ? 2 : 1;
@@ -232,13 +232,13 @@ long double magnitude_of(const struct element *element, const unsigned char *val
     return fabsl(numbers[0]) + fabsl(numbers[1]);
 }
 
-/* Each of ranks - 1 roundings is off by half an epsilon at most, in either order; a complex product rounds four
+/* Each of ranks - 1 roundings contributes an error of at most half an epsilon, in either order. A complex product rounds four
  * products and two sums. */
 bool within_reordering(enum operation operation, const struct element *element, const unsigned char *got,
-                       const unsigned char *want, long double magnitude, int ranks) {
+                       const unsigned char *expected, long double magnitude, int ranks) {
     long double a[2], b[2];
     numbers_of(element, got, a);
-    numbers_of(element, want, b);
+    numbers_of(element, expected, b);
     size_t bytes = element->kind == COMPLEX ? element->size / 2 : element->size;
     long double epsilon = bytes == sizeof(float) ? FLT_EPSILON : bytes == sizeof(double) ? DBL_EPSILON : LDBL_EPSILON;
     long double bound = (long double)ranks * epsilon * magnitude;

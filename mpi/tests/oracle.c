@@ -1,4 +1,4 @@
-/* Reads what Python says of the plan's schedules (tests/mpi/support/oracle.py): sends of each rank, trees of folds. */
+/* Reads the oracle of the plan's schedules (tests/mpi/support/oracle.py): the sends of each rank, and trees of folds. */
 #include "check.h"
 
 #include <stdio.h>
@@ -10,11 +10,11 @@ const char *const collective_names[COLLECTIVES] = {"all_reduce", "reduce_scatter
 
 static struct oracle *oracles;
 
-/* The file is our own: what does not fit ends the job. */
+/* The file is written by the test suite: an invalid one ends the job. */
 static int number(FILE *file) {
     int value;
     if (fscanf(file, "%d", &value) != 1) {
-        fprintf(stderr, "check: the oracle file ends too early or holds no number where one was expected\n");
+        fprintf(stderr, "check: the oracle file is truncated or invalid: expected a number\n");
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
     return value;
@@ -100,6 +100,6 @@ const struct oracle *oracle_for(enum collective collective, int ranks) {
     return NULL;
 }
 
-int64_t chunk_begins(int64_t chunk, int64_t chunks, int64_t total) {
+int64_t chunk_start(int64_t chunk, int64_t chunks, int64_t total) {
     return (int64_t)((__int128)chunk * total / chunks);
 }

@@ -1,5 +1,5 @@
-/* Calls that go to the MPI underneath again and again, among calls that do not: each is counted, and none is taken for another.
- * Exits with 4 where a result is wrong. The plan has all_reduces of 1 KiB and more, and nothing else.
+/* Repeated calls that are forwarded to the MPI library, interleaved with covered ones: each must be counted under its reason.
+ * Exits with 4 if a result is wrong. The plan only contains all_reduces of 1 KiB and more.
  *
  *     passed_again TURNS
  */
@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     int sum = ranks * (ranks + 1) / 2;
     for (int i = 0; i < MOST; i++) mine[i] = rank + 1;
     for (int turn = argc > 1 ? atoi(argv[1]) : 1; turn > 0; turn--) {
-        MPI_Op own; /* a handle that may come again */
+        MPI_Op own; /* its handle may be reused */
         MPI_Op_create(first, 0, &own);
         reduce(2, MPI_SUM, 3, sum);          /* passed: too small */
         reduce(256, MPI_SUM, 2, sum);        /* covered */

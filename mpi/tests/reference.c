@@ -1,4 +1,4 @@
-/* What a reduction must give: folded in the order of the ranks, and as the schedule folds. */
+/* Expected results of reductions: in rank order, and in the order of the schedule. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -10,23 +10,23 @@ int64_t shard_elements(const struct test_case *test, int rank) {
     return test->ragged ? test->count * (rank % 3) : test->count;
 }
 
-int64_t shard_begins(const struct test_case *test, int rank) {
+int64_t shard_start(const struct test_case *test, int rank) {
     if (!test->ragged) return test->count * rank;
-    int64_t begins = 0;
-    for (int i = 0; i < rank; i++) begins += shard_elements(test, i);
-    return begins;
+    int64_t start = 0;
+    for (int i = 0; i < rank; i++) start += shard_elements(test, i);
+    return start;
 }
 
 int64_t total_elements(const struct test_case *test, int ranks) {
     switch (test->collective) {
-    case REDUCE_SCATTER: return shard_begins(test, ranks);
+    case REDUCE_SCATTER: return shard_start(test, ranks);
     case ALL_GATHER: case GATHER: case SCATTER: case ALL_TO_ALL: return test->count * ranks;
     case BARRIER: return 0;
     default: return test->count;
     }
 }
 
-void wanted_in_order(const struct test_case *test, int ranks, int64_t first, int64_t count, unsigned char *values,
+void expected_in_order(const struct test_case *test, int ranks, int64_t first, int64_t count, unsigned char *values,
                      long double *magnitude) {
     const struct element *element = test->element;
     unsigned char *others = malloc((size_t)count * element->size + 1);
@@ -49,7 +49,7 @@ void wanted_in_order(const struct test_case *test, int ranks, int64_t first, int
 
 /* --- as the schedule folds -------------------------------------------------------------------------------------------- */
 
-struct stack { /* of partial results, in the elements' own layout */
+struct stack { /* of partial results, in memory layout */
     const struct element *element;
     int64_t count;
     unsigned char **memory;
@@ -89,30 +89,30 @@ static void evaluate(const struct test_case *test, const struct group *group, co
     free(stack.memory);
 }
 
-/* Elements of a chunk, counted over all of them. */
+/* The first element of a chunk, as an index into the payload. */
 static int64_t chunk_at(const struct test_case *test, const struct oracle *oracle, int64_t chunk) {
-    if (test->collective != REDUCE_SCATTER) return chunk_begins(chunk, oracle->chunks, test->count);
+    if (test->collective != REDUCE_SCATTER) return chunk_start(chunk, oracle->chunks, test->count);
     int64_t per_shard = oracle->chunks / oracle->ranks, rank = chunk / per_shard;
-    if (rank == oracle->ranks) return shard_begins(test, oracle->ranks);
-    return shard_begins(test, (int)rank) + chunk_begins(chunk % per_shard, per_shard, shard_elements(test, (int)rank));
+    if (rank == oracle->ranks) return shard_start(test, oracle->ranks);
+    return shard_start(test, (int)rank) + chunk_start(chunk % per_shard, per_shard, shard_elements(test, (int)rank));
 }
 
-void wanted_by_schedule(const struct test_case *test, const struct group *group, int64_t first, int64_t count,
+void expected_by_schedule(const struct test_case *test, const struct group *group, int64_t first, int64_t count,
                         unsigned char *values) {
     const struct oracle *oracle = oracle_for(test->collective, group->ranks);
-    int turned = (group->rank - test->root + group->ranks) % group->ranks;
+    int rotated = (group->rank - test->root + group->ranks) % group->ranks;
     for (int64_t chunk = 0; chunk < oracle->chunks; chunk++) {
-        int64_t begins = chunk_at(test, oracle, chunk), ends = chunk_at(test, oracle, chunk + 1);
-        begins = begins < first ? first : begins;
-        ends = ends > first + count ? first + count : ends;
-        int tree = oracle->result[turned * oracle->chunks + chunk];
-        if (begins >= ends) continue;
+        int64_t start = chunk_at(test, oracle, chunk), end = chunk_at(test, oracle, chunk + 1);
+        start = start < first ? first : start;
+        end = end > first + count ? first + count : end;
+        int tree = oracle->result[rotated * oracle->chunks + chunk];
+        if (start >= end) continue;
         if (tree < 0) {
-            memset(values + (size_t)(begins - first) * test->element->size, 0x5a,
-                   (size_t)(ends - begins) * test->element->size); /* a mistake of the oracle: nothing equals this */
+            memset(values + (size_t)(start - first) * test->element->size, 0x5a,
+                   (size_t)(end - start) * test->element->size); /* an error of the oracle: matches no result */
             continue;
         }
-        evaluate(test, group, &oracle->tree[tree], begins, ends - begins,
-                 values + (size_t)(begins - first) * test->element->size);
+        evaluate(test, group, &oracle->tree[tree], start, end - start,
+                 values + (size_t)(start - first) * test->element->size);
     }
 }

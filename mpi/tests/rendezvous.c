@@ -1,14 +1,14 @@
-/* Whether a send of so many bytes ends before its receive is posted: prints `{"buffered": true}` or false.
+/* Tests whether a send of this size completes before its receive is posted: prints `{"buffered": true}` or false.
  *
  *     rendezvous BYTES
  *
- * For tests that are worth nothing where the MPI buffers what they send. Two ranks. */
+ * For tests that prove nothing if the MPI library buffers their messages. Two ranks. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#define SECONDS 0.5 /* an MPI that buffers does so at once */
+#define SECONDS 0.5 /* an MPI library that buffers does so immediately */
 
 static double now(void) {
     struct timespec time;
@@ -19,9 +19,9 @@ static double now(void) {
 static void send(char *data, int bytes) {
     MPI_Request request;
     int ended = 0;
-    double begin = now();
+    double start = now();
     MPI_Isend(data, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
-    while (!ended && now() - begin < SECONDS) MPI_Test(&request, &ended, MPI_STATUS_IGNORE);
+    while (!ended && now() - start < SECONDS) MPI_Test(&request, &ended, MPI_STATUS_IGNORE);
     MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD); /* now it may be received */
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     printf("{\"buffered\": %s}\n", ended ? "true" : "false");

@@ -1,5 +1,5 @@
-/* Calls with the arguments of the call before: what the library has kept of that must fit, whatever happened in between.
- * Exits with 0 where every result is right, with 4 where one is not.
+/* Calls with the same arguments as the previous call: the library's cached state must be valid, whatever happened in between.
+ * Exits with 0 if every result is right, with 4 otherwise.
  *
  *     repeated
  */
@@ -13,7 +13,7 @@ enum { COUNT = 300, LONGER = 70000, TURNS = 5 };
 static int rank, ranks, wrong;
 static int mine[LONGER], got[LONGER];
 
-/* What rank `of` gives as element i in a turn. */
+/* The contribution of rank `of` to element i in a turn. */
 static int given(int of, int turn, int i) { return (of + 1) * 7 + turn * 11 + i; }
 
 static int summed(int turn, int i) {
@@ -27,9 +27,9 @@ static void fill(int turn, int count) {
     memset(got, 0, sizeof got);
 }
 
-static void expect(const char *what, int turn, int i, int value, int wanted) {
-    if (value == wanted) return;
-    if (!wrong) fprintf(stderr, "repeated: %s: rank %d, turn %d, element %d: %d, not %d\n", what, rank, turn, i, value, wanted);
+static void expect(const char *what, int turn, int i, int value, int expected) {
+    if (value == expected) return;
+    if (!wrong) fprintf(stderr, "repeated: %s: rank %d, turn %d, element %d: %d, not %d\n", what, rank, turn, i, value, expected);
     wrong = 1;
 }
 
@@ -76,8 +76,8 @@ static void take_sum(void *in, void *inout, int *count, MPI_Datatype *type) {
     for (int i = 0; i < *count; i++) ((int *)inout)[i] += ((int *)in)[i];
 }
 
-/* Handles of operations come again once they are freed: another function may stand behind the same one, and operands that could be
- * exchanged may be so no longer. */
+/* Handles of freed operations are reused: the same handle may denote another function, whose operands may no longer be
+ * exchanged. */
 static void user_operation(int turn) {
     MPI_Op op;
     int first = turn % 2;
@@ -89,7 +89,7 @@ static void user_operation(int turn) {
     MPI_Op_free(&op);
 }
 
-/* And so do those of datatypes, of another extent. */
+/* Handles of freed datatypes are reused for datatypes of another extent. */
 static void user_type(int turn) {
     MPI_Datatype type;
     int each = 1 + turn % 3, count = 2;
@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     void (*const alone[])(int) = {in_place, all_to_all, user_operation, user_type};
     for (int turn = 0; turn < TURNS; turn++) all_reduce("again", turn, COUNT);
-    for (int turn = 0; turn < TURNS; turn++) { /* buffers that grow, and what is shorter after them */
+    for (int turn = 0; turn < TURNS; turn++) { /* buffers that grow, followed by shorter payloads */
         all_reduce("longer", turn, turn % 2 ? LONGER : COUNT);
         all_reduce("shorter", turn, COUNT);
         all_reduce("shorter again", turn + 1, COUNT);
@@ -123,7 +123,7 @@ int main(int argc, char **argv) {
         }
     for (unsigned which = 0; which < sizeof alone / sizeof *alone; which++)
         for (int turn = 0; turn < TURNS; turn++) alone[which](turn);
-    for (int turn = 0; turn < TURNS; turn++) { /* the same programs in turn */
+    for (int turn = 0; turn < TURNS; turn++) { /* two programs alternating */
         in_place(turn);
         all_reduce("in turn", turn, COUNT);
     }

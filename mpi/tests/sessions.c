@@ -1,10 +1,10 @@
-/* All-reduces and broadcasts in sessions, without MPI_Init: in turn, and by several threads with a session each.
+/* All-reduces and broadcasts in sessions, without MPI_Init: sequentially, and by several threads with one session each.
  *
  *     sessions VERDICT THREADS [RANK NAME]
  *
- * With 0 threads, rank 1 has no other session open when the second one begins, as far as the library knows, and the other ranks
- * have: as when threads come in another order.
- * On the launcher's rank RANK the variable NAME is not set. Rank 0 writes a line into the file VERDICT: `right` or `wrong`. */
+ * With 0 threads, when the second session opens, no other session is open on rank 1 as far as the library knows, but one is on
+ * the other ranks, as when threads open sessions in different orders. On the launcher's rank RANK the variable NAME is unset.
+ * Rank 0 writes `right` or `wrong` into the file VERDICT. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static int wrong, rank = -1;
 
-/* A communicator of all processes, and collectives on it and on a part of it. */
+/* Runs collectives on a communicator of all processes, and on a part of it. */
 static void communicate(MPI_Session session, const char *tag) {
     MPI_Group group;
     MPI_Comm all, part;
@@ -57,7 +57,7 @@ static void *work(void *tag) {
 }
 
 static void work_unevenly(void) {
-    MPI_Session outer = opened(PMPI_Session_init), first = opened(MPI_Session_init); /* the library does not see the outer one */
+    MPI_Session outer = opened(PMPI_Session_init), first = opened(MPI_Session_init); /* `outer` bypasses the library */
     communicate(first, "tutti/first");
     if (rank == 1) MPI_Session_finalize(&first);
     work("tutti/second");

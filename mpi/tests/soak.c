@@ -1,9 +1,9 @@
-/* Mixed collectives on communicators that come and go, for as long as asked; what memory it takes, at eight times.
+/* Random collectives on communicators that are created and freed; samples the memory usage eight times.
  *
  *     soak ORACLE CALLS SEED
  *
- * A communicator is freed and another made every few calls: one that the library kept for each would run out of
- * MPICH's context ids, or show in the memory. Prints JSON. */
+ * A communicator is freed and another created every few calls: if the library held one for each, MPICH would run out of
+ * context ids, or the memory would grow. Prints JSON. */
 #include "check.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 #define GROUPS 4
 #define CALLS_PER_COMMUNICATOR 20
-#define TIMES 8 /* at which the resident set is looked at: the last is the end */
+#define TIMES 8 /* samples of the resident set, the last one at the end */
 
 static int64_t calls, covered_calls, failures, communicators;
 
@@ -52,13 +52,13 @@ static void run(const struct group *group, uint64_t *state) {
     fprintf(stderr, "soak: %s (seed %" PRIu64 "): %s\n", what, test.seed, text);
 }
 
-static void soak(int64_t wanted, uint64_t seed, int64_t resident[TIMES]) {
+static void soak(int64_t total, uint64_t seed, int64_t resident[TIMES]) {
     uint64_t state = mixed(seed);
     struct group groups[GROUPS];
     for (int i = 0; i < GROUPS; i++) groups[i] = made(&state);
-    for (int64_t i = 0; i < wanted; i++) {
+    for (int64_t i = 0; i < total; i++) {
         for (int at = 0; at + 1 < TIMES; at++)
-            if (i == wanted * (at + 1) / TIMES) resident[at] = resident_kib();
+            if (i == total * (at + 1) / TIMES) resident[at] = resident_kib();
         run(&groups[drawn_below(&state, GROUPS)], &state);
         if (i % CALLS_PER_COMMUNICATOR != 0) continue;
         struct group *old = &groups[drawn_below(&state, GROUPS)];
@@ -73,13 +73,13 @@ static void soak(int64_t wanted, uint64_t seed, int64_t resident[TIMES]) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     if (argc != 4) {
-        fprintf(stderr, "soak: three arguments are needed: ORACLE CALLS SEED\n");
+        fprintf(stderr, "soak: expected three arguments: ORACLE CALLS SEED\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     make_elements();
     make_operations();
     read_oracles(argv[1]);
-    counting_begins();
+    counting_start();
     int64_t resident[TIMES] = {0};
     soak(atoll(argv[2]), strtoull(argv[3], NULL, 10), resident);
     int rank;
@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
                calls, sums[1], sums[0], communicators, growth);
     for (int at = 0; rank == 0 && at < TIMES; at++)
         printf("%s%" PRId64 "%s", at ? ", " : ", \"resident_kib\": [", resident[at], at + 1 < TIMES ? "" : "]}\n");
-    counting_ends();
+    counting_end();
     free_oracles();
     free_operations();
     free_elements();

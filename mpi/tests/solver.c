@@ -1,10 +1,10 @@
-/* An iterative solver in which each rank decides by itself when it has converged: by the residual that an all_reduce gives it.
+/* An iterative solver in which each rank decides locally when it has converged, by the residual that an all_reduce returns.
  *
  *     solver SOLVES SECONDS
  *
- * A rank that gets other bits than the others stops in another iteration, and these wait for it for ever: then the job is ended
- * after SECONDS. Prints JSON: iterations of all solves, and how many elements of other all_reduces had not the same bits on all
- * ranks, of operations that are not exact. Run it under mpiexec with libtutti_mpi preloaded. */
+ * A rank that gets different bits stops in a different iteration, and the others wait for it forever: the job is then ended
+ * after SECONDS. Prints JSON: the iterations of all solves, and how many elements of other all_reduces, with inexact
+ * operations, differed in bits between ranks. Run it under mpiexec with libtutti_mpi preloaded. */
 #include <inttypes.h>
 #include <math.h>
 #include <mpi.h>
@@ -18,7 +18,7 @@
 
 static uint64_t state;
 
-/* Of magnitudes that are far apart, so that sums round. */
+/* Random numbers of very different magnitudes, so that sums round. */
 static float drawn(void) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return ldexpf((float)(state >> 40) / 50331645.0f, (int)(state >> 32 & 15) - 8);
@@ -30,8 +30,8 @@ static float sum_over_ranks(float mine) {
     return sum;
 }
 
-/* The number with the least squared distance from those of all ranks, by descent, until the distance falls no more: its last
- * falls are of the size of roundings. */
+/* Finds the number with the least sum of squared distances from the values of all ranks, by gradient descent, until the
+ * distance no longer decreases. The last decreases are of the size of rounding errors. */
 static int solve(float mine, int ranks) {
     float x = 0.0f, distance = INFINITY, before;
     int iterations = 0;
@@ -43,7 +43,7 @@ static int solve(float mine, int ranks) {
     return iterations;
 }
 
-/* Elements whose bits are not those of all other ranks. */
+/* The number of elements with bits that differ between ranks. */
 static int64_t differing(const float *result) {
     uint32_t bits[2][ELEMENTS];
     int64_t count = 0;
@@ -56,7 +56,7 @@ static int64_t differing(const float *result) {
     return count;
 }
 
-/* Commutes in the reals, as users' operations do, and not bit by bit. */
+/* Commutes in the reals, as user-defined operations do, but not bit by bit. */
 static void skewed(void *in, void *inout, int *count, MPI_Datatype *type) {
     (void)type;
     for (int i = 0; i < *count; i++)

@@ -1,4 +1,4 @@
-/* Starts and ends as it should, without a collective. */
+/* Initialises and finalises MPI without calling a collective. */
 #include <mpi.h>
 
 int main(int argc, char **argv) {

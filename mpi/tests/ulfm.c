@@ -1,4 +1,4 @@
-/* Recovery from a rank that dies, as ULFM has it: the others revoke the communicator, shrink it, and go on.
+/* Recovery with ULFM from a rank that dies: the other ranks revoke the communicator, shrink it, and continue.
  *
  *     ulfm    over Open MPI with --with-ft ulfm; 4 ranks, of which the last kills itself
  */

@@ -1,12 +1,12 @@
-/* Every predefined operation on every predefined datatype, one element each: what the MPI underneath refuses is refused, by
- * the handler of the call's communicator and no other, and what it does has the same bytes. Then types of Fortran's that have
- * no names. Ends with 0 where all is well; run it with libtutti_mpi preloaded, with a plan. */
+/* Every predefined operation on every predefined datatype, with one element. If the MPI library rejects a call, the preloaded
+ * library must raise the error on the call's communicator and on no other; otherwise the results must be the same bytes.
+ * Then unnamed Fortran datatypes. Exits with 0 if all checks pass; run it with libtutti_mpi preloaded and a plan. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM 64
+#define CAPACITY 64
 
 static int failures;
 
@@ -22,14 +22,14 @@ static int known(int code) {
 }
 
 static void reduce(MPI_Op op, const char *operation, MPI_Datatype type, const char *name, MPI_Comm comm) {
-    unsigned char data[ROOM] = {0}, ours[ROOM] = {0}, theirs[ROOM] = {0};
+    unsigned char data[CAPACITY] = {0}, ours[CAPACITY] = {0}, theirs[CAPACITY] = {0};
     int size = 0, rank;
     MPI_Comm_rank(comm, &rank);
-    if (type == MPI_DATATYPE_NULL || MPI_Type_size(type, &size) || size == 0 || size > ROOM) return;
-    memset(data, rank % 2, sizeof data); /* 0 and 1 are values of every type, bool too */
-    int got = MPI_Allreduce(data, ours, 1, type, op, comm), want = PMPI_Allreduce(data, theirs, 1, type, op, comm);
-    if (known(got) != known(want)) fail(operation, name);
-    if (got == MPI_SUCCESS && want == MPI_SUCCESS && memcmp(ours, theirs, sizeof ours) != 0) fail("other bytes", name);
+    if (type == MPI_DATATYPE_NULL || MPI_Type_size(type, &size) || size == 0 || size > CAPACITY) return;
+    memset(data, rank % 2, sizeof data); /* 0 and 1 are valid values of every datatype, including bool */
+    int got = MPI_Allreduce(data, ours, 1, type, op, comm), expected = PMPI_Allreduce(data, theirs, 1, type, op, comm);
+    if (known(got) != known(expected)) fail(operation, name);
+    if (got == MPI_SUCCESS && expected == MPI_SUCCESS && memcmp(ours, theirs, sizeof ours) != 0) fail("other bytes", name);
 }
 
 #define T(type) {type, #type}
@@ -51,10 +51,10 @@ static void reduce_all(MPI_Comm comm) {
             reduce(operations[o].op, operations[o].name, types[t].type, types[t].name, comm);
 }
 
-/* A type that MPI_Type_create_f90_integer gives is predefined: who frees it makes an error. */
+/* A datatype of MPI_Type_create_f90_integer is predefined: freeing it is an error. */
 static void gather_unnamed(MPI_Comm comm) {
     MPI_Datatype integer, two;
-    int sent[2] = {3, 4}, taken[ROOM] = {0}, ranks, size = 0;
+    int sent[2] = {3, 4}, taken[CAPACITY] = {0}, ranks, size = 0;
     MPI_Comm_size(comm, &ranks);
     if (MPI_Type_create_f90_integer(9, &integer) || MPI_Type_size(integer, &size) || size != sizeof(int)) return;
     MPI_Type_contiguous(2, integer, &two);

@@ -1,4 +1,4 @@
-/* What ranks contribute: hashed from the case's seed, so that everybody can say what anybody sent. */
+/* Contributions of the ranks: hashed from the case's seed, so that every rank can compute the data of every other. */
 #include "check.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static void store_number(size_t bytes, long double number, unsigned char *value)
     else memcpy(value, &number, bytes);
 }
 
-/* Exact: sums of whole numbers, products of powers of two. Otherwise numbers that round at every step. */
+/* Exact: sums of integers, products of powers of two. Otherwise numbers that round at every step. */
 static long double floating(enum operation operation, bool exact, uint64_t hash) {
     static const long double powers[] = {1, -1, 2, 0.5L, -2, -0.5L, 1, -1};
     long double fraction = (long double)(hash >> 11) / (long double)((uint64_t)1 << 53);
@@ -22,7 +22,7 @@ static long double floating(enum operation operation, bool exact, uint64_t hash)
     return (2 * fraction - 1) * (long double)(1 << (hash & 7));
 }
 
-/* Sums do not overflow: Open MPI's vector units saturate unsigned ones of 8 and 16 bits. Products do so seldom. */
+/* Sums do not overflow, because Open MPI's vector units saturate unsigned ones of 8 and 16 bits. Products rarely do. */
 static uint64_t integer(enum operation operation, bool is_signed, size_t bytes, uint64_t hash) {
     uint64_t most = (uint64_t)1 << (bytes == 1 ? 1 : 8 * bytes - 7); /* 64 of them fit */
     switch (operation) {
@@ -37,7 +37,7 @@ static uint64_t integer(enum operation operation, bool is_signed, size_t bytes, 
 }
 
 static void pair(const struct element *element, uint64_t hash, unsigned char *value) {
-    int64_t number = (int64_t)(hash % 5) - 2; /* ties are frequent */
+    int64_t number = (int64_t)(hash % 5) - 2; /* frequent ties */
     size_t bytes = element->block[0].bytes;
     int index = (int)(hash >> 40);
     memset(value, 0, element->size);
@@ -50,7 +50,7 @@ static void pair(const struct element *element, uint64_t hash, unsigned char *va
 
 static void generate(const struct element *element, enum operation operation, bool exact, uint64_t hash,
                      unsigned char *value) {
-    uint64_t whole;
+    uint64_t bits;
     size_t half = element->size / 2;
     switch (element->kind) {
     case FLOATING: store_number(element->size, floating(operation, exact, hash), value); break;
@@ -67,13 +67,13 @@ static void generate(const struct element *element, enum operation operation, bo
             memcpy(value + i, &word, 4);
         }
         break;
-    case ADDRESS: /* not negative: Open MPI compares MPI_OFFSET as if it had no sign */
-        whole = integer(operation, false, element->size, hash) >> (operation == SUM || operation == PRODUCT ? 0 : 1);
-        memcpy(value, &whole, element->size);
+    case ADDRESS: /* not negative: Open MPI compares MPI_OFFSET as unsigned */
+        bits = integer(operation, false, element->size, hash) >> (operation == SUM || operation == PRODUCT ? 0 : 1);
+        memcpy(value, &bits, element->size);
         break;
     default:
-        whole = integer(operation, element->kind == SIGNED, element->size, hash);
-        memcpy(value, &whole, element->size);
+        bits = integer(operation, element->kind == SIGNED, element->size, hash);
+        memcpy(value, &bits, element->size);
     }
 }
 

@@ -80,7 +80,7 @@ def _frames(folder: Path) -> None:
         {
             "collective": "all_reduce",
             "schedule": "ring",
-            "way": "schedule",
+            "implementation": "schedule",
             "ranks": 4,
             "size_bytes": size,
             "count": size // 4,

@@ -32,12 +32,12 @@ def everyone(dtype: str = "int64") -> list[np.ndarray]:
 
 
 def refused(call: Callable[[], None], words: str) -> None:
-    said = ""
+    output = ""
     try:
         call()
     except MpiCallError as error:
-        said = str(error)
-    assert words in said, f"expected {words!r}, not {said!r}"
+        output = str(error)
+    assert words in output, f"expected {words!r}, not {output!r}"
 
 
 def reductions(comm: Communicator) -> None:
@@ -90,13 +90,13 @@ def shards(comm: Communicator) -> None:
     comm.reduce_scatter(MPI.IN_PLACE, mine)
     np.testing.assert_array_equal(mine[:part], total[RANK * part : (RANK + 1) * part])
 
-    whole = np.zeros(ELEMENTS * RANKS, "int64")
-    comm.all_gather(data(RANK), whole)
-    np.testing.assert_array_equal(whole, np.concatenate(everyone()))
-    whole = np.zeros(ELEMENTS * RANKS, "int64")
-    whole[RANK * ELEMENTS : (RANK + 1) * ELEMENTS] = data(RANK)
-    comm.all_gather(MPI.IN_PLACE, whole)
-    np.testing.assert_array_equal(whole, np.concatenate(everyone()))
+    complete = np.zeros(ELEMENTS * RANKS, "int64")
+    comm.all_gather(data(RANK), complete)
+    np.testing.assert_array_equal(complete, np.concatenate(everyone()))
+    complete = np.zeros(ELEMENTS * RANKS, "int64")
+    complete[RANK * ELEMENTS : (RANK + 1) * ELEMENTS] = data(RANK)
+    comm.all_gather(MPI.IN_PLACE, complete)
+    np.testing.assert_array_equal(complete, np.concatenate(everyone()))
 
     received = np.zeros(ELEMENTS, "int64")
     comm.all_to_all(data(RANK), received)
@@ -130,7 +130,7 @@ def mistakes(comm: Communicator) -> None:
     refused(lambda: comm.all_reduce(good, frozen), "cannot be written to")
     refused(
         lambda: comm.reduce_scatter(np.zeros(2 * RANKS), np.zeros(2), counts=[1] * RANKS),
-        "expected the sum",
+        "the sum of the shards",
     )
 
 

@@ -13,7 +13,7 @@ from runs import LONGEST_SECONDS, Bench, bench_of
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A run of ranks may take long on a machine with other things to do, and is no failure then."""
+    """Runs of ranks may be slow on a busy machine, which is not a failure."""
     for item in items:
         of_here = item.path.is_relative_to(Path(__file__).parent)
         if of_here and item.get_closest_marker("timeout") is None:

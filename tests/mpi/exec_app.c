@@ -1,4 +1,4 @@
-/* A program that knows nothing of tutti: some collectives, their results checked, an exit code of its own. */
+/* A program that is independent of tutti: calls some collectives, checks their results, and returns a distinct exit code. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@ int main(int argc, char **argv)
         MPI_Allreduce(mine, all, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         wrong |= all[0] != ranks * (ranks - 1) / 2 || all[1] != ranks || all[2] != i * ranks;
     }
-    int told = rank == 1 ? 42 : 0, sum = 0;
-    MPI_Bcast(&told, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    int status = rank == 1 ? 42 : 0, sum = 0;
+    MPI_Bcast(&status, 1, MPI_INT, 1, MPI_COMM_WORLD);
     MPI_Scan(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    wrong |= told != 42 || sum != rank * (rank + 1) / 2;
+    wrong |= status != 42 || sum != rank * (rank + 1) / 2;
     printf("rank %d: %s\n", rank, wrong ? "wrong" : "right");
     MPI_Finalize();
     return wrong ? 99 : argc > 1 ? atoi(argv[1]) : 0;

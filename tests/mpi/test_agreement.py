@@ -1,6 +1,6 @@
-"""All ranks are told the same, or the job ends before its first collective, and says who differs.
+"""All ranks have the same settings, or the job ends before its first collective with an error.
 
-The programs tell by a file that they came past a collective.
+The programs record in a file that they passed a collective.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def verdict(tmp_path: Path) -> Path:
 
 
 DIFFERENT = {
-    "no plan": (["TUTTI_MPI_PLAN"], "TUTTI_MPI_PLAN is set on rank 0 and not on rank 1"),
-    "counts": (["TUTTI_MPI_COUNTS", "1"], "TUTTI_MPI_COUNTS is not the same on ranks 0 and 1"),
-    "a report": (["TUTTI_MPI_REPORT", "-"], "TUTTI_MPI_REPORT is not the same on ranks 0 and 1"),
-    "distance": (["TUTTI_MPI_EMULATE", POSTAL], "TUTTI_MPI_EMULATE is not the same on ranks 0"),
-    "any ranks": (["TUTTI_MPI_RANKS", "any"], "TUTTI_MPI_RANKS is not the same on ranks 0 and 1"),
+    "no plan": (["TUTTI_MPI_PLAN"], "TUTTI_MPI_PLAN is set on rank 0 but not on rank 1"),
+    "counts": (["TUTTI_MPI_COUNTS", "1"], "TUTTI_MPI_COUNTS differs between ranks 0 and 1"),
+    "a report": (["TUTTI_MPI_REPORT", "-"], "TUTTI_MPI_REPORT differs between ranks 0 and 1"),
+    "distance": (["TUTTI_MPI_EMULATE", POSTAL], "TUTTI_MPI_EMULATE differs between ranks 0"),
+    "any ranks": (["TUTTI_MPI_RANKS", "any"], "TUTTI_MPI_RANKS differs between ranks 0 and 1"),
     "nonsense": (["TUTTI_MPI_RANKS", "all"], "TUTTI_MPI_RANKS: `all`: expected `any`"),
-    "a mistake": (["TUTTI_MPI_EMULATE", "postal"], "TUTTI_MPI_EMULATE: no model"),
+    "a mistake": (["TUTTI_MPI_EMULATE", "postal"], "TUTTI_MPI_EMULATE: invalid model"),
 }
 
 
@@ -56,20 +56,20 @@ DIFFERENT = {
 def test_another_environment_on_one_rank_is_refused(
     bench: Bench, name: str, first: str, plan: Path, verdict: Path
 ) -> None:
-    changed, said = DIFFERENT[name]
+    changed, output = DIFFERENT[name]
     argv = [bench.program("environment"), verdict, first, 1, *changed]
     done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code != 0
     assert not verdict.exists()
     assert done.stderr.count("tutti: ") == 1, done.stderr
-    assert said in done.stderr
+    assert output in done.stderr
 
 
 def test_rank_0_may_be_the_one_that_differs(bench: Bench, plan: Path, verdict: Path) -> None:
     argv = [bench.program("environment"), verdict, "init", 0, "TUTTI_MPI_PLAN"]
     done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code != 0
-    assert "TUTTI_MPI_PLAN is set on rank 1 and not on rank 0" in done.stderr
+    assert "TUTTI_MPI_PLAN is set on rank 1 but not on rank 0" in done.stderr
 
 
 def test_another_plan_or_distance_on_one_rank_is_refused(
@@ -84,7 +84,7 @@ def test_another_plan_or_distance_on_one_rank_is_refused(
     assert f"{plan}: ranks 0 and 2 have read different plans" in done.stderr
     done = bench.run(RANKS, [*argv, "TUTTI_MPI_EMULATE", FARTHER], env=env)
     assert done.code != 0
-    assert "TUTTI_MPI_EMULATE is not the same on ranks 0 and 2" in done.stderr
+    assert "TUTTI_MPI_EMULATE differs between ranks 0 and 2" in done.stderr
     assert not verdict.exists()
 
 
@@ -114,8 +114,8 @@ def test_a_plan_for_other_ranks_is_refused_unless_it_is_meant(
     done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code != 0
     assert not verdict.exists()
-    said = f"{plan}: has rules for 2, 5 ranks, and this job has {RANKS}"
-    assert done.stderr.count(said) == 1, done.stderr
+    output = f"{plan}: has rules for 2, 5 ranks, but this job has {RANKS}"
+    assert done.stderr.count(output) == 1, done.stderr
     assert "TUTTI_MPI_RANKS=any" in done.stderr
     done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_RANKS": "any"})
     assert done.code == 0, done.stderr
@@ -154,7 +154,7 @@ def test_sessions_without_mpi_init(bench: Bench, verdict: Path, plan_of_sessions
     done = bench.run(4, [*argv, 3, "TUTTI_MPI_PLAN"], env=env)
     assert done.code != 0
     assert not verdict.exists()
-    assert "TUTTI_MPI_PLAN is set on rank 0 and not on rank 3" in done.stderr
+    assert "TUTTI_MPI_PLAN is set on rank 0 but not on rank 3" in done.stderr
 
 
 def test_ranks_close_sessions_in_another_order(

@@ -16,7 +16,7 @@ import tutti
 from tutti.cli import app
 from tutti.errors import BenchError
 from tutti.mpi.bench import BLOCKS, Benchmark, Candidate, Settings, measure
-from tutti.mpi.bench_job import said_of_its_end
+from tutti.mpi.bench_job import failure_text
 from tutti.mpi.bench_multicast import measure_multicasts
 from tutti.mpi.distance import Distance
 from tutti.mpi.launch import run_ranks
@@ -44,7 +44,7 @@ def of(notation: str, ranks: int, collective: str = "all_reduce") -> Candidate:
 
 
 @pytest.mark.parametrize("distance", [POSTAL, LOGGP], ids=lambda one: one.model.kind)
-def test_no_block_is_shorter_than_the_model_says(mpi: Mpi, distance: Distance) -> None:
+def test_no_block_is_shorter_than_the_model_states(mpi: Mpi, distance: Distance) -> None:
     stages = ("a4", "a2,a2", "c2m2,a3,e2m2")
     found = measure(
         mpi,
@@ -58,7 +58,7 @@ def test_no_block_is_shorter_than_the_model_says(mpi: Mpi, distance: Distance) -
     assert found["emulated"].all()
 
 
-def test_no_message_of_a_multicast_comes_earlier_than_the_model_says(mpi: Mpi) -> None:
+def test_no_message_of_a_multicast_comes_earlier_than_the_model_states(mpi: Mpi) -> None:
     found = measure_multicasts(
         mpi, 3, Settings(blocks=2, warmup=0, distance=POSTAL, timeout=250)
     ).with_columns(pl.col("peers").cast(pl.Int64))
@@ -92,7 +92,7 @@ def test_results_are_checked_in_the_same_run(mpi: Mpi, collective: str, notation
     )
     assert found.columns == list(BLOCKS)
     assert found["wrong"].sum() == 0
-    assert found.group_by("way").len().sort("way")["len"].to_list() == [2, 2]
+    assert found.group_by("implementation").len().sort("implementation")["len"].to_list() == [2, 2]
     assert (found["time_ps"] > 0).all()
 
 
@@ -121,19 +121,26 @@ def test_wrong_results_are_counted_and_end_in_an_error(
     library = preloadable(mpi, WRONG, tmp_path)
     preloaded = functools.partial(run_ranks, preload=library)
     monkeypatch.setattr("tutti.mpi.bench_job.run_ranks", preloaded)
-    asked = ["mpi", "bench", "--ranks", "2", "-n", "1", "-w", "0", "-b", "64", "-a", "own"]
-    asked += ["-a", "call:recursive_doubling", "--mpicc", str(mpi.mpicc), "--out", str(tmp_path)]
-    said = CliRunner().invoke(app, asked)
-    assert said.exit_code == 3, said.output
+    requested = ["mpi", "bench", "--ranks", "2", "-n", "1", "-w", "0", "-b", "64", "-a", "own"]
+    requested += [
+        "-a",
+        "call:recursive_doubling",
+        "--mpicc",
+        str(mpi.mpicc),
+        "--out",
+        str(tmp_path),
+    ]
+    printed = CliRunner().invoke(app, requested)
+    assert printed.exit_code == 3, printed.output
     # The sum of what two ranks contribute (1 to 3 each) is never their maximum: all 16, on both.
-    assert "# Out of bounds values : 32 WRONG" in said.output
+    assert "# Out of bounds values : 32 WRONG" in printed.output
     written = pl.read_parquet(tmp_path / "results.parquet")
-    assert dict(written.select("way", "wrong").iter_rows()) == {"own": 0, "call": 32}
+    assert dict(written.select("implementation", "wrong").iter_rows()) == {"own": 0, "call": 32}
 
 
 def test_a_schedule_for_something_else_is_refused(mpi: Mpi) -> None:
     other = tutti.schedule("direct", ranks=2, collective="broadcast")
-    with pytest.raises(BenchError, match="is no all_reduce on 2 ranks"):
+    with pytest.raises(BenchError, match="expected all_reduce on 2"):
         measure(mpi, Benchmark("all_reduce", 2, [8]), [Candidate("schedule", other)], FEW)
 
 
@@ -141,31 +148,31 @@ def test_the_verb_measures_and_writes(mpi: Mpi, tmp_path: Path) -> None:
     command = ["mpi", "bench", "all_reduce", "--ranks", "2", "-n", "3", "-w", "1", "-b", "8"]
     command += ["-e", "64", "-f", "8", "-a", "own", "-a", "recursive_doubling", "-d", "double"]
     command += ["-a", "call:recursive_doubling", "--mpicc", str(mpi.mpicc), "--out", str(tmp_path)]
-    said = CliRunner().invoke(app, command)
-    assert said.exit_code == 0, said.output
-    assert "#wrong" in said.output
-    assert "# Out of bounds values : 0 OK" in said.output
+    printed = CliRunner().invoke(app, command)
+    assert printed.exit_code == 0, printed.output
+    assert "#wrong" in printed.output
+    assert "# Out of bounds values : 0 OK" in printed.output
     written = pl.read_parquet(tmp_path / "results.parquet")
     assert written.height == 3 * 3 * 2
     assert written["wrong"].sum() == 0
     assert (tmp_path / "times.svg").is_file()
 
 
-def test_the_verb_fits_multicasts_and_says_that_distance_is_emulated(
+def test_the_verb_fits_multicasts_and_states_that_distance_is_emulated(
     mpi: Mpi, tmp_path: Path
 ) -> None:
     command = ["mpi", "bench", "multicast", "--peers", "3", "-n", "3", "-w", "0"]
     command += ["--emulate", "pipelining_postal:alpha_p=2 ms,alpha_r=500 us"]
     command += ["--mpicc", str(mpi.mpicc), "--out", str(tmp_path)]
-    said = CliRunner().invoke(app, command)
-    assert said.exit_code == 0, said.output
-    assert "# distance is emulated: pipelining_postal(" in said.output
+    printed = CliRunner().invoke(app, command)
+    assert printed.exit_code == 0, printed.output
+    assert "# distance is emulated: pipelining_postal(" in printed.output
     fitted = pl.read_csv(tmp_path / "fit.csv")
     assert fitted.height == 4
     assert "distance is emulated" in (tmp_path / "multicasts.svg").read_text()
 
 
-# --- what ranks tell of themselves ----------------------------------------------------------------
+# --- what ranks detect ----------------------------------------------------------------------------
 
 
 NARROW = """
@@ -184,7 +191,7 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cores)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_ranks_tell_whether_they_outnumber_their_cores(
+def test_ranks_detect_whether_they_outnumber_their_cores(
     mpi: Mpi, ranks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preloaded = functools.partial(run_ranks, preload=preloadable(mpi, NARROW, tmp_path))
@@ -194,14 +201,14 @@ def test_ranks_tell_whether_they_outnumber_their_cores(
     assert found["crowded"].to_list() == [ranks > 1]
 
 
-def test_what_the_program_says_of_its_end_is_not_lost(mpi: Mpi, tmp_path: Path) -> None:
-    # Launchers may drop what is written just before an abort; the file beside the samples stays.
+def test_what_the_program_prints_at_its_end_is_not_lost(mpi: Mpi, tmp_path: Path) -> None:
+    # Launchers may drop output written just before an abort; the file next to the samples stays.
     samples, job = tmp_path / "samples", tmp_path / "job"
     job.write_text(f"out {samples}\npeers 2\nsamples 1\n")
     done = run_ranks(mpi, 2, [built(mpi).bench, job], timeout=250)
     assert done.code != 0
-    said = said_of_its_end(replace(done, stderr=""), samples)
-    assert said == "tutti_mpi_bench: a multicast to 2 peers needs 3 ranks, and there are 2"
+    printed = failure_text(replace(done, stderr=""), samples)
+    assert printed == "tutti_mpi_bench: a multicast to 2 peers needs 3 ranks, got 2"
 
 
 DRIFT = """
@@ -228,15 +235,15 @@ static struct timespec spec(long long t)
     return (struct timespec){.tv_sec = t / 1000000000, .tv_nsec = t % 1000000000};
 }
 
-static long long begin;
+static long long started;
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     const int error = (int)syscall(SYS_clock_gettime, clock, now);
     if (error || clock != CLOCK_MONOTONIC || !is_other())
         return error;
-    begin = begin ? begin : ns(now);
-    *now = spec(ns(now) + AHEAD_NS + (ns(now) - begin) / FASTER);
+    started = started ? started : ns(now);
+    *now = spec(ns(now) + AHEAD_NS + (ns(now) - started) / FASTER);
     return 0;
 }
 
@@ -244,7 +251,7 @@ int clock_nanosleep(clockid_t clock, int flags, const struct timespec *until, st
 {
     struct timespec real = *until;
     if (clock == CLOCK_MONOTONIC && flags == TIMER_ABSTIME && is_other())
-        real = spec(begin + (ns(until) - AHEAD_NS - begin) * FASTER / (FASTER + 1));
+        real = spec(started + (ns(until) - AHEAD_NS - started) * FASTER / (FASTER + 1));
     return (int)-syscall(SYS_clock_nanosleep, clock, flags, &real, left);
 }
 
@@ -259,7 +266,7 @@ int PMPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Co
 """Two ranks that take themselves for ranks of two hosts, whose clocks differ and drift apart."""
 
 
-def test_clocks_that_drift_apart_are_corrected_and_the_rest_is_told(
+def test_clocks_that_drift_apart_are_corrected_and_the_rest_is_reported(
     mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = preloadable(mpi, DRIFT, tmp_path)

@@ -31,9 +31,9 @@ def solved(bench: Bench, ranks: int, plan: Path, folder: Path) -> dict[str, Any]
     env = {"TUTTI_MPI_PLAN": str(plan), "TUTTI_MPI_REPORT": str(folder / "report")}
     done = bench.run(ranks, [bench.program("solver"), SOLVES, SECONDS], env=env)
     assert done.code == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["least"] == said["most"] > SOLVES
-    assert (said["sums"], said["products"], said["maxima"], said["users"]) == (0, 0, 0, 0)
+    output = json.loads(done.stdout)
+    assert output["least"] == output["most"] > SOLVES
+    assert (output["sums"], output["products"], output["maxima"], output["users"]) == (0, 0, 0, 0)
     report: dict[str, Any] = json.loads((folder / "report.json").read_text())
     return report
 

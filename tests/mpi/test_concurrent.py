@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.timeout(300)
 def test_interleaved_communicators_and_threads(bench: Bench, tmp_path: Path) -> None:
-    """The world, its reverse, rows and columns in turn; then four threads, each on its own."""
+    """The world, its reverse, rows and columns in turn; then four threads, one on each."""
     cases, threads = 100, 4
     done = carried_out(bench, "concurrent", mixture(2, 4), tmp_path, cases, 3, threads,
                        ranks=4, timeout=280)  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a program is told when a call fails that a schedule performs."""
+"""Errors that a program gets when a call fails that a schedule performs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_the_true_error_is_raised_and_explained(bench: Bench, plan: Path) -> Non
     argv = [bench.program("errors"), "truncated"]
     done = bench.run(RANKS, argv, env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code == 0, done.stderr
-    said = "tutti: all_reduce of 2 ranks by recursive_doubling: rank 0: "
-    assert done.stderr.count(said) == 1, done.stderr
+    output = "tutti: all_reduce of 2 ranks by recursive_doubling: rank 0: "
+    assert done.stderr.count(output) == 1, done.stderr
     assert "trunc" in done.stderr
 
 
@@ -65,7 +65,7 @@ def broadcast(tmp_path: Path) -> Path:
 def test_a_program_stays_usable_where_memory_for_another_call_is_short(broadcast: Path) -> None:
     """Every allocation fails once; the MPI has no part in it, so that one will do."""
     bench = bench_of("openmpi")
-    done = bench.run(3, [bench.program("rooms"), broadcast], library=False)
+    done = bench.run(3, [bench.program("allocation_failures"), broadcast], library=False)
     assert done.code == 0, done.stderr
 
 

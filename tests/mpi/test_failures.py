@@ -1,6 +1,6 @@
-"""A rank that is killed takes the job with it, and nobody sees a wrong result before.
+"""A killed rank ends the job, and no rank gets a wrong result before.
 
-The program tells what it saw by a file: launchers may drop what was written just before an abort.
+The program writes its verdict to a file: launchers may drop output written just before an abort.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def test_a_killed_rank_ends_the_job(
 
 
 def test_the_program_notices_a_result_that_cannot_be(bench: Bench, tmp_path: Path) -> None:
-    """Nobody is killed, so everybody has a result where none was to be."""
+    """No rank is killed, so that all ranks report a result that they should not have."""
     plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in rows((2,))[0]])
     env = {"TUTTI_MPI_PLAN": str(plan.write(tmp_path / "plan.tutti"))}
     verdict = tmp_path / "verdict"
     done = bench.run(2, [bench.program("killed"), 9, 5, 3, verdict], env=env)
     assert done.code != 0
-    assert "call 5: a result that cannot be" in verdict.read_text()
+    assert "call 5: a result without the dead rank" in verdict.read_text()

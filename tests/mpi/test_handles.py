@@ -1,4 +1,4 @@
-"""Handles that an MPI gives again mean something else: what is kept of a call must not be used."""
+"""Reused handles denote other objects: cached state of a call must not be used for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks without the library beside ranks with it: an error, and never a wrong result."""
+"""Ranks with and without the library in one job: an error, and never a wrong result."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ def test_ranks_without_the_library_end_the_job(
     done = bench.run(RANKS, argv, env=env)
     assert done.code != 0, done.stdout
     assert "WRONG" not in done.stdout
-    assert "runs the MPI without libtutti_mpi" in done.stderr
+    assert "runs MPI without libtutti_mpi" in done.stderr

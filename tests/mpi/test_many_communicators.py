@@ -49,7 +49,7 @@ def test_schedules_run_on_many_communicators(
 def test_the_library_takes_one_communicator_of_those_that_there_are(
     bench: Bench, env: dict[str, str]
 ) -> None:
-    """MPICH has 2,046 for a process, Open MPI more than the program asks for."""
+    """MPICH has 2,046 per process, Open MPI more than the program creates."""
     without = run(bench, {}, "dups", library=False)["dups"]
     found = run(bench, env, "dups")["dups"]
     assert found >= without - 1

@@ -1,4 +1,4 @@
-"""The long runs, for `make test-mpi`: hours on two cores, so they ask to be asked for."""
+"""The long runs of `make test-mpi`: hours on two cores, so they run only on request."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tutti.schedule import Schedule
 
 COLLECTIVES = ("all_reduce", "reduce_scatter", "all_gather")
-"""Those that a forest performs."""
+"""Collectives that a forest performs."""
 RANKS = tuple(range(2, 9))
 
 
@@ -38,7 +38,7 @@ def forests(pieces: int, ranks: tuple[int, ...] = RANKS) -> list[Schedule]:
     ("size", "env", "buffered"),
     [(64, {}, True), (512, UNBUFFERED, False), (2**16, {}, False)],
 )
-def test_these_mpis_buffer_small_messages_unless_they_are_told_not_to(
+def test_these_mpis_buffer_small_messages_unless_they_are_configured_not_to(
     bench: Bench, size: int, env: dict[str, str], buffered: bool
 ) -> None:
     """What the tests below are worth hangs on this."""
@@ -49,7 +49,7 @@ def test_these_mpis_buffer_small_messages_unless_they_are_told_not_to(
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("pieces", "env"), [(2, UNBUFFERED), (3, {})])
 def test_forests_of_pieces(bench: Bench, pieces: int, env: dict[str, str], tmp_path: Path) -> None:
-    """On up to 8 ranks; 600 kB beside small sizes, so that every piece of a shard is large."""
+    """On up to 8 ranks; 600 kB in addition to small sizes, so that every piece is large."""
     schedules = forests(pieces)
     planned = [PlannedSchedule.of(s) for s in schedules if s.collective == "all_reduce"]
     assert all(one.pending_sends for one in planned)

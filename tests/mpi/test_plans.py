@@ -39,7 +39,7 @@ def patched(at: int, value: int, size: int = 4) -> bytes:
 
 
 INDEX = int.from_bytes(good()[24:32], "little")
-"""Where code begins."""
+"""Offset of the code."""
 
 
 MOVED = [1, 0, 0, 1, 1, 0, 1, 0, 1, 1]
@@ -65,46 +65,55 @@ RULE, ENTRY = 56, 88
 PROVENANCE = 40
 TABLE = int.from_bytes(good()[ENTRY + 40 : ENTRY + 48], "little")
 BAD = {
-    "empty": (b"", "no plan file"),
-    "something else": (b"#!/bin/sh\n" * 40, "no plan file: it does not begin with TUTTIPLN"),
-    "the beginning alone": (good()[:8], "truncated"),
+    "empty": (b"", "not a plan file"),
+    "something else": (b"#!/bin/sh\n" * 40, "not a plan file: expected it to start with TUTTIPLN"),
+    "the magic only": (good()[:8], "truncated"),
     "truncated in the header": (good()[:40], "truncated"),
     "truncated by a byte": (good()[:-1], "truncated"),
     "a byte too many": (good() + b"\0", "too long"),
-    "newer": (patched(8, 4), "version 4: this library reads version 3"),
-    "older": (patched(8, 2), "version 2: this library reads version 3"),
+    "newer": (patched(8, 4), "version 4: expected version 3"),
+    "older": (patched(8, 2), "version 2: expected version 3"),
     "version 0": (patched(8, 0), "version 0"),
-    "a damaged magic": (damaged(3), "no plan file"),
-    "a damaged checksum": (damaged(13), "corrupted: its checksum"),
+    "a damaged magic": (damaged(3), "not a plan file"),
+    "a damaged checksum": (damaged(13), "corrupted: checksum"),
     "a damaged length": (damaged(17), "truncated or too long"),
-    "a damaged length of the index": (damaged(24), "corrupted: its"),
+    "a damaged length of the index": (damaged(24), "corrupted: "),
     "an index beyond the end": (patched(24, 2**40, 8), "corrupted: its index has"),
-    "a damaged count of rules": (damaged(32), "corrupted: its checksum"),
-    "a damaged rule": (damaged(RULE + 4), "corrupted: its checksum"),
-    "a damaged schedule": (damaged(ENTRY + 8), "corrupted: its checksum"),
-    "a damaged last byte": (damaged(-1), "the checksum of schedule 0, rank 1, is another"),
+    "a damaged count of rules": (damaged(32), "corrupted: checksum"),
+    "a damaged rule": (damaged(RULE + 4), "corrupted: checksum"),
+    "a damaged schedule": (damaged(ENTRY + 8), "corrupted: checksum"),
+    "a damaged last byte": (damaged(-1), "wrong checksum of schedule 0, rank 1"),
     "a byte of no schedule": (patched(TABLE + 16, len(good()) - 1, 8), "1 bytes belong to no"),
     "code before the end of the index": (patched(TABLE, INDEX - 1, 8), "code of rank 0 lies"),
-    "rules beyond the end": (patched(32, 2**32 - 1), "do not fit"),
-    "schedules beyond the end": (patched(36, 2**31), "do not fit"),
-    "no such schedule": (patched(RULE + 24, 7), "rule 0: there is no schedule 7"),
+    "rules beyond the end": (patched(32, 2**32 - 1), "exceed its length"),
+    "schedules beyond the end": (patched(36, 2**31), "exceed its length"),
+    "no such schedule": (patched(RULE + 24, 7), "rule 0: the plan has no schedule 7"),
     "a rule for other ranks": (
         patched(RULE + 4, 3),
-        "rule 0: there is no schedule 0 of all_reduce on 3",
+        "rule 0: the plan has no schedule 0 of all_reduce on 3",
     ),
-    "no such collective": (patched(ENTRY, 99), "its shape makes no sense"),
-    "no chunks": (patched(ENTRY + 8, 0), "its shape makes no sense"),
-    "a result in no slot": (patched(ENTRY + 16, 9), "its shape makes no sense"),
-    "an unknown flag": (patched(ENTRY + 20, 64), "its shape makes no sense"),
-    "too many chunks": (patched(ENTRY + 8, 2**28 + 2), "268435458 chunks and 2 slots: a plan has"),
-    "too many slots": (patched(ENTRY + 12, 2**20 + 1), "2 chunks and 1048577 slots: a plan has"),
-    "slots whose areas wrap": (patched(ENTRY + 12, 2**32 - 4), "4294967292 slots: a plan has"),
-    "a code that ends too early": (coded([9]), "schedule 0, x: the code of rank 0 makes no sense"),
-    "a copy to another chunk": (coded(MOVED), "schedule 0, x: the code of rank 0 makes no sense"),
-    "a send that ends after all": (coded(LATE, 16), "the code of rank 0 makes no sense"),
-    "a name beyond the end": (patched(ENTRY + 24, 2**40, 8), "outside of the file"),
+    "no such collective": (patched(ENTRY, 99), "invalid collective, ranks, chunks or flags"),
+    "no chunks": (patched(ENTRY + 8, 0), "invalid collective, ranks, chunks or flags"),
+    "a result in no slot": (patched(ENTRY + 16, 9), "invalid collective, ranks, chunks or flags"),
+    "an unknown flag": (patched(ENTRY + 20, 64), "invalid collective, ranks, chunks or flags"),
+    "too many chunks": (
+        patched(ENTRY + 8, 2**28 + 2),
+        "268435458 chunks and 2 slots: expected at most",
+    ),
+    "too many slots": (
+        patched(ENTRY + 12, 2**20 + 1),
+        "2 chunks and 1048577 slots: expected at most",
+    ),
+    "slots whose areas wrap": (
+        patched(ENTRY + 12, 2**32 - 4),
+        "4294967292 slots: expected at most",
+    ),
+    "a code that ends too early": (coded([9]), "schedule 0, x: invalid code of rank 0"),
+    "a copy to another chunk": (coded(MOVED), "schedule 0, x: invalid code of rank 0"),
+    "a send that ends after all": (coded(LATE, 16), "invalid code of rank 0"),
+    "a name beyond the end": (patched(ENTRY + 24, 2**40, 8), "outside the file"),
     "a table beyond the end": (patched(ENTRY + 40, 2**63, 8), "its table lies outside"),
-    "provenance beyond the end": (patched(PROVENANCE, 2**64 - 4, 8), "outside of the file"),
+    "provenance beyond the end": (patched(PROVENANCE, 2**64 - 4, 8), "outside the file"),
 }
 
 
@@ -118,13 +127,13 @@ def read(bench: Bench, plan: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_plans_are_refused(bench: Bench, name: str, tmp_path: Path) -> None:
-    data, said = BAD[name]
+    data, output = BAD[name]
     path = tmp_path / "bad.tutti"
     path.write_bytes(data)
     answer = read(bench, path)
     assert answer["original"] == "refused"
-    assert answer["said"].startswith(f"{path}: ")
-    assert said in answer["said"]
+    assert answer["message"].startswith(f"{path}: ")
+    assert output in answer["message"]
 
 
 def test_every_damaged_byte_is_noticed(bench: Bench, tmp_path: Path) -> None:
@@ -165,8 +174,8 @@ def test_the_reader_survives_random_mistakes(tmp_path: Path) -> None:
         env=SANITIZERS | limits, timeout=280,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["original"] == "accepted"
-    assert said["accepted"] + said["refused"] == FUZZED
-    assert min(said["accepted"], said["refused"], said["compiled"]) > 100
-    assert said["refused_late"] == 0
+    output = json.loads(done.stdout)
+    assert output["original"] == "accepted"
+    assert output["accepted"] + output["refused"] == FUZZED
+    assert min(output["accepted"], output["refused"], output["compiled"]) > 100
+    assert output["refused_late"] == 0

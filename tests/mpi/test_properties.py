@@ -47,16 +47,16 @@ def test_random_trees(bench: Bench, tmp_path: Path, random: Random, ranks: int, 
 def stages(ranks: int) -> st.SearchStrategy[str]:
     """Recursive multiplying by factors of the rank count, in any order."""
     found = [[f] for f in range(2, ranks + 1) if ranks % f == 0]
-    whole = []
+    complete = []
     while found:
         factors = found.pop()
         left = ranks
         for factor in factors:
             left //= factor
         if left == 1:
-            whole.append("recursive_multiplying:" + ",".join(f"a{factor}" for factor in factors))
+            complete.append("recursive_multiplying:" + ",".join(f"a{factor}" for factor in factors))
         found += [[*factors, f] for f in range(2, left + 1) if left % f == 0]
-    return st.sampled_from(sorted(whole))
+    return st.sampled_from(sorted(complete))
 
 
 @pytest.mark.timeout(3600 if EXAMPLES > 4 else 300)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from runs import Bench
 
 RANKS = tuple(range(2, 9))
-"""All of these in one run of 8: the checker parts the world in two in every way."""
+"""All of these in one run of 8: the checker uses all partitions of the world in two."""
 ROWS = 20
 
 
@@ -55,13 +55,13 @@ def test_sizes_up_to_16_mib(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_a_schedule_that_does_something_else_is_noticed(bench: Bench, tmp_path: Path) -> None:
-    """The checker must be able to fail: told of another schedule than the plan's, it does."""
+    """The checker must be able to fail: with the oracle of another schedule, it does."""
     from tutti.mpi.plan import CollectivePlan, Rule
 
     ring, doubling = (tutti.schedule(name, ranks=4) for name in ("ring", "recursive_doubling"))
     plan = CollectivePlan([Rule("all_reduce", 4, ring)], {}).write(tmp_path / "plan.tutti")
-    told = oracle.write([doubling], tmp_path / "oracle.txt")
-    argv = [bench.program("check"), told, "4", "1", "world"]
+    reported = oracle.write([doubling], tmp_path / "oracle.txt")
+    argv = [bench.program("check"), reported, "4", "1", "world"]
     done = bench.run(4, argv, env={"TUTTI_MPI_PLAN": str(plan)})
     assert done.code != 0
     assert "all_reduce by recursive_doubling" in done.stderr

@@ -1,4 +1,4 @@
-"""Rules written for an MPI take effect in it, by its own counts; probes tell a machine's models."""
+"""Rules written for an MPI take effect, by its counters; probes determine a machine's models."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_has_no_rule_stays_as_it_is(
     device = "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"
     without = {name: path for name, path in written.variables.items() if name != device}
     ring, _ = proofs(mpi, replace(written, variables=without))
-    assert ring.verdict == "other", "the device's file tells nothing"
+    assert ring.verdict == "other", "the device's file has no effect"
 
 
 def on_two_hosts(*arguments: Any, env: dict[str, str], **options: Any) -> Finished:
@@ -78,12 +78,12 @@ def on_two_hosts(*arguments: Any, env: dict[str, str], **options: Any) -> Finish
 
 @pytest.mark.timeout(180)
 def test_the_command_proves_plans_on_real_ranks(mpi: Mpi, tmp_path: Path) -> None:
-    asked = ["tune", "--ranks", "3", "-b", "12", "-e", "12", "--by", "both", "--platform",
+    requested = ["tune", "--ranks", "3", "-b", "12", "-e", "12", "--by", "both", "--platform",
              "cray_xc30", "-a", "ring", "-a", "recursive_multiplying:a3", "-n", "3", "--each", "1",
              "--emulate", "pipelining_postal:alpha_p=2 ms,alpha_r=1 ms,beta=1 ns/B",
              "--mpicc", str(mpi.mpicc), "--for", "plan", "--prove", "-d", "float64",
              "--out", str(tmp_path)]  # fmt: skip
-    done = CliRunner().invoke(app, asked)
+    done = CliRunner().invoke(app, requested)
     assert done.exit_code == 0, done.output
     assert "recursive_multiplying:a3" in done.output
     assert "same" in done.output
@@ -95,10 +95,10 @@ def test_the_command_proves_plans_on_real_ranks(mpi: Mpi, tmp_path: Path) -> Non
 
 @pytest.mark.timeout(120)
 def test_what_cannot_be_proved_here_is_no_success(tmp_path: Path) -> None:
-    asked = ["tune", "--ranks", "3", "-e", "8", "-a", "ring", "--platform", "cray_xc30",
+    requested = ["tune", "--ranks", "3", "-e", "8", "-a", "ring", "--platform", "cray_xc30",
              "--mpicc", str(ROOT / WRAPPERS["openmpi"]), "--for", "openmpi6", "--prove",
              "--out", str(tmp_path)]  # fmt: skip
-    done = CliRunner().invoke(app, asked)
+    done = CliRunner().invoke(app, requested)
     assert done.exit_code == 1, done.output
     assert "openmpi6: not proved: the MPI here is Open MPI 5" in " ".join(done.output.split())
 
@@ -112,13 +112,13 @@ def test_the_stock_tree_is_in_the_library_of_mpich() -> None:
 
 
 @pytest.mark.timeout(300)
-def test_probes_tell_every_model(mpi: Mpi) -> None:
+def test_probes_determine_every_model(mpi: Mpi) -> None:
     samples = probe(mpi, samples=3, most_bytes=4096)
     points = list(of_probes(samples, "minimum"))
     for name in ("postal", "pipelining_postal", "loggp"):
         found = fit(MODELS[name], points, statistic="minimum")
         # A machine however busy leaves numbers, if not exact ones.
-        assert found.told, found.untold
+        assert found.determined, found.undetermined
         assert all(one.value >= 0 for one in found.parameters.values())
 
 

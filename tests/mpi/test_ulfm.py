@@ -39,9 +39,9 @@ def test_ranks_recover_from_a_death(library: bool, tmp_path: Path) -> None:
         command, env=os.environ | AROUND, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as job:
         assert job.stdout is not None
-        said = job.stdout.readline()
+        output = job.stdout.readline()
         os.killpg(job.pid, 9)
-    assert said == "3 ranks, sum 3, error 0\n"
+    assert output == "3 ranks, sum 3, error 0\n"
     if library:
         report = json.loads((tmp_path / "report.json").read_text())
         assert "--with-ft ulfm" in report["off"]

@@ -23,7 +23,7 @@ def test_what_the_standard_does_not_define_is_passed_on(bench: Bench, tmp_path: 
     assert done.code == 0, done.stderr
     report = json.loads((tmp_path / "report.json").read_text())
     assert {p["reason"] for p in report["passed"]} == {
-        "an operation that the standard does not define on this datatype"
+        "an operation that the MPI standard does not define on this datatype"
     }
     calls = {c["collective"]: c["calls"] for c in report["covered"]}
     assert calls["all_reduce"] > 100

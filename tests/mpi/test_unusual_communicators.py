@@ -34,11 +34,11 @@ def passed(report: dict[str, Any]) -> dict[tuple[str, str], int]:
     return {(row["call"], row["reason"]): row["calls"] for row in report["passed"]}
 
 
-@pytest.mark.parametrize("case", ["spawned", "spawned-as-they-are"])
+@pytest.mark.parametrize("case", ["spawned", "spawned-inherited"])
 def test_processes_of_another_job_are_left_alone(bench: Bench, case: str, tmp_path: Path) -> None:
-    """Those that were spawned may have another plan or no library: nobody waits for them."""
+    """Spawned processes may have another plan or no library: no rank waits for them."""
     _, report = run(bench, case, 2, tmp_path)
-    reason = "processes that have not agreed on the plan, as they were spawned or connected"
+    reason = "processes that have not agreed on the plan, because they were spawned or connected"
     assert passed(report)["MPI_Allreduce", reason] == 2
     assert [row["calls"] for row in report["covered"]] == [1]
 

@@ -1,7 +1,7 @@
 """The MPI's own counters agree: what the library sends is what the schedule's ops say, no more.
 
-The library's counts could be wrong in the same way as its messages. Open MPI's monitoring component
-and libfabric's trace under MPICH know nothing of it.
+The library's counts could have the same error as its messages. Open MPI's monitoring component and
+libfabric's trace under MPICH are independent of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tutti.schedule import Schedule
 
 ONCE, THRICE = 1, 3
-"""What the first call costs beside its messages, a communicator of its own, falls out."""
+"""Subtracted: the cost of the first call in addition to its messages, a new communicator."""
 
 
 def seen(bench: Bench, plan: Path, call: watch.Call) -> watch.Traffic:
@@ -36,7 +36,7 @@ def seen(bench: Bench, plan: Path, call: watch.Call) -> watch.Traffic:
     return watch.Traffic({key: value for key, value in more.items() if value})
 
 
-def wanted(planned: Schedule, elements: int, unit: int) -> watch.Traffic:
+def required(planned: Schedule, elements: int, unit: int) -> watch.Traffic:
     """What the schedule's own ops say of two calls."""
     found = watch.Traffic()
     for source, row in enumerate(oracle.counts(planned, elements, unit)):
@@ -69,5 +69,5 @@ def test_the_mpi_counts_the_messages_of_the_schedule(
     elements = 0 if collective == "barrier" else 15 * ranks
     call = watch.Call(collective, ranks, 4 * elements)
     reduces = collective in oracle.REDUCTIONS
-    expected = wanted(planned, *((elements, 4) if reduces else (4 * elements, 1)))
+    expected = required(planned, *((elements, 4) if reduces else (4 * elements, 1)))
     assert seen(bench, plan, call) == expected

@@ -34,7 +34,7 @@ def blocks(
             laid_out = tutti.schedule(runs.multiplying(stages), ranks=ranks)
             model = predict(machine, laid_out, size, "int64", 1)
             row: dict[str, Any] = dict.fromkeys(BLOCKS) | {
-                "collective": "all_reduce", "schedule": laid_out.name, "way": "schedule",
+                "collective": "all_reduce", "schedule": laid_out.name, "implementation": "schedule",
                 "ranks": ranks, "size_bytes": size, "each": each, "wrong": 0, "emulated": True,
                 "model_ps": model, "model": "a model",
             }  # fmt: skip

@@ -1,17 +1,19 @@
-"""Calibration: parameters of network models from what was measured on a machine.
+"""Calibration: fits parameters of network models to measurements of a machine.
 
-Points come from files of benchmarks (:mod:`tutti.interop.benchmarks`) or from a live run of the
-probe; :func:`fit` finds the parameters of a model, with an interval of 95 %, and says which of them
-the data leave open. :mod:`tutti.calibrate.files` writes them as a platform file.
+Points come from benchmark files (:mod:`tutti.interop.benchmarks`) or from a live run of the probe.
+The function :func:`fit` finds the parameters of a model with 95 % confidence intervals, and states
+which of them the data do not determine. :mod:`tutti.calibrate.files` writes them as a platform
+file.
 
->>> from tutti.calibrate import Observation, fit, MODELS
->>> sizes = (8, 64, 512, 4096, 32768)
->>> points = [Observation("one_way", 1.5 + 0.001 * size, size) for size in sizes]
->>> found = fit(MODELS["postal"], points)
->>> {name: round(one.value, 6) for name, one in found.parameters.items()}
-{'alpha': 1.5, 'beta': 0.001}
->>> fit(MODELS["loggp"], points).untold["o"].split(";")[0]
-'only 2 o + L can be told'
+Examples:
+    >>> from tutti.calibrate import Observation, fit, MODELS
+    >>> sizes = (8, 64, 512, 4096, 32768)
+    >>> points = [Observation("one_way", 1.5 + 0.001 * size, size) for size in sizes]
+    >>> found = fit(MODELS["postal"], points)
+    >>> {name: round(one.value, 6) for name, one in found.parameters.items()}
+    {'alpha': 1.5, 'beta': 0.001}
+    >>> fit(MODELS["loggp"], points).undetermined["o"].split(";")[0]
+    'the data only determine 2 o + L'
 """
 
 from __future__ import annotations

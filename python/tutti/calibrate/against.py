@@ -1,7 +1,7 @@
-"""Models against measured collectives: Figs. 12, 14 and 15 of Ruefenacht et al. 2017, here.
+"""Validates models against measured collectives, as Figs. 12, 14 and 15 of Ruefenacht et al. 2017.
 
-The collectives are those of `tutti mpi bench`, and took no part in the fit. The minimum of the
-blocks is held against the model of minima, the median against that of medians, as the paper does.
+The collectives are those of `tutti mpi bench`, and were not fitted. Minima of the blocks are
+compared with the model of minima, medians with that of medians, as in the paper.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ AGAINST: dict[str, type[pl.DataType]] = {
     "predicted_us": pl.Float64,
     "residual": pl.Float64,
 }
-"""The columns of collectives beside what a model says; ``residual`` is predicted over measured,
-less 1. Folds cost what the model says of them: nothing."""
+"""The columns of collectives with a model's prediction; ``residual`` is predicted over measured,
+minus 1. Folds have no cost."""
 
 
 def against(results: pl.DataFrame, fits: Mapping[str, Fit], *, source: str) -> pl.DataFrame:
-    """What models say of collectives that were measured.
+    """Predicts the times of measured collectives.
 
     Args:
         results: results.parquet of `tutti mpi bench`.
         fits: a fit for each statistic, `minimum` and `median`.
-        source: what messages call the results.
+        source: name of the results in messages.
 
     Returns:
         A row for each collective, size, schedule and statistic, with the columns of
         :data:`AGAINST`.
 
     Raises:
-        ConfigError: results of something else.
+        ConfigError: The frame has other columns.
     """
     rows = []
     for statistic, one in fits.items():
@@ -72,17 +72,17 @@ def against(results: pl.DataFrame, fits: Mapping[str, Fit], *, source: str) -> p
 
 
 def choices(frame: pl.DataFrame) -> pl.DataFrame:
-    """How good the model's choice is: what its schedule took, over the fastest that was measured.
+    """Compares the schedule that the model would choose with the fastest measured one.
 
     Returns:
-        A row for each statistic, collective, ranks and size of which several schedules were
-        measured: ``chosen`` and ``fastest``, and ``loss`` (0 where they are equally fast).
+        A row for each statistic, collective, ranks and size with several measured schedules:
+        ``chosen``, ``fastest`` and the relative ``loss``.
     """
-    asked = ["statistic", "collective", "ranks", "size_bytes"]
+    case = ["statistic", "collective", "ranks", "size_bytes"]
     chosen = pl.col("predicted_us").arg_min()
     fastest = pl.col("measured_us").arg_min()
     return (
-        frame.group_by(asked, maintain_order=True)
+        frame.group_by(case, maintain_order=True)
         .agg(
             pl.len().alias("schedules"),
             pl.col("schedule").get(chosen).alias("chosen"),

@@ -1,4 +1,4 @@
-"""What a calibration leaves behind: a platform file, and every point beside what models say."""
+"""The files of a calibration: a platform file, and every point with the models' predictions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RESIDUALS: dict[str, type[pl.DataType]] = {
     "residual": pl.Float64,
     "origin": pl.String,
 }
-"""The columns of points beside what models say; ``residual`` is predicted over measured, less 1."""
+"""The columns of points with predictions; ``residual`` is predicted over measured, minus 1."""
 
 _MS = 1000.0
 _PREFERRED = ("pipelining_postal", "postal", "loggp", "logfp")
@@ -43,14 +43,14 @@ _PREFERRED = ("pipelining_postal", "postal", "loggp", "logfp")
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where the numbers of a platform come from.
+    """The origin of the numbers of a platform.
 
     Attributes:
         name: of the platform.
-        measured: what was measured, such as files or a live run, in a few words.
+        measured: measured files or live run, in a few words.
         when: date and time of the calibration, in ISO 8601.
         machine: the machine in a line.
-        emulated: the models that kept ranks apart; empty where a network was measured.
+        emulated: models that emulated distance; empty if a network was measured.
     """
 
     name: str
@@ -63,27 +63,27 @@ class Provenance:
     def now(
         cls, name: str, measured: str, machine: str, *, emulated: tuple[str, ...] = ()
     ) -> Provenance:
-        """With the time of now."""
+        """Returns the provenance with the current time."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return cls(name, measured, now, machine, emulated)
 
     @property
     def distance(self) -> str:
-        """That distance was emulated, and how; empty where it was not."""
-        said = " and ".join(self.emulated)
-        return f"distance was emulated by {said}: no network was measured" if said else ""
+        """Describes the emulated distance; empty without any."""
+        models = " and ".join(self.emulated)
+        return f"distance was emulated by {models}: no network was measured" if models else ""
 
 
 def platform_text(fits: Sequence[Fit], provenance: Provenance, *, folds: Fit | None = None) -> str:
-    """The text of a platform file with every model whose parameters are told.
+    """Returns the text of a platform file with every model that the data determine.
 
     Raises:
-        CalibrationError: the data leave every model open.
+        CalibrationError: The data determine no model.
     """
-    told = [one for one in fits if one.told]
-    if not told:
-        raise _nothing_told(fits)
-    kinds = [_key(one) for one in told]
+    usable = [one for one in fits if one.determined]
+    if not usable:
+        raise _none_determined(fits)
+    kinds = [_key(one) for one in usable]
     default = next((kind for kind in _PREFERRED if kind in kinds), kinds[0])
     head: dict[str, object] = {
         "name": provenance.name,
@@ -94,18 +94,20 @@ def platform_text(fits: Sequence[Fit], provenance: Provenance, *, folds: Fit | N
     if provenance.distance:
         for key in ("summary", "source"):
             head[key] = f"{head[key]}; {provenance.distance}"
-    models = {_key(one): _model(one, provenance) for one in told}
+    models = {_key(one): _model(one, provenance) for one in usable}
     tables: dict[str, object] = {**head, "models": models}
-    if folds is not None and folds.told:
+    if folds is not None and folds.determined:
         tables["compute"] = {name: _sourced(folds, one) for name, one in folds.parameters.items()}
     return _document(_comments(fits, provenance), tables)
 
 
-def _nothing_told(fits: Sequence[Fit]) -> CalibrationError:
+def _none_determined(fits: Sequence[Fit]) -> CalibrationError:
     lines = [
-        f"{one.model.name}: {name}: {reason}" for one in fits for name, reason in one.untold.items()
+        f"{one.model.name}: {name}: {reason}"
+        for one in fits
+        for name, reason in one.undetermined.items()
     ]
-    message = "\n".join(["what was measured tells no model whole", *lines])
+    message = "\n".join(["the data determine no model completely", *lines])
     return CalibrationError(message, kind="untold")
 
 
@@ -121,7 +123,7 @@ def _model(fitted: Fit, provenance: Provenance) -> dict[str, object]:
         f"{fitted.median_residual:.1%}"
     )
     if fitted.absent:
-        summary += f"; no {' and no '.join(fitted.absent)}, of which sizes told nothing"
+        summary += f"; no {' and no '.join(fitted.absent)}, which the sizes do not determine"
     summary += f"; {provenance.distance}" if provenance.distance else ""
     sourced = {name: _sourced(fitted, one) for name, one in fitted.parameters.items()}
     return {"kind": fitted.model.name, "summary": summary, **sourced}
@@ -134,18 +136,18 @@ def _sourced(fitted: Fit, parameter: Parameter) -> dict[str, object]:
     )
     source = f"fitted, 95 % of resampled fits from {low} to {high}"
     if parameter.name in fitted.vague:
-        source += "; only roughly told"
+        source += "; wide confidence interval"
     value = text_of(fitted.model, fitted.theta)[parameter.name]
     return {"value": _short(value), "source": source}
 
 
 def _short(value: str | int) -> str | int:
-    """A time in the unit that suits it; counts and times per byte as they are."""
+    """Formats a time in a suitable unit; counts and times per byte are unchanged."""
     return str(Time.parse(value)) if isinstance(value, str) and value.endswith(" ps") else value
 
 
 def written(fitted: Fit, parameter: Parameter, value: float) -> str:
-    """A value of a parameter with its unit, for people."""
+    """Formats a value of a parameter with its unit."""
     if parameter.name in fitted.model.counts:
         return f"{value:.0f}"
     if parameter.name in fitted.model.per_byte:
@@ -159,11 +161,11 @@ def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
         f"Measured: {provenance.measured}.",
         f"Machine: {provenance.machine}.",
         *([f"D{provenance.distance[1:]}."] if provenance.distance else []),
-        "Residuals are predicted over measured time, less 1:",
+        "Residuals are predicted over measured time, minus 1:",
     ]
     for one in fits:
         worst = one.residuals[int(np.argmax(np.abs(one.residuals)))]
-        left = "" if one.told else f"; LEFT OUT, not told: {', '.join(one.untold)}"
+        left = "" if one.determined else f"; OMITTED, not determined: {', '.join(one.undetermined)}"
         lines.append(
             f"  {_key(one)}: {len(one.points)} points, half within {one.median_residual:.1%}, "
             f"worst {worst:+.0%}{left}"
@@ -172,10 +174,10 @@ def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
 
 
 def _document(comments: Iterable[str], tables: Mapping[str, Any]) -> str:
-    """A TOML file with comments at its top; numbers that carry their source stand on one line."""
+    """Writes a TOML file with leading comments; sourced numbers are inline tables."""
     import tomlkit
 
-    def item(value: object) -> Any:  # noqa: ANN401 - tomlkit's own
+    def item(value: object) -> Any:  # noqa: ANN401 - tomlkit's types
         if not isinstance(value, dict):
             return tomlkit.item(value)
         table = tomlkit.inline_table() if "source" in value else tomlkit.table()
@@ -185,7 +187,7 @@ def _document(comments: Iterable[str], tables: Mapping[str, Any]) -> str:
 
     document = tomlkit.document()
     for line in comments:
-        # A comment ends with its line; names of files may have more.
+        # A comment is one line; file names may contain line breaks.
         document.add(tomlkit.comment("".join(c if c.isprintable() else "?" for c in line)))
     document.add(tomlkit.nl())
     for key, value in tables.items():
@@ -194,7 +196,7 @@ def _document(comments: Iterable[str], tables: Mapping[str, Any]) -> str:
 
 
 def residual_frame(fits: Sequence[Fit]) -> pl.DataFrame:
-    """Every point beside what each model says of it, with the columns of :data:`RESIDUALS`."""
+    """Returns every point with each model's prediction, with the columns of :data:`RESIDUALS`."""
     rows = [
         {
             "model": one.model.name,

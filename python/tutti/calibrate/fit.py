@@ -1,15 +1,14 @@
-"""Robust fits of a model's parameters, with what the data can and cannot tell of them.
+"""Robust fits of a model's parameters, and which parameters the data determine.
 
-The error that is made small is the logarithm of predicted over measured time, so a time of 1 us
-counts as much as one of 1 ms; outliers, such as averages that a preempted rank has spoiled, lose
-their weight (Huber's function with a scale from the median). `scipy.optimize.least_squares` solves
-it, with parameters bounded to 0 and above.
+The fit minimises the logarithm of predicted over measured time, so that a time of 1 us has the same
+weight as one of 1 ms. Outliers, such as averages over a preempted rank, lose weight (Huber's
+function with a scale from the median). `scipy.optimize.least_squares` solves it, with parameters
+bounded to 0 and above.
 
-Uncertainty is that of resampling the points (bootstrap, 1000 times, linear around the fit), drawn
-from a generator with a fixed seed: the same points give the same bits.
-Whether a parameter can be told at all is read from the singular values of the Jacobian by relative
-changes of parameters: directions in which predictions hardly change are combinations of parameters
-that the data leave open.
+Uncertainty is estimated by resampling the points (bootstrap, 1000 times, linearised at the fit),
+with a fixed seed: the same points give the same bits. The singular values of the Jacobian, with
+respect to relative changes of parameters, show whether a parameter is determined: directions in
+which predictions hardly change are combinations that the data do not determine.
 """
 
 from __future__ import annotations
@@ -37,44 +36,44 @@ __all__ = ["Fit", "Parameter", "fit"]
 _RESAMPLED = 1000
 _SEED = 20170911
 _ROUNDS = 10
-"""Solves of a fit: the scale of Huber's function depends on the errors that the last one left."""
+"""Solves of a fit: the scale of Huber's function depends on the errors of the previous solve."""
 _SETTLED = 1e-3
 """Relative change of that scale below which it has converged."""
 _STEPS = 30
 """Evaluations of a solve."""
 _INSIDE = 1e-3
-"""Share of its expected size at which a parameter starts at least: solves start off the bound."""
+"""Minimum start value of a parameter, relative to its expected size: solves start off the bound."""
 _ZERO = 1e-4
 """Share of its expected size below which a parameter is 0: the solver only approaches the bound."""
 _HUBER = 1.345
 _FLAT = 1e-4
-"""Singular values below this share of the largest belong to directions that cannot be told."""
+"""Singular values below this share of the largest belong to directions that are not determined."""
 _TAKES_PART = 0.2
-"""Share of a parameter in such a direction from which on it cannot be told."""
+"""Share of a parameter in such a direction from which on it is not determined."""
 _VAGUE = 0.5
-"""Intervals whose halves are wider than this share of the value are told of."""
+"""Intervals with a half-width above this share of the value are reported."""
 _BENT = 0.15
-"""Noise of a usable measurement is a few per cent, and schedules of one class often lie 10 to 20 %
-apart: a model that is further off for half of the points cannot choose among them."""
+"""Noise of a usable measurement is a few per cent, and schedules of one class often differ by 10 to
+20 %: a model with larger errors for half of the points cannot choose among them."""
 _FEWEST_LENGTHS = 3
-"""Bursts of so many lengths show a bend, if there is one."""
+"""Number of burst lengths that show a bend, if there is one."""
 _MOST_FREE = 32
 _AS_GOOD = 1.02
-"""Counts whose errors add up to at most this much more fit as well."""
+"""Counts with a total error up to this factor above the minimum fit as well."""
 _EXACT = 1e-4
-"""Errors up to this are none: measurements have more noise, and the solver stops before."""
+"""Errors up to this are zero: measurements have more noise, and the solver stops earlier."""
 _RANGE = 8
-"""Sizes tell a cost per byte from the ratio of the largest to the smallest on."""
+"""Minimum ratio of the largest to the smallest size that determines a cost per byte."""
 _STARTS = (1.0, 10.0, 0.1)
 _LEAST_US = 1e-6
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter as it was fitted.
+    """A fitted parameter.
 
     Attributes:
-        name: under the field's name.
+        name: the field's name.
         value: in us, us/B, or a count.
         low: lower end of the 95 % interval.
         high: its upper end.
@@ -92,21 +91,20 @@ class Fit:
 
     Attributes:
         model: the model.
-        statistic: what of the samples it was fitted to: `mean`, `median`, `minimum`.
-        parameters: what came out, by name; those that cannot be told are among them, and mean
-            nothing by themselves.
-        untold: parameters that the data leave open, each with the reason.
-        vague: parameters that are only roughly told: their intervals are wide.
-        absent: costs per byte that sizes tell nothing of, and are taken for 0, with the reason.
-        condition: the condition number of the problem, in relative changes of parameters.
-        points: what it was fitted to.
-        predicted_us: what it says of them.
+        statistic: the fitted statistic of the samples: `mean`, `median`, `minimum`.
+        parameters: fitted values by name, including undetermined ones, which are meaningless.
+        undetermined: parameters that the data do not determine, each with the reason.
+        vague: parameters with wide confidence intervals.
+        absent: costs per byte that the sizes do not determine, assumed 0, with the reason.
+        condition: condition number of the problem, in relative changes of parameters.
+        points: the fitted points.
+        predicted_us: the predicted times of the points.
     """
 
     model: FittedModel
     statistic: str
     parameters: Mapping[str, Parameter]
-    untold: Mapping[str, str]
+    undetermined: Mapping[str, str]
     vague: Sequence[str]
     absent: Mapping[str, str]
     condition: float
@@ -114,9 +112,9 @@ class Fit:
     predicted_us: Floats = field(repr=False)
 
     @property
-    def told(self) -> bool:
-        """Whether the data tell all parameters."""
-        return not self.untold
+    def determined(self) -> bool:
+        """Whether the data determine all parameters."""
+        return not self.undetermined
 
     @property
     def theta(self) -> dict[str, float]:
@@ -125,72 +123,72 @@ class Fit:
 
     @property
     def residuals(self) -> Floats:
-        """Predicted over measured, less 1: 0.1 is 10 % too long."""
+        """Predicted over measured, minus 1: 0.1 is 10 % too long."""
         measured = np.array([point.time_us for point in self.points])
         return np.asarray(self.predicted_us / measured - 1)
 
     @property
     def median_residual(self) -> float:
-        """Half of the points are closer than this share."""
+        """Median of the absolute residuals."""
         return float(np.median(np.abs(self.residuals)))
 
     @property
     def bent(self) -> bool:
-        """Whether the model bends away from the data, beyond what noise explains."""
+        """Whether the model deviates from the data, beyond what noise explains."""
         return self.median_residual > _BENT
 
     @property
     def worst_sizes(self) -> list[tuple[int, float]]:
-        """Sizes in bytes and how far off the model is there in the median, the worst first."""
+        """Sizes in bytes with the median absolute residual, the worst first."""
         off, sizes = np.abs(self.residuals), np.array([point.size for point in self.points])
         found = [(int(size), float(np.median(off[sizes == size]))) for size in np.unique(sizes)]
         return sorted(found, key=lambda one: -one[1])
 
     @property
-    def untold_together(self) -> list[tuple[list[str], str]]:
-        """Parameters that cannot be told for one reason, together, and the reason."""
+    def undetermined_groups(self) -> list[tuple[list[str], str]]:
+        """Undetermined parameters, grouped by reason."""
         return [
-            ([name for name, why in self.untold.items() if why == reason], reason)
-            for reason in dict.fromkeys(self.untold.values())
+            ([name for name, why in self.undetermined.items() if why == reason], reason)
+            for reason in dict.fromkeys(self.undetermined.values())
         ]
 
 
 def fit(model: FittedModel, points: Sequence[Observation], *, statistic: str = "mean") -> Fit:
-    """Fits a model to the points that it says something of.
+    """Fits a model to the points that it predicts.
 
     Raises:
-        CalibrationError: there are no such points.
+        CalibrationError: There are no such points.
     """
     mine = [p for p in points if model.covers(p, points)]
     if not mine:
-        wanted = ", ".join(sorted(model.kinds))
-        message = f"{model.name} says nothing of what was measured: expected one of {wanted}"
+        expected = ", ".join(sorted(model.kinds))
+        message = f"{model.name} predicts none of the measured points: expected one of {expected}"
         raise CalibrationError(message, kind="no_points", fields={"model": model.name})
     if not model.counts:
         return _fitted(model, mine, {}, statistic)
     lengths = {p.messages for p in mine if p.messages > 1}
     if len(lengths) < _FEWEST_LENGTHS:
         one = _fitted(model, mine, {"f": 1.0}, statistic)
-        reason = f"it takes bursts of {_FEWEST_LENGTHS} lengths; {model.advice['f']}"
-        return replace(one, untold={**one.untold, "g": reason, "f": reason})
+        reason = f"needs bursts of {_FEWEST_LENGTHS} lengths; {model.advice['f']}"
+        return replace(one, undetermined={**one.undetermined, "g": reason, "f": reason})
     return _chosen([_fitted(model, mine, {"f": float(f)}, statistic)
                     for f in range(1, min(_MOST_FREE, max(lengths)) + 1)])  # fmt: skip
 
 
 def _chosen(tries: list[Fit]) -> Fit:
-    """The fit with the count that suits best; a count that changes nothing is left open."""
+    """Returns the fit with the best count; a count without effect is not determined."""
     costs = [float(np.abs(np.log1p(one.residuals)).sum()) for one in tries]
     best = tries[int(np.argmin(costs))]
     close = [one.theta["f"] for one, cost in zip(tries, costs, strict=True)
              if cost <= _AS_GOOD * min(costs) + _EXACT * len(one.points)]  # fmt: skip
     low, high = min(close), max(close)
-    value, untold = best.theta["f"], dict(best.untold)
+    value, undetermined = best.theta["f"], dict(best.undetermined)
     if high == len(tries):
-        # Where the longest bursts do not tell the count, none has met the gap.
-        untold["g"] = "no burst shows a gap beyond o; longer ones may"
-        untold["f"] = f"any count from {low:.0f} on fits as well; longer bursts may tell"
+        # If the longest bursts do not determine the count, none has reached the gap.
+        undetermined["g"] = "no burst shows a gap beyond o; longer ones may"
+        undetermined["f"] = f"any count from {low:.0f} on fits as well; use longer bursts"
     parameters = {**best.parameters, "f": Parameter("f", value, low, high)}
-    return replace(best, parameters=parameters, untold=untold)
+    return replace(best, parameters=parameters, undetermined=undetermined)
 
 
 # --- one fit --------------------------------------------------------------------------------------
@@ -198,7 +196,7 @@ def _chosen(tries: list[Fit]) -> Fit:
 
 @dataclass(frozen=True)
 class _Problem:
-    """What is to be made small: logarithms of predicted over measured times."""
+    """The errors to minimise: logarithms of predicted over measured times."""
 
     model: FittedModel
     points: Sequence[Observation]
@@ -218,7 +216,7 @@ class _Problem:
         return np.asarray(np.log(self.predicted(x) / measured))
 
     def jacobian(self, x: Floats) -> Floats:
-        """By absolute changes, a column for each parameter; central, as models have kinks."""
+        """Central differences, as models have kinks; a column for each parameter."""
         columns = []
         for step in np.diag(np.maximum(x, self.scale()) * 1e-3):
             up, down = x + step, np.maximum(0.0, x - step)
@@ -226,7 +224,7 @@ class _Problem:
         return np.stack(columns, axis=1)
 
     def scale(self) -> Floats:
-        """How large parameters can be expected to be: for steps, and where one is zero."""
+        """Expected size of the parameters: for steps, and where one is zero."""
         shortest = min(point.time_us / max(1, point.messages) for point in self.points)
         slowest = max(point.time_us / max(1, point.messages * point.size) for point in self.points)
         fastest = min(point.time_us / max(1, point.messages * point.size) for point in self.points)
@@ -242,7 +240,7 @@ def _fitted(
     problem = _Problem(model, points, {**fixed, **dict.fromkeys(absent, 0.0)})
     x, weights = _minimised(problem)
     jacobian = problem.jacobian(x)
-    untold, condition = _open(problem, x, jacobian, weights)
+    undetermined, condition = _undetermined(problem, x, jacobian, weights)
     low, high = _intervals(problem.errors(x), jacobian, weights, x)
     parameters = {
         name: Parameter(name, float(x[at]), float(low[at]), float(high[at]))
@@ -251,23 +249,23 @@ def _fitted(
     vague = [
         name
         for name, one in parameters.items()
-        if name not in untold and (one.high - one.low) / 2 > _VAGUE * one.value
+        if name not in undetermined and (one.high - one.low) / 2 > _VAGUE * one.value
     ]
     parameters |= {name: Parameter(name, value, value, value) for name, value in fixed.items()}
     return Fit(
-        model, statistic, parameters, untold, vague, absent, condition, points,
+        model, statistic, parameters, undetermined, vague, absent, condition, points,
         problem.predicted(x),
     )  # fmt: skip
 
 
 def _absent(model: FittedModel, points: Sequence[Observation]) -> dict[str, str]:
-    """Costs per byte that a model can do without, where sizes tell nothing of them."""
+    """Returns optional costs per byte that the sizes do not determine."""
     reason = _no_sizes(points)
     return dict.fromkeys(model.optional, reason) if reason else {}
 
 
 def _no_sizes(points: Sequence[Observation]) -> str:
-    """Why sizes do not tell the cost of a byte, if so: nearly equal ones do not."""
+    """Returns why the sizes do not determine the cost of a byte, or an empty string."""
     sizes = [max(1, point.size) for point in points]
     least, most = min(sizes), max(sizes)
     if most >= _RANGE * least:
@@ -276,9 +274,9 @@ def _no_sizes(points: Sequence[Observation]) -> str:
 
 
 def _minimised(problem: _Problem) -> tuple[Floats, Floats]:
-    """The best of several starts, in which the first parameter stands out differently.
+    """Returns the best of several starts, with different weights of the first parameter.
 
-    Without overheads times are sums of parameters, or the largest of such sums: one start will do.
+    Without overheads, times are sums of parameters or their maximum: one start is enough.
     """
     found = []
     for factor in _STARTS if problem.model.overhead else _STARTS[:1]:
@@ -291,7 +289,7 @@ def _minimised(problem: _Problem) -> tuple[Floats, Floats]:
 
 
 def _descended(problem: _Problem, x: Floats) -> Floats:
-    """Solves from one start, anew for each scale of the errors that the last solve left."""
+    """Solves from one start, again for each scale of the errors of the previous solve."""
     from scipy.optimize import least_squares
 
     scale, spread = problem.scale(), math.inf
@@ -315,29 +313,29 @@ def _descended(problem: _Problem, x: Floats) -> Floats:
 
 
 def _spread(errors: Floats) -> float:
-    """The standard deviation that the median of the errors stands for."""
+    """The standard deviation that the median of the errors implies."""
     return max(1.4826 * float(np.median(np.abs(errors))), 1e-3)
 
 
 def _weights(errors: Floats) -> Floats:
-    """Huber's: 1 for errors within the usual, less for outliers."""
+    """Huber's weights: 1 for typical errors, less for outliers."""
     usual = _HUBER * _spread(errors)
     return np.asarray(np.minimum(1.0, usual / np.maximum(np.abs(errors), 1e-12)))
 
 
-# --- what can be told -----------------------------------------------------------------------------
+# --- determined parameters ------------------------------------------------------------------------
 
 
-def _open(
+def _undetermined(
     problem: _Problem, x: Floats, jacobian: Floats, weights: Floats
 ) -> tuple[dict[str, str], float]:
-    """Parameters that the data leave open, with the reason, and the condition number."""
-    # Where only a sum is known, the solver may leave one part near zero: that part is open as well.
+    """Returns parameters that the data do not determine, with the reason; and the condition."""
+    # If only a sum is known, the solver may leave one part near zero: it is undetermined as well.
     by_share = jacobian * np.maximum(x, problem.scale()) * np.sqrt(weights)[:, None]
     _, values, directions = np.linalg.svd(by_share, full_matrices=len(x) > len(problem.points))
     values = np.concatenate([values, np.zeros(len(x) - len(values))])
     condition = float(values[0] / values[-1]) if values[-1] > 0 else math.inf
-    untold: dict[str, str] = {}
+    undetermined: dict[str, str] = {}
     for value, direction in zip(values, directions, strict=True):
         if value > _FLAT * values[0]:
             continue
@@ -345,40 +343,40 @@ def _open(
                  if abs(share) > _TAKES_PART]  # fmt: skip
         for name in names:
             others = " and ".join(other for other in names if other != name)
-            reason = f"only a combination of it and {others} can be told" if others else (
-                "what was measured does not depend on it"
+            reason = f"the data only determine a combination of it and {others}" if others else (
+                "the measured times do not depend on it"
             )  # fmt: skip
-            untold[name] = f"{reason}; {problem.model.advice[name]}"
-    _one_size(problem, untold)
-    _no_overhead(problem, untold)
-    return {name: untold[name] for name in problem.names if name in untold}, condition
+            undetermined[name] = f"{reason}; {problem.model.advice[name]}"
+    _one_size(problem, undetermined)
+    _no_overhead(problem, undetermined)
+    return {name: undetermined[name] for name in problem.names if name in undetermined}, condition
 
 
-def _one_size(problem: _Problem, untold: dict[str, str]) -> None:
-    """A cost per byte needs sizes, whatever the algebra says."""
+def _one_size(problem: _Problem, undetermined: dict[str, str]) -> None:
+    """A cost per byte needs several sizes, whatever the singular values."""
     reason = _no_sizes(problem.points)
     for name in problem.model.per_byte:
         if reason and name in problem.names:
-            untold[name] = f"{reason}; {problem.model.advice[name]}"
+            undetermined[name] = f"{reason}; {problem.model.advice[name]}"
 
 
-def _no_overhead(problem: _Problem, untold: dict[str, str]) -> None:
-    """Bursts bound the overhead from above, if it is not the gap that spaces them: no more."""
-    told = any(point.kind == "issue" or point.pause_us > 0 for point in problem.points)
-    if problem.model.overhead and not told:
-        reason = "only 2 o + L can be told"
+def _no_overhead(problem: _Problem, undetermined: dict[str, str]) -> None:
+    """Bursts only bound the overhead from above, if the gap does not space them."""
+    known = any(point.kind == "issue" or point.pause_us > 0 for point in problem.points)
+    if problem.model.overhead and not known:
+        reason = "the data only determine 2 o + L"
         for name in ("o", "L"):
-            untold[name] = f"{reason}; {problem.model.advice[name]}"
+            undetermined[name] = f"{reason}; {problem.model.advice[name]}"
 
 
 def _intervals(
     errors: Floats, jacobian: Floats, weights: Floats, x: Floats
 ) -> tuple[Floats, Floats]:
-    """95 % of what resampled points would have given, to first order."""
+    """Returns the 95 % interval of fits to resampled points, to first order."""
     root = np.sqrt(weights)
     scaled, target = jacobian * root[:, None], -errors * root
     chosen = np.random.default_rng(_SEED).integers(0, len(errors), (_RESAMPLED, len(errors)))
     moved = np.linalg.pinv(scaled[chosen], rcond=1e-9) @ target[chosen][..., None]
     low, high = np.percentile(x + moved[..., 0], [2.5, 97.5], axis=0)
-    # The linear answer may wander off the one that was found where parameters stop at zero.
+    # The linearised solution may leave the fitted value out where parameters are bounded at zero.
     return np.maximum(0.0, np.minimum(low, x)), np.maximum(high, x)

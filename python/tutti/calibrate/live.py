@@ -1,8 +1,8 @@
-"""A live run of the probe: two ranks, and what they tell of the network between them.
+"""A live run of the probe, between two ranks.
 
-The measuring program of the MPI library does it (mpi/bench/probe.c): round trips of several sizes,
-with and without pauses between messages, bursts that an empty message answers, how long issuing a
-message keeps its sender, and what a fold costs.
+The benchmark program of the MPI library performs it (mpi/bench/probe.c): round trips of several
+sizes, with and without pauses between messages, bursts that an empty message acknowledges, the time
+to issue a message, and the cost of a fold.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ def probe(
     options: Sequence[str] = (),
     starting: Callable[[], object] | None = None,
 ) -> pl.DataFrame:
-    """Measures between two ranks of an MPI.
+    """Measures the network between two ranks of an MPI.
 
     Args:
         mpi: the MPI.
-        samples: how often each configuration is measured; they take turns.
+        samples: samples of each configuration; configurations take turns.
         most_bytes: the longest message.
-        options: of the launcher, such as which hosts the two ranks are on.
-        starting: called before something is compiled, which takes seconds.
+        options: options of the launcher, such as the hosts of the ranks.
+        starting: called before a compilation, which takes seconds.
 
     Returns:
         A row per sample: what, bytes, messages, delay_ns, sample, time_ns.
 
     Raises:
-        MpiError: the measuring program cannot be compiled.
-        LaunchError: the ranks cannot be started, or do not end.
-        CalibrationError: the measuring program failed.
+        MpiError: The benchmark program cannot be compiled.
+        LaunchError: The ranks cannot be started, or exceed the timeout.
+        CalibrationError: The benchmark program failed.
     """
     rows = _run(mpi, samples, most_bytes, options, starting)
     found = rows.filter(pl.col("kind") == "probe").drop("kind")
     if found.is_empty():
-        raise CalibrationError("the measuring program wrote no samples", kind="probe")
+        raise CalibrationError("the benchmark program wrote no samples", kind="probe")
     return found
 
 
@@ -72,8 +72,8 @@ def _run(
     options: Sequence[str],
     starting: Callable[[], object] | None,
 ) -> pl.DataFrame:
-    """All that the measuring program wrote."""
-    from tutti.mpi.bench_job import said_of_its_end
+    """Returns the samples of the benchmark program."""
+    from tutti.mpi.bench_job import failure_text
     from tutti.mpi.launch import common_folder, run_ranks, stay_here
     from tutti.mpi.library import built
 
@@ -85,7 +85,7 @@ def _run(
         job.write_text("\n".join([*lines, ""]), "utf-8")
         done = run_ranks(mpi, 2, [made.bench, job], timeout=_SECONDS, extra=options)
         if done.code != 0 or not out.is_file():
-            said = said_of_its_end(done, out)
-            message = f"the measuring program ended with {done.code}: {said}"
+            problem = failure_text(done, out)
+            message = f"the benchmark program exited with {done.code}: {problem}"
             raise CalibrationError(message, kind="probe", fields={"code": done.code})
         return pl.read_ndjson(out, schema=_SCHEMA, ignore_errors=True)

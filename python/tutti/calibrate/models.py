@@ -1,7 +1,7 @@
-"""The models that can be fitted: what each predicts of a point, in microseconds.
+"""The models that can be fitted: the prediction of each for a point, in microseconds.
 
-Each is the model of docs/models of the same name. What they say of bursts and round trips follows
-from how they space sends and receives; a collective is run by the engine.
+Each is the model of the same name in docs/models. Predictions of bursts and round trips follow from
+the spacing of sends and receives; the engine simulates collectives.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ __all__ = ["FOLDS", "MODELS", "FittedModel", "model_named", "platform_of", "smal
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A model as something to fit.
+    """A model to fit.
 
     Attributes:
         name: the kind of the core's model.
         times: parameters that are times, in us.
         per_byte: parameters that are times per byte, in us/B.
-        kinds: which points it predicts.
+        kinds: kinds of points that it predicts.
         predict: from parameters and a point to a time in us.
-        advice: what to measure, by parameter that cannot be told.
-        counts: parameters that are counts, which are tried one by one.
-        overhead: whether it tells the overhead from the latency, which takes points that do.
-        optional: costs per byte that files may leave out.
+        advice: what to measure, by undetermined parameter.
+        counts: parameters that are integer counts, which are enumerated.
+        overhead: whether it distinguishes overhead from latency, which needs suitable points.
+        optional: costs per byte that files may omit.
     """
 
     name: str
@@ -49,33 +49,33 @@ class FittedModel:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Those that are fitted, in order; counts are not among them."""
+        """The fitted parameters in order, without counts."""
         return self.times + self.per_byte
 
     def predicted(self, theta: Mapping[str, float], point: Observation) -> float:
-        """What the model says of a point, in us."""
+        """Predicts the time of a point, in us."""
         return self.predictions(theta, [point])[0]
 
     def predictions(self, theta: Mapping[str, float], points: Sequence[Observation]) -> list[float]:
-        """What the model says of each point, in us."""
+        """Predicts the time of each point, in us."""
         runs = iter(_simulated(self.name, theta, [p for p in points if p.schedule is not None]))
         return [self.predict(theta, p) if p.schedule is None else next(runs) for p in points]
 
     def covers(self, point: Observation, points: Sequence[Observation]) -> bool:
-        """Whether it says anything of a point."""
+        """Whether it predicts a point."""
         if point.kind not in self.kinds:
             return False
-        # A model without bytes is for small messages: those as short as the bursts are.
+        # A model without bytes is for small messages, up to the size of the bursts.
         return bool(self.per_byte) or point.size <= small_size(points)
 
 
 def small_size(points: Sequence[Observation]) -> int:
-    """The size up to which messages count as small: that of the shortest bursts, or of all."""
+    """Returns the limit of small messages: the size of the shortest bursts, or of all points."""
     bursts = [p.size for p in points if p.kind in {"burst", "multicast", "issue"}]
     return max(8, min(bursts or [p.size for p in points], default=8))
 
 
-# --- what they say --------------------------------------------------------------------------------
+# --- predictions ----------------------------------------------------------------------------------
 
 
 def _fold(theta: Mapping[str, float], point: Observation) -> float:
@@ -101,7 +101,7 @@ def _pipelining_postal(theta: Mapping[str, float], point: Observation) -> float:
 
 
 def _spaced(point: Observation, each: float) -> float:
-    """When the last message of a burst is begun, where each keeps the sender for so long."""
+    """When the last message of a burst starts, if each occupies the sender for `each`."""
     return (point.messages - 1) * (each + point.pause_us)
 
 
@@ -133,8 +133,8 @@ _POSTAL_KINDS = frozenset({"one_way", "burst", "round_trip", "multicast", "colle
 _ALL_KINDS = _POSTAL_KINDS | {"issue"}
 _SIZES = "messages of several sizes, over a range of at least 8 to 1"
 _OVERLAP = "messages that overlap: osu_bw, or a live run"
-_LENGTHS = "osu_bw has one, its window (-W), so a live run is needed, which has several"
-_OVERHEAD = "how long a send keeps its sender: a live run measures it, ping-pongs cannot"
+_LENGTHS = "use a live run, which has bursts of several lengths; osu_bw has one, its window (-W)"
+_OVERHEAD = "use a live run, which measures how long a send occupies its sender; ping-pongs cannot"
 
 MODELS: dict[str, FittedModel] = {
     model.name: model
@@ -143,7 +143,7 @@ MODELS: dict[str, FittedModel] = {
             "postal",
             times=("alpha",),
             per_byte=("beta",),
-            # One message after the other: bursts contradict it, so they cannot fit it.
+            # Messages are sequential: bursts contradict the model, so they cannot fit it.
             kinds=frozenset({"one_way", "collective"}),
             predict=_postal,
             advice={"alpha": "short messages: osu_latency", "beta": _SIZES},
@@ -179,7 +179,7 @@ MODELS: dict[str, FittedModel] = {
         ),
     )
 }
-"""By name, in the order in which a platform file has them."""
+"""By name, in the order of a platform file."""
 
 FOLDS = FittedModel(
     "folds",
@@ -189,30 +189,30 @@ FOLDS = FittedModel(
     predict=_fold,
     advice={"reduce_overhead": "a live run", "gamma": "a live run"},
 )
-"""What a fold costs on a rank: no network model, but fitted in the same way."""
+"""The cost of a fold on a rank: not a network model, but fitted by the same method."""
 
 
 def model_named(name: str) -> FittedModel:
-    """The model of that name.
+    """Returns the model of that name.
 
     Raises:
-        CalibrationError: there is none, or none that can be fitted.
+        CalibrationError: It does not exist, or cannot be fitted.
     """
     if name not in MODELS:
         known = ", ".join(MODELS)
         raise CalibrationError(
-            f"there is no model `{name}` to fit: expected one of {known}",
+            f"unknown model `{name}`: expected one of {known}",
             kind="unknown_model",
             fields={"name": name, "known": known},
         )
     return MODELS[name]
 
 
-# --- as the core has them -------------------------------------------------------------------------
+# --- conversion to the core -----------------------------------------------------------------------
 
 
 def text_of(model: FittedModel, theta: Mapping[str, float]) -> dict[str, str | int]:
-    """The parameters as files have them: whole picoseconds, and times per byte to 10^-6 ps."""
+    """Returns the parameters for files: integer picoseconds, and times per byte to 10^-6 ps."""
     times = {name: f"{max(0, round(theta[name] * 1e6))} ps" for name in model.times}
     rates = {
         name: f"{max(0.0, theta[name]) * 1e3:.9f} ns/B" for name in model.per_byte if name in theta
@@ -222,28 +222,28 @@ def text_of(model: FittedModel, theta: Mapping[str, float]) -> dict[str, str | i
 
 
 def platform_of(name: str, theta: Mapping[str, float], *, called: str = "calibrated") -> Platform:
-    """A platform with the model of that name and these parameters (us and us/B).
+    """Returns a platform with the model of that name and these parameters (us and us/B).
 
     Raises:
-        CalibrationError: the parameters make no sense together.
+        CalibrationError: The parameters are out of range.
     """
     from tutti import platform as models
 
     kinds = {kind.model_fields["kind"].default: kind for kind in models.MODELS}
     try:
         fitted = kinds[name].model_validate(text_of(MODELS[name], theta))
-    except (ValueError, OverflowError):  # such as more than 16 s for a byte, or no number
+    except (ValueError, OverflowError):  # such as more than 16 s for a byte, or NaN
         values = ", ".join(f"{key} = {value:g}" for key, value in theta.items())
-        message = f"the measurements fit {name} only with values that no machine has: {values}"
+        message = f"the measurements fit {name} only with values out of range: {values}"
         raise CalibrationError(message, kind="out_of_range") from None
     return models.Platform(name=called, model=fitted)
 
 
 def _simulated(name: str, theta: Mapping[str, float], points: Sequence[Observation]) -> list[float]:
-    """How long collectives take on the engine, in us; folds cost nothing."""
+    """Simulates collectives on the engine, in us; folds have no cost."""
     if not points:
         return []
-    # The core knows no message that takes no time, which a step of a fit may ask for.
+    # The core rejects messages of zero time, which a step of a fit may request.
     some = {**theta, MODELS[name].times[0]: max(_LEAST_US, theta[MODELS[name].times[0]])}
     model = platform_of(name, some).model
     found = []

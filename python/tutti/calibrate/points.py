@@ -1,4 +1,4 @@
-"""What was measured, as the models see it: one point per time."""
+"""Measurements as points that models predict: one point per time."""
 
 from __future__ import annotations
 
@@ -32,30 +32,31 @@ Kind = Literal["one_way", "burst", "round_trip", "issue", "multicast", "collecti
 
 _ROUND_TRIP = "round_trip"
 _OSU_WINDOW = 64
-"""Messages in flight of osu_bw, and of IMB's Uniband, unless they are told otherwise."""
+"""Default number of messages in flight of osu_bw, and of IMB's Uniband."""
 MOST_FITTED = 100_000
-"""Messages of a measured collective: a fit simulates each collective many times."""
+"""Maximum messages of a measured collective: a fit simulates each collective many times."""
 _BENCH_BYTES = 8
-"""Of a multicast of `tutti mpi bench`."""
+"""Bytes of a multicast of `tutti mpi bench`."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A time, and of what.
+    """A measured time, and its configuration.
 
     Attributes:
-        kind: `one_way` is half a ping-pong; `burst` some messages at once to one peer, which
-            answers the last with an empty one; `round_trip` the same with an answer as long as a
-            message, and a pause after each but the last; `issue` how long issuing a message keeps
-            its sender; `multicast` one message to each of some peers, until the last has it;
-            `collective` a whole schedule; `fold` the folding of one operand into another.
-        time_us: how long it took.
+        kind: `one_way` is half a ping-pong. A `burst` is several messages to one peer, which
+            acknowledges the last one with an empty message. A `round_trip` is the same with a reply
+            of the same size, and a pause after each message but the last. The time of `issue` is
+            how long issuing a message occupies its sender. A `multicast` is one message to each of
+            several peers, until the last receives it. A `collective` is a schedule, and a `fold`
+            the folding of one operand into another.
+        time_us: the time.
         size: bytes of a message; of a collective, its size by the convention of nccl-tests.
-        messages: how many, or to how many peers.
+        messages: number of messages, or of peers.
         pause_us: after each message but the last.
         schedule: of a collective.
-        in_a_row: how many of these are timed together; `time_us` is that of one.
-        origin: where it was read, for messages.
+        in_a_row: number of back-to-back calls; `time_us` is per call.
+        origin: its file, for messages.
     """
 
     kind: Kind
@@ -69,7 +70,7 @@ class Observation:
 
     @property
     def described(self) -> str:
-        """What it is, in words."""
+        """A short description."""
         if self.schedule is not None:
             return f"{self.schedule.name} on {self.schedule.ranks} ranks"
         return self.kind if self.messages == 1 else f"{self.kind} of {self.messages}"
@@ -77,12 +78,12 @@ class Observation:
 
 @dataclass
 class Observations:
-    """Points out of files, and what was left.
+    """Points read from files, and what was omitted.
 
     Attributes:
-        points: what models speak of.
-        unused: how many rows of which operation no model predicts.
-        wrong: rows whose results were wrong, by file and line; no time of them says anything.
+        points: points that models predict.
+        unused: number of rows that no model predicts, by operation.
+        wrong: rows with wrong results, by file and line.
     """
 
     points: list[Observation] = field(default_factory=list)
@@ -96,17 +97,17 @@ def of_benchmarks(
     window: int = _OSU_WINDOW,
     algorithm: str | None = None,
 ) -> Observations:
-    """Points of what benchmarks measured.
+    """Returns the points of benchmarks.
 
     Args:
         frame: rows of :func:`tutti.interop.benchmarks.read`.
         window: messages in flight where bandwidth was measured.
-        algorithm: which algorithm the library used for its collectives, as people know it or have
-            forced it; without it no model predicts a collective.
+        algorithm: algorithm of the collectives, if it is known or was forced; without it
+            collectives are not used.
 
     Raises:
-        ConfigError: a collective without its number of ranks.
-        AlgorithmError: the algorithm is not for these ranks or collectives.
+        ConfigError: A collective without its number of ranks.
+        AlgorithmError: The algorithm does not support these ranks or collectives.
     """
     taken = Observations()
     for row in frame.iter_rows(named=True):
@@ -151,10 +152,10 @@ def _schedule(algorithm: str, collective: str, ranks: int | None, origin: str) -
 
     if ranks is None:
         raise mistake(
-            "the file does not say how many ranks took part",
+            "the file does not state the number of ranks",
             source=origin,
             expected="the number of ranks",
-            hint="give it: --ranks N",
+            hint="use --ranks N",
         )
     laid_out = schedule(algorithm, collective=collective, ranks=ranks)
     messages = messages_of(laid_out) or 0
@@ -169,7 +170,7 @@ def _schedule(algorithm: str, collective: str, ranks: int | None, origin: str) -
 
 
 def emulated(results: pl.DataFrame) -> list[str]:
-    """The models that kept ranks apart in what `tutti mpi bench` measured; none for a network."""
+    """Returns the models that emulated distance in results of `tutti mpi bench`."""
     if not {"emulated", "model"} <= set(results.columns):
         return []
     return results.filter(pl.col("emulated"))["model"].drop_nulls().unique().sort().to_list()
@@ -178,7 +179,7 @@ def emulated(results: pl.DataFrame) -> list[str]:
 _EXPECTED = "results.parquet or multicasts.parquet of `tutti mpi bench`"
 _MULTICASTS = {"peers": "positive", "received_ps": "positive", "blocking": "flag"}
 _COLLECTIVES = {
-    **dict.fromkeys(("collective", "schedule", "way"), "text"),
+    **dict.fromkeys(("collective", "schedule", "implementation"), "text"),
     **dict.fromkeys(("ranks", "each", "time_ps"), "positive"),
     "size_bytes": "count",
 }
@@ -186,10 +187,10 @@ _IF_THERE = {"wrong": "count?", "emulated": "flag?", "model": "text?"}
 
 
 def read_results(path: Path) -> pl.DataFrame:
-    """Reads what `tutti mpi bench` measured.
+    """Reads results of `tutti mpi bench`.
 
     Raises:
-        ConfigError: The file cannot be read, or is a frame of something else.
+        ConfigError: The file cannot be read, or has other columns.
     """
     return _checked(read_frame(path, _EXPECTED), str(path))
 
@@ -201,25 +202,27 @@ def _checked(results: pl.DataFrame, source: str) -> pl.DataFrame:
 
 
 def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Observation]:
-    """Points of what `tutti mpi bench` measured: multicasts, and collectives by schedules.
+    """Returns points of `tutti mpi bench`: multicasts, and collectives by schedules.
 
-    Blocks with wrong results do not count. Where distance was emulated, points say so.
+    Blocks with wrong results are discarded. The origin of points states emulated distance.
 
     Args:
         results: its results.parquet or multicasts.parquet.
         statistic: `median` or `minimum` of the blocks or samples of a configuration.
-        source: what messages call the file.
+        source: name of the file in messages.
 
     Raises:
-        ConfigError: a frame of something else.
+        ConfigError: The frame has other columns.
     """
     results = _checked(results, source)
     if set(_MULTICASTS) <= set(results.columns):
         return _of_multicasts(results, statistic, source)
     from tutti.schedule import schedule
 
-    asked = ["collective", "schedule", "ranks", "size_bytes", "each"]
-    mine = results.filter((pl.col("way") == "schedule") & (pl.col("collective") != "barrier"))
+    case = ["collective", "schedule", "ranks", "size_bytes", "each"]
+    mine = results.filter(
+        (pl.col("implementation") == "schedule") & (pl.col("collective") != "barrier")
+    )
     if "wrong" in results.columns:
         mine = mine.filter(pl.col("wrong") == 0)
     origin = _origin(results, source)
@@ -232,7 +235,7 @@ def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Ob
             in_a_row=row["each"],
             origin=origin,
         )
-        for row in _taken(mine, asked, "time_ps", statistic)
+        for row in _taken(mine, case, "time_ps", statistic)
     ]
 
 
@@ -249,24 +252,22 @@ def _of_multicasts(results: pl.DataFrame, statistic: str, source: str) -> list[O
     ]
 
 
-def _taken(
-    frame: pl.DataFrame, asked: list[str], time: str, statistic: str
-) -> list[dict[str, Any]]:
-    """A row for each configuration, with the statistic of its times as taken_ps or taken_ns."""
+def _taken(frame: pl.DataFrame, case: list[str], time: str, statistic: str) -> list[dict[str, Any]]:
+    """Returns a row for each configuration, with the statistic as taken_ps or taken_ns."""
     unit = time.rpartition("_")[2]
     column = pl.col(time).median() if statistic == "median" else pl.col(time).min()
-    return frame.group_by(asked, maintain_order=True).agg(column.alias(f"taken_{unit}")).to_dicts()
+    return frame.group_by(case, maintain_order=True).agg(column.alias(f"taken_{unit}")).to_dicts()
 
 
 def of_probes(samples: pl.DataFrame, statistic: str) -> Iterator[Observation]:
-    """Points of what the probe measured: one for each configuration.
+    """Yields a point for each configuration of the probe.
 
     Args:
         samples: rows with what, bytes, messages, delay_ns and time_ns.
         statistic: `median` or `minimum` of the samples of a configuration.
     """
-    asked = ["what", "bytes", "messages", "delay_ns"]
-    for row in _taken(samples, asked, "time_ns", statistic):
+    case = ["what", "bytes", "messages", "delay_ns"]
+    for row in _taken(samples, case, "time_ns", statistic):
         kind: Kind = row["what"]
         time_us, size, messages = row["taken_ns"] / 1e3, row["bytes"], row["messages"]
         origin = f"{statistic} of the probe"

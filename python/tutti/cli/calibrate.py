@@ -23,7 +23,7 @@ from tutti.calibrate.files import Provenance
 from tutti.calibrate.live import probe
 from tutti.calibrate.points import read_results
 from tutti.cli import options
-from tutti.cli.calibrate_shown import hold_against, tell, write_files
+from tutti.cli.calibrate_shown import show_fits, validate, write_files
 from tutti.cli.console import remark
 from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class CalibrationInput:
-    """What was measured, or is to be measured now."""
+    """Measured data, or a live measurement."""
 
     files: Annotated[
         list[Path] | None,
@@ -60,16 +60,16 @@ class CalibrationInput:
     ranks: Annotated[
         int | None,
         typer.Option(
-            "--ranks", min=2, max=RANKS, help="How many took part, where a file does not say."
+            "--ranks", min=2, max=RANKS, help="Number of ranks, if a file does not state it."
         ),
     ] = None
     collective: Annotated[
-        str | None, typer.Option("--collective", help="Which it was, where a file does not say.")
+        str | None, typer.Option("--collective", help="Collective, if a file does not state it.")
     ] = None
     algorithm: Annotated[
         str | None,
         typer.Option(
-            "--algorithm", "-a", metavar="NAME[:ARG]", help="What performed the files' collectives."
+            "--algorithm", "-a", metavar="NAME[:ARG]", help="Algorithm of the files' collectives."
         ),
     ] = None
     window: Annotated[
@@ -78,24 +78,24 @@ class CalibrationInput:
     begin: options.Begin = None
     end: options.End = None
     samples: Annotated[
-        int, typer.Option("--samples", min=3, help="Live: how often each is measured.")
+        int, typer.Option("--samples", min=3, help="Live: samples per configuration.")
     ] = 100
     mpicc: Mpicc = None
     launcher: Launcher = None
     launcher_option: LauncherOptions = None
     machine: Annotated[
-        str | None, typer.Option("--machine", help="What the files were measured on, in words.")
+        str | None, typer.Option("--machine", help="Description of the files' machine.")
     ] = None
 
 
 @dataclass
 class Fitting:
-    """What is fitted, held against other measurements, and written."""
+    """What to fit, what to validate against, and where to write."""
 
     model: Annotated[
         list[str] | None,
         typer.Option(
-            "--model", metavar="MODEL", help="A model to fit; may be repeated; all unless given."
+            "--model", metavar="MODEL", help="A model to fit; may be repeated; default: all."
         ),
     ] = None
     against: Annotated[
@@ -103,7 +103,7 @@ class Fitting:
         typer.Option(
             "--against",
             metavar="FILE",
-            help="Results of `tutti mpi bench` to hold the fitted model against.",
+            help="Results of `tutti mpi bench` to validate the fitted model against.",
         ),
     ] = None
     name: Annotated[str, typer.Option("--name", help="The platform's name.")] = "calibrated"
@@ -117,12 +117,11 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     """Fit the parameters of network models to measurements, and write a platform file.
 
     Postal, pipelining postal, LogGP and LogfP are fitted to files of benchmarks or to a live run,
-    each parameter with an interval of 95 %. A model is left out of the platform where the data do
-    not tell one of its parameters: what to measure for it is said. Lines with wrong results are
-    left out and told. Writes NAME.toml, which --platform takes, calibration.parquet and .csv with
-    every point beside what models say of it, and fit.svg. Where distance was emulated, the platform
-    says so.
-
+    Postal, pipelining postal, LogGP and LogfP are fitted to benchmark files or to a live run, with
+    95 % confidence intervals. A model is omitted from the platform if the data do not determine one
+    of its parameters; the output states what to measure for it. Lines with wrong results are
+    discarded and reported. Writes NAME.toml for --platform, calibration.parquet and .csv with every
+    point and the predictions, and fit.svg. The platform states whether distance was emulated.
     \b
     Examples:
       tutti calibrate --live --samples 3
@@ -139,16 +138,16 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
         _measure(found, measured, fitting.to)
     sets = {which: _within(points, measured) for which, points in found.sets.items()}
     fits = _fits(chosen, sets, strict=bool(fitting.model))
-    tell(fits)
-    _refuse_untold(fits, strict=bool(fitting.model))
+    show_fits(fits)
+    _require_determined(fits, strict=bool(fitting.model))
     write_files(fits, _folds(found.sets), _provenance(found, measured, fitting.name), fitting.to)
     if fitting.against is not None:
-        hold_against(_results(fitting.against), str(fitting.against), fits, fitting.to)
+        validate(_results(fitting.against), str(fitting.against), fits, fitting.to)
 
 
 @dataclass
 class _Found:
-    """Points by statistic, and where they come from."""
+    """Points by statistic, and their origin."""
 
     sets: dict[str, list[Observation]] = field(default_factory=dict)
     origins: list[str] = field(default_factory=list)
@@ -161,7 +160,7 @@ class _Found:
 def _check(measured: CalibrationInput) -> None:
     if not measured.files and not measured.live:
         raise mistake(
-            "nothing to fit to",
+            "no data to fit",
             source="tutti calibrate",
             expected="files of benchmarks, or --live",
             hint="`tutti calibrate --live` measures between two ranks of this machine",
@@ -169,10 +168,10 @@ def _check(measured: CalibrationInput) -> None:
 
 
 def _provenance(found: _Found, measured: CalibrationInput, name: str) -> Provenance:
-    """Where the numbers come from.
+    """Returns the origin of the numbers.
 
     Raises:
-        ConfigError: they are of a network and of none.
+        ConfigError: Some are of a network and some of emulated distance.
     """
     models = tuple(dict.fromkeys(one for one in found.emulated if one))
     if models and (len(models) > 1 or not all(found.emulated) or measured.live):
@@ -182,7 +181,7 @@ def _provenance(found: _Found, measured: CalibrationInput, name: str) -> Provena
             value=", ".join(found.origins),
             expected="files of one network, or of one model",
         )
-    here = this_machine() if measured.live else "not told"
+    here = this_machine() if measured.live else "not stated"
     where = measured.machine or here
     return Provenance.now(name, ", ".join(found.origins), where, emulated=models)
 
@@ -191,7 +190,7 @@ _RESULTS = ".parquet"
 
 
 def _from_files(measured: CalibrationInput) -> _Found:
-    """Points by statistic: benchmarks tell means, our own results have every block."""
+    """Returns points by statistic: benchmarks state means, results of tutti have every block."""
     found = _Found()
     texts: list[Path] = []
     for path in measured.files or []:
@@ -210,42 +209,42 @@ def _from_files(measured: CalibrationInput) -> _Found:
 
 
 def _of_texts(paths: list[Path], measured: CalibrationInput) -> list[Observation]:
-    """What benchmarks wrote, but for what was wrong, and what no model speaks of."""
+    """Returns the points of benchmark files, except wrong results and unsupported operations."""
     frame = read_all(paths, ranks=measured.ranks, operation=measured.collective)
     taken = of_benchmarks(frame, window=measured.window, algorithm=measured.algorithm)
     for one in taken.wrong:
-        remark(f"left out: {one}")
+        remark(f"discarded: {one}")
     for operation, count in taken.unused.items():
-        hint = "" if measured.algorithm else ": --algorithm says which schedule it was"
+        hint = "" if measured.algorithm else ": name their schedule with --algorithm"
         remark(f"not used: {count} times of {operation}{hint}")
     return taken.points
 
 
 def _results(path: Path) -> pl.DataFrame:
-    """A frame of `tutti mpi bench`.
+    """Reads results of `tutti mpi bench`.
 
     Raises:
-        ConfigError: the file cannot be read.
+        ConfigError: The file cannot be read.
     """
     frame = read_results(path)
     if "emulated" in frame.columns and frame["emulated"].any():
-        remark(f"{path}: distance was emulated there: no network was measured")
+        remark(f"{path}: distance was emulated: no network was measured")
     if "wrong" in frame.columns and frame["wrong"].sum():
         blocks = frame.filter(pl.col("wrong") > 0)
         cases = blocks["schedule"].unique().sort().to_list()
-        remark(f"{path}: left out: {len(blocks)} blocks with wrong results: {', '.join(cases)}")
+        remark(f"{path}: discarded {len(blocks)} blocks with wrong results: {', '.join(cases)}")
     return frame
 
 
 def _measure(found: _Found, measured: CalibrationInput, to: Path) -> None:
-    """Adds what two ranks tell now."""
+    """Adds the points of a live run on two ranks."""
     mpi = find_mpi(measured.mpicc, measured.launcher)
     remark(f"measuring between two ranks of {mpi}")
     samples = probe(
         mpi,
         samples=measured.samples,
         options=measured.launcher_option or [],
-        starting=lambda: remark(f"compiling the measuring program for {mpi}"),
+        starting=lambda: remark(f"compiling the benchmark program for {mpi}"),
     )
     samples.write_parquet(to / "probe.parquet")
     for which in ("median", "minimum"):
@@ -254,10 +253,9 @@ def _measure(found: _Found, measured: CalibrationInput, to: Path) -> None:
 
 
 def _within(points: list[Observation], measured: CalibrationInput) -> list[Observation]:
-    """Those of sizes that are asked for."""
-    begin, end = measured.begin, measured.end
-    low = Size.parse(options.size(begin, "-b")).bytes if begin else 0
-    high = Size.parse(options.size(end, "-e")).bytes if end else 1 << 62
+    """Selects the points within the requested sizes."""
+    low = Size.parse(options.size(measured.begin, "-b")).bytes if measured.begin else 0
+    high = Size.parse(options.size(measured.end, "-e")).bytes if measured.end else 1 << 62
     return [point for point in points if low <= point.size <= high]
 
 
@@ -274,7 +272,7 @@ def _fits(
                     raise
                 remark(f"{model.name}: {error.problem}")
     if not fits:
-        message = "nothing that was measured is what a model speaks of"
+        message = "no model predicts any of the measured operations"
         raise CalibrationError(message, kind="no_points")
     return fits
 
@@ -284,14 +282,14 @@ def _folds(sets: dict[str, list[Observation]]) -> Fit | None:
     return fit(FOLDS, folds, statistic="median") if folds else None
 
 
-def _refuse_untold(fits: list[Fit], *, strict: bool) -> None:
-    """A model that was asked for by name and cannot be told is a mistake.
+def _require_determined(fits: list[Fit], *, strict: bool) -> None:
+    """Rejects a model that was requested by name but that the data do not determine.
 
     Raises:
-        CalibrationError: there is one.
+        CalibrationError: There is such a model.
     """
     for one in fits:
-        if strict and not one.told:
-            lines = [f"{' and '.join(names)}: {reason}" for names, reason in one.untold_together]
-            message = "\n".join([f"what was measured does not tell {one.model.name}", *lines])
+        if strict and not one.determined:
+            lines = [f"{' and '.join(names)}: {why}" for names, why in one.undetermined_groups]
+            message = "\n".join([f"the data do not determine {one.model.name}", *lines])
             raise CalibrationError(message, kind="untold")

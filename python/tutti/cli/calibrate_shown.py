@@ -1,4 +1,4 @@
-"""What `tutti calibrate` shows and writes."""
+"""The output and the files of `tutti calibrate`."""
 
 from __future__ import annotations
 
@@ -22,64 +22,64 @@ if TYPE_CHECKING:
     from tutti.calibrate import Fit
     from tutti.calibrate.files import Provenance
 
-__all__ = ["hold_against", "tell", "write_files"]
+__all__ = ["show_fits", "validate", "write_files"]
 
 
-def tell(fits: list[Fit]) -> None:
-    """Shows what was fitted, how well, and what could not be told."""
+def show_fits(fits: list[Fit]) -> None:
+    """Prints the parameters, the residuals, and the parameters that the data do not determine."""
     out().print(_table(fits))
     for one in fits:
         count, share = len(one.points), one.median_residual
-        told = f"{one.model.name} ({one.statistic}): half of {count} points within {share:.1%}"
-        out().print(told, markup=False)
+        line = f"{one.model.name} ({one.statistic}): half of {count} points within {share:.1%}"
+        out().print(line, markup=False)
     for one in fits:
         if one.bent:
             remark(_bent(one))
-        for names, reason in one.untold_together:
+        for names, reason in one.undetermined_groups:
             named = " and ".join(names)
-            remark(f"{one.model.name} ({one.statistic}): {named} cannot be told: {reason}")
+            remark(f"{one.model.name} ({one.statistic}): {named} not determined: {reason}")
         for parameter, reason in one.absent.items():
-            remark(f"{one.model.name} ({one.statistic}): {parameter} is taken for 0: {reason}")
+            remark(f"{one.model.name} ({one.statistic}): {parameter} assumed 0: {reason}")
         if one.vague:
             remark(
-                f"{one.model.name} ({one.statistic}): {' and '.join(one.vague)}: only roughly told;"
-                " a quieter machine, more samples or fewer sizes (-b, -e) may mend that"
+                f"{one.model.name} ({one.statistic}): {' and '.join(one.vague)}: wide confidence"
+                " interval; use a quieter machine, more samples or fewer sizes (-b, -e)"
             )
 
 
 _WORST = 3
-"""Sizes that are named where a model bends away from the data."""
+"""Number of sizes listed where a model deviates from the data."""
 
 
 def _bent(fit: Fit) -> str:
-    """That a model does not have the shape of the data, and what to do about it."""
+    """Reports that a model does not have the shape of the data, and advises what to do."""
     sizes = fit.worst_sizes
     where = ", ".join(f"{share:.0%} at {Size(bytes=size)}" for size, share in sizes[:_WORST])
-    said = (
-        f"{fit.model.name} ({fit.statistic}): the model bends away from the data: half of the "
-        f"points are more than {fit.median_residual:.0%} off, the most {where}"
+    text = (
+        f"{fit.model.name} ({fit.statistic}): the model deviates from the data: half of the points "
+        f"by more than {fit.median_residual:.0%}, the worst {where}"
     )
-    return said + ("; -b and -e fit a narrower range of sizes" if len(sizes) > 1 else "")
+    return text + ("; fit a narrower range of sizes with -b and -e" if len(sizes) > 1 else "")
 
 
 def _table(fits: list[Fit]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("model", "of", "parameter"):
+    for heading in ("model", "statistic", "parameter"):
         table.add_column(heading, no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("95 %", no_wrap=True)
+    table.add_column("95 % CI", no_wrap=True)
     for one in fits:
         for parameter in one.parameters.values():
             low, high = (written(one, parameter, end) for end in (parameter.low, parameter.high))
             value, interval = written(one, parameter, parameter.value), f"{low} to {high}"
-            if parameter.name in one.untold:
-                value, interval = "?", "cannot be told"
+            if parameter.name in one.undetermined:
+                value, interval = "?", "not determined"
             table.add_row(one.model.name, one.statistic, parameter.name, value, interval)
     return table
 
 
 def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: Path) -> None:
-    """Writes the platform, every point beside what models say of it, and a figure."""
+    """Writes the platform, every point with the models' predictions, and a figure."""
     from tutti.cli.files import written
 
     frame = residual_frame(fits)
@@ -90,26 +90,26 @@ def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: 
     text = platform_text(fits, provenance, folds=folds)
     path = to / f"{provenance.name}.toml"
     path.write_text(text, "utf-8")
-    # What was written can be read, or it is told now.
+    # Reading the file back detects errors.
     found = platform(path)
     out().print(f"wrote {path}: --platform {path}, model {found.model.kind}", markup=False)
 
 
-def hold_against(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> None:
-    """The model of the platform against collectives that took no part in the fit."""
+def validate(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> None:
+    """Compares the platform's model with collectives that were not fitted."""
     from tutti.cli.files import written
 
-    told = [one for one in fits if one.told]
-    chosen = next((one for one in told if one.model.name == "pipelining_postal"), told[0])
+    usable = [one for one in fits if one.determined]
+    chosen = next((one for one in usable if one.model.name == "pipelining_postal"), usable[0])
     best = chosen.model
-    mine = {one.statistic: one for one in told if one.model == best}
-    if "median" not in mine:  # fitted to means alone: there is one model for both
+    mine = {one.statistic: one for one in usable if one.model == best}
+    if "median" not in mine:  # fitted to means only: one model for both
         mine = {"minimum": chosen, "median": chosen}
     frame = against(results, mine, source=source)
     for (statistic,), some in frame.group_by("statistic", maintain_order=True):
         within = _share(some["residual"].abs().median())
-        told_of = f"{len(some)} {statistic}s of collectives"
-        out().print(f"{best.name} against {told_of}: half within {within}", markup=False)
+        count = f"{len(some)} {statistic}s of collectives"
+        out().print(f"{best.name} against {count}: half within {within}", markup=False)
     for (statistic,), some in choices(frame).group_by("statistic", maintain_order=True):
         most, usual = _share(some["loss"].max()), _share(some["loss"].median())
         out().print(

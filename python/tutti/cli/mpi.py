@@ -1,4 +1,4 @@
-"""`tutti mpi`: plans for the MPI library, programs run with it, and the MPI underneath."""
+"""`tutti mpi`: plans for the MPI library, programs run with it, and the MPI implementation."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def info(
         bool, typer.Option("--compile", help="Compile the library for it now, if it is not.")
     ] = False,
     start: Annotated[
-        bool, typer.Option("--start", help="Start two ranks, which say what MPI they meet.")
+        bool, typer.Option("--start", help="Start two ranks, which report their MPI library.")
     ] = False,
 ) -> None:
-    """Show the MPI underneath, why it was taken, and whether the library is compiled for it.
+    """Show the MPI implementation, why it was selected, and whether the library is compiled for it.
 
-    It is the one whose mpiexec comes first on PATH, or is in the environment of this Python.
+    The default is the one with the first mpiexec on PATH, or in the environment of this Python.
 
     \b
     Examples:
@@ -55,20 +55,20 @@ def info(
 
     mpi = find_mpi(mpicc, launcher)
     facts = [
-        ("MPI", f"{mpi}, of the standard's version {mpi.standard}"),
-        ("taken", mpi.why),
+        ("MPI", f"{mpi}, MPI standard {mpi.standard}"),
+        ("selected", mpi.why),
         *(("also", other) for other in _others(mpi)),
         ("mpicc", f"{mpi.mpicc} ({' for '.join(filter(None, (mpi.compiler, mpi.machine)))})"),
         ("mpiexec", str(mpi.mpiexec)),
         *_library(mpi, build=build),
-        *(_met(mpi) if start else []),
+        *(_running(mpi) if start else []),
     ]
-    for name, fact in facts:  # in one line each: paths are for copying
-        out().print(f"{name + ':':<9}{fact}", markup=False, soft_wrap=True)
+    for name, fact in facts:  # one line each, for copying paths
+        out().print(f"{name + ':':<10}{fact}", markup=False, soft_wrap=True)
 
 
 def _others(mpi: Mpi) -> list[str]:
-    """Launchers of other MPIs that can be found, too, and would have been meant perhaps."""
+    """Lists launchers of other MPIs, in case one of them was meant."""
     from tutti.errors import MpiError
     from tutti.mpi.underneath import NAMES, launcher_kind, launchers_on_path
 
@@ -80,22 +80,22 @@ def _others(mpi: Mpi) -> list[str]:
             kind, version = launcher_kind(path)
         except MpiError:
             continue
-        found.append(f"{path} ({NAMES[kind]} {version}): --mpicc takes another")
+        found.append(f"{path} ({NAMES[kind]} {version}): select it with --mpicc")
     return found
 
 
-def _met(mpi: Mpi) -> list[tuple[str, str]]:
+def _running(mpi: Mpi) -> list[tuple[str, str]]:
     from tutti.mpi.probe import probe
 
-    said = probe(mpi)
-    return [("ranks", said.version), ("threads", f"{said.threads} at most")]
+    found = probe(mpi)
+    return [("ranks", found.version), ("threads", f"at most {found.threads}")]
 
 
 def _library(mpi: Mpi, *, build: bool) -> list[tuple[str, str]]:
     from tutti.mpi.library import built, is_built, sources
 
     if not build and not is_built(mpi):
-        missing = "not compiled yet: --compile does it, or the first `tutti mpi exec`"
+        missing = "not compiled yet: use --compile, or the first `tutti mpi exec` compiles it"
         return [("library", missing), ("sources", str(sources()))]
     made = built(mpi, starting=lambda: remark(f"compiling the library for {mpi}, once ..."))
     return [("library", str(made.library))]
@@ -108,8 +108,8 @@ Rules = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[COLLECTIVE[:SIZES]=SCHEDULE]...",
-        help="What performs a collective: an algorithm, or a file that ends in .schedule; "
-        "for sizes such as 0-4K or 64K- alone, both ends included.",
+        help="Schedule of a collective: an algorithm, or a .schedule file; optionally for sizes "
+        "such as 0-4K or 64K- only, both limits inclusive.",
     ),
 ]
 Ranks = Annotated[
@@ -126,9 +126,9 @@ ForEvery = Annotated[
     typer.Option(
         "--for-every",
         metavar="ALGORITHM",
-        help="A rule for every collective that this algorithm performs, behind those that are "
-        "given; `untuned`: what MPI libraries use untuned; `usual`: the same, without the sizes "
-        "on which an MPI's own code is faster. May be repeated.",
+        help="A rule for every collective that this algorithm performs, after the given rules; "
+        "`untuned`: the defaults of MPI libraries; `usual`: the same, without the sizes at which "
+        "an MPI library is faster. May be repeated.",
     ),
 ]
 
@@ -137,7 +137,7 @@ ExactTypes = Annotated[
     typer.Option(
         "--exact-types",
         help="Accept all_reduce schedules that give ranks different bits in floating point: the "
-        "library uses them for exact operations alone, such as sums of integers.",
+        "library uses them for exact operations only, such as sums of integers.",
     ),
 ]
 
@@ -152,11 +152,11 @@ def plan_(
 ) -> None:
     """Write a plan: which schedule performs which collective, for which ranks and sizes.
 
-    Of rules that fit a call, the one for the narrowest range of sizes is taken whose schedule can
-    do it, then the one that stands first. Sizes are counted as everywhere in tutti: of all_gather
-    and reduce_scatter all shards together. A bare number is bytes, and K, M, G stand for KiB, MiB,
-    GiB. Every schedule is proved before it is written. An all_reduce schedule that gives ranks
-    different bits in floating point is refused: programs rely on the same result everywhere.
+    A call uses the rule with the narrowest range of sizes that fits and has a schedule that can
+    perform it, then the first such rule. Sizes of all_gather and reduce_scatter are those of all
+    shards together. A bare number is bytes, and K, M, G stand for KiB, MiB, GiB. Every schedule is
+    verified before it is written. An all_reduce schedule that gives ranks different bits in
+    floating point is rejected: programs rely on identical results.
 
     \b
     Examples:
@@ -172,11 +172,11 @@ def plan_(
     from tutti.mpi.proof import remember
     from tutti.mpi.provenance import provenance
 
-    asked = RuleRequest.read(rules or [], for_every or [])
+    request = RuleRequest.read(rules or [], for_every or [])
     if not ranks:
-        raise mistake("a plan is for a number of ranks", source="tutti mpi plan",
+        raise mistake("no rank counts for the plan", source="tutti mpi plan",
                       expected="--ranks N, such as --ranks 8 or --ranks 2-16")  # fmt: skip
-    found, skipped = asked.rules(rank_list(ranks), exact_types=exact_types)
+    found, skipped = request.rules(rank_list(ranks), exact_types=exact_types)
     for line in skipped:
         remark(line)
     plan = CollectivePlan(_proved(found), provenance(sys.argv[1:]))
@@ -188,7 +188,7 @@ def plan_(
 
 
 def _proved(rules: list[Rule]) -> list[Rule]:
-    """The same rules with their schedules proved, which takes long for many ranks."""
+    """Verifies the schedules of the rules, which takes long for many ranks."""
     from dataclasses import replace
 
     from tutti.cli.progress import Progress
@@ -197,7 +197,7 @@ def _proved(rules: list[Rule]) -> list[Rule]:
 
     work = sum(rule.ranks for rule in rules)
     done: list[Rule] = []
-    with Progress("proving", work=work, total=len(rules)) as progress:
+    with Progress("verifying", work=work, total=len(rules)) as progress:
         for rule in rules:
             given = rule.schedule
             planned = PlannedSchedule.of(given) if isinstance(given, Schedule) else given
@@ -208,7 +208,9 @@ def _proved(rules: list[Rule]) -> list[Rule]:
 
 def _counted(plan: CollectivePlan) -> str:
     rules, schedules = len(plan.rules), len(plan.schedules)
-    return f"{rules} rule{'s' * (rules != 1)}, {schedules} proved schedule{'s' * (schedules != 1)}"
+    return (
+        f"{rules} rule{'s' * (rules != 1)}, {schedules} verified schedule{'s' * (schedules != 1)}"
+    )
 
 
 # --- show -----------------------------------------------------------------------------------------
@@ -218,15 +220,15 @@ def _counted(plan: CollectivePlan) -> str:
 def show(
     file: PlanFile,
     prove: Annotated[
-        bool, typer.Option("--prove", help="Prove its schedules again, from the bytes of the file.")
+        bool, typer.Option("--prove", help="Verify its schedules again, from the file's bytes.")
     ] = False,
 ) -> None:
-    """Show the rules of a plan, in their order of precedence, and what made it.
+    """Show the rules of a plan in order of precedence, and its origin.
 
-    Each schedule is shown with the steps that rank 0 takes; a star marks those that combine in
-    another order than that of the ranks, and so are for commutative operations alone, a plus those
-    in which ranks send what others expect in a later step, so that sends last longer than theirs,
-    an exclamation mark those that give ranks different bits, and so are for exact operations alone.
+    Each schedule is listed with the number of steps of rank 0. A star marks schedules for
+    commutative operations only, because they do not combine in rank order. A plus marks schedules
+    with sends that outlast their step. An exclamation mark marks schedules for exact operations
+    only, because they give ranks different bits.
 
     \b
     Examples:
@@ -240,7 +242,7 @@ def show(
     if prove:
         prove_again(plan, source=str(file))
     console = out()
-    counted = _counted(plan) if prove else _counted(plan).replace(" proved", "")
+    counted = _counted(plan) if prove else _counted(plan).replace(" verified", "")
     console.print(f"{file}: {counted}", markup=False)
     for key, value in plan.provenance.items():
         shown = _folded(str(value)) if key == "command" else value
@@ -252,12 +254,12 @@ _COLUMNS = 80
 
 
 def _folded(command: str) -> str:
-    """A command line in lines that a shell reads as one."""
+    """Folds a command line into lines that a shell reads as one."""
     import shlex
 
     try:
         words = [shlex.quote(word) for word in shlex.split(command)]
-    except ValueError:  # another program wrote it
+    except ValueError:  # written by another program
         return command
     lines = ["  command:"]
     for word in words:
@@ -269,7 +271,7 @@ def _folded(command: str) -> str:
 
 
 def rules_table(plan: CollectivePlan) -> Table:
-    """The rules of a plan; those that differ in their ranks alone share a row."""
+    """Returns the rules of a plan as a table; rules that differ only in ranks share a row."""
     from rich.table import Table
     from rich.text import Text
 
@@ -287,22 +289,22 @@ def rules_table(plan: CollectivePlan) -> Table:
         cells = (one.collective, counts, sizes(rules[0]), one.name, _steps(rules), _mark(rules))
         table.add_row(*map(Text, cells))
     marks = "".join(_mark([rule]) for rule in plan.rules)
-    said = [f"{sign} {meaning}" for sign, meaning in _MARKS.items() if sign in marks]
-    if said:
-        table.caption = ", ".join(said)
+    notes = [f"{sign} {meaning}" for sign, meaning in _MARKS.items() if sign in marks]
+    if notes:
+        table.caption = ", ".join(notes)
         table.caption_justify = "right"
     return table
 
 
 _MARKS = {
-    "*": "for commutative operations alone",
-    "+": "sends last longer than their steps",
-    "!": "for exact operations alone, such as sums of integers",
+    "*": "commutative operations only",
+    "+": "sends outlast their steps",
+    "!": "exact operations only, such as sums of integers",
 }
 
 
 def _alike(plan: CollectivePlan) -> list[list[Rule]]:
-    """Rules that differ in ranks alone, together: unless that would hide which comes first."""
+    """Groups rules that differ only in ranks, unless that would hide their precedence."""
     from graphlib import CycleError, TopologicalSorter
 
     groups: dict[tuple[str, ...], list[Rule]] = {}
@@ -330,7 +332,7 @@ def _steps(rules: list[Rule]) -> str:
 
 
 def _mark(rules: list[Rule]) -> str:
-    """What `_MARKS` says of some of the schedules."""
+    """Returns the signs of `_MARKS` that apply to some of the schedules."""
     from tutti.mpi.plan import PlannedSchedule
 
     planned = [rule.schedule for rule in rules if isinstance(rule.schedule, PlannedSchedule)]
@@ -344,17 +346,17 @@ def _mark(rules: list[Rule]) -> str:
 
 
 def sizes(rule: Rule) -> str:
-    """The sizes of a rule, such as ``from 4 KiB``."""
+    """Returns the sizes of a rule, such as ``from 4 KiB``."""
     from tutti.units import Size
 
     first, last = rule.sizes
-    begin, before = str(Size(bytes=first)), str(Size(bytes=max(first - 1, 0)))
+    start, before = str(Size(bytes=first)), str(Size(bytes=max(first - 1, 0)))
     if last is None and first == 0:
         return "all"
     if last is None:
-        return f"over {before}" if len(before) < len(begin) else f"from {begin}"
+        return f"over {before}" if len(before) < len(start) else f"from {start}"
     end, after = str(Size(bytes=last)), f"below {Size(bytes=last + 1)}"
     if first == last:
         return end
     until = after if len(after) <= len(f"to {end}") else f"to {end}"
-    return f"{begin} {until}" if first else until
+    return f"{start} {until}" if first else until

@@ -1,4 +1,4 @@
-"""`tutti mpi bench`: collectives and multicasts on real ranks, beside what a model says."""
+"""`tutti mpi bench`: collectives and multicasts on real ranks, with the prediction of a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from tutti.cli import mpi_options, options
 from tutti.cli.console import out, remark
-from tutti.cli.mpi_bench_shown import lines, say, show_blocks
+from tutti.cli.mpi_bench_shown import lines, print_line, show_blocks
 from tutti.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -24,35 +24,31 @@ if TYPE_CHECKING:
 _MULTICAST = "multicast"
 _PANEL = "Multicasts"
 
-_FITTED = ("#sends", "of", "alpha_p (us)", "alpha_r (us)", "rest (us)")
+_FITTED = ("#sends", "statistic", "alpha_p (us)", "alpha_r (us)", "residual (us)")
 What = Annotated[
     str, typer.Argument(metavar="WHAT", help="A collective, such as all_reduce, or multicast.")
 ]
-Begin = Annotated[str, typer.Option("-b", "--begin", metavar="SIZE", help="Smallest size.")]
+Smallest = Annotated[str, typer.Option("-b", "--begin", metavar="SIZE", help="Smallest size.")]
 End = Annotated[
-    str | None, typer.Option("-e", "--end", metavar="SIZE", help="Largest size; else the smallest.")
+    str | None, typer.Option("-e", "--end", metavar="SIZE", help="Largest size; default: -b.")
 ]
-Factor = Annotated[
-    int, typer.Option("-f", "--factor", min=2, help="Each size is this many times the last.")
-]
+Factor = Annotated[int, typer.Option("-f", "--factor", min=2, help="Ratio of consecutive sizes.")]
 Blocks = Annotated[
-    int, typer.Option("-n", "--blocks", min=1, help="Blocks of each, or multicasts.")
+    int, typer.Option("-n", "--blocks", min=1, help="Blocks per case, or multicasts.")
 ]
 Warmup = Annotated[
-    int, typer.Option("-w", "--warmup", min=0, help="Blocks before, which are not counted.")
+    int, typer.Option("-w", "--warmup", min=0, help="Warm-up blocks, which are not recorded.")
 ]
-Check = Annotated[
-    int, typer.Option("-c", "--check", min=0, max=1, help="Whether results are checked.")
-]
-Operation = Annotated[str, typer.Option("-o", "--op", help="Of reductions: sum, prod, min or max.")]
-Datatype = Annotated[str, typer.Option("-d", "--datatype", help="Of an element.")]
-Each = Annotated[int, typer.Option("--each", min=1, help="Collectives in a row in a block.")]
+Check = Annotated[int, typer.Option("-c", "--check", min=0, max=1, help="Check the results.")]
+Operation = Annotated[str, typer.Option("-o", "--op", help="Reduction: sum, prod, min or max.")]
+Datatype = Annotated[str, typer.Option("-d", "--datatype", help="Datatype of an element.")]
+Each = Annotated[int, typer.Option("--each", min=1, help="Back-to-back collectives in a block.")]
 Align = Annotated[
     bool,
-    typer.Option("--align/--no-align", help="Begin each block at a time that ranks agree on."),
+    typer.Option("--align/--no-align", help="Start each block at a time that all ranks agree on."),
 ]
-Root = Annotated[int, typer.Option("-r", "--root", min=0, help="Of a rooted collective.")]
-Ranks = Annotated[str, typer.Option("--ranks", help="Rank counts: 4,8,12 or 4:64; each is a run.")]
+Root = Annotated[int, typer.Option("-r", "--root", min=0, help="Root of a rooted collective.")]
+Ranks = Annotated[str, typer.Option("--ranks", help="Rank counts: 4,8,12 or 4:64; one run each.")]
 Algorithms = Annotated[
     list[str] | None,
     typer.Option(
@@ -63,17 +59,17 @@ Algorithms = Annotated[
     ),
 ]
 Platform_ = Annotated[
-    str | None, typer.Option("--platform", help="A platform whose prediction stands beside.")
+    str | None, typer.Option("--platform", help="Platform that predicts the times.")
 ]
 Peers = Annotated[
-    int, typer.Option("--peers", min=1, help="Of multicasts, at most.", rich_help_panel=_PANEL)
+    int, typer.Option("--peers", min=1, help="Maximum peers.", rich_help_panel=_PANEL)
 ]
 Out = Annotated[Path, typer.Option("--out", help="Folder for results.")]
 
 
 def bench(
     what: What = "all_reduce",
-    begin: Begin = "8",
+    smallest: Smallest = "8",
     end: End = None,
     factor: Factor = 2,
     blocks: Blocks = 250,
@@ -94,13 +90,13 @@ def bench(
     launcher_option: mpi_options.LauncherOptions = None,
     to: Out = Path("out/mpi_bench"),
 ) -> None:
-    """Measure collectives on real ranks, or multicasts, with correctness checked in the same run.
+    """Measure collectives or multicasts on real ranks, and check the results in the same run.
 
-    Blocks of collectives in a row, which all ranks begin at once; what is compared takes turns.
-    Schedules run through libtutti_mpi, `own` is the MPI's own code, and call:NAME a call as of an
-    application, which the library answers. `every` is each schedule of recursive multiplying,
-    every:40 at most 40 of them. With --emulate ranks of one machine are kept apart by a model, and
-    every output says that distance is emulated. Writes results.parquet, a row for each block.
+    All ranks start blocks of back-to-back collectives together; candidates take turns. `own` is
+    the MPI library, other names are schedules run by libtutti_mpi, and call:NAME is an
+    application's call that libtutti_mpi performs. `every` is each schedule of recursive
+    multiplying, every:40 at most 40 of them. With --emulate a model delays messages between ranks
+    of one host, and every output states it. Writes results.parquet, with a row for each block.
 
     \b
     Examples:
@@ -120,14 +116,15 @@ def bench(
         _multicasts(_found(mpicc, launcher, settings), peers, settings, folder(to))
         return
     element = options.datatype(datatype) or datatype
-    asked = [
-        Benchmark(what, count, _sizes(begin, end, factor), element, operation, root)
+    benchmarks = [
+        Benchmark(what, count, _sizes(smallest, end, factor), element, operation, root)
         for count in options.expanded_ranks(ranks)
     ]
     mpi = _found(mpicc, launcher, settings)
     _collectives(
-        mpi, asked, algorithm or [_usual(what)], settings, _machine(platform, settings), folder(to)
-    )
+        mpi, benchmarks, algorithm or [_usual(what)], settings, _machine(platform, settings),
+        folder(to),
+    )  # fmt: skip
 
 
 def _usual(collective: str) -> str:
@@ -135,7 +132,7 @@ def _usual(collective: str) -> str:
 
 
 def _found(mpicc: str | None, launcher: str | None, settings: Settings) -> Mpi:
-    """The MPI, with its library compiled; what is measured where is said first."""
+    """Finds the MPI, prints it, and compiles the library."""
     from tutti.mpi.library import built
     from tutti.mpi.underneath import find_mpi
 
@@ -150,13 +147,13 @@ def _found(mpicc: str | None, launcher: str | None, settings: Settings) -> Mpi:
 
 def _collectives(
     mpi: Mpi,
-    asked: Sequence[Benchmark],
+    benchmarks: Sequence[Benchmark],
     names: list[str],
     settings: Settings,
     machine: Platform | None,
     into: Path,
 ) -> None:
-    """Measures for each number of ranks, and ends with an error where results were wrong."""
+    """Measures for each number of ranks, and exits with an error if results were wrong."""
     import polars as pl
 
     from tutti.errors import ExitCode
@@ -164,40 +161,41 @@ def _collectives(
     from tutti.report.boxes import plot_blocks
     from tutti.results import write
 
-    every = pl.concat([_measured(mpi, one, names, settings, machine) for one in asked])
+    every = pl.concat([_measured(mpi, one, names, settings, machine) for one in benchmarks])
     summary = summarise(every)
-    _tell_written(
+    _print_paths(
         write(every, into / "results.parquet"),
         write(summary, into / "summary.csv"),
         plot_blocks(into / "times.svg", every),
     )
     wrong = int(summary["wrong"].sum())
     if wrong:
-        remark(f"{wrong} wrong elements in {asked[0].collective}: see the column `wrong`")
+        remark(f"{wrong} wrong elements in {benchmarks[0].collective}: see the column `wrong`")
         raise typer.Exit(int(ExitCode.FAILED))
 
 
 def _measured(
-    mpi: Mpi, asked: Benchmark, names: list[str], settings: Settings, machine: Platform | None
+    mpi: Mpi, benchmark: Benchmark, names: list[str], settings: Settings, machine: Platform | None
 ) -> pl.DataFrame:
     from tutti.mpi.bench import measure, summarise
     from tutti.mpi.bench_candidates import candidates_of
 
     chosen = candidates_of(
-        names, collective=asked.collective, ranks=asked.ranks, size=asked.sizes[0], machine=machine
-    )
-    work = settings.blocks * len(chosen) * len(asked.sizes)
-    with Progress(f"{asked.ranks} ranks", work=work, total=work) as progress:
+        names, collective=benchmark.collective, ranks=benchmark.ranks,
+        size=benchmark.sizes[0], machine=machine,
+    )  # fmt: skip
+    work = settings.blocks * len(chosen) * len(benchmark.sizes)
+    with Progress(f"{benchmark.ranks} ranks", work=work, total=work) as progress:
         frame = measure(
-            mpi, asked, chosen, settings, model=machine,
+            mpi, benchmark, chosen, settings, model=machine,
             done=lambda written, expected: progress.reach(written, expected, written),
         )  # fmt: skip
-    _tell_doubts(frame, settings)
+    _print_caveats(frame, settings)
     show_blocks(summarise(frame), settings)
     return frame
 
 
-def _tell_written(*paths: Path) -> None:
+def _print_paths(*paths: Path) -> None:
     for path in paths:
         out().print(f"wrote {path}", markup=False, soft_wrap=True)
 
@@ -216,7 +214,7 @@ def _multicasts(mpi: Mpi, peers: int, settings: Settings, into: Path) -> None:
             mpi, peers, settings,
             done=lambda written, expected: progress.reach(written, expected, written),
         )  # fmt: skip
-    _tell_doubts(frame, settings)
+    _print_caveats(frame, settings)
     written = [
         write(frame, into / "multicasts.parquet"),
         plot_multicasts(into / "multicasts.svg", frame),
@@ -225,21 +223,21 @@ def _multicasts(mpi: Mpi, peers: int, settings: Settings, into: Path) -> None:
         fitted = fit(frame)
         written.append(write(fitted, into / "fit.csv"))
         if settings.distance is not None:
-            say(f"# {settings.distance.note}")
+            print_line(f"# {settings.distance.note}")
         for line in lines(_FITTED, *map(_fitted, fitted.iter_rows(named=True))):
-            say(line)
-    _tell_written(*written)
+            print_line(line)
+    _print_paths(*written)
 
 
-def _tell_doubts(frame: pl.DataFrame, settings: Settings) -> None:
-    """What makes times less than they seem."""
+def _print_caveats(frame: pl.DataFrame, settings: Settings) -> None:
+    """Prints what limits the significance of the times."""
     from tutti.report.quantity import format_time
 
     if settings.distance is None and frame["crowded"].any():
-        remark("more ranks than cores: times are of the operating system's scheduler")
+        remark("more ranks than cores: times depend on the operating system's scheduler")
     error = max(frame["clock_error_ps"].to_list())
     if error:
-        remark(f"clocks of the hosts were misjudged by up to {format_time(error)}")
+        remark(f"clock error between the hosts: up to {format_time(error)}")
 
 
 def _fitted(row: dict[str, Any]) -> tuple[str, ...]:
@@ -261,7 +259,7 @@ def _interval(row: dict[str, float], name: str) -> str:
 
 
 def _machine(name: str | None, settings: Settings) -> Platform | None:
-    """The machine whose prediction stands beside what is measured."""
+    """Returns the platform that predicts the times."""
     if name is None:
         return settings.distance.platform if settings.distance is not None else None
     from tutti.platforms import platform
@@ -269,15 +267,15 @@ def _machine(name: str | None, settings: Settings) -> Platform | None:
     return platform(name)
 
 
-def _sizes(begin: str, end: str | None, factor: int) -> list[int]:
+def _sizes(smallest: str, end: str | None, factor: int) -> list[int]:
     from tutti import _core
     from tutti.files.mistakes import mistake
     from tutti.mpi.sizes import growing
 
-    first = _core.parse_size(options.size(begin, "-b"))
+    first = _core.parse_size(options.size(smallest, "-b"))
     last = _core.parse_size(options.size(end, "-e")) if end is not None else first
     if last < first:
         raise mistake(
-            "is smaller than -b", source="-e", value=str(end), expected=f"{begin} or more"
+            "is smaller than -b", source="-e", value=str(end), expected=f"{smallest} or more"
         )
     return growing(first, last, factor)

@@ -1,4 +1,4 @@
-"""The table of `tutti mpi bench`: the columns of nccl-tests, and what else was measured."""
+"""The table of `tutti mpi bench`: the columns of nccl-tests, and further statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tutti.mpi.bench import Settings
 
-__all__ = ["lines", "say", "show_blocks"]
+__all__ = ["lines", "print_line", "show_blocks"]
 
 _UNITS = {
     "#size": "#(B)",
@@ -31,36 +31,36 @@ _UNITS = {
     "ratio": "",
     "schedule": "",
 }
-"""The columns in their order: those of nccl-tests first."""
+"""The columns in order: those of nccl-tests first."""
 _LEFT_OUT = ("count", "type", "redop", "root", "algbw", "quartiles")
-"""On a terminal that is too narrow for all: what all rows have in common, or summary.csv has."""
+"""Omitted on narrow terminals: equal in all rows, or in summary.csv."""
 _ROOTED = {"broadcast", "reduce", "gather", "scatter"}
 _FOLDING = {"all_reduce", "reduce", "reduce_scatter"}
 
 
 def show_blocks(summary: pl.DataFrame, settings: Settings) -> None:
-    """Prints what blocks of one number of ranks came to."""
+    """Prints the statistics of the blocks of one number of ranks."""
     rows = [_cells(row) for row in summary.iter_rows(named=True)]
     first = summary.row(0, named=True)
     cases = summary.height // summary["size_bytes"].n_unique()
-    way = f"{cases} in turn, " if cases > 1 else ""
-    say(f"# {first['ranks']} ranks; medians of {settings.blocks} blocks of {settings.each}, {way}"
-        f"until the last rank was done")  # fmt: skip
+    turns = f"{cases} cases in turn, " if cases > 1 else ""
+    print_line(f"# {first['ranks']} ranks; medians of {settings.blocks} blocks of {settings.each}, "
+               f"{turns}until the last rank finished")  # fmt: skip
     if settings.distance is not None:
-        say(f"# {settings.distance.note}")
+        print_line(f"# {settings.distance.note}")
     names = [name for name in _UNITS if any(row[name] for row in rows)]
     table = _table(names, rows)
     if out().is_terminal and len(max(table, key=len)) > out().width:
-        said = [f"{rows[0]['type']} elements"]
-        said += [] if rows[0]["redop"] == "none" else [rows[0]["redop"]]
-        said += [] if rows[0]["root"] == "-1" else [f"root {rows[0]['root']}"]
-        say(f"# {', '.join(said)}; quartiles stand in summary.csv")
+        shared = [f"{rows[0]['type']} elements"]
+        shared += [] if rows[0]["redop"] == "none" else [rows[0]["redop"]]
+        shared += [] if rows[0]["root"] == "-1" else [f"root {rows[0]['root']}"]
+        print_line(f"# {', '.join(shared)}; quartiles are in summary.csv")
         table = _table([name for name in names if name not in _LEFT_OUT], rows)
     for line in table:
-        say(line)
+        print_line(line)
     wrong = int(summary["wrong"].sum())
     verdict = "not checked" if not settings.check else "OK" if not wrong else "WRONG"
-    say(f"# Out of bounds values : {wrong} {verdict}")
+    print_line(f"# Out of bounds values : {wrong} {verdict}")
 
 
 def _table(names: Sequence[str], rows: Sequence[dict[str, str]]) -> list[str]:
@@ -72,7 +72,7 @@ def _table(names: Sequence[str], rows: Sequence[dict[str, str]]) -> list[str]:
 
 
 def lines(*rows: tuple[str, ...]) -> list[str]:
-    """A table in the manner of nccl-tests: as wide as it is, with headings behind a `#`."""
+    """Formats a table like nccl-tests, at full width, with headings after a `#`."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -83,8 +83,8 @@ def lines(*rows: tuple[str, ...]) -> list[str]:
     ]
 
 
-def say(line: str) -> None:
-    """Prints a line as wide as it is, for other programs."""
+def print_line(line: str) -> None:
+    """Prints a line at full width, for other programs."""
     out().print(line, markup=False, soft_wrap=True)
 
 
@@ -110,9 +110,11 @@ def _cells(row: dict[str, object]) -> dict[str, str]:
         "quartiles": f"{us('lower_quartile_ps')} {us('upper_quartile_ps')}",
         "model": us("model_ps"),
         "ratio": ratio,
-        "schedule": _shown(str(row["way"]), str(row["schedule"])),
+        "schedule": _shown(str(row["implementation"]), str(row["schedule"])),
     }
 
 
-def _shown(way: str, schedule: str) -> str:
-    return "own" if way == "own" else f"call:{schedule}" if way == "call" else schedule
+def _shown(implementation: str, schedule: str) -> str:
+    if implementation == "own":
+        return "own"
+    return f"call:{schedule}" if implementation == "call" else schedule

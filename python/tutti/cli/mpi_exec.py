@@ -1,4 +1,4 @@
-"""`tutti mpi exec`: an unmodified MPI program whose collectives are schedules."""
+"""`tutti mpi exec`: runs an unmodified MPI program with schedules for its collectives."""
 
 from __future__ import annotations
 
@@ -21,28 +21,26 @@ if TYPE_CHECKING:
     from tutti.mpi.plan import CollectivePlan
     from tutti.mpi.underneath import Mpi
 
-_SECONDS_BETWEEN_LOOKS: Final = 0.5
+_POLL_SECONDS: Final = 0.5
 _GRACE_SECONDS: Final = 3.0
-"""For a launcher to end by itself where a rank has not begun."""
+"""Time for a launcher to exit by itself if a rank could not start."""
 
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[--] COMMAND...", help="What starts the program, such as mpiexec."),
+    typer.Argument(metavar="[--] COMMAND...", help="Command that starts ranks, such as mpiexec."),
 ]
 PlanFile = Annotated[
     Path | None, typer.Option("--plan", "-p", help="The plan file.", show_default=False)
 ]
 ReportFile = Annotated[
-    Path | None, typer.Option("--report", help="Also write the report into this file, as JSON.")
+    Path | None, typer.Option("--report", help="Also write the report to this file, as JSON.")
 ]
 Counts = Annotated[
-    bool, typer.Option("--counts", help="Count messages and bytes between each two ranks.")
+    bool, typer.Option("--counts", help="Count messages and bytes for each pair of ranks.")
 ]
 OtherRanks = Annotated[
     bool,
-    typer.Option(
-        "--other-ranks", help="Allow a plan for smaller communicators than the program's first."
-    ),
+    typer.Option("--other-ranks", help="Allow a plan for communicators smaller than the job only."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no report.")]
 
@@ -57,14 +55,14 @@ def exec_(
     other_ranks: OtherRanks = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run an MPI program as it is, with the schedules of a plan behind its collectives.
+    """Run an unmodified MPI program with the schedules of a plan for its collectives.
 
-    The library stands before the MPI of the program (LD_PRELOAD, Linux) and is compiled for it at
-    the first time. The plan's schedules are proved again before anything is started, once for each
-    file. Launchers are mpiexec of Open MPI and MPICH, srun, flux run, aprun, jsrun and similar.
-    Put `--` before the program where the launcher has options besides -n. What the plan
-    does not cover goes to that MPI and stands in the report, which is written to stderr when the
-    program has ended. The exit code is the program's.
+    The library is preloaded in front of the program's MPI library (LD_PRELOAD, Linux); the first
+    run compiles it. The first run of a plan also verifies its schedules. Launchers are mpiexec of
+    Open MPI and MPICH, srun, flux run, aprun, jsrun and similar. Put `--` before the program if the
+    launcher has other options than -n. Calls that the plan does not cover go to the MPI library.
+    They are listed in the report on stderr after the program has ended. The exit code is that of
+    the program.
 
     \b
     Examples:
@@ -80,18 +78,18 @@ def exec_(
     from tutti.mpi.proof import read_proved
 
     file = _named(plan)
-    asked = read_command(command or [])
+    parsed = read_command(command or [])
     variables = {"TUTTI_MPI_PLAN": str(file.absolute())} | _distance(emulate)
     variables |= {"TUTTI_MPI_COUNTS": "1"} if counts else {}
     variables |= {"TUTTI_MPI_RANKS": "any"} if other_ranks else {}
-    proved = read_proved(file, starting=lambda: remark(f"proving {file} again, once ..."))
-    _check_ranks(file, proved, asked, any_counts=other_ranks)
-    mpi = _mpi(asked, mpicc)
+    proved = read_proved(file, starting=lambda: remark(f"verifying {file}, once ..."))
+    _check_ranks(file, proved, parsed, any_counts=other_ranks)
+    mpi = _mpi(parsed, mpicc)
     library = _library(mpi)
-    with common_folder("exec", here=asked.is_here) as folder:
+    with common_folder("exec", here=parsed.is_here) as folder:
         prefix = folder / "report"
-        code = _run(asked, mpi, library, variables | {"TUTTI_MPI_REPORT": str(prefix)}, folder)
-        _tell(prefix.with_suffix(".json"), report, quiet=quiet)
+        code = _run(parsed, mpi, library, variables | {"TUTTI_MPI_REPORT": str(prefix)}, folder)
+        _show_report(prefix.with_suffix(".json"), report, quiet=quiet)
     raise typer.Exit(code)
 
 
@@ -114,29 +112,29 @@ def _distance(emulate: str | None) -> dict[str, str]:
 
 
 def _check_ranks(path: Path, plan: CollectivePlan, command: Command, *, any_counts: bool) -> None:
-    """Refuses a plan that has nothing for the ranks of the program, as far as those are known."""
+    """Rejects a plan without rules for the ranks of the program, if their number is known."""
     from tutti.errors import LaunchError, PlanError
 
     ranks, known = command.ranks, plan.ranks
     if ranks is not None and ranks < 1:
-        message = f"{' '.join(command.argv)}: {ranks} ranks: a job has at least 1"
+        message = f"{' '.join(command.argv)}: {ranks} ranks: expected at least 1"
         raise LaunchError(message, kind="no_ranks")
     fits = ranks is None or ranks in known or (any_counts and known[0] <= ranks)
     if fits:
         return
     counts = ", ".join(map(str, known))
-    message = f"{path}: has rules for {counts} ranks, and the program is started with {ranks}"
+    message = f"{path}: has rules for {counts} ranks, but the program is started with {ranks}"
     hint = f"write one: `tutti mpi plan --ranks {ranks} --for-every usual --out ranks{ranks}.tutti`"
-    if ranks == 1:  # no plan is for one rank, which exchanges nothing
+    if ranks == 1:  # a single rank sends no messages, so no plan is for it
         hint = f"start it with {counts}, or without a plan"
     elif ranks is not None and known[0] < ranks:
-        hint += ", or say --other-ranks if the program's own communicators are smaller"
+        hint += ", or use --other-ranks if the program's communicators are smaller"
     fields = {"ranks": ranks, "known": counts}
     raise PlanError(message, kind="ranks", hint=hint, fields=fields)
 
 
 def _mpi(command: Command, mpicc: str | None) -> Mpi:
-    """The MPI of the command, in which its programs can be run with the library."""
+    """Finds the MPI of the command, and checks that its programs can run with the library."""
     from tutti.mpi.program import check_program
     from tutti.mpi.underneath import find_mpi
 
@@ -147,7 +145,7 @@ def _mpi(command: Command, mpicc: str | None) -> Mpi:
 
 
 def _library(mpi: Mpi) -> Path:
-    """The library, compiled now if need be."""
+    """Returns the library; compiles it if necessary."""
     from tutti.mpi.library import built
 
     made = built(mpi, starting=lambda: remark(f"compiling the library for {mpi}, once ..."))
@@ -155,13 +153,13 @@ def _library(mpi: Mpi) -> Path:
 
 
 def _run(command: Command, mpi: Mpi, library: Path, variables: dict[str, str], folder: Path) -> int:
-    """Runs it with this terminal as its own; Ctrl-C reaches it as well, so it is waited for."""
+    """Runs the command on this terminal. It handles Ctrl-C itself, so it is waited for."""
     from tutti.errors import LaunchError
     from tutti.mpi.launch import ended_by_signals, guard, preloaded
 
     preload, sign = preloaded(library), folder / "lacking"
     before = guard(preload["LD_PRELOAD"], mpi.machine, sign)
-    if not command.places:  # programs that a file names cannot be told one by one
+    if not command.places:  # the programs are named in a file, and cannot be guarded individually
         variables, before = variables | preload, []
     argv, environment = command.with_variables(variables, before=before)
     sys.stdout.flush()
@@ -177,33 +175,33 @@ def _run(command: Command, mpi: Mpi, library: Path, variables: dict[str, str], f
     finally:
         signal.signal(signal.SIGINT, interrupt)
     if sign.is_file():
-        said = sign.read_text("utf-8", errors="replace").splitlines()
-        raise LaunchError(said[0] if said else "a host lacks the library", kind="lacking")
+        problem = sign.read_text("utf-8", errors="replace").splitlines()
+        raise LaunchError(problem[0] if problem else "a host lacks the library", kind="lacking")
     return code if code >= 0 else 128 - code
 
 
 def _waited(process: subprocess.Popen[bytes], sign: Path) -> int:
-    """Its exit code; it is ended where a rank has not begun, for which the others might wait."""
+    """Returns the exit code; ends the command if a rank could not start, as others would hang."""
     until: float | None = None
     while True:
         with suppress(subprocess.TimeoutExpired):
-            return process.wait(_SECONDS_BETWEEN_LOOKS)
+            return process.wait(_POLL_SECONDS)
         if until is None and sign.is_file():
             until = time.monotonic() + _GRACE_SECONDS
         if until is not None and time.monotonic() > until:
             process.terminate()
 
 
-def _tell(written: Path, to: Path | None, *, quiet: bool) -> None:
-    """Shows what the library did, and keeps it where it is wanted."""
+def _show_report(written: Path, to: Path | None, *, quiet: bool) -> None:
+    """Prints the report of the library, and stores it if requested."""
     from tutti.cli.mpi_report import show_report
     from tutti.mpi.report import Report
 
     if not written.is_file():
-        remark("no report: no rank ended with MPI_Finalize while the library was loaded")
+        remark("no report: no rank called MPI_Finalize with the library loaded")
         return
     report = Report.read(written)
-    report.data["proved"] = True  # or nothing would have been started
+    report.data["proved"] = True  # the run required it
     if to is not None:
         report.write(to)
     if not quiet:

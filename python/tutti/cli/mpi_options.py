@@ -1,4 +1,4 @@
-"""Options that verbs with real ranks share: which MPI, how it is started, emulated distance."""
+"""Options of commands with real ranks: the MPI implementation, the launcher, emulated distance."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ Mpicc = Annotated[
 Launcher = Annotated[
     str | None,
     typer.Option(
-        "--launcher", metavar="PROGRAM", help="What starts ranks, such as srun; its mpiexec."
+        "--launcher",
+        metavar="PROGRAM",
+        help="Launcher of the ranks, such as srun; default: mpiexec.",
     ),
 ]
 LauncherOptions = Annotated[
     list[str] | None,
     typer.Option(
-        "--launcher-option", metavar="TEXT", help="One more for the launcher; may be repeated."
+        "--launcher-option", metavar="TEXT", help="Additional launcher option; may be repeated."
     ),
 ]
 Emulate = Annotated[
@@ -30,13 +32,13 @@ Emulate = Annotated[
     typer.Option(
         "--emulate",
         metavar="MODEL",
-        help="Keep ranks apart by a model: pipelining_postal:alpha_p=1ms,...",
+        help="Delay messages by a model: pipelining_postal:alpha_p=1ms,...",
     ),
 ]
 
 
 def distance(text: str | None) -> Distance | None:
-    """The model of ``--emulate``.
+    """Parses the model of ``--emulate``.
 
     Raises:
         LaunchError: It cannot be read.

@@ -1,4 +1,4 @@
-"""The report of `tutti mpi exec`, on stderr: stdout is the program's."""
+"""Prints the report of `tutti mpi exec` on stderr: stdout is the program's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def show_report(report: Report) -> None:
-    """Which calls schedules performed, and which they did not, and why."""
+    """Prints the calls that schedules performed, and the forwarded ones with the reason."""
     from rich.table import Table
     from rich.text import Text
 
@@ -26,7 +26,7 @@ def show_report(report: Report) -> None:
             f"{row.calls:,}", row.collective, Text(f"{row.schedule} on {row.ranks} ranks")
         )
     for passed in report.passed_on:
-        reason = Text(f"the MPI underneath: {passed.reason}")
+        reason = Text(f"MPI library: {passed.reason}")
         table.add_row(f"{passed.calls:,}", passed.call, reason)
     if table.row_count:
         console.print(table)
@@ -40,17 +40,17 @@ def _summary(report: Report) -> str:
     if off := report.data.get("off"):
         return str(off)
     if not performed + passed:
-        return "the program called no collective that plans are about"
-    proved = "proved " if report.data.get("proved") else ""
-    said = f"{proved}schedules performed {performed:,} of {performed + passed:,} collectives"
+        return "the program called no collective that a plan can cover"
+    verified = "verified " if report.data.get("proved") else ""
+    text = f"{verified}schedules performed {performed:,} of {performed + passed:,} collectives"
     mpi = report.data.get("mpi")
-    said += f", over {named(str(mpi))}" if mpi else ""
+    text += f", over {named(str(mpi))}" if mpi else ""
     emulation = report.data.get("emulation")
-    return f"{said}; distance is emulated: {_model(emulation)}" if emulation else said
+    return f"{text}; distance is emulated: {_model(emulation)}" if emulation else text
 
 
 def _model(emulation: object) -> str:
-    """The model's parameters, in seconds, as the library has them."""
+    """Formats the model's parameters, in seconds, as in the report."""
     if not isinstance(emulation, dict):
         return str(emulation)
     name = emulation.get("model", "")

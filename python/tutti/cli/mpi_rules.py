@@ -1,4 +1,4 @@
-"""The rules of `tutti mpi plan`, as they are written on the command line."""
+"""Parses the rules of `tutti mpi plan` on the command line."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _USUAL, _UNTUNED = "usual", "untuned"
 _EXPECTED = "COLLECTIVE=SCHEDULE or COLLECTIVE:SIZES=SCHEDULE, such as all_reduce:0-4K=ring"
 _COLUMNS = 78
 _MOST_COUNTS = 4096
-"""Rank counts of one plan; a longer list is a slip."""
+"""Maximum number of rank counts of one plan; a longer list is probably a mistake."""
 
 Sizes = tuple[int, int | None]
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """One rule before anyone knows the ranks."""
+class _RuleSpec:
+    """One rule, before the ranks are known."""
 
     collective: str
     notation: str
@@ -42,21 +42,21 @@ class _Wanted:
 
 @dataclass(frozen=True)
 class RuleRequest:
-    """All rules that a command line asks for."""
+    """All rules on a command line."""
 
-    written: Sequence[_Wanted]
+    written: Sequence[_RuleSpec]
     for_every: Sequence[str]
 
     @classmethod
     def read(cls, rules: Sequence[str], for_every: Sequence[str]) -> Self:
-        """Reads what stands on the command line.
+        """Parses the command line.
 
         Raises:
-            ConfigError: A rule cannot be read, or there is none.
+            ConfigError: A rule cannot be read, or there are no rules.
         """
         if not rules and not for_every:
             raise mistake("a plan without rules", source="tutti mpi plan", expected=_EXPECTED,
-                          hint="--for-every untuned has one for every collective")  # fmt: skip
+                          hint="--for-every untuned adds one for every collective")  # fmt: skip
         for name in for_every:
             _check_algorithm(name)
         return cls([_read(text) for text in rules], list(for_every))
@@ -64,14 +64,14 @@ class RuleRequest:
     def rules(
         self, counts: Sequence[int], *, exact_types: bool = False
     ) -> tuple[list[Rule], list[str]]:
-        """The rules for these rank counts, and what of that there is not, as remarks.
+        """Returns the rules for these rank counts, and remarks about omitted ones.
 
         Args:
             counts: The rank counts.
-            exact_types: Whether schedules are accepted whose ranks get different bits.
+            exact_types: Whether to accept schedules that give ranks different bits.
 
         Raises:
-            AlgorithmError: A rule can be laid out for none of the counts.
+            AlgorithmError: A rule is impossible on all of the rank counts.
             VerificationError: A schedule is wrong.
             PlanError: Ranks would get different bits from a schedule.
         """
@@ -79,46 +79,47 @@ class RuleRequest:
         left_out: dict[str, list[int]] = {}
         differing: dict[str, list[int]] = {}
         for ranks in counts:
-            # Those written by hand come before all that fills up, however narrow that is.
-            written = sorted(self.written, key=lambda wanted: wanted.width)
-            for wanted in [*written, *_filling(self.for_every, ranks)]:
-                rule = _laid_out(wanted, ranks, must=len(counts) == 1)
+            # Written rules precede those of --for-every, however narrow these are.
+            written = sorted(self.written, key=lambda spec: spec.width)
+            for spec in [*written, *_filling(self.for_every, ranks)]:
+                rule = _laid_out(spec, ranks, must=len(counts) == 1)
                 if rule is None:
-                    left_out.setdefault(wanted.text, []).append(ranks)
+                    left_out.setdefault(spec.text, []).append(ranks)
                 elif exact_types or not bits_differ(rule.schedule):  # type: ignore[arg-type] # not planned yet
                     found.append(rule)
-                elif wanted in self.written:
-                    raise _bits_differ(wanted, ranks)
+                elif spec in self.written:
+                    raise _bits_differ(spec, ranks)
                 else:
-                    differing.setdefault(wanted.text, []).append(ranks)
-        for wanted in self.written:
-            if left_out.get(wanted.text) == list(counts):
-                _laid_out(wanted, counts[0], must=True)
+                    differing.setdefault(spec.text, []).append(ranks)
+        for spec in self.written:
+            if left_out.get(spec.text) == list(counts):
+                _laid_out(spec, counts[0], must=True)
         remarks = [
-            f"{text}: not for {rank_ranges(missing)} ranks, which it cannot be laid out for"
+            f"{text}: omitted on {rank_ranges(missing)} ranks, which it does not support"
             for text, missing in left_out.items()
         ]
         remarks += [
-            f"{text}: no all_reduce on {rank_ranges(those)} ranks: ranks would get different bits"
-            for text, those in differing.items()
+            f"{text}: all_reduce omitted on {rank_ranges(omitted)} ranks: they would get different "
+            "bits"
+            for text, omitted in differing.items()
         ]
         return found, remarks
 
 
-def _bits_differ(wanted: _Wanted, ranks: int) -> PlanError:
+def _bits_differ(spec: _RuleSpec, ranks: int) -> PlanError:
     from tutti.errors import PlanError
 
-    message = f"{wanted.text}: results on {ranks} ranks differ in bits between ranks"
+    message = f"{spec.text}: results on {ranks} ranks differ in bits between ranks"
     hint = (
-        "recursive_doubling and ring give all ranks the same; --exact-types accepts it, and the "
-        "library uses it for exact operations alone, such as sums of integers"
+        "recursive_doubling and ring give all ranks the same bits; --exact-types accepts it, and "
+        "the library then uses it for exact operations only, such as sums of integers"
     )
-    fields = {"schedule": wanted.notation, "ranks": ranks}
+    fields = {"schedule": spec.notation, "ranks": ranks}
     return PlanError(message, kind="bits", hint=hint, fields=fields)
 
 
 def rank_list(text: str) -> list[int]:
-    """Rank counts in full, of a plan.
+    """Parses the rank counts of a plan.
 
     Raises:
         ConfigError: It is not a list of rank counts.
@@ -132,7 +133,7 @@ def rank_list(text: str) -> list[int]:
 
 
 def rank_ranges(counts: Iterable[int]) -> str:
-    """Rank counts as ``2-5, 8``."""
+    """Formats rank counts as ``2-5, 8``."""
     ranges: list[list[int]] = []
     for count in sorted(set(counts)):
         if ranges and ranges[-1][-1] == count - 1:
@@ -144,27 +145,27 @@ def rank_ranges(counts: Iterable[int]) -> str:
 
 def _check_range(option: str, text: str, first: int, last: int) -> None:
     if first > last:
-        raise mistake("a range that ends before it begins", source=option, value=shown(text),
+        raise mistake("a range with its limits reversed", source=option, value=shown(text),
                       expected="the smaller number first")  # fmt: skip
 
 
-def _read(text: str) -> _Wanted:
-    """One rule."""
+def _read(text: str) -> _RuleSpec:
+    """Parses one rule."""
     from tutti.mpi.plan import COLLECTIVES
 
     what, equals, notation = text.partition("=")
     collective, colon, span = what.partition(":")
     if not equals or not notation or (colon and not span):
-        raise mistake("is no rule", source=text, expected=_EXPECTED)
+        raise mistake("not a rule", source=text, expected=_EXPECTED)
     if collective not in COLLECTIVES:
-        raise mistake(f"there is no collective `{collective}`", source=text,
+        raise mistake(f"unknown collective `{collective}`", source=text,
                       expected=f"one of {', '.join(COLLECTIVES)}",
                       hint=did_you_mean(collective, COLLECTIVES))  # fmt: skip
-    return _Wanted(collective, notation, _sizes(span, text) if colon else (0, None), text)
+    return _RuleSpec(collective, notation, _sizes(span, text) if colon else (0, None), text)
 
 
 def _sizes(span: str, rule: str) -> Sizes:
-    """``0-4K``, ``64K-``, ``-4K`` or one size alone, in bytes."""
+    """Parses ``0-4K``, ``64K-``, ``-4K`` or a single size, in bytes."""
     from tutti.units import Size
 
     def one(text: str) -> int:
@@ -181,26 +182,26 @@ def _sizes(span: str, rule: str) -> Sizes:
     return found
 
 
-def _filling(for_every: Iterable[str], ranks: int) -> list[_Wanted]:
-    """A rule for every collective that these algorithms perform."""
+def _filling(for_every: Iterable[str], ranks: int) -> list[_RuleSpec]:
+    """Returns a rule for every collective that these algorithms perform."""
     from tutti import algorithms
     from tutti.mpi.plan import COLLECTIVES
     from tutti.mpi.usual import untuned, usual
 
-    found: list[_Wanted] = []
+    found: list[_RuleSpec] = []
     for name in for_every:
         text = f"--for-every {name}"
         if name in {_USUAL, _UNTUNED}:
             listed = usual if name == _USUAL else untuned
             found += [
-                _Wanted(collective, notation, span, text)
+                _RuleSpec(collective, notation, span, text)
                 for collective in COLLECTIVES
                 for notation, span in listed(collective, ranks)
             ]
             continue
         base = name.partition(":")[0]
         performed = next(entry.collectives for entry in algorithms() if entry.name == base)
-        found += [_Wanted(c, name, (0, None), text) for c in COLLECTIVES if c in performed]
+        found += [_RuleSpec(c, name, (0, None), text) for c in COLLECTIVES if c in performed]
     return found
 
 
@@ -210,45 +211,45 @@ def _check_algorithm(name: str) -> None:
     known = [_USUAL, _UNTUNED, *(entry.name for entry in algorithms())]
     base = name.partition(":")[0]
     if base not in known:
-        raise mistake(f"there is no algorithm `{base}`", source="--for-every",
-                      expected=f"`{_USUAL}`, `{_UNTUNED}`, or one that `tutti schedule list` shows",
+        raise mistake(f"unknown algorithm `{base}`", source="--for-every",
+                      expected=f"`{_USUAL}`, `{_UNTUNED}`, or one of `tutti schedule list`",
                       hint=did_you_mean(base, known))  # fmt: skip
 
 
-def _no_algorithm(wanted: _Wanted) -> ConfigError:
-    """A misspelt algorithm, with those that would do."""
+def _no_algorithm(spec: _RuleSpec) -> ConfigError:
+    """Reports a misspelt algorithm, with the possible ones."""
     from textwrap import wrap
 
     from tutti import algorithms
 
-    base, does = wanted.notation.partition(":")[0], wanted.collective
+    base, does = spec.notation.partition(":")[0], spec.collective
     known = [entry.name for entry in algorithms() if does in entry.collectives]
     meant = did_you_mean(base, known)
-    those = f"one that performs {does}: {', '.join(known)}"
+    possible = f"one that performs {does}: {', '.join(known)}"
     label = " " * len("expected: ")
-    lines = wrap(those, _COLUMNS, initial_indent=label, subsequent_indent="  ")
-    return mistake(": ".join(filter(None, [f"there is no algorithm `{base}`", meant])),
-                   source=wanted.text, expected="\n".join(lines).lstrip(),
-                   hint="`tutti schedule list` shows every algorithm")  # fmt: skip
+    lines = wrap(possible, _COLUMNS, initial_indent=label, subsequent_indent="  ")
+    return mistake(": ".join(filter(None, [f"unknown algorithm `{base}`", meant])),
+                   source=spec.text, expected="\n".join(lines).lstrip(),
+                   hint="`tutti schedule list` lists every algorithm")  # fmt: skip
 
 
-def _laid_out(wanted: _Wanted, ranks: int, *, must: bool) -> Rule | None:
-    """A rule for one rank count; None where the algorithm does not suit it, unless it must."""
+def _laid_out(spec: _RuleSpec, ranks: int, *, must: bool) -> Rule | None:
+    """Returns a rule for one rank count; None if the algorithm does not support it."""
     from tutti.cli.schedule import find
     from tutti.mpi.plan import Rule
 
-    file = wanted.notation.endswith(".schedule")
+    file = spec.notation.endswith(".schedule")
     try:
-        schedule = find(wanted.notation, None if file else ranks, wanted.collective, None)
+        schedule = find(spec.notation, None if file else ranks, spec.collective, None)
     except AlgorithmError as error:
         if error.kind == "unknown":
-            raise _no_algorithm(wanted) from None
+            raise _no_algorithm(spec) from None
         if must:
             raise
         return None
     if file and schedule.ranks != ranks:
         if must:
-            raise mistake(f"is a schedule for {schedule.ranks} ranks", source=wanted.notation,
+            raise mistake(f"a schedule for {schedule.ranks} ranks", source=spec.notation,
                           expected=f"--ranks {schedule.ranks}")  # fmt: skip
         return None
-    return Rule(wanted.collective, ranks, schedule, wanted.sizes)
+    return Rule(spec.collective, ranks, schedule, spec.sizes)

@@ -1,4 +1,4 @@
-"""`tutti tune`: the fastest schedules, written for the library that runs them, and proved."""
+"""`tutti tune`: selects the fastest schedules, writes them for an MPI library, and checks them."""
 
 from __future__ import annotations
 
@@ -44,49 +44,51 @@ _WRITING = "Writing"
 
 @dataclass
 class TuningInput:
-    """What is to be tuned, and how that is found out."""
+    """What to tune, and how."""
 
     collectives: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[COLLECTIVE]...", help="What to tune: all_reduce unless given."),
+        typer.Argument(metavar="[COLLECTIVE]...", help="What to tune; default: all_reduce."),
     ] = None
     ranks: Annotated[
         str, typer.Option("--ranks", help="Rank counts: a list 4,8,12 or a range 4:64.")
     ] = "4"
-    begin: Annotated[str, typer.Option("-b", "--begin", metavar="SIZE", help="Smallest size.")] = (
-        "8"
-    )
+    smallest: Annotated[
+        str, typer.Option("-b", "--begin", metavar="SIZE", help="Smallest size.")
+    ] = "8"
     end: Annotated[str, typer.Option("-e", "--end", metavar="SIZE", help="Largest size.")] = "1M"
     factor: Annotated[
-        int, typer.Option("-f", "--factor", min=2, help="Each size is this many times the last.")
+        int, typer.Option("-f", "--factor", min=2, help="Ratio of consecutive sizes.")
     ] = 4
     by: Annotated[
-        str, typer.Option("--by", help="model, measurement, or both: what the model finds good.")
+        str, typer.Option("--by", help="model, measurement, or both (measures the model's best).")
     ] = "model"
     platform: options.Platform = None
     model: options.Model = None
     algorithm: Annotated[
         list[str] | None,
-        typer.Option("--algorithm", "-a", metavar="NAME[:ARG]", help="Choose from these alone."),
+        typer.Option("--algorithm", "-a", metavar="NAME[:ARG]", help="Consider only these."),
     ] = None
-    datatype: Annotated[str, typer.Option("-d", "--datatype", help="Of an element.")] = "float32"
+    datatype: Annotated[str, typer.Option("-d", "--datatype", help="Datatype of an element.")] = (
+        "float32"
+    )
 
 
 @dataclass
 class Measuring:
-    """How real ranks are measured."""
+    """How to measure real ranks."""
 
     blocks: Annotated[
         int, typer.Option("-n", "--blocks", min=1, rich_help_panel=_MEASURING,
-                          help="Blocks of each; the median counts.")
+                          help="Blocks per case; the median is used.")
     ] = 50  # fmt: skip
     each: Annotated[
         int, typer.Option("--each", min=1, rich_help_panel=_MEASURING,
-                          help="Collectives in a row in a block; of rooted ones always 1.")
+                          help="Back-to-back collectives in a block; 1 for rooted ones.")
     ] = 10  # fmt: skip
     most: Annotated[
         int, typer.Option("--most", min=1, rich_help_panel=_MEASURING,
-                          help="With --by both: as many of each size, for each library.")
+                          help="With --by both: candidates per size and library.")
     ] = 4  # fmt: skip
     emulate: Emulate = None
     mpicc: Mpicc = None
@@ -96,39 +98,38 @@ class Measuring:
 
 @dataclass
 class Writing:
-    """What is written, and whether it is proved."""
+    """What to write, and whether to check it."""
 
     targets: Annotated[
         list[str] | None,
         typer.Option("--for", metavar="LIBRARY", rich_help_panel=_WRITING,
-                     help="plan, openmpi, openmpi6, mpich or ucc; may be repeated; all."),
+                     help="plan, openmpi, openmpi6, mpich or ucc; may be repeated; default: all."),
     ] = None  # fmt: skip
     csel_base: Annotated[
         Path | None, typer.Option("--csel-base", metavar="FILE", rich_help_panel=_WRITING,
-                                  help="MPICH's generic.json, instead of what its library holds.")
+                                  help="MPICH's generic.json; default: from its library.")
     ] = None  # fmt: skip
     rules_version: Annotated[
         int, typer.Option("--rules-version", min=1, max=2, rich_help_panel=_WRITING,
-                          help="Of Open MPI's classic file; 2 needs 5.0.7.")
+                          help="Version of Open MPI's classic file; 2 needs 5.0.7.")
     ] = 1  # fmt: skip
     prove: Annotated[
-        bool, typer.Option("--prove", help="Run with what was written, and count messages.")
+        bool, typer.Option("--prove", help="Run with the files, and compare message counts.")
     ] = False
     to: Annotated[Path, typer.Option("--out", "-o", help="Folder for results.")] = Path("out/tune")
 
 
 @grouped
-def tune(asked: TuningInput, measuring: Measuring, writing: Writing) -> None:
-    """Find the fastest schedule for each size, and write it for the library that runs it.
+def tune(request: TuningInput, measuring: Measuring, writing: Writing) -> None:
+    """Find the fastest schedule for each size, and write it for the libraries that run it.
 
     Writes plan.tutti for libtutti_mpi, openmpi.rules for Open MPI 5 and openmpi6.json for 6 (with
-    rules of han beside them), mpich.json and mpich_device.json (the stock selections with these
-    before them), beside each a .env with the variables that make it take effect (UCC has no other
-    file), times.parquet with all that was looked at and decisions.csv. For an MPI's file counts
-    what was measured on that MPI, or the model. Other libraries can be told less: what they lack is
-    said, with what it costs. With --prove the MPI runs under what was written, and its own counts
-    of messages between ranks are held against the schedule's; exit code 3 where they differ, 1
-    where something could not be proved.
+    rules of han), mpich.json and mpich_device.json (the stock selections with these before them).
+    Each has an .env file with the variables that enable it; UCC has no other file. times.parquet
+    contains all times, decisions.csv the decisions. Rules for an MPI use only measurements taken on
+    that MPI, or the model. Schedules that a library lacks are reported with their loss. With
+    --prove the MPI runs with the files, and its message counts between ranks are compared with
+    those of the schedule; exit code 3 if they differ, 1 if something could not be checked.
 
     \b
     Examples:
@@ -140,46 +141,48 @@ def tune(asked: TuningInput, measuring: Measuring, writing: Writing) -> None:
         --emulate 'pipelining_postal:alpha_p=2 ms,alpha_r=1 ms'
     """
     chosen = _targets(writing.targets)
-    questions = _questions(asked, chosen)
-    machine = _machine(asked)
-    mpi = _mpi(measuring, needed=asked.by != "model" or writing.prove)
+    questions = _questions(request, chosen)
+    machine = _machine(request)
+    mpi = _mpi(measuring, needed=request.by != "model" or writing.prove)
     folder(writing.to)
-    frames = [_times(question, asked, measuring, machine, mpi) for question in questions]
+    frames = [_times(question, request, measuring, machine, mpi) for question in questions]
     written = _written(frames, chosen, writing, mpi, machine)
     show(written)
     if writing.prove and mpi is not None:
         prove(written, mpi, measuring.launcher_option or [])
 
 
-# --- what is asked --------------------------------------------------------------------------------
+# --- input ----------------------------------------------------------------------------------------
 
 
 def _targets(named: list[str] | None) -> list[str]:
     for name in named or []:
         if name not in TARGETS:
             known = ", ".join(TARGETS)
-            message = f"there is no library `{name}` to write for: expected one of {known}"
+            message = f"unknown library `{name}`: expected one of {known}"
             fields = {"name": name, "known": known}
             raise TuningError(message, kind="unknown_target", fields=fields)
     return list(dict.fromkeys(named or TARGETS))
 
 
-def _machine(asked: TuningInput) -> Machine | None:
-    if asked.by not in METHODS:
+def _machine(request: TuningInput) -> Machine | None:
+    if request.by not in METHODS:
         expected = f"one of {', '.join(METHODS)}"
-        raise mistake("there is no such choice", source="--by", value=asked.by, expected=expected)
-    if asked.platform is None and asked.by != "measurement":
+        raise mistake("unknown method", source="--by", value=request.by, expected=expected)
+    if request.platform is None and request.by != "measurement":
         raise mistake(
-            f"--by {asked.by} needs a machine",
+            f"--by {request.by} needs a platform",
             source="tutti tune",
             expected="--platform NAME or FILE",
             hint="`tutti calibrate --live` writes one; or measure: --by measurement",
         )
-    return platform(asked.platform, model=asked.model) if asked.platform is not None else None
+    if request.platform is None:
+        return None
+    return platform(request.platform, model=request.model)
 
 
 def _mpi(measuring: Measuring, *, needed: bool) -> Mpi | None:
-    """The MPI; without one, rules can still be written by a model."""
+    """Finds the MPI; without one, rules can still be written by a model."""
     try:
         return find_mpi(measuring.mpicc, measuring.launcher)
     except MpiError:
@@ -197,11 +200,11 @@ def _settings(measuring: Measuring) -> Settings:
     )
 
 
-def _questions(asked: TuningInput, targets: list[str]) -> list[Question]:
-    collectives = asked.collectives or ["all_reduce"]
-    name = options.datatype(asked.datatype) or asked.datatype
+def _questions(request: TuningInput, targets: list[str]) -> list[Question]:
+    collectives = request.collectives or ["all_reduce"]
+    name = options.datatype(request.datatype) or request.datatype
     if name not in DATATYPES:
-        raise mistake("there is no such datatype", source="-d", value=asked.datatype,
+        raise mistake("unknown datatype", source="-d", value=request.datatype,
                       expected=", ".join(DATATYPES))  # fmt: skip
     for collective in collectives:
         if collective not in COLLECTIVES:
@@ -210,50 +213,50 @@ def _questions(asked: TuningInput, targets: list[str]) -> list[Question]:
                           expected=expected)  # fmt: skip
     return [
         Question(
-            collective, count, _sizes(asked, collective, count, DATATYPES[name]), name, targets
+            collective, count, _sizes(request, collective, count, DATATYPES[name]), name, targets
         )
         for collective in collectives
-        for count in options.expanded_ranks(asked.ranks)
+        for count in options.expanded_ranks(request.ranks)
     ]
 
 
-def _sizes(asked: TuningInput, collective: str, ranks: int, width: int) -> list[int]:
-    """Sizes that have an element for each rank, where ranks have parts; a barrier has none."""
+def _sizes(request: TuningInput, collective: str, ranks: int, width: int) -> list[int]:
+    """Returns sizes with an element for each part; a barrier has size 0."""
     if collective == "barrier":
         return [0]
     first, last = (Size.parse(options.size(text, name)).bytes
-                   for text, name in ((asked.begin, "-b"), (asked.end, "-e")))  # fmt: skip
+                   for text, name in ((request.smallest, "-b"), (request.end, "-e")))  # fmt: skip
     if last < first or first < 1:
-        raise mistake("no size to look at", source="-b and -e", value=f"{first} to {last}",
-                      expected="1 byte or more, and the smaller first")  # fmt: skip
+        raise mistake("invalid range of sizes", source="-b and -e", value=f"{first} to {last}",
+                      expected="1 byte or more, and the smaller size first")  # fmt: skip
     unit = part_bytes(collective, ranks, width)
-    sizes = [-(-size // unit) * unit for size in growing(first, last, asked.factor)]
+    sizes = [-(-size // unit) * unit for size in growing(first, last, request.factor)]
     if sizes[0] != first:
-        remark(f"{collective} on {ranks} ranks: sizes are multiples of {unit} B")
+        remark(f"{collective} on {ranks} ranks: sizes rounded up to multiples of {unit} B")
     return sorted(set(sizes))
 
 
-# --- how long it takes ----------------------------------------------------------------------------
+# --- times ----------------------------------------------------------------------------------------
 
 
 def _times(
     question: Question,
-    asked: TuningInput,
+    request: TuningInput,
     measuring: Measuring,
     machine: Machine | None,
     mpi: Mpi | None,
 ) -> pl.DataFrame:
-    """By a model, by measurement, or by both: then the model's stand beside what was measured."""
-    only = asked.algorithm or []
+    """Returns times by a model, by measurement, or by both."""
+    only = request.algorithm or []
     modelled, names = None, []
-    if machine is not None and asked.by != "measurement":
+    if machine is not None and request.by != "measurement":
         total = len(question.sizes)
         with Progress(_label(question), work=total, total=total) as progress:
             modelled = by_model(question, machine, only, progress.advance)
         names = fastest(modelled, question, measuring.most)
-    if modelled is not None and (asked.by == "model" or mpi is None):
+    if modelled is not None and (request.by == "model" or mpi is None):
         return modelled
-    if mpi is None:  # it has been found by now, or that has been told
+    if mpi is None:  # unreachable: `_mpi` has raised an error
         return pl.DataFrame()
     measured = _measured(question, measuring, mpi, names or notations(question, only))
     return measured if modelled is None else pl.concat([measured, modelled])
@@ -267,19 +270,19 @@ def _measured(question: Question, measuring: Measuring, mpi: Mpi, names: list[st
             question, mpi, _settings(measuring), names,
             done=lambda seen, expected: progress.reach(seen, expected, seen),
         )  # fmt: skip
-    _tell_late(question, found)
+    _remark_late(question, found)
     return found
 
 
-def _tell_late(question: Question, measured: pl.DataFrame) -> None:
-    """How many blocks began too late to count, and where there were no others."""
+def _remark_late(question: Question, measured: pl.DataFrame) -> None:
+    """Reports the number of discarded blocks, and cases without any other blocks."""
     never = measured.filter(pl.col("late") >= pl.col("blocks"), pl.col("late") > 0)
     dropped = int(measured["late"].sum()) - int(never["late"].sum())
     if dropped:
         every = int(measured["blocks"].sum()) + dropped
-        remark(f"{_label(question)}: {dropped} of {every} blocks began late, and do not count")
+        remark(f"{_label(question)}: {dropped} of {every} blocks started late and were discarded")
     if not never.is_empty():
-        remark(f"{_label(question)}: every block of {len(never)} of {len(measured)} cases began "
+        remark(f"{_label(question)}: all blocks of {len(never)} of {len(measured)} cases started "
                "late: their times are those of a busy machine")  # fmt: skip
 
 
@@ -287,7 +290,7 @@ def _label(question: Question) -> str:
     return f"{question.collective} on {question.ranks} ranks"
 
 
-# --- what is written ------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------
 
 
 def _written(
@@ -315,7 +318,7 @@ def _written(
 
 
 def _stock(mpi: Mpi | None, base: Path | None, *, strict: bool) -> Stock | None:
-    """MPICH's stock selections: from a file, or out of the library of an MPICH."""
+    """Returns MPICH's stock selections, from a file or from the library of an MPICH."""
     if base is not None:
         return Stock(stock_of_file(base))
     if mpi is None or mpi.kind != "mpich":

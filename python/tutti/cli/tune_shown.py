@@ -1,4 +1,4 @@
-"""What `tutti tune` shows: decisions, what they cost, and proofs."""
+"""Prints the decisions of `tutti tune`, their loss, and the results of the check."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["prove", "show"]
 
 _NOTHING = 0.01
-"""A loss below this share is nothing to tell of."""
+"""Losses below this share are not reported."""
 _WATCHED = {
     "openmpi": "pml_monitoring",
     "mpich": "libfabric's trace, without shared memory",
@@ -32,7 +32,7 @@ _WATCHED = {
 
 
 def show(written: Sequence[Written]) -> None:
-    """The decisions of the plan, or of the only library, and what each library lacks."""
+    """Prints the decisions of the plan, or of the only library, and the losses of each library."""
     console = out()
     for one in written:
         if one.target == "plan" or len(written) == 1:
@@ -40,25 +40,25 @@ def show(written: Sequence[Written]) -> None:
     for one in written:
         where = one.path or one.shell
         by = f"tutti mpi exec --plan {where} -- ..." if one.target == "plan" else f". {one.shell}"
-        console.print(f"wrote {where}; it takes effect with `{by}`", markup=False)
+        console.print(f"wrote {where}; use it with `{by}`", markup=False)
         for note in one.notes:
             remark(f"{one.target}: {note}")
         if one.target == "openmpi6" and any(other.target == "openmpi" for other in written):
             continue  # it has the same algorithms
         for decision in one.decisions:
-            _tell_loss(one.target, decision)
+            _remark_loss(one.target, decision)
 
 
-def _tell_loss(target: str, decision: TuningDecision) -> None:
-    """What a library cannot be told to do, and what that costs where it costs the most."""
+def _remark_loss(target: str, decision: TuningDecision) -> None:
+    """Reports a schedule that a library lacks, and the maximum loss."""
     if decision.schedule == decision.best or (decision.schedule and decision.loss < _NOTHING):
         return
     where = f"{target}: {decision.collective} on {decision.ranks} ranks, {_span(decision)}"
     if decision.schedule is None:
-        remark(f"{where}: has nothing that was looked at; its own choice stays")
+        remark(f"{where}: has none of the candidates; the library's default stays")
         return
     at = f"on {Size(bytes=decision.loss_size)} {decision.schedule}"
-    remark(f"{where}: has no {decision.best}; {at} takes {decision.loss:.0%} more")
+    remark(f"{where}: lacks {decision.best}; {at} takes {decision.loss:.0%} longer")
 
 
 def _span(decision: TuningDecision) -> str:
@@ -69,7 +69,7 @@ def _span(decision: TuningDecision) -> str:
 
 
 def _named(schedule: str | None) -> str:
-    return "the MPI's own choice" if schedule in {None, OWN} else str(schedule)
+    return "the MPI library's default" if schedule in {None, OWN} else str(schedule)
 
 
 def _table(decisions: Sequence[TuningDecision]) -> Table:
@@ -78,9 +78,9 @@ def _table(decisions: Sequence[TuningDecision]) -> Table:
     table.add_column("ranks", justify="right", no_wrap=True)
     table.add_column("sizes", no_wrap=True)
     table.add_column("schedule", ratio=1)
-    table.add_column("takes", justify="right", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
     table.add_column("loss", justify="right", no_wrap=True)
-    table.add_column("by", no_wrap=True)
+    table.add_column("method", no_wrap=True)
     for one in decisions:
         takes = "" if one.time_ps is None else format_time(one.time_ps)
         name = Breakable(_named(one.schedule))
@@ -91,10 +91,10 @@ def _table(decisions: Sequence[TuningDecision]) -> Table:
 
 
 def prove(written: Sequence[Written], mpi: Mpi, launcher: Sequence[str] = ()) -> None:
-    """Runs the MPI under what was written, with these options of its launcher.
+    """Runs the MPI with the written files, with these options of its launcher.
 
     Raises:
-        typer.Exit: it did something else (3), or not everything could be proved (1).
+        typer.Exit: The messages differ (3), or something could not be checked (1).
     """
     missing: dict[str, str] = {}
     failed = 0
@@ -102,23 +102,23 @@ def prove(written: Sequence[Written], mpi: Mpi, launcher: Sequence[str] = ()) ->
         reason = unproved(mpi, one)
         shown = [] if reason else proofs(mpi, one, options=launcher)
         if shown:
-            _tell_proofs(one.target, shown, mpi)
+            _print_proofs(one.target, shown, mpi)
         if not any(proof.shows or not proof.holds for proof in shown):
-            missing[one.target] = reason or "nothing that it says could be looked at"
+            missing[one.target] = reason or "no decision could be checked"
         failed += sum(not proof.holds for proof in shown)
     for target, reason in missing.items():
-        remark(f"{target}: not proved: {reason}")
+        remark(f"{target}: not checked: {reason}")
     if failed:
-        remark(f"{failed} of the runs sent other messages than were to be sent")
+        remark(f"{failed} of the runs sent unexpected messages")
         raise typer.Exit(int(ExitCode.FAILED))
     if missing or not written:
-        remark("not everything was proved; --for names the libraries to write for and to prove")
+        remark("some files were not checked; --for selects the libraries")
         raise typer.Exit(int(ExitCode.UNPROVED))
 
 
-def _tell_proofs(target: str, proofs: Sequence[Proof], mpi: Mpi) -> None:
+def _print_proofs(target: str, proofs: Sequence[Proof], mpi: Mpi) -> None:
     how = "libtutti_mpi's counts" if target == "plan" else _WATCHED.get(mpi.kind, "")
-    out().print(f"proof for {target}, on {mpi}, by {how}:", markup=False)
+    out().print(f"check of {target}, on {mpi}, by {how}:", markup=False)
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("collective", no_wrap=True)
     table.add_column("ranks", justify="right", no_wrap=True)

@@ -1,4 +1,4 @@
-"""Schedules for real: plan files, the MPI library that executes them, and runs of real ranks."""
+"""Execution of schedules over MPI: plan files, the MPI library, and runs of real ranks."""
 
 from __future__ import annotations
 

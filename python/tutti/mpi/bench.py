@@ -1,8 +1,8 @@
-"""Collectives measured on real ranks: schedules, the MPI's own, and both beside what a model says.
+"""Measures collectives on real ranks: schedules, the MPI library, and a model's prediction.
 
-The method is that of Ruefenacht et al. 2017, section 5.2: blocks of collectives in a row, which all
-ranks begin at once; the least, quartiles and median over the blocks. What is compared takes turns
-block by block, and every result is checked in the same run.
+The method is that of Ruefenacht et al. 2017, section 5.2: blocks of back-to-back collectives that
+all ranks start together; minimum, quartiles and median over the blocks. Candidates take turns block
+by block, and every result is checked in the same run.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ ORIGIN: Final[dict[str, type[pl.DataType]]] = {
     "version": pl.String,
     "commit": pl.String,
 }
-"""The columns that say where measured rows come from."""
+"""The columns that state the origin of measured rows."""
 BLOCKS: Final[dict[str, type[pl.DataType]]] = {
     "collective": pl.String,
     "schedule": pl.String,
-    "way": pl.String,
+    "implementation": pl.String,
     "ranks": pl.Int64,
     "size_bytes": pl.Int64,
     "count": pl.Int64,
@@ -68,14 +68,13 @@ BLOCKS: Final[dict[str, type[pl.DataType]]] = {
 }
 """The columns of measured blocks, one row each.
 
-``schedule`` is empty for the MPI's own code; ``way`` is schedule, own (the MPI's own) or call (an
-application's call, answered by a rule). Times are of one collective, the block's over ``each``:
-``time_ps`` until the last rank was done, ``first_ps`` until the first, ``mean_ps`` in the mean.
-``late_ps`` is by how much the last rank missed the start of the block, which was measured ``tries``
-times until that was little. ``model_ps`` is what the model says of the same block; ``emulated``
-says that the ranks were kept apart by that model, and that no network was measured. ``crowded``:
-ranks outnumbered the cores of a host. ``clock_error_ps`` is by how much the clocks of several hosts
-were at most misjudged meanwhile, and a block's start and time with them; 0 on one host.
+``schedule`` is empty for the MPI library. ``implementation`` is schedule, own (the MPI library) or
+call (an application's call that a rule covers). Times are per collective: the block's time over
+``each``, until the last rank finished (``time_ps``), until the first (``first_ps``), and on average
+(``mean_ps``). ``late_ps`` is how late the last rank started the block, which was measured ``tries``
+times. ``model_ps`` is the model's prediction for the same block. ``emulated``: the model emulated
+the distance between ranks, and no network was measured. ``crowded``: ranks outnumbered the cores of
+a host. ``clock_error_ps`` bounds the error of the clocks of several hosts; 0 on one host.
 """
 
 _PS_PER_NS: Final = 1000
@@ -83,20 +82,20 @@ _PS_PER_NS: Final = 1000
 
 @dataclass(frozen=True)
 class Candidate:
-    """What is measured on a size.
+    """An implementation to measure.
 
     Attributes:
-        way: "schedule", "own" for the MPI's own code, or "call" for a call as of an application,
-            which the library answers with the schedule.
-        schedule: None for the MPI's own.
+        implementation: "schedule", "own" for the MPI library, or "call" for an application's call
+            that the library performs by the schedule.
+        schedule: None for the MPI library.
     """
 
-    way: str
+    implementation: str
     schedule: Schedule | None = None
 
     @property
     def name(self) -> str:
-        """The schedule's, or "own"."""
+        """The name of the schedule, or "own"."""
         return self.schedule.name if self.schedule else "own"
 
 
@@ -105,12 +104,12 @@ class Benchmark:
     """A collective and its sizes.
 
     Attributes:
-        collective: Its name.
-        ranks: How many.
+        collective: Name of the collective.
+        ranks: Number of ranks.
         sizes: In bytes, by the convention of nccl-tests.
-        datatype: Of its elements.
-        operation: Of reductions.
-        root: Of rooted collectives.
+        datatype: Datatype of the elements.
+        operation: Operation of reductions.
+        root: Root of rooted collectives.
     """
 
     collective: str
@@ -121,10 +120,10 @@ class Benchmark:
     root: int = 0
 
     def __post_init__(self) -> None:
-        """Refuses what cannot be measured.
+        """Checks the parameters.
 
         Raises:
-            BenchError: It is unknown, or sizes do not fit.
+            BenchError: A name is unknown, or a size does not divide into parts.
         """
         _known("collective", self.collective, COLLECTIVES)
         _known("datatype", self.datatype, TYPES)
@@ -143,17 +142,17 @@ class Benchmark:
 
     @property
     def part(self) -> int:
-        """Bytes that a size is a multiple of."""
+        """The size of one element for each part, in bytes: sizes are multiples of it."""
         return part_bytes(self.collective, self.ranks, DATATYPES[self.datatype])
 
     def count(self, size: int) -> int:
-        """Elements of a size."""
+        """Returns the number of elements of a size."""
         return size // DATATYPES[self.datatype]
 
 
 def measure(
     mpi: Mpi,
-    asked: Benchmark,
+    benchmark: Benchmark,
     candidates: Sequence[Candidate],
     settings: Settings,
     *,
@@ -164,33 +163,33 @@ def measure(
 
     Args:
         mpi: The MPI.
-        asked: Which collective on which sizes.
-        candidates: What to compare.
+        benchmark: The collective and its sizes.
+        candidates: The implementations to compare.
         settings: How to measure.
-        model: A machine whose prediction stands beside; the emulated one unless given.
+        model: Platform that predicts the times; by default the emulated one.
         done: Called with (measured, expected) blocks.
 
     Returns:
         A row for each block, with the columns of :data:`BLOCKS`.
 
     Raises:
-        BenchError: The candidates do not go together, or the run failed.
+        BenchError: The candidates do not fit the benchmark, or the run failed.
         PlanError: A schedule cannot be executed.
         LaunchError: The ranks could not be started.
     """
-    _check(asked, candidates, settings)
+    _check(benchmark, candidates, settings)
     origin = origin_now()
-    said, samples = _job(asked, candidates, settings).run(mpi, done=done)
+    info, samples = _job(benchmark, candidates, settings).run(mpi, done=done)
     machine = model or (settings.distance.platform if settings.distance else None)
     rows = {
-        (group, case): _row(asked, size, one, settings, machine)
-        for group, size in enumerate(asked.sizes)
+        (group, case): _row(benchmark, size, one, settings, machine)
+        for group, size in enumerate(benchmark.sizes)
         for case, one in enumerate(candidates)
     }
     found = (
         rows[one["group"], one["case"]]
         | _times(one, settings.each)
-        | said.columns(one["group"])
+        | info.columns(one["group"])
         | origin
         for one in samples
     )
@@ -198,56 +197,67 @@ def measure(
 
 
 def origin_now() -> dict[str, str | None]:
-    """Columns that say when and with which tutti it was measured."""
+    """Returns the columns that state the time and the version of tutti."""
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return {"started": started, "version": _core.__version__, "commit": commit()}
 
 
-def _job(asked: Benchmark, candidates: Sequence[Candidate], settings: Settings) -> Job:
-    plan, numbers = _plan(asked, candidates)
-    cases = [(one.way, number) for one, number in zip(candidates, numbers, strict=True)]
+def _job(benchmark: Benchmark, candidates: Sequence[Candidate], settings: Settings) -> Job:
+    plan, numbers = _plan(benchmark, candidates)
+    cases = [(one.implementation, number) for one, number in zip(candidates, numbers, strict=True)]
     groups = [
-        Group(asked.collective, asked.count(size), asked.datatype, asked.operation, asked.root,
-              cases)
-        for size in asked.sizes
-    ]  # fmt: skip
-    return Job(asked.ranks, settings, plan, groups)
+        Group(
+            benchmark.collective,
+            benchmark.count(size),
+            benchmark.datatype,
+            benchmark.operation,
+            benchmark.root,
+            cases,
+        )
+        for size in benchmark.sizes
+    ]
+    return Job(benchmark.ranks, settings, plan, groups)
 
 
-def _check(asked: Benchmark, candidates: Sequence[Candidate], settings: Settings) -> None:
+def _check(benchmark: Benchmark, candidates: Sequence[Candidate], settings: Settings) -> None:
     if not candidates:
         raise BenchError("nothing to measure: expected at least one algorithm", kind="asked")
-    calls = [one for one in candidates if one.way == "call"]
+    calls = [one for one in candidates if one.implementation == "call"]
     if len(calls) > 1:
-        message = f"{len(calls)} schedules for calls of an application: expected one in a run"
+        message = f"{len(calls)} schedules with call: expected at most one in a run"
         raise BenchError(message, kind="asked")
-    if settings.distance is not None and any(one.way == "own" for one in candidates):
-        message = "the MPI's own code under emulated distance: only schedules can be kept apart"
+    if settings.distance is not None and any(one.implementation == "own" for one in candidates):
+        message = "own with emulated distance: expected schedules, which alone can be emulated"
         raise BenchError(message, kind="asked")
     for one in candidates:
         if one.schedule and (one.schedule.collective, one.schedule.ranks) != (
-            asked.collective, asked.ranks,
+            benchmark.collective, benchmark.ranks,
         ):  # fmt: skip
-            message = f"{one.name} is no {asked.collective} on {asked.ranks} ranks"
-            raise BenchError(message, kind="asked")
-        if one.schedule and not is_exact(asked.datatype) and bits_differ(one.schedule):
             message = (
-                f"{one.name}: sums on {asked.ranks} ranks differ in bits between ranks for "
-                f"{asked.datatype}, so the library leaves the call to the MPI"
+                f"{one.name} performs {one.schedule.collective} on {one.schedule.ranks} ranks: "
+                f"expected {benchmark.collective} on {benchmark.ranks}"
+            )
+            raise BenchError(message, kind="asked")
+        if one.schedule and not is_exact(benchmark.datatype) and bits_differ(one.schedule):
+            message = (
+                f"{one.name}: sums on {benchmark.ranks} ranks differ in bits between ranks for "
+                f"{benchmark.datatype}, so the call is forwarded to the MPI library"
             )
             raise BenchError(message, kind="asked", hint="measure it with integers: -d int32")
 
 
 def _plan(
-    asked: Benchmark, candidates: Sequence[Candidate]
+    benchmark: Benchmark, candidates: Sequence[Candidate]
 ) -> tuple[CollectivePlan | None, list[int]]:
-    """The plan and each candidate's schedule in it; what is called comes first, as a rule does."""
-    order = sorted(range(len(candidates)), key=lambda place: candidates[place].way != "call")
+    """Returns the plan and each candidate's schedule; a called schedule has the first rule."""
+    order = sorted(
+        range(len(candidates)), key=lambda place: candidates[place].implementation != "call"
+    )
     placed = [(place, one) for place in order if (one := candidates[place].schedule) is not None]
     numbers = [0] * len(candidates)
     if not placed:
         return None, numbers
-    rules = [Rule(asked.collective, asked.ranks, one) for _, one in placed]
+    rules = [Rule(benchmark.collective, benchmark.ranks, one) for _, one in placed]
     plan = CollectivePlan(rules, {"made by": "tutti mpi bench"})
     for (place, _), rule in zip(placed, plan.rules, strict=True):
         numbers[place] = plan.schedules.index(rule.schedule)  # type: ignore[arg-type] # a plan's are planned
@@ -255,22 +265,22 @@ def _plan(
 
 
 def _row(
-    asked: Benchmark, size: int, one: Candidate, settings: Settings, machine: Platform | None
+    benchmark: Benchmark, size: int, one: Candidate, settings: Settings, machine: Platform | None
 ) -> dict[str, Any]:
-    """What all blocks of a case have in common."""
+    """Returns the columns that all blocks of a case share."""
     predicted = None
     if machine is not None and one.schedule is not None:
-        predicted = predict(machine, one.schedule, size, asked.datatype, settings.each)
+        predicted = predict(machine, one.schedule, size, benchmark.datatype, settings.each)
     return {
-        "collective": asked.collective,
+        "collective": benchmark.collective,
         "schedule": one.schedule.name if one.schedule else "",
-        "way": one.way,
-        "ranks": asked.ranks,
+        "implementation": one.implementation,
+        "ranks": benchmark.ranks,
         "size_bytes": size,
-        "count": asked.count(size),
-        "datatype": asked.datatype,
-        "operation": asked.operation,
-        "root": asked.root,
+        "count": benchmark.count(size),
+        "datatype": benchmark.datatype,
+        "operation": benchmark.operation,
+        "root": benchmark.root,
         "each": settings.each,
         "model_ps": predicted,
         "model": str(machine.model.core) if machine else None,
@@ -279,7 +289,7 @@ def _row(
 
 
 def predict(machine: Platform, schedule: Schedule, size: int, datatype: str, each: int) -> int:
-    """What a model says of one collective among `each` in a row, in picoseconds."""
+    """Predicts the time of one of `each` back-to-back collectives, in picoseconds."""
     row = schedule.repeated(each) if each > 1 else schedule
     run = simulate(row, machine, size=Size(bytes=size), datatype=datatype)
     return run.completion_ps // each
@@ -298,12 +308,13 @@ def _times(sample: dict[str, Any], each: int) -> dict[str, int]:
 
 
 def summarise(blocks: pl.DataFrame) -> pl.DataFrame:
-    """What the blocks of each case come to, in the order in which they were measured.
+    """Summarises the blocks of each case, in the order in which they were measured.
 
-    Columns, beside those that tell cases apart: blocks, least_ps, lower_quartile_ps, median_ps,
-    upper_quartile_ps, most_ps, notch_ps (half the width of a notch: 1.57 interquartile ranges over
-    the root of the number of blocks, a 95 % interval of the median), wrong, algbw_bytes_per_s and
-    busbw_bytes_per_s of the median.
+    Returns:
+        The columns that identify a case, and: blocks, least_ps, lower_quartile_ps, median_ps,
+        upper_quartile_ps, most_ps, notch_ps, wrong, algbw_bytes_per_s, busbw_bytes_per_s. The rates
+        are those of the median. notch_ps is the 95 % CI half-width of the median: 1.57
+        interquartile ranges over the root of the number of blocks.
     """
     of_blocks = ("block", "time_ps", "first_ps", "mean_ps", "late_ps", "tries", "wrong", "started")
     together = [name for name in blocks.columns if name not in of_blocks]
@@ -328,12 +339,12 @@ def summarise(blocks: pl.DataFrame) -> pl.DataFrame:
 
 def _rates(row: dict[str, Any]) -> tuple[float, float]:
     time = max(row["median_ps"], 1)
-    asked = (row["collective"], row["ranks"], row["size_bytes"])
-    return _core.algbw(row["size_bytes"], time), _core.busbw(*asked, time)
+    case = (row["collective"], row["ranks"], row["size_bytes"])
+    return _core.algbw(row["size_bytes"], time), _core.busbw(*case, time)
 
 
 def _known(what: str, name: str, known: Iterable[str]) -> None:
     listed = ", ".join(known)
     if name not in listed.split(", "):
-        message = f"there is no {what} `{name}` to measure: expected one of {listed}"
+        message = f"unknown {what} `{name}`: expected one of {listed}"
         raise BenchError(message, kind="asked", fields={"name": name, "known": listed})

@@ -1,4 +1,4 @@
-"""Which schedules are measured: those named, or all of recursive multiplying, or some of them."""
+"""Selects the schedules to measure: named ones, or those of recursive multiplying."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERY: Final = "every"
 _RATIO_4: Final = Platform(
     name="ratio 4", model=PipeliningPostal(alpha_p="4 us", alpha_r="1 us", beta="1 ns/B")
 )
-"""What orders schedules where no machine is given."""
+"""The platform that orders schedules if none is given."""
 
 
 def candidates_of(
@@ -34,25 +34,25 @@ def candidates_of(
     size: int,
     machine: Platform | None = None,
 ) -> list[Candidate]:
-    """What names stand for, each once, in their order.
+    """Resolves names to candidates, in order and without duplicates.
 
     Args:
-        names: Notations; ``own`` for the MPI's own; ``call:NOTATION`` for a call of an application
-            that the library answers; ``every`` for each schedule of recursive multiplying there is,
-            ``every:40`` for at most so many of them.
-        collective: What they perform.
-        ranks: On how many ranks.
+        names: Notations; ``own`` for the MPI library; ``call:NOTATION`` for an application's call
+            that the library performs; ``every`` for all schedules of recursive multiplying,
+            ``every:40`` for at most 40 of them.
+        collective: The collective that they perform.
+        ranks: Number of ranks.
         size: In bytes, for which a model orders schedules.
-        machine: The model's machine.
+        machine: Platform whose model orders schedules.
 
     Raises:
-        AlgorithmError: A notation that does not fit.
-        BenchError: ``every`` of something else than an all_reduce, or of too many.
+        AlgorithmError: A notation is invalid.
+        BenchError: ``every`` of another collective than all_reduce, or of too many schedules.
     """
     found: dict[tuple[str, str], Candidate] = {}
     for name in names:
         for one in _candidates(name, collective, ranks, size, machine):
-            found.setdefault((one.way, one.name), one)
+            found.setdefault((one.implementation, one.name), one)
     return list(found.values())
 
 
@@ -63,14 +63,16 @@ def _candidates(
         return [Candidate("own")]
     if name.partition(":")[0] == EVERY:
         if collective != "all_reduce":
-            message = f"{name} of {collective}: recursive multiplying performs an all_reduce only"
+            message = (
+                f"{name} of {collective}: expected all_reduce, as recursive multiplying is one"
+            )
             raise BenchError(message, kind="asked")
         notations = every_schedule(ranks, size, most=_budget(name), machine=machine)
         return [Candidate("schedule", schedule(notation, ranks=ranks)) for notation in notations]
-    way, notation = (
+    implementation, notation = (
         ("call", name.removeprefix(CALL)) if name.startswith(CALL) else ("schedule", name)
     )
-    return [Candidate(way, schedule(notation, collective=collective, ranks=ranks))]
+    return [Candidate(implementation, schedule(notation, collective=collective, ranks=ranks))]
 
 
 def _budget(name: str) -> int | None:
@@ -86,23 +88,23 @@ def _budget(name: str) -> int | None:
 def every_schedule(
     ranks: int, size: int, *, most: int | None = None, machine: Platform | None = None
 ) -> list[str]:
-    """The schedules of recursive multiplying for an all_reduce, fastest by the model first.
+    """Lists the schedules of recursive multiplying for an all_reduce, fastest by the model first.
 
     Args:
-        ranks: On how many ranks.
+        ranks: Number of ranks.
         size: In bytes.
-        most: At most so many: half of them the fastest by the model, the rest evenly spread over
-            all others, so that what the model misjudges has its chance. None for all.
-        machine: The model's machine; one with alpha_p = 4 alpha_r unless given.
+        most: Maximum number of schedules: half of them the fastest by the model, the rest evenly
+            spread over all others, to compensate for errors of the model. None for all.
+        machine: Platform of the model; by default one with alpha_p = 4 alpha_r.
 
     Raises:
-        BenchError: There are more than can be listed.
+        BenchError: There are too many schedules.
     """
     model = (machine or _RATIO_4).model
     search = _core.ScheduleSearch(model.core, size=size)
     rows = search.all(ranks, list(KINDS), most=MOST_SCHEDULES)
     if rows is None:
-        message = f"there are more than {MOST_SCHEDULES:,} schedules on {ranks} ranks"
+        message = f"more than {MOST_SCHEDULES:,} schedules on {ranks} ranks: expected fewer ranks"
         raise BenchError(message, kind="asked")
     every = [notation for notation, *_ in rows]
     if most is None or len(every) <= most:

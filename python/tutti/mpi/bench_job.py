@@ -1,4 +1,4 @@
-"""Jobs of the program that measures: what it is told, how it is run, and the samples it writes."""
+"""Jobs of the benchmark program: the job file, the run, and the samples."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from tutti.mpi.plan import CollectivePlan
     from tutti.mpi.underneath import Mpi
 
-__all__ = ["OPERATIONS", "TYPES", "Group", "Job", "Said", "Settings", "said_of_its_end"]
+__all__ = ["OPERATIONS", "TYPES", "Group", "Job", "RunInfo", "Settings", "failure_text"]
 
 TYPES: Final = (
     "int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64",
 )  # fmt: skip
-"""Datatypes by their numbers in job files."""
+"""Datatypes, numbered as in job files."""
 OPERATIONS: Final = ("sum", "prod", "min", "max")
-WAYS: Final = ("schedule", "own", "call")
-"""Whose code carries a collective out, by their numbers in job files: the library's on a schedule,
-the MPI's own, or an application's call, which the library answers by the plan's first rule."""
+IMPLEMENTATIONS: Final = ("schedule", "own", "call")
+"""Numbered as in job files: the library with a schedule, the MPI library, or an application's call,
+which the library performs by the plan's first rule."""
 
 NO_GROUP: Final = -1
-"""In the place of a group's number, of multicasts."""
+"""Replaces the group's number for multicasts."""
 
 _NS: Final = 1_000_000_000
 _PS_PER_NS: Final = 1000
-_SECONDS_BETWEEN_LOOKS: Final = 0.3
-_RANKS_TELL: Final = -1
-"""In the place of whether ranks wait quietly."""
+_POLL_SECONDS: Final = 0.3
+_RANKS_DECIDE: Final = -1
+"""Setting `quiet`: ranks sleep while they wait if they outnumber the cores."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,17 @@ class Settings:
     """How to measure.
 
     Attributes:
-        blocks: How many for each case (250 in Ruefenacht et al. 2017).
-        each: Collectives in a row in a block (10 there).
-        warmup: Blocks before that, which are not recorded.
+        blocks: Number of blocks for each case (250 in Ruefenacht et al. 2017).
+        each: Back-to-back collectives in a block (10 there).
+        warmup: Blocks before the recorded ones.
         check: Whether every result is checked.
-        distance: The model that keeps the ranks apart; None for what the machine does.
-        quiet: Whether waiting ranks sleep; None where they are kept apart, or find that they
+        distance: The model that emulates the distance between ranks; None for real distance.
+        quiet: Whether waiting ranks sleep. By default they do with emulated distance, or if they
             outnumber the cores of a host.
-        aligned: Whether all ranks begin a block at an agreed time. Otherwise each begins when it is
-            done with the one before, so that on a busy machine, where ranks seldom have cores at
-            the same time, they use that time for blocks.
-        timeout: Seconds until a run is ended; None waits for ever.
-        options: Of the launcher, such as those that name hosts.
+        aligned: Whether all ranks start a block at an agreed time. Otherwise each rank starts when
+            it has finished the previous block, which uses the cores of a busy machine better.
+        timeout: Seconds after which a run is ended; None waits indefinitely.
+        options: Options of the launcher, such as host lists.
     """
 
     blocks: int = 250
@@ -75,8 +74,8 @@ class Settings:
     options: Sequence[str] = ()
 
     def lines(self, ranks: int) -> list[str]:
-        """The settings of a job file."""
-        quiet = _RANKS_TELL if self.quiet is None else int(self.quiet)
+        """Returns the settings of a job file."""
+        quiet = _RANKS_DECIDE if self.quiet is None else int(self.quiet)
         if self.distance is not None and self.quiet is None:
             quiet = 1
         late, window, poll = self._waits(ranks, quiet=False)
@@ -100,12 +99,12 @@ class Settings:
         return lines
 
     def tolerance_s(self, ranks: int, *, crowded: bool) -> float:
-        """How late the last of so many ranks may begin a block, in seconds."""
+        """Returns how late the last of `ranks` ranks may start a block, in seconds."""
         quiet = crowded if self.quiet is None else self.quiet
         return self._waits(ranks, quiet=quiet)[0]
 
     def _waits(self, ranks: int, *, quiet: bool) -> tuple[float, float, float]:
-        """Seconds: how late a rank may begin, how far ahead a window is, how rarely ranks look."""
+        """Returns tolerance, lead time of a start and polling interval, in seconds."""
         if self.distance is not None:
             message = self.distance.message_s
             return max(1e-3, message / 8), 5e-3 + 2e-4 * ranks, min(5e-3, max(2e-4, message / 8))
@@ -115,16 +114,16 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What the ranks said of a run.
+class RunInfo:
+    """Properties of a run, as the ranks reported them.
 
     Attributes:
-        mpi: The MPI's own line about its version.
-        host: Where rank 0 was.
-        hosts: How many the ranks were on.
+        mpi: The version string of the MPI library.
+        host: Host of rank 0.
+        hosts: Number of hosts.
         crowded: Whether ranks outnumbered the cores of a host.
-        clock_error_ns: By how much clocks of hosts were at most misjudged, by group (NO_GROUP
-            for multicasts); 0 where all ranks have one clock.
+        clock_error_ns: Maximum error of the hosts' clocks by group (NO_GROUP for multicasts); 0 on
+            one host.
     """
 
     mpi: str
@@ -134,7 +133,7 @@ class Said:
     clock_error_ns: dict[int, int]
 
     def columns(self, group: int = NO_GROUP) -> dict[str, bool | int | str]:
-        """What the rows of a group have in common."""
+        """Returns the columns that the rows of a group share."""
         return {
             "crowded": self.crowded,
             "clock_error_ps": self.clock_error_ns[group] * _PS_PER_NS,
@@ -144,7 +143,7 @@ class Said:
 
     @property
     def machine(self) -> str:
-        """Where it was, in words."""
+        """Describes the machine of the run."""
         if self.hosts > 1:
             return f"{self.hosts} hosts, rank 0 on {self.host}"
         return this_machine() if self.host == platform.node() else self.host
@@ -152,15 +151,15 @@ class Said:
 
 @dataclass(frozen=True)
 class Group:
-    """One collective on one size, and its cases, which take turns.
+    """One collective at one size, and its cases, which take turns.
 
     Attributes:
-        collective: Its name.
-        count: Elements in all.
+        collective: Name of the collective.
+        count: Total number of elements.
         datatype: One of :data:`TYPES`.
         operation: One of :data:`OPERATIONS`.
-        root: Of a rooted collective.
-        cases: Way, and the number of a schedule in the plan.
+        root: Root of a rooted collective.
+        cases: Implementation, and the index of a schedule in the plan.
     """
 
     collective: str
@@ -171,7 +170,7 @@ class Group:
     cases: Sequence[tuple[str, int]]
 
     def lines(self) -> list[str]:
-        """Its lines of a job file."""
+        """Returns the lines of a job file."""
         numbers = (
             COLLECTIVES.index(self.collective),
             self.count,
@@ -181,20 +180,20 @@ class Group:
         )
         return [
             " ".join(["group", *map(str, numbers)]),
-            *(f"case {WAYS.index(way)} {schedule}" for way, schedule in self.cases),
+            *(f"case {IMPLEMENTATIONS.index(name)} {schedule}" for name, schedule in self.cases),
         ]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run of the program.
+    """A run of the benchmark program.
 
     Attributes:
-        ranks: How many.
+        ranks: Number of ranks.
         settings: How to measure.
-        plan: The schedules; None where none is needed.
-        groups: What to measure.
-        peers: Of multicasts, at most; 0 for none.
+        plan: The schedules; None if none are needed.
+        groups: Collectives to measure.
+        peers: Maximum number of peers of multicasts; 0 for no multicasts.
     """
 
     ranks: int
@@ -205,22 +204,22 @@ class Job:
 
     @property
     def expected(self) -> int:
-        """Samples that it writes."""
+        """Number of samples that the program writes."""
         cases = sum(len(group.cases) for group in self.groups)
         return self.settings.blocks * (cases + 2 * self.peers)
 
     def run(
         self, mpi: Mpi, *, done: Callable[[int, int], object] | None = None
-    ) -> tuple[Said, list[dict[str, Any]]]:
-        """Runs it; what the program says of the run, and its samples.
+    ) -> tuple[RunInfo, list[dict[str, Any]]]:
+        """Runs the program; returns properties of the run, and its samples.
 
         Args:
             mpi: The MPI.
-            done: Called with (written, expected) now and then.
+            done: Called repeatedly with (written, expected).
 
         Raises:
-            BenchError: The program ended with an error.
-            LaunchError: It could not be started, or had not ended in time.
+            BenchError: The program exited with an error.
+            LaunchError: It could not be started, or exceeded the timeout.
         """
         here = stay_here(mpi.starts, self.settings.options)
         with common_folder("bench", here=here) as folder:
@@ -237,15 +236,15 @@ class Job:
                     timeout=self.settings.timeout, extra=self.settings.options,
                 )  # fmt: skip
             if finished.code != 0 or not samples.is_file():
-                said = said_of_its_end(finished, samples)
-                message = f"the program that measures ended with {finished.code}: {said}"
+                problem = failure_text(finished, samples)
+                message = f"the benchmark program exited with {finished.code}: {problem}"
                 fields = {"output": finished.stderr or finished.stdout, "code": finished.code}
                 raise BenchError(message, kind="failed", fields=fields)
             lines = samples.read_text("utf-8", errors="replace").splitlines()
-        return self._parted(lines)
+        return self._split(lines)
 
-    def _parted(self, lines: Sequence[str]) -> tuple[Said, list[dict[str, Any]]]:
-        """What is said of the run and of its clocks, and the samples themselves."""
+    def _split(self, lines: Sequence[str]) -> tuple[RunInfo, list[dict[str, Any]]]:
+        """Separates the properties of the run from its samples."""
         rows = [json.loads(line) for line in lines]
         samples = [row for row in rows[1:] if row["kind"] != "clock"]
         if not rows or len(samples) != self.expected:
@@ -254,7 +253,7 @@ class Job:
         errors = {row["group"]: row["error_ns"] for row in rows if row["kind"] == "clock"}
         head = rows[0]
         hosts = (head["host"], head["hosts"])
-        return Said(head["mpi"], *hosts, bool(head["crowded"]), errors), samples
+        return RunInfo(head["mpi"], *hosts, bool(head["crowded"]), errors), samples
 
     def _write(self, folder: Path) -> Path:
         lines = [f"out {folder / 'samples'}", *self.settings.lines(self.ranks)]
@@ -269,28 +268,28 @@ class Job:
         return path
 
 
-def said_of_its_end(finished: Finished, samples: Path) -> str:
-    """What the program that measures said of its end.
+def failure_text(finished: Finished, samples: Path) -> str:
+    """Returns the error message of the benchmark program.
 
-    It writes that beside its samples, too: launchers may drop what a rank wrote just before its job
-    was aborted.
+    The program also writes it next to its samples: launchers may drop output that a rank wrote just
+    before its job was aborted.
     """
     written = samples.with_name(f"{samples.name}.error")
     text = written.read_text("utf-8", errors="replace") if written.is_file() else finished.stderr
     lines = [line.strip() for line in (text or finished.stdout).splitlines() if line.strip()]
     own = [line for line in lines if "tutti" in line]
-    return "\n".join(dict.fromkeys((own or lines)[:3])) or "it says nothing"
+    return "\n".join(dict.fromkeys((own or lines)[:3])) or "no output"
 
 
 class _Watch:
-    """Tells how many samples have been written, from a thread of its own."""
+    """Reports the number of samples written, from a separate thread."""
 
     def __init__(
         self, path: Path, expected: int, done: Callable[[int, int], object] | None
     ) -> None:
         self._path, self._expected, self._done = path, expected, done
         self._left = threading.Event()
-        self._thread = threading.Thread(target=self._look_now_and_then, daemon=True)
+        self._thread = threading.Thread(target=self._poll, daemon=True)
 
     def __enter__(self) -> None:
         if self._done is not None:
@@ -301,9 +300,9 @@ class _Watch:
         if self._done is not None:
             self._thread.join()
 
-    def _look_now_and_then(self) -> None:
+    def _poll(self) -> None:
         written = at = 0
-        while not self._left.wait(_SECONDS_BETWEEN_LOOKS):
+        while not self._left.wait(_POLL_SECONDS):
             try:
                 with self._path.open("rb") as file:
                     file.seek(at)

@@ -1,8 +1,8 @@
-"""Multicasts measured on real ranks, and the pipelining postal model fitted to them.
+"""Measures multicasts on real ranks, and fits the pipelining postal model to them.
 
 Section 5.1 of Ruefenacht et al. 2017: a rank sends a message of 8 bytes to each of b peers, with
-sends that block and sends that do not. The time until the last of them has been received is
-alpha_p + b alpha_r in the model, so that a line through the times has them as its offset and slope.
+blocking and non-blocking sends. The model predicts alpha_p + b alpha_r until the last one has been
+received, so a line through the times has alpha_p as its offset and alpha_r as its slope.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ MULTICASTS: Final[dict[str, type[pl.DataType]]] = {
     "late_ps": pl.Int64,
     **ORIGIN,
 }
-"""The columns of measured multicasts, one row each: from the first send until the sender had issued
-all, and until the last peer had received its message. ``crowded`` and ``clock_error_ps`` are those
-of measured blocks."""
+"""The columns of measured multicasts, one row each: times from the first send until the sender had
+issued all (``issued_ps``) and until the last peer received its message (``received_ps``).
+``crowded`` and ``clock_error_ps`` are as for measured blocks."""
 
 FITTED_PEERS: Final = 8
-"""Of Table 1."""
+"""The number of peers of Table 1."""
 _MOST_PEERS: Final = 64
 _PS_PER_NS: Final = 1000
 _RESAMPLED: Final = 1000
@@ -53,14 +53,14 @@ def measure_multicasts(
     *,
     done: Callable[[int, int], object] | None = None,
 ) -> pl.DataFrame:
-    """Multicasts to 1, 2, ... `peers` peers, in turn, with both kinds of sends.
+    """Measures multicasts to 1, ..., `peers` peers, with blocking and non-blocking sends.
 
-    With emulated distance a send that does not block goes through a schedule, a broadcast to all
-    peers in one step; one that blocks holds its sender until the message has arrived.
+    With emulated distance, non-blocking sends are a schedule: a broadcast to all peers in one step.
+    A blocking send holds its sender until the message has arrived.
 
     Args:
         mpi: The MPI.
-        peers: The most.
+        peers: Maximum number of peers.
         settings: How to measure; its blocks are the samples of each.
         done: Called with (measured, expected) multicasts.
 
@@ -68,7 +68,7 @@ def measure_multicasts(
         A row for each multicast, with the columns of :data:`MULTICASTS`.
 
     Raises:
-        BenchError: No such number of peers, or the run failed.
+        BenchError: Invalid number of peers, or the run failed.
         LaunchError: The ranks could not be started.
     """
     if not 1 <= peers <= _MOST_PEERS:
@@ -76,8 +76,8 @@ def measure_multicasts(
         raise BenchError(message, kind="asked")
     origin: dict[str, Any] = dict(origin_now())
     job = Job(peers + 1, settings, _plan(peers) if settings.distance else None, peers=peers)
-    said, samples = job.run(mpi, done=done)
-    origin |= said.columns() | {
+    info, samples = job.run(mpi, done=done)
+    origin |= info.columns() | {
         "model": str(settings.distance) if settings.distance else None,
         "emulated": settings.distance is not None,
     }
@@ -106,18 +106,18 @@ def _row(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def fit(multicasts: pl.DataFrame, *, peers: int = FITTED_PEERS) -> pl.DataFrame:
-    """alpha_p and alpha_r by linear regression on the least and the median times over the peers.
+    """Fits alpha_p and alpha_r by linear regression on minimum and median times over the peers.
 
-    Intervals are of 95 %, by resampling the measured times of each number of peers with a fixed
-    seed; they say how far the samples pin the line down, not whether it is one. That is what
-    ``residual_ps`` says: the root mean square of what the line leaves over.
+    Intervals have 95 % confidence, by resampling the measured times of each number of peers with a
+    fixed seed. They state how well the samples determine the line. ``residual_ps``, the root mean
+    square residual, states how well a line describes them.
 
     Args:
         multicasts: Measured, with the columns of :data:`MULTICASTS`.
-        peers: Those with at most so many peers count.
+        peers: Multicasts to more peers are ignored.
 
     Returns:
-        A row for each kind of sends and statistic. Columns: blocking, statistic, alpha_p_ps,
+        A row for each kind of send and statistic. Columns: blocking, statistic, alpha_p_ps,
         alpha_p_low_ps, alpha_p_high_ps, alpha_r_ps, alpha_r_low_ps, alpha_r_high_ps, residual_ps.
 
     Raises:
@@ -131,7 +131,7 @@ def fit(multicasts: pl.DataFrame, *, peers: int = FITTED_PEERS) -> pl.DataFrame:
             for (count,), of_count in part.sort("peers").group_by(["peers"], maintain_order=True)
         }
         if len(times) < 2:
-            message = "a line through multicasts to one number of peers: expected at least two"
+            message = "multicasts to one number of peers: expected at least two, to fit a line"
             raise BenchError(message, kind="asked")
         for statistic, reduced in (("minimum", np.min), ("median", np.median)):
             fitted = _fitted(times, reduced)

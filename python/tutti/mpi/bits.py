@@ -1,9 +1,9 @@
-"""Which results of a collective all ranks share, and whether each rank gets the same bits of them.
+"""Whether all ranks get the same bits of the results of a collective that they share.
 
-MPI programs rely on it: an iterative solver tests the residual that an all_reduce gives each rank,
-and where one rank stops and another does not, the others wait for ever. Broadcasts and all_gathers
-copy their bytes, and each shard of a reduce_scatter has one owner: only an all_reduce may combine
-contributions in an order of each rank's own.
+MPI programs rely on it: an iterative solver tests the residual that an all_reduce returns, and if
+one rank stops and another does not, the others wait forever. Broadcasts and all_gathers copy bytes,
+and each shard of a reduce_scatter has one owner. Only an all_reduce may combine contributions in a
+different order on each rank.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The C interface of the library (mpi/include/tutti_mpi.h), by ctypes.
 
-Handles are a pointer in one MPI and an integer in another: mpi4py says how long they are here, and
-what they are.
+Handles are a pointer in one MPI library and an integer in another: mpi4py provides their size and
+value.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ __all__ = ["NOT_COVERED", "Call", "Library", "running_library"]
 
 NOT_COVERED: Final = -1
 _BAD_PLAN: Final = -2
-_MESSAGE_ROOM: Final = 512
+_MESSAGE_SIZE: Final = 512
 
 Call = dict[str, Any]
-"""Members of `tutti_call` by name; those that are left out are unused."""
+"""Members of `tutti_call` by name; omitted members are unused."""
 
 
 class Library:
-    """The library, loaded into this process beside its MPI."""
+    """The library, loaded into this process in addition to the MPI library."""
 
     def __init__(self, path: Path) -> None:
-        """Loads it.
+        """Loads the library.
 
         Raises:
-            MpiError: It cannot be loaded, or is for another MPI.
+            MpiError: It cannot be loaded, or was compiled for another MPI library.
         """
         from mpi4py import MPI
 
@@ -44,7 +44,7 @@ class Library:
             raise MpiError(message, kind="wrong_library", fields={"path": str(path)}) from None
         self._handle = {4: ctypes.c_int, 8: ctypes.c_void_p}[MPI._sizeof(MPI.Comm)]
         self._call = _call_type(self._handle)
-        self._message = ctypes.create_string_buffer(_MESSAGE_ROOM)
+        self._message = ctypes.create_string_buffer(_MESSAGE_SIZE)
         self._nothing = (MPI._handleof(MPI.DATATYPE_NULL), MPI._handleof(MPI.OP_NULL))
         self._declare()
 
@@ -69,11 +69,11 @@ class Library:
 
     @property
     def message(self) -> str:
-        """What the last function that failed said."""
+        """The message of the last error."""
         return self._message.value.decode(errors="replace")
 
     def read(self, path: Path) -> tuple[int, int | None]:
-        """Reads a plan: the error, and the plan."""
+        """Reads a plan; returns the error and the plan."""
         plan = ctypes.c_void_p()
         error = self._c.tutti_plan_read(str(path).encode(), ctypes.byref(plan), self._message)
         return error, plan.value
@@ -85,7 +85,7 @@ class Library:
     def rule(
         self, plan: int, collective: int, ranks: int, size: int, first: int
     ) -> tuple[int, int]:
-        """The first rule at or after `first` that fits, and its schedule; -1 for none."""
+        """Returns the first rule at or after `first` that fits, and its schedule; -1 for none."""
         schedule = ctypes.c_uint32()
         found = self._c.tutti_plan_rule(
             plan, collective, ranks, size, first, ctypes.byref(schedule)
@@ -93,7 +93,7 @@ class Library:
         return found, schedule.value
 
     def compile(self, plan: int, schedule: int, comm: MPI.Comm) -> tuple[int, int | None]:
-        """Compiles a schedule for this rank: the error, and the program."""
+        """Compiles a schedule for this rank; returns the error and the program."""
         from mpi4py import MPI
 
         program = ctypes.c_void_p()
@@ -107,7 +107,7 @@ class Library:
         self._c.tutti_program_free(program)
 
     def execute(self, program: int, call: Call) -> int:
-        """Executes it; the error."""
+        """Executes a program; returns the error."""
         members = dict(zip(("sendtype", "recvtype"), self._nothing[:1] * 2, strict=True))
         members["op"] = self._nothing[1]
         struct = self._call(**(members | call))
@@ -115,8 +115,8 @@ class Library:
         return error
 
 
-def _call_type(handle: type[Any]) -> Any:  # noqa: ANN401 - a class that is made here
-    """`tutti_call` with handles of this MPI."""
+def _call_type(handle: type[Any]) -> Any:  # noqa: ANN401 - a class that is created here
+    """Returns `tutti_call` with handles of this MPI library."""
 
     class TuttiCall(ctypes.Structure):
         _fields_ = (
@@ -141,7 +141,7 @@ def _running_kind() -> str:
 
 
 def _check_linked(path: Path) -> None:
-    """Refuses a library that would bring a second MPI into this process."""
+    """Rejects a library that would load a second MPI library into this process."""
     from mpi4py import MPI
 
     from tutti.mpi.program import ldd, linked_mpi
@@ -150,15 +150,15 @@ def _check_linked(path: Path) -> None:
     running = _running_kind()
     if linked is not None and "other" not in {linked[0], running} and linked[0] != running:
         name = MPI.get_vendor()[0]
-        message = f"{path}: was compiled for {linked[1]}, and this process runs {name}"
+        message = f"{path}: compiled for {linked[1]}: expected {name}, which this process runs"
         raise MpiError(message, kind="wrong_library", fields={"path": str(path)})
 
 
 def running_library() -> Path:
-    """The library for the MPI that this process runs, compiled now if it has not been.
+    """Returns the library for the MPI that this process runs; compiles it if necessary.
 
     Raises:
-        MpiError: Nobody can say which MPI that is, or the library cannot be compiled for it.
+        MpiError: The MPI cannot be identified, or the library cannot be compiled for it.
     """
     from mpi4py import MPI
 
@@ -166,16 +166,18 @@ def running_library() -> Path:
     from tutti.mpi.underneath import find_mpi
 
     loaded = _loaded_mpi()
-    beside = loaded.parent.parent / "bin" / "mpicc" if loaded else None
-    mpi = find_mpi(beside if beside is not None and beside.is_file() else None)
+    wrapper = loaded.parent.parent / "bin" / "mpicc" if loaded else None
+    mpi = find_mpi(wrapper if wrapper is not None and wrapper.is_file() else None)
     if _running_kind() != mpi.kind:
-        message = f"this process runs {MPI.get_vendor()[0]}, and {mpi.mpicc} belongs to {mpi}"
+        message = (
+            f"{mpi.mpicc} belongs to {mpi}: expected {MPI.get_vendor()[0]}, as in this process"
+        )
         raise MpiError(message, kind="mixture", fields={"mpicc": str(mpi.mpicc)})
     return built(mpi).library
 
 
 def _loaded_mpi() -> Path | None:
-    """The shared library of the MPI in this process."""
+    """Returns the shared library of the MPI in this process."""
     try:
         maps = Path("/proc/self/maps").read_text("utf-8", errors="replace")
     except OSError:

@@ -1,7 +1,7 @@
-"""What a rank does, as the numbers of a plan file: see docs/reference/plan-format.md.
+"""The ops of a rank, as the numbers of a plan file: see docs/reference/plan-format.md.
 
-A plan knows sends, receives, folds and copies. What a network might do for a schedule, real ranks
-do themselves: a multicast is a send to each, and a combine receives from all and folds.
+A plan has sends, receives, folds and copies. Ops that a network could perform are lowered to these:
+a multicast is a send to each peer, and a combine receives from all and folds.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["Copy", "Fold", "Message", "PlannedStep", "decoded", "encoded", "lowe
 _FOLD, _COPY = 0, 1
 _LARGEST = 2**32 - 1
 _MOST_BYTES = 5
-"""Of a number of 32 bits, seven to a byte."""
+"""Of a 32-bit number, seven bits to a byte."""
 
 
 class Message(NamedTuple):
-    """A send or a receive: whom with, and which chunks of which slot."""
+    """A send or a receive: the peer, and chunks of a slot."""
 
     peer: int
     slot: int
@@ -46,7 +46,7 @@ class Fold(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """Copies chunks of a slot to another place."""
+    """Copies chunks of a slot to another slot or index."""
 
     slot: int
     into: int
@@ -57,17 +57,17 @@ class Copy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """What a rank does between two moments at which it waits for others."""
+    """The ops of a rank between two waits."""
 
     sends: tuple[Message, ...]
     receives: tuple[Message, ...]
     local: tuple[Fold | Copy, ...]
     delays: tuple[int, ...] = ()
-    """For each send, with which step after this one it is waited for; empty: all with this one."""
+    """For each send, how many steps later it is waited for; empty: all in this step."""
 
     @property
     def writes_data(self) -> bool:
-        """Whether something is written to the data slot."""
+        """Whether an op writes to the data slot."""
         into = [*(recv.slot for recv in self.receives), *(op.into for op in self.local)]
         return 0 in into
 
@@ -76,10 +76,10 @@ class PlannedStep:
 
 
 def lowered(schedule: Schedule, rank: int) -> list[PlannedStep]:
-    """The steps of one rank, in the ops that a plan knows.
+    """Returns the steps of one rank, in the ops of plans.
 
     Raises:
-        PlanError: It computes or sleeps, which is the application's part.
+        PlanError: It contains a compute or sleep op.
     """
     return [
         _step(schedule, rank, step, schedule.ops(rank, step))
@@ -126,8 +126,8 @@ def _step(schedule: Schedule, rank: int, step: int, ops: list[Op]) -> PlannedSte
 
 def _foreign(schedule: Schedule, rank: int, step: int, op: Op) -> PlanError:
     message = (
-        f"{schedule.name}: rank {rank} has a {op.kind} in step {step}: a plan holds sends, "
-        "receives, reductions and copies alone"
+        f"{schedule.name}: {op.kind} op of rank {rank} at step {step}: expected only sends, "
+        "receives, reductions and copies"
     )
     return PlanError(message, kind="op", fields={"rank": rank, "step": step, "op": op.kind})
 
@@ -136,12 +136,12 @@ def _foreign(schedule: Schedule, rank: int, step: int, op: Op) -> PlanError:
 
 
 def encoded(steps: list[PlannedStep]) -> bytes:
-    """The steps of one rank as bytes."""
+    """Encodes the steps of one rank as bytes."""
     code = bytearray()
     for number in _numbers(steps):
         while number > 0x7F:
             code.append(number & 0x7F | 0x80)
-            number >>= 7  # noqa: PLW2901 - what is left of it
+            number >>= 7  # noqa: PLW2901 - the remaining bits
         code.append(number)
     return bytes(code)
 
@@ -163,7 +163,7 @@ def _numbers(steps: list[PlannedStep]) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What the numbers of a rank's code may be, and how its place is named in errors."""
+    """Limits of the numbers of a rank's code, and its location for error messages."""
 
     rank: int
     ranks: int
@@ -175,10 +175,10 @@ class Bounds:
 
 
 def decoded(code: bytes, bounds: Bounds) -> list[PlannedStep]:
-    """The steps that bytes stand for.
+    """Decodes the steps of one rank.
 
     Raises:
-        PlanError: The bytes are none of a rank of this schedule.
+        PlanError: The bytes are not valid code of a rank of this schedule.
     """
     numbers = _Numbers(code, bounds)
     count = numbers.count()
@@ -188,7 +188,7 @@ def decoded(code: bytes, bounds: Bounds) -> list[PlannedStep]:
 
 
 def _decoded_step(numbers: _Numbers, left: int) -> PlannedStep:
-    """One step, of as many as are `left`."""
+    """Decodes one step; `left` counts the steps from this one on."""
     sends, receives, local = numbers.count(), numbers.count(), numbers.count()
     sent = [(numbers.message(), numbers.delay(left)) for _ in range(sends)]
     return PlannedStep(
@@ -200,7 +200,7 @@ def _decoded_step(numbers: _Numbers, left: int) -> PlannedStep:
 
 
 class _Numbers:
-    """Reads numbers one by one, and refuses those that cannot be."""
+    """Reads and validates numbers."""
 
     def __init__(self, code: bytes, bounds: Bounds) -> None:
         self._code = code
@@ -218,7 +218,7 @@ class _Numbers:
             if byte < 0x80:
                 break
         else:
-            raise self.wrong("has a number without end")
+            raise self.wrong("has an unterminated number")
         if number > _LARGEST:
             raise self.wrong(f"has the number {number}, of more than 32 bits")
         return number
@@ -230,10 +230,10 @@ class _Numbers:
         return number
 
     def count(self) -> int:
-        """A number of things that follow: each takes a byte at least."""
+        """Reads the number of following entries, each of at least one byte."""
         number = self.take()
         if number > len(self._code) - self._at:
-            raise self.wrong(f"announces {number} things, more than there are bytes left")
+            raise self.wrong(f"announces {number} entries, more than there are bytes left")
         return number
 
     def run(self) -> tuple[int, int]:
@@ -251,7 +251,7 @@ class _Numbers:
         return Message(peer, slot, *self.run())
 
     def delay(self, left: int) -> int | None:
-        """Of a send, where the schedule has delays: at most to the end of all steps."""
+        """Reads the delay of a send, if the schedule has delays: at most to the last step."""
         return self.below(left + 1, "step") if self._bounds.pending_sends else None
 
     def local(self) -> Fold | Copy:
@@ -264,18 +264,18 @@ class _Numbers:
             if to + chunks > self._bounds.chunks:
                 raise self.wrong(f"copies {chunks} chunks to {to} on, of {self._bounds.chunks}")
             if to != first and not self._bounds.moves_chunks:
-                raise self.wrong(f"copies chunk {first} to {to}, where chunks keep their places")
+                raise self.wrong(f"copies chunk {first} to {to}, but the schedule moves no chunks")
             return Copy(slot, into, first, chunks, to)
         first, chunks = self.run()
         operands = self.count()
         if operands == 0:
-            raise self.wrong("folds nothing")
+            raise self.wrong("has a fold without operands")
         slots: Iterable[int] = (self.below(self._bounds.slots, "slot") for _ in range(operands))
         return Fold(slot, first, chunks, tuple(slots))
 
     def end(self) -> None:
         if self._at != len(self._code):
-            raise self.wrong(f"has {len(self._code) - self._at} bytes too many")
+            raise self.wrong(f"has {len(self._code) - self._at} excess bytes")
 
     def wrong(self, problem: str) -> PlanError:
         bounds = self._bounds

@@ -1,7 +1,7 @@
-"""A command line that starts an MPI program: its launcher, its programs, its number of ranks.
+"""A command line that starts an MPI program: its launcher, programs and number of ranks.
 
 Only the options for the number of ranks are interpreted, and options that contain their value
-(``--name=value``). Behind any other option a ``--`` marks the program
+(``--name=value``). After any other option a ``--`` marks the program
 (docs/decisions/0013-the-user-marks-the-program.md).
 """
 
@@ -37,15 +37,15 @@ _FLUX_LEAVES: Final = {"submit", "batch", "bulksubmit"}
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, understood as far as it can be.
+    """A parsed command line.
 
     Attributes:
         argv: Its words, without a ``--`` that was meant for tutti.
-        launcher: The program that starts ranks; None where the command starts itself as one.
-        place: Where its last word is, such as the ``run`` of ``flux run``.
-        kind: Whose launcher it is; ``other`` for one of a batch system, or none.
-        ranks: How many ranks it asks for, where that can be told.
-        places: Where the programs stand that ranks run; none where a file names them.
+        launcher: The program that starts ranks; None if the command is started as one rank.
+        place: Index of the launcher's last word, such as the ``run`` of ``flux run``.
+        kind: The MPI of the launcher; ``other`` for a batch system, or none.
+        ranks: Number of ranks, if known.
+        places: Indices of the programs that ranks run; empty if a file names them.
     """
 
     argv: tuple[str, ...]
@@ -57,30 +57,30 @@ class Command:
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """What ranks run, where that can be told."""
+        """The programs that ranks run, if known."""
         return tuple(self.argv[place] for place in self.places)
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What stands between the launcher and the first program."""
+        """The words between the launcher and the first program."""
         return self.argv[self.place + 1 : self.places[0] if self.places else None]
 
     @property
     def is_here(self) -> bool:
-        """Whether the ranks are surely on this host."""
+        """Whether the ranks are certainly on this host."""
         return self.launcher is None or stay_here(self.kind, self.options)
 
     def with_variables(
         self, variables: Mapping[str, str], *, before: Sequence[str] = ()
     ) -> tuple[list[str], dict[str, str]]:
-        """The command that gives these variables to the ranks, and what goes into its environment.
+        """Returns the command that sets variables in the ranks, and additions to its environment.
 
-        A launcher of an MPI is told by its own options and does not get them itself; that of a
-        batch system hands down its environment.
+        The launcher of an MPI gets them as options, and does not set them for itself. The launcher
+        of a batch system passes its environment on.
 
         Args:
             variables: The variables.
-            before: Words that go before each program.
+            before: Words to insert before each program.
         """
         argv = list(self.argv)
         for place in reversed(self.places):
@@ -88,18 +88,18 @@ class Command:
         options = rank_options(self.kind, variables) if self.launcher else []
         if not options:
             return argv, dict(variables)
-        # Both MPIs give them to every program of a command with several, between colons.
+        # Both MPIs apply them to every program of a command with several, separated by colons.
         argv[self.place + 1 : self.place + 1] = options
         return argv, {}
 
 
 def read_command(argv: Sequence[str]) -> Command:
-    """Looks for the launcher in a command line, and behind it.
+    """Finds the launcher in a command line and parses the rest.
 
     Raises:
-        LaunchError: There is nothing to run, the launcher is not there, or one of its options is
-            not known.
-        MpiError: The launcher cannot be asked what it is.
+        LaunchError: The command is empty, the launcher does not exist, or one of its options is
+            unknown.
+        MpiError: The launcher cannot be run.
     """
     if not argv:
         message = "no command: expected one that starts ranks, such as mpiexec -n 4 ./app"
@@ -114,7 +114,7 @@ def read_command(argv: Sequence[str]) -> Command:
             continue
         found = shutil.which(word)
         if found is None:
-            message = f"{word}: is no program that can be run"
+            message = f"{word}: not an executable program"
             raise LaunchError(message, kind="no_launcher", fields={"launcher": word})
         launcher = Path(found).absolute()
         kind: Kind = launcher_kind(launcher)[0] if of_an_mpi else "other"
@@ -123,10 +123,10 @@ def read_command(argv: Sequence[str]) -> Command:
 
 
 def _flux_starts_ranks(verb: Sequence[str]) -> bool:
-    """Whether `flux` is the launcher, and not what starts one further on, such as `flux alloc`.
+    """Whether `flux` is the launcher, and not a command that starts one, such as `flux alloc`.
 
     Raises:
-        LaunchError: It would be, but does not wait for the ranks.
+        LaunchError: The command does not wait for its ranks.
     """
     if verb and verb[0] in _FLUX_LEAVES:
         message = f"flux {verb[0]} does not wait for its ranks: expected a command that does"
@@ -135,7 +135,7 @@ def _flux_starts_ranks(verb: Sequence[str]) -> bool:
 
 
 def _behind(argv: list[str], launcher: Path, last: int, kind: Kind) -> Command:
-    """Reads each part between colons: a program with its arguments and its number of ranks."""
+    """Parses each part between colons: options, a program, and its arguments."""
     ranks: list[int | None] = []
     places: list[int] = []
     first = last + 1
@@ -159,7 +159,7 @@ def _program(words: Sequence[str], launcher: str) -> int:
     """Returns the index of the program, or of the ``--`` before it.
 
     Raises:
-        LaunchError: An option may take the next word, and there is no ``--``.
+        LaunchError: An option may take the next word, and ``--`` is missing.
     """
     unknown = ""
     at = 0

@@ -1,7 +1,7 @@
 """Collectives of mpi4py programs, performed by the schedules of a plan.
 
-Beside LD_PRELOAD, which changes a whole program, this is for the calls that are made here, and it
-says so where a plan cannot do one: nothing is passed on to the MPI underneath.
+Unlike LD_PRELOAD, which affects the entire program, this performs individual calls. If no rule of
+the plan covers a call, it raises an error: nothing is forwarded to the MPI library.
 
     with Communicator(MPI.COMM_WORLD, "plan.tutti") as comm:
         comm.all_reduce(send, receive, op=MPI.SUM)
@@ -33,17 +33,17 @@ __all__ = ["Communicator"]
 Array = np.ndarray[Any, np.dtype[Any]]
 _NO_ERROR: Final = 0
 _NUMBERS: Final = "biufc"
-"""Kinds of numpy's: truth values, integers with and without sign, real and complex numbers."""
+"""Kinds of numpy's dtypes: truth values, signed and unsigned integers, real and complex numbers."""
 
 
 class Communicator:
     """A duplicate of a communicator whose collectives are the schedules of a plan.
 
-    Arrays are contiguous, of numpy or anything with its memory. `send` may be ``MPI.IN_PLACE``
-    where MPI allows that. Every method is collective, as those of mpi4py are, and raises
+    Arrays are contiguous, from numpy or anything that exports its memory. `send` may be
+    ``MPI.IN_PLACE`` where MPI allows that. Every method is collective, as in mpi4py, and raises
 
-    - MpiCallError: no rule covers the call, on every rank alike; an array does not suit it; or the
-      MPI underneath failed.
+    - MpiCallError: no rule covers the call, on every rank; an array is invalid; or the MPI library
+      failed.
     """
 
     def __init__(
@@ -57,13 +57,12 @@ class Communicator:
 
         Args:
             comm: An intracommunicator.
-            plan: A plan, or its file, which every rank reads.
-            library: libtutti_mpi.so for this MPI; otherwise found, and compiled by rank 0 if it has
-                not been.
+            plan: A plan, or a plan file that every rank reads.
+            library: libtutti_mpi.so for this MPI library; by default found, or compiled by rank 0.
 
         Raises:
             PlanError: The plan cannot be read.
-            MpiError: The library cannot be loaded, or not for this MPI.
+            MpiError: The library cannot be loaded.
         """
         from tutti.mpi.capi import Library
 
@@ -80,7 +79,7 @@ class Communicator:
     # --- collectives ------------------------------------------------------------------------------
 
     def all_reduce(self, send: Any, receive: Any, op: MPI.Op | None = None) -> None:  # noqa: ANN401
-        """Combines the arrays of all ranks, for all; `op` is MPI.SUM if left out."""
+        """Combines the arrays of all ranks on every rank; `op` is MPI.SUM by default."""
         into = _Side(receive, "receive", written=True)
         data = _Side.of(send, into)
         self._run("all_reduce", into.bytes, {
@@ -95,7 +94,7 @@ class Communicator:
         op: MPI.Op | None = None,
         root: int = 0,
     ) -> None:
-        """Combines the arrays of all ranks, for `root`; others need no `receive`."""
+        """Combines the arrays of all ranks on `root`; other ranks need no `receive`."""
         self._check_root(root)
         at_root = self.rank == root
         into = _Side(receive, "receive", written=True) if at_root else _Side(send, "send")
@@ -113,9 +112,9 @@ class Communicator:
         op: MPI.Op | None = None,
         counts: Sequence[int] | None = None,
     ) -> None:
-        """Combines the arrays of all ranks and deals out shards: equal ones, or `counts` elements.
+        """Combines the arrays of all ranks and scatters equal shards, or `counts` elements.
 
-        In place, `receive` holds all elements, and its beginning gets the shard.
+        In place, `receive` holds all elements, and the shard is written to its start.
         """
         into = _Side(receive, "receive", written=True)
         in_place = _is_in_place(send)
@@ -123,11 +122,11 @@ class Communicator:
         mine = list(counts) if counts is not None else [elements // self.ranks] * self.ranks
         if len(mine) != self.ranks or sum(mine) != elements:
             message = (
-                f"{elements} elements are sent: expected the sum of {self.ranks} shards, {mine}"
+                f"{elements} elements are sent: expected {sum(mine)}, the sum of the shards {mine}"
             )
             raise MpiCallError(message, kind="buffer")
         if not in_place and mine[self.rank] > into.count:
-            message = f"the array `receive` has room for {into.count} of {mine[self.rank]} elements"
+            message = f"`receive` has {into.count} elements: expected at least {mine[self.rank]}"
             raise MpiCallError(message, kind="buffer")
         data = int(send) if in_place else _Side(send, "send").alike(into).address
         call: Call = {
@@ -139,9 +138,9 @@ class Communicator:
         self._run("reduce_scatter", elements * into.item, call)
 
     def all_gather(self, send: Any, receive: Any) -> None:  # noqa: ANN401
-        """Collects the arrays of all ranks, one behind the other, for all.
+        """Concatenates the arrays of all ranks on every rank.
 
-        In place, each rank's part stands in `receive` already.
+        In place, each rank's part already is in `receive`.
         """
         into = _Side(receive, "receive", written=True)
         each = self._shard(into)
@@ -163,13 +162,13 @@ class Communicator:
         })  # fmt: skip
 
     def barrier(self) -> None:
-        """Waits until all ranks have come here."""
+        """Waits until all ranks have called it."""
         self._run("barrier", 0, {})
 
-    # --- how --------------------------------------------------------------------------------------
+    # --- implementation ---------------------------------------------------------------------------
 
     def _run(self, collective: str, size: int, call: Call) -> None:
-        """Executes the first rule whose schedule can do it."""
+        """Executes the first rule with a schedule that can perform the call."""
         from tutti.mpi.capi import NOT_COVERED
 
         if self._plan is None:
@@ -192,7 +191,7 @@ class Communicator:
 
     def _program(self, schedule: int) -> int:
         if schedule not in self._programs:
-            assert self._plan is not None  # noqa: S101 - the caller has looked
+            assert self._plan is not None  # noqa: S101 - checked by the caller
             assert self._comm is not None  # noqa: S101
             error, program = self._library.compile(self._plan, schedule, self._comm)
             if error != _NO_ERROR or program is None:
@@ -201,7 +200,7 @@ class Communicator:
         return self._programs[schedule]
 
     def _dealt(self, send: Any, into: _Side, each: int, sent: int) -> Call:  # noqa: ANN401
-        """A call in which every rank has a part of `each` elements, and sends `sent` in all."""
+        """Returns a call in which every rank has `each` elements, and sends `sent` in total."""
         call: Call = {"recvbuf": into.address, "recvcount": each, "recvtype": into.handle}
         if _is_in_place(send):
             return call | {"sendbuf": int(send), "sendcount": each, "sendtype": into.handle}
@@ -226,10 +225,10 @@ class Communicator:
             message = f"root {root}: expected one of the ranks 0 to {self.ranks - 1}"
             raise MpiCallError(message, kind="buffer")
 
-    # --- its end ----------------------------------------------------------------------------------
+    # --- cleanup ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Frees programs, plan and the duplicate; collective. A second time does nothing."""
+        """Frees programs, plan and the duplicate; collective. Further calls do nothing."""
         from mpi4py import MPI
 
         self._free()
@@ -256,12 +255,12 @@ class Communicator:
     ) -> None:
         if kind is None:
             self.close()
-        else:  # other ranks may not come here: what would wait for them is left alone
+        else:  # other ranks may not reach this point: skip the collective cleanup
             self._free()
 
 
 class _Side:
-    """An array as the MPI sees it."""
+    """The address, count and datatype of an array."""
 
     def __init__(self, array: Any, name: str, *, written: bool = False) -> None:  # noqa: ANN401
         from mpi4py import MPI
@@ -279,7 +278,7 @@ class _Side:
 
     @classmethod
     def of(cls, send: Any, into: _Side) -> _Side | _InPlace:  # noqa: ANN401
-        """What is sent: as much of the same as is received, or that itself."""
+        """Returns the data to send: an array that matches `into`, or ``MPI.IN_PLACE``."""
         if _is_in_place(send):
             return _InPlace(int(send))
         data = cls(send, "send")
@@ -295,7 +294,7 @@ class _Side:
         return MPI._handleof(self._type)
 
     def alike(self, other: _Side) -> _Side:
-        """Itself, if its elements are those of the other."""
+        """Returns itself if its elements have the other's datatype."""
         if self._kept.dtype != other._kept.dtype:
             message = (
                 f"the array `{self.name}` has elements of {self._kept.dtype}, and "
@@ -306,20 +305,20 @@ class _Side:
 
 
 class _InPlace:
-    """The address that says that data are where the result will be."""
+    """Marks data that is in the receive buffer."""
 
     def __init__(self, address: int) -> None:
         self.address = address
 
 
 def _array(array: Any, name: str, *, written: bool) -> Array:  # noqa: ANN401
-    """The memory itself, never a copy."""
+    """Returns the memory itself, never a copy."""
     found = array if isinstance(array, np.ndarray) else None
     if found is None:
         try:
             found = np.asarray(memoryview(array))
         except (TypeError, ValueError):
-            message = f"`{name}` is {type(array).__name__}: expected an array of numpy, or its like"
+            message = f"`{name}` is {type(array).__name__}: expected a numpy array or a buffer"
             raise MpiCallError(message, kind="buffer") from None
     if not found.flags.c_contiguous:
         message = f"the array `{name}` has gaps: expected a contiguous one"
@@ -349,7 +348,7 @@ def _uncovered(collective: str, ranks: int, size: int, why: str) -> MpiCallError
 
 
 def _agreed(comm: MPI.Comm, library: str | os.PathLike[str] | None) -> Path:
-    """The library that all ranks load: found, or compiled, by rank 0 alone."""
+    """Returns the library that all ranks load: found, or compiled, by rank 0 only."""
     if library is not None:
         return Path(library)
     from tutti.mpi.capi import running_library
@@ -362,12 +361,12 @@ def _agreed(comm: MPI.Comm, library: str | os.PathLike[str] | None) -> Path:
     found = comm.bcast(found, root=0)
     if isinstance(found, TuttiError):
         raise found
-    # On another host its cache may be another.
+    # Another host may have another cache.
     return found if found.is_file() else running_library()
 
 
 def _check_proved(comm: MPI.Comm, plan: CollectivePlan | str | os.PathLike[str]) -> None:
-    """Proves a plan that comes from a file, at rank 0 alone; its error is every rank's."""
+    """Verifies a plan from a file, on rank 0 only; an error is raised on every rank."""
     from tutti.mpi.proof import read_proved
 
     error: TuttiError | None = None
@@ -382,9 +381,9 @@ def _check_proved(comm: MPI.Comm, plan: CollectivePlan | str | os.PathLike[str])
 
 
 def _loaded(library: Library, plan: CollectivePlan | str | os.PathLike[str]) -> int:
-    """A plan in the library's memory."""
+    """Loads a plan into the library."""
     if not isinstance(plan, CollectivePlan):
-        CollectivePlan.read(plan)  # for its errors, which say more
+        CollectivePlan.read(plan)  # its errors are more detailed
         error, loaded = library.read(Path(plan))
     else:
         with tempfile.TemporaryDirectory(prefix="tutti-") as folder:

@@ -1,6 +1,7 @@
-"""Emulated distance: the model that keeps real ranks of one host apart.
+"""Emulated distance: a model that delays messages between real ranks of one host.
 
-Written like a model of a platform, with units: ``pipelining_postal:alpha_p=4 ms,alpha_r=1 ms``.
+It is written like the model of a platform, with units:
+``pipelining_postal:alpha_p=4 ms,alpha_r=1 ms``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["EMULATE", "NOTE", "Distance"]
 
 EMULATE: Final = "TUTTI_MPI_EMULATE"
 NOTE: Final = "distance is emulated"
-"""What every output says that holds such times."""
+"""Every output with such times contains this note."""
 
 _MODELS: Final[dict[str, type[PipeliningPostal | LogGP]]] = {
     "pipelining_postal": PipeliningPostal,
@@ -31,7 +32,7 @@ _PARAMETERS: Final = {
     "pipelining_postal": ("alpha_p", "alpha_r", "beta"),
     "loggp": ("L", "o", "g", "G"),
 }
-"""What is emulated of each, in the order of job files."""
+"""The emulated parameters of each model, in the order of job files."""
 _PS: Final = 1e12
 _MANY_BYTES: Final = Size(bytes=10**9)
 
@@ -41,14 +42,14 @@ class Distance:
     """A model that the library emulates.
 
     Attributes:
-        model: Its parameters. What it says of local work (gamma and its kin) must be zero:
-            the ranks do that work.
+        model: Its parameters. Those of local work (gamma, reduce_overhead, copy_) must be zero,
+            because the ranks perform that work.
     """
 
     model: PipeliningPostal | LogGP
 
     def __post_init__(self) -> None:
-        """Refuses what is not emulated.
+        """Checks the parameters.
 
         Raises:
             LaunchError: The model charges local work.
@@ -59,12 +60,12 @@ class Distance:
             if getattr(self.model, name) != type(self.model).model_fields[name].default
         ]
         if charged:
-            message = f"--emulate with {charged[0]}: local work is done, not emulated"
+            message = f"--emulate with {charged[0]}: expected none, as local work is not emulated"
             raise LaunchError(message, kind="emulate", fields={"name": charged[0]})
 
     @property
     def note(self) -> str:
-        """What every output says of it."""
+        """The note that every output contains."""
         return f"{NOTE}: {self}"
 
     @classmethod
@@ -72,7 +73,7 @@ class Distance:
         """Reads ``pipelining_postal:alpha_p=4 ms,alpha_r=1 ms`` or ``loggp:L=..,o=..,g=..,G=..``.
 
         Raises:
-            LaunchError: It is no such model, or a parameter cannot be read.
+            LaunchError: The model is unknown, or a parameter cannot be read.
         """
         name, _, values = text.partition(":")
         if name not in _MODELS:
@@ -112,14 +113,14 @@ class Distance:
 
     @property
     def message_s(self) -> float:
-        """How long a small message takes, in seconds."""
+        """The time of a small message, in seconds."""
         if isinstance(self.model, PipeliningPostal):
             return (self.model.alpha_p.ps + self.model.alpha_r.ps) / _PS
         return (self.model.L.ps + 2 * self.model.o.ps) / _PS
 
     @property
     def flight_s(self) -> float:
-        """How long it is under way once its sender is free again, in seconds."""
+        """The time from a message's departure to its arrival, in seconds."""
         model = self.model
         return (model.alpha_p if isinstance(model, PipeliningPostal) else model.L).ps / _PS
 
@@ -137,7 +138,7 @@ class Distance:
 
 
 def _check_names(model: str, given: Iterable[str]) -> None:
-    """Refuses a misspelt parameter before the one is missed that was meant.
+    """Rejects unknown parameters, so that a misspelt one is not reported as missing.
 
     Raises:
         LaunchError: The model has no such parameter.

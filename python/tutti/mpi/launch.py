@@ -1,7 +1,7 @@
 """Starting ranks: the command line and the environment of a run.
 
-The library is for the ranks alone. A launcher that met it too would load the MPI twice over, so
-each kind of launcher is told in its own words which variables its ranks get.
+The library is for the ranks only. A launcher that preloaded it would load the MPI library twice, so
+the variables are passed to the ranks by options of each launcher.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ __all__ = [
 
 Preload = Path | Sequence[Path] | None
 _GRACE_SECONDS: Final = 10.0
-"""Between asking a launcher to end its ranks and ending it."""
+"""Between a request to end the ranks and killing the launcher."""
 
-_ON_A_SMALL_MACHINE: Final[dict[str, str]] = {
+_ALLOW_OVERSUBSCRIPTION: Final[dict[str, str]] = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
 }
-"""Open MPI refuses more ranks than cores unless it is told to; MPICH does not."""
+"""Open MPI rejects more ranks than cores by default; MPICH accepts them."""
 
 _ON_CROWDED_CORES: Final[dict[str, str]] = {
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "16",
 }
-"""MPICH's waiting ranks keep their core from those that they wait for, unless they are told to
-sleep a microsecond after so many looks in vain: a barrier of 64 ranks on 2 cores takes 30 ms then,
-not 330. Open MPI gives cores up by itself where its launcher has counted more ranks than cores."""
+"""MPICH's waiting ranks spin by default. These make them sleep a microsecond after 16 polls without
+progress: a barrier of 64 ranks on 2 cores then takes 30 ms, not 330 ms. Open MPI yields cores
+itself if its launcher counts more ranks than cores."""
 
 SHARED: Final = "TUTTI_SHARED"
-"""Names a folder that all hosts see."""
+"""Names a folder that all hosts share."""
 _ALLOCATIONS: Final = (
     "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PE_HOSTFILE", "COBALT_JOBID", "FLUX_JOB_ID",
     "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile", "HYDRA_HOST_FILE",
 )  # fmt: skip
-"""Variables by which launchers find other hosts."""
+"""Variables that list other hosts for launchers."""
 _HOSTS: Final = {
     "H", "host", "hosts", "f", "hostfile", "machinefile", "default-hostfile", "add-host",
     "add-hostfile", "machine", "rankfile",
@@ -83,24 +83,24 @@ _GUARD: Final = "; ".join(
         "exit 2",
     ]
 )
-"""A rank that cannot load the library would go its own way, and the others wait for it for ever:
-the loader itself only warns."""
+"""If a rank cannot load the library, the loader only warns. The rank would then run without
+schedules, and the others would wait for it forever."""
 
 _LOADED: Final = 'export LD_PRELOAD="$0"; exec "$@"'
-"""Launchers of batch systems hand down their environment, and must not load the library."""
+"""Launchers of batch systems pass on their environment, but must not load the library."""
 
 _AS_ROOT: Final = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-"""In a container there is often nobody else; outside of one Open MPI is right to refuse."""
+"""Containers often have no other user; elsewhere Open MPI rightly refuses."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What a run left behind.
+    """The outcome of a run.
 
     Attributes:
-        stdout: What all ranks wrote.
-        stderr: What all ranks wrote, and the launcher.
-        code: The launcher's exit code: 0 where every rank ended with 0.
+        stdout: Output of all ranks.
+        stderr: Output of all ranks and of the launcher.
+        code: The launcher's exit code: 0 if every rank exited with 0.
     """
 
     stdout: str
@@ -118,19 +118,19 @@ def run_ranks(
     timeout: float | None = None,
     extra: Sequence[str] = (),
 ) -> Finished:
-    """Runs a program on so many ranks of this machine, more than it has cores if need be.
+    """Runs a program on ranks of this machine, with more ranks than cores if necessary.
 
     Args:
         mpi: The MPI.
-        ranks: How many.
+        ranks: Number of ranks.
         argv: The program and its arguments.
-        env: Variables that the ranks get beside those of this process.
-        preload: What LD_PRELOAD brings in before the MPI, in this order.
-        timeout: Seconds until all ranks are ended; None waits for ever.
+        env: Additional environment variables of the ranks.
+        preload: Libraries for LD_PRELOAD, in this order.
+        timeout: Seconds after which all ranks are ended; None waits indefinitely.
         extra: Options of the launcher.
 
     Raises:
-        LaunchError: There is no launcher, or the ranks had not ended in time.
+        LaunchError: The launcher was not found, or the ranks exceeded the timeout.
     """
     if ranks < 1:
         message = f"{ranks} ranks: expected at least one"
@@ -153,7 +153,7 @@ def run_ranks(
     ]
     around = dict(os.environ)
     if mpi.starts == "openmpi":
-        around = _ON_A_SMALL_MACHINE | around | (_AS_ROOT if os.geteuid() == 0 else {})
+        around = _ALLOW_OVERSUBSCRIPTION | around | (_AS_ROOT if os.geteuid() == 0 else {})
     elif mpi.starts == "mpich" and ranks > len(os.sched_getaffinity(0)):
         around = _ON_CROWDED_CORES | around
     elif mpi.starts == "other":
@@ -162,28 +162,28 @@ def run_ranks(
 
 
 def guard(preload: str, machine: str, sign: Path) -> list[str]:
-    """Words before a program, with which a rank makes sure of the library and loads it.
+    """Returns words before a program that make a rank check and load the library.
 
     Args:
         preload: The value of LD_PRELOAD; its first file is the library.
-        machine: What the library is compiled for, as ``uname -m`` says; "" where nobody knows.
-        sign: A file that a rank writes which cannot load it.
+        machine: The machine of the library, as printed by ``uname -m``; "" if unknown.
+        sign: A file that a rank writes if it cannot load the library.
     """
     return ["/bin/sh", "-c", _GUARD, "tutti", preload, machine, str(sign)]
 
 
 @contextmanager
 def common_folder(name: str, *, here: bool) -> Iterator[Path]:
-    """A folder for what ranks read and write, which is removed in the end.
+    """Provides a temporary folder for files that ranks read and write.
 
     Args:
         name: Part of its name.
-        here: Whether all ranks are on this host: it then lies among the temporary files. Otherwise
-            it lies in the working directory, as files of a job do that all its hosts see. Where
-            TUTTI_SHARED names a folder it lies there.
+        here: Whether all ranks are on this host: then the folder is among the temporary files.
+            Otherwise it is in the working directory, which all hosts of a job usually share.
+            TUTTI_SHARED overrides both.
 
     Raises:
-        LaunchError: It cannot be made.
+        LaunchError: It cannot be created.
     """
     named = os.environ.get(SHARED)
     where: Path | None = Path(named).absolute() if named else Path.cwd()
@@ -193,24 +193,24 @@ def common_folder(name: str, *, here: bool) -> Iterator[Path]:
     try:
         made = tempfile.TemporaryDirectory(prefix=prefix, dir=where, ignore_cleanup_errors=True)
     except OSError as error:
-        message = f"{where or tempfile.gettempdir()}: no folder can be made in it: {error.strerror}"
+        message = f"{where or tempfile.gettempdir()}: cannot create a folder: {error.strerror}"
         raise LaunchError(message, kind="folder", fields={"folder": str(where)}) from None
     with made as folder:
         yield Path(folder)
 
 
 def stay_here(kind: Kind, options: Sequence[str]) -> bool:
-    """Whether ranks are surely on this host.
+    """Whether ranks are certainly on this host.
 
-    Nobody knows where the launcher is that of a batch system, where this process is part of a job
-    of one, or where an option names hosts.
+    That is unknown for the launcher of a batch system, if this process is part of a batch job, or
+    if an option names hosts.
     """
     names = {word.lstrip("-").partition("=")[0] for word in options if word.startswith("-")}
     return kind != "other" and not _HOSTS & names and not set(_ALLOCATIONS) & set(os.environ)
 
 
 def preloaded(preload: Preload) -> dict[str, str]:
-    """LD_PRELOAD with these before what stands there already."""
+    """Returns LD_PRELOAD with these libraries before those already in it."""
     if preload is None:
         return {}
     first = [preload] if isinstance(preload, Path) else list(preload)
@@ -219,9 +219,9 @@ def preloaded(preload: Preload) -> dict[str, str]:
 
 
 def rank_options(kind: Kind, variables: Mapping[str, str]) -> list[str]:
-    """The launcher's options that give its ranks, and nobody else, these variables.
+    """Returns the launcher's options that set these variables in its ranks only.
 
-    None for a launcher of a batch system, whose ranks have the environment of their launcher.
+    Empty for a launcher of a batch system, whose ranks inherit the launcher's environment.
     """
     if kind == "openmpi":
         return [part for name, value in variables.items() for part in ("-x", f"{name}={value}")]
@@ -232,7 +232,7 @@ def rank_options(kind: Kind, variables: Mapping[str, str]) -> list[str]:
 
 def _finished(command: list[str], env: dict[str, str], timeout: float | None) -> Finished:
     try:
-        process = subprocess.Popen(  # noqa: S603 - what the caller asks for
+        process = subprocess.Popen(  # noqa: S603 - the caller's command
             command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
         )  # fmt: skip
@@ -244,7 +244,7 @@ def _finished(command: list[str], env: dict[str, str], timeout: float | None) ->
             stdout, stderr = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         stdout, stderr = _ended(process)
-        message = f"{' '.join(command)}: has not ended after {timeout:g} s"
+        message = f"{' '.join(command)}: still running after {timeout:g} s"
         fields = {"stdout": stdout, "stderr": stderr, "command": command}
         raise LaunchError(message, kind="timeout", fields=fields) from None
     except BaseException:
@@ -255,10 +255,10 @@ def _finished(command: list[str], env: dict[str, str], timeout: float | None) ->
 
 @contextmanager
 def ended_by_signals(end: Callable[[], object]) -> Iterator[None]:
-    """Calls a function on the signals that would end this process and leave the ranks running.
+    """Calls a function on signals that would end this process and leave the ranks running.
 
-    Signals that this process ignores, as under nohup, stay ignored. Only the main thread can take
-    signals: in others nothing changes.
+    Signals that this process ignores, as under nohup, stay ignored. Only the main thread can handle
+    signals: in other threads nothing changes.
     """
     taken: list[signal.Signals] = []
     is_main = threading.current_thread() is threading.main_thread()
@@ -274,12 +274,12 @@ def ended_by_signals(end: Callable[[], object]) -> Iterator[None]:
 
 
 def _leave() -> None:
-    """Leaves the wait for the ranks, which are then ended."""
+    """Stops waiting for the ranks, which are then ended."""
     raise SystemExit(128 + signal.SIGTERM)
 
 
 def _ended(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Ends a launcher, which ends its ranks, and takes what was said until then."""
+    """Ends a launcher, which ends its ranks, and returns their output."""
     process.send_signal(signal.SIGTERM)
     try:
         return process.communicate(timeout=_GRACE_SECONDS)
@@ -289,8 +289,8 @@ def _ended(process: subprocess.Popen[str]) -> tuple[str, str]:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         process.kill()
-    began = time.monotonic()
-    while process.poll() is None and time.monotonic() - began < _GRACE_SECONDS:
+    start = time.monotonic()
+    while process.poll() is None and time.monotonic() - start < _GRACE_SECONDS:
         time.sleep(0.01)
     try:
         return process.communicate(timeout=_GRACE_SECONDS)

@@ -1,7 +1,7 @@
-"""The C library, compiled for an MPI: once, into a cache, by what it is made of.
+"""Compiles the C library for an MPI, once, into a cache keyed by its sources.
 
-Handles, constants and the size of a status differ between MPIs, so there is no one binary for all.
-Its sources are in `mpi/` of a checkout, and come along in a wheel.
+Handles, constants and the size of a status differ between MPI libraries, so no binary fits all. The
+sources are in `mpi/` of a checkout, and in the wheel.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _SOURCE_SUFFIXES: Final = {".c", ".h", ".inc"}
 _LOG_LINES: Final = 12
 _SEPARATORS: Final = {" ", ":"}
 _PARTS: Final = ("include", "src", "bench")
-"""Of the sources; their own tests are none."""
+"""Folders of the sources, without the tests."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """What was compiled for one MPI.
+    """The files compiled for one MPI.
 
     Attributes:
         library: The shared library, for LD_PRELOAD.
-        bench: The program that measures.
+        bench: The benchmark program.
     """
 
     library: Path
@@ -50,45 +50,45 @@ class Built:
 
 
 def sources() -> Path:
-    """Where the sources are: in a checkout, or beside this file in a wheel.
+    """Returns the folder of the sources: in a checkout, or next to this file in a wheel.
 
     Raises:
-        MpiError: They are in neither.
+        MpiError: Neither exists.
     """
     here = Path(__file__).resolve().parent
     places = [here / "source", here.parents[2] / "mpi"]
     for place in places:
         if (place / "include" / "tutti_mpi.h").is_file():
             return place
-    message = f"the library's sources are in neither of {places[0]} and {places[1]}"
+    message = f"no sources of the library: expected them in {places[0]} or {places[1]}"
     raise MpiError(message, kind="no_sources")
 
 
 def is_built(mpi: Mpi, *, sanitize: str | None = None) -> bool:
-    """Whether it has been compiled for this MPI already."""
+    """Whether the library has been compiled for this MPI."""
     return _found(cache_folder() / _key(mpi, sources(), sanitize)) is not None
 
 
 def built(
     mpi: Mpi, *, sanitize: str | None = None, starting: Callable[[], object] | None = None
 ) -> Built:
-    """The library for an MPI, compiled now if it has not been.
+    """Returns the library for an MPI; compiles it if necessary.
 
     Args:
         mpi: The MPI.
         sanitize: Sanitizers to compile with, such as ``"address,undefined"``.
-        starting: Called before something is compiled, which takes seconds.
+        starting: Called before a compilation, which takes seconds.
 
     Raises:
-        MpiError: It cannot be compiled, or not kept.
+        MpiError: It cannot be compiled or stored.
     """
     if not sys.platform.startswith("linux"):
-        message = f"the library is loaded with LD_PRELOAD, which {sys.platform} does not have"
+        message = f"{sys.platform}: expected Linux, as the library is loaded with LD_PRELOAD"
         raise MpiError(message, kind="platform", fields={"system": sys.platform})
     source = sources()
     folder = cache_folder() / _key(mpi, source, sanitize)
     if _SEPARATORS & set(str(folder)):
-        message = f"{folder}: has a blank or a colon in it, which separate names in LD_PRELOAD"
+        message = f"{folder}: contains a blank or a colon, which separate names in LD_PRELOAD"
         raise MpiError(message, kind="cache", fields={"folder": str(folder)})
     found = _found(folder)
     if found is not None:
@@ -104,11 +104,11 @@ def _found(folder: Path) -> Built | None:
 
 
 def _key(mpi: Mpi, source: Path, sanitize: str | None) -> str:
-    """A hash of everything the binary depends on."""
+    """Returns a hash of everything that the binary depends on."""
     digest = hashlib.sha256()
     chosen = [os.environ.get(name) for name in ("CFLAGS", "OMPI_CC", "MPICH_CC")]
-    said = (mpi.kind, mpi.version, *wrapper_cache.identity(mpi.mpicc))
-    digest.update(repr((*said, mpi.machine, mpi.compiler, sanitize, *chosen)).encode())
+    identity = (mpi.kind, mpi.version, *wrapper_cache.identity(mpi.mpicc))
+    digest.update(repr((*identity, mpi.machine, mpi.compiler, sanitize, *chosen)).encode())
     for path in files():
         digest.update(f"{path.relative_to(source)}\0".encode())
         digest.update(path.read_bytes() + b"\0")
@@ -117,7 +117,7 @@ def _key(mpi: Mpi, source: Path, sanitize: str | None) -> str:
 
 
 def files() -> list[Path]:
-    """The files that the library is made of."""
+    """Returns the files that the library is compiled from."""
     source = sources()
     found = [source / "Makefile"]
     for part in _PARTS:
@@ -126,10 +126,10 @@ def files() -> list[Path]:
 
 
 def _compiled(mpi: Mpi, source: Path, folder: Path, sanitize: str | None) -> Built:
-    """Compiles aside and moves it into its place, so that several may do it at once."""
+    """Compiles in a temporary folder and renames it, so that concurrent compilations are safe."""
     make = shutil.which("make") or shutil.which("gmake")
     if make is None:
-        message = "there is no `make` on PATH, which compiles the library"
+        message = "no `make` on PATH: expected one, to compile the library"
         raise MpiError(message, kind="no_compiler", fields={"missing": "make"})
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def _compiled(mpi: Mpi, source: Path, folder: Path, sanitize: str | None) -> Bui
             aside.rename(folder)
         except (
             OSError
-        ):  # another process has been faster, or an older try left it without a library
+        ):  # another process was faster, or an earlier attempt left it without a library
             if _found(folder) is None:
                 shutil.rmtree(folder, ignore_errors=True)
                 aside.rename(folder)
@@ -155,7 +155,7 @@ def _compiled(mpi: Mpi, source: Path, folder: Path, sanitize: str | None) -> Bui
         shutil.rmtree(aside, ignore_errors=True)
     found = _found(folder)
     if found is None:
-        message = f"compiling for {mpi} ended without a {LIBRARY} in {folder}"
+        message = f"compiling for {mpi} produced no {LIBRARY} in {folder}"
         raise MpiError(message, kind="not_built", fields={"folder": str(folder)})
     return found
 
@@ -165,16 +165,16 @@ def _make(make: str, mpi: Mpi, source: Path, out: Path, sanitize: str | None) ->
     command = [make, "--no-print-directory", jobs, "-C", str(source)]
     command += [f"CC={mpi.mpicc}", f"OUT={out}"]
     command += [f"SANITIZE={sanitize}"] if sanitize else []
-    # A `make` above this one would hand down its own options and job server.
+    # A parent `make` would pass on its options and job server.
     outside = {k: v for k, v in os.environ.items() if k not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"}}
-    done = subprocess.run(  # noqa: S603 - our own sources, with the user's own compiler
+    done = subprocess.run(  # noqa: S603 - tutti's sources, with the user's compiler
         command, capture_output=True, text=True, errors="replace", env=outside, check=False
     )
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines()
-        telling = [line for line in lines if "error" in line.lower()] or lines
-        said = "\n".join(telling[:_LOG_LINES])
-        lacks = "Error 127" in said  # as the shell has it for a command that is not there
-        message = f"compiling the library for {mpi} with {mpi.mpicc} failed:\n{said}"
+        errors = [line for line in lines if "error" in line.lower()] or lines
+        log = "\n".join(errors[:_LOG_LINES])
+        lacks = "Error 127" in log  # the shell's exit code for a missing command
+        message = f"compiling the library for {mpi} with {mpi.mpicc} failed:\n{log}"
         raise MpiError(message, kind="no_compiler" if lacks else "not_built",
                        fields={"mpicc": str(mpi.mpicc), "output": "\n".join(lines)})  # fmt: skip

@@ -1,4 +1,4 @@
-"""The machine that this process runs on, in words: for results, which outlive it."""
+"""Describes the machine that this process runs on, for stored results."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["cores_at_hand", "this_machine"]
 
 
 def this_machine() -> str:
-    """Its name, how many cores are at hand, of which processor, and its system."""
+    """Returns its name, usable cores, processor and operating system."""
     system = f"{platform.system()} {platform.release()}"
     return f"{platform.node()}: {cores_at_hand()} cores of {_processor()}, {system}"
 
 
 def cores_at_hand() -> int:
-    """Cores that this process may use."""
+    """Returns the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -24,9 +24,9 @@ def cores_at_hand() -> int:
 
 def _processor() -> str:
     try:
-        said = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
+        lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
     except OSError:
-        said = []
-    named = (line.partition(":")[2] for line in said if line.startswith("model name"))
+        lines = []
+    named = (line.partition(":")[2] for line in lines if line.startswith("model name"))
     found = " ".join(next(named, "").split())
     return found or platform.processor() or platform.machine()

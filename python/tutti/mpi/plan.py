@@ -1,16 +1,17 @@
 """Plan files: which schedule performs which collective, for which ranks and sizes.
 
-A plan is what the MPI library executes; docs/reference/plan-format.md describes the file. Every
-schedule is verified before it is written. The first rule that fits a call and whose schedule can do
-it is taken.
+The MPI library executes plans; docs/reference/plan-format.md describes the file. Every schedule is
+verified before it is written. A call uses the first rule that fits and has a schedule that can
+perform it.
 
->>> from tutti import schedule
->>> ring = schedule("ring", ranks=4)
->>> plan = CollectivePlan([Rule("all_reduce", 4, ring, (4096, None))])
->>> plan.schedules
-[<PlannedSchedule ring: all_reduce on 4 ranks>]
->>> CollectivePlan.from_bytes(plan.to_bytes()) == plan
-True
+Examples:
+    >>> from tutti import schedule
+    >>> ring = schedule("ring", ranks=4)
+    >>> plan = CollectivePlan([Rule("all_reduce", 4, ring, (4096, None))])
+    >>> plan.schedules
+    [<PlannedSchedule ring: all_reduce on 4 ranks>]
+    >>> CollectivePlan.from_bytes(plan.to_bytes()) == plan
+    True
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ class CollectivePlan:
     """Rules in order of precedence, with their schedules."""
 
     def __init__(self, rules: Sequence[Rule], provenance: dict[str, Any] | None = None) -> None:
-        """Proves the rules' schedules; the same one twice is kept once.
+        """Verifies the rules' schedules; identical ones are stored once.
 
         Args:
             rules: In order of precedence.
-            provenance: What made the plan, when, from which platform: anything JSON can say.
+            provenance: The command, time and platform of the plan: any JSON values.
 
         Raises:
-            PlanError: There are no rules, or a schedule cannot stand in a plan.
-            VerificationError: A schedule does not do what it is meant to do.
+            PlanError: There are no rules, or a schedule is not possible in a plan.
+            VerificationError: A schedule does not perform its collective.
         """
         if not rules:
             message = "a plan without rules: expected at least one"
@@ -62,7 +63,7 @@ class CollectivePlan:
 
     @property
     def schedules(self) -> list[PlannedSchedule]:
-        """Each once, in the order of the rules."""
+        """The distinct schedules, in the order of the rules."""
         return list(self._schedules)
 
     @property
@@ -71,7 +72,7 @@ class CollectivePlan:
         return sorted({rule.ranks for rule in self.rules})
 
     def find(self, collective: str, ranks: int, size: int) -> Rule | None:
-        """The first rule that fits a call of so many bytes, by the collective's convention."""
+        """Returns the first rule for a call of `size` bytes, by the collective's convention."""
         for rule in self.rules:
             first, last = rule.sizes
             fits = first <= size and (last is None or size <= last)
@@ -82,7 +83,7 @@ class CollectivePlan:
     # --- files ------------------------------------------------------------------------------------
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the file whole or not at all, and returns its path.
+        """Writes the file atomically, and returns its path.
 
         Raises:
             PlanError: It cannot be written.
@@ -103,7 +104,7 @@ class CollectivePlan:
         """Reads a file.
 
         Raises:
-            PlanError: There is none, it is no plan, a newer one, or it has been damaged.
+            PlanError: It does not exist, is not a plan, has another version, or is corrupted.
         """
         try:
             data = Path(path).read_bytes()
@@ -124,10 +125,10 @@ class CollectivePlan:
 
         Args:
             data: The bytes.
-            source: What errors call them.
+            source: Their name in error messages.
 
         Raises:
-            PlanError: They are no plan, a newer one, or have been damaged.
+            PlanError: They are not a plan, have another version, or are corrupted.
         """
         rules, provenance = plan_file.decoded(data, source)
         try:

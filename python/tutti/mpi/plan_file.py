@@ -1,7 +1,7 @@
 """The bytes of plan files: docs/reference/plan-format.md.
 
-All that is needed to choose schedules stands in an index with a checksum; each rank's code has one
-too, so that a rank reads the index and its own code alone.
+All that is needed to choose schedules is in an index with a checksum. Each rank's code has a
+separate checksum, so that a rank reads only the index and its code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "decoded", "encoded"]
 
 VERSION: Final = 3
-"""The one that is read and written."""
+"""The only version that is read and written."""
 
 MAGIC: Final = b"TUTTIPLN"
 _HEAD: Final = struct.Struct("<8sIIQQIIQQ")
@@ -29,7 +29,7 @@ _RULE: Final = struct.Struct("<IIQQII")
 _SCHEDULE: Final = struct.Struct("<IIIIIIQQQ")
 _LONGEST_NAME: Final = 1 << 16
 _CHECKED_FROM: Final = 16
-"""The index's checksum covers everything of it from here on."""
+"""The index's checksum covers the index from this offset on."""
 _KNOWN_FLAGS: Final = 63
 
 
@@ -44,7 +44,7 @@ def encoded(
     Args:
         rules: In order of precedence; their schedules are among `schedules`.
         schedules: Each once.
-        provenance: What made the plan: anything JSON can say.
+        provenance: The origin of the plan: any JSON values.
 
     Raises:
         PlanError: A name is too long.
@@ -53,7 +53,7 @@ def encoded(
 
 
 class _Writer:
-    """Lays the file out: the index, that is head, rules, schedules, texts and tables; then code."""
+    """Lays out the file: the index (head, rules, schedules, texts and tables), then the code."""
 
     def __init__(
         self,
@@ -72,9 +72,9 @@ class _Writer:
 
     def file(self) -> bytes:
         """The contents of the file."""
-        # Keys in order: the same plan is the same bytes.
-        said = json.dumps(self._provenance, ensure_ascii=False, sort_keys=True)
-        provenance = said.encode("utf-8", errors="surrogatepass")
+        # Sorted keys: equal plans have equal bytes.
+        text = json.dumps(self._provenance, ensure_ascii=False, sort_keys=True)
+        provenance = text.encode("utf-8", errors="surrogatepass")
         provenance_at = self._append(provenance)
         rules = b"".join(self._rule(rule) for rule in self._rules)
         schedules = b"".join(self._schedule(planned) for planned in self._schedules)
@@ -87,13 +87,13 @@ class _Writer:
         return b"".join([data, *(code for one in self._schedules for code in one.codes)])
 
     def _append(self, data: bytes) -> int:
-        """Adds bytes to the index; where they will be in the file."""
+        """Appends bytes to the index; returns their offset in the file."""
         at = self._texts_at + len(self._texts)
         self._texts += data
         return at
 
     def _fill_tables(self, at: int) -> int:
-        """Lists where each rank's code lies, from `at` on, with checksums; where the last ends."""
+        """Writes offsets of each rank's code, from `at` on, and checksums; returns the end."""
         for planned, table in zip(self._schedules, self._tables, strict=True):
             offsets = list(accumulate(map(len, planned.codes), initial=at))
             sums = [zlib.crc32(code) for code in planned.codes]
@@ -112,7 +112,7 @@ class _Writer:
     def _schedule(self, planned: PlannedSchedule) -> bytes:
         name = planned.name.encode()
         if len(name) > _LONGEST_NAME:
-            message = f"the name of {planned.name[:40]}... has {len(name)} bytes: at most 65536"
+            message = f"{planned.name[:40]}...: name of {len(name)} bytes: expected at most 65536"
             raise PlanError(message, kind="too_large")
         name_at = self._append(name)
         table_at = self._append(bytes(_table_bytes(planned.ranks)))
@@ -133,13 +133,13 @@ def decoded(data: bytes, source: str) -> tuple[list[Rule], dict[str, Any]]:
     """Returns the rules of a file and its provenance.
 
     Raises:
-        PlanError: The file is no plan, of another version, or has been damaged.
+        PlanError: The file is not a plan, has another version, or is corrupted.
     """
     return _Reader(data, source).contents()
 
 
 class _Reader:
-    """Takes a file apart, and believes none of its numbers."""
+    """Parses a file, and validates all of its numbers."""
 
     def __init__(self, data: bytes, source: str) -> None:
         self._data = data
@@ -150,15 +150,15 @@ class _Reader:
         self._check_version()
         if len(self._data) < _HEAD.size:
             raise self._truncated(_HEAD.size)
-        _, _, checksum, length, index, rules, schedules, at, said = _HEAD.unpack_from(self._data)
+        _, _, checksum, length, index, rules, schedules, at, text = _HEAD.unpack_from(self._data)
         if len(self._data) < length:
             raise self._truncated(length)
         if len(self._data) > length:
             raise self._corrupted(f"{len(self._data) - length} bytes follow its end")
         if not _HEAD.size <= index <= length:
-            raise self._corrupted("its index would be outside of the file")
+            raise self._corrupted("its index lies outside the file")
         if zlib.crc32(self._data[_CHECKED_FROM:index]) != checksum:
-            raise self._corrupted("its checksum is another")
+            raise self._corrupted("wrong checksum")
         self._index = self._code_at = index
         body = _HEAD.size + rules * _RULE.size
         self._bytes(_HEAD.size, rules * _RULE.size + schedules * _SCHEDULE.size, "rules")
@@ -166,30 +166,30 @@ class _Reader:
         if self._code_at != length:
             raise self._corrupted(f"{length - self._code_at} bytes belong to no schedule")
         found = [self._rule(_HEAD.size + i * _RULE.size, i, planned) for i in range(rules)]
-        return found, self._provenance(at, said)
+        return found, self._provenance(at, text)
 
     def _check_version(self) -> None:
         if self._data[: len(MAGIC)] != MAGIC[: len(self._data)] or not self._data:
             message = (
-                f"{self._source}: is no plan: expected a file that begins with {MAGIC.decode()}"
+                f"{self._source}: not a plan: expected a file that starts with {MAGIC.decode()}"
             )
             raise PlanError(message, kind="no_plan", fields={"source": self._source})
         if len(self._data) < _CHECKED_FROM:
             raise self._truncated(_HEAD.size)
         (version,) = struct.unpack_from("<I", self._data, 8)
         if version != VERSION:
-            message = f"{self._source}: is a plan of version {version}: expected {VERSION}"
+            message = f"{self._source}: plan of version {version}: expected {VERSION}"
             raise PlanError(message, kind="version",
                             fields={"source": self._source, "version": version})  # fmt: skip
 
     def _provenance(self, at: int, length: int) -> dict[str, Any]:
         try:
-            said = json.loads(self._bytes(at, length, "provenance"))
+            found = json.loads(self._bytes(at, length, "provenance"))
         except (ValueError, RecursionError):
-            raise self._corrupted("its provenance is no JSON") from None
-        if not isinstance(said, dict):
-            raise self._corrupted("its provenance is no table")
-        return said
+            raise self._corrupted("its provenance is not JSON") from None
+        if not isinstance(found, dict):
+            raise self._corrupted("its provenance is not a JSON object")
+        return found
 
     def _schedule(self, at: int, number: int) -> PlannedSchedule:
         place = f"schedule {number}"
@@ -205,36 +205,36 @@ class _Reader:
             or slots > MOST_SLOTS
             or flags > _KNOWN_FLAGS
         ):
-            raise self._corrupted(f"{place} cannot be")
+            raise self._corrupted(f"{place} has an invalid collective, ranks, chunks or flags")
         try:
             name = self._bytes(name_at, length, f"the name of {place}").decode()
         except UnicodeDecodeError:
-            raise self._corrupted(f"the name of {place} is no text") from None
+            raise self._corrupted(f"the name of {place} is not UTF-8") from None
         codes = self._codes(table_at, ranks, place)
         return PlannedSchedule(
             name, COLLECTIVES[collective], ranks, chunks, slots, result, flags, codes
         )
 
     def _codes(self, table_at: int, ranks: int, place: str) -> tuple[bytes, ...]:
-        """What the ranks of a schedule do, which follows what those of the one before do."""
+        """Reads the code of each rank of a schedule, which follows the previous schedule's."""
         table = self._bytes(table_at, _table_bytes(ranks), f"the table of {place}")
         numbers = struct.unpack(f"<{ranks + 1}Q{ranks}I", table)
         offsets, sums = numbers[: ranks + 1], numbers[ranks + 1 :]
         if offsets[0] != self._code_at or offsets[-1] > len(self._data):
-            raise self._corrupted(f"the code of {place} would be outside of the file")
+            raise self._corrupted(f"the code of {place} lies outside the file")
         self._code_at = offsets[-1]
         codes = []
         for rank, ((start, end), checksum) in enumerate(zip(pairwise(offsets), sums, strict=True)):
             code = self._data[start:end]
             if end < start or zlib.crc32(code) != checksum:
-                raise self._corrupted(f"the checksum of {place}, rank {rank}, is another")
+                raise self._corrupted(f"wrong checksum of {place}, rank {rank}")
             codes.append(code)
         return tuple(codes)
 
     def _rule(self, at: int, number: int, schedules: list[PlannedSchedule]) -> Rule:
         collective, ranks, first, last, schedule, zero = _RULE.unpack_from(self._data, at)
         if collective >= len(COLLECTIVES) or schedule >= len(schedules) or zero:
-            raise self._corrupted(f"rule {number} cannot be")
+            raise self._corrupted(f"rule {number} has an invalid collective or schedule")
         sizes = (first, None if last == NO_END else last)
         try:
             return Rule(COLLECTIVES[collective], ranks, schedules[schedule], sizes)
@@ -243,16 +243,16 @@ class _Reader:
 
     def _bytes(self, at: int, length: int, what: str) -> bytes:
         if at + length > self._index:
-            raise self._corrupted(f"{what} would be outside of the file")
+            raise self._corrupted(f"{what} lies outside the file")
         return self._data[at : at + length]
 
     def _truncated(self, expected: int) -> PlanError:
         message = (
-            f"{self._source}: ends after {len(self._data)} bytes: expected {expected}, as its "
-            "beginning says"
+            f"{self._source}: truncated after {len(self._data)} bytes: expected {expected}, as in "
+            "its header"
         )
         return PlanError(message, kind="truncated", fields={"source": self._source})
 
     def _corrupted(self, problem: str) -> PlanError:
-        message = f"{self._source}: has been damaged: {problem}"
+        message = f"{self._source}: corrupted: {problem}"
         return PlanError(message, kind="corrupted", fields={"source": self._source})

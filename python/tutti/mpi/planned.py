@@ -1,4 +1,4 @@
-"""Schedules and rules of plans: what a schedule is in a plan, and which calls it is for."""
+"""Schedules and rules of plans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["PlannedSchedule", "Rule"]
 
 COLLECTIVES: Final = tuple(_core.collectives())
-"""Their places are their numbers in the file."""
+"""The index of a collective is its number in the file."""
 
 RANK_ORDER: Final = 1
 MOVES_CHUNKS: Final = 2
@@ -27,25 +27,25 @@ SAME_ORDER: Final = 32
 
 MOST_CHUNKS: Final = 2**28
 MOST_SLOTS: Final = 2**20
-"""So that sums of them stay below 2^32."""
+"""Keeps sums below 2^32."""
 
 NO_END: Final = 2**64 - 1
-"""Of a rule's sizes, in the file."""
+"""The upper end of an unlimited rule's sizes, in the file."""
 
 
 @dataclass(frozen=True)
 class PlannedSchedule:
-    """A schedule as it stands in a plan.
+    """A schedule in a plan.
 
     Attributes:
         name: In the algorithm notation.
-        collective: What it performs.
-        ranks: How many take part.
-        chunks: How many the data are cut into.
-        slots: How many a rank needs: the data slot, then scratch.
+        collective: The collective that it performs.
+        ranks: Number of ranks.
+        chunks: Number of chunks of the payload.
+        slots: Number of slots of a rank: the data slot, then scratch.
         result: The slot that holds the result afterwards.
-        flags: What is known of it: `RANK_ORDER` and its kin, added up.
-        codes: What each rank does, as bytes.
+        flags: Bits of its properties, such as `RANK_ORDER`.
+        codes: The code of each rank.
     """
 
     name: str
@@ -59,17 +59,17 @@ class PlannedSchedule:
 
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
-        """A schedule proved, and put into the ops of a plan.
+        """Verifies a schedule, and lowers it to the ops of plans.
 
         Raises:
-            VerificationError: It does not do what it is meant to do.
-            PlanError: It is for another root than 0, holds compute or sleep ops, or has too many
-                chunks or slots.
+            VerificationError: It does not perform its collective.
+            PlanError: It has a root other than 0, compute or sleep ops, or too many chunks or
+                slots.
         """
         if schedule.root:
-            message = f"{schedule.name}: root {schedule.root}, where a plan's schedules have root 0"
+            message = f"{schedule.name}: root {schedule.root}: expected 0, as in all plans"
             raise PlanError(message, kind="root", fields={"root": schedule.root})
-        _check_room(schedule)
+        _check_limits(schedule)
         proof = schedule.verify()
         programs = [code.lowered(schedule, rank) for rank in range(schedule.ranks)]
         pending = False
@@ -91,47 +91,47 @@ class PlannedSchedule:
 
     @property
     def rank_order(self) -> bool:
-        """Whether contributions are combined in the order of the ranks."""
+        """Whether contributions are combined in rank order."""
         return bool(self.flags & RANK_ORDER)
 
     @property
     def moves_chunks(self) -> bool:
-        """Whether chunks change places: then all must be equal."""
+        """Whether chunks are copied to other indices: then all chunks must be equal."""
         return bool(self.flags & MOVES_CHUNKS)
 
     @property
     def writes_data(self) -> bool:
-        """Whether something is written to the data slot."""
+        """Whether an op writes to the data slot."""
         return bool(self.flags & WRITES_DATA)
 
     @property
     def same_on_all_ranks(self) -> bool:
-        """Whether every rank gets the same bits where operands may be exchanged, as in sums."""
+        """Whether results are bitwise identical on all ranks if operands may be exchanged."""
         return bool(self.flags & SAME_ON_ALL)
 
     @property
     def same_order_on_all_ranks(self) -> bool:
-        """Whether every rank gets the same bits, whatever the operation."""
+        """Whether results are bitwise identical on all ranks for any operation."""
         return bool(self.flags & SAME_ORDER)
 
     @property
     def bits_differ(self) -> bool:
-        """Whether ranks that share a result may get different bits: only of inexact operations."""
+        """Whether ranks that share a result may get different bits of inexact operations."""
         return self.collective == "all_reduce" and not self.same_on_all_ranks
 
     @property
     def pending_sends(self) -> bool:
-        """Whether sends may be pending beyond their step: others expect them later."""
+        """Whether sends may be pending beyond their step, because receivers expect them later."""
         return bool(self.flags & PENDING_SENDS)
 
     def steps(self, rank: int) -> list[code.PlannedStep]:
-        """What a rank does.
+        """Decodes the steps of a rank.
 
         Raises:
-            PlanError: There is no such rank, or its bytes stand for nothing.
+            PlanError: The rank does not exist, or its code is invalid.
         """
         if not 0 <= rank < self.ranks:
-            message = f"{self.name} has no rank {rank}: expected 0 to {self.ranks - 1}"
+            message = f"{self.name}: rank {rank}: expected 0 to {self.ranks - 1}"
             raise PlanError(message, kind="no_such_schedule", fields={"rank": rank})
         place = f"schedule {self.name} for {self.ranks} ranks"
         bounds = code.Bounds(rank, self.ranks, self.slots, self.chunks, place,
@@ -142,26 +142,26 @@ class PlannedSchedule:
         return f"<PlannedSchedule {self.name}: {self.collective} on {self.ranks} ranks>"
 
 
-def _check_room(schedule: Schedule) -> None:
+def _check_limits(schedule: Schedule) -> None:
     for what, has, most in (
         ("chunks", schedule.chunks, MOST_CHUNKS),
         ("slots", schedule.slots, MOST_SLOTS),
     ):
         if has > most:
-            message = f"{schedule.name}: {has} {what}, where a plan has {most} at most"
+            message = f"{schedule.name}: {has} {what}: expected at most {most} in a plan"
             raise PlanError(message, kind="too_large", fields={what: has})
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A schedule, and the calls it is for.
+    """A schedule, and the calls that it performs.
 
     Attributes:
         collective: Such as ``"all_reduce"``.
-        ranks: How many the communicator has.
-        schedule: What is done: a schedule that will be proved, or one out of another plan.
-        sizes: Smallest and largest in bytes, both included, by the collective's convention (of
-            all_gather and reduce_scatter all shards together); None for no end.
+        ranks: Number of ranks of the communicator.
+        schedule: A schedule, or a planned one of another plan.
+        sizes: Smallest and largest size in bytes, inclusive, by the collective's convention
+            (all_gather and reduce_scatter: all shards together); None for no upper limit.
     """
 
     collective: str
@@ -170,23 +170,21 @@ class Rule:
     sizes: tuple[int, int | None] = (0, None)
 
     def __post_init__(self) -> None:
-        """Refuses what no call could fit.
+        """Checks the rule.
 
         Raises:
-            PlanError: The rule says something else than its schedule, or its sizes are none.
+            PlanError: The schedule performs another collective, or the sizes are invalid.
         """
         if self.collective not in COLLECTIVES:
             fields = {"name": self.collective, "known": ", ".join(COLLECTIVES)}
-            message = (
-                f"there is no collective `{self.collective}`: expected one of {fields['known']}"
-            )
+            message = f"unknown collective `{self.collective}`: expected one of {fields['known']}"
             raise PlanError(message, kind="rule", fields=fields)
-        asked = (self.collective, self.ranks)
+        rule = (self.collective, self.ranks)
         laid_out = (self.schedule.collective, self.schedule.ranks)
-        if asked != laid_out:
+        if rule != laid_out:
             message = (
-                f"a rule for {asked[0]} on {asked[1]} ranks with a schedule, "
-                f"{self.schedule.name}, that performs {laid_out[0]} on {laid_out[1]}"
+                f"a rule for {rule[0]} on {rule[1]} ranks with schedule {self.schedule.name}, "
+                f"which performs {laid_out[0]} on {laid_out[1]}"
             )
             raise PlanError(message, kind="rule")
         first, last = self.sizes

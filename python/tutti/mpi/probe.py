@@ -1,4 +1,4 @@
-"""What an MPI says once it runs: by a program of a few lines, compiled and started."""
+"""Queries an MPI by a small program, which is compiled and started."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class Probe:
-    """What an MPI says of itself.
+    """Properties of a running MPI.
 
     Attributes:
-        threads: The most that its threads may do, such as ``"MPI_THREAD_MULTIPLE"``.
+        threads: The supported level of thread support, such as ``"MPI_THREAD_MULTIPLE"``.
         version: Its name and version.
     """
 
@@ -55,16 +55,16 @@ class Probe:
 
 
 def probe(mpi: Mpi) -> Probe:
-    """Compiles and starts a program of two ranks.
+    """Compiles a program and starts it on two ranks.
 
     Raises:
         MpiError: It cannot be compiled, or does not run.
-        LaunchError: There is no launcher, or it hangs.
+        LaunchError: The launcher was not found, or it hangs.
     """
     with tempfile.TemporaryDirectory(prefix="tutti-") as folder:
         source, program = Path(folder) / "probe.c", Path(folder) / "probe"
         source.write_text(_PROGRAM)
-        done = subprocess.run(  # noqa: S603 - the user's own compiler
+        done = subprocess.run(  # noqa: S603 - the user's compiler
             [str(mpi.mpicc), str(source), "-o", str(program)],
             capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
@@ -72,8 +72,8 @@ def probe(mpi: Mpi) -> Probe:
             message = f"{mpi.mpicc} cannot compile: {done.stderr.strip()}"
             raise MpiError(message, kind="no_compiler", fields={"mpicc": str(mpi.mpicc)})
         finished = run_ranks(mpi, _RANKS, [program], timeout=_SECONDS)
-    said = finished.stdout.splitlines()
-    if finished.code != 0 or len(said) < 2:
+    lines = finished.stdout.splitlines()
+    if finished.code != 0 or len(lines) < 2:
         message = f"{mpi.mpiexec} cannot start {_RANKS} ranks: {finished.stderr.strip()}"
         raise MpiError(message, kind="not_running", fields={"mpiexec": str(mpi.mpiexec)})
-    return Probe(said[0], named(said[1]))
+    return Probe(lines[0], named(lines[1]))

@@ -1,8 +1,8 @@
-"""Plans proved again when they are read: a checksum shows damage, not what somebody wrote.
+"""Verifies plans again when they are read: a checksum detects corruption, not a wrong schedule.
 
-The schedules of a plan are built from its bytes, verified by the core, and compared with what the
-file states about them. A plan that was proved is remembered by its SHA-256 in the cache, so that
-the next run with the same bytes only computes that.
+The schedules of a plan are rebuilt from its bytes, verified by the core, and compared with their
+flags in the file. The cache stores the SHA-256 of a verified plan, so that later runs with the same
+bytes skip the verification.
 """
 
 from __future__ import annotations
@@ -30,53 +30,53 @@ if TYPE_CHECKING:
 __all__ = ["prove", "read_proved", "remember"]
 
 _LARGE: Final = 1 << 20
-"""Bytes of a plan whose proof takes a second: a ring of 512 ranks has 9.4 MB and takes 9 s."""
+"""Size of a plan that takes seconds to verify: a ring of 512 ranks has 9.4 MB and takes 9 s."""
 _CLAIMS = RANK_ORDER | SAME_ON_ALL | SAME_ORDER
-"""Flags that let the library do more: a schedule must have what they say."""
+"""Flags that allow the library more: the schedule must have these properties."""
 _WARNINGS = MOVES_CHUNKS | WRITES_DATA
-"""Flags that let it do less: a schedule that needs them must have them."""
+"""Flags that restrict the library: a schedule with these properties must set them."""
 
 
 def read_proved(
     path: str | os.PathLike[str], *, starting: Callable[[], object] | None = None
 ) -> CollectivePlan:
-    """Reads a plan, and proves it unless a plan of the same bytes has been proved before.
+    """Reads a plan, and verifies it unless the same bytes have been verified before.
 
     Args:
-        path: Of the file.
-        starting: Called before a proof that takes seconds.
+        path: Path of the file.
+        starting: Called before a verification that takes seconds.
 
     Raises:
-        PlanError: It cannot be read, or does something else than it states.
+        PlanError: It cannot be read, or a schedule differs from its description.
     """
     try:
         data = Path(path).read_bytes()
     except OSError:
-        return CollectivePlan.read(path)  # raises, and says more
+        return CollectivePlan.read(path)  # raises, with a detailed message
     plan = CollectivePlan.from_bytes(data, source=str(path))
     if not _record(data).is_file():
         if starting is not None and len(data) > _LARGE:
             starting()
         prove(plan, source=str(path))
-        _keep(data)
+        _store(data)
     return plan
 
 
 def remember(path: str | os.PathLike[str]) -> None:
-    """Notes that the plan in a file is proved, as one is that this process has just written."""
+    """Records that the plan in a file is verified, because this process has just written it."""
     with suppress(OSError):
-        _keep(Path(path).read_bytes())
+        _store(Path(path).read_bytes())
 
 
 def prove(plan: CollectivePlan, *, source: str = "plan") -> None:
-    """Proves each schedule of a plan from its bytes.
+    """Verifies each schedule of a plan from its bytes.
 
     Args:
         plan: A plan that was read.
-        source: What errors call it.
+        source: Its name in error messages.
 
     Raises:
-        PlanError: A schedule is wrong, may wait for ever, or is not what its flags state.
+        PlanError: A schedule is wrong, may deadlock, or contradicts its flags.
     """
     for planned in plan.schedules:
         try:
@@ -85,16 +85,16 @@ def prove(plan: CollectivePlan, *, source: str = "plan") -> None:
             problem = error.problem
         if problem:
             what = f"{planned.name}, {planned.collective} on {planned.ranks} ranks"
-            message = f"{source}: does not hold the schedules that were proved: {what}: {problem}"
+            message = f"{source}: a schedule fails verification: {what}: {problem}"
             raise PlanError(message, kind="wrong", fields={"schedule": planned.name})
 
 
 def _problem(planned: PlannedSchedule) -> str:
-    """What is wrong with a schedule; empty where nothing is."""
+    """Returns the error of a schedule, or an empty string."""
     programs = [planned.steps(rank) for rank in range(planned.ranks)]
     proof = _rebuilt(planned, programs).verify()
     if needs_buffers(programs):
-        return "its ranks wait for each other where messages are not buffered"
+        return "its ranks deadlock if messages are not buffered"
     shown = (
         RANK_ORDER * proof.rank_order
         + SAME_ON_ALL * proof.same_on_all_ranks
@@ -103,12 +103,12 @@ def _problem(planned: PlannedSchedule) -> str:
         + WRITES_DATA * any(step.writes_data for steps in programs for step in steps)
     )
     if planned.flags & _CLAIMS & ~shown or shown & _WARNINGS & ~planned.flags:
-        return f"its flags are {planned.flags}, and the schedule has {shown}"
+        return f"its flags are {planned.flags}: expected {shown}"
     return ""
 
 
 def _rebuilt(planned: PlannedSchedule, programs: Sequence[Sequence[code.PlannedStep]]) -> Schedule:
-    """The schedule that the bytes stand for."""
+    """Rebuilds a schedule from its code."""
     builder = _core.ScheduleBuilder(planned.name, planned.collective, planned.ranks, planned.chunks)
     builder.result(planned.result)
     for rank, steps in enumerate(programs):
@@ -127,17 +127,17 @@ def _rebuilt(planned: PlannedSchedule, programs: Sequence[Sequence[code.PlannedS
     return Schedule(builder.build())
 
 
-# --- what has been proved -------------------------------------------------------------------------
+# --- record of verified plans ---------------------------------------------------------------------
 
 
 def _record(data: bytes) -> Path:
-    """The file that says that these bytes are proved, by this version of the verifier."""
+    """Returns the file that records the verification of these bytes by this version."""
     digest = hashlib.sha256(f"{__version__}\n".encode() + data).hexdigest()
     return cache_folder() / "proved" / digest
 
 
-def _keep(data: bytes) -> None:
-    """Without a cache, a plan is proved each time."""
+def _store(data: bytes) -> None:
+    """Records the verification; without a cache, a plan is verified each time."""
     record = _record(data)
     with suppress(OSError):
         record.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What made a plan, and when: kept in its file, so that nobody has to guess later."""
+"""The origin of a plan, stored in its file."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ __all__ = ["provenance"]
 
 
 def provenance(arguments: Sequence[str], **more: Any) -> dict[str, Any]:  # noqa: ANN401
-    """A table for `Plan`: the command line that makes it again, the time, and what else is said."""
+    """Returns the command line that reproduces a plan, the time, the version and `more`."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {"command": shlex.join(["tutti", *arguments]), "made": now, "tutti": __version__} | more

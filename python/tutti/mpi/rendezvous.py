@@ -1,10 +1,10 @@
-"""Steps that an MPI can wait for, however large its messages are.
+"""Steps that do not deadlock under a rendezvous protocol.
 
-Above some size an MPI sends a message only once its receive has been posted. A rank that sends in
-one step what others receive a step later than they send, as all of them do, would wait for ever.
-Sends that stand in a step alone need no waiting of their own: they join the next step. Where that
-is not enough, sends are waited for in a later step of their rank, in which it is safe to do so:
-docs/decisions/0010-sends-may-be-pending-beyond-their-step.md has the reasons.
+Above the eager limit an MPI library sends a message only once its receive has been posted. If all
+ranks send in one step what the others receive in a later step, they would deadlock. A step with
+sends only does not have to wait for them: it is joined with the next step. Otherwise sends are
+waited for in a later step of their rank, where that is safe:
+docs/decisions/0010-sends-may-be-pending-beyond-their-step.md gives the reasons.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ["deferred", "joined", "needs_buffers"]
 
 
 def joined(steps: Sequence[PlannedStep]) -> list[PlannedStep]:
-    """The same with every step of sends alone in the next one, unless that overwrites them.
+    """Joins every step of sends only with the next one, unless that overwrites their chunks.
 
-    The order of messages between any two ranks stays as it is.
+    The order of messages between any two ranks is unchanged.
     """
     found: list[PlannedStep] = []
     for step in steps:
@@ -55,15 +55,15 @@ def _overlap(one: Message, other: Message) -> bool:
 
 
 def needs_buffers(programs: Sequence[Sequence[PlannedStep]]) -> bool:
-    """Whether ranks wait for ever where a send ends with its receive, and steps one by one.
+    """Whether ranks deadlock if a send completes only with its receive.
 
-    A send is waited for with the step that its delay names.
+    A send is waited for in the step given by its delay.
     """
     sent: Counter[tuple[int, int]] = Counter()
     expected: Counter[tuple[int, int]] = Counter()
     at = [-1] * len(programs)
     due: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    """Of a rank and a step: with which of the messages to a peer it is waited for."""
+    """By rank and step: the peer and number of each message that the step waits for."""
 
     def enter(rank: int) -> None:
         at[rank] += 1
@@ -95,15 +95,15 @@ def needs_buffers(programs: Sequence[Sequence[PlannedStep]]) -> bool:
 
 
 def deferred(programs: Sequence[Sequence[PlannedStep]]) -> list[list[PlannedStep]]:
-    """The same with delays: a send is waited for as soon as no rank can wait for ever by that.
+    """Returns the programs with minimal delays that prevent a deadlock.
 
-    Rounds are counted as if sends were never waited for: a step begins in the round in which the
-    one before it ended, and ends a round after it and all sends that it receives have begun. A
-    send whose receive begins in some round is waited for with the first step that ends later, or
-    after all steps: whatever waits then waits for something of an earlier round.
+    Rounds are counted as if sends were never waited for: a step starts in the round in which the
+    previous one ended, and ends a round after it and all sends that it receives have started. A
+    send with a receive that starts in some round is waited for in the first step that ends later,
+    or after all steps. Every wait then depends on an earlier round only.
 
     Args:
-        programs: Of all ranks, of a schedule that ends where sends are buffered.
+        programs: Of all ranks, of a schedule that completes if sends are buffered.
     """
     sent, received = _steps_of_messages(programs)
     ends = _rounds(programs, sent)
@@ -127,7 +127,7 @@ _Places = dict[tuple[int, int], list[int]]
 
 
 def _steps_of_messages(programs: Sequence[Sequence[PlannedStep]]) -> tuple[_Places, _Places]:
-    """Where they are sent, and where they are received."""
+    """Returns the steps in which messages are sent, and those in which they are received."""
     sent: _Places = defaultdict(list)
     received: _Places = defaultdict(list)
     for rank, steps in enumerate(programs):
@@ -140,21 +140,21 @@ def _steps_of_messages(programs: Sequence[Sequence[PlannedStep]]) -> tuple[_Plac
 
 
 def _rounds(programs: Sequence[Sequence[PlannedStep]], sent: _Places) -> list[list[int]]:
-    """The rounds in which the steps of each rank end."""
+    """Returns the rounds in which the steps of each rank end."""
     ends: list[list[int]] = [[] for _ in programs]
     taken: Counter[tuple[int, int]] = Counter()
 
     def end_step(rank: int, step: PlannedStep) -> bool:
-        """Ends the step, if all that it receives has begun."""
-        wanted = Counter((message.peer, rank) for message in step.receives)
-        begun = [ends[rank][-1] if ends[rank] else 0]
-        for (peer, _), messages in wanted.items():
+        """Ends the step, if all sends that it receives have started."""
+        needed = Counter((message.peer, rank) for message in step.receives)
+        started = [ends[rank][-1] if ends[rank] else 0]
+        for (peer, _), messages in needed.items():
             last = sent[peer, rank][taken[peer, rank] + messages - 1]
             if last > len(ends[peer]):
                 return False
-            begun.append(ends[peer][last - 1] if last else 0)
-        taken.update(wanted)
-        ends[rank].append(max(begun) + 1)
+            started.append(ends[peer][last - 1] if last else 0)
+        taken.update(needed)
+        ends[rank].append(max(started) + 1)
         return True
 
     moved = True

@@ -1,4 +1,4 @@
-"""What the library did in a run: one JSON object, which rank 0 writes at MPI_Finalize."""
+"""The report of the library: one JSON object, which rank 0 writes at MPI_Finalize."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Covered:
 
 @dataclass(frozen=True)
 class PassedOn:
-    """Calls that went to the MPI underneath, and why; `call` is MPI's name of it."""
+    """Calls that were forwarded to the MPI library; `call` is the name of the MPI function."""
 
     call: str
     reason: str
@@ -39,9 +39,9 @@ class Report:
     """A report.
 
     Attributes:
-        covered: By schedule. Each call of a communicator counts once, whatever its ranks.
-        passed_on: By reason.
-        data: Everything that the library wrote.
+        covered: Calls by schedule. Each call counts once, whatever the number of ranks.
+        passed_on: Forwarded calls by reason.
+        data: The complete JSON object.
     """
 
     covered: tuple[Covered, ...]
@@ -50,10 +50,10 @@ class Report:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Report:
-        """Reads what the library wrote.
+        """Reads the report of the library.
 
         Raises:
-            LaunchError: It is no report.
+            LaunchError: It is not a report.
         """
         try:
             data = json.loads(Path(path).read_text("utf-8"))
@@ -65,12 +65,12 @@ class Report:
                 PassedOn(row["call"], row["reason"], int(row["calls"])) for row in data["passed"]
             ]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            message = f"{path}: is no report of the library: {error!r}"
+            message = f"{path}: not a report of the library: {error!r}"
             raise LaunchError(message, kind="report", fields={"path": str(path)}) from None
         return cls(tuple(covered), tuple(passed_on), data)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Writes it as JSON, for other programs.
+        """Writes the report as JSON.
 
         Raises:
             LaunchError: It cannot be written.

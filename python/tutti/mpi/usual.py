@@ -1,11 +1,11 @@
-"""The algorithms that MPI libraries use where nobody has tuned anything.
+"""The algorithms that MPI libraries use by default.
 
 Choices and thresholds are those of Thakur, Rabenseifner and Gropp, Optimization of Collective
-Communication Operations in MPICH, IJHPCA 19(1), 2005, sections 4 to 8: a start, not a promise about
-any machine.
+Communication Operations in MPICH, IJHPCA 19(1), 2005, sections 4 to 8. They are not tuned for any
+machine.
 
-An MPI runs these algorithms itself, and in shared memory better ones. A plan of them pays where the
-library is not slower, which `usual` keeps to: docs/performance-mpi.md has the measurements.
+An MPI library runs these algorithms itself, and better ones in shared memory. A plan of them only
+pays where libtutti_mpi is not slower, which `usual` ensures: see docs/performance-mpi.md.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _NOT_SLOWER: dict[str, tuple[int, int | None]] = {
     "scatter": (1 * _KIB, 512 * _KIB - 1),
     "all_to_all": (0, None),
 }
-"""Sizes on which the library took at most 1.05 of the time of Open MPI 5.0.11 and of MPICH 5.0.2
+"""Sizes for which libtutti_mpi took at most 1.05 times as long as Open MPI 5.0.11 and MPICH 5.0.2
 (2 ranks, 2 cores of one host, 8 B to 4 MiB); none of broadcast, reduce and barrier."""
 
 _LEAST_GAIN_PS = 500_000
-"""What a call through the library costs at most more than the MPI's own, where it costs the most:
-0.1 to 0.3 us were measured."""
+"""Upper bound of the overhead of a call through libtutti_mpi over the MPI library's: 0.1 to 0.3 us
+were measured."""
 
 
 def usual(collective: str, ranks: int) -> list[Choice]:
-    """The algorithms of `untuned` on the sizes on which the MPI's own code is not faster."""
+    """Returns the algorithms of `untuned`, for sizes at which the MPI library is not faster."""
     least, most = _NOT_SLOWER.get(collective, (0, -1))
     end = float("inf") if most is None else most
     found: list[Choice] = []
@@ -45,22 +45,22 @@ def usual(collective: str, ranks: int) -> list[Choice]:
 
 
 def to_beat(untuned_ps: int) -> int:
-    """The time below which a schedule is taken to be faster than the MPI's own code.
+    """Returns the time below which a schedule is considered faster than the MPI library.
 
-    A model says nothing of that code. It is taken to be the untuned algorithm, and a schedule has
-    to gain a tenth of its time, and what the library costs.
+    A model does not predict the MPI library. It is assumed to run the untuned algorithm, and a
+    schedule has to save a tenth of its time and the overhead of the library.
 
     Args:
-        untuned_ps: What the model says of that algorithm, in picoseconds.
+        untuned_ps: Predicted time of the untuned algorithm, in picoseconds.
 
     Returns:
-        Picoseconds, 0 at the least.
+        Picoseconds, at least 0.
     """
     return max(min(untuned_ps * 10 // 11, untuned_ps - _LEAST_GAIN_PS), 0)
 
 
 def untuned(collective: str, ranks: int) -> list[Choice]:
-    """Algorithms with the sizes they are for, in bytes by the collective's convention."""
+    """Returns algorithms with their ranges of sizes, in bytes by the collective's convention."""
     doubling = ranks & (ranks - 1) == 0
     table: dict[str, list[tuple[str, int | None]]] = {
         "all_reduce": [("recursive_doubling", 2 * _KIB), ("recursive_halving_doubling", None)],

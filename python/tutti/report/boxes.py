@@ -65,7 +65,7 @@ def plot_blocks(path: str | Path, blocks: pl.DataFrame) -> Path:
 
 def _name() -> pl.Expr:
     """A schedule without its algorithm where all have the same; the MPI's own is `own`."""
-    way, full = pl.col("way"), pl.col("schedule")
+    way, full = pl.col("implementation"), pl.col("schedule")
     short = full.str.replace(r"^recursive_multiplying:", "")
     return (
         pl.when(way == "own").then(pl.lit("own"))

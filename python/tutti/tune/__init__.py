@@ -1,9 +1,9 @@
-"""Tuning: which schedule for which collective, ranks and size, written for the library that runs.
+"""Tuning: selects a schedule for each collective, ranks and size, and writes rules for MPIs.
 
-Times come from a model, from measurements on real ranks, or from measurements of what a model finds
-promising (:mod:`tutti.tune.measure`); decisions are taken for each library out of what it can
-express (:mod:`tutti.tune.decisions`), and written in its own words. What was written is proved by
-running with it and counting messages (:mod:`tutti.tune.prove`).
+Times come from a model, from measurements on real ranks, or from measurements of the model's best
+(:mod:`tutti.tune.measure`). Decisions are taken for each library among the algorithms that it has
+(:mod:`tutti.tune.decisions`), and written in its format. They are checked by running with them and
+counting messages (:mod:`tutti.tune.prove`).
 """
 
 from __future__ import annotations

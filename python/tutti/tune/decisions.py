@@ -1,4 +1,4 @@
-"""Which schedule is the fastest where, and from which size to which that is taken to hold."""
+"""Selects the fastest schedule for each range of sizes."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ __all__ = ["TuningDecision", "decide", "table"]
 
 @dataclass(frozen=True)
 class TuningDecision:
-    """What is to be done from one size to another.
+    """The schedule for a range of sizes.
 
     Attributes:
-        collective: of which.
-        ranks: on how many ranks.
+        collective: name of the collective.
+        ranks: number of ranks.
         first: smallest size in bytes.
-        last: largest, included; None for no end.
-        schedule: the fastest that the target has; None where it has none, `own` where the MPI's own
-            code was the fastest.
-        time_ps: what it takes on the first size that was looked at.
-        method: how that is known, as in :data:`tutti.tune.times.TIMES`.
-        fallback: the fastest that does with unequal parts and gives all ranks the same bits, where
-            `schedule` does not.
-        loss: how much longer than the fastest of all it takes, on the size where that is the most:
-            0.1 is 10 %.
-        loss_size: that size, in bytes.
-        best: the fastest of all on that size, whatever the target has.
-        datatype: of the elements that times are of.
-        conditions: under which they are, as in :data:`tutti.tune.times.TIMES`.
+        last: largest size, inclusive; None for no limit.
+        schedule: the fastest that the target has; None if it has none, `own` if the MPI library's
+            default is the fastest.
+        time_ps: its time at the first candidate size.
+        method: the origin of the time, as in :data:`tutti.tune.times.TIMES`.
+        fallback: the fastest schedule that supports unequal parts and gives all ranks the same
+            bits, if `schedule` does not.
+        loss: maximum relative loss compared with the fastest of all schedules: 0.1 is 10 %.
+        loss_size: the size of the maximum loss, in bytes.
+        best: the fastest of all schedules at that size, whatever the target has.
+        datatype: datatype of the elements.
+        conditions: conditions of the times, as in :data:`tutti.tune.times.TIMES`.
     """
 
     collective: str
@@ -58,31 +57,30 @@ class TuningDecision:
 
     @property
     def is_rule(self) -> bool:
-        """Whether it names a schedule, and does not leave the call alone."""
+        """Whether it names a schedule, instead of leaving the default."""
         return self.schedule not in {None, OWN}
 
     def counterpart(self, target: str) -> Counterpart | None:
-        """The algorithm of a library that is the schedule; None without a schedule or algorithm."""
+        """The algorithm of a library that is this schedule, or None."""
         if self.schedule is None or not self.is_rule:
             return None
         return counterpart(target, self.collective, self.ranks, self.schedule)
 
 
 def decide(times: pl.DataFrame, target: str) -> list[TuningDecision]:
-    """The fastest schedule of each size that a target has, sizes with the same one joined.
+    """Selects the fastest schedule that a target has for each size, and joins equal neighbours.
 
-    What is the fastest on a size is taken to be so up to the next larger one; on the smallest, from
-    nothing on; on the largest, without end. For an MPI's own file count times that were measured on
-    that MPI, and where there are none those of a model: what another MPI takes says nothing of it.
-    An all_reduce with which ranks get different bits is only for a plan, and only where the tuned
-    type is exact: then with a fallback for types that are not.
+    A choice holds up to the next larger size; that of the smallest size from 0 on, that of the
+    largest without limit. Rules for an MPI use only measurements taken on that MPI, and otherwise
+    the model. An all_reduce that gives ranks different bits is only for a plan, and only if
+    the tuned datatype is exact; a fallback then covers other datatypes.
 
     Args:
         times: with the columns of :data:`tutti.tune.times.TIMES`.
         target: one of :data:`tutti.tune.targets.TARGETS`.
 
     Returns:
-        Nothing for sizes of which no time may decide.
+        Nothing for sizes without a usable time.
     """
     found: list[TuningDecision] = []
     for (collective, ranks), some in times.group_by("collective", "ranks", maintain_order=True):
@@ -123,19 +121,19 @@ def _of_sizes(
 
 
 def _deciding(times: pl.DataFrame, target: str) -> list[dict[str, Any]]:
-    """The times of one size that may decide for a target, the fastest first."""
+    """Returns the times of one size that a target may use, fastest first."""
     rows = times.sort("time_ps", maintain_order=True).to_dicts()
     rows = [row for row in rows if row["same_on_all"] or is_exact(row["datatype"])]
     measured = [row for row in rows if speaks_for(target, row["mpi"])]
-    # An estimate of the MPI's own code says nothing of the algorithms that it can be told to use.
+    # An estimate of the default does not describe the algorithms that rules can select.
     known = {MODELLED, ESTIMATED} if target == "plan" else {MODELLED}
     return measured or [row for row in rows if row["method"] in known]
 
 
 def _has(target: str, row: dict[str, Any]) -> bool:
-    """Whether a target can be told to do it; leaving a call alone is always possible.
+    """Whether a target has the schedule; leaving the default is always possible.
 
-    Rules of MPIs and of UCC hold for every type, so that all ranks must get the same bits.
+    Rules of MPI libraries and of UCC hold for every datatype, so all ranks must get the same bits.
     """
     if target == "plan" or row["schedule"] == OWN:
         return True
@@ -146,11 +144,11 @@ def _has(target: str, row: dict[str, Any]) -> bool:
 
 
 def _joined(decisions: Iterator[TuningDecision]) -> list[TuningDecision]:
-    """Neighbours with the same schedule as one, which tells the greatest loss of all its sizes."""
+    """Joins neighbours with the same schedule; the result has the maximum loss of all its sizes."""
     joined: list[TuningDecision] = []
     for one in decisions:
         last = joined[-1] if joined else None
-        if last is None or _told(last) != _told(one):
+        if last is None or _rule(last) != _rule(one):
             joined.append(one)
             continue
         worse = one if one.loss > last.loss else last
@@ -160,10 +158,10 @@ def _joined(decisions: Iterator[TuningDecision]) -> list[TuningDecision]:
     return joined
 
 
-def _told(decision: TuningDecision) -> tuple[str | None, ...]:
+def _rule(decision: TuningDecision) -> tuple[str | None, ...]:
     return decision.schedule, decision.fallback, decision.method, decision.conditions
 
 
 def table(decisions: Sequence[TuningDecision]) -> pl.DataFrame:
-    """Decisions as a frame, a row each."""
+    """Returns decisions as a frame, one row each."""
     return pl.DataFrame([vars(one) for one in decisions], infer_schema_length=None)

@@ -1,4 +1,4 @@
-"""What a tuning leaves behind: a file for each library, and the variables that make it read it."""
+"""Writes the files of a tuning: rules for each library, and the variables that enable them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = ["Written", "write_all"]
 
 @dataclass(frozen=True)
 class Written:
-    """What was written for a library.
+    """The files written for a library.
 
     Attributes:
-        target: which.
-        decisions: what it says.
-        path: the file of rules; None where variables say it all.
-        variables: under which it takes effect.
-        shell: a file with these variables, for the shell.
-        notes: what a person has to know of it.
+        target: name of the library.
+        decisions: the decisions that they contain.
+        path: the file of rules; None if variables suffice.
+        variables: environment variables that enable it.
+        shell: a shell file with these variables.
+        notes: remarks for the user.
     """
 
     target: str
@@ -65,18 +65,18 @@ def write_all(
     stock: Stock | None = None,
     second: bool = False,
 ) -> tuple[list[Written], dict[str, str]]:
-    """Decides for each library, and writes it.
+    """Decides for each library, and writes its files.
 
     Args:
         times: with the columns of :data:`tutti.tune.times.TIMES`.
         targets: of :data:`tutti.tune.targets.TARGETS`.
-        folder: where to.
-        provenance: of the plan.
+        folder: output folder.
+        provenance: provenance of the plan.
         stock: MPICH's stock trees; without them nothing is written for MPICH.
         second: whether Open MPI's classic file is of the second version.
 
     Returns:
-        What was written, and for which libraries nothing could be, with the reason.
+        What was written, and the libraries for which nothing could be written, with the reason.
     """
     written: list[Written] = []
     left: dict[str, str] = {}
@@ -98,7 +98,7 @@ def write_all(
 def _refuse_unknown(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> None:
     if not decisions:
         measured = ", ".join(times["mpi"].drop_nulls().unique().sort())
-        message = f"only {measured} was measured, which says nothing of it, and no model is at hand"
+        message = f"only {measured} was measured, not the library's MPI: expected a model"
         hint = "measure on its MPI (--mpicc), or let a model decide: --by both --platform NAME"
         raise TuningError(message, kind="other_mpi", hint=hint)
 
@@ -126,7 +126,7 @@ def _made(
 
 def _mpich(decisions: Sequence[TuningDecision], folder: Path, stock: Stock | None) -> _Made:
     if stock is None:
-        message = "MPICH's stock selections are not at hand"
+        message = "MPICH's stock selections are unknown"
         hint = "name an MPICH with --mpicc, or its generic.json with --csel-base"
         raise TuningError(message, kind="csel", hint=hint)
     path = folder / "mpich.json"
@@ -136,9 +136,9 @@ def _mpich(decisions: Sequence[TuningDecision], folder: Path, stock: Stock | Non
         device = folder / "mpich_device.json"
         device.write_text(mpich.merged_device(stock.device, decisions), "utf-8")
     else:
-        notes.append("the device's selections are not known, so for tuned collectives its own ways "
-                     "are off for all ranks and sizes; --mpicc, instead of --csel-base, has "
-                     "them")  # fmt: skip
+        notes.append("the device's selections are unknown, so for tuned collectives its "
+                     "compositions are off for all ranks and sizes; use --mpicc instead of "
+                     "--csel-base to read them")  # fmt: skip
     named = mpich.settings(_absolute(path), _absolute(device) if device else None, decisions)
     return _Made(path, named, notes)
 
@@ -163,10 +163,10 @@ def _absolute(path: Path) -> str:
 
 
 def _rules(decisions: Sequence[TuningDecision]) -> list[Rule]:
-    """Rules of a plan; where the MPI's own code is the fastest, there is none.
+    """Returns the rules of a plan; none where the MPI library's default is the fastest.
 
     Raises:
-        TuningError: that is so everywhere.
+        TuningError: The default is the fastest everywhere.
     """
     rules = []
     for one in decisions:
@@ -176,12 +176,12 @@ def _rules(decisions: Sequence[TuningDecision]) -> list[Rule]:
             laid_out = schedule(name, collective=one.collective, ranks=one.ranks)
             rules.append(Rule(one.collective, one.ranks, laid_out, (one.first, one.last)))
     if not rules:
-        message = "the MPI's own code is the fastest everywhere: there is nothing to plan"
+        message = "the MPI library's default is the fastest everywhere: nothing to plan"
         raise TuningError(message, kind="nothing")
     return rules
 
 
-# --- what is said of them -------------------------------------------------------------------------
+# --- origin of the times --------------------------------------------------------------------------
 
 
 def _shell_text(decisions: Sequence[TuningDecision], variables: dict[str, str]) -> str:
@@ -192,36 +192,36 @@ def _shell_text(decisions: Sequence[TuningDecision], variables: dict[str, str]) 
 
 
 def _known_by(decisions: Sequence[TuningDecision]) -> list[str]:
-    """How times are known, each way once."""
+    """Returns the distinct origins of the times."""
     words = {EMULATED: "emulated distance"}
-    told = [f"{words.get(one.method, one.method)}: {one.conditions}" for one in decisions]
-    return list(dict.fromkeys(told))
+    origins = [f"{words.get(one.method, one.method)}: {one.conditions}" for one in decisions]
+    return list(dict.fromkeys(origins))
 
 
 def _of_other_mpis(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> list[str]:
-    """That a model decides although something was measured, on another MPI."""
+    """Reports that a model decides although another MPI was measured."""
     measured = times["mpi"].drop_nulls().unique().sort().to_list()
     if not measured or any(one.method not in {MODELLED, ESTIMATED} for one in decisions):
         return []
-    return [f"the model decides: {', '.join(measured)}, which was measured, says nothing of it"]
+    return [f"the model decides: {', '.join(measured)} was measured, which is another MPI"]
 
 
 def _of_blocks(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
-    """That the other reduce_scatter is left alone."""
+    """Reports that the other reduce_scatter keeps its default."""
     tuned = any(
         one.collective == "reduce_scatter" and one.counterpart(target) is not None
         for one in decisions
     )
     message = (
-        "rules of reduce_scatter hold for MPI_Reduce_scatter_block; MPI_Reduce_scatter is as it was"
+        "rules of reduce_scatter apply to MPI_Reduce_scatter_block; MPI_Reduce_scatter is unchanged"
     )
     return [message] if tuned else []
 
 
 def _replaced(variables: dict[str, str]) -> list[str]:
-    """Variables of this shell that stand for something else."""
+    """Reports variables of this shell that have another value."""
     return [
-        f"{name} is {os.environ[name]!r} here: what is written replaces it"
+        f"{name} is {os.environ[name]!r} here: the written value replaces it"
         for name, value in variables.items()
         if os.environ.get(name, value) != value
     ]

@@ -1,4 +1,4 @@
-"""Times of schedules to choose from: by a model, by measurement, or both."""
+"""Determines times of candidate schedules: by a model, by measurement, or both."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ __all__ = [
 COLLECTIVES = (
     "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "barrier",
 )  # fmt: skip
-"""What can be tuned."""
+"""Collectives that can be tuned."""
 
 METHODS = ("model", "measurement", "both")
 
 _ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
-"""Of several in a row the root begins the next before others have ended one."""
+"""Their root starts the next of several back-to-back calls before other ranks finish one."""
 
 _NOT_REAL = frozenset({"in_network"})
-"""Algorithms whose folds the network does: no MPI has such a network underneath."""
+"""Algorithms that the network reduces for: no MPI library runs on such a network."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A collective on a number of ranks, and the sizes to look at.
+    """A collective on a number of ranks, and the sizes to tune.
 
     Attributes:
-        collective: which.
-        ranks: how many.
-        sizes: in bytes, by the convention of nccl-tests, ascending; multiples of what every rank
-            and element needs.
-        datatype: of the elements.
-        targets: whose algorithms are looked at besides tutti's own.
+        collective: name of the collective.
+        ranks: number of ranks.
+        sizes: in bytes, by the convention of nccl-tests, ascending; multiples of an element for
+            each part.
+        datatype: datatype of the elements.
+        targets: libraries with algorithms to consider.
     """
 
     collective: str
@@ -68,11 +68,11 @@ class Question:
 
 
 def notations(question: Question, only: Sequence[str] = ()) -> list[str]:
-    """The algorithms to look at: those that are named, or all that there are.
+    """Returns the candidate algorithms: the named ones, or all.
 
     Raises:
-        AlgorithmError: none of those that are named is for the question.
-        TuningError: ranks would get different bits from one that is named.
+        AlgorithmError: No named algorithm supports the collective and ranks.
+        TuningError: A named algorithm gives ranks different bits.
     """
     if only:
         named = [one for one in only if _laid_out(one, question, strict=len(only) == 1)]
@@ -93,13 +93,13 @@ def notations(question: Question, only: Sequence[str] = ()) -> list[str]:
 
 
 def _keeps_bits(notation: str, question: Question) -> bool:
-    """Whether all ranks get the same bits of elements of the type in question."""
+    """Whether all ranks get the same bits for the tuned datatype."""
     return is_exact(question.datatype) or not _differ(notation, question.collective, question.ranks)
 
 
 @functools.cache
 def _differ(notation: str, collective: str, ranks: int) -> bool:
-    """Kept, as it takes as long as a proof, and is asked for every size."""
+    """Cached, as it takes as long as a verification and is needed for every size."""
     if collective != "all_reduce":
         return False
     return bits_differ(schedule(notation, collective=collective, ranks=ranks))
@@ -128,19 +128,19 @@ def by_model(
     only: Sequence[str] = (),
     done: Callable[[int], object] | None = None,
 ) -> pl.DataFrame:
-    """What a model says of every algorithm on every size.
+    """Predicts the time of every algorithm at every size.
 
     Args:
-        question: of what.
-        platform: the machine.
-        only: these algorithms alone.
+        question: the collective, ranks and sizes.
+        platform: the platform.
+        only: consider only these algorithms.
         done: called with 1 after each size.
 
     Returns:
         A row for each, with the columns of :data:`tutti.tune.times.TIMES`.
 
     Raises:
-        TuningError: there is no algorithm for a size.
+        TuningError: No algorithm supports a size.
     """
     rows: list[dict[str, Any]] = []
     listed = notations(question, only)
@@ -163,15 +163,15 @@ def _estimated(
     known: dict[str, Any],
     laid_out: dict[str, Schedule | None],
 ) -> list[dict[str, Any]]:
-    """What a plan's schedule has to beat: the MPI's own code, as far as a model can say."""
+    """Estimates the MPI library's default, which a plan's schedule has to beat."""
     name = next(
         name
         for name, (first, last) in untuned(question.collective, question.ranks)
         if first <= size and (last is None or size <= last)
     )
     found = _modelled(question, platform, size, [name], laid_out, search=False)
-    told = known | {"method": ESTIMATED}
-    return [_row(question, size, None, to_beat(time), told) for _, time in found]
+    estimate = known | {"method": ESTIMATED}
+    return [_row(question, size, None, to_beat(time), estimate) for _, time in found]
 
 
 def _modelled(
@@ -183,9 +183,9 @@ def _modelled(
     *,
     search: bool,
 ) -> list[tuple[Schedule, int]]:
-    """The algorithms that a size can be laid out for, each with its time in picoseconds.
+    """Returns the algorithms that support a size, each with its time in picoseconds.
 
-    Schedules are verified when they are first met and kept in `known`.
+    Schedules are verified at their first use and cached in `known`.
     """
     from tutti.cases import CaseBuilder, measured
     from tutti.proving import verify
@@ -223,14 +223,14 @@ def by_measurement(
     *,
     done: Callable[[int, int], object] | None = None,
 ) -> pl.DataFrame:
-    """What algorithms take on real ranks, and the MPI's own code beside them: medians of blocks.
+    """Measures algorithms and the MPI library's default on real ranks: medians of blocks.
 
-    The MPI's own code is measured as it is where nobody has tuned it, and so it stays wherever it
-    turns out to be the fastest. Rooted collectives are measured one by one, however many a block
-    was to have. A block that a rank began late does not count, unless there is no other.
+    The default is measured untuned, and stays wherever it is the fastest. Blocks of rooted
+    collectives have one call each. Blocks in which a rank started late are discarded, unless all
+    of them are late.
 
     Args:
-        question: of what.
+        question: the collective, ranks and sizes.
         mpi: the MPI.
         settings: how to measure.
         names: the algorithms.
@@ -240,14 +240,14 @@ def by_measurement(
         A row for each, with the columns of :data:`tutti.tune.times.TIMES`.
 
     Raises:
-        BenchError: the run failed, or a result was wrong.
+        BenchError: The run failed, or a result was wrong.
     """
     from tutti.mpi.bench import Candidate
 
     if question.collective in _ROOTED:
         settings = replace(settings, each=1)
     laid_out = {one.name: one for name in names if (one := _laid_out(name, question, strict=True))}
-    # Nothing keeps the messages of the MPI's own code apart.
+    # Messages of the MPI library cannot be delayed.
     own = [] if settings.distance is not None else [Candidate("own")]
     chosen = own + [Candidate("schedule", one) for one in laid_out.values()]
     frame = _right_blocks(question, mpi, settings, chosen, done)
@@ -271,8 +271,8 @@ def _right_blocks(
     from tutti.errors import BenchError
     from tutti.mpi.bench import Benchmark, measure
 
-    asked = Benchmark(question.collective, question.ranks, question.sizes, question.datatype)
-    frame = measure(mpi, asked, chosen, settings, done=done)
+    benchmark = Benchmark(question.collective, question.ranks, question.sizes, question.datatype)
+    frame = measure(mpi, benchmark, chosen, settings, done=done)
     if frame["wrong"].sum():
         message = f"results of {question.collective} on {question.ranks} ranks were wrong"
         raise BenchError(message, kind="failed")
@@ -288,24 +288,24 @@ def _known(mpi: Mpi, settings: Settings) -> dict[str, str]:
 
 
 def in_time(blocks: pl.DataFrame, tolerance_s: float) -> pl.DataFrame:
-    """The median of each case over the blocks that all ranks began in time.
+    """Returns the median of each case over the blocks that all ranks started in time.
 
     Args:
         blocks: of :func:`tutti.mpi.bench.measure`.
-        tolerance_s: how late a rank may begin, in seconds.
+        tolerance_s: maximum lateness of a rank, in seconds.
 
     Returns:
-        Columns: schedule, size_bytes, time_ps, blocks (that count), late (that do not). Where every
-        block began late all count, and ``late`` is their number too.
+        Columns: schedule, size_bytes, time_ps, blocks (used), late (discarded). If all blocks of a
+        case are late, all are used, and ``late`` is their number.
     """
     is_late = pl.col("late_ps") > tolerance_s * 1e12
     counts = ~is_late | (pl.col("late_count") == pl.col("all"))
     case = ["schedule", "size_bytes"]
-    told = blocks.with_columns(
+    counted = blocks.with_columns(
         late_count=is_late.sum().over(case).cast(pl.Int64), all=pl.len().over(case)
     )
     return (
-        told.filter(counts)
+        counted.filter(counts)
         .group_by(case, maintain_order=True)
         .agg(
             pl.col("time_ps").quantile(0.5, "lower"),
@@ -316,12 +316,12 @@ def in_time(blocks: pl.DataFrame, tolerance_s: float) -> pl.DataFrame:
 
 
 def fastest(times: pl.DataFrame, question: Question, most: int) -> list[str]:
-    """The algorithms that are worth measuring: the fastest of each size, for each target.
+    """Selects the algorithms to measure: the fastest of each size, for each target.
 
     Args:
         times: by a model.
-        question: of what.
-        most: how many of each size, for each target.
+        question: the collective, ranks and sizes.
+        most: maximum number for each size and target.
     """
     found: dict[str, None] = {}
     for target in question.targets:

@@ -1,12 +1,13 @@
-"""MPICH's selections (CSEL): rules merged into the stock trees, since a tree has to be whole.
+"""MPICH's selections (CSEL): rules merged into the stock trees, since a tree must be complete.
 
-A call goes through two of them. The device's says of which parts a collective is composed on
-communicators whose ranks share hosts, or leaves it to the tree of algorithms. Both are compiled
-into every MPICH as text; they are read from the library that is to be tuned, so they are always
-those of its version. Where a tree lacks a collective, MPICH stops at the first call of one.
+A call passes two trees. The device's tree selects the composition of a collective on communicators
+with ranks that share hosts, or leaves it to the tree of algorithms. Both are compiled into every
+MPICH as text, and are read from the library to be tuned, so that they have its version. If a tree
+lacks a collective, MPICH aborts at the first call of it.
 
-For the ranks and sizes that are tuned the device's tree gets a rule that leaves the collective to
-the algorithms, and the tree of algorithms gets one that names it. All others go by the stock trees.
+For the tuned ranks and sizes the device's tree gets a rule that leaves the collective to the
+algorithms, and the tree of algorithms gets a rule that names the algorithm. All other calls use the
+stock trees.
 
 Source: ``src/mpi/coll/src/csel.c``, ``src/mpid/ch4/src/ch4_coll.h`` and ``maint/tuning/coll`` of
 MPICH 5.0.
@@ -49,24 +50,24 @@ _FLAT = {
     "reduce": "MPIDI_Reduce_intra_composition_gamma",
     "barrier": "MPIDI_Barrier_intra_composition_beta",
 }
-"""What the device calls leaving a collective to the algorithms. The others are left to them anyway.
+"""The device's compositions that leave a collective to the algorithms; others have no composition.
 """
 _FOLDING = frozenset({"all_reduce", "reduce", "reduce_scatter"})
 _COUNTED = frozenset({"all_reduce", "reduce"})
-"""Collectives of which MPICH can be asked for the operation's kind: of others it stops the job."""
+"""Collectives with the condition is_op_built_in: for others MPICH aborts the job."""
 _IN_PARTS = ("ring", "recursive_halving_doubling", "reduce_scatter_gather")
-"""Schedules whose algorithms need an element for each rank, and operations of MPI's own."""
+"""Schedules with algorithms that need an element for each rank, and a predefined operation."""
 _START = b'{"collective='
 _LIBRARIES = ("libmpi.so*", "libmpi_abi.so*", "libmpich*.so*", "libmpi.*dylib")
 
 
 @dataclass(frozen=True)
 class Stock:
-    """The trees of an MPICH that nobody has tuned.
+    """The trees of an untuned MPICH.
 
     Attributes:
-        algorithms: the one that names algorithms.
-        device: the one of the device's compositions; None where it is not known.
+        algorithms: the tree that names algorithms.
+        device: the tree of the device's compositions; None if unknown.
     """
 
     algorithms: Tree
@@ -74,10 +75,10 @@ class Stock:
 
 
 def stock(mpi: Mpi) -> Stock:
-    """The stock trees out of the library of an MPICH.
+    """Reads the stock trees from the library of an MPICH.
 
     Raises:
-        TuningError: its library is not found, or holds no such tree.
+        TuningError: Its library is not found, or has no such tree.
     """
     for folder in ("lib", "lib64"):
         for pattern in _LIBRARIES:
@@ -85,29 +86,29 @@ def stock(mpi: Mpi) -> Stock:
                 found = _within(path.read_bytes())
                 if found is not None:
                     return found
-    message = f"no library below {mpi.prefix} holds the selections of {mpi}"
+    message = f"no library in {mpi.prefix} contains the selections of {mpi}"
     raise TuningError(message, kind="csel")
 
 
 def stock_of_file(path: Path) -> Tree:
-    """A whole tree from a file, such as ``maint/tuning/coll/mpir/generic.json`` of MPICH's sources.
+    """Reads a complete tree, such as ``maint/tuning/coll/mpir/generic.json`` of MPICH's sources.
 
     Raises:
-        TuningError: it cannot be read, or is no whole tree.
+        TuningError: It cannot be read, or is incomplete.
     """
     try:
         tree = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         message = f"{path}: cannot be read as JSON: {error}"
         raise TuningError(message, kind="csel", fields={"path": str(path)}) from None
-    if not _whole(tree):
-        message = f"{path}: has not all collectives: expected MPICH's whole tree"
+    if not _is_complete(tree):
+        message = f"{path}: lacks some collectives: expected MPICH's complete tree"
         raise TuningError(message, kind="csel", fields={"path": str(path)})
     return dict(tree)
 
 
 def _within(data: bytes) -> Stock | None:
-    """The trees in a library. The device's is the one that composes collectives."""
+    """Finds the trees in a library. The device's tree is the one with compositions."""
     found: list[Tree] = []
     at = data.find(_START)
     while at >= 0:
@@ -117,7 +118,7 @@ def _within(data: bytes) -> Stock | None:
         except ValueError:
             end = at + 1
         else:
-            found += [tree] if _whole(tree) else []
+            found += [tree] if _is_complete(tree) else []
         at = data.find(_START, end)
     composing = [tree for tree in found if "composition=" in json.dumps(tree)]
     naming = [tree for tree in found if tree not in composing]
@@ -126,20 +127,20 @@ def _within(data: bytes) -> Stock | None:
     return Stock(max(naming, key=len), max(composing, key=len, default=None))
 
 
-def _whole(tree: object) -> bool:
+def _is_complete(tree: object) -> bool:
     return isinstance(tree, dict) and {f"collective={name}" for name in _NAMES.values()} <= set(
         tree
     )
 
 
 def settings(path: str, device: str | None, decisions: Sequence[TuningDecision]) -> dict[str, str]:
-    """The variables under which MPICH reads files of selections, and goes by them.
+    """Returns the variables that make MPICH read and apply files of selections.
 
     Args:
-        path: of the selections of algorithms.
-        device: of the device's; None where there are none: then what the device does by itself for
-            the tuned collectives is turned off, for other ranks and sizes too.
-        decisions: that were written.
+        path: the selections of algorithms.
+        device: the device's selections, or None: then the device's compositions of
+            the tuned collectives are turned off, also for other ranks and sizes.
+        decisions: the written decisions.
     """
     named = {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": path}
     if device is not None:
@@ -151,24 +152,24 @@ def settings(path: str, device: str | None, decisions: Sequence[TuningDecision])
 
 
 def merged(tree: Tree, decisions: Sequence[TuningDecision]) -> str:
-    """The text of a file: the stock tree, with the decisions before its own conditions.
+    """Returns the text of a file: the stock tree, with the decisions before its conditions.
 
     Args:
-        tree: the whole stock tree; it is not changed.
-        decisions: for the target `mpich`; those without a schedule go by the stock tree.
+        tree: the complete stock tree; it is not modified.
+        decisions: for the target `mpich`; those without a schedule use the stock tree.
 
     Raises:
-        TuningError: no decision can be expressed.
+        TuningError: No decision can be expressed.
     """
     tuned = _merged(tree, decisions, _named)
     if tuned == tree:
-        message = "MPICH has none of the schedules that are the fastest anywhere"
+        message = "MPICH has none of the fastest schedules"
         raise TuningError(message, kind="nothing")
     return json.dumps(tuned, indent=2) + "\n"
 
 
 def merged_device(tree: Tree, decisions: Sequence[TuningDecision]) -> str:
-    """The text of the device's file: just what :func:`merged` has rules for is left to these."""
+    """Returns the device's file: collectives with rules of :func:`merged` are left to these."""
     mine = [one for one in decisions if one.collective in _FLAT]
     return json.dumps(_merged(tree, mine, _left_to_algorithms), indent=2) + "\n"
 
@@ -187,38 +188,38 @@ def _merged(
     tuned = dict(tree)
     for collective, some in groupby(decisions, lambda one: one.collective):
         by_ranks = {ranks: list(mine) for ranks, mine in groupby(some, lambda one: one.ranks)}
-        told = {
+        ruled = {
             ranks: mine
             for ranks, mine in by_ranks.items()
             if any(one.counterpart("mpich") is not None for one in mine)
         }
-        if collective in _NAMES and told:
+        if collective in _NAMES and ruled:
             key = f"collective={_NAMES[collective]}"
-            whole = dict(tree[key])
-            whole["comm_type=intra"] = _by_ranks(told, tree[key]["comm_type=intra"], write)
-            tuned[key] = whole
+            conditions = dict(tree[key])
+            conditions["comm_type=intra"] = _by_ranks(ruled, tree[key]["comm_type=intra"], write)
+            tuned[key] = conditions
     return tuned
 
 
 def _by_ranks(
-    told: dict[int, list[TuningDecision]], before: Tree, write: Callable[[Counterpart], Tree]
+    ruled: dict[int, list[TuningDecision]], before: Tree, write: Callable[[Counterpart], Tree]
 ) -> Tree:
-    """Conditions are tested in order, so sizes in between go by the tree from before."""
+    """Conditions are tested in order, so rank counts in between use the stock tree."""
     node: Tree = {}
     above = 0
-    for ranks in sorted(told):
+    for ranks in sorted(ruled):
         if ranks - 1 > above:
             node[f"comm_size<={ranks - 1}"] = before
-        node[f"comm_size<={ranks}"] = _by_sizes(told[ranks], _of_ranks(before, ranks), write)
+        node[f"comm_size<={ranks}"] = _by_sizes(ruled[ranks], _of_ranks(before, ranks), write)
         above = ranks
     node["comm_size=any"] = before
     return node
 
 
 def _of_ranks(tree: Tree, ranks: int) -> Tree:
-    """A tree for so many ranks, without the conditions on them.
+    """Returns the tree for this number of ranks, without conditions on ranks.
 
-    Below one on sizes MPICH takes ``comm_size<8`` for ``comm_size<=8``.
+    Below a condition on sizes MPICH takes ``comm_size<8`` for ``comm_size<=8``.
     """
     kept: Tree = {}
     for key, below in tree.items():
@@ -236,7 +237,7 @@ def _of_ranks(tree: Tree, ranks: int) -> Tree:
 
 
 def _holds(key: str, ranks: int) -> bool | None:
-    """Whether a condition on the number of ranks is met; None of any other."""
+    """Whether a condition on the number of ranks is met; None for other conditions."""
     name, sign, value = next(
         (key.partition(sign) for sign in ("<=", "<", "=") if sign in key), (key, "", "")
     )
@@ -262,7 +263,7 @@ def _by_sizes(
 
 
 def _leaf(decision: TuningDecision, before: Tree, write: Callable[[Counterpart], Tree]) -> Tree:
-    """What is written of the algorithm, and the tree from before where it would not be allowed."""
+    """Returns the tree of an algorithm, and the stock tree where the algorithm is not allowed."""
     found = decision.counterpart("mpich")
     if found is None:
         return before

@@ -1,14 +1,14 @@
-"""Rules of Open MPI's tuned component, and of han, which is asked before it on several hosts.
+"""Rules of Open MPI's tuned component, and of han, which precedes it on several hosts.
 
-A classic file of tuned has keys of communicator sizes. Up to 5.0 a size goes by the largest key
-that is not above it, and sizes below the first key by that one; so each tuned number of ranks is
-followed by a key that gives larger ones back to the fixed rules, and preceded by one for smaller
-ones. JSON, which 6.0 reads, says both ends itself. In both, messages go by the largest size that is
-not above theirs.
+A classic file of tuned has keys of communicator sizes. Up to 5.0 a communicator uses the largest
+key not above its size, and smaller ones use the first key. Each tuned number of ranks is therefore
+followed by a key that returns larger ones to the fixed rules, and preceded by one for smaller ones.
+JSON, which 6.0 reads, has both limits. In both formats, a message uses the largest size not above
+that of the message.
 
-On a communicator of several hosts the component han comes first. It is not turned off, for then
-whatever no rule speaks of would change too: a file of its own tells it to hand on to tuned just the
-ranks and sizes that have rules.
+On a communicator of several hosts the component han comes first. It is not turned off, since that
+would change collectives without rules. A separate file makes it forward only the ranks and sizes
+with rules to tuned.
 
 Source: ``docs/tuning-apps/collectives/tuned.rst``, ``coll_tuned_dynamic_file.c`` and
 ``coll_han_dynamic_file.c`` of Open MPI 5.0 and 6.0.
@@ -39,8 +39,8 @@ _NUMBERS = {
     "reduce": (11, "reduce"),
     "reduce_scatter": (13, "reduce_scatter_block"),
 }
-"""What Open MPI calls a collective: in classic files and in JSON. Of its two kinds of
-reduce_scatter, the one with equal blocks."""
+"""The names of a collective in classic files and in JSON; reduce_scatter is the one with equal
+blocks."""
 
 _HANDED_ON = {
     "openmpi": frozenset({"all_gather", "all_reduce", "barrier", "broadcast", "reduce"}),
@@ -48,28 +48,28 @@ _HANDED_ON = {
         {"all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "reduce"}
     ),
 }
-"""The collectives of which han asks its rules; others it leaves to tuned by itself."""
+"""The collectives for which han reads rules; it leaves all others to tuned."""
 
 
 class _Choice(NamedTuple):
-    """An algorithm by its number, and its fan-in and fan-out."""
+    """An algorithm number, with its fan-in and fan-out."""
 
     number: int
     fan: int = 0
 
 
 _FIXED = _Choice(0)
-"""What stands for the fixed rules."""
+"""Denotes the fixed rules."""
 
 _Keys = list[tuple[int, list[tuple[int, _Choice]]]]
 
 
 def settings(rules: str, of_han: str | None) -> dict[str, str]:
-    """The variables under which Open MPI reads files of rules, and lets them decide.
+    """Returns the variables that make Open MPI read and apply files of rules.
 
     Args:
-        rules: the path of tuned's.
-        of_han: the path of han's; None where it needs none.
+        rules: the path of tuned's file.
+        of_han: the path of han's file; None if it needs none.
     """
     named = {
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
@@ -82,22 +82,22 @@ def settings(rules: str, of_han: str | None) -> dict[str, str]:
 
 
 def classic(decisions: Sequence[TuningDecision], *, second: bool = False) -> str:
-    """The text of a classic file.
+    """Returns the text of a classic file.
 
     Args:
-        decisions: for the target `openmpi`; those without a schedule go by the fixed rules.
+        decisions: for the target `openmpi`; those without a schedule use the fixed rules.
         second: whether to write the second version, which Open MPI reads from 5.0.7 on; all
             releases read the first.
 
     Raises:
-        TuningError: no decision can be expressed.
+        TuningError: No decision can be expressed.
     """
-    told = _told(decisions, "openmpi")
+    ruled = _ruled(decisions, "openmpi")
     lines = ["rule-file-version-2"] if second else []
     lines += ["# Written by `tutti tune`. Bytes, algorithm, fan-in/out, segment size"
               + (", max requests." if second else ".")]  # fmt: skip
-    lines.append(f"{len(told)}  # collectives")
-    for collective, by_ranks in told.items():
+    lines.append(f"{len(ruled)}  # collectives")
+    for collective, by_ranks in ruled.items():
         number, name = _NUMBERS[collective]
         keys = _keys(by_ranks, "openmpi")
         lines += [f"{number}  # {name}", f"{len(keys)}  # communicator sizes"]
@@ -109,7 +109,7 @@ def classic(decisions: Sequence[TuningDecision], *, second: bool = False) -> str
 
 
 def han(decisions: Sequence[TuningDecision], target: str) -> str | None:
-    """The text of han's file: it hands on to tuned what has a rule, and keeps the rest.
+    """Returns the text of han's file: it forwards sizes with rules to tuned, and keeps the rest.
 
     Its sizes of all_gather and all_to_all are those of one rank's part.
 
@@ -118,18 +118,18 @@ def han(decisions: Sequence[TuningDecision], target: str) -> str | None:
         target: `openmpi` or `openmpi6`.
 
     Returns:
-        None where all rules are of collectives that han leaves to tuned by itself.
+        None if han leaves all collectives with rules to tuned anyway.
     """
-    told = {
+    ruled = {
         collective: by_ranks
-        for collective, by_ranks in _told(decisions, target).items()
+        for collective, by_ranks in _ruled(decisions, target).items()
         if collective in _HANDED_ON[target]
     }
-    if not told:
+    if not ruled:
         return None
     lines = ["# Written by `tutti tune`. Bytes of a message, component.",
-             f"{len(told)}  # collectives"]  # fmt: skip
-    for collective, by_ranks in told.items():
+             f"{len(ruled)}  # collectives"]  # fmt: skip
+    for collective, by_ranks in ruled.items():
         keys = _keys(by_ranks, target)
         lines += [_NUMBERS[collective][1], "1  # topologic levels", "global_communicator"]
         lines += [f"{len(keys)}  # communicator sizes"]
@@ -141,19 +141,19 @@ def han(decisions: Sequence[TuningDecision], target: str) -> str | None:
     return "\n".join(lines) + "\n"
 
 
-def _told(
+def _ruled(
     decisions: Sequence[TuningDecision], target: str
 ) -> dict[str, dict[int, list[TuningDecision]]]:
-    """Those that can be expressed: by collective, by ranks."""
-    told: dict[str, dict[int, list[TuningDecision]]] = {}
+    """Returns the decisions that can be expressed, by collective and ranks."""
+    ruled: dict[str, dict[int, list[TuningDecision]]] = {}
     for (collective, ranks), some in groupby(decisions, lambda one: (one.collective, one.ranks)):
         listed = list(some)
         if collective in _NUMBERS and any(_choice(one, target) != _FIXED for one in listed):
-            told.setdefault(collective, {})[ranks] = listed
-    if not told:
-        message = "Open MPI has none of the schedules that are the fastest anywhere"
+            ruled.setdefault(collective, {})[ranks] = listed
+    if not ruled:
+        message = "Open MPI has none of the fastest schedules"
         raise TuningError(message, kind="nothing")
-    return told
+    return ruled
 
 
 def _choice(decision: TuningDecision, target: str) -> _Choice:
@@ -162,7 +162,7 @@ def _choice(decision: TuningDecision, target: str) -> _Choice:
 
 
 def _keys(by_ranks: dict[int, list[TuningDecision]], target: str) -> _Keys:
-    """Keys with their rules, those in between that give sizes back to the fixed rules included."""
+    """Returns keys with their rules, and keys in between that return to the fixed rules."""
     fixed = [(0, _FIXED)]
     keys: _Keys = []
     for ranks in sorted(by_ranks):
@@ -177,13 +177,13 @@ def _keys(by_ranks: dict[int, list[TuningDecision]], target: str) -> _Keys:
 
 
 def json_rules(decisions: Sequence[TuningDecision]) -> str:
-    """The text of a JSON file of Open MPI 6; what is not in it goes by the fixed rules.
+    """Returns the text of a JSON file of Open MPI 6; all other calls use the fixed rules.
 
     Raises:
-        TuningError: no decision can be expressed.
+        TuningError: No decision can be expressed.
     """
     collectives: dict[str, list[dict[str, object]]] = {}
-    for collective, by_ranks in _told(decisions, "openmpi6").items():
+    for collective, by_ranks in _ruled(decisions, "openmpi6").items():
         collectives[_NUMBERS[collective][1]] = [
             {
                 "comm_size_min": ranks,

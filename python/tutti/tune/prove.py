@@ -1,8 +1,8 @@
-"""Proof that what was written takes effect: the MPI's own messages against the schedule's.
+"""Checks that the written files take effect: compares the MPI's messages with the schedule's.
 
-One size of each decision is run under the variables that were written, and the messages and bytes
-between each pair of ranks are held against those of the schedule. Where the MPI's own code is to
-stay, they are held against what it sends without these variables.
+One size of each decision runs with the written variables. The messages and bytes between each pair
+of ranks are compared with those of the schedule. If the MPI library's default is to stay, they are
+compared with those of a run without the variables.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Proof", "proofs", "unproved"]
 
-_NO_SIZE = "no size within has an element for each part"
+_NO_SIZE = "no size in the range has an element for each part"
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What a run showed.
+    """The result of a check.
 
     Attributes:
-        collective: of which.
-        ranks: on how many ranks.
+        collective: name of the collective.
+        ranks: number of ranks.
         size: in bytes.
-        schedule: what was to be done; `own` where the MPI's own code was to stay.
-        messages: how many a call sent.
-        verdict: `same` messages between the same ranks, `alike` as many, and as much from each rank
-            with other numbers, `other`, or `not looked at` with the reason in `why`.
-        why: what differs, in words.
+        schedule: the expected schedule; `own` for the MPI library's default.
+        messages: messages of one call.
+        verdict: `same`: the same messages between the same ranks; `alike`: as many messages, and as
+            many bytes from each rank up to renumbering; `other`; or `unchecked`, with a reason.
+        why: the difference, or the reason.
     """
 
     collective: str
@@ -55,42 +55,42 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing contradicts what was written."""
+        """Whether the run does not contradict the written files."""
         return self.verdict != "other"
 
     @property
     def shows(self) -> bool:
-        """Whether something was looked at, and was as it was written."""
+        """Whether the run confirms the written files."""
         return self.verdict in {"same", "alike"}
 
 
 def unproved(mpi: Mpi, written: Written) -> str:
-    """Why what was written cannot be proved with an MPI, in words; empty where it can."""
+    """Returns why the files of a library cannot be checked with an MPI, or an empty string."""
     if speaks_for(written.target, mpi_of(mpi)):
         return "" if any(one.is_rule for one in written.decisions) else "it has no rule"
     return f"the MPI here is {mpi}"
 
 
 def proofs(mpi: Mpi, written: Written, *, options: Sequence[str] = ()) -> list[Proof]:
-    """Runs an MPI under what was written, one size of each decision.
+    """Runs an MPI with the written files, at one size of each decision.
 
     Args:
         mpi: the MPI.
-        written: what :func:`unproved` has nothing against.
-        options: of the launcher.
+        written: files that :func:`unproved` accepts.
+        options: options of the launcher.
 
     Raises:
-        TuningError: the MPI does not let itself be watched.
-        ProofError: a run failed.
-        MpiError: the library cannot be compiled.
+        TuningError: The MPI cannot count messages.
+        ProofError: A run failed.
+        MpiError: The library cannot be compiled.
     """
     found = []
     for one in written.decisions:
         if one.schedule is None or (one.schedule == OWN and written.target == "plan"):
-            continue  # nothing was written, and the library hands on what no rule is for
+            continue  # nothing was written, and the library forwards calls without a rule
         call = _call(one)
         if call is None:
-            found.append(_not_looked_at(one))
+            found.append(_unchecked(one))
         elif one.schedule == OWN:
             found.append(_stays(mpi, one, call, written, options))
         elif written.target == "plan":
@@ -105,8 +105,8 @@ def _of_mpi(
 ) -> Proof:
     pair = one.counterpart(written.target)
     sent = sent_by_mpi(mpi, call, env=written.variables, options=options)
-    wanted = sent_by_schedule(_schedule(one), call)
-    return _proof(one, call, sent, wanted, exact=pair is not None and pair.exact)
+    expected = sent_by_schedule(_schedule(one), call)
+    return _proof(one, call, sent, expected, exact=pair is not None and pair.exact)
 
 
 def _of_library(
@@ -124,13 +124,13 @@ def _of_library(
 def _stays(
     mpi: Mpi, one: TuningDecision, call: Call, written: Written, options: Sequence[str]
 ) -> Proof:
-    """What the MPI does by itself, with and without what was written."""
+    """Compares the MPI library's default with and without the written files."""
     sent = sent_by_mpi(mpi, call, env=written.variables, options=options)
     return _proof(one, call, sent, sent_by_mpi(mpi, call, options=options), exact=True)
 
 
 def _call(decision: TuningDecision) -> Call | None:
-    """A call that the decision is for, of parts that are equal and not empty."""
+    """Returns a call that the decision covers, with equal non-empty parts."""
     if decision.collective == "barrier":
         return Call("barrier", decision.ranks, 0, decision.datatype)
     chunks = _schedule(decision).chunks if decision.is_rule else 1
@@ -145,26 +145,26 @@ def _schedule(decision: TuningDecision) -> Schedule:
     return schedule(str(decision.schedule), collective=decision.collective, ranks=decision.ranks)
 
 
-def _not_looked_at(decision: TuningDecision) -> Proof:
+def _unchecked(decision: TuningDecision) -> Proof:
     return Proof(decision.collective, decision.ranks, decision.first, str(decision.schedule), 0,
-                 "not looked at", _NO_SIZE)  # fmt: skip
+                 "unchecked", _NO_SIZE)  # fmt: skip
 
 
 def _proof(
-    decision: TuningDecision, call: Call, sent: Traffic, wanted: Traffic, *, exact: bool
+    decision: TuningDecision, call: Call, sent: Traffic, expected: Traffic, *, exact: bool
 ) -> Proof:
     messages = sum(count for key, count in sent.items() if key[2] == "messages") // CALLS
     verdict, why = "same", ""
-    if sent != wanted:
-        alike = not exact and _lengths(sent) == _lengths(wanted)
+    if sent != expected:
+        alike = not exact and _lengths(sent) == _lengths(expected)
         verdict = "alike" if alike else "other"
-        why = _difference(sent, wanted)
+        why = _difference(sent, expected)
     return Proof(decision.collective, decision.ranks, call.size, str(decision.schedule), messages,
                  verdict, why)  # fmt: skip
 
 
 def _lengths(traffic: Traffic) -> tuple[int, list[int]]:
-    """How many messages there are, and what ranks send: what stays if they are numbered anew."""
+    """Returns the number of messages and the bytes of each rank, invariant under renumbering."""
     messages = sum(count for key, count in traffic.items() if key[2] == "messages")
     sent: dict[int, int] = {}
     for (source, _, kind), count in traffic.items():
@@ -172,12 +172,12 @@ def _lengths(traffic: Traffic) -> tuple[int, list[int]]:
     return messages, sorted(sent.values())
 
 
-def _difference(sent: Traffic, wanted: Traffic) -> str:
-    """The first counts that differ, and how many more do."""
-    other = [key for key in sorted({*sent, *wanted}) if sent[key] != wanted[key]]
+def _difference(sent: Traffic, expected: Traffic) -> str:
+    """Describes the first count that differs, and the number of others."""
+    other = [key for key in sorted({*sent, *expected}) if sent[key] != expected[key]]
     if not other:
         return ""
     source, destination, kind = other[0]
-    counts = f"{sent[other[0]]} {kind} in {CALLS} calls where {wanted[other[0]]} were to be"
+    counts = f"{sent[other[0]]} {kind} in {CALLS} calls: expected {expected[other[0]]}"
     more = f", and {len(other) - 1} more counts" if len(other) > 1 else ""
     return f"{source} to {destination}: {counts}{more}"

@@ -1,9 +1,9 @@
-"""What other libraries can be told to do: their algorithms beside tutti's schedules.
+"""Algorithms of other libraries that correspond to tutti's schedules.
 
-A pair stands here where both send the same messages: as many, as long, and where ``exact`` between
-the same ranks. That has been counted with :mod:`tutti.tune.watch` on 2 to 8 ranks of Open MPI
-5.0.11 and MPICH 5.0.2. What is only like a schedule, such as Open MPI's segmented ring, is not
-listed; neither is what a library has no rule for.
+A pair is listed if both send the same messages: the same number and sizes, and if ``exact`` between
+the same ranks. This has been counted with :mod:`tutti.tune.watch` on 2 to 8 ranks of Open MPI
+5.0.11 and MPICH 5.0.2. Algorithms that only resemble a schedule, such as Open MPI's segmented ring,
+are not listed; neither are algorithms that no rule of the library can select.
 
 Sources: ``coll_base_*_.c`` and ``docs/tuning-apps/collectives/tuned.rst`` of Open MPI 5.0,
 ``src/mpi/coll`` of MPICH 5.0, ``src/components/tl/ucp`` of UCC 1.4 to 1.9.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["TARGETS", "Counterpart", "counterpart", "counterparts"]
 
 TARGETS = ("plan", "openmpi", "openmpi6", "mpich", "ucc")
-"""What is written: a plan of libtutti_mpi, rules of Open MPI 5 (classic) and of 6 (JSON), MPICH's
+"""The outputs: a plan of libtutti_mpi, rules of Open MPI 5 (classic) and of 6 (JSON), MPICH's
 selections, UCC's tune string."""
 
 
@@ -41,15 +41,15 @@ class Counterpart:
     """An algorithm of a library, and the schedule that sends the same messages.
 
     Attributes:
-        collective: in tutti's words.
+        collective: name in tutti.
         schedule: in the algorithm notation.
-        name: of the algorithm, in the library's words.
-        number: of the algorithm, where rules have numbers.
-        parameters: of the algorithm, as the library writes them.
-        fits: for which numbers of ranks they are the same.
-        exact: whether the same ranks send to the same ones. Where not, there are as many messages,
-            and ranks send as much, but with other numbers or to partners in another order.
-        proved: whether that has been counted; UCC does not let itself be watched here.
+        name: name of the algorithm in the library.
+        number: number of the algorithm, if rules use numbers.
+        parameters: parameters of the algorithm, as the library writes them.
+        fits: whether they are the same on a number of ranks.
+        exact: whether the same pairs of ranks exchange messages. If not, the number of messages and
+            the bytes of each rank are the same up to renumbering.
+        proved: whether this has been counted; UCC has no counters.
     """
 
     collective: str
@@ -63,7 +63,7 @@ class Counterpart:
 
 
 def counterparts(target: str, collective: str, ranks: int) -> list[Counterpart]:
-    """What a library has for a collective on so many ranks; nothing for a plan, which has all."""
+    """Lists a library's algorithms for a collective on a number of ranks; none for a plan."""
     known = {"openmpi": _OPEN_MPI, "openmpi6": _OPEN_MPI, "mpich": _MPICH, "ucc": _UCC}
     listed = [one for one in known.get(target, ()) if one.collective == collective]
     if target == "mpich":
@@ -74,7 +74,7 @@ def counterparts(target: str, collective: str, ranks: int) -> list[Counterpart]:
 
 
 def counterpart(target: str, collective: str, ranks: int, schedule: str) -> Counterpart | None:
-    """The algorithm of a library that is this schedule, if it has one."""
+    """Returns the algorithm of a library that is this schedule, or None."""
     found = counterparts(target, collective, ranks)
     return next((one for one in found if one.schedule == schedule), None)
 
@@ -82,7 +82,7 @@ def counterpart(target: str, collective: str, ranks: int, schedule: str) -> Coun
 def _multiplying(
     collective: str, ranks: int, name: str, *, proved: bool = True
 ) -> list[Counterpart]:
-    """Exchanges in groups of k: the same in all of them where the ranks are a power of k."""
+    """Exchanges in groups of k: equal in all libraries if the ranks are a power of k."""
     if collective != "all_reduce":
         return []
     found = []
@@ -102,7 +102,7 @@ _OPEN_MPI = (
     Counterpart("all_reduce", "recursive_doubling", "recursive_doubling", 3),
     Counterpart("all_reduce", "ring", "ring", 4),
     Counterpart("all_reduce", "recursive_halving_doubling", "rabenseifner", 6, fits=_power_of_two),
-    # Of each pair that is folded, the even rank goes on, not the odd one.
+    # The even rank of each pair continues, not the odd one.
     Counterpart(
         "all_reduce",
         "recursive_halving_doubling:2-1",
@@ -112,7 +112,7 @@ _OPEN_MPI = (
         exact=False,
     ),
     Counterpart("broadcast", "direct", "basic_linear", 1),
-    # Its tree grows from the other end: rank 1 has the largest subtree.
+    # Its tree is mirrored: rank 1 has the largest subtree.
     Counterpart("broadcast", "binomial", "binomial", 6, exact=False),
     Counterpart(
         "broadcast",
@@ -124,7 +124,7 @@ _OPEN_MPI = (
     Counterpart("broadcast", "scatter_all_gather", "scatter_allgather_ring", 9),
     Counterpart("reduce", "direct", "linear", 1),
     Counterpart("reduce", "binomial", "binomial", 5),
-    # Of 6.0 on it is one of any fan-out, and without one does not end.
+    # From 6.0 on it has any fan-out, and hangs without one.
     Counterpart("all_gather", "bruck", "bruck", 2, parameters={"faninout": 2}),
     Counterpart("all_gather", "recursive_doubling", "recursive_doubling", 3, fits=_power_of_two),
     Counterpart("all_gather", "ring", "ring", 4),
@@ -153,7 +153,7 @@ _MPICH = (
         fits=_power_of_two,
     ),
     Counterpart("reduce", "binomial", "MPIR_Reduce_intra_binomial"),
-    # It halves with the farthest partner last, and keeps the other half.
+    # It halves with the farthest partner last, and retains the other half.
     Counterpart(
         "reduce",
         "reduce_scatter_gather",
@@ -195,5 +195,5 @@ _UCC = (
     Counterpart("reduce_scatter", "ring", "ring", proved=False),
     Counterpart("all_to_all", "pairwise", "pairwise", proved=False),
     Counterpart("all_to_all", "bruck", "bruck", proved=False),
-    # UCC refuses a whole string that names the algorithm of a barrier.
+    # UCC rejects the complete string if it names the algorithm of a barrier.
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Times to choose from: how each is known, and for which MPI it speaks."""
+"""Times of candidates: the origin of each, and the MPI that it applies to."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEASURED: Final = "measurement"
 EMULATED: Final = "emulated"
 
 OWN: Final = "own"
-"""Stands where a schedule's name does: the MPI's own code, left to its own choice."""
+"""Replaces the schedule's name: the MPI library's default."""
 
 TIMES: dict[str, type[pl.DataType]] = {
     "collective": pl.String,
@@ -45,28 +45,27 @@ TIMES: dict[str, type[pl.DataType]] = {
 }
 """The columns of times to choose from.
 
-``method`` is `model`, `measurement` (what this machine and its network took), `emulated` (real
-ranks, kept apart by a model) or `estimate` (what a plan's schedule has to beat where a model
-decides: :func:`tutti.mpi.usual.to_beat`). ``conditions`` are the model's parameters, of the first
-and the last, or the machine that was measured. ``mpi`` is whose ranks were measured, such as
-`openmpi 5.0.11`; ``blocks`` is how many count, and ``late`` how many more began too late to count;
-all three are null where a model says the time. The schedule `own` is the MPI's own code;
-``moves_chunks`` says that a schedule needs equal parts, ``same_on_all`` that every rank gets the
-same bits."""
+``method`` is `model`, `measurement` (of this machine and its network), `emulated` (real ranks with
+distances emulated by a model) or `estimate` (what a plan's schedule has to beat if a model decides:
+:func:`tutti.mpi.usual.to_beat`). ``conditions`` are the parameters of the model, or the measured
+machine. ``mpi`` is the measured MPI, such as `openmpi 5.0.11`; ``blocks`` is the number of used
+blocks, and ``late`` the number of discarded ones; all three are null for a model. The schedule
+`own` is the MPI library's default; ``moves_chunks``: the schedule needs equal parts;
+``same_on_all``: every rank gets the same bits."""
 
 _OF_TARGET: Final = {"openmpi": "openmpi 5.", "openmpi6": "openmpi 6.", "mpich": "mpich "}
-"""How the names of MPIs begin that read a library's file."""
+"""Prefixes of the MPIs that read a library's file."""
 
 
 def mpi_of(mpi: Mpi) -> str:
-    """An MPI as the column ``mpi`` has it."""
+    """Returns the name of an MPI in the column ``mpi``."""
     return f"{mpi.kind} {mpi.version}".strip()
 
 
 def speaks_for(target: str, mpi: str | None) -> bool:
-    """Whether what was measured on an MPI may decide for a library's file.
+    """Whether measurements on an MPI may decide for a library's file.
 
-    A plan is for the library of tutti, which is measured on whatever MPI. UCC is never measured.
+    A plan is for libtutti_mpi, which is measured on any MPI. UCC is never measured.
     """
     if mpi is None:
         return False

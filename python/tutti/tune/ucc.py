@@ -1,13 +1,12 @@
 """UCC's tune string: ``UCC_TL_UCP_TUNE``, and the radix of its k-nomial algorithms.
 
 A token is ``collective:sizes:memory:[team sizes]:score:@algorithm``; tokens are joined by ``#``.
-UCC keeps sizes with both ends: a size at which two ranges meet goes to the one with the higher
-score, which is that of a string, so a range ends with the last size that it is for. A range has
-more than one size. A string of which UCC cannot read one token is not used at all.
+UCC's ranges are inclusive: a size at which two ranges meet uses the one with the higher score,
+which is that of a string. A range therefore ends with its last size. A range has more than one
+size. UCC discards the complete string if it cannot parse one token.
 
-A radix is a variable of a collective, whatever the team; of an all_reduce it may differ by sizes,
-whose ends are included too. UCC is not installed here, so what it makes of this has not been
-counted.
+A radix is a variable of a collective, whatever the team; for an all_reduce it may differ by size,
+with inclusive limits. UCC is not available here, so its messages have not been counted.
 
 Source: ``src/coll_score``, ``src/utils/ucc_parser.c`` and ``src/components/tl/ucp`` of UCC 1.4 to
 1.9.
@@ -46,7 +45,7 @@ _FOR_ALL = {
 }
 _KNOMIAL = "UCC_TL_UCP_ALLREDUCE_KN_RADIX"
 _SAME_BITS_IN_ALL = 2
-"""The largest radix with which each rank folds alike in UCC 1.4. From 1.5 on all do
+"""The largest radix with which all ranks reduce identically in UCC 1.4; from 1.5 on all radices do
 (https://github.com/openucx/ucc/pull/1145)."""
 _NEEDS_1_5 = (
     "needs UCC 1.5: in 1.4 ranks get different bits from a k-nomial all_reduce of a radix over 2"
@@ -56,44 +55,44 @@ _NO_END = 1 << 63
 
 @dataclass
 class _Radices:
-    """What the variables of radices say so far: sizes and a radix for each of them."""
+    """The variables of radices: a radix for each range of sizes."""
 
     of: dict[str, dict[tuple[int, int], int]] = field(default_factory=dict)
 
     def take(self, decision: TuningDecision, found: Counterpart) -> int | None:
-        """Has a radix hold for a decision's sizes; the one in its way, if there is another."""
+        """Sets a radix for a decision's sizes; returns a conflicting one, or None."""
         key = (decision.collective, found.name)
         variable = _BY_SIZE.get(key) or _FOR_ALL.get(key)
         if variable is None or "k" not in found.parameters:
             return None
         span = (decision.first, _NO_END if decision.last is None else decision.last)
         span = span if key in _BY_SIZE else (0, _NO_END)
-        radix, said = found.parameters["k"], self.of.setdefault(variable, {})
-        for (first, last), other in said.items():
+        radix, ranges = found.parameters["k"], self.of.setdefault(variable, {})
+        for (first, last), other in ranges.items():
             if first <= span[1] and span[0] <= last and other != radix:
                 return other
-        said[span] = radix
+        ranges[span] = radix
         return None
 
     def variables(self) -> dict[str, str]:
-        """Their values; sizes without a radix of ours keep UCC's own."""
+        """Returns their values; sizes without a radix retain UCC's default."""
         by_size = set(_BY_SIZE.values())
         named = {}
-        for name, said in self.of.items():
-            parts = [f"{first}-{_end(last)}:{radix}" for (first, last), radix in said.items()]
-            one = str(next(iter(said.values())))
+        for name, ranges in self.of.items():
+            parts = [f"{first}-{_end(last)}:{radix}" for (first, last), radix in ranges.items()]
+            one = str(next(iter(ranges.values())))
             named[name] = ",".join([*parts, "auto"]) if name in by_size else one
         return named
 
 
 def settings(decisions: Sequence[TuningDecision]) -> tuple[dict[str, str], list[str]]:
-    """The variables that tell UCC what to do, and what could not be told, in words.
+    """Returns the variables for UCC, and remarks about decisions that cannot be expressed.
 
-    Where decisions for several numbers of ranks need different radices, that of the most ranks is
-    written, and the others are left to UCC.
+    If decisions for several numbers of ranks need different radices, that of the most ranks is
+    written, and the others keep UCC's default.
 
     Raises:
-        TuningError: no decision can be expressed.
+        TuningError: No decision can be expressed.
     """
     tokens: list[str] = []
     left: list[str] = []
@@ -107,10 +106,10 @@ def settings(decisions: Sequence[TuningDecision]) -> tuple[dict[str, str], list[
             tokens.append(_token(one, found))
             continue
         where = f"{one.collective} on {one.ranks} ranks from {one.first} B"
-        left.append(f"{where}: UCC's own choice stays: radix {found.parameters['k']} cannot be had "
-                    f"beside {other}, which more ranks need")  # fmt: skip
+        left.append(f"{where}: keeps UCC's default: radix {found.parameters['k']} conflicts with "
+                    f"{other}, which more ranks need")  # fmt: skip
     if not tokens:
-        message = "UCC has none of the schedules that are the fastest anywhere"
+        message = "UCC has none of the fastest schedules"
         raise TuningError(message, kind="nothing")
     named = {"UCC_TL_UCP_TUNE": "#".join(tokens)} | radices.variables()
     for_all = sorted(set(radices.of) & set(_FOR_ALL.values()))

@@ -1,12 +1,12 @@
-"""Messages that an MPI really sends for a collective: per pair of ranks, counted by the MPI itself.
+"""Counts the messages that an MPI sends for a collective, per pair of ranks.
 
 Open MPI counts them in its monitoring component (``pml_monitoring``). MPICH has no counters, but
-libfabric writes down every message that it is given: for that, the ranks are taken for hosts of
-their own (``MPIR_CVAR_NOLOCAL``) and talk over TCP, which no choice of algorithm looks at except
-where it depends on who shares a host. libtutti_mpi reports what its schedules sent.
+libfabric can log every message. For that, ``MPIR_CVAR_NOLOCAL`` makes all ranks communicate over
+TCP, which affects algorithms only if they depend on shared hosts. libtutti_mpi reports what its
+schedules sent.
 
-A run of no call is taken from a run of two calls: what is left is what two collectives sent, whose
-counts are not halved: an odd one would be hidden by that.
+The counts of a run without calls are subtracted from those of a run with two calls. They are not
+halved, which would hide an odd count.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tutti.errors import ProofError, TuningError
-from tutti.mpi.bench_job import Group, said_of_its_end
+from tutti.mpi.bench_job import Group, failure_text
 from tutti.mpi.launch import common_folder, run_ranks, stay_here
 from tutti.mpi.library import built
 from tutti.mpi.report import Report
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["CALLS", "Call", "Traffic", "sent_by_library", "sent_by_mpi", "sent_by_schedule"]
 
 CALLS: Final = 2
-"""How many are counted together."""
+"""Number of calls that are counted together."""
 _SECONDS = 120.0
 _MONITORED = re.compile(r"^[EI]\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs", re.MULTILINE)
 _TRACED = re.compile(r"^\[(\d+)\].*trace_(?:t?inject|t?send)\w*\(\).*? len (\d+) addr (\d+)\b")
@@ -44,11 +44,11 @@ class Call:
     """A call of a collective.
 
     Attributes:
-        collective: which.
-        ranks: how many take part.
+        collective: name of the collective.
+        ranks: number of ranks.
         size: in bytes, by the convention of nccl-tests.
-        datatype: of the elements.
-        root: of a rooted one.
+        datatype: datatype of the elements.
+        root: root of a rooted collective.
     """
 
     collective: str
@@ -63,7 +63,7 @@ Traffic = Counter[tuple[int, int, str]]
 
 
 def sent_by_schedule(schedule: Schedule, call: Call) -> Traffic:
-    """What a schedule sends for :data:`CALLS` calls; messages of no bytes are counted too."""
+    """Counts what a schedule sends in :data:`CALLS` calls, including empty messages."""
     from tutti.platform import Platform, Postal
     from tutti.simulate import simulate
     from tutti.units import Size
@@ -84,19 +84,19 @@ def sent_by_library(
     options: Sequence[str] = (),
     timeout: float = _SECONDS,
 ) -> tuple[Traffic, Report]:
-    """What libtutti_mpi sends for :data:`CALLS` calls, and its report.
+    """Counts what libtutti_mpi sends in :data:`CALLS` calls; returns the report as well.
 
     Args:
         mpi: the MPI.
-        call: of what.
-        env: variables of the ranks: those that name a plan.
-        options: of the launcher.
-        timeout: seconds until the run is ended.
+        call: the call.
+        env: variables of the ranks, which name a plan.
+        options: options of the launcher.
+        timeout: seconds after which the run is ended.
 
     Raises:
-        ProofError: the run failed.
-        MpiError: the library cannot be compiled.
-        LaunchError: the ranks cannot be started.
+        ProofError: The run failed.
+        MpiError: The library cannot be compiled.
+        LaunchError: The ranks cannot be started.
     """
     with _folder(mpi, options) as folder:
         prefix = folder / "report"
@@ -120,22 +120,22 @@ def sent_by_mpi(
     options: Sequence[str] = (),
     timeout: float = _SECONDS,
 ) -> Traffic:
-    """What the MPI itself sends for :data:`CALLS` calls; what is not as often in both is seen.
+    """Counts what the MPI library sends in :data:`CALLS` calls.
 
     Args:
         mpi: the MPI.
-        call: of what.
-        env: variables of the ranks, such as those that name a file of rules.
-        options: of the launcher.
-        timeout: seconds until a run is ended.
+        call: the call.
+        env: variables of the ranks, such as those of rules.
+        options: options of the launcher.
+        timeout: seconds after which a run is ended.
 
     Raises:
-        TuningError: an MPI that does not let itself be watched.
-        ProofError: the run failed.
+        TuningError: The MPI cannot count messages.
+        ProofError: The run failed.
     """
     watched = {"openmpi": _monitored, "mpich": _traced}.get(mpi.kind)
     if watched is None:
-        raise TuningError(f"{mpi} has no counters that are known here", kind="cannot_prove")
+        raise TuningError(f"{mpi} has no known message counters", kind="cannot_prove")
     none = watched(mpi, call, 0, dict(env or {}), options=list(options), timeout=timeout)
     some = watched(mpi, call, CALLS, dict(env or {}), options=list(options), timeout=timeout)
     some.subtract(none)
@@ -159,7 +159,7 @@ def _run(
     options: Sequence[str] = (),
     timeout: float,
 ) -> str:
-    """Calls a collective so many times; what the ranks and the launcher said."""
+    """Calls a collective repeatedly; returns the output of the ranks and the launcher."""
     from tutti.datatypes import DATATYPES
 
     count = call.size // DATATYPES[call.datatype]
@@ -171,9 +171,9 @@ def _run(
     made = built(mpi)
     done = run_ranks(mpi, call.ranks, [made.bench, job], env=env, timeout=timeout, extra=options)
     if done.code != 0:
-        said = said_of_its_end(done, folder / "samples")
+        problem = failure_text(done, folder / "samples")
         message = (
-            f"a run of {call.collective} on {call.ranks} ranks ended with {done.code}:\n{said}"
+            f"a run of {call.collective} on {call.ranks} ranks exited with {done.code}:\n{problem}"
         )
         raise ProofError(message, kind="failed", fields={"code": done.code})
     return done.stdout + done.stderr
@@ -215,15 +215,15 @@ def _traced(
         "FI_LOG_LEVEL": "trace",
     }
     with _folder(mpi, options) as folder:
-        said = _run(mpi, call, times, folder, env=env | watch,
-                    options=["-prepend-rank", *options], timeout=timeout)  # fmt: skip
-    if "Installing trace hook" not in said:
-        message = f"{mpi} has no libfabric that writes down its messages"
+        output = _run(mpi, call, times, folder, env=env | watch,
+                      options=["-prepend-rank", *options], timeout=timeout)  # fmt: skip
+    if "Installing trace hook" not in output:
+        message = f"{mpi} has no libfabric that can log messages"
         raise TuningError(message, kind="cannot_prove")
     found = Traffic()
-    for line in said.splitlines():
+    for line in output.splitlines():
         if sent := _TRACED.match(line):
             source, size, place = (int(part) for part in sent.groups())
-            # A rank's table of addresses begins with its own; the others follow in order.
+            # A rank's table of addresses starts with itself; the others follow in order.
             _add(found, source, place if place > source else place - 1, size)
     return found

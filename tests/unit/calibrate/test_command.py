@@ -46,17 +46,17 @@ def test_a_model_that_bends_away_is_warned_of(tmp_path: Path) -> None:
     lines += [f"{4**at:<10} {2.0**at:.2f}" for at in range(10)]
     file.write_text("\n".join(lines))
     done = calibrate(str(file), "--model", "postal", "--out", str(tmp_path))
-    said = " ".join(done.output.split())
+    printed = " ".join(done.output.split())
     assert done.exit_code == 0, done.output
-    assert "postal (mean): the model bends away from the data: half of the points are" in said
-    assert "-b and -e fit a narrower range" in said
+    assert "postal (mean): the model deviates from the data: half of the points by" in printed
+    assert "fit a narrower range" in printed
 
 
 def test_collectives_need_their_algorithm(tmp_path: Path) -> None:
     file = str(OUTPUTS / "nccl.txt")
     done = calibrate(file, "--out", str(tmp_path))
     assert done.exit_code == 2
-    assert "not used: 3 times of all_reduce: --algorithm says" in " ".join(done.output.split())
+    assert "not used: 3 times of all_reduce: name their schedule" in " ".join(done.output.split())
     done = calibrate(file, "-a", "ring", "--model", "postal", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     done = calibrate(str(OUTPUTS / "osu_full.txt"), "-a", "ring", "--out", str(tmp_path))
@@ -87,9 +87,11 @@ def test_lines_with_wrong_results_are_left_out(tmp_path: Path) -> None:
     lines[5] = lines[5].replace("Pass", "Fail")
     file.write_text("\n".join(lines))
     done = calibrate(str(file), "--model", "postal", "--out", str(tmp_path))
-    said = "".join(done.output.split())
+    printed = "".join(done.output.split())
     assert done.exit_code == 0, done.output
-    assert "".join(f"left out: {file}, line 6: wrong results of ping_pong of 4 B".split()) in said
+    assert (
+        "".join(f"discarded: {file}, line 6: wrong results of ping_pong of 4 B".split()) in printed
+    )
     points = pl.read_parquet(tmp_path / "calibration.parquet")
     assert 4 not in points["size_bytes"]
     assert 8 in points["size_bytes"]
@@ -107,15 +109,15 @@ def multicasts(path: Path, model: str | None) -> Path:
 
 def test_platforms_of_emulated_distance_say_so(tmp_path: Path) -> None:
     file = multicasts(tmp_path / "m.parquet", "pipelining_postal(alpha_p=2 ms)")
-    asked = [str(file), "--model", "pipelining_postal", "--name", "made", "--out", str(tmp_path)]
-    done = calibrate(*asked)
+    request = [str(file), "--model", "pipelining_postal", "--name", "made", "--out", str(tmp_path)]
+    done = calibrate(*request)
     assert done.exit_code == 0, done.output
-    said = "istance was emulated by pipelining_postal(alpha_p=2 ms): no network was measured"
+    printed = "istance was emulated by pipelining_postal(alpha_p=2 ms): no network was measured"
     text = (tmp_path / "made.toml").read_text()
-    assert f"# D{said}." in text
+    assert f"# D{printed}." in text
     summaries = [line for line in text.splitlines() if line.startswith(("summary", "source"))]
     assert len(summaries) == 4
-    assert all(said in line for line in summaries)
+    assert all(printed in line for line in summaries)
     origins = pl.read_parquet(tmp_path / "calibration.parquet")["origin"].unique().to_list()
     assert origins == [f"{file}; emulated pipelining_postal(alpha_p=2 ms)"]
 
@@ -132,17 +134,17 @@ def test_a_network_and_emulated_distance_make_no_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
-        ([], "nothing to fit to"),
-        ([FILES[0], "--model", "loggp"], "what was measured does not tell loggp"),
+        ([], "no data to fit"),
+        ([FILES[0], "--model", "loggp"], "the data do not determine loggp"),
         ([FILES[0], "--model", "loggps"], "did you mean `loggp`?"),
         (["nowhere.txt"], "no such file"),
         (["nowhere.parquet"], "there is no such file"),
-        ([FILES[0], "-b", "2M"], "nothing that was measured"),
+        ([FILES[0], "-b", "2M"], "no model predicts any"),
     ],
 )
-def test_mistakes(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_mistakes(arguments: list[str], printed: str, tmp_path: Path) -> None:
     done = calibrate(*arguments, "--out", str(tmp_path))
     assert done.exit_code == 2, done.output
-    assert said in done.output
+    assert printed in done.output

@@ -1,4 +1,4 @@
-"""Platform files of calibrations are read by the rest of tutti; points stand beside predictions."""
+"""Platform files of calibrations are read by the rest of tutti; points come with predictions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POINTS = [
 ORIGIN = Provenance.now("mine", 'two "files"', "a machine")
 
 
-def test_a_platform_file_holds_every_model_that_is_told(tmp_path: Path) -> None:
+def test_a_platform_file_holds_every_model_that_is_reported(tmp_path: Path) -> None:
     fits = [fit(model, POINTS) for model in MODELS.values()]
     path = tmp_path / "mine.toml"
     path.write_text(platform_text(fits, ORIGIN))
@@ -34,7 +34,7 @@ def test_a_platform_file_holds_every_model_that_is_told(tmp_path: Path) -> None:
     assert platform(path, model="postal").model.kind == "postal"
     text = path.read_text()
     assert "[models.loggp]" not in text
-    assert "LEFT OUT, not told: L, o" in text
+    assert "OMITTED, not determined: L, o" in text
     assert 'two \\"files\\"' in text
     assert "95 % of resampled fits" in text
 
@@ -61,9 +61,9 @@ def test_comments_stand_before_the_first_key() -> None:
     assert "\n[models]\n" not in keys
 
 
-def test_nothing_told_is_refused_with_the_reasons() -> None:
+def test_nothing_determined_is_refused_with_the_reasons() -> None:
     found = fit(MODELS["loggp"], [p for p in POINTS if p.kind == "one_way"])
-    with pytest.raises(CalibrationError, match="loggp: o: only 2 o \\+ L"):
+    with pytest.raises(CalibrationError, match="loggp: o: the data only determine 2 o \\+ L"):
         platform_text([found], ORIGIN)
 
 
@@ -74,7 +74,7 @@ def test_minima_have_models_of_their_own(tmp_path: Path) -> None:
     assert platform(path, model="postal_minimum").name == "mine:postal_minimum"
 
 
-def test_points_beside_predictions(tmp_path: Path) -> None:
+def test_points_next_to_predictions(tmp_path: Path) -> None:
     fits = [fit(MODELS["postal"], POINTS), fit(MODELS["pipelining_postal"], POINTS)]
     frame = residual_frame(fits)
     assert frame.schema == pl.Schema(RESIDUALS)
@@ -102,7 +102,16 @@ def results(factor: float = 1.0) -> pl.DataFrame:
         )
         for block in range(3)
     ]
-    names = ["collective", "schedule", "way", "ranks", "size_bytes", "each", "block", "time_ps"]
+    names = [
+        "collective",
+        "schedule",
+        "implementation",
+        "ranks",
+        "size_bytes",
+        "each",
+        "block",
+        "time_ps",
+    ]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 

@@ -1,4 +1,4 @@
-"""Fits find what data were made of, and say what data do not tell."""
+"""Fits recover the parameters of generated data, and report what the data do not determine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made(
     ]
 
 
-def one_ways() -> list[Observation]:
+def half_round_trips() -> list[Observation]:
     return [Observation("one_way", 0, size) for size in SIZES]
 
 
@@ -45,7 +45,7 @@ def everything() -> list[Observation]:
     paused = [Observation("round_trip", 0, size, 16, pause_us=5.0) for size in SIZES]
     close = [Observation("round_trip", 0, size, 16) for size in SIZES]
     issued = [Observation("issue", 0, size) for size in SIZES]
-    return one_ways() + bursts() + bursts(4096) + paused + close + issued
+    return half_round_trips() + bursts() + bursts(4096) + paused + close + issued
 
 
 TRUTHS = {
@@ -60,7 +60,7 @@ TRUTHS = {
 def test_exact_data_give_back_the_parameters(name: str) -> None:
     model, theta = MODELS[name], TRUTHS[name]
     found = fit(model, made(model, theta, everything()))
-    assert found.told, found.untold
+    assert found.determined, found.undetermined
     for parameter, value in theta.items():
         assert found.parameters[parameter].value == pytest.approx(value, rel=1e-3), parameter
     assert found.median_residual < 1e-4
@@ -73,7 +73,7 @@ def test_noise_and_outliers_are_survived(
 ) -> None:
     theta = {"alpha_p": alpha_p, "alpha_r": alpha_r, "beta": beta}
     model = MODELS["pipelining_postal"]
-    exact = made(model, theta, one_ways() + bursts() + bursts(512) + bursts(4096))
+    exact = made(model, theta, half_round_trips() + bursts() + bursts(512) + bursts(4096))
     random = np.random.default_rng(seed)
     factors = np.exp(random.normal(0, 0.02, len(exact)))
     factors[random.integers(0, len(exact), 2)] = 1000  # ranks that lost their core
@@ -82,7 +82,7 @@ def test_noise_and_outliers_are_survived(
         for p, factor in zip(exact, map(float, factors), strict=True)
     ]
     found = fit(model, noisy)
-    assert found.told
+    assert found.determined
     for one, two in zip(exact, found.predicted_us, strict=True):
         assert two == pytest.approx(one.time_us, rel=0.25)
     for parameter in found.parameters.values():
@@ -91,7 +91,7 @@ def test_noise_and_outliers_are_survived(
 
 def test_intervals_hold_the_truth_most_of_the_time() -> None:
     model, theta = MODELS["pipelining_postal"], TRUTHS["pipelining_postal"]
-    exact = made(model, theta, one_ways() + bursts() + bursts(512) + bursts(4096))
+    exact = made(model, theta, half_round_trips() + bursts() + bursts(512) + bursts(4096))
     held = 0
     for seed in range(40):
         random = np.random.default_rng(seed)
@@ -120,7 +120,7 @@ def test_the_same_points_give_the_same_bits(name: str) -> None:
 @pytest.mark.parametrize("wrong", [1, 0.3])
 def test_parameters_that_the_data_have_not_are_zero(wrong: float) -> None:
     points = made(MODELS["pipelining_postal"], {"alpha_p": 1.5, "alpha_r": 0.3, "beta": 0.0},
-                  one_ways() + bursts() + bursts(4096))  # fmt: skip
+                  half_round_trips() + bursts() + bursts(4096))  # fmt: skip
     points[-1] = replace(points[-1], time_us=wrong * points[-1].time_us)
     found = fit(MODELS["pipelining_postal"], points).parameters
     assert found["beta"].value == 0
@@ -151,76 +151,76 @@ def test_a_fit_leaves_no_smaller_errors_nearby() -> None:
             assert huber(moved) >= least * (1 - 1e-6), name
 
 
-# --- what data do not tell ------------------------------------------------------------------------
+# --- what data do not determine -------------------------------------------------------------------
 
 
-def test_ping_pongs_do_not_tell_overheads_nor_overlap() -> None:
-    points = made(MODELS["loggp"], TRUTHS["loggp"], one_ways())
+def test_ping_pongs_do_not_determine_overheads_nor_overlap() -> None:
+    points = made(MODELS["loggp"], TRUTHS["loggp"], half_round_trips())
     found = fit(MODELS["loggp"], points)
-    assert set(found.untold) == {"L", "o", "g"}
-    assert "live run" in found.untold["o"]
+    assert set(found.undetermined) == {"L", "o", "g"}
+    assert "live run" in found.undetermined["o"]
     found = fit(MODELS["pipelining_postal"], points)
-    assert set(found.untold) == {"alpha_p", "alpha_r"}
-    assert "osu_bw" in found.untold["alpha_p"]
-    assert fit(MODELS["postal"], points).told
+    assert set(found.undetermined) == {"alpha_p", "alpha_r"}
+    assert "osu_bw" in found.undetermined["alpha_p"]
+    assert fit(MODELS["postal"], points).determined
 
 
-def test_bursts_do_not_tell_overhead_from_latency() -> None:
-    points = made(MODELS["loggp"], TRUTHS["loggp"], one_ways() + bursts() + bursts(4096))
-    assert set(fit(MODELS["loggp"], points).untold) == {"L", "o"}
+def test_bursts_do_not_determine_overhead_from_latency() -> None:
+    points = made(MODELS["loggp"], TRUTHS["loggp"], half_round_trips() + bursts() + bursts(4096))
+    assert set(fit(MODELS["loggp"], points).undetermined) == {"L", "o"}
 
 
-def test_one_size_does_not_tell_the_cost_of_a_byte() -> None:
+def test_one_size_does_not_determine_the_cost_of_a_byte() -> None:
     laid_out = schedule("recursive_doubling", ranks=8)
     point = Observation("collective", 5.0, 8, schedule=laid_out)
     found = fit(MODELS["postal"], [point, point, point])
     assert found.absent == {"beta": "all are of 8 B"}
-    assert found.told
+    assert found.determined
     assert found.parameters["alpha"].value == pytest.approx(5 / 3, rel=1e-3)
     found = fit(MODELS["loggp"], made(MODELS["loggp"], TRUTHS["loggp"], bursts()))
-    assert found.untold["G"].startswith("all are of 8 B")
+    assert found.undetermined["G"].startswith("all are of 8 B")
 
 
-def test_multicasts_of_eight_bytes_tell_both_alphas() -> None:
+def test_multicasts_of_eight_bytes_determine_both_alphas() -> None:
     theta = {"alpha_p": 4000.0, "alpha_r": 1000.0}
     model = MODELS["pipelining_postal"]
     points = made(model, theta, [Observation("multicast", 0, 8, messages=b) for b in range(1, 9)])
     found = fit(model, points)
-    assert found.told
+    assert found.determined
     for name, value in theta.items():
         assert found.parameters[name].value == pytest.approx(value, rel=1e-4)
 
 
-def test_collectives_of_one_message_a_stage_do_not_tell_overlap() -> None:
+def test_collectives_of_one_message_a_stage_do_not_determine_overlap() -> None:
     model, theta = MODELS["pipelining_postal"], TRUTHS["pipelining_postal"]
     points = [
         Observation("collective", 0, size, schedule=schedule("recursive_doubling", ranks=8))
         for size in (8, 1024, 65536)
     ]
     found = fit(model, made(model, theta, points))
-    assert set(found.untold) == {"alpha_p", "alpha_r"}
+    assert set(found.undetermined) == {"alpha_p", "alpha_r"}
     wide = [
         Observation("collective", 0, size, schedule=schedule("recursive_multiplying:a8", ranks=8))
         for size in (8, 1024, 65536)
     ]
     found = fit(model, made(model, theta, points + wide))
-    assert found.told
+    assert found.determined
     assert found.parameters["alpha_p"].value == pytest.approx(1.34, rel=1e-2)
 
 
-def test_bursts_of_one_length_do_not_tell_f() -> None:
+def test_bursts_of_one_length_do_not_determine_f() -> None:
     points = made(MODELS["logfp"], TRUTHS["logfp"], everything())
     few = [p for p in points if p.messages in (1, 16)]
-    assert {"g", "f"} <= set(fit(MODELS["logfp"], few).untold)
+    assert {"g", "f"} <= set(fit(MODELS["logfp"], few).undetermined)
 
 
-def test_bursts_within_f_do_not_tell_the_gap() -> None:
+def test_bursts_within_f_do_not_determine_the_gap() -> None:
     truth = TRUTHS["logfp"] | {"f": 16}
     found = fit(MODELS["logfp"], made(MODELS["logfp"], truth, everything()))
-    assert {"g", "f"} <= set(found.untold)
+    assert {"g", "f"} <= set(found.undetermined)
 
 
-def test_a_model_that_bends_away_says_at_which_sizes() -> None:
+def test_a_model_that_bends_away_states_at_which_sizes() -> None:
     straight = fit(MODELS["postal"], [Observation("one_way", 2.0 + s / 1000, s) for s in SIZES])
     assert not straight.bent
     # Times that grow with the square root of the size are no line.
@@ -232,16 +232,16 @@ def test_a_model_that_bends_away_says_at_which_sizes() -> None:
     assert shares[0] == pytest.approx(np.abs(found.residuals).max())
 
 
-def test_parameters_of_one_reason_are_told_together() -> None:
-    points = made(MODELS["logfp"], TRUTHS["logfp"], one_ways() + bursts()[:2])
-    reasons = fit(MODELS["logfp"], points).untold_together
+def test_parameters_of_one_reason_are_grouped() -> None:
+    points = made(MODELS["logfp"], TRUTHS["logfp"], half_round_trips() + bursts()[:2])
+    reasons = fit(MODELS["logfp"], points).undetermined_groups
     assert [names for names, _ in reasons] == [["L", "o"], ["g", "f"]]
 
 
 def test_nothing_to_fit_to() -> None:
-    with pytest.raises(CalibrationError, match="postal says nothing"):
+    with pytest.raises(CalibrationError, match="postal predicts none"):
         fit(MODELS["postal"], [Observation("issue", 0.1, 8)])
-    with pytest.raises(CalibrationError, match="no model `loggps`") as caught:
+    with pytest.raises(CalibrationError, match="unknown model `loggps`") as caught:
         model_named("loggps")
     assert "did you mean `loggp`?" in caught.value.hint
 
@@ -272,5 +272,7 @@ def test_probes_become_points() -> None:
 
 def test_scipy_is_loaded_by_the_first_fit() -> None:
     code = "import sys, tutti, tutti.calibrate; print('scipy' in sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout == "False\n"
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert output.stdout == "False\n"

@@ -1,4 +1,4 @@
-"""Stand-ins for the programs of an MPI, which say what the real ones say."""
+"""Fake programs of an MPI, with the output of the real ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MPICH = "\n".join(
     ["#define MPI_VERSION 5", "#define MPI_SUBVERSION 0", '#define MPICH_VERSION "5.0.2"']
 )
 STANDARD = "#define MPI_VERSION 5\n#define MPI_SUBVERSION 0"
-SAID = {
+REPORTED = {
     "openmpi": ("mpiexec (Open MPI) 5.0.11", OPEN_MPI),
     "mpich": ("HYDRA build details:\n    Version:   5.0.2", MPICH),
 }
@@ -47,7 +47,7 @@ def fake(script: Script) -> Callable[[str, str], Path]:
     """Writes mpicc and mpiexec of an MPI into a folder."""
 
     def write(kind: str, folder: str = "mpi") -> Path:
-        version, macros = SAID[kind]
+        version, macros = REPORTED[kind]
         script(f"{folder}/bin/mpicc", f"cat <<'END'\n{macros}\nEND")
         return script(f"{folder}/bin/mpiexec", f"cat <<'END'\n{version}\nEND").parent
 

@@ -1,4 +1,4 @@
-"""What a measurement asks for, and what is made of its samples; nothing is run here."""
+"""Parameters of a measurement, and statistics of its samples; nothing is run here."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tutti.mpi.distance import Distance
 DISTANCE = Distance.parse("pipelining_postal:alpha_p=4 ms,alpha_r=1 ms")
 
 
-def names(*asked: str, ranks: int = 8) -> list[str]:
-    found = candidates_of(asked, collective="all_reduce", ranks=ranks, size=8)
+def names(*measurement: str, ranks: int = 8) -> list[str]:
+    found = candidates_of(measurement, collective="all_reduce", ranks=ranks, size=8)
     return [one.name.removeprefix("recursive_multiplying:") for one in found]
 
 
-# --- what is asked --------------------------------------------------------------------------------
+# --- parameters -----------------------------------------------------------------------------------
 
 
 def test_every_schedule_is_each_once_and_the_fastest_come_first() -> None:
@@ -40,12 +40,12 @@ def test_a_budget_has_the_fastest_and_some_of_the_rest() -> None:
     assert places[-1] > len(every) // 2, "the rest reaches far down the list"
 
 
-def test_the_mpi_and_a_call_are_candidates_beside_schedules() -> None:
+def test_the_mpi_and_a_call_are_candidates_next_to_schedules() -> None:
     found = candidates_of(
         ["own", "recursive_doubling", "call:recursive_doubling", "own"],
         collective="all_reduce", ranks=2, size=8,
     )  # fmt: skip
-    assert [one.way for one in found] == ["own", "schedule", "call"]
+    assert [one.implementation for one in found] == ["own", "schedule", "call"]
     assert found[0].name == "own"
     assert found[2].schedule is not None
 
@@ -57,42 +57,42 @@ def test_a_budget_is_a_count(name: str) -> None:
 
 
 def test_every_schedule_is_of_all_reduce() -> None:
-    with pytest.raises(BenchError, match="all_reduce only"):
+    with pytest.raises(BenchError, match="expected all_reduce"):
         candidates_of(["every"], collective="broadcast", ranks=4, size=8)
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("measurement", "output"),
     [
         ({"collective": "all_reduce", "sizes": [6]}, "multiple of 4 bytes"),
         ({"collective": "all_gather", "sizes": [8]}, "multiple of 16 bytes"),
-        ({"collective": "all_reduse", "sizes": [8]}, "there is no collective"),
+        ({"collective": "all_reduse", "sizes": [8]}, "unknown collective"),
         ({"collective": "reduce", "sizes": [8], "root": 4}, "one of the 4 ranks"),
-        ({"collective": "reduce", "sizes": [8], "operation": "avg"}, "there is no operation"),
-        ({"collective": "reduce", "sizes": [8], "datatype": "float16"}, "there is no datatype"),
+        ({"collective": "reduce", "sizes": [8], "operation": "avg"}, "unknown operation"),
+        ({"collective": "reduce", "sizes": [8], "datatype": "float16"}, "unknown datatype"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(asked: dict[str, object], said: str) -> None:
-    with pytest.raises(BenchError, match=said):
-        Benchmark(ranks=4, **asked)  # type: ignore[arg-type]
+def test_what_cannot_be_measured_is_refused(measurement: dict[str, object], output: str) -> None:
+    with pytest.raises(BenchError, match=output):
+        Benchmark(ranks=4, **measurement)  # type: ignore[arg-type]
 
 
 def test_the_mpi_itself_cannot_be_kept_apart() -> None:
     from tutti.mpi.bench import measure
 
-    with pytest.raises(BenchError, match="only schedules can be kept apart"):
+    with pytest.raises(BenchError, match="which alone can be emulated"):
         measure(
             None,  # type: ignore[arg-type]
             Benchmark("all_reduce", 4, [8]), [Candidate("own")], Settings(distance=DISTANCE),
         )  # fmt: skip
 
 
-def test_a_job_says_what_the_settings_say() -> None:
+def test_a_job_states_what_the_settings_state() -> None:
     lines = Settings(blocks=3, each=2, warmup=1, distance=DISTANCE).lines(64)
     assert {"blocks 3", "each 2", "warmup 1", "quiet 1", "flight_ns 4000000"} <= set(lines)
     assert DISTANCE.job_line in lines
     assert "quiet 0" in Settings(quiet=False).lines(64)
-    assert "quiet -1" in Settings().lines(64), "ranks tell whether they outnumber cores"
+    assert "quiet -1" in Settings().lines(64), "ranks detect whether they outnumber cores"
     group = Group("reduce", 4, "int64", "max", 1, [("schedule", 0), ("own", 0)])
     assert group.lines() == ["group 4 4 4 3 1", "case 0 0", "case 1 0"]
 
@@ -103,14 +103,14 @@ def test_a_prediction_is_of_one_among_those_in_a_row() -> None:
     assert predict(DISTANCE.platform, laid_out, 8, "int64", 10) == 12 * 10**9
 
 
-# --- what is made of samples ----------------------------------------------------------------------
+# --- statistics of samples ------------------------------------------------------------------------
 
 
 def blocks(times: list[int]) -> pl.DataFrame:
     row = dict.fromkeys(BLOCKS) | {
         "collective": "all_reduce",
         "schedule": "ring",
-        "way": "schedule",
+        "implementation": "schedule",
         "ranks": 4,
         "size_bytes": 1000,
         "wrong": 1,
@@ -174,7 +174,9 @@ def test_a_table_fits_into_a_narrow_terminal(capsys: pytest.CaptureFixture[str])
             console = Console(width=width, force_terminal=is_terminal, highlight=False)
             patch.setattr(mpi_bench_shown, "out", lambda console=console: console)
             mpi_bench_shown.show_blocks(summarise(measured), settings)
-    narrow, wide, piped = (said for said in capsys.readouterr().out.split("# 4 ranks") if said)
+    narrow, wide, piped = (
+        output for output in capsys.readouterr().out.split("# 4 ranks") if output
+    )
     assert max(map(len, narrow.splitlines())) <= 80
     assert "float32 elements, sum" in narrow
     assert wide == piped

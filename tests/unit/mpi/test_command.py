@@ -133,7 +133,7 @@ def test_commands_that_cannot_be_run(tmp_path: Path) -> None:
     with pytest.raises(LaunchError) as caught:
         read_command([])
     assert caught.value.kind == "no_command"
-    with pytest.raises(LaunchError, match="is no program") as caught:
+    with pytest.raises(LaunchError, match="not an executable program") as caught:
         read_command([str(tmp_path / "mpirun"), "./app"])
     assert caught.value.kind == "no_launcher"
 
@@ -149,27 +149,27 @@ def elf(path: Path) -> Path:
 
 @pytest.fixture
 def ldd(script: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    def says(text: str) -> None:
+    def states(text: str) -> None:
         folder = script("tools/ldd", f"cat <<'END'\n{text}\nEND").parent
         monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
-    return says
+    return states
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "words"),
+    ("output", "kind", "words"),
     [
-        ("\tstatically linked", "static", "is statically linked"),
-        ("\tnot a dynamic executable", "static", "is statically linked"),
+        ("\tstatically linked", "static", "statically linked"),
+        ("\tnot a dynamic executable", "static", "statically linked"),
         ("\tlibmpi.so.12 => /opt/mpich/lib/libmpi.so.12 (0x7f)", "mixture", "linked to MPICH"),
         ("\tlibmpi_abi.so.1 => not found", "mixture", "compiled for the standard ABI"),
     ],
 )
 def test_programs_that_the_library_cannot_work_in(
-    fake: Any, ldd: Any, tmp_path: Path, said: str, kind: str, words: str
+    fake: Any, ldd: Any, tmp_path: Path, output: str, kind: str, words: str
 ) -> None:
     mpi = find_mpi(fake("openmpi") / "mpicc")
-    ldd(said)
+    ldd(output)
     with pytest.raises((LaunchError, MpiError), match=words) as caught:
         check_program(str(elf(tmp_path / "app")), mpi)
     assert caught.value.kind == kind
@@ -177,8 +177,8 @@ def test_programs_that_the_library_cannot_work_in(
 
 def test_programs_that_it_can_work_in(fake: Any, ldd: Any, script: Any, tmp_path: Path) -> None:
     mpi = find_mpi(fake("openmpi") / "mpicc")
-    for said in ("\tlibc.so.6 => /lib/libc.so.6 (0x7f)", "\tlibmpi.so.40 => not found"):
-        ldd(said)
+    for output in ("\tlibc.so.6 => /lib/libc.so.6 (0x7f)", "\tlibmpi.so.40 => not found"):
+        ldd(output)
         check_program(str(elf(tmp_path / "app")), mpi)
     ldd("\tnot a dynamic executable")
     check_program(str(script("app.sh", "true")), mpi)
@@ -199,7 +199,7 @@ def test_a_program_that_is_not_there(fake: Any, tmp_path: Path) -> None:
     assert caught.value.kind == "no_program"
 
 
-def test_what_ldd_says() -> None:
+def test_what_ldd_states() -> None:
     text = "\tlinux-vdso.so.1 (0x7ff)\n\tlibmpi.so.40 => /a b/libmpi.so.40 (0x7f)\n"
     assert linked_mpi(text) == ("openmpi", "/a b/libmpi.so.40")
     assert linked_mpi("\tlibmpi.so.12 => not found\n") == ("mpich", "not found")

@@ -1,4 +1,4 @@
-"""Starting ranks, with a stand-in for the launcher."""
+"""Starting ranks, with a fake launcher."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THROTTLE = "MPIR_CVAR_CH4_PROGRESS_THROTTLE"
 
 
 def throttle(script: Any, ranks: int, folder: Path) -> str:
-    """What ranks of MPICH are told of it."""
+    """The variables that ranks of MPICH get."""
     mpiexec = script("bin/mpiexec", f"echo ${THROTTLE}")
     mpi = Mpi("mpich", "5.0.2", folder / "mpicc", mpiexec, folder, starts="mpich")
     return run_ranks(mpi, ranks, ["app"]).stdout.strip()

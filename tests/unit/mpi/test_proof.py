@@ -68,7 +68,7 @@ def changed(planned: PlannedSchedule, rank: int, at: int, byte: int) -> PlannedS
 def test_every_changed_byte_of_code_is_refused_or_is_still_right(
     name: str, collective: str
 ) -> None:
-    """Checksums fit all of them: that of the code and that of the index are computed anew."""
+    """All checksums are valid: those of the code and the index are computed again."""
     planned = PlannedSchedule.of(schedule(name, ranks=RANKS, collective=collective))
     counts = {"refused": 0, "right": 0}
     for rank in range(RANKS):
@@ -96,7 +96,7 @@ def contributions(planned: PlannedSchedule) -> list[object]:
         given = mine if planned.collective == "all_gather" else range(chunks)
         holds.append({(0, chunk): ((rank, chunk),) for chunk in given})
     sent: dict[tuple[int, int], list[list[tuple[object, ...]]]] = {}
-    at, begun = [0] * planned.ranks, [False] * planned.ranks
+    at, started = [0] * planned.ranks, [False] * planned.ranks
     moved = True
     while moved:
         moved = False
@@ -104,20 +104,20 @@ def contributions(planned: PlannedSchedule) -> list[object]:
             if at[rank] == len(steps):
                 continue
             step, slots = steps[at[rank]], holds[rank]
-            if not begun[rank]:
+            if not started[rank]:
                 for peer, slot, first, count in step.sends:
                     values = [slots[slot, c] for c in range(first, first + count)]
                     sent.setdefault((rank, peer), []).append(values)
-                begun[rank] = moved = True
-            wanted = [message.peer for message in step.receives]
-            if any(len(sent.get((peer, rank), [])) < wanted.count(peer) for peer in wanted):
+                started[rank] = moved = True
+            expected = [message.peer for message in step.receives]
+            if any(len(sent.get((peer, rank), [])) < expected.count(peer) for peer in expected):
                 continue
             for peer, slot, first, _ in step.receives:
                 for chunk, value in enumerate(sent[peer, rank].pop(0), first):
                     slots[slot, chunk] = value
             for op in step.local:
                 locally(slots, op)
-            at[rank], begun[rank], moved = at[rank] + 1, False, True
+            at[rank], started[rank], moved = at[rank] + 1, False, True
     assert at == [len(steps) for steps in programs], "it waits for ever"
     return [result(planned, rank, slots) for rank, slots in enumerate(holds)]
 
@@ -169,7 +169,7 @@ def test_sends_that_are_waited_for_too_early_are_refused() -> None:
     programs = [planned.steps(rank) for rank in range(planned.ranks)]
     hasty = [[replace(step, delays=(0,) * len(step.sends)) for step in steps] for steps in programs]
     codes = tuple(code.encoded(steps) for steps in hasty)
-    with pytest.raises(PlanError, match="wait for each other where messages are not buffered"):
+    with pytest.raises(PlanError, match="deadlock if messages are not buffered"):
         proof.prove(plan_of(replace(planned, codes=codes)))
 
 
@@ -193,7 +193,7 @@ def test_what_is_wrong_is_not_remembered(tmp_path: Path) -> None:
     lying = plan_of(replace(planned, flags=planned.flags | SAME_ON_ALL | SAME_ORDER))
     path = lying.write(tmp_path / "a.tutti")
     for _ in range(2):
-        with pytest.raises(PlanError, match=f"{path}: does not hold the schedules"):
+        with pytest.raises(PlanError, match=f"{path}: a schedule fails verification"):
             proof.read_proved(path)
 
 

@@ -47,14 +47,14 @@ def test_two_that_send_before_they_receive_need_buffers() -> None:
 
 @pytest.mark.parametrize("collective", ["reduce_scatter", "all_gather"])
 @pytest.mark.parametrize("ranks", [2, 5, 17])
-def test_a_forest_of_pieces_stands_in_a_plan(collective: str, ranks: int) -> None:
+def test_a_forest_of_pieces_is_in_a_plan(collective: str, ranks: int) -> None:
     pieces = schedule("forest:pieces=2", collective=collective, ranks=ranks)
     assert not pieces.verify().rendezvous_safe
     planned = PlannedSchedule.of(pieces)
     assert not needs_buffers([planned.steps(rank) for rank in range(ranks)])
 
 
-def test_sends_are_waited_for_once_their_receives_have_begun() -> None:
+def test_sends_are_waited_for_once_their_receives_have_started() -> None:
     """Two that send to each other, look for it a step later, and fold and send again meanwhile."""
     there, back = Message(1, 0, 0, 1), Message(0, 0, 0, 1)
     fold = Fold(1, 0, 1, (0,))
@@ -63,13 +63,13 @@ def test_sends_are_waited_for_once_their_receives_have_begun() -> None:
         for m in (there, back)
     ]
     assert needs_buffers(programs)
-    # Rounds end at 1, 2, 3. The first is received by a step that begins in round 1: it cannot be
-    # waited for in the step that ends then, and the second by one that begins in round 2.
+    # Rounds end at 1, 2, 3. The first is received by a step that starts in round 1: it cannot be
+    # waited for in the step that ends then, and the second by one that starts in round 2.
     for steps in deferred(programs):
         assert [step.delays for step in steps] == [(1,), (1,), ()]
 
 
-def test_what_nobody_expects_before_the_end_is_waited_for_after_all_steps() -> None:
+def test_what_no_rank_expects_before_the_end_is_waited_for_after_all_steps() -> None:
     sender = [PlannedStep((SEND,), (), ())]
     receiver = [
         PlannedStep((), (), ()),
@@ -86,7 +86,7 @@ def test_schedules_that_need_no_delays_end_with_them_too() -> None:
 
 
 def test_the_check_can_fail() -> None:
-    """Sends that are waited for at once, where nobody expects them yet."""
+    """Sends that are waited for immediately, before any rank expects them."""
     steps = [PlannedStep((SEND,), (), ()), PlannedStep((), (SEND._replace(slot=1),), ())]
     other = [replace(step, sends=tuple(m._replace(peer=0) for m in step.sends),
                      receives=tuple(m._replace(peer=0) for m in step.receives))
@@ -96,10 +96,10 @@ def test_the_check_can_fail() -> None:
 
 
 def ends_without_buffers(programs: list[list[PlannedStep]]) -> bool:
-    """Carries out all ranks where every send waits for its receive to be posted, when it is due.
+    """Executes all ranks if every send completes only with its receive, when it is due.
 
-    Nothing of the way in which delays are found is used: a rank enters steps one by one, and
-    leaves one once all its receives have been sent and all that is due has been received.
+    It is independent of the method that finds delays: a rank enters steps one by one, and leaves
+    one once all its receives have been sent and all due sends have been received.
     """
     sent: dict[tuple[int, int], int] = defaultdict(int)
     posted: dict[tuple[int, int], int] = defaultdict(int)
@@ -140,7 +140,7 @@ def ends_without_buffers(programs: list[list[PlannedStep]]) -> bool:
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8, 13])
 @pytest.mark.parametrize("pieces", [2, 3, 5])
-def test_an_all_reduce_of_pieces_stands_in_a_plan(ranks: int, pieces: int) -> None:
+def test_an_all_reduce_of_pieces_is_in_a_plan(ranks: int, pieces: int) -> None:
     planned = PlannedSchedule.of(schedule(f"forest:pieces={pieces}", ranks=ranks))
     programs = [planned.steps(rank) for rank in range(ranks)]
     at_once = [[replace(step, delays=()) for step in steps] for steps in programs]
@@ -194,7 +194,7 @@ def test_it_agrees_with_the_proof() -> None:
                 assert needs_buffers(programs) != one.verify().rendezvous_safe
 
 
-def test_a_schedule_that_needs_buffers_stands_in_a_plan() -> None:
+def test_a_schedule_that_needs_buffers_is_in_a_plan() -> None:
     builder = ScheduleBuilder("all_reduce", ranks=2)
     for rank in range(2):  # what is sent is folded into before the other one looks for it
         program = builder.rank(rank).send(1 - rank).step().copy(0, 1)

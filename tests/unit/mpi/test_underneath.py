@@ -1,4 +1,4 @@
-"""The MPI underneath: found, told apart from others, and refused where it is in parts."""
+"""The MPI implementation: found, distinguished from others, and rejected if parts do not match."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_an_mpi_is_known_by_its_header(
         assert mpi.prefix == folder.parent
 
 
-def test_the_one_beside_this_python_is_found_without_a_path(
+def test_the_one_next_to_this_python_is_found_without_a_path(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
@@ -61,7 +61,7 @@ def test_the_launcher_of_a_batch_system_suits_any(
     monkeypatch.setenv("PATH", f"{ours}:{srun.parent}:/usr/bin:/bin")
     found = find_mpi(None, srun)
     assert (found.mpicc, found.mpiexec, found.starts) == (ours / "mpicc", srun, "other")
-    assert found.why == "its mpicc comes first on PATH; srun starts any"
+    assert found.why == "its mpicc is first on PATH; srun starts any MPI"
 
 
 def test_of_two_on_path_it_is_the_one_that_mpiexec_starts(
@@ -74,11 +74,11 @@ def test_of_two_on_path_it_is_the_one_that_mpiexec_starts(
     assert (found.kind, found.mpicc, found.mpiexec) == (
         "mpich", module / "mpicc", module / "mpiexec"
     )  # fmt: skip
-    assert found.why == "its mpiexec comes first on PATH"
+    assert found.why == "its mpiexec is first on PATH"
     assert launchers_on_path()[:2] == [module / "mpiexec", wheel / "mpiexec"]
 
 
-def test_a_launcher_without_a_wrapper_beside_it_gets_one_that_agrees(
+def test_a_launcher_without_a_wrapper_next_to_it_gets_one_that_agrees(
     fake: Any, script: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lone = script("run/mpiexec", "echo 'mpiexec (Open MPI) 5.0.11'")
@@ -107,7 +107,7 @@ def test_no_mpi_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(importlib.metadata, "version", _none)
-    with pytest.raises(MpiError, match="there is no mpiexec on PATH") as caught:
+    with pytest.raises(MpiError, match="no mpiexec on PATH") as caught:
         find_mpi()
     assert caught.value.kind == "no_mpi"
     assert "pip install" in caught.value.hint
@@ -118,7 +118,7 @@ def _none(name: str) -> str:
 
 
 def test_a_placeholder_wheel_is_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # What pip installs where there is no wheel for a system: a name and a version, nothing else.
+    # What pip installs if a system has no binary wheel: only a name and a version.
     wheel = tmp_path / "mpich-0.0.0.dist-info"
     wheel.mkdir()
     (wheel / "METADATA").write_text("Metadata-Version: 2.1\nName: mpich\nVersion: 0.0.0\n")
@@ -131,21 +131,23 @@ def test_a_placeholder_wheel_is_called_one(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "said"),
+    ("body", "kind", "output"),
     [
         ("echo 'cc: not found' >&2; exit 127", "no_compiler", "no C compiler: cc: not found"),
         ("echo 'fatal error: mpi.h: No such file or directory' >&2; exit 1", "no_version", "mpi.h"),
-        ("echo '#define __linux__ 1'", "no_version", "finds no mpi.h of an MPI"),
+        ("echo '#define __linux__ 1'", "no_version", "no mpi.h of an MPI found"),
     ],
 )
-def test_wrappers_that_do_not_work(fake: Any, script: Any, body: str, kind: str, said: str) -> None:
+def test_wrappers_that_do_not_work(
+    fake: Any, script: Any, body: str, kind: str, output: str
+) -> None:
     launcher = fake("openmpi") / "mpiexec"
-    with pytest.raises(MpiError, match=said) as caught:
+    with pytest.raises(MpiError, match=output) as caught:
         find_mpi(script("bad/mpicc", body), launcher)
     assert caught.value.kind == kind
 
 
 def test_a_name_that_is_no_program(tmp_path: Path) -> None:
-    with pytest.raises(MpiError, match="is no program") as caught:
+    with pytest.raises(MpiError, match="not an executable program") as caught:
         find_mpi(tmp_path / "mpicc")
     assert caught.value.kind == "no_mpi"

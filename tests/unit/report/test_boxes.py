@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def blocks(schedules: list[str], sizes: list[int], *, emulated: bool) -> pl.DataFrame:
     row: dict[str, Any] = dict.fromkeys(BLOCKS) | {
-        "collective": "all_reduce", "way": "schedule", "ranks": 4, "emulated": emulated,
+        "collective": "all_reduce", "implementation": "schedule", "ranks": 4, "emulated": emulated,
         "model": "the model", "model_ps": 10**9,
     }  # fmt: skip
     rows = [

@@ -70,7 +70,7 @@ def test_integers_may_have_them_with_a_fallback_for_other_types(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("target", ["openmpi", "openmpi6", "mpich", "ucc"])
-def test_what_other_libraries_are_told_gives_all_ranks_the_same_bits(target: str) -> None:
+def test_what_other_libraries_select_gives_all_ranks_the_same_bits(target: str) -> None:
     for ranks in range(2, 17):
         for one in counterparts(target, "all_reduce", ranks):
             assert not bits_differ(schedule(one.schedule, ranks=ranks)), (one.name, ranks)
@@ -101,7 +101,8 @@ def test_other_libraries_do_not_compete_with_an_estimate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("untuned_ps", "wanted"), [(0, 0), (400_000, 0), (1_100_000, 600_000), (22_000_000, 20_000_000)]
+    ("untuned_ps", "expected"),
+    [(0, 0), (400_000, 0), (1_100_000, 600_000), (22_000_000, 20_000_000)],
 )
-def test_the_gain_that_a_schedule_needs(untuned_ps: int, wanted: int) -> None:
-    assert to_beat(untuned_ps) == wanted
+def test_the_gain_that_a_schedule_needs(untuned_ps: int, expected: int) -> None:
+    assert to_beat(untuned_ps) == expected

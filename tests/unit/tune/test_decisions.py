@@ -81,7 +81,7 @@ def test_a_library_has_what_it_can_express() -> None:
     assert spans(decide(TWO, "mpich"))[0] == (4, 0, 4095, "recursive_multiplying:a4")
 
 
-def test_the_greatest_loss_of_joined_sizes_is_told() -> None:
+def test_the_greatest_loss_of_joined_sizes_is_reported() -> None:
     rows = times((4, 8, "recursive_doubling", 10), (4, 8, "recursive_multiplying:a4", 9),
                  (4, 64, "recursive_doubling", 12), (4, 64, "direct", 3),
                  (4, 512, "recursive_doubling", 20), (4, 512, "ring", 21))  # fmt: skip
@@ -106,11 +106,11 @@ def test_what_one_mpi_takes_decides_nothing_for_another() -> None:
     assert decide(measured(modelled, "openmpi 5.0.11"), "openmpi6") == []
 
 
-def test_that_a_model_decides_for_another_mpi_is_told(tmp_path: Path) -> None:
+def test_that_a_model_decides_for_another_mpi_is_reported(tmp_path: Path) -> None:
     rows = times((4, 8, "ring", 5))
     both = pl.concat([measured(rows, "mpich 5.0.2"), rows])
     (written,), _ = write_all(both, ["openmpi"], tmp_path, provenance={})
-    assert "mpich 5.0.2, which was measured, says nothing of it" in written.notes[0]
+    assert "mpich 5.0.2 was measured, which is another MPI" in written.notes[0]
     nothing, left = write_all(measured(rows, "mpich 5.0.2"), ["openmpi"], tmp_path, provenance={})
     assert not nothing
     assert "only mpich 5.0.2 was measured" in left["openmpi"]
@@ -128,14 +128,14 @@ def test_emulated_times_are_called_so(tmp_path: Path) -> None:
     assert plan.provenance["times"] == ["emulated distance: postal(alpha_p=2 ms)"]
 
 
-def test_variables_that_are_replaced_are_told(
+def test_variables_that_are_replaced_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
     monkeypatch.setenv(name, "/site/rules")
     monkeypatch.setenv("OMPI_MCA_coll", "^adapt")
     (written,), _ = write_all(times((4, 8, "ring", 5)), ["openmpi"], tmp_path, provenance={})
-    assert written.notes == [f"{name} is '/site/rules' here: what is written replaces it"]
+    assert written.notes == [f"{name} is '/site/rules' here: the written value replaces it"]
     assert "OMPI_MCA_coll" not in written.variables
 
 
@@ -183,12 +183,12 @@ def looked_up(text: str, ranks: int, size: int) -> int:
 def test_classic_rules_hold_for_their_ranks_alone(second: bool) -> None:
     text = openmpi.classic(decide(TWO, "openmpi"), second=second)
     assert text.startswith("rule-file-version-2\n") is second
-    asked = {
+    request = {
         (n, s): looked_up(text, n, s) for n in range(2, 9) for s in (0, 8, 4095, 4096, 1 << 30)
     }
-    for (ranks, size), algorithm in asked.items():
-        wanted = {4: 4 if size >= 4096 else 3, 6: 3}.get(ranks, 0)
-        assert algorithm == wanted, (ranks, size)
+    for (ranks, size), algorithm in request.items():
+        expected = {4: 4 if size >= 4096 else 3, 6: 3}.get(ranks, 0)
+        assert algorithm == expected, (ranks, size)
 
 
 def test_classic_rules_of_neighbouring_ranks() -> None:
@@ -211,7 +211,7 @@ def test_json_rules_say_both_ends() -> None:
 def test_nothing_to_express_is_refused() -> None:
     rows = times((6, 8, "recursive_multiplying:a3,a2", 1))
     for write in (openmpi.classic, openmpi.json_rules):
-        with pytest.raises(TuningError, match="has none of the schedules"):
+        with pytest.raises(TuningError, match="has none of the fastest"):
             write(decide(rows, "openmpi"))
 
 
@@ -234,12 +234,12 @@ def selected(tree: dict[str, Any], **facts: Any) -> str:
     for key, below in tree.items():
         if key.startswith("algorithm="):
             return key
-        name, _, wanted = key.partition("=")
+        name, _, expected = key.partition("=")
         if name.endswith("<"):
             fact = facts["ranks"] if name.startswith("comm_size") else facts["size"]
-            holds = fact <= int(wanted)
+            holds = fact <= int(expected)
         else:
-            holds = wanted == "any" or facts.get(name, "yes") == wanted
+            holds = expected == "any" or facts.get(name, "yes") == expected
         if key == "count<pow2":
             holds = facts.get("few", False)
         if holds:
@@ -247,7 +247,7 @@ def selected(tree: dict[str, Any], **facts: Any) -> str:
     raise AssertionError(tree)
 
 
-def test_selections_are_merged_into_the_whole_tree() -> None:
+def test_selections_are_merged_into_the_complete_tree() -> None:
     written = json.loads(mpich.merged(STOCK, decide(TWO, "mpich")))
     assert set(written) == set(STOCK)
     assert written["collective=bcast"] == STOCK["collective=bcast"]
@@ -269,12 +269,12 @@ def test_parameters_of_algorithms_are_keys() -> None:
     assert '"k=4": {}' in text
 
 
-def test_a_tree_that_is_not_whole_is_refused(tmp_path: Path) -> None:
+def test_a_tree_that_is_not_complete_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "generic.json"
     path.write_text(json.dumps(STOCK))
     assert mpich.stock_of_file(path) == STOCK
     path.write_text(json.dumps({"collective=allreduce": {}}))
-    with pytest.raises(TuningError, match="has not all collectives"):
+    with pytest.raises(TuningError, match="lacks some collectives"):
         mpich.stock_of_file(path)
     path.write_text("{")
     with pytest.raises(TuningError, match="cannot be read as JSON"):

@@ -1,4 +1,4 @@
-"""Which measured blocks count, and how measuring is asked for."""
+"""Which measured blocks are used, and the parameters of a measurement."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ NONE_HERE = Mpi("openmpi", "5.0.11", Path("mpicc"), Path("mpiexec"), Path())
 
 
 def blocks(*rows: tuple[str, int, int]) -> pl.DataFrame:
-    """Of 8 bytes: schedule, time and how late the last rank began, in us."""
+    """Of 8 bytes: schedule, time and lateness of the last rank, in us."""
     return pl.DataFrame(
         [(name, 8, time * 10**6, late * 10**6, 0, False) for name, time, late in rows],
         schema=["schedule", "size_bytes", "time_ps", "late_ps", "wrong", "crowded"], orient="row",
     )  # fmt: skip
 
 
-def test_blocks_that_began_late_do_not_count() -> None:
+def test_blocks_that_started_late_do_not_count() -> None:
     measured = blocks(("ring", 9, 0), ("ring", 1, 50), ("ring", 1, 60), ("ring", 8, 2))
     (row,) = in_time(measured, 5e-6).to_dicts()
     assert (row["time_ps"], row["blocks"], row["late"]) == (8 * 10**6, 2, 2)
 
 
-def test_blocks_that_all_began_late_count_and_are_told() -> None:
+def test_blocks_that_all_started_late_count_and_are_reported() -> None:
     (row,) = in_time(blocks(("ring", 9, 50), ("ring", 7, 50)), 5e-6).to_dicts()
     assert (row["time_ps"], row["blocks"], row["late"]) == (7 * 10**6, 2, 2)
 
@@ -45,7 +45,7 @@ def test_rooted_collectives_are_measured_one_by_one(
 ) -> None:
     seen: list[int] = []
 
-    def measure(_mpi: object, _asked: object, cases: list[bench.Candidate], settings: Settings,
+    def measure(_mpi: object, _request: object, cases: list[bench.Candidate], settings: Settings,
                 **_: object) -> pl.DataFrame:  # fmt: skip
         seen.append(settings.each)
         return blocks(*((one.schedule.name if one.schedule else "", 5, 0) for one in cases))

@@ -1,4 +1,4 @@
-"""The device's selections of MPICH, and conditions that it can be asked."""
+"""The device's selections of MPICH, and the conditions that it supports."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def leaf(tree: dict[str, Any], **facts: Any) -> str:
             if facts.get("few", False):
                 return leaf(below, **facts)
             continue
-        name, _, wanted = key.partition("=")
+        name, _, expected = key.partition("=")
         fact = facts["ranks"] if name.startswith("comm_size") else facts.get("size", 0)
         if name.endswith("<"):
-            holds = fact <= int(wanted)
+            holds = fact <= int(expected)
         elif "<" in name:
             holds = fact < int(name.partition("<")[2])
-        elif wanted == "node_comm_size":
+        elif expected == "node_comm_size":
             holds = facts.get("alone", False)
-        elif wanted == "pow2":
+        elif expected == "pow2":
             holds = fact & (fact - 1) == 0
         else:
-            holds = wanted == "any" or facts.get(name, "yes") == wanted
+            holds = expected == "any" or facts.get(name, "yes") == expected
         if holds:
             return leaf(below, **facts)
     raise AssertionError(tree)
@@ -90,7 +90,7 @@ def test_the_device_leaves_just_the_rules_to_the_algorithms() -> None:
     assert len(unchanged) == len(STOCK) - 1
 
 
-def test_no_condition_on_ranks_stands_below_one_on_sizes() -> None:
+def test_no_condition_on_ranks_is_below_one_on_sizes() -> None:
     # Found there, MPICH takes `comm_size<8` for `comm_size<=8`.
     tree = json.loads(mpich.merged_device(STOCK, RULES))["collective=allreduce"]["comm_type=intra"]
     for key, below in tree.items():
@@ -98,7 +98,7 @@ def test_no_condition_on_ranks_stands_below_one_on_sizes() -> None:
             assert "<8" not in json.dumps(below), key
 
 
-def test_nothing_is_asked_that_stops_mpich() -> None:
+def test_nothing_is_requested_that_stops_mpich() -> None:
     # csel.c knows the operation's kind of all_reduce and reduce, and ends the job for others.
     written = json.loads(mpich.merged(STOCK, RULES))
     assert "is_op_built_in" in conditions(written["collective=allreduce"])
@@ -115,7 +115,7 @@ def test_settings_name_both_files() -> None:
     }
 
 
-def test_an_unknown_device_is_taken_out_of_the_way() -> None:
+def test_an_unknown_device_is_turned_off() -> None:
     named = mpich.settings("/x/mpich.json", None, RULES)
     assert named["MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE"] == "0"
     assert "MPIR_CVAR_BCAST_DEVICE_COLLECTIVE" not in named

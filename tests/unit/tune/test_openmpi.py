@@ -1,4 +1,4 @@
-"""What Open MPI makes of the files that are written for it, by readers after its own sources."""
+"""Files for Open MPI, as interpreted by readers that follow its sources."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-Whole = Annotated[int, Field(ge=0)]
-Size = Whole | Literal["inf", "INF", "Inf"]
+Complete = Annotated[int, Field(ge=0)]
+Size = Complete | Literal["inf", "INF", "Inf"]
 
 
 class Rule(Strict):
@@ -26,9 +26,9 @@ class Rule(Strict):
 
     msg_size_min: Size = 0
     msg_size_max: Size = "inf"
-    alg: str | Whole
-    reqs: Whole = 0
-    faninout: Whole = 0
+    alg: str | Complete
+    reqs: Complete = 0
+    faninout: Complete = 0
 
 
 class Communicators(Strict):
@@ -41,7 +41,7 @@ class Communicators(Strict):
 
 
 class File(Strict):
-    """A whole file."""
+    """A complete file."""
 
     rule_file_version: int
     module: Literal["tuned"]
@@ -93,8 +93,8 @@ def chosen(file: File, collective: str, ranks: int, size: int) -> int | str:
 def test_json_is_what_open_mpi_6_reads() -> None:
     file = File.model_validate(json.loads(openmpi.json_rules(EVERY)))
     assert len(file.collectives) == 7
-    asked = {(4, 63): 0, (4, 64): 4, (4, 4095): 4, (4, 4096): 0, (5, 64): 0, (6, 8): 3}
-    for (ranks, size), algorithm in asked.items():
+    request = {(4, 63): 0, (4, 64): 4, (4, 4095): 4, (4, 4096): 0, (5, 64): 0, (6, 8): 3}
+    for (ranks, size), algorithm in request.items():
         assert chosen(file, "allreduce", ranks, size) == algorithm, (ranks, size)
 
 
@@ -144,9 +144,9 @@ def handed_on(text: str, collective: str, ranks: int, size: int) -> bool:
 def test_han_hands_on_what_has_a_rule_and_no_more() -> None:
     text = openmpi.han(EVERY, "openmpi")
     assert text is not None
-    asked = {(4, 63): False, (4, 64): True, (4, 4095): True, (4, 4096): False, (5, 64): False,
+    request = {(4, 63): False, (4, 64): True, (4, 4095): True, (4, 4096): False, (5, 64): False,
              (3, 64): False, (6, 8): True, (7, 8): False, (2, 64): False}  # fmt: skip
-    for (ranks, size), is_ours in asked.items():
+    for (ranks, size), is_ours in request.items():
         assert handed_on(text, "allreduce", ranks, size) is is_ours, (ranks, size)
     assert handed_on(text, "gather", 4, 64) is False
 

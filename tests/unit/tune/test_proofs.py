@@ -41,7 +41,7 @@ def written(target: str, *decisions: TuningDecision) -> Written:
     return Written(target, decisions, None, {"RULES": "here"}, Path("rules.env"))
 
 
-def test_a_schedule_says_what_it_sends() -> None:
+def test_a_schedule_states_what_it_sends() -> None:
     assert RING[0, 1, "messages"] == 2 * 6
     assert RING[0, 1, "bytes"] == 2 * 6 * 16
     assert not any(key[:2] == (1, 0) for key in RING)
@@ -57,7 +57,7 @@ def monitored(times: int) -> str:
 
 
 def traced(times: int) -> str:
-    """What libfabric writes: a message of rank 1 to its place 3, and what is none."""
+    """Output of libfabric: a message of rank 1 to its place 3, and other lines."""
     line = (
         "[1] libfabric:7:1::tcp:ep_data:trace_tinjectdata():99<trace> buf 0x1 len 16 addr 3 data 1"
     )
@@ -78,13 +78,13 @@ def test_counts_of_a_start_are_taken_off(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_mpi_that_is_not_known_cannot_be_watched() -> None:
-    with pytest.raises(TuningError, match="no counters"):
+    with pytest.raises(TuningError, match="no known message counters"):
         sent_by_mpi(mpi("other"), CALL)
 
 
-def test_an_mpich_without_a_trace_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_mpich_without_a_trace_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_run", lambda *_, **__: "nothing")
-    with pytest.raises(TuningError, match="writes down"):
+    with pytest.raises(TuningError, match="can log"):
         sent_by_mpi(mpi("mpich"), CALL)
 
 
@@ -94,7 +94,7 @@ def test_a_run_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(watch, "built", lambda _: Made())
     monkeypatch.setattr(watch, "run_ranks", lambda *_, **__: Finished("", "no rules", 7))
-    with pytest.raises(ProofError, match="ended with 7:\nno rules"):
+    with pytest.raises(ProofError, match="exited with 7:\nno rules"):
         sent_by_mpi(mpi("openmpi"), CALL)
 
 
@@ -120,7 +120,7 @@ def test_a_proof_holds_where_messages_are_the_same(monkeypatch: pytest.MonkeyPat
     sent[1, 0, "messages"] = 1
     (found,) = prove.proofs(mpi("openmpi"), one)
     assert not found.holds
-    assert found.why == "0 to 1: 193 bytes in 2 calls where 192 were to be, and 1 more counts"
+    assert found.why == "0 to 1: 193 bytes in 2 calls: expected 192, and 1 more counts"
 
 
 def test_runs_have_the_variables_that_were_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,11 +172,11 @@ def test_calls_are_of_the_type_that_was_tuned(monkeypatch: pytest.MonkeyPatch) -
 def test_other_numbers_of_ranks_are_alike_where_that_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    wanted = sent_by_schedule(schedule("binomial", collective="broadcast", ranks=4),
+    expected = sent_by_schedule(schedule("binomial", collective="broadcast", ranks=4),
                     Call("broadcast", 4, 16))  # fmt: skip
     turned = Traffic({(0, 1, "messages"): 2, (0, 1, "bytes"): 32, (0, 2, "messages"): 2,
                       (0, 2, "bytes"): 32, (1, 3, "messages"): 2, (1, 3, "bytes"): 32})  # fmt: skip
-    assert turned != wanted
+    assert turned != expected
     monkeypatch.setattr(prove, "sent_by_mpi", lambda *_, **__: turned)
     one = decision("binomial", 16, collective="broadcast")
     (found,) = prove.proofs(mpi("openmpi"), written("openmpi", one))
@@ -187,10 +187,10 @@ def test_other_numbers_of_ranks_are_alike_where_that_is_known(
 
 def test_what_has_no_size_with_equal_parts_is_not_looked_at() -> None:
     (found,) = prove.proofs(mpi("openmpi"), written("openmpi", decision("ring", 1, 3)))
-    assert (found.verdict, found.holds, found.shows) == ("not looked at", True, False)
+    assert (found.verdict, found.holds, found.shows) == ("unchecked", True, False)
 
 
-def test_what_cannot_be_proved_is_told() -> None:
+def test_what_cannot_be_proved_is_reported() -> None:
     of_mpich = written("mpich", decision("ring"))
     assert prove.unproved(mpi("openmpi"), of_mpich) == "the MPI here is Open MPI 5.0.1"
     assert prove.unproved(mpi("mpich"), of_mpich) == ""
@@ -201,18 +201,18 @@ def test_what_cannot_be_proved_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "code", "said"),
+    ("verdicts", "code", "output"),
     [
-        ((), 1, "plan: not proved: nothing that it says could be looked at"),
-        (("not looked at",), 1, "plan: not proved"),
-        (("same", "not looked at"), 0, "not looked at: no size"),
+        ((), 1, "plan: not checked: no decision could be checked"),
+        (("unchecked",), 1, "plan: not checked"),
+        (("same", "unchecked"), 0, "unchecked: no size"),
         (("other", "same"), 3, "1 of the runs"),
     ],
 )
-def test_the_exit_code_says_what_was_proved(
+def test_the_exit_code_states_what_was_proved(
     verdicts: tuple[str, ...],
     code: int,
-    said: str,
+    output: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -222,4 +222,4 @@ def test_the_exit_code_says_what_was_proved(
     with context as ended:
         tune_shown.prove([written("plan", decision("ring"))], mpi("openmpi"))
     assert ended is None or ended.value.exit_code == code
-    assert said in capsys.readouterr().err
+    assert output in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What UCC makes of the strings that are written, by a reader after its own sources.
+"""Strings for UCC, as interpreted by a reader that follows its sources.
 
 ``ucc_coll_score_parse_str``, ``coll_score_add_range``, ``ucc_coll_score_update_one``,
 ``ucc_coll_score_build_map`` and ``ucc_mrange_uint_get`` of UCC 1.4 to 1.9.
@@ -100,7 +100,7 @@ def chosen(text: str, team: int, collective: str, size: int) -> str:
 
 
 def radix(text: str, size: int) -> str:
-    """What a variable with sizes says of one: the first range that has it, or what has none."""
+    """Returns the value of a variable for a size: the first range with it, or the default."""
     default = None
     for part in text.split(","):
         span, _, value = part.rpartition(":")
@@ -110,7 +110,7 @@ def radix(text: str, size: int) -> str:
         start, end = span.split("-")
         if units(start) <= size <= units(end):
             return value
-    assert default is not None, "without it UCC reads memory that nobody has set"
+    assert default is not None, "without it UCC reads uninitialised memory"
     return default
 
 

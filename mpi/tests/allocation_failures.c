@@ -1,6 +1,6 @@
-/* A call form that there is no memory for leaves those before it as they were: allocations fail, each in its turn.
+/* If memory is exhausted while a call form is compiled, earlier forms stay usable. Each allocation fails in turn.
  *
- *     rooms PLAN      a broadcast in which the root sends to all others at once, so that other roots need more room
+ *     allocation_failures PLAN      a broadcast in which the root sends to all others: other roots need more requests
  */
 #include "program.h"
 
@@ -10,7 +10,7 @@
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 
-static _Thread_local long left = -1; /* allocations that succeed before one fails; -1: all do */
+static _Thread_local long left = -1; /* successful allocations before one fails; -1: none fails */
 
 static int fails(void) {
     return left >= 0 && left-- == 0;
@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
         if (error != TUTTI_NO_MEMORY || !is_usable(program, first)) wrong = 1;
     }
     if (!is_usable(program, second) || !is_usable(program, first)) wrong = 1;
-    if (failures < 3 || (rank == 1 && program->most <= before)) wrong = 1; /* nothing would have been tried */
+    if (failures < 3 || (rank == 1 && program->most <= before)) wrong = 1; /* otherwise nothing was tested */
     tutti_program_free(program);
     tutti_plan_free(plan);
     MPI_Finalize();
