@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RINGS = "mesh,0=3,0=12,1=13,2=14,3=15,4=7,8=11,12=15"
-"""The paper's hierarchical rings, both ways, on 4x4."""
+"""The paper's hierarchical rings, both paths, on 4x4."""
 
 ENDS = tutti.PipeliningPostal(alpha_p="1 ns", alpha_r="0 ns")
 
@@ -113,7 +113,7 @@ def test_ways_go_where_they_are_told() -> None:
     # Two links side by side have their rates together.
     assert str(routes.pair(0, 1).bottleneck) == "136 GB/s"
     assert routes.fingerprint != network.routes(topology).fingerprint
-    for ways, problem in [
+    for paths, problem in [
         ({(0, 5): [0, 5]}, "goes from npu0 to npu5, but no link does"),
         ({(0, 5): [0, 1]}, "ends at npu1"),
         ({(0, 5): [1, 5]}, "begins at npu1"),
@@ -121,7 +121,7 @@ def test_ways_go_where_they_are_told() -> None:
         ({(0, 16): [0, 16]}, "rank 16"),
     ]:
         with pytest.raises(TopologyError, match=problem):
-            network.routes(topology, ways)
+            network.routes(topology, paths)
     with pytest.raises(BypassError, match="no graph of this configuration"):
         BypassMesh().configure("mesh").routes(topology)
 
@@ -147,19 +147,19 @@ def test_a_drawing_shows_all_of_it(tmp_path: Path) -> None:
     network = (
         BypassMesh(wires=2).configure("0-1,0=>3,1=>13,9=>11,9=>10@1,14=>6/east/north").filled()
     )
-    drawn = network.draw(tmp_path / "network.svg", ways={(0, 13): [0, 1, 13]})
+    drawn = network.draw(tmp_path / "network.svg", paths={(0, 13): [0, 1, 13]})
     text = drawn.read_text(encoding="utf-8")
     for word in ["mesh link", "piece of wire 0", "piece of wire 1", "idle port", "way 0 to 13"]:
         assert word in text
-    again = network.draw(tmp_path / "again.svg", ways={(0, 13): [0, 1, 13]})
+    again = network.draw(tmp_path / "again.svg", paths={(0, 13): [0, 1, 13]})
     assert again.read_bytes() == drawn.read_bytes()
-    for mesh, name, ways, problem in [
+    for mesh, name, paths, problem in [
         (BypassMesh(side=17), "a.svg", {}, "17 nodes in a row"),
         (BypassMesh(), "a.txt", {}, "expected an ending"),
         (BypassMesh(), "a.svg", {(0, 5): [0, 5]}, "goes from 0 to 5"),
     ]:
         with pytest.raises(BypassError, match=problem):
-            mesh.configure("mesh").draw(tmp_path / name, ways=ways)
+            mesh.configure("mesh").draw(tmp_path / name, paths=paths)
 
 
 @pytest.mark.parametrize("meets", ["packets", "flits"])

@@ -78,7 +78,7 @@ def test_ways_of_a_platform_are_checked(tmp_path: Path) -> None:
     file = tmp_path / "dbt.toml"
     text = file.read_text()
     run = ("run", "experiment.toml", "--size", "64KiB")
-    file.write_text(text.replace("ways = [", "ways = [\n    [0, 15],"))
+    file.write_text(text.replace("paths = [", "paths = [\n    [0, 15],"))
     assert "0" in tutti(*run, cwd=tmp_path, code=2)
-    file.write_text(text.replace("ways = [", 'routing = "dimension_order"\nways = ['))
-    assert "expected no `ways`" in tutti(*run, cwd=tmp_path, code=2)
+    file.write_text(text.replace("paths = [", 'routing = "dimension_order"\npaths = ['))
+    assert "expected no `paths`" in tutti(*run, cwd=tmp_path, code=2)

@@ -159,7 +159,7 @@ impl Routes {
     ///
     /// # Errors
     /// When a way does not fit the topology or its ends, visits an NPU twice, or a pair has two.
-    pub fn ways(
+    pub fn node_paths(
         topology: Arc<Topology>,
         ways: impl IntoIterator<Item = (RankId, RankId, Vec<RankId>)>,
     ) -> Result<Routes, TopologyError> {
