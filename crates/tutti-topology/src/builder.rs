@@ -114,7 +114,7 @@ impl Builder {
         self.check_names()?;
         self.check_links()?;
         let topology = self.seal();
-        if topology.family().is_some_and(Family::may_lack_ways) {
+        if topology.family().is_some_and(Family::may_be_disconnected) {
             return Ok(topology);
         }
         if let Some((from, to)) = components::unreachable_pair(&topology) {

@@ -296,7 +296,7 @@ impl TimePerByte {
     /// What a byte takes over two links side by side: their rates add up. Exact unless the fraction has more
     /// than 64 bits.
     #[must_use]
-    pub fn beside(self, other: TimePerByte) -> TimePerByte {
+    pub fn in_parallel_with(self, other: TimePerByte) -> TimePerByte {
         let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
         let (here, there) = (product(self.bytes, other.ps), product(other.bytes, self.ps));
         let both = product(self.ps, other.ps);

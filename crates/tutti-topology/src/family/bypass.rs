@@ -100,7 +100,7 @@ impl Family for Bypass {
         Some(vec![side, side])
     }
 
-    fn may_lack_ways(&self) -> bool {
+    fn may_be_disconnected(&self) -> bool {
         true
     }
 

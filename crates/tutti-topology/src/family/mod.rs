@@ -127,7 +127,7 @@ pub trait Family: fmt::Debug + Send + Sync {
     }
 
     /// Whether some members may be out of reach of others.
-    fn may_lack_ways(&self) -> bool {
+    fn may_be_disconnected(&self) -> bool {
         false
     }
 

@@ -22,7 +22,7 @@ impl Bundles {
             let together = bundle[1..].iter().fold(topology.parameters(bundle[0]), |one, &link| {
                 let other = topology.parameters(link);
                 LinkParameters {
-                    rate: one.rate.beside(other.rate),
+                    rate: one.rate.in_parallel_with(other.rate),
                     latency: one.latency.max(other.latency),
                     length: one.length.max(other.length),
                 }

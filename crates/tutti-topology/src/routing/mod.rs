@@ -54,7 +54,7 @@ pub struct Routes {
     /// Links between the same two vertices, where routes share them.
     bundles: Option<Bundles>,
     /// Whether some ranks are out of reach of others.
-    lack_ways: bool,
+    has_unreachable_pairs: bool,
 }
 
 enum Rule {
@@ -169,7 +169,7 @@ impl Routes {
 
     fn new(topology: Arc<Topology>, rule: Rule) -> Routes {
         let family = topology.family();
-        let partial = family.is_some_and(super::Family::may_lack_ways);
+        let partial = family.is_some_and(super::Family::may_be_disconnected);
         let bundled = match rule {
             Rule::Given(_) => true,
             Rule::ShortestPath => family.is_some_and(super::Family::shares_bundles),
@@ -191,7 +191,7 @@ impl Routes {
         Routes {
             ends: Ends::new(&topology, &anchors),
             bundles: bundled.then(|| Bundles::in_graph(&topology)),
-            lack_ways: partial && components::unreachable_pair(&topology).is_some(),
+            has_unreachable_pairs: partial && components::unreachable_pair(&topology).is_some(),
             topology,
             rule,
             anchors,
@@ -232,8 +232,8 @@ impl Routes {
 
     /// Whether some ranks are out of reach of others.
     #[must_use]
-    pub fn lack_ways(&self) -> bool {
-        self.lack_ways
+    pub fn has_unreachable_pairs(&self) -> bool {
+        self.has_unreachable_pairs
     }
 
     /// Whether there is a way from one rank to another.
@@ -242,7 +242,7 @@ impl Routes {
     /// When one of them is not a rank of the topology.
     #[must_use]
     pub fn reach(&self, from: RankId, to: RankId) -> bool {
-        if !self.lack_ways || from == to || self.given(from, to).is_some() {
+        if !self.has_unreachable_pairs || from == to || self.given(from, to).is_some() {
             return true;
         }
         match &self.rule {
@@ -294,7 +294,7 @@ impl Routes {
     }
 
     /// Whether messages to one rank may take different links at the same vertex.
-    pub fn tell_sources_apart(&self) -> bool {
+    pub fn depend_on_source(&self) -> bool {
         matches!(self.rule, Rule::Paths(_) | Rule::Ecmp(_) | Rule::Given(_))
     }
 
