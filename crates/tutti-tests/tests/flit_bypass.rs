@@ -168,7 +168,7 @@ fn ways_are_followed_and_can_deadlock() {
     let round = verdict("paths:0>1>3;1>3>2;3>2>0;2>0>1");
     assert!(matches!(round, Verdict::Cycle(_)), "{round:?}");
     for (text, problem) in [
-        ("paths:0>3", "no link does"),
+        ("paths:0>3", "no link joins them"),
         ("paths:0", "such as `0>4>5`"),
         ("paths", "such as `0>4>5`"),
         ("paths:0>one", "such as `0>4>5`"),

@@ -57,12 +57,12 @@ def test_a_search_finds_what_takes_less_time_and_finds_it_again(tmp_path: Path) 
     ("arguments", "expected"),
     [
         (["map", "ring", "--size", "4x5"], 'expected: as many rows as columns, such as 4x4'),
-        (["map", "ring", "--muxes", "none"], "there are no muxes `none`"),
+        (["map", "ring", "--muxes", "none"], "unknown muxes `none`"),
         (["map", "rnig"], "did you mean `ring`"),
         (["map", "ring", "--method", "gredy"], "did you mean `greedy`"),
         (["map", "ring", "--limit", "20"], "20"),
         (["map", "ring", "--phase", "7"], "phase"),
-        (["draw", "4x4:0=>5"], "node 0 and node 5 lie in no common row or column"),
+        (["draw", "4x4:0=>5"], "node 0 and node 5 are in different rows and columns"),
         (["draw", "4x4:mesh", "-o", "picture.gif"], "picture.gif"),
     ],
 )  # fmt: skip
