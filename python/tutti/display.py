@@ -31,7 +31,7 @@ class Renderers(Protocol):
         self,
         path: str | Path,
         configuration: BypassConfiguration,
-        ways: Mapping[tuple[int, int], Sequence[int]] | None = None,
+        paths: Mapping[tuple[int, int], Sequence[int]] | None = None,
         title: str | None = None,
     ) -> Path:
         """Draws a configuration of bypass links to a file."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RINGS = "mesh,0=3,0=12,1=13,2=14,3=15,4=7,8=11,12=15"
-"""The paper's hierarchical rings, both ways, on 4x4."""
+"""The paper's hierarchical rings, both paths, on 4x4."""
 
 ENDS = tutti.PipeliningPostal(alpha_p="1 ns", alpha_r="0 ns")
 
@@ -58,7 +58,7 @@ def test_idle_ports_are_filled() -> None:
     [
         ("mesh,0=>3,1=>2", "segment_taken", "segment 1 of row 0 going east, wire 0"),
         ("0>1,0=>3/east/west", "port_taken", "output port east of node 0, which 0>1 has"),
-        ("mesh,5=>7", "no_port", "5=>7 finds no free output port at node 5"),
+        ("mesh,5=>7", "no_port", "5=>7 has no free output port at node 5"),
         ("0=>5", "aslant", "node 0 and node 5"),
         ("0-2", "no_neighbours", "node 0 and node 2"),
         ("0=>16", "no_such_node", "node 16 does not exist on 4x4"),
@@ -82,7 +82,7 @@ def test_a_mistake_is_pointed_at() -> None:
     lines = str(refused.value).splitlines()
     assert lines[1:3] == ["    mesh,0=>3,1=>2", "              ^"]
     assert (refused.value.segment, refused.value.wire) == (1, 0)
-    with pytest.raises(BypassError, match="there are no muxes `all`"):
+    with pytest.raises(BypassError, match="unknown muxes `all`"):
         BypassMesh(muxes="all")  # type: ignore[arg-type]
     with pytest.raises(BypassError, match="expected 2x2 to 256x256"):
         BypassMesh(side=1)
@@ -113,15 +113,15 @@ def test_ways_go_where_they_are_told() -> None:
     # Two links side by side have their rates together.
     assert str(routes.pair(0, 1).bottleneck) == "136 GB/s"
     assert routes.fingerprint != network.routes(topology).fingerprint
-    for ways, problem in [
-        ({(0, 5): [0, 5]}, "goes from npu0 to npu5, but no link does"),
+    for paths, problem in [
+        ({(0, 5): [0, 5]}, "goes from npu0 to npu5, but no link joins them"),
         ({(0, 5): [0, 1]}, "ends at npu1"),
-        ({(0, 5): [1, 5]}, "begins at npu1"),
-        ({(0, 5): [0, 1, 0, 4, 5]}, "round in a loop"),
+        ({(0, 5): [1, 5]}, "starts at npu1"),
+        ({(0, 5): [0, 1, 0, 4, 5]}, "routed in a loop"),
         ({(0, 16): [0, 16]}, "rank 16"),
     ]:
         with pytest.raises(TopologyError, match=problem):
-            network.routes(topology, ways)
+            network.routes(topology, paths)
     with pytest.raises(BypassError, match="no graph of this configuration"):
         BypassMesh().configure("mesh").routes(topology)
 
@@ -131,7 +131,7 @@ def test_ranks_without_a_way_are_refused_before_anything_runs() -> None:
     topology = network.topology(rate="68 GB/s", latency="12 ns")
     routes = network.routes(topology)
     assert topology.facts.diameter == 3
-    with pytest.raises(TopologyError, match="no way from npu2 to npu0"):
+    with pytest.raises(TopologyError, match="no path from npu2 to npu0"):
         routes.pair(2, 0)
     ring = tutti.schedule("ring", collective="all_gather", ranks=4)
     for packets in (None, tutti.Packets()):
@@ -147,19 +147,19 @@ def test_a_drawing_shows_all_of_it(tmp_path: Path) -> None:
     network = (
         BypassMesh(wires=2).configure("0-1,0=>3,1=>13,9=>11,9=>10@1,14=>6/east/north").filled()
     )
-    drawn = network.draw(tmp_path / "network.svg", ways={(0, 13): [0, 1, 13]})
+    drawn = network.draw(tmp_path / "network.svg", paths={(0, 13): [0, 1, 13]})
     text = drawn.read_text(encoding="utf-8")
     for word in ["mesh link", "piece of wire 0", "piece of wire 1", "idle port", "way 0 to 13"]:
         assert word in text
-    again = network.draw(tmp_path / "again.svg", ways={(0, 13): [0, 1, 13]})
+    again = network.draw(tmp_path / "again.svg", paths={(0, 13): [0, 1, 13]})
     assert again.read_bytes() == drawn.read_bytes()
-    for mesh, name, ways, problem in [
+    for mesh, name, paths, problem in [
         (BypassMesh(side=17), "a.svg", {}, "17 nodes in a row"),
         (BypassMesh(), "a.txt", {}, "expected an ending"),
         (BypassMesh(), "a.svg", {(0, 5): [0, 5]}, "goes from 0 to 5"),
     ]:
         with pytest.raises(BypassError, match=problem):
-            mesh.configure("mesh").draw(tmp_path / name, ways=ways)
+            mesh.configure("mesh").draw(tmp_path / name, paths=paths)
 
 
 @pytest.mark.parametrize("meets", ["packets", "flits"])

@@ -80,7 +80,7 @@ def pairs(schedule: tutti.Schedule) -> set[tuple[int, int]]:
 def wired(configuration: BypassConfiguration, packet: int) -> tutti.Platform:
     topology = configuration.topology(rate=f"{BYTES_PER_NS} GB/s", latency=f"{ALPHA_NS} ns")
     packets = tutti.Packets(size=tutti.Size(bytes=packet), buffer=tutti.Size(bytes=1 << 20))
-    routes = configuration.routes(topology, ways={})
+    routes = configuration.routes(topology, paths={})
     return tutti.Platform(name="wired", model=ENDS, routes=routes, packets=packets)
 
 

@@ -185,7 +185,7 @@ def test_minimal_routes_have_one_global_link_and_need_a_dragonfly() -> None:
 
     assert crossed("minimal") == [1] * 32
     assert max(crossed("shortest_path")) == 2  # round a third group, which saves a hop
-    with pytest.raises(TopologyError, match="is no dragonfly") as caught:
+    with pytest.raises(TopologyError, match="is not a dragonfly") as caught:
         Topology.build("torus:4x4", **WIRE).routes("minimal")
     assert caught.value.kind == "not_a_dragonfly"
     assert "shortest_path" in (caught.value.hint or "")
@@ -209,7 +209,7 @@ def test_d_mod_k_and_ecmp_spread_what_shortest_paths_do_not() -> None:
         tree.routes("d_mod_k", seed=1)
     with pytest.raises(TopologyError, match="-1 is no seed"):
         tree.routes("ecmp", seed=-1)
-    with pytest.raises(TopologyError, match="is no fat tree") as caught:
+    with pytest.raises(TopologyError, match="is not a fat tree") as caught:
         Topology.build("torus:4x4", **WIRE).routes("d_mod_k")
     assert caught.value.kind == "not_a_fat_tree"
 
@@ -288,7 +288,7 @@ def test_a_graph_that_falls_apart_names_a_pair_and_the_groups() -> None:
     assert error.kind == "disconnected"
     assert (error.fields["from"], error.to) == ("0", "3")
     assert error.components == [[0, 1, 2], [3, 4]]
-    assert str(error).startswith("two.json: 0 cannot reach 3: the NPUs fall into 2 groups")
+    assert str(error).startswith("two.json: 0 cannot reach 3: the NPUs form 2 strongly connected")
 
 
 def test_self_links_and_names_given_twice_are_refused() -> None:

@@ -1,12 +1,13 @@
-//! Derives for enums: [`macro@Refusal`] for errors, [`macro@Named`] for what has a name in files and results.
+//! Derives for enums: [`macro@Refusal`] for errors, [`macro@Named`] for names in files and results.
 #![deny(unsafe_code)]
 
 use proc_macro::TokenStream;
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Error, LitStr, Result, Variant};
 
-/// Derives `Refusal`. `#[refusal(class = "...")]` names the exception class, of the enum or of one variant;
-/// `#[refusal(kind = "...")]` the kind of a variant, its name in snake case otherwise.
+/// Derives `Refusal`. `#[refusal(class = "...")]` sets the exception class of the enum or of one
+/// variant. `#[refusal(kind = "...")]` sets the kind of a variant; the default is its name in snake
+/// case.
 #[proc_macro_derive(Refusal, attributes(refusal))]
 pub fn refusal(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
@@ -46,7 +47,7 @@ fn derived(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
     })
 }
 
-/// The class and the kind that an attribute names.
+/// The class and the kind of an attribute.
 fn attributes(attrs: &[Attribute]) -> Result<[Option<String>; 2]> {
     let mut found = [None, None];
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("refusal")) {
@@ -59,8 +60,8 @@ fn attributes(attrs: &[Attribute]) -> Result<[Option<String>; 2]> {
     Ok(found)
 }
 
-/// Derives the names of an enum's variants, in snake case unless `#[named("...")]` says otherwise: the constants
-/// `ALL` and `NAMES`, `name`, `from_name`, and `Display` by the name.
+/// Derives names for the variants of an enum: snake case, or the argument of `#[named("...")]`.
+/// Adds the constants `ALL` and `NAMES`, `name`, `from_name`, and `Display` by name.
 #[proc_macro_derive(Named, attributes(named))]
 pub fn named(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
@@ -85,16 +86,16 @@ fn with_names(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
             /// Every variant, in order.
             #vis const ALL: [#name; #count] = [#(#name::#variants),*];
 
-            /// Their names, in the same order.
+            /// The names in the same order.
             #vis const NAMES: [&'static str; #count] = [#(#texts),*];
 
-            /// Its name in files and results.
+            /// The name in files and results.
             #[must_use]
             #vis const fn name(self) -> &'static str {
                 match self { #(#name::#variants => #texts),* }
             }
 
-            /// The variant of that name.
+            /// The variant of a name.
             #[must_use]
             #vis fn from_name(name: &str) -> Option<#name> {
                 #name::ALL.into_iter().find(|one| one.name() == name)

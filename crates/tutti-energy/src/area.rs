@@ -1,8 +1,8 @@
-//! The silicon that a network takes up.
+//! The silicon area of a network.
 
 use super::{AreaReport, Component, Costs, Interval, NetworkHardware, Technology};
 
-/// The area of all routers and links, component by component.
+/// Returns the area of all routers and links by component.
 #[must_use]
 pub fn area(network: &NetworkHardware, technology: &Technology) -> AreaReport {
     let costs = Costs::new(&network.router(), technology);

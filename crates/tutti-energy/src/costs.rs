@@ -1,22 +1,24 @@
-//! What one event costs on one kind of router: the scaling laws.
+//! Energy, leakage and area of one router or link: the scaling laws.
 //!
-//! With W bits of a flit, P ports, V VCs and B flits of buffer at each port:
+//! With W bits per flit, P ports, V VCs and B flits of buffer per port:
 //!
-//! - a buffer's write and read: W (a + b B); longer bit lines and wider multiplexers;
-//! - a crossbar's traversal to f outputs: W (c + d P) and W (e + g P) for each output beyond the first,
-//!   as an input's wire passes all outputs and each output chooses among all inputs;
-//! - an arbiter of n inputs: s (n - 1)^2 / (n + t): all pairs have a priority, of which few change when
-//!   there are many. The switch allocator chooses among V at the input, then among P at the output;
-//! - the clock: k + l W P; a link of length L: W (x + w max(0, L - included));
-//! - leakage of a buffer W (B-linear) per port, of a crossbar W (P-linear + P-quadratic), of an allocator
-//!   P (V (V - 1) + P (P - 1)) per pair; area likewise, the crossbar's with the crossings (W P)^2.
+//! - buffer write and read: W (a + b B), for longer bit lines and wider multiplexers;
+//! - crossbar traversal to f outputs: W (c + d P), and W (e + g P) for each output beyond the
+//!   first, because the wire of an input spans all outputs and each output multiplexes all inputs;
+//! - arbiter with n inputs: s (n - 1)^2 / (n + t), because every pair has a priority bit, few of
+//!   which change for large n. The switch allocator arbitrates among V VCs at the input, then among
+//!   P inputs at the output;
+//! - clock: k + l W P; link of length L: W (x + w max(0, L - included));
+//! - leakage: of a buffer, W (linear in B) per port; of a crossbar, W (linear and quadratic in P);
+//!   of an allocator, P (V (V - 1) + P (P - 1)) per pair. Area has the same forms, with the
+//!   crossings (W P)^2 for the crossbar.
 //!
-//! The forms are fitted to DSENT, whose figures they meet to 20 %.
+//! The forms are fitted to DSENT and match it within 20 %.
 
 use super::{Component, Interval, Parameter, RouterHardware, Technology, real};
 use tutti_units::Length;
 
-/// What events cost on a kind of router with links as wide as its flits, in picojoules.
+/// Costs of events on routers and links as wide as a flit, in picojoules.
 pub struct Costs<'a> {
     pub(super) technology: &'a Technology,
     width: f64,
@@ -26,7 +28,7 @@ pub struct Costs<'a> {
 }
 
 impl<'a> Costs<'a> {
-    /// For this router in this technology.
+    /// Returns the costs of a router in a technology.
     #[must_use]
     pub fn new(router: &RouterHardware, technology: &'a Technology) -> Costs<'a> {
         Costs {
@@ -38,20 +40,20 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// A flit into an input buffer.
+    /// A buffer write of a flit.
     #[must_use]
     pub fn buffer_write_pj(&self) -> Interval {
         self.linear(Parameter::BufferWrite, Parameter::BufferWriteDepth, self.depth)
             .times(self.width)
     }
 
-    /// A flit out of an input buffer.
+    /// A buffer read of a flit.
     #[must_use]
     pub fn buffer_read_pj(&self) -> Interval {
         self.linear(Parameter::BufferRead, Parameter::BufferReadDepth, self.depth).times(self.width)
     }
 
-    /// A flit through the crossbar to so many outputs at once.
+    /// A crossbar traversal of a flit to a number of outputs.
     #[must_use]
     pub fn crossbar_pj(&self, outputs: u32) -> Interval {
         if outputs == 0 {
@@ -63,37 +65,37 @@ impl<'a> Costs<'a> {
         all.times(self.width) * self.of(Parameter::CrossbarFactor)
     }
 
-    /// A flit is given an output: one decision at its input, one at the output.
+    /// A switch allocation of a flit: one arbitration at its input, one at the output.
     #[must_use]
     pub fn switch_allocation_pj(&self) -> Interval {
         self.input_arbitration_pj() + self.output_arbitration_pj()
     }
 
-    /// An input chooses one of its VCs.
+    /// An arbitration among the VCs of an input.
     #[must_use]
     pub fn input_arbitration_pj(&self) -> Interval {
         self.decision(self.vcs)
     }
 
-    /// An output chooses one of the inputs.
+    /// An arbitration among the inputs of an output.
     #[must_use]
     pub fn output_arbitration_pj(&self) -> Interval {
         self.decision(self.ports)
     }
 
-    /// A look into the table of reductions.
+    /// A lookup in the reduction table.
     #[must_use]
     pub fn table_read_pj(&self) -> Interval {
         self.of(Parameter::TableRead)
     }
 
-    /// A packet is given a VC downstream.
+    /// A VC allocation of a packet.
     #[must_use]
     pub fn vc_allocation_pj(&self) -> Interval {
         self.switch_allocation_pj() * self.of(Parameter::VcAllocatorRatio)
     }
 
-    /// The clock tree of a router, a cycle.
+    /// The clock tree of a router per cycle.
     #[must_use]
     pub fn clock_pj_per_cycle(&self) -> Interval {
         self.linear(Parameter::Clock, Parameter::ClockSize, self.width * self.ports)
@@ -113,7 +115,8 @@ impl<'a> Costs<'a> {
         self.of(Parameter::Signal).times(1e-3)
     }
 
-    /// What a router's component leaks, in microwatts; nothing for links, which are no part of it.
+    /// The leakage of a router component in microwatts; zero for links, which are not part of a
+    /// router.
     #[must_use]
     pub fn leakage_uw(&self, component: Component) -> Interval {
         let (width, ports) = (self.width, self.ports);
@@ -135,13 +138,13 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// What a link of this length leaks, in microwatts.
+    /// The leakage of a link of this length in microwatts.
     #[must_use]
     pub fn link_leakage_uw(&self, length: Length) -> Interval {
         self.of(Parameter::WireLeakage).times(self.width * millimetres(length))
     }
 
-    /// The silicon of a router's component, in square micrometres; none for links.
+    /// The area of a router component in square micrometres; zero for links.
     #[must_use]
     pub fn area_um2(&self, component: Component) -> Interval {
         let size = self.width * self.ports;
@@ -161,7 +164,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The silicon below a link of this length, in square micrometres: its repeaters.
+    /// The area of the repeaters of a link in square micrometres.
     #[must_use]
     pub fn link_area_um2(&self, length: Length) -> Interval {
         self.of(Parameter::WireArea).times(self.width * millimetres(length))
@@ -176,14 +179,14 @@ impl<'a> Costs<'a> {
         self.of(base) + self.of(slope).times(x)
     }
 
-    /// An arbiter chooses one of `inputs`; where there is no choice, it costs nothing.
+    /// An arbitration among `inputs`; zero for a single input.
     fn decision(&self, inputs: f64) -> Interval {
         let bend = self.of(Parameter::ArbiterBend).nominal;
         let others = inputs - 1.0;
         self.of(Parameter::Arbiter).times(others * others / (inputs + bend))
     }
 
-    /// An arbiter over the VCs at each input, and one over the inputs at each output.
+    /// An arbiter over the VCs at each input and one over the inputs at each output.
     fn allocator(&self, per_pair: Parameter) -> Interval {
         let pairs = |inputs: f64| inputs * (inputs - 1.0);
         self.of(per_pair).times(self.ports * (pairs(self.vcs) + pairs(self.ports)))

@@ -1,33 +1,33 @@
-//! What happened in a window, counted.
+//! Event counts of a window.
 
 use super::{EnergyError, NetworkHardware};
 
-/// Counts over a window of cycles, all routers and links of a [`NetworkHardware`] together.
+/// Event counts of a window over all routers and links of a [`NetworkHardware`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EventCounts {
-    /// Clock cycles of the window: what leakage and clock cost grows with them.
+    /// Clock cycles of the window, which determine leakage and clock energy.
     pub cycles: u64,
-    /// Flits written into input buffers.
+    /// Buffer writes of flits.
     pub buffer_writes: u64,
-    /// Flits read from input buffers.
+    /// Buffer reads of flits.
     pub buffer_reads: u64,
-    /// Flits through a crossbar to one output, to two at once, to three, and so on.
+    /// Crossbar traversals of flits to one output, to two outputs, to three, and so on.
     pub crossbar_traversals: Vec<u64>,
-    /// Packets that were given a VC downstream.
+    /// VC allocations of packets.
     pub vc_allocations: u64,
-    /// Flits that were given a crossbar's output.
+    /// Switch allocations of flits.
     pub switch_allocations: u64,
-    /// Flits that crossed a link, for each group of links of the network.
+    /// Flits over links, for each group of links of the network.
     pub link_flits: Vec<u64>,
-    /// Control signals on wires of their own, such as the requests of SMART: bits times micrometres.
+    /// Control signals on separate wires, such as SMART requests: bits times micrometres.
     pub signal_bit_um: u64,
 }
 
 impl EventCounts {
-    /// One after the other on the same network: the events of two windows.
+    /// Returns the events of two consecutive windows on the same network.
     ///
     /// # Errors
-    /// When they count flits on different links, or a sum is too large.
+    /// The link groups differ, or a sum exceeds 64 bits.
     pub fn plus(&self, other: &EventCounts) -> Result<EventCounts, EnergyError> {
         let (given, expected) = (other.link_flits.len(), self.link_flits.len());
         if given != expected {
@@ -55,7 +55,7 @@ impl EventCounts {
         })
     }
 
-    /// Whether they can have happened on this network.
+    /// Checks that the events fit the network.
     pub(super) fn check(&self, network: &NetworkHardware) -> Result<(), EnergyError> {
         let (given, expected) = (self.link_flits.len(), network.links().len());
         if given != expected {

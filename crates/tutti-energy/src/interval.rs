@@ -2,28 +2,28 @@
 
 use std::ops::{Add, Mul};
 
-/// A value that is not below zero, and the bounds that its sources leave it.
+/// A non-negative value with the bounds of its sources.
 ///
-/// Bounds are added and multiplied as if all that is uncertain erred in the same direction: they enclose
-/// what is possible, and say nothing of how likely it is.
+/// Bounds are added and multiplied as if all errors had the same direction. They enclose the
+/// possible values and give no probability.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Interval {
-    /// No less than this.
+    /// The lower bound.
     pub low: f64,
-    /// As the sources give it.
+    /// The value given by the sources.
     pub nominal: f64,
-    /// No more than this.
+    /// The upper bound.
     pub high: f64,
 }
 
 impl Interval {
-    /// A value without doubt.
+    /// A value without uncertainty.
     #[must_use]
     pub const fn exact(value: f64) -> Interval {
         Interval { low: value, nominal: value, high: value }
     }
 
-    /// The same `factor` times over; a factor is not below zero.
+    /// The interval multiplied by a non-negative `factor`.
     #[must_use]
     pub fn times(self, factor: f64) -> Interval {
         Interval {

@@ -1,9 +1,10 @@
-//! Energy and area: what counted events cost in joules, and what the hardware behind them takes up.
+//! Energy and area of counted events and of the hardware.
 //!
-//! [`EventCounts`] say what happened in a window, [`NetworkHardware`] on which routers and links, [`Technology`] what
-//! each costs: every constant with its unit in its name, its source and its bounds. [`energy`] puts them
-//! together, dynamic and leakage apart, component by component; [`area`] needs no events. Nothing here
-//! knows who counted, but [`mesh_energy`], which is for the counts of meshes of several hops per cycle. Scaling laws: [`Costs`]. Energies are real numbers, summed in one fixed order.
+//! [`EventCounts`] are the counts of a window and [`NetworkHardware`] is the hardware. A [`Technology`] has the
+//! constants, each with a unit in its name, a source and bounds. The function [`energy`] combines them
+//! into dynamic and leakage energy by component; [`area`] needs no events. The counts may come from any
+//! source; only [`mesh_energy`] takes the counts of SMART meshes. See [`Costs`] for the scaling laws.
+//! Energies are real numbers, summed in a fixed order.
 #![deny(unsafe_code)]
 
 mod area;
@@ -34,11 +35,10 @@ pub use registry::{Entry, LINKS, ROUTERS, find, registry};
 pub use report::{AreaReport, Component, EnergyReport};
 pub use technology::Technology;
 
-/// What the events of a window on a network cost.
+/// Returns the energy of the events of a window on a network.
 ///
 /// # Errors
-/// When the events do not fit the network: flits on other links, or traversals to more outputs than a
-/// router has.
+/// The link groups differ, or a traversal has more outputs than a router has ports.
 pub fn energy(
     network: &NetworkHardware,
     events: &EventCounts,
@@ -74,7 +74,7 @@ pub fn energy(
     Ok(report)
 }
 
-/// A count as a real number; exact up to 2^53, and to 16 digits beyond.
+/// A count as a real number; exact up to 2^53, to 16 digits beyond.
 #[expect(clippy::cast_precision_loss, reason = "energies have three digits")]
 fn real(count: u64) -> f64 {
     count as f64

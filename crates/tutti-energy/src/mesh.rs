@@ -1,10 +1,11 @@
-//! What happened in a mesh of several hops per cycle, in joules.
+//! Energy of SMART meshes, in which flits make several hops per cycle.
 //!
-//! Its routers have five ports everywhere and no VC allocator: a free VC is taken as the switch is
-//! allocated. Requests for paths are wires of their own, heard over as many hops as a flit can make:
-//! ceil(log2(1 + HPC_max)) bits, one more where routers know of multicasts, and for answers one more and
-//! the number of their flow (Krishna and Peh, NOCS 2014, sections III-C and IV-A). Deciding between
-//! requests costs what deciding in the switch does, and is counted there; NIC links cost nothing.
+//! Routers have five ports everywhere and no VC allocator: VCs are taken from a queue during switch
+//! allocation. Path requests (SSRs) use separate wires and are driven for as many hops as a flit
+//! can make. They have ceil(log2(1 + HPC_max)) bits, one more if routers distinguish multicasts;
+//! requests of responses have one more and a flow number (Krishna and Peh, NOCS 2014, sections
+//! III-C and IV-A). Arbitration between requests costs as much as in the switch allocator and is
+//! counted there. NIC links are not charged.
 
 use super::{
     Component, Costs, EnergyError, EnergyReport, LinkHardware, NetworkHardware, RouterHardware,
@@ -13,44 +14,44 @@ use super::{
 use tutti_noc::smart::{Counts, FanIn, FanOut, Settings};
 use tutti_units::{Length, Time};
 
-/// What takes energy in such a mesh.
+/// A component of the energy of a SMART mesh.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 pub enum MeshComponent {
-    /// Flits into buffers; what these leak is [`MeshComponent::Buffers`].
+    /// Buffer writes; the leakage of buffers is [`MeshComponent::Buffers`].
     BufferWrites,
-    /// Flits out of buffers.
+    /// Buffer reads.
     BufferReads,
-    /// What buffers leak.
+    /// Leakage of buffers.
     Buffers,
-    /// Passages of the crossbar, those of flits that do not stop too.
+    /// Crossbar traversals, including those of bypassing flits.
     Crossbar,
     /// Arbitrations at inputs and outputs.
     Allocation,
-    /// Hops over links.
+    /// Link hops.
     Links,
-    /// Requests for paths, over their wires.
+    /// Path requests on their wires.
     Requests,
-    /// Looks into tables of reductions.
+    /// Reduction table lookups.
     Tables,
     /// The clock trees of the routers.
     Clock,
 }
 
-/// Routers, links and the wires of requests.
+/// Routers, links and request wires.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MeshHardware {
     network: NetworkHardware,
-    /// Bits of a request, and of an answer's.
+    /// Bits of a request, and of the request of a response.
     request_bits: (u32, u32),
     tile: Length,
 }
 
 impl MeshHardware {
-    /// What these settings need, with flits of so many bits, a router every `tile`, and a clock cycle of
-    /// this time.
+    /// Returns the hardware for the settings, with `flit_bits` per flit, a router every `tile`, and
+    /// a clock cycle of `cycle`.
     ///
     /// # Errors
-    /// When a flit has no bits, or a cycle takes no time.
+    /// A flit has no bits, or the cycle time is zero.
     pub fn new(
         settings: &Settings,
         flit_bits: u32,
@@ -70,21 +71,21 @@ impl MeshHardware {
         Ok(MeshHardware { network, request_bits: request_bits(settings), tile })
     }
 
-    /// Its routers and links.
+    /// The routers and links.
     #[must_use]
     pub fn network(&self) -> &NetworkHardware {
         &self.network
     }
 
-    /// Bits of a request for a path, and of one of an answer that can be combined.
+    /// Bits of a path request, and of the request of a response that can be combined.
     #[must_use]
     pub fn request_bits(&self) -> (u32, u32) {
         self.request_bits
     }
 }
 
-/// The technologies of routers and links that fit such a mesh: with muxes and repeaters where flits make
-/// several hops in a cycle.
+/// The technologies of routers and links for a mesh: with bypass multiplexers and repeaters if
+/// flits make several hops per cycle.
 #[must_use]
 pub fn mesh_technology(settings: &Settings) -> (&'static str, &'static str) {
     if settings.hops_per_cycle > 1 {
@@ -94,26 +95,26 @@ pub fn mesh_technology(settings: &Settings) -> (&'static str, &'static str) {
     }
 }
 
-/// Bits of a request, and of one of an answer.
+/// Bits of a request, and of the request of a response.
 fn request_bits(settings: &Settings) -> (u32, u32) {
     let hops = bits(1 + settings.hops_per_cycle);
     let multicast = u32::from(matches!(settings.fan_out, FanOut::Greedy(_)));
     let flow = match settings.fan_in {
         FanIn::Unicasts => return (hops + multicast, hops + multicast),
-        // With one reduction per destination under way, that is its number.
+        // With one reduction in flight per destination, the flow number is that of the destination.
         FanIn::Greedy => bits(settings.nodes()),
         FanIn::Complete => bits(settings.art_entries),
     };
-    // Whether it is an answer is said of all; that it is a multicast, of those only that can be.
+    // Every request has a response bit; only requests of possible multicasts have a multicast bit.
     (hops + multicast + 1, hops + 1 + flow)
 }
 
-/// Bits that tell so many things apart.
+/// The bits that distinguish `things` values.
 fn bits(things: u32) -> u32 {
     u32::BITS - things.saturating_sub(1).leading_zeros()
 }
 
-/// What happened in a mesh cost.
+/// Returns the energy of the events of a mesh.
 #[must_use]
 pub fn mesh_energy(
     hardware: &MeshHardware,

@@ -1,9 +1,9 @@
-//! The hardware: what leaks, what the clock reaches, what takes up area.
+//! The hardware: routers, links and the clock.
 
 use super::{EnergyError, real};
 use tutti_units::{Length, Time};
 
-/// A router, as far as energy and area depend on it.
+/// A router, with the parameters that determine energy and area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouterHardware {
     ports: u32,
@@ -13,13 +13,13 @@ pub struct RouterHardware {
 }
 
 impl RouterHardware {
-    /// A router with as many inputs as outputs.
+    /// Creates a router with as many inputs as outputs.
     ///
-    /// `vcs` and `buffer_flits` are those of one input port, all its VCs together; `flit_bits` is the
-    /// width of buffers, crossbar and links.
+    /// `vcs` and `buffer_flits` are those of one input port, all its VCs together. `flit_bits` is
+    /// the width of buffers, crossbar and links.
     ///
     /// # Errors
-    /// When one of them is zero.
+    /// A parameter is zero.
     pub fn new(
         ports: u32,
         vcs: u32,
@@ -38,42 +38,42 @@ impl RouterHardware {
         }
     }
 
-    /// Inputs, and as many outputs, the local ones included.
+    /// The number of input ports, and of output ports, including the local ones.
     #[must_use]
     pub fn ports(&self) -> u32 {
         self.ports
     }
 
-    /// Virtual channels of an input port.
+    /// The VCs of an input port.
     #[must_use]
     pub fn vcs(&self) -> u32 {
         self.vcs
     }
 
-    /// Flits that an input port has room for.
+    /// The buffer size of an input port in flits.
     #[must_use]
     pub fn buffer_flits(&self) -> u32 {
         self.buffer_flits
     }
 
-    /// Bits of a flit.
+    /// The bits of a flit.
     #[must_use]
     pub fn flit_bits(&self) -> u32 {
         self.flit_bits
     }
 }
 
-/// Links of the same length, each in one direction and as wide as a flit.
+/// Links of equal length, each in one direction and as wide as a flit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkHardware {
-    /// How long each of them is.
+    /// The length of each link.
     pub length: Length,
-    /// How many there are.
+    /// The number of links.
     pub count: u32,
 }
 
-/// Equal routers and the links between them, under one clock. A network of several kinds of routers is
-/// several of these, whose reports are added.
+/// Identical routers and the links between them, under one clock. A network of several router types
+/// is several of these, and their reports are added.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NetworkHardware {
     router: RouterHardware,
@@ -83,10 +83,10 @@ pub struct NetworkHardware {
 }
 
 impl NetworkHardware {
-    /// So many routers of this kind, links, and the time of a clock cycle.
+    /// Creates a network of `routers` routers, with links and a cycle time.
     ///
     /// # Errors
-    /// When the cycle takes no time.
+    /// The cycle time is zero.
     pub fn new(
         router: RouterHardware,
         routers: u32,
@@ -99,13 +99,13 @@ impl NetworkHardware {
         Ok(NetworkHardware { router, routers, links, cycle })
     }
 
-    /// What each router is.
+    /// The router.
     #[must_use]
     pub fn router(&self) -> RouterHardware {
         self.router
     }
 
-    /// How many there are.
+    /// The number of routers.
     #[must_use]
     pub fn routers(&self) -> u32 {
         self.routers
@@ -117,13 +117,13 @@ impl NetworkHardware {
         &self.links
     }
 
-    /// The time of a clock cycle.
+    /// The cycle time.
     #[must_use]
     pub fn cycle(&self) -> Time {
         self.cycle
     }
 
-    /// The length of so many cycles, in seconds.
+    /// The duration of a number of cycles in seconds.
     pub(super) fn seconds(&self, cycles: u64) -> f64 {
         real(cycles) * (real(self.cycle.ps()) * 1e-12)
     }

@@ -1,41 +1,41 @@
-//! The constants by name: what a technology has to say of a router and of a link.
+//! The constants of routers and links by name.
 
 use super::{EnergyError, Interval};
 
-/// What a constant is of.
+/// The part that a constant describes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, tutti_units::Named)]
 pub enum Part {
     /// Buffers, crossbar, allocators and clock.
     Router,
-    /// Wires, and the transceivers at their ends.
+    /// Wires and transceivers.
     Link,
 }
 
-/// Lists the constants once; the enum, the list of all and the names follow.
+/// Declares the constants; the enum, the list and the names follow.
 macro_rules! parameters {
     ($($(#[$note:meta])* $variant:ident: $part:ident, $name:literal, $meaning:literal;)*) => {
-        /// A constant of a technology; its unit is the end of its name.
+        /// A constant of a technology; its name ends with its unit.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        #[expect(missing_docs, reason = "`meaning` says it")]
+        #[expect(missing_docs, reason = "`meaning` documents each")]
         pub enum Parameter { $($variant),* }
 
         impl Parameter {
-            /// All of them, those of routers first.
+            /// All constants, those of routers first.
             pub const ALL: &'static [Parameter] = &[$(Parameter::$variant),*];
 
-            /// Its name in lists and in Python.
+            /// The name in lists and in Python.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Parameter::$variant => $name),* }
             }
 
-            /// What it is of.
+            /// The part that the constant describes.
             #[must_use]
             pub fn part(self) -> Part {
                 match self { $(Parameter::$variant => Part::$part),* }
             }
 
-            /// What it costs, and for what.
+            /// The meaning of the constant.
             #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self { $(Parameter::$variant => $meaning),* }
@@ -45,48 +45,48 @@ macro_rules! parameters {
 }
 
 parameters! {
-    BufferWrite: Router, "buffer_write_pj_per_bit", "a write, whatever the buffer's depth";
-    BufferWriteDepth: Router, "buffer_write_pj_per_bit_flit", "a write, for each flit of a port's buffer";
-    BufferRead: Router, "buffer_read_pj_per_bit", "a read, whatever the buffer's depth";
-    BufferReadDepth: Router, "buffer_read_pj_per_bit_flit", "a read, for each flit of a port's buffer";
-    Crossbar: Router, "crossbar_pj_per_bit", "a traversal, whatever the number of ports";
-    CrossbarPort: Router, "crossbar_pj_per_bit_port", "a traversal, for each port";
-    Branch: Router, "branch_pj_per_bit", "each output beyond the first, whatever the number of ports";
-    BranchPort: Router, "branch_pj_per_bit_port", "each output beyond the first, for each port";
-    CrossbarFactor: Router, "crossbar_factor", "how much more a traversal costs for bypass muxes and repeaters";
-    Arbiter: Router, "arbiter_pj", "a decision of an arbiter, per input where there are many";
-    ArbiterBend: Router, "arbiter_bend_inputs", "inputs below which a decision costs less than in proportion";
-    VcAllocatorRatio: Router, "vc_allocator_ratio", "a VC allocator to the switch allocator: energy, leakage and area";
-    Clock: Router, "clock_pj", "a cycle of the clock tree, whatever the router's size";
-    ClockSize: Router, "clock_pj_per_bit_port", "a cycle of the clock tree, for each bit of each port";
-    BufferLeakage: Router, "buffer_leakage_uw_per_bit", "leakage of a port's registers";
-    BufferLeakageDepth: Router, "buffer_leakage_uw_per_bit_flit", "leakage of a port's buffer";
-    CrossbarLeakage: Router, "crossbar_leakage_uw_per_bit_port", "leakage of the crossbar, for each output";
-    CrossbarLeakageCross: Router, "crossbar_leakage_uw_per_bit_port2", "leakage of the crossbar, for each pair of input and output";
-    ArbiterLeakage: Router, "arbiter_leakage_uw_per_pair", "leakage of an arbiter, for each ordered pair of its inputs";
-    ClockLeakage: Router, "clock_leakage_uw", "leakage of the clock tree, whatever the router's size";
-    ClockLeakageSize: Router, "clock_leakage_uw_per_bit_port", "leakage of the clock tree, for each bit of each port";
-    BufferArea: Router, "buffer_area_um2_per_bit", "area of a port's registers";
-    BufferAreaDepth: Router, "buffer_area_um2_per_bit_flit", "area of a port's buffer";
-    CrossbarArea: Router, "crossbar_area_um2_per_bit_port", "area of the crossbar's registers, for each output";
-    CrossbarAreaCross: Router, "crossbar_area_um2_per_bit2_port2", "area of the crossbar, for each crossing of wires";
-    ArbiterArea: Router, "arbiter_area_um2_per_pair", "area of an arbiter, for each ordered pair of its inputs";
-    ClockArea: Router, "clock_area_um2", "area of the clock tree, whatever the router's size";
-    ClockAreaSize: Router, "clock_area_um2_per_bit_port", "area of the clock tree, for each bit of each port";
-    TableRead: Router, "table_read_pj", "a look into a table of reductions, or an operand added on passing";
-    Crossing: Link, "crossing_pj_per_bit", "a bit over a link, whatever its length: transceivers, bumps";
-    Wire: Link, "wire_pj_per_bit_mm", "a bit over a wire, beyond the length that the crossing includes";
-    Included: Link, "included_mm", "length of wire that the crossing includes";
-    Signal: Link, "signal_pj_per_bit_mm", "a bit over the wires of control signals";
-    WireLeakage: Link, "wire_leakage_uw_per_bit_mm", "leakage of a wire's repeaters";
-    WireArea: Link, "wire_area_um2_per_bit_mm", "area of a wire's repeaters";
+    BufferWrite: Router, "buffer_write_pj_per_bit", "energy of a buffer write, independent of depth";
+    BufferWriteDepth: Router, "buffer_write_pj_per_bit_flit", "energy of a buffer write, per flit of depth";
+    BufferRead: Router, "buffer_read_pj_per_bit", "energy of a buffer read, independent of depth";
+    BufferReadDepth: Router, "buffer_read_pj_per_bit_flit", "energy of a buffer read, per flit of depth";
+    Crossbar: Router, "crossbar_pj_per_bit", "energy of a crossbar traversal, independent of the port count";
+    CrossbarPort: Router, "crossbar_pj_per_bit_port", "energy of a crossbar traversal, per port";
+    Branch: Router, "branch_pj_per_bit", "energy of each additional crossbar output, independent of the port count";
+    BranchPort: Router, "branch_pj_per_bit_port", "energy of each additional crossbar output, per port";
+    CrossbarFactor: Router, "crossbar_factor", "factor of crossbar energy for bypass multiplexers and repeaters";
+    Arbiter: Router, "arbiter_pj", "energy of an arbitration, per input for many inputs";
+    ArbiterBend: Router, "arbiter_bend_inputs", "inputs at which arbitration energy turns from quadratic to linear";
+    VcAllocatorRatio: Router, "vc_allocator_ratio", "ratio of VC allocator to switch allocator: energy, leakage, area";
+    Clock: Router, "clock_pj", "energy of the clock tree per cycle, independent of router size";
+    ClockSize: Router, "clock_pj_per_bit_port", "energy of the clock tree per cycle, per bit of each port";
+    BufferLeakage: Router, "buffer_leakage_uw_per_bit", "leakage of the registers of a port";
+    BufferLeakageDepth: Router, "buffer_leakage_uw_per_bit_flit", "leakage of the buffer of a port, per flit of depth";
+    CrossbarLeakage: Router, "crossbar_leakage_uw_per_bit_port", "leakage of the crossbar, per output";
+    CrossbarLeakageCross: Router, "crossbar_leakage_uw_per_bit_port2", "leakage of the crossbar, per pair of input and output";
+    ArbiterLeakage: Router, "arbiter_leakage_uw_per_pair", "leakage of an arbiter, per ordered pair of inputs";
+    ClockLeakage: Router, "clock_leakage_uw", "leakage of the clock tree, independent of router size";
+    ClockLeakageSize: Router, "clock_leakage_uw_per_bit_port", "leakage of the clock tree, per bit of each port";
+    BufferArea: Router, "buffer_area_um2_per_bit", "area of the registers of a port";
+    BufferAreaDepth: Router, "buffer_area_um2_per_bit_flit", "area of the buffer of a port, per flit of depth";
+    CrossbarArea: Router, "crossbar_area_um2_per_bit_port", "area of the crossbar registers, per output";
+    CrossbarAreaCross: Router, "crossbar_area_um2_per_bit2_port2", "area of the crossbar, per wire crossing";
+    ArbiterArea: Router, "arbiter_area_um2_per_pair", "area of an arbiter, per ordered pair of inputs";
+    ClockArea: Router, "clock_area_um2", "area of the clock tree, independent of router size";
+    ClockAreaSize: Router, "clock_area_um2_per_bit_port", "area of the clock tree, per bit of each port";
+    TableRead: Router, "table_read_pj", "energy of a reduction table lookup, or of an operand added in transit";
+    Crossing: Link, "crossing_pj_per_bit", "energy of a link crossing, independent of length: transceivers, bumps";
+    Wire: Link, "wire_pj_per_bit_mm", "energy of a wire beyond the length that the crossing includes";
+    Included: Link, "included_mm", "wire length that the crossing includes";
+    Signal: Link, "signal_pj_per_bit_mm", "energy of the wires of control signals";
+    WireLeakage: Link, "wire_leakage_uw_per_bit_mm", "leakage of the repeaters of a wire";
+    WireArea: Link, "wire_area_um2_per_bit_mm", "area of the repeaters of a wire";
 }
 
 impl Parameter {
-    /// The constant of that name.
+    /// Returns the constant of that name.
     ///
     /// # Errors
-    /// When there is none.
+    /// The name is unknown.
     pub fn find(name: &str) -> Result<Parameter, EnergyError> {
         let found = Parameter::ALL.iter().find(|known| known.name() == name);
         found.copied().ok_or_else(|| {
@@ -97,29 +97,29 @@ impl Parameter {
     }
 }
 
-/// The value of a constant, with its source and its bounds.
+/// The value of a constant with its source and bounds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Constant {
-    /// In the unit that the parameter's name says.
+    /// The value in the unit of the parameter's name.
     pub value: f64,
-    /// The lower bound, as a part of the value.
+    /// The lower bound as a factor of the value.
     pub low_factor: f64,
-    /// The upper bound, as a multiple of the value.
+    /// The upper bound as a factor of the value.
     pub high_factor: f64,
-    /// Paper and table, or tool with version and configuration.
+    /// The source: paper and table, or tool with version and configuration.
     pub source: std::borrow::Cow<'static, str>,
-    /// Whether it was concluded, not read from its source.
+    /// Whether the value is inferred, not stated by the source.
     pub inferred: bool,
 }
 
 impl Constant {
-    /// As its source gives it.
+    /// A value stated by its source.
     #[must_use]
     pub const fn of(value: f64, source: &'static str) -> Constant {
         Constant::new(value, source, false)
     }
 
-    /// Concluded from its source.
+    /// A value inferred from its source.
     #[must_use]
     pub const fn inferred(value: f64, source: &'static str) -> Constant {
         Constant::new(value, source, true)
@@ -130,7 +130,7 @@ impl Constant {
         Constant { value, low_factor: 1.0, high_factor: 1.0, source, inferred }
     }
 
-    /// The same between bounds, as factors of the value.
+    /// Returns the constant with bounds, as factors of the value.
     #[must_use]
     pub const fn within(mut self, low_factor: f64, high_factor: f64) -> Constant {
         self.low_factor = low_factor;
@@ -138,14 +138,14 @@ impl Constant {
         self
     }
 
-    /// Value and bounds.
+    /// The value and its bounds.
     #[must_use]
     pub fn interval(&self) -> Interval {
         let (low, high) = (self.value * self.low_factor, self.value * self.high_factor);
         Interval { low, nominal: self.value, high }
     }
 
-    /// Whether it can be the constant of that name.
+    /// Checks the value, bounds and source.
     pub(super) fn check(&self, parameter: Parameter) -> Result<(), EnergyError> {
         let parameter = parameter.name();
         if !(self.value.is_finite() && self.value >= 0.0) {

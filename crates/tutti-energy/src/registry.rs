@@ -1,8 +1,8 @@
-//! The technologies by name: for routers, and for links. One line each.
+//! The technologies of routers and links by name, one line each.
 
 use super::{Constant, EnergyError, Parameter, Part, link, router};
 
-/// Every technology of routers.
+/// The technologies of routers.
 pub const ROUTERS: &[Entry] = &[
     router::dsent_45nm::ENTRY,
     router::dsent_32nm::ENTRY,
@@ -11,7 +11,7 @@ pub const ROUTERS: &[Entry] = &[
     router::aries_45nm::ENTRY,
 ];
 
-/// Every technology of links.
+/// The technologies of links.
 pub const LINKS: &[Entry] = &[
     link::dsent_45nm::ENTRY,
     link::dsent_45nm_spaced::ENTRY,
@@ -28,13 +28,13 @@ pub const LINKS: &[Entry] = &[
     link::simba_package::ENTRY,
 ];
 
-/// A line of a registry.
+/// An entry of a registry.
 pub struct Entry {
-    /// Its name in Python and in results.
+    /// The name in Python and in results.
     pub name: &'static str,
-    /// One sentence for lists.
+    /// A summary for lists.
     pub summary: &'static str,
-    /// Its constants, all of its part.
+    /// All constants of the part.
     pub constants: fn() -> Vec<(Parameter, Constant)>,
 }
 
@@ -47,10 +47,10 @@ pub fn registry(part: Part) -> &'static [Entry] {
     }
 }
 
-/// The technology of that name.
+/// Returns the technology of that name.
 ///
 /// # Errors
-/// When there is none.
+/// The name is unknown.
 pub fn find(part: Part, name: &str) -> Result<&'static Entry, EnergyError> {
     let entries = registry(part);
     entries.iter().find(|entry| entry.name == name).ok_or_else(|| {

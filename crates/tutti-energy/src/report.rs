@@ -1,11 +1,11 @@
-//! Joules and square micrometres, component by component.
+//! Energy and area by component.
 
 use std::collections::BTreeMap;
 use std::ops::Add;
 
 use super::{Interval, real};
 
-/// What takes energy and area.
+/// A component with energy and area.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, tutti_units::Named)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Component {
@@ -41,7 +41,7 @@ impl<C: Ord> Breakdown<C> {
     }
 }
 
-/// What a window cost, in joules: by events, and by leakage for as long as it was.
+/// The energy of a window in joules: dynamic and leakage.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EnergyReport<C = Component> {
     dynamic: Breakdown<C>,
@@ -56,31 +56,31 @@ impl<C> Default for EnergyReport<C> {
 }
 
 impl<C: Ord> EnergyReport<C> {
-    /// What the events of a component cost.
+    /// The dynamic energy of a component.
     #[must_use]
     pub fn dynamic(&self, component: C) -> Interval {
         self.dynamic.of(component)
     }
 
-    /// What the leakage of a component cost.
+    /// The leakage energy of a component.
     #[must_use]
     pub fn leakage(&self, component: C) -> Interval {
         self.leakage.of(component)
     }
 
-    /// Of all components.
+    /// The dynamic energy of all components.
     #[must_use]
     pub fn total_dynamic(&self) -> Interval {
         self.dynamic.total()
     }
 
-    /// Of all components.
+    /// The leakage energy of all components.
     #[must_use]
     pub fn total_leakage(&self) -> Interval {
         self.leakage.total()
     }
 
-    /// Everything.
+    /// The total energy.
     #[must_use]
     pub fn total(&self) -> Interval {
         self.total_dynamic() + self.total_leakage()
@@ -97,7 +97,7 @@ impl<C: Ord> EnergyReport<C> {
 
 impl<C: Ord> Add for EnergyReport<C> {
     type Output = EnergyReport<C>;
-    /// Two windows of a network, or two networks side by side.
+    /// Adds two windows of a network, or two networks.
     fn add(self, other: EnergyReport<C>) -> EnergyReport<C> {
         EnergyReport {
             dynamic: self.dynamic.join(other.dynamic),
@@ -106,7 +106,7 @@ impl<C: Ord> Add for EnergyReport<C> {
     }
 }
 
-/// What a network takes up, in square micrometres.
+/// The area of a network in square micrometres.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AreaReport(Breakdown<Component>);
 
@@ -116,13 +116,13 @@ impl AreaReport {
         AreaReport(Breakdown(Component::ALL.into_iter().map(of).collect()))
     }
 
-    /// Of a component of all routers, or of all links.
+    /// The area of a component of all routers, or of all links.
     #[must_use]
     pub fn um2(&self, component: Component) -> Interval {
         self.0.of(component)
     }
 
-    /// Everything.
+    /// The total area.
     #[must_use]
     pub fn total_um2(&self) -> Interval {
         self.0.total()

@@ -1,8 +1,8 @@
-//! A full set of constants.
+//! Technologies: complete sets of constants.
 
 use super::{Constant, EnergyError, Interval, Parameter, Part, find};
 
-/// The constants of routers and links together; any of them can be replaced.
+/// The constants of routers and links; any of them can be replaced.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Technology {
     router: &'static str,
@@ -11,13 +11,13 @@ pub struct Technology {
 }
 
 impl Technology {
-    /// Routers of one technology, links of another; the registries list them.
+    /// Combines a router technology with a link technology; the registries list them.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// A name is unknown.
     ///
     /// # Panics
-    /// Never: a test walks the registries and finds every constant there.
+    /// Never: a test checks that every registry entry has all constants.
     pub fn build(router: &str, link: &str) -> Result<Technology, EnergyError> {
         let (router, link) = (find(Part::Router, router)?, find(Part::Link, link)?);
         let mut given = (router.constants)();
@@ -30,10 +30,10 @@ impl Technology {
         Ok(Technology { router: router.name, link: link.name, constants })
     }
 
-    /// The same with another value of a constant.
+    /// Returns the technology with another value of a constant.
     ///
     /// # Errors
-    /// When the value is below zero or no number, its bounds do not enclose it, or it has no source.
+    /// The value is negative or NaN, its bounds do not enclose it, or it has no source.
     pub fn with(
         mut self,
         parameter: Parameter,
@@ -44,13 +44,13 @@ impl Technology {
         Ok(self)
     }
 
-    /// The name of the routers' technology.
+    /// The name of the router technology.
     #[must_use]
     pub fn router(&self) -> &'static str {
         self.router
     }
 
-    /// The name of the links' technology.
+    /// The name of the link technology.
     #[must_use]
     pub fn link(&self) -> &'static str {
         self.link
@@ -62,7 +62,7 @@ impl Technology {
         &self.constants[parameter as usize]
     }
 
-    /// Its value and bounds.
+    /// The value and bounds of a constant.
     #[must_use]
     pub fn interval(&self, parameter: Parameter) -> Interval {
         self.constant(parameter).interval()

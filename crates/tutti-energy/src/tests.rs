@@ -49,7 +49,8 @@ fn round() -> Technology {
     values.into_iter().fold(start, with)
 }
 
-/// 5 ports, 4 VCs, 8 flits of 10 bits; two routers, three links of 1 mm and four of 3 mm, 2 ns a cycle.
+/// 5 ports, 4 VCs, 8 flits of 10 bits; two routers, three links of 1 mm and four of 3 mm, 2 ns per
+/// cycle.
 fn small() -> NetworkHardware {
     let links = vec![
         LinkHardware { length: Length::from_um(1_000), count: 3 },
@@ -72,25 +73,26 @@ fn few() -> EventCounts {
     }
 }
 
-fn close(found: f64, wanted: f64, tolerance: f64, what: &str) {
-    let off = (found - wanted).abs();
-    assert!(off <= tolerance * wanted.abs(), "{what}: {found:e} beside {wanted:e}");
+fn close(found: f64, expected: f64, tolerance: f64, what: &str) {
+    let off = (found - expected).abs();
+    assert!(off <= tolerance * expected.abs(), "{what}: {found:e} instead of {expected:e}");
 }
 
 #[test]
 fn dynamic_energy_is_the_sum_by_hand() {
     let report = energy(&small(), &few(), &round()).unwrap();
     let pj = |component| report.dynamic(component).nominal * 1e12;
-    // A write 10 (1 + 0.5 * 8) = 50, a read 10 (2 + 0.25 * 8) = 40: 7 * 50 + 6 * 40.
+    // Writes take 10 (1 + 0.5 * 8) = 50, reads 10 (2 + 0.25 * 8) = 40: 7 * 50 + 6 * 40.
     close(pj(Component::Buffers), 590.0, 1e-12, "buffers");
-    // To one output 2 * 10 (1 + 0.2 * 5) = 40, each further one 2 * 10 (0.5 + 0.1 * 5) = 20:
-    // 4 * 40 + 2 * (40 + 2 * 20).
+    // One output takes 2 * 10 (1 + 0.2 * 5) = 40, each further one 2 * 10 (0.5 + 0.1 * 5) = 20: 4 *
+    // 40 + 2 * (40 + 2 * 20).
     close(pj(Component::Crossbar), 320.0, 1e-12, "crossbar");
-    // Of 4 VCs 3 * 9 / 8, of 5 ports 3 * 16 / 9.
+    // Arbitration among 4 VCs takes 3 * 9 / 8, among 5 ports 3 * 16 / 9.
     let switch = 3.375 + 16.0 / 3.0;
     close(pj(Component::SwitchAllocator), 6.0 * switch, 1e-12, "switch allocator");
     close(pj(Component::VcAllocator), 3.0 * 2.0 * switch, 1e-12, "VC allocator");
-    // 10 * 0.5 = 5 for what is included, 10 (0.5 + 0.25 * 2) = 10 for 2 mm more, and 0.5 a bit and mm.
+    // The included length takes 10 * 0.5 = 5, 2 mm more 10 (0.5 + 0.25 * 2) = 10; signals 0.5 per
+    // bit and mm.
     close(pj(Component::Links), 5.0 * 5.0 + 2.0 * 10.0 + 4.0 * 0.5, 1e-12, "links");
     // 2 routers, 100 cycles, 5 + 0.1 * 50.
     close(pj(Component::Clock), 2_000.0, 1e-12, "clock");
@@ -106,7 +108,7 @@ fn leakage_is_the_sum_by_hand() {
     // 5 arbiters over 4 and 5 over 5: 5 (12 + 20) = 160 pairs.
     close(uw(Component::SwitchAllocator), 2.0 * 160.0, 1e-12, "switch allocator");
     close(uw(Component::VcAllocator), 2.0 * 320.0, 1e-12, "VC allocator");
-    // 2 a bit and mm: 10 bits, 3 * 1 + 4 * 3 mm.
+    // 2 per bit and mm: 10 bits, 3 * 1 + 4 * 3 mm.
     close(uw(Component::Links), 300.0, 1e-12, "links");
     close(uw(Component::Clock), 2.0 * 35.0, 1e-12, "clock");
     let total = report.total_dynamic().nominal + report.total_leakage().nominal;
@@ -193,13 +195,13 @@ proptest! {
         let of = |events: &EventCounts| energy(&small(), events, &technology).unwrap();
         let (both, parts) = (of(&one.plus(&other).unwrap()), of(&one) + of(&other));
         for component in Component::ALL {
-            for (found, wanted) in [
+            for (found, expected) in [
                 (both.dynamic(component), parts.dynamic(component)),
                 (both.leakage(component), parts.leakage(component)),
             ] {
-                close(found.low, wanted.low, 1e-12, component.name());
-                close(found.nominal, wanted.nominal, 1e-12, component.name());
-                close(found.high, wanted.high, 1e-12, component.name());
+                close(found.low, expected.low, 1e-12, component.name());
+                close(found.nominal, expected.nominal, 1e-12, component.name());
+                close(found.high, expected.high, 1e-12, component.name());
             }
         }
         prop_assert_eq!(one.plus(&other).unwrap(), other.plus(&one).unwrap());
@@ -240,14 +242,14 @@ proptest! {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let said = |error: EnergyError| error.to_string();
+    let text = |error: EnergyError| error.to_string();
     assert_eq!(
-        said(RouterHardware::new(5, 4, 0, 128).unwrap_err()),
+        text(RouterHardware::new(5, 4, 0, 128).unwrap_err()),
         "a router with buffer_flits = 0: expected at least 1"
     );
     let router = RouterHardware::new(5, 4, 12, 128).unwrap();
     let stopped = NetworkHardware::new(router, 64, vec![], Time::ZERO).unwrap_err();
-    assert!(said(stopped).starts_with("a cycle of 0 ps"));
+    assert!(text(stopped).starts_with("a cycle of 0 ps"));
     let (network, technology) = (small(), round());
     let other_links = EventCounts { link_flits: vec![1], ..few() };
     let error = energy(&network, &other_links, &technology).unwrap_err();
@@ -256,7 +258,7 @@ fn what_cannot_be_is_refused() {
     let wide = EventCounts { crossbar_traversals: vec![0, 0, 0, 0, 0, 1], ..few() };
     let error = energy(&network, &wide, &technology).unwrap_err();
     assert_eq!(error, EnergyError::TooManyOutputs { outputs: 6, ports: 5 });
-    // Zeros beyond the last output count nothing.
+    // Zeros beyond the last output are ignored.
     let zeros = EventCounts { crossbar_traversals: vec![1, 0, 0, 0, 0, 0, 0], ..few() };
     assert!(energy(&network, &zeros, &technology).is_ok());
     let full = EventCounts { buffer_reads: u64::MAX, ..few() };
@@ -269,7 +271,7 @@ fn constants_that_cannot_be_are_refused() {
     for value in [-0.1, f64::NAN, f64::INFINITY] {
         let error = with(Constant::of(value, "somewhere"));
         assert!(matches!(error, EnergyError::Value { parameter: "wire_pj_per_bit_mm", .. }));
-        assert!(error.to_string().contains(&format!("cannot be {value}")), "{error}");
+        assert!(error.to_string().contains(&format!("is {value}: expected")), "{error}");
     }
     for (low, high) in [(1.1, 2.0), (0.5, 0.9), (-0.1, 1.0), (f64::NAN, 1.0), (1.0, f64::INFINITY)]
     {
@@ -280,8 +282,8 @@ fn constants_that_cannot_be_are_refused() {
     assert_eq!(error, EnergyError::NoSource { parameter: "wire_pj_per_bit_mm" });
 }
 
-/// One flit of 128 bits on routers of SMART's baseline and of SMART: 5 ports, wires at three times the
-/// minimum spacing.
+/// One flit of 128 bits on the baseline routers of SMART and on SMART: 5 ports, wires at three
+/// times the minimum spacing.
 mod published {
     use super::*;
 
@@ -291,7 +293,7 @@ mod published {
 
     const MM: Length = Length::from_um(1_000);
 
-    /// DSENT 0.9 in 45 nm as first noted for SMART, whose buffers have 8, 12, 16 and 24 flits.
+    /// DSENT 0.9 in 45 nm as first recorded for SMART, whose buffers have 8, 12, 16 and 24 flits.
     #[test]
     fn buffers_of_smart() {
         let technology = Technology::build("dsent_45nm", "dsent_45nm_spaced").unwrap();
@@ -304,8 +306,8 @@ mod published {
         }
     }
 
-    /// A hop of the baseline with a stop, 12 buffers and 12 VCs: 3.79 + 3.41 + 2.13 + 0.74 + 3.72 = 13.8 pJ;
-    /// one of SMART without: 1.58 * 2.13 + 4.16 = 7.5 pJ.
+    /// A baseline hop with a stop, 12 buffers and 12 VCs: 3.79 + 3.41 + 2.13 + 0.74 + 3.72 = 13.8
+    /// pJ. A SMART hop without a stop: 1.58 * 2.13 + 4.16 = 7.5 pJ.
     #[test]
     fn a_hop_with_and_without_a_stop() {
         let technology = Technology::build("dsent_45nm", "dsent_45nm_spaced").unwrap();
@@ -318,7 +320,8 @@ mod published {
         close((costs.crossbar_pj(1) + costs.link_pj(MM)).nominal, 7.5, 0.01, "bypass");
     }
 
-    /// 63 answers to one, SFI_Complete: 63 * 7.5 + 20 stops * 8 + 16 requests * 2.5 pJ = 0.67 nJ.
+    /// 63 responses to one node, SFI_Complete: 63 * 7.5 + 20 stops * 8 + 16 requests * 2.5 pJ =
+    /// 0.67 nJ.
     #[test]
     fn an_acknowledged_broadcast_of_smart() {
         let technology = Technology::build("smart_45nm", "smart_45nm").unwrap();
@@ -357,7 +360,7 @@ mod published {
         }
     }
 
-    /// A router of ARIES takes 0.40 + 0.017 + 0.002 pJ for a bit that is buffered.
+    /// A router of ARIES takes 0.40 + 0.017 + 0.002 pJ per buffered bit.
     #[test]
     fn a_router_of_aries() {
         let technology = Technology::build("aries_45nm", "muchisim_interposer").unwrap();
@@ -370,7 +373,7 @@ mod published {
             let found = Costs::new(&router, &technology).clock_pj_per_cycle();
             close(found.nominal, pj, 0.01, "clock");
         }
-        // A hop of up to 5 mm costs 0.5 pJ/bit, one of 10 mm 0.12 pJ/bit/mm more.
+        // A hop of up to 5 mm costs 0.5 pJ/bit, a hop of 10 mm 0.12 pJ/bit/mm more.
         close(costs.link_pj(Length::from_um(5_000)).nominal, 64.0, 1e-12, "a hop");
         close(costs.link_pj(Length::from_um(10_000)).nominal, 128.0 * 1.1, 1e-12, "two tiles");
     }
@@ -390,9 +393,10 @@ mod published {
         close(report.total_um2().nominal * 1e-6, 8.3, 0.01, "all 64, in mm2");
     }
 
-    /// Low-swing repeated links in 45 nm SOI were measured at 40.4 fJ/bit/mm, DSENT says 5.17 pJ for 128.
+    /// Low-swing repeated links in 45 nm SOI, measured at 40.4 fJ/bit/mm; 5.17 pJ in DSENT for 128
+    /// bits.
     #[test]
-    fn wires_beside_silicon() {
+    fn wires_compared_with_silicon() {
         let model = Technology::build("dsent_45nm", "dsent_45nm").unwrap();
         let silicon = Technology::build("dsent_45nm", "low_swing_45nm").unwrap();
         close(costs_of(&model, 12, 4).link_pj(MM).nominal, 5.17, 0.01, "DSENT");

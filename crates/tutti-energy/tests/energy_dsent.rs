@@ -1,10 +1,10 @@
-//! The scaling laws of routers and links against the tool that they are fitted to: every figure of every
-//! configuration that was run.
+//! Compares the scaling laws of routers and links with DSENT, to which they are fitted, for every
+//! value of every configuration that was run.
 
 use tutti_energy::{Component, Costs, Interval, RouterHardware, Technology};
 use tutti_units::Length;
 
-/// Of a law that is to hold for 3 to 15 ports, 16 to 512 bits and 1 to 128 flits of buffer.
+/// For laws that cover 3 to 15 ports, 16 to 512 bits and 1 to 128 flits of buffer.
 const TOLERANCE: f64 = 0.20;
 
 struct Row {
@@ -13,7 +13,7 @@ struct Row {
     figures: Vec<f64>,
 }
 
-/// The rows of a table: a name, so many counts, figures.
+/// The rows of a table: a name, `counts` counts, and the values.
 fn rows(text: &str, counts: usize) -> Vec<Row> {
     let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
     let row = |line: &str| {
@@ -31,7 +31,7 @@ fn rows(text: &str, counts: usize) -> Vec<Row> {
 fn hold(what: &str, ours: Interval, theirs: f64, tolerance: f64) {
     let off = ours.nominal / theirs - 1.0;
     let value = ours.nominal;
-    assert!(off.abs() <= tolerance, "{what}: {value:.4} beside {theirs:.4}, {:.1} %", off * 100.0);
+    assert!(off.abs() <= tolerance, "{what}: {value:.4}, DSENT {theirs:.4}, {:.1} %", off * 100.0);
     assert!(ours.low <= theirs && theirs <= ours.high, "{what}: {theirs} outside {ours:?}");
 }
 

@@ -1,5 +1,4 @@
-//! Every technology has all of its constants, each with bounds and a source, and its line in the
-//! documentation.
+//! Every technology has all constants, each with bounds and a source, and is documented.
 
 use std::path::Path;
 
@@ -19,11 +18,11 @@ fn all() -> impl Iterator<Item = (Part, &'static Entry)> {
 fn every_technology_is_complete() {
     for (part, entry) in all() {
         let given: Vec<Parameter> = (entry.constants)().iter().map(|(known, _)| *known).collect();
-        let wanted: Vec<Parameter> =
+        let expected: Vec<Parameter> =
             Parameter::ALL.iter().copied().filter(|known| known.part() == part).collect();
         let mut sorted = given.clone();
         sorted.sort_unstable();
-        assert_eq!(sorted, wanted, "{} {}", part.name(), entry.name);
+        assert_eq!(sorted, expected, "{} {}", part.name(), entry.name);
     }
 }
 
@@ -38,7 +37,7 @@ fn every_constant_has_a_source_and_bounds_that_hold() {
         for (parameter, constant) in (entry.constants)() {
             assert!(constant.source.len() > 20, "{}: {}", entry.name, parameter.name());
             assert_eq!(technology.constant(parameter), &constant);
-            // Goes the way of a constant from outside, which refuses what cannot be.
+            // `with` validates the constant as it does constants of users.
             technology = technology.with(parameter, constant).unwrap();
         }
     }
@@ -55,7 +54,7 @@ fn every_technology_has_its_line_on_the_page() {
     let lines = text
         .lines()
         .filter(|line| line.starts_with("| router | `") || line.starts_with("| link | `"));
-    assert_eq!(lines.count(), all().count(), "a line of a technology that there is not");
+    assert_eq!(lines.count(), all().count(), "a line of an unknown technology");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What meshes of several hops per cycle take, beside the figures of DSENT that their paper's claims rest on.
+//! Energy of SMART meshes, compared with the DSENT values behind the claims of the paper.
 
 #[path = "../../tutti-noc/tests/common/mod.rs"]
 mod common;
@@ -21,16 +21,16 @@ fn cost(settings: &Settings, counts: &Counts) -> EnergyReport<MeshComponent> {
     mesh_energy(&hardware(settings), counts, &Technology::build(router, link).unwrap())
 }
 
-/// In picojoules.
+/// The dynamic energy of components in picojoules.
 fn dynamic(report: &EnergyReport<MeshComponent>, components: &[MeshComponent]) -> f64 {
     components.iter().map(|&component| report.dynamic(component).nominal * 1e12).sum()
 }
 
-fn close(found: f64, wanted: f64, tolerance: f64) {
-    assert!((found - wanted).abs() <= tolerance * wanted, "{found} beside {wanted}");
+fn close(found: f64, expected: f64, tolerance: f64) {
+    assert!((found - expected).abs() <= tolerance * expected, "{found} instead of {expected}");
 }
 
-/// Twelve VCs of a flit at each port, as in the table of DSENT's figures.
+/// Twelve VCs of one flit per port, as in the table of DSENT values.
 fn of_twelve(settings: Settings) -> Settings {
     Settings { classes: classes(&[12], 1), ..settings }
 }
@@ -71,7 +71,7 @@ const STOP: Counts = {
 #[test]
 fn a_hop_with_a_stop_is_the_sum_of_its_parts() {
     let report = cost(&of_twelve(Settings::new(8, 8)), &STOP);
-    // DSENT 0.9: write, read, crossbar, two arbitrations, wire at three times the spacing.
+    // DSENT 0.9: write, read, crossbar, two arbitrations, wire at three times the minimum spacing.
     let parts = [
         (MeshComponent::BufferWrites, 3.79),
         (MeshComponent::BufferReads, 3.41),
@@ -99,7 +99,7 @@ fn a_hop_without_a_stop_is_the_dearer_crossbar_and_the_faster_wire() {
     close(dynamic(&report, &[MeshComponent::Crossbar]), 1.58 * 2.13, 0.01);
     close(dynamic(&report, &[MeshComponent::Links]), 4.16, 1e-9);
     close(report.total_dynamic().nominal * 1e12, 7.5, 0.01);
-    // A stop adds 7.9 pJ to that.
+    // A stop adds 7.9 pJ to a hop.
     let stops = cost(&of_twelve(smart(8, 8)), &STOP);
     let more = stops.total_dynamic().nominal - report.total_dynamic().nominal;
     close(more * 1e12, 7.9, 0.01);
@@ -110,15 +110,15 @@ fn requests_are_as_wide_as_what_they_say() {
     assert_eq!(hardware(&Settings::new(8, 8)).request_bits(), (1, 1));
     assert_eq!(hardware(&smart(8, 8)).request_bits(), (4, 4));
     assert_eq!(hardware(&greedy(Tree::Shared)).request_bits(), (5, 5));
-    // Slots are preset: no request says that it is a multicast.
+    // Preset slots need no multicast bit in requests.
     assert_eq!(hardware(&slotted(6)).request_bits(), (4, 4));
     let complete = combining(FanIn::Complete, Priority::Local);
     assert_eq!(hardware(&complete).request_bits(), (5, 4 + 1 + 6));
-    let heard = Counts { request_hops: 8, ..Counts::default() };
-    let report = cost(&smart(8, 8), &heard);
+    let request = Counts { request_hops: 8, ..Counts::default() };
+    let report = cost(&smart(8, 8), &request);
     close(dynamic(&report, &[MeshComponent::Requests]), 0.91, 0.01);
-    let heard = Counts { answer_request_hops: 8, ..Counts::default() };
-    close(dynamic(&cost(&complete, &heard), &[MeshComponent::Requests]), 2.5, 0.01);
+    let request = Counts { answer_request_hops: 8, ..Counts::default() };
+    close(dynamic(&cost(&complete, &request), &[MeshComponent::Requests]), 2.5, 0.01);
     let read = Counts { table_reads: 10, ..Counts::default() };
     close(dynamic(&cost(&complete, &read), &[MeshComponent::Tables]), 1.0, 1e-9);
 }
@@ -128,8 +128,8 @@ fn leakage_and_clock_go_with_the_cycles() {
     let cycles = Counts { cycles: 1000, ..Counts::default() };
     let report = cost(&of_twelve(Settings::new(8, 8)), &cycles);
     let microseconds = |component| report.leakage(component).nominal * 1e6;
-    // 64 routers, a microsecond: 16.9 mW of buffers, 2.23 of crossbars, 1.69 of allocators, registers with
-    // what they feed; 224 mm of wire.
+    // 64 routers for a microsecond: 16.9 mW of buffers, 2.23 of crossbars, 1.69 of allocators, each
+    // with its registers; 224 mm of wire.
     close(microseconds(MeshComponent::Buffers), 64.0 * 16.9e-3, 0.1);
     close(microseconds(MeshComponent::Crossbar), 64.0 * 2.23e-3, 0.1);
     close(microseconds(MeshComponent::Allocation), 64.0 * 1.69e-3, 0.1);
@@ -154,7 +154,7 @@ fn private_trees_have_buffers_for_each_stage() {
     assert_eq!((router.vcs(), router.buffer_flits()), (6, 30));
 }
 
-/// What reductions to every node take on a mesh, one after the other, in picojoules each.
+/// The energy of sequential reductions to every node of a mesh, in picojoules each.
 fn reductions(settings: &Settings) -> f64 {
     let settings = of_twelve(settings.clone());
     let mut fabric = Mesh::new(&settings).unwrap();
@@ -172,9 +172,10 @@ fn a_reduction_by_tables_takes_less_than_one_hop_by_hop_could() {
     let greedy = reductions(&combining(FanIn::Greedy, Priority::Bypass));
     let merging = reductions(&collective(8, 8));
     let plain = reductions(&smart(8, 8));
-    // By hand: 63 hops of 7.5 pJ, stops at some 20 routers of 8, 16 requests of 2.5 over whole rows.
+    // By hand: 63 hops of 7.5 pJ, stops of 8 pJ at some 20 routers, 16 requests of 2.5 pJ over full
+    // rows.
     close(complete, 670.0, 0.15);
-    // One that merged whatever it could would have 63 hops of 13.8 pJ; it has more.
+    // Merging wherever possible would take 63 hops of 13.8 pJ; this mesh takes more.
     assert!(merging > 63.0 * 13.8, "{merging}");
     assert!(
         complete < greedy && greedy < merging && merging < plain,
@@ -191,7 +192,7 @@ fn nothing_is_counted_twice_or_left_out() {
     let report = cost(&smart(8, 8), &counts);
     let each = |component| dynamic(&report, &[component]);
     close(each(MeshComponent::Links), 7.0 * 4.16, 1e-9);
-    // Six routers passed, one left, one NIC.
+    // Six bypassed routers, one stop, one NIC.
     let crossing = dynamic(
         &cost(&smart(8, 8), &Counts { crossings: [1, 0, 0, 0, 0], ..Counts::default() }),
         &[MeshComponent::Crossbar],
@@ -200,7 +201,7 @@ fn nothing_is_counted_twice_or_left_out() {
     close(each(MeshComponent::Requests), 7.0 * 4.0 * 0.0285, 1e-9);
     let all: f64 = MeshComponent::ALL.into_iter().map(each).sum();
     close(report.total_dynamic().nominal * 1e12, all, 1e-12);
-    // A broadcast has 63 hops at least, and every node a write and a read.
+    // A broadcast has at least 63 hops, and every node a write and a read.
     let mut fabric = Mesh::new(&greedy(Tree::Shared)).unwrap();
     run(&mut fabric, &[(0, broadcast(64, 0))], 100);
     assert_eq!(fabric.counts().link_hops, 63);

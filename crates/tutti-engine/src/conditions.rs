@@ -207,7 +207,7 @@ impl Distance for Routed<'_> {
     }
 
     fn lacks_ways(&self) -> bool {
-        self.routes.lack_ways()
+        self.routes.has_unreachable_pairs()
     }
 
     fn reaches(&self, from: RankId, to: RankId) -> bool {

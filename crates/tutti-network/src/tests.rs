@@ -164,7 +164,7 @@ fn what_is_no_model_is_refused_with_a_reason() {
     let logp = [("L", "1 us"), ("o", "1 us"), ("g", "1 us")];
     let with_f = |f| [&logp[..], &[("f", f)]].concat();
     assert_eq!(says("logfp", &with_f("0")), "`f` is 0: expected 1 to 4294967295");
-    assert_eq!(says("logfp", &with_f("1.5")), "`1.5` is no count");
+    assert_eq!(says("logfp", &with_f("1.5")), "`1.5` is not a count");
     let lop = LoP {
         L: ns(1),
         o_first: ns(1),

@@ -199,7 +199,7 @@ impl<'a> FlitCarrier<'a> {
 }
 
 fn lacks_ways(graph: &Topology) -> bool {
-    graph.family().is_some_and(Family::may_lack_ways)
+    graph.family().is_some_and(Family::may_be_disconnected)
 }
 
 /// Cycles that may pass between two moves of a packet that nobody is in the way of.

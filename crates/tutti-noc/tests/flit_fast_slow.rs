@@ -97,7 +97,7 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
     // Links side by side, and nodes that have more of them than others.
     (
         &["bypass:3x3:mesh,0=>1,8=>7,6=0", "bypass:3x3,wires=2:mesh,0=2,2=8,0=>1@1"],
-        &["shortest_path", "ways:0>1>2>5>8;8>7>6;1>0>3"],
+        &["shortest_path", "paths:0>1>2>5>8;8>7>6;1>0>3"],
     ),
 ];
 

@@ -117,7 +117,7 @@ fn python(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
     match value {
         Value::None => Ok(py.None()),
         Value::Text(text) => text.into_py_any(py),
-        Value::Whole(number) => number.into_py_any(py),
+        Value::Integer(number) => number.into_py_any(py),
         Value::Real(number) => number.into_py_any(py),
         Value::List(values) => all(values)?.into_py_any(py),
         Value::Tuple(values) => PyTuple::new(py, all(values)?)?.into_py_any(py),

@@ -373,14 +373,14 @@ impl Routes {
         routes.or_raise().map(Routes::of)
     }
 
-    /// By ways for some pairs, each the ranks from its source to its destination; the shortest paths for
-    /// the others. Packets share the links between two ranks.
+    /// Takes paths for some pairs, each as the ranks from its source to its destination. Other pairs take
+    /// the shortest path. Packets share parallel links.
     #[staticmethod]
-    fn by_ways(topology: &Topology, ways: Vec<(u32, u32, Vec<u32>)>) -> PyResult<Routes> {
-        let ways = ways.into_iter().map(|(from, to, passed)| {
-            (RankId(from), RankId(to), passed.into_iter().map(RankId).collect())
+    fn node_paths(topology: &Topology, paths: Vec<(u32, u32, Vec<u32>)>) -> PyResult<Routes> {
+        let paths = paths.into_iter().map(|(from, to, nodes)| {
+            (RankId(from), RankId(to), nodes.into_iter().map(RankId).collect())
         });
-        let routes = tutti_topology::Routes::ways(Arc::clone(&topology.inner), ways);
+        let routes = tutti_topology::Routes::node_paths(Arc::clone(&topology.inner), paths);
         routes.or_raise().map(Routes::of)
     }
 

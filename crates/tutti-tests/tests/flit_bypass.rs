@@ -165,13 +165,13 @@ fn ways_are_followed_and_can_deadlock() {
     };
     assert_eq!(verdict("shortest_path"), Verdict::Free);
     // Everybody goes round the same way.
-    let round = verdict("ways:0>1>3;1>3>2;3>2>0;2>0>1");
+    let round = verdict("paths:0>1>3;1>3>2;3>2>0;2>0>1");
     assert!(matches!(round, Verdict::Cycle(_)), "{round:?}");
     for (text, problem) in [
-        ("ways:0>3", "no link does"),
-        ("ways:0", "such as `0>4>5`"),
-        ("ways", "such as `0>4>5`"),
-        ("ways:0>one", "such as `0>4>5`"),
+        ("paths:0>3", "no link joins them"),
+        ("paths:0", "such as `0>4>5`"),
+        ("paths", "such as `0>4>5`"),
+        ("paths:0>one", "such as `0>4>5`"),
     ] {
         let error = routing::parse(text, &wiring).unwrap_err().to_string();
         assert!(error.contains(problem), "{text}: {error}");
@@ -192,7 +192,7 @@ fn algorithms_for_a_graph_need_ways_between_all() {
         let partial = Routes::shortest_path(graph("bypass:2x2:0>1,1>3,3>2", 12));
         let built = algorithm::build_on(algorithm, Collective::AllReduce, 4, &partial);
         let refused = built.err().map(|error| error.to_string());
-        let says = "ways between all of them, which bypass:2x2:0>1,1>3,3>2 lacks";
+        let says = "paths between all of them, which bypass:2x2:0>1,1>3,3>2 lacks";
         assert!(refused.as_ref().is_some_and(|text| text.contains(says)), "{refused:?}");
     }
 }

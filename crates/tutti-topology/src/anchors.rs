@@ -1,33 +1,33 @@
 //! Anchors: a vertex with a single neighbour, such as an NPU on its switch, is reached through it.
 //!
-//! What is known of the way to and from the neighbour, its anchor, then need not be kept for the vertex
-//! itself: a switch with 32 NPUs takes one row of a table instead of 33.
+//! Tables then need no entry for the vertex itself, only for the neighbour, its anchor: a switch
+//! with 32 NPUs takes one row instead of 33.
 
 use super::graph::Topology;
 use tutti_units::ids::VertexId;
 
-/// The anchor of every vertex; a vertex with several neighbours is its own.
+/// The anchor of every vertex; a vertex with several neighbours is an anchor itself.
 pub(super) struct Anchors {
     of: Box<[VertexId]>,
-    /// The place of an anchor in rows; more than there are places for what is none.
+    /// The index of an anchor in rows; `u32::MAX` for other vertices.
     place: Box<[u32]>,
     all: Box<[VertexId]>,
 }
 
 impl Anchors {
-    /// Looks for the vertices that have one neighbour only.
+    /// Finds the vertices with a single neighbour.
     pub(super) fn new(topology: &Topology) -> Anchors {
         let neighbour: Vec<Option<VertexId>> =
             topology.vertices().map(|vertex| only_neighbour(topology, vertex)).collect();
         let of = |vertex: VertexId| match neighbour[vertex.index()] {
-            // Of two that have only each other, the first is the anchor.
+            // Of two vertices that have only each other, the first is the anchor.
             Some(other) if neighbour[other.index()].is_none() || other < vertex => other,
             _ => vertex,
         };
         Anchors::from(topology, topology.vertices().map(of).collect())
     }
 
-    /// Every vertex is its own.
+    /// Makes every vertex an anchor.
     pub(super) fn identity(topology: &Topology) -> Anchors {
         Anchors::from(topology, topology.vertices().collect())
     }
@@ -48,19 +48,19 @@ impl Anchors {
         self.of[vertex.index()]
     }
 
-    /// The place of an anchor, or an index beyond every row for what is none.
+    /// The index of an anchor; beyond every row for other vertices.
     #[inline]
     pub(super) fn place(&self, anchor: VertexId) -> usize {
         self.place[anchor.index()] as usize
     }
 
-    /// All anchors, by place.
+    /// All anchors, by index.
     pub(super) fn all(&self) -> &[VertexId] {
         &self.all
     }
 }
 
-/// The one vertex that a vertex has links to and from, if it has no other.
+/// The only vertex that a vertex has links to and from, if there is exactly one.
 fn only_neighbour(topology: &Topology, vertex: VertexId) -> Option<VertexId> {
     let mut to = topology.links_out(vertex).map(|link| topology.link_to(link));
     let mut from = topology.links_in(vertex).iter().map(|&link| topology.link_from(link));

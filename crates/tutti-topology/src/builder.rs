@@ -11,14 +11,14 @@ use super::search::starts;
 use tutti_units::TimePerByte;
 use tutti_units::ids::{LinkId, VertexId};
 
-/// The most NPUs: as many as a schedule can have ranks.
+/// The most NPUs, equal to the most ranks of a schedule.
 pub const MAX_NPUS: u64 = 1 << 24;
 /// The most vertices.
 pub const MAX_VERTICES: u64 = 1 << 25;
 /// The most links: a fully connected group of 8192 NPUs still fits.
 pub const MAX_LINKS: u64 = 1 << 26;
 
-/// A topology in the making. Nothing is checked before [`Builder::build`].
+/// A topology under construction. Nothing is checked before [`Builder::build`].
 ///
 /// ```
 /// use tutti_topology::{Builder, LinkParameters};
@@ -44,10 +44,10 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Starts with `npus` NPUs, the vertices 0, 1, ..., called `npu0`, `npu1`, ...
+    /// Starts with `npus` NPUs: the vertices 0, 1, ..., named `npu0`, `npu1`, ...
     #[must_use]
     pub fn new(name: impl Into<String>, npus: u32) -> Builder {
-        // A count beyond the limit is remembered, for `build` to refuse, but not laid out.
+        // `build` rejects a count beyond the limit; until then, no vertices are allocated for it.
         let made = if u64::from(npus) > MAX_NPUS { 0 } else { npus };
         Builder {
             name: name.into(),
@@ -70,7 +70,7 @@ impl Builder {
     }
 
     fn vertex(&mut self, kind: VertexKind, name: String) -> VertexId {
-        // Beyond 32 bits `build` refuses the graph by its count, so the id is never used.
+        // `build` rejects graphs beyond 32 bits by their count, so this id is never used.
         let id = u32::try_from(self.kinds.len()).unwrap_or(u32::MAX);
         self.kinds.push(kind);
         self.names.push(name);
@@ -95,17 +95,17 @@ impl Builder {
         self.link(b, a, parameters);
     }
 
-    /// Remembers which family this is, for closed forms and dimension-order routing.
+    /// Sets the family, for closed forms and dimension-order routing.
     pub(super) fn set_family(&mut self, family: Arc<dyn Family>) {
         self.family = Some(family);
     }
 
-    /// Checks everything and seals the graph.
+    /// Validates and seals the graph.
     ///
     /// # Errors
-    /// When there is no NPU, too much of anything, a name twice, a link that is impossible (to itself,
-    /// to no vertex, without time per byte), or an NPU that cannot reach another, unless its family
-    /// may lack ways.
+    /// The graph has no NPU, exceeds a limit, repeats a name, has an invalid link (to itself, to a
+    /// nonexistent vertex, without time per byte), or an NPU cannot reach another although its
+    /// family requires it.
     pub fn build(self) -> Result<Topology, TopologyError> {
         if self.npus == 0 {
             return Err(TopologyError::NoNpus);
@@ -114,7 +114,7 @@ impl Builder {
         self.check_names()?;
         self.check_links()?;
         let topology = self.seal();
-        if topology.family().is_some_and(Family::may_lack_ways) {
+        if topology.family().is_some_and(Family::may_be_disconnected) {
             return Ok(topology);
         }
         if let Some((from, to)) = components::unreachable_pair(&topology) {
@@ -164,9 +164,9 @@ impl Builder {
         Ok(())
     }
 
-    /// Numbers the links and lays out both adjacencies.
+    /// Numbers the links and builds both adjacency lists.
     fn seal(mut self) -> Topology {
-        // Ids follow from what the links are, not from the order they were declared in.
+        // Ids depend on the links, not on the order of declaration.
         self.links.sort_unstable_by_key(|link| (link.from, link.to, link.parameters));
         let mut palette: BTreeMap<LinkParameters, u32> = BTreeMap::new();
         for link in &self.links {
@@ -201,7 +201,7 @@ impl Builder {
     }
 }
 
-/// Refuses a graph that is too large.
+/// Rejects a graph that exceeds a limit.
 pub(super) fn check_counts(npus: u64, vertices: u64, links: u64) -> Result<(), TopologyError> {
     if npus > MAX_NPUS {
         return Err(TopologyError::TooManyNpus { npus, most: MAX_NPUS });
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn adjacency_lists_every_link_both_ways() {
+    fn adjacency_lists_every_link_in_both_directions() {
         let mut builder = Builder::new("triangle", 3);
         for (a, b) in [(2, 0), (0, 1), (1, 2)] {
             builder.cable(VertexId(a), VertexId(b), cable());
@@ -255,7 +255,10 @@ mod tests {
         builder.link(switch, VertexId(3), cable());
         let error = builder.build().unwrap_err();
         let text = error.to_string();
-        assert_eq!(text, "npu0 cannot reach npu2: the NPUs fall into 3 groups, {0, 1, 4} {2} {3}");
+        assert_eq!(
+            text,
+            "npu0 cannot reach npu2: the NPUs form 3 strongly connected components, {0, 1, 4} {2} {3}"
+        );
         let TopologyError::Disconnected { components, .. } = error else { panic!("{text}") };
         let groups = [vec![RankId(0), RankId(1), RankId(4)], vec![RankId(2)], vec![RankId(3)]];
         assert_eq!(components.groups(), groups);
@@ -266,7 +269,8 @@ mod tests {
         let mut builder = Builder::new("mute", 2);
         builder.link(VertexId(0), VertexId(1), cable());
         let text = builder.build().unwrap_err().to_string();
-        assert!(text.starts_with("npu1 cannot reach npu0: the NPUs fall into 2 groups"), "{text}");
+        let expected = "npu1 cannot reach npu0: the NPUs form 2 strongly connected components";
+        assert!(text.starts_with(expected), "{text}");
     }
 
     #[test]

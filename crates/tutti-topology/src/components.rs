@@ -1,4 +1,4 @@
-//! Which NPUs can reach each other.
+//! Strongly connected components of the NPUs.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::graph::Topology;
 use super::search;
 use tutti_units::ids::{RankId, VertexId};
 
-/// The NPUs in groups whose members can all reach each other, each ascending, by first member.
+/// Groups of NPUs that can all reach each other; groups and members are sorted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Components(Vec<Vec<RankId>>);
 
@@ -17,7 +17,7 @@ impl Components {
         &self.0
     }
 
-    /// The strongly connected components (Kosaraju), with everything but NPUs left out.
+    /// The strongly connected components (Kosaraju), restricted to NPUs.
     pub(super) fn of(topology: &Topology) -> Components {
         let mut component = vec![u32::MAX; topology.vertex_count()];
         let mut count = 0;
@@ -51,7 +51,7 @@ impl fmt::Display for Components {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const GROUPS: usize = 4;
         const MEMBERS: usize = 6;
-        write!(f, "the NPUs fall into {} groups, ", self.0.len())?;
+        write!(f, "the NPUs form {} strongly connected components, ", self.0.len())?;
         for (index, group) in self.0.iter().take(GROUPS).enumerate() {
             let shown: Vec<String> =
                 group.iter().take(MEMBERS).map(|rank| rank.0.to_string()).collect();
@@ -63,7 +63,7 @@ impl fmt::Display for Components {
     }
 }
 
-/// Two NPUs of which the first cannot reach the second: one of them is NPU 0.
+/// Two NPUs of which the first cannot reach the second; one of them is NPU 0.
 pub(super) fn unreachable_pair(topology: &Topology) -> Option<(VertexId, VertexId)> {
     let (root, vertices) = (VertexId(0), topology.vertex_count());
     let forward = search::steps(vertices, root.0, |at, visit| {
@@ -78,7 +78,7 @@ pub(super) fn unreachable_pair(topology: &Topology) -> Option<(VertexId, VertexI
     from_root.or_else(|| lost(backward).map(|npu| (VertexId(npu), root)))
 }
 
-/// The vertices in the order in which a depth-first search along the links leaves them.
+/// The vertices in finishing order of a depth-first search along the links.
 fn finishing_order(topology: &Topology) -> Vec<VertexId> {
     let mut order = Vec::with_capacity(topology.vertex_count());
     let mut seen = vec![false; topology.vertex_count()];

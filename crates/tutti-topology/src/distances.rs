@@ -1,10 +1,11 @@
-//! Distances: how many hops it is from anywhere to a vertex, and which links come nearer.
+//! Distances in hops to a vertex, and the links on minimal paths to it.
 //!
-//! What chooses the next link packet by packet asks here, where [`Routes`](super::Routes) has chosen
-//! already. A row holds the hops from every vertex to one; rows are made when they are first asked for,
-//! by whichever thread, and are the same whoever makes them. A vertex with a single neighbour, such as
-//! an NPU on its switch, has no row and no place in one: its way goes through that neighbour. So a
-//! dragonfly of 100,000 NPUs with 4 on a switch needs at most 25,000 rows of 25,000 bytes.
+//! Adaptive routing, which chooses the next link per packet, uses this instead of
+//! [`Routes`](super::Routes). A row holds the hops from every vertex to one destination. Rows are
+//! built on first use by any thread; the result does not depend on the thread. A vertex with a
+//! single neighbour, such as an NPU on its switch, has no row and no index in rows, because its
+//! paths use that neighbour. So a dragonfly of 100,000 NPUs with 4 on a switch needs at most 25,000
+//! rows of 25,000 bytes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -15,20 +16,20 @@ use super::family::Family;
 use super::graph::Topology;
 use tutti_units::ids::{LinkId, VertexId};
 
-/// More hops than any path has: there is none.
+/// The distance without a path.
 pub const UNREACHABLE: u32 = u32::MAX;
 
-/// The hops of minimal paths, and the links that are on them.
+/// The hops of minimal paths and the links on them.
 pub struct Distances {
     topology: Arc<Topology>,
-    /// The group of each vertex, where a path may have one link between groups and no more.
+    /// The group of each vertex, if a path may have at most one link between groups.
     groups: Option<Box<[u32]>>,
     anchors: Anchors,
-    /// For each anchor, what is known of the ways to it.
+    /// The distances to each anchor.
     rows: Box<[OnceLock<Row>]>,
 }
 
-/// Hops by the place of an anchor; a byte each where that is enough, the largest value for no path.
+/// Hops by the index of an anchor, in bytes if they fit; the largest value means no path.
 enum Row {
     Narrow(Box<[u8]>),
     Wide(Box<[u32]>),
@@ -57,17 +58,17 @@ impl Row {
 }
 
 impl Distances {
-    /// Counts the fewest hops over all links.
+    /// Returns distances over all links.
     #[must_use]
     pub fn fewest_hops(topology: Arc<Topology>) -> Distances {
         Distances::new(topology, None)
     }
 
-    /// Counts the hops of what a dragonfly calls a minimal path: local, global, local; a second global
-    /// link is never taken, even where it saves a hop.
+    /// Returns distances over minimal paths of a dragonfly: local, global, local. A second global
+    /// link is excluded, even if it saves a hop.
     ///
     /// # Errors
-    /// When the topology was not built as a dragonfly: elsewhere the fewest hops are minimal.
+    /// The topology was not built as a dragonfly.
     pub fn one_global(topology: Arc<Topology>) -> Result<Distances, TopologyError> {
         let Some(dragonfly) = topology.family().and_then(Family::dragonfly) else {
             let topology = topology.name().to_owned();
@@ -83,21 +84,20 @@ impl Distances {
         Distances { topology, groups, anchors, rows }
     }
 
-    /// The topology they are for.
+    /// The topology.
     #[must_use]
     pub fn topology(&self) -> &Arc<Topology> {
         &self.topology
     }
 
-    /// The neighbour through which a vertex is reached, such as an NPU's switch; itself where it has
-    /// several.
+    /// The anchor of a vertex: its only neighbour, such as an NPU's switch, or the vertex itself.
     #[inline]
     #[must_use]
     pub fn anchor(&self, vertex: VertexId) -> VertexId {
         self.anchors.of(vertex)
     }
 
-    /// What is known of the ways to one vertex; the first to ask makes its row.
+    /// The distances to one vertex; the first call builds the row.
     #[inline]
     #[must_use]
     pub fn to(&self, vertex: VertexId) -> Towards<'_> {
@@ -107,7 +107,7 @@ impl Distances {
         Towards { distances: self, vertex, anchor, row }
     }
 
-    /// The hops from one vertex to another; [`UNREACHABLE`] where there is no path.
+    /// The hops from one vertex to another, or [`UNREACHABLE`].
     #[must_use]
     pub fn hops(&self, from: VertexId, to: VertexId) -> u32 {
         self.to(to).hops(from)
@@ -138,13 +138,13 @@ impl Distances {
     #[inline]
     fn allowed(&self, from: VertexId, to: VertexId, destination: VertexId) -> bool {
         let Some(groups) = &self.groups else { return true };
-        // A link between groups is taken only into the last one, so no path has two.
+        // Only links into the destination group are allowed between groups, so no path has two.
         let there = groups[to.index()];
         there == groups[from.index()] || there == groups[destination.index()]
     }
 }
 
-/// The ways to one vertex.
+/// The distances and minimal paths to one vertex.
 #[derive(Clone, Copy)]
 pub struct Towards<'a> {
     distances: &'a Distances,
@@ -154,7 +154,7 @@ pub struct Towards<'a> {
 }
 
 impl<'a> Towards<'a> {
-    /// The hops from a vertex; [`UNREACHABLE`] where there is no path.
+    /// The hops from a vertex, or [`UNREACHABLE`].
     #[inline]
     #[must_use]
     pub fn hops(&self, at: VertexId) -> u32 {
@@ -168,15 +168,15 @@ impl<'a> Towards<'a> {
         between.saturating_add(ends)
     }
 
-    /// The links over which a minimal path goes on from a vertex, ascending; none at the end, and where
-    /// there is no path.
+    /// The links out of a vertex that are on minimal paths, ascending; empty at the destination and
+    /// for unreachable vertices.
     pub fn links(&self, at: VertexId) -> impl Iterator<Item = LinkId> + use<'a> {
         let towards = *self;
         let distances = self.distances;
         let hops = self.hops(at);
         distances.topology.links_out(at).filter(move |&link| {
             let next = distances.topology.link_to(link);
-            // No path has UNREACHABLE hops, and none has one less.
+            // `UNREACHABLE` never equals the hops of a link plus one.
             towards.hops(next).checked_add(1) == Some(hops)
                 && distances.allowed(at, next, towards.vertex)
         })

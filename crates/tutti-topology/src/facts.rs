@@ -1,4 +1,4 @@
-//! What people ask of a topology before they time anything on it.
+//! Counts and distances of a topology, for reports.
 
 use super::graph::{Topology, VertexKind};
 use super::search::steps;
@@ -7,28 +7,27 @@ use tutti_units::ids::VertexId;
 /// Counts and distances of a topology.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
-    /// NPUs, hence ranks.
+    /// NPUs, equal to the number of ranks.
     pub npus: u32,
     /// Switches.
     pub switches: u64,
     /// Routers.
     pub routers: u64,
-    /// One-directional links; a cable is two.
+    /// Unidirectional links; a cable counts as two.
     pub links: u64,
-    /// The fewest and the most links that leave an NPU.
+    /// The minimum and maximum number of links that leave an NPU.
     pub npu_degree: (u64, u64),
-    /// The most links that leave a switch or router; 0 without any.
+    /// The maximum number of links that leave a switch or router; 0 without any.
     pub radix: u64,
-    /// The most hops on a shortest path between two NPUs that have one.
+    /// The most hops of a shortest path between two connected NPUs.
     pub diameter: u32,
-    /// The fewest links, counted in one direction, that join two halves of the NPUs; `None` where the
-    /// family has no closed form.
+    /// Links per direction across the bisection; `None` if the family has no closed form.
     pub bisection_links: Option<u64>,
 }
 
 impl Topology {
-    /// Counts everything; the diameter is searched for where the family has no closed form, which takes
-    /// a walk over the graph for every NPU that the family's symmetry does not spare.
+    /// Returns all counts. Without a closed form, the diameter takes a breadth-first search from
+    /// every NPU that the symmetry of the family does not exclude.
     #[must_use]
     pub fn facts(&self) -> Facts {
         let count = |kind| self.kinds.iter().filter(|&&k| k == kind).count() as u64;
@@ -47,7 +46,7 @@ impl Topology {
         }
     }
 
-    /// The most hops on a shortest path between two NPUs that have one.
+    /// The most hops of a shortest path between two connected NPUs.
     #[must_use]
     pub fn diameter(&self) -> u32 {
         let known = self.family().and_then(super::Family::diameter);
@@ -61,7 +60,7 @@ impl Topology {
     }
 }
 
-/// The diameter by a breadth-first search from every NPU, whatever the family knows.
+/// The diameter by a breadth-first search from every NPU, without closed forms.
 #[must_use]
 pub fn diameter_by_search(topology: &Topology) -> u32 {
     farthest(topology, (0..topology.npus()).map(VertexId))

@@ -1,7 +1,8 @@
-//! The sealed graph: vertices, one-directional links, and who is next to whom.
+//! The sealed graph: vertices, unidirectional links and adjacency.
 //!
-//! This is the graph of a platform for every crate. What differs from it is derived from it and states why in its
-//! module: edges that are paths of several links, arcs of a flow, channels of a flit network.
+//! Every crate uses this graph for a platform. Other graphs are derived from it, and their modules
+//! state the reason: edges that are paths of several links, arcs of a flow, channels of a flit
+//! network.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,10 +12,11 @@ use super::family::Family;
 use tutti_units::ids::{LinkId, RankId, VertexId};
 use tutti_units::{Length, Time, TimePerByte};
 
-/// What a vertex is.
+/// The kind of a vertex.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, tutti_units::Named)]
 pub enum VertexKind {
-    /// An endpoint that hosts a rank. It also forwards messages of others, where routes say so.
+    /// An endpoint that hosts a rank. It also forwards messages of other ranks if routes require
+    /// it.
     Npu,
     /// An off-chip forwarding element.
     Switch,
@@ -22,14 +24,14 @@ pub enum VertexKind {
     Router,
 }
 
-/// What a link is like. Ordered by time per byte, then latency, then length.
+/// The parameters of a link, ordered by time per byte, then latency, then length.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkParameters {
-    /// The inverse of its rate, in the one direction it has.
+    /// The time per byte in the direction of the link.
     pub rate: TimePerByte,
     /// From the first bit in to the first bit out.
     pub latency: Time,
-    /// Where it is known.
+    /// The length, if known.
     pub length: Option<Length>,
 }
 
@@ -40,7 +42,7 @@ impl LinkParameters {
         LinkParameters { rate, latency, length: None }
     }
 
-    /// A link that is so many times as long.
+    /// Returns a link `times` as long.
     pub(super) fn spanning(self, times: u64) -> LinkParameters {
         let stretched = |length: Length| Length::from_um(length.um().saturating_mul(times));
         LinkParameters {
@@ -51,22 +53,22 @@ impl LinkParameters {
     }
 }
 
-/// One link: where from, where to, and what it is like.
+/// A link: source, destination and parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Link {
-    /// Where it starts.
+    /// The source.
     pub from: VertexId,
-    /// Where it ends.
+    /// The destination.
     pub to: VertexId,
-    /// What it is like.
+    /// The parameters.
     pub parameters: LinkParameters,
 }
 
-/// An immutable graph of NPUs, switches and routers, joined by one-directional links.
+/// An immutable graph of NPUs, switches and routers, joined by unidirectional links.
 ///
-/// The NPUs are the vertices `0..npus`, and NPU r hosts rank r; switches and routers follow. Link ids
-/// do not depend on the order in which links were declared: links are numbered by where they start,
-/// where they end, then fastest first.
+/// The NPUs are the vertices `0..npus`, and NPU r hosts rank r. Switches and routers follow. Links
+/// are numbered by source, then destination, then fastest first, so ids do not depend on the order
+/// of declaration.
 #[derive(Clone)]
 pub struct Topology {
     pub(super) name: String,
@@ -75,7 +77,7 @@ pub struct Topology {
     pub(super) names: Vec<String>,
     pub(super) from: Vec<VertexId>,
     pub(super) to: Vec<VertexId>,
-    /// Which of `palette` a link is like: few links differ, so 4 bytes each are enough.
+    /// The index in `palette` of each link. Few links differ, so 4 bytes each suffice.
     pub(super) parameters: Vec<u32>,
     pub(super) palette: Vec<LinkParameters>,
     /// Links that leave vertex v: the ids `out_start[v]..out_start[v + 1]`.
@@ -87,25 +89,25 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// What it is called: its notation if it has one, else the name its builder was given.
+    /// The name: the notation if it has one, otherwise the name given to the builder.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many NPUs, hence ranks, there are.
+    /// The number of NPUs, equal to the number of ranks.
     #[must_use]
     pub fn npus(&self) -> u32 {
         self.npus
     }
 
-    /// The vertex that hosts `rank`, if there is one.
+    /// The vertex that hosts `rank`.
     #[must_use]
     pub fn npu(&self, rank: RankId) -> Option<VertexId> {
         (rank.0 < self.npus).then_some(VertexId(rank.0))
     }
 
-    /// How many vertices there are.
+    /// The number of vertices.
     #[must_use]
     pub fn vertex_count(&self) -> usize {
         self.kinds.len()
@@ -116,19 +118,19 @@ impl Topology {
         ids(0..self.kinds.len()).map(VertexId)
     }
 
-    /// What a vertex is.
+    /// The kind of a vertex.
     #[must_use]
     pub fn kind(&self, vertex: VertexId) -> VertexKind {
         self.kinds[vertex.index()]
     }
 
-    /// What a vertex is called.
+    /// The name of a vertex.
     #[must_use]
     pub fn vertex_name(&self, vertex: VertexId) -> &str {
         &self.names[vertex.index()]
     }
 
-    /// How many links there are; a cable counts as two.
+    /// The number of links; a cable counts as two.
     #[must_use]
     pub fn link_count(&self) -> usize {
         self.from.len()
@@ -139,7 +141,7 @@ impl Topology {
         ids(0..self.from.len()).map(LinkId)
     }
 
-    /// A link with all that is known of it.
+    /// A link with its endpoints and parameters.
     #[must_use]
     pub fn link(&self, link: LinkId) -> Link {
         Link {
@@ -149,21 +151,21 @@ impl Topology {
         }
     }
 
-    /// Where a link starts.
+    /// The source of a link.
     #[inline]
     #[must_use]
     pub fn link_from(&self, link: LinkId) -> VertexId {
         self.from[link.index()]
     }
 
-    /// Where a link ends.
+    /// The destination of a link.
     #[inline]
     #[must_use]
     pub fn link_to(&self, link: LinkId) -> VertexId {
         self.to[link.index()]
     }
 
-    /// What a link is like.
+    /// The parameters of a link.
     #[inline]
     #[must_use]
     pub fn parameters(&self, link: LinkId) -> LinkParameters {
@@ -175,7 +177,7 @@ impl Topology {
         (self.out_start[vertex.index()]..self.out_start[vertex.index() + 1]).map(LinkId)
     }
 
-    /// The first link that leaves a vertex, if one does.
+    /// The first link that leaves a vertex.
     #[inline]
     pub(super) fn first_out(&self, vertex: VertexId) -> LinkId {
         LinkId(self.out_start[vertex.index()])
@@ -188,19 +190,19 @@ impl Topology {
         &self.in_links[start..self.in_start[vertex.index() + 1] as usize]
     }
 
-    /// The links from one vertex to another, fastest first; none when they are no neighbours.
+    /// The links from one vertex to another, fastest first; empty if they are not neighbours.
     pub fn links_between(&self, from: VertexId, to: VertexId) -> impl Iterator<Item = LinkId> + '_ {
         self.links_out(from).filter(move |&link| self.link_to(link) == to)
     }
 
-    /// The family it was built from, if it was.
+    /// The family that built the topology, if any.
     #[must_use]
     pub fn family(&self) -> Option<&dyn Family> {
         self.family.as_deref()
     }
 }
 
-/// Two topologies are equal when they have the same vertices and links, however they were built.
+/// Topologies are equal if they have the same vertices and links, however they were built.
 impl PartialEq for Topology {
     fn eq(&self, other: &Topology) -> bool {
         self.kinds == other.kinds
@@ -219,7 +221,7 @@ impl fmt::Debug for Topology {
     }
 }
 
-/// The same range in 32 bits; counts are bounded when a graph is sealed.
+/// The range in 32 bits; counts are bounded when a graph is sealed.
 #[expect(clippy::cast_possible_truncation, reason = "bounded by MAX_VERTICES and MAX_LINKS")]
 fn ids(range: Range<usize>) -> Range<u32> {
     range.start as u32..range.end as u32

@@ -1,10 +1,9 @@
-//! Topologies: which NPU is linked to which, how fast, and the way a message takes.
+//! Topologies: NPUs, switches and routers, the links between them, and the routes of messages.
 //!
-//! A [`Topology`] is one immutable graph. It comes from a family in the notation `name:argument`
-//! ([`build`], one file per family under `family/`), or from a [`Builder`] that is told every vertex
-//! and link. [`Routes`] says which links lie between two ranks,
-//! [`Distances`] which ones could. Nothing here knows about messages in
-//! flight: contention belongs to the network models.
+//! A [`Topology`] is an immutable graph. A family builds it from the notation `name:argument`
+//! ([`build`], one file per family under `family/`), or a [`Builder`] from explicit vertices and
+//! links. [`Routes`] fixes the path between two ranks; [`Distances`] lists the links of all minimal
+//! paths. Contention belongs to the network models.
 #![deny(unsafe_code)]
 
 mod anchors;

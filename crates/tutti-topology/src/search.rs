@@ -1,11 +1,11 @@
-//! Searches that need no more of a graph than who is next to whom, and the layout of adjacency lists.
+//! Searches on graphs given by a neighbour function, and the layout of adjacency lists.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Add;
 
-/// The steps from a vertex to each, by a breadth-first search; `u32::MAX` to those it does not reach. `next`
-/// visits the neighbours of a vertex.
+/// The hops from a vertex to every vertex, by a breadth-first search; `u32::MAX` for unreachable
+/// vertices. `next` visits the neighbours of a vertex.
 pub fn steps(vertices: usize, source: u32, next: impl Fn(u32, &mut dyn FnMut(u32))) -> Vec<u32> {
     let mut steps = vec![u32::MAX; vertices];
     steps[source as usize] = 0;
@@ -22,8 +22,8 @@ pub fn steps(vertices: usize, source: u32, next: impl Fn(u32, &mut dyn FnMut(u32
     steps
 }
 
-/// The least cost of a path from a vertex to each (Dijkstra); `most` to those it does not reach. `next` visits
-/// the neighbours of a vertex, each with the cost of going there.
+/// The least cost of a path from a vertex to every vertex (Dijkstra); `most` for unreachable
+/// vertices. `next` visits the neighbours of a vertex with the cost of each step.
 pub fn least_costs<T: Copy + Ord + Default + Add<Output = T>>(
     vertices: usize,
     source: u32,
@@ -48,8 +48,8 @@ pub fn least_costs<T: Copy + Ord + Default + Add<Output = T>>(
     least
 }
 
-/// Where each vertex's share begins when links are grouped by the vertex at one of their ends, and where the last
-/// share ends.
+/// The offsets of links grouped by the vertex at one of their ends, and the total: vertex v has the
+/// range `starts[v]..starts[v + 1]`.
 pub fn starts(vertices: usize, ends: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut starts = vec![0; vertices + 1];
     for vertex in ends {

@@ -1,19 +1,19 @@
-//! Writes a time per byte so that it reads back as the same fraction.
+//! Formats a time per byte so that parsing yields the same fraction.
 
 use super::TimePerByte;
 
 const PS_PER_S: u128 = 1_000_000_000_000;
 
 impl TimePerByte {
-    /// As a rate (`"68 GB/s"`) where that is a finite decimal, else as a time per byte; `None` when
-    /// neither is one, which no parsed value is.
+    /// Returns a rate (`"68 GB/s"`) if it is a finite decimal, otherwise a time per byte. `None` if
+    /// neither is finite, which no parsed value is.
     #[must_use]
     pub fn exact_text(self) -> Option<String> {
         let rates = [(PS_PER_S, "TB/s"), (1_000_000_000, "GB/s"), (1_000_000, "MB/s"), (1, "B/s")];
         let per_second = u128::from(self.bytes) * PS_PER_S;
         let rate = (self.ps != 0).then(|| {
             let ps = u128::from(self.ps);
-            // The largest unit of which there is at least one, else the smallest.
+            // The largest unit with a value of at least one, otherwise the smallest.
             let fitting = rates.iter().find(|(scale, _)| per_second >= scale * ps);
             let (scale, unit) = *fitting.or(rates.last())?;
             Some(format!("{} {unit}", finite_decimal(per_second, ps * scale)?))
@@ -25,7 +25,7 @@ impl TimePerByte {
     }
 }
 
-/// The quotient in decimal, if it ends within the 24 digits that are read.
+/// The quotient in decimal, if it has at most the 24 digits that the parser reads.
 fn finite_decimal(numerator: u128, denominator: u128) -> Option<String> {
     let mut text = (numerator / denominator).to_string();
     let mut rest = numerator % denominator;
@@ -72,11 +72,11 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_read_is_written_without_loss(
-            whole in 1_u32..100_000,
+            units in 1_u32..100_000,
             digits in "[0-9]{1,4}",
             unit in prop::sample::select(vec!["GB/s", "Gb/s", "MiB/s", "ns/B", "ps/B", "TB/s"]),
         ) {
-            let text = format!("{whole}.{digits} {unit}");
+            let text = format!("{units}.{digits} {unit}");
             let value = TimePerByte::parse(&text).unwrap();
             let exact = value.exact_text().unwrap();
             prop_assert_eq!(TimePerByte::parse(&exact).unwrap(), value);

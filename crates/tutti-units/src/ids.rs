@@ -1,4 +1,4 @@
-//! Newtype ids. Each counts from zero and indexes a vector.
+//! Ids as newtypes. Each counts from zero and indexes a vector.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $short:literal) => {
@@ -32,6 +32,6 @@ id!(
     VertexId, "vertex "
 );
 id!(
-    /// A one-directional link of the topology graph.
+    /// A unidirectional link of the topology graph.
     LinkId, "link "
 );

@@ -5,18 +5,18 @@ use std::fmt;
 use super::UnitError;
 use super::quantity::Quantity;
 
-/// A length, in whole micrometres.
+/// A length in integer micrometres.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Length(u64);
 
 impl Length {
-    /// From micrometres.
+    /// Converts from micrometres.
     #[must_use]
     pub const fn from_um(um: u64) -> Length {
         Length(um)
     }
 
-    /// In micrometres.
+    /// The length in micrometres.
     #[must_use]
     pub const fn um(self) -> u64 {
         self.0
@@ -25,7 +25,7 @@ impl Length {
     /// Parses `"12.5 mm"`; units are um, mm, cm, m and km.
     ///
     /// # Errors
-    /// When the text is no length, has no unit, or is finer than a micrometre.
+    /// The text is not a length, has no unit, or is finer than a micrometre.
     pub fn parse(text: &str) -> Result<Length, UnitError> {
         let exact = QUANTITY.parse(text)?;
         if exact.denominator != 1 {

@@ -1,11 +1,11 @@
-//! Quantities with units, and the only place where they are parsed, converted and rounded.
+//! Quantities with units: the only place where they are parsed, converted and rounded.
 //!
-//! Time is a whole number of picoseconds, data a whole number of bytes. A time per byte is an exact
-//! fraction, so that 900 GB/s or 0.4 ns/B lose nothing until bytes are turned into time; that one
-//! conversion rounds up and runs in 128 bits. GB is 10^9 bytes, GiB 2^30; rates are per direction.
+//! Time is an integer number of picoseconds, data an integer number of bytes. A time per byte is an
+//! exact fraction, so that 900 GB/s and 0.4 ns/B are exact until bytes are converted to time. That
+//! one conversion rounds up and uses 128 bits. GB is 10^9 bytes, GiB 2^30; rates are per direction.
 #![deny(unsafe_code)]
 
-// The derived code names this crate.
+// The derived code refers to this crate by name.
 extern crate self as tutti_units;
 
 mod exact;
@@ -27,7 +27,7 @@ use std::ops::{Add, AddAssign, Sub};
 use quantity::Quantity;
 pub use quantity::gcd;
 
-/// Why a quantity could not be read.
+/// Why a quantity cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "UnitError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
@@ -38,16 +38,16 @@ pub enum UnitError {
     /// A number without a unit.
     #[error("`{text}` has no unit: a {quantity} needs one of {units}, such as {example}")]
     MissingUnit { text: String, quantity: &'static str, units: String, example: &'static str },
-    /// A unit that this quantity does not have.
+    /// A unit of another quantity.
     #[error("`{unit}` in `{text}` is not a unit of {quantity}: expected one of {units}")]
     UnknownUnit { text: String, unit: String, quantity: &'static str, units: String },
-    /// A value finer than what is stored; nothing is rounded silently.
+    /// A value finer than the resolution; nothing is rounded silently.
     #[error("`{text}` is finer than {finest}, the finest {quantity} there is")]
     TooFine { text: String, quantity: &'static str, finest: &'static str },
-    /// A value that does not fit.
+    /// A value beyond the range.
     #[error("`{text}` is too large for a {quantity}: the largest is {largest}")]
     TooLarge { text: String, quantity: &'static str, largest: &'static str },
-    /// Zero where that makes no sense.
+    /// Zero for a quantity that must be positive.
     #[error("`{text}` is zero: a {quantity} must be positive")]
     Zero { text: String, quantity: &'static str },
     /// A negative value.
@@ -55,40 +55,40 @@ pub enum UnitError {
     Negative { text: String, quantity: &'static str },
 }
 
-/// A point or a span of simulated time, in whole picoseconds.
+/// A point or span of simulated time in integer picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
 
 impl Time {
     /// The start of every simulation, and the empty span.
     pub const ZERO: Time = Time(0);
-    /// Where sums saturate. A run that ends after [`Time::LATEST`] is an error.
+    /// The value at which sums saturate. A run that ends after [`Time::LATEST`] is an error.
     pub const MAX: Time = Time(u64::MAX);
     /// The latest time at which a run may end: results store times as signed 64-bit integers.
     pub const LATEST: Time = Time(i64::MAX.unsigned_abs());
 
-    /// From picoseconds.
+    /// Converts from picoseconds.
     #[inline]
     #[must_use]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
-    /// In picoseconds.
+    /// The time in picoseconds.
     #[inline]
     #[must_use]
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// The same span `n` times over.
+    /// The span multiplied by `n`.
     #[inline]
     #[must_use]
     pub const fn times(self, n: u64) -> Time {
         Time(self.0.saturating_mul(n))
     }
 
-    /// What takes this long at nominal speed takes at `speed`, rounded up; for ever at no speed.
+    /// Scales a duration at nominal speed to `speed`, rounded up; [`Time::MAX`] at speed zero.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,
@@ -103,7 +103,7 @@ impl Time {
     /// Parses `"1.34 us"`; units are ps, ns, us, ms and s.
     ///
     /// # Errors
-    /// When the text is no time, has no unit, or is finer than a picosecond.
+    /// The text is not a time, has no unit, or is finer than a picosecond.
     pub fn parse(text: &str) -> Result<Time, UnitError> {
         let exact = Quantity::TIME.parse(text)?;
         if exact.denominator != 1 {
@@ -130,7 +130,7 @@ impl AddAssign for Time {
 
 impl Sub for Time {
     type Output = Time;
-    /// The span from `other` to `self`; zero when `other` is later.
+    /// The span from `other` to `self`; zero if `other` is later.
     #[inline]
     fn sub(self, other: Time) -> Time {
         Time(self.0.saturating_sub(other.0))
@@ -157,15 +157,15 @@ impl fmt::Display for Time {
     }
 }
 
-/// Writes `value / scale`, where scale is a power of ten, without loss.
+/// Writes `value / scale` without loss; scale is a power of ten.
 fn decimal(f: &mut fmt::Formatter<'_>, value: u64, scale: u64) -> fmt::Result {
-    let (whole, rest) = (value / scale, value % scale);
+    let (quotient, rest) = (value / scale, value % scale);
     if rest == 0 {
-        return write!(f, "{whole}");
+        return write!(f, "{quotient}");
     }
     let digits = scale.ilog10() as usize;
     let fraction = format!("{rest:0digits$}");
-    write!(f, "{whole}.{}", fraction.trim_end_matches('0'))
+    write!(f, "{quotient}.{}", fraction.trim_end_matches('0'))
 }
 
 /// An amount of data.
@@ -173,10 +173,11 @@ fn decimal(f: &mut fmt::Formatter<'_>, value: u64, scale: u64) -> fmt::Result {
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// Parses `"64 KiB"` or `"8 B"`; decimal (KB, MB, GB, TB) and binary (KiB, MiB, GiB, TiB) units.
+    /// Parses `"64 KiB"` or `"8 B"`; decimal (KB, MB, GB, TB) and binary (KiB, MiB, GiB, TiB)
+    /// units.
     ///
     /// # Errors
-    /// When the text is no size, has no unit, or is no whole number of bytes.
+    /// The text is not a size, has no unit, or is not an integer number of bytes.
     pub fn parse(text: &str) -> Result<Bytes, UnitError> {
         let exact = Quantity::SIZE.parse(text)?;
         if exact.denominator != 1 {
@@ -206,7 +207,7 @@ impl fmt::Display for Bytes {
 
 /// Time per byte as an exact fraction: `ps` picoseconds for every `bytes` bytes.
 ///
-/// The field's beta, gamma and G are all of this kind; a link rate is its inverse.
+/// The parameters beta, gamma and G of the literature have this type; a link rate is its inverse.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TimePerByte {
     ps: u64,
@@ -220,10 +221,10 @@ impl Default for TimePerByte {
 }
 
 impl TimePerByte {
-    /// No time for any number of bytes.
+    /// Zero time for any number of bytes.
     pub const ZERO: TimePerByte = TimePerByte { ps: 0, bytes: 1 };
 
-    /// `ps` picoseconds for every `bytes` bytes; `None` when `bytes` is zero.
+    /// `ps` picoseconds per `bytes` bytes; `None` if `bytes` is zero.
     #[must_use]
     pub fn new(ps: u64, bytes: u64) -> Option<TimePerByte> {
         if bytes == 0 {
@@ -234,13 +235,13 @@ impl TimePerByte {
         Some(TimePerByte { ps: narrow(u128::from(ps))?, bytes: narrow(u128::from(bytes))? })
     }
 
-    /// As a fraction in lowest terms: so many picoseconds for so many bytes.
+    /// The fraction in lowest terms: picoseconds and bytes.
     #[must_use]
     pub const fn fraction(self) -> (u64, u64) {
         (self.ps, self.bytes)
     }
 
-    /// The time that `bytes` take, rounded up to a picosecond.
+    /// The time for `bytes`, rounded up to a picosecond.
     #[inline]
     #[must_use]
     pub fn of(self, bytes: Bytes) -> Time {
@@ -251,7 +252,7 @@ impl TimePerByte {
         Time(u64::try_from(product.div_ceil(u128::from(self.bytes))).unwrap_or(u64::MAX))
     }
 
-    /// How many whole bytes pass in that time; the most there can be where they take none.
+    /// The complete bytes transferred in a time; `u64::MAX` for zero time per byte.
     #[must_use]
     pub fn bytes_in(self, time: Time) -> Bytes {
         let product = u128::from(time.0) * u128::from(self.bytes);
@@ -259,11 +260,11 @@ impl TimePerByte {
         Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// Parses a time per byte (`"0.4 ns/B"`) or the rate that is its inverse (`"68 GB/s"`,
-    /// `"400 Gb/s"`; `B` is bytes, `b` bits).
+    /// Parses a time per byte (`"0.4 ns/B"`) or its inverse, a rate (`"68 GB/s"`, `"400 Gb/s"`; `B`
+    /// is bytes, `b` bits).
     ///
     /// # Errors
-    /// When the text is neither, or is a rate of zero.
+    /// The text is neither, or is a rate of zero.
     pub fn parse(text: &str) -> Result<TimePerByte, UnitError> {
         let trimmed = text.trim();
         if trimmed.ends_with("/B") {
@@ -293,10 +294,10 @@ impl TimePerByte {
         self.ps as f64 / self.bytes as f64
     }
 
-    /// What a byte takes over two links side by side: their rates add up. Exact unless the fraction has more
-    /// than 64 bits.
+    /// The time per byte of two parallel links, whose rates add up. Exact unless the fraction has
+    /// more than 64 bits.
     #[must_use]
-    pub fn beside(self, other: TimePerByte) -> TimePerByte {
+    pub fn in_parallel_with(self, other: TimePerByte) -> TimePerByte {
         let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
         let (here, there) = (product(self.bytes, other.ps), product(other.bytes, self.ps));
         let both = product(self.ps, other.ps);
@@ -319,7 +320,7 @@ impl TimePerByte {
     }
 }
 
-/// By how long a byte takes: the slower, the greater.
+/// Ordered by time per byte: the slower, the greater.
 impl Ord for TimePerByte {
     fn cmp(&self, other: &TimePerByte) -> std::cmp::Ordering {
         let cross = |a: u64, b: u64| u128::from(a) * u128::from(b);

@@ -1,4 +1,4 @@
-//! How fast something computes: operations per second, and cycles of a clock.
+//! Compute rates: operations per second, and clock cycles.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use super::{Time, UnitError};
 /// Picoseconds in a second.
 const PS_PER_S: u64 = 1_000_000_000_000;
 
-/// Operations per second; a multiply-accumulate counts two.
+/// Operations per second; a multiply-accumulate counts as two.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OpRate(u64);
 
 impl OpRate {
-    /// So many operations in a second.
+    /// Converts from operations per second.
     #[must_use]
     pub const fn per_second(operations: u64) -> OpRate {
         OpRate(operations)
     }
 
-    /// Operations in a second.
+    /// The operations per second.
     #[must_use]
     pub const fn operations(self) -> u64 {
         self.0
@@ -28,12 +28,12 @@ impl OpRate {
     /// Parses `"120 TFLOP/s"`.
     ///
     /// # Errors
-    /// When the text is no rate of operations, has no unit, or is zero.
+    /// The text is not a rate of operations, has no unit, or is zero.
     pub fn parse(text: &str) -> Result<OpRate, UnitError> {
-        whole(&OP_RATE, text).map(OpRate)
+        integer(&OP_RATE, text).map(OpRate)
     }
 
-    /// The time of so many operations, rounded up to a picosecond; for ever where none are done.
+    /// The time of a number of operations, rounded up to a picosecond; [`Time::MAX`] at rate zero.
     #[must_use]
     pub fn of(self, operations: u64) -> Time {
         if operations == 0 {
@@ -63,13 +63,13 @@ impl fmt::Display for OpRate {
 pub struct Frequency(u64);
 
 impl Frequency {
-    /// So many cycles in a second.
+    /// Converts from hertz.
     #[must_use]
     pub const fn per_second(cycles: u64) -> Frequency {
         Frequency(cycles)
     }
 
-    /// Cycles in a second.
+    /// The cycles per second.
     #[must_use]
     pub const fn hertz(self) -> u64 {
         self.0
@@ -78,12 +78,12 @@ impl Frequency {
     /// Parses `"1245 MHz"`.
     ///
     /// # Errors
-    /// When the text is no frequency, has no unit, is zero, or no whole number of cycles in a second.
+    /// The text is not a frequency, has no unit, is zero, or is not an integer number of hertz.
     pub fn parse(text: &str) -> Result<Frequency, UnitError> {
-        whole(&FREQUENCY, text).map(Frequency)
+        integer(&FREQUENCY, text).map(Frequency)
     }
 
-    /// The time of so many cycles, rounded up to a picosecond.
+    /// The time of a number of cycles, rounded up to a picosecond.
     #[must_use]
     pub fn of(self, cycles: u64) -> Time {
         OpRate(self.0).of(cycles)
@@ -101,7 +101,7 @@ impl fmt::Display for Frequency {
     }
 }
 
-fn whole(quantity: &Quantity, text: &str) -> Result<u64, UnitError> {
+fn integer(quantity: &Quantity, text: &str) -> Result<u64, UnitError> {
     let exact = quantity.parse(text)?;
     if exact.denominator != 1 {
         return Err(quantity.too_fine(text));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn part_of_a_picosecond_counts_whole() {
+    fn fractions_of_a_picosecond_round_up() {
         let rate = OpRate::parse("120 TFLOP/s").unwrap();
         assert_eq!(rate.of(121), Time::from_ps(2));
         assert_eq!(rate.of(120), Time::from_ps(1));

@@ -1,36 +1,36 @@
-//! Parameters: name, kind, default, range and meaning, declared once. Configuration files, Python classes,
-//! schemas and reference pages are generated from these declarations.
+//! Parameters: name, kind, default, range and meaning, declared once. Configuration files, Python
+//! classes, schemas and reference pages are generated from these declarations.
 //!
-//! [`parameters!`](crate::parameters) declares a struct together with its [`Group`]. Values arrive as text,
-//! as in a configuration file; a type that can be a parameter implements [`ParameterValue`].
+//! [`parameters!`](crate::parameters) declares a struct together with its [`Group`]. Values are
+//! text, as in a configuration file; parameter types implement [`ParameterValue`].
 
 use super::{Bytes, Time, TimePerByte, UnitError};
 
-/// Parameters that are set together: those of a network model, of a router, of packets.
+/// A group of parameters, such as those of a network model, a router, or packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
-    /// Its name in configuration files.
+    /// The name in configuration files.
     pub name: &'static str,
-    /// Its name as a class.
+    /// The name of the class.
     pub class: &'static str,
-    /// One sentence.
+    /// A summary of one sentence.
     pub summary: &'static str,
-    /// Where it was published; empty for a design of tutti.
+    /// The publication; empty for a design of tutti.
     pub source: &'static str,
-    /// In the order in which people give them.
+    /// The parameters in the usual order.
     pub parameters: &'static [Parameter],
 }
 
-/// What values a parameter takes.
+/// The type of a parameter's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Such as `1.34 us`.
+    /// A time, such as `1.34 us`.
     Time,
-    /// Such as `0.4 ns/B`, or the rate that is its inverse, `2.5 GB/s`.
+    /// A time per byte, such as `0.4 ns/B`, or its inverse, the rate `2.5 GB/s`.
     TimePerByte,
-    /// Such as `64 KiB`.
+    /// A size, such as `64 KiB`.
     Size,
-    /// A whole number without a unit.
+    /// An integer without a unit.
     Count,
     /// A real number without a unit.
     Number,
@@ -38,12 +38,12 @@ pub enum Kind {
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Text in a notation that the parameter's meaning describes.
+    /// Text in the notation that the meaning describes.
     Text,
 }
 
 impl Kind {
-    /// For lists and messages.
+    /// The name for lists and messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -59,25 +59,25 @@ impl Kind {
     }
 }
 
-/// One parameter.
+/// A parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameter {
-    /// Its name in files and classes.
+    /// The name in files and classes.
     pub name: &'static str,
-    /// What values it takes.
+    /// The type of its values.
     pub kind: Kind,
-    /// What it means; the pieces of a doc comment.
+    /// The meaning, as the pieces of a doc comment.
     pub meaning: &'static [&'static str],
-    /// The value where none is given, as text.
+    /// The default value as text.
     pub default: Option<&'static str>,
-    /// Whether it may be absent.
+    /// Whether the value may be absent.
     pub optional: bool,
-    /// The least and the greatest value of a count or a number.
+    /// The minimum and maximum of a count or a number.
     pub range: Option<(f64, f64)>,
 }
 
 impl Parameter {
-    /// What it means, as part of a sentence.
+    /// The meaning as part of a sentence.
     #[must_use]
     pub fn phrase(&self) -> String {
         let meaning = self.meaning();
@@ -87,14 +87,14 @@ impl Parameter {
             .map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
     }
 
-    /// What it means, on one line.
+    /// The meaning on one line.
     #[must_use]
     pub fn meaning(&self) -> String {
         self.meaning.iter().map(|piece| piece.trim()).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// A parameter that does not exist, or a value that it does not take.
+/// An unknown or missing parameter, or an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, tutti_units::Refusal)]
 #[refusal(class = "ModelError")]
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
@@ -106,15 +106,15 @@ pub enum ParameterError {
     /// A parameter without a default was not given.
     #[error("{group} needs `{parameter}`, a {kind}: {meaning}")]
     Missing { group: &'static str, parameter: &'static str, kind: &'static str, meaning: String },
-    /// Text that cannot be read.
-    #[error("`{text}` is no {kind}")]
+    /// Text that cannot be parsed.
+    #[error("`{text}` is not a {kind}")]
     #[refusal(kind = "value")]
     Malformed { kind: &'static str, text: String },
     /// A number outside the parameter's range.
     #[error("`{parameter}` is {value}: expected {expected}")]
     #[refusal(kind = "value")]
     OutOfRange { parameter: &'static str, value: u64, expected: String },
-    /// A quantity that cannot be read.
+    /// A quantity that cannot be parsed.
     #[error(transparent)]
     #[refusal(kind = "value")]
     Unit {
@@ -124,10 +124,10 @@ pub enum ParameterError {
 }
 
 impl Group {
-    /// Checks the names of values: all exist, and no parameter without a default is missing.
+    /// Checks that all names are known and that no parameter without a default is missing.
     ///
     /// # Errors
-    /// When one is unknown or missing.
+    /// A name is unknown or missing.
     pub fn check_names(&self, given: &[(&str, &str)]) -> Result<(), ParameterError> {
         let (group, all) = (self.name, self.parameters);
         if let Some((name, _)) = given.iter().find(|(name, _)| all.iter().all(|p| p.name != *name))
@@ -147,22 +147,22 @@ impl Group {
     }
 }
 
-/// A type that a parameter can have.
+/// A type of parameter values.
 pub trait ParameterValue: Sized {
-    /// Why text is no such value.
+    /// The error for invalid text.
     type Error;
-    /// What values there are.
+    /// The kind of its values.
     const KIND: Kind;
     /// Whether a value may be absent.
     const OPTIONAL: bool = false;
 
-    /// From text.
+    /// Parses a value.
     ///
     /// # Errors
-    /// When the text is no such value.
+    /// The text is invalid.
     fn read(text: &str) -> Result<Self, Self::Error>;
 
-    /// Its size, for a parameter with a range.
+    /// The magnitude, for parameters with a range.
     fn magnitude(&self) -> Option<f64> {
         None
     }
@@ -182,7 +182,7 @@ impl<T: ParameterValue> ParameterValue for Option<T> {
     }
 }
 
-/// A value that the standard library reads.
+/// Implements [`ParameterValue`] for types that the standard library parses.
 macro_rules! of_standard_library {
     ($($type:ty, $kind:ident, $magnitude:expr;)*) => {$(
         impl ParameterValue for $type {
@@ -209,7 +209,7 @@ of_standard_library! {
     bool, Flag, |_| None;
 }
 
-/// A quantity with a unit.
+/// Implements [`ParameterValue`] for quantities with a unit.
 macro_rules! quantity {
     ($($type:ty, $kind:ident;)*) => {$(
         impl ParameterValue for $type {
@@ -225,10 +225,10 @@ macro_rules! quantity {
 
 quantity! { Time, Time; TimePerByte, TimePerByte; Bytes, Size; }
 
-/// Refuses a value outside its range.
+/// Rejects a value outside its range.
 ///
 /// # Errors
-/// When it is.
+/// The value is out of range.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -250,10 +250,10 @@ pub fn check_range(
 
 /// Declares a struct whose fields are parameters, and its [`Group`](crate::parameter::Group).
 ///
-/// A field is `name: Type = "default"`, `name: Option<Type>`, or `name: Type` where a value must be given,
-/// each with `[least..=most]` where it has a range. Fields after `with` are no parameters: other code sets
-/// them. The struct gets `GROUP`, `Default` (zero where there is no default), `from_texts` (from names and
-/// texts) and `check_ranges`.
+/// A field is `name: Type = "default"`, `name: Option<Type>`, or `name: Type` for a required value,
+/// each with an optional range `[least..=most]`. Fields after `with` are not parameters; other code
+/// sets them. The struct gets `GROUP`, `Default` (zero without a default), `from_texts` (from names
+/// and texts) and `check_ranges`.
 ///
 /// ```
 /// use tutti_units::{Time, parameter::ParameterError};
@@ -262,11 +262,11 @@ pub fn check_range(
 ///     /// A queue.
 ///     #[derive(Debug)]
 ///     pub struct Queue("queue" as "Queue", "Kleinrock 1975", ParameterError) {
-///         /// How many customers it holds.
+///         /// The capacity in customers.
 ///         length: u32 = "8" [1..=64],
-///         /// How long each is served.
+///         /// The service time of a customer.
 ///         service: Time = "1 us",
-///         /// After how long customers leave.
+///         /// The time after which customers leave.
 ///         patience: Option<Time>,
 ///     }
 /// }
@@ -274,7 +274,7 @@ pub fn check_range(
 /// let queue = Queue::from_texts([("length", "4")]).unwrap();
 /// assert_eq!((queue.length, queue.service.ps(), queue.patience), (4, 1_000_000, None));
 /// assert!(Queue { length: 65, ..queue }.check_ranges().is_err());
-/// assert_eq!(Queue::GROUP.parameters[0].meaning(), "How many customers it holds.");
+/// assert_eq!(Queue::GROUP.parameters[0].meaning(), "The capacity in customers.");
 /// ```
 #[macro_export]
 macro_rules! parameters {
@@ -317,10 +317,10 @@ macro_rules! parameters {
                 ),*],
             };
 
-            /// From the texts of some parameters; the others have their defaults.
+            /// Parses the given parameters; the others take their defaults.
             ///
             /// # Errors
-            /// When a parameter is unknown or missing, or its text cannot be read.
+            /// A parameter is unknown or missing, or its text is invalid.
             pub fn from_texts<'t>(
                 given: impl IntoIterator<Item = (&'t str, &'t str)>,
             ) -> Result<Self, $error> {
@@ -335,10 +335,10 @@ macro_rules! parameters {
                 Ok(made)
             }
 
-            /// Refuses the first parameter outside its range.
+            /// Rejects the first parameter outside its range.
             ///
             /// # Errors
-            /// When there is one.
+            /// A parameter is out of range.
             pub fn check_ranges(&self) -> Result<(), $crate::parameter::ParameterError> {
                 let mut parameters = Self::GROUP.parameters.iter();
                 $(
@@ -361,7 +361,7 @@ macro_rules! parameters {
     };
 }
 
-/// The value of a default; `None` or zero for a parameter without one.
+/// The value of a default; `None` or zero for a parameter without a default.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! default_of {

@@ -1,4 +1,4 @@
-//! Reads a number and a unit, exactly: what each kind of quantity is made of, and why a text is none.
+//! Parses a number and a unit exactly.
 
 use super::{TimePerByte, UnitError};
 
@@ -9,7 +9,8 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    /// As a time per byte: the value itself is in ps per byte, its inverse in bytes per second.
+    /// Converts to a time per byte: the value is in ps per byte or, for `inverse`, in bytes per
+    /// second.
     pub(super) fn into_fraction(self, inverse: bool) -> Option<TimePerByte> {
         let (ps, bytes) = if inverse {
             (self.denominator.checked_mul(1_000_000_000_000)?, self.numerator)
@@ -21,7 +22,7 @@ impl Exact {
     }
 }
 
-/// One kind of quantity: its units as multiples (numerator, denominator) of the base unit.
+/// A quantity: its units as multiples (numerator, denominator) of the base unit.
 pub(super) struct Quantity {
     pub(super) name: &'static str,
     pub(super) example: &'static str,
@@ -130,17 +131,17 @@ impl Quantity {
         Ok(Exact { numerator: numerator / common, denominator: denominator / common })
     }
 
-    /// A decimal number as its digits and the number of places behind the point.
+    /// A decimal number as its digits and the number of decimal places.
     fn decimal(&self, text: &str, number: &str) -> Result<(u128, u32), UnitError> {
         let malformed = || UnitError::Malformed {
             text: text.to_owned(),
             quantity: self.name,
             example: self.example,
         };
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        let digits = format!("{whole}{}", fraction.trim_end_matches('0'));
+        let (integer, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits = format!("{integer}{}", fraction.trim_end_matches('0'));
         let digital = digits.bytes().all(|b| b.is_ascii_digit());
-        if whole.is_empty() || number.ends_with('.') || !digital || digits.len() > 24 {
+        if integer.is_empty() || number.ends_with('.') || !digital || digits.len() > 24 {
             return Err(malformed());
         }
         let shift = u32::try_from(fraction.trim_end_matches('0').len()).map_err(|_| malformed())?;

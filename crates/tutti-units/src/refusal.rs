@@ -1,47 +1,47 @@
-//! What an error tells Python: the class of its exception, its kind and the fields of its variant.
+//! The Python side of an error: exception class, kind and fields.
 
 use crate::ids::{LinkId, RankId, VertexId};
 use crate::parameter::ParameterError;
 use crate::{Bytes, Time, UnitError};
 
-/// An error enum whose variants become exceptions: derive it with `#[derive(tutti_units::Refusal)]` and
-/// `#[refusal(class = "...")]`.
+/// An error enum whose variants become exceptions: derive it with `#[derive(tutti_units::Refusal)]`
+/// and `#[refusal(class = "...")]`.
 pub trait Refusal: std::fmt::Display {
-    /// The class in `tutti.errors` and the kind of every variant; together the anchor of its entry in the
-    /// reference of errors.
+    /// The class in `tutti.errors` and the kind of every variant. Together they are the anchor in
+    /// the error reference.
     const KINDS: &'static [(&'static str, &'static str)];
 
-    /// The class and the kind of this one.
+    /// The class and the kind of this error.
     fn kind(&self) -> (&'static str, &'static str);
 
-    /// The variant's fields, which become attributes.
+    /// The fields of the variant, which become attributes.
     fn fields(&self) -> Vec<(&'static str, Value)>;
 }
 
-/// A field as any language can hold it.
+/// A field value in any language.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// No value.
     None,
     /// Text.
     Text(String),
-    /// A whole number.
-    Whole(u64),
+    /// An integer.
+    Integer(u64),
     /// A real number.
     Real(f64),
-    /// Values of one kind.
+    /// Values of one type.
     List(Vec<Value>),
-    /// Values that belong together.
+    /// Values of different types.
     Tuple(Vec<Value>),
 }
 
-/// A type that fields of errors have.
+/// A type of error fields.
 pub trait Field {
     /// The field as a value.
     fn value(&self) -> Value;
 }
 
-/// Implements [`Field`] for types by what they come to: a value of another type that has it.
+/// Implements [`Field`] for types by conversion to another type that implements it.
 #[macro_export]
 macro_rules! fields {
     ($($kind:ty => |$value:ident| $shown:expr),* $(,)?) => {$(
@@ -68,10 +68,10 @@ macro_rules! values {
 values! {
     String => |value| Value::Text(value.clone()),
     &str => |value| Value::Text((*value).to_owned()),
-    u64 => |value| Value::Whole(*value),
-    u32 => |value| Value::Whole(u64::from(*value)),
-    u8 => |value| Value::Whole(u64::from(*value)),
-    usize => |value| Value::Whole(*value as u64),
+    u64 => |value| Value::Integer(*value),
+    u32 => |value| Value::Integer(u64::from(*value)),
+    u8 => |value| Value::Integer(u64::from(*value)),
+    usize => |value| Value::Integer(*value as u64),
     f64 => |value| Value::Real(*value),
 }
 

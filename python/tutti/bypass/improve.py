@@ -134,7 +134,7 @@ def _moved(order: list[Flow], best: Mapping, draws: random.Random) -> list[Flow]
     changed = list(order)
     most = best.most_loaded
     crowded = {hop for hop, load in best.loads.items() if load / best.links[hop] == most}
-    slow = [flow for flow in order if crowded & set(hops_of(best.ways.get(flow, ())))]
+    slow = [flow for flow in order if crowded & set(hops_of(best.paths.get(flow, ())))]
     first = draws.choice(slow if slow and draws.random() < 0.5 else order)
     changed.remove(first)
     changed.insert(draws.randrange(max(1, len(order) // 2)), first)

@@ -44,7 +44,7 @@ class Mapping:
     mesh: BypassMesh
     flows: tuple[Flow, ...]
     """Source and destination of each, as they were asked for."""
-    ways: dict[Flow, list[int]]
+    paths: dict[Flow, list[int]]
     """The nodes that each pair's messages pass, ends included."""
     dedicated: tuple[Flow, ...]
     """Flows with links that no other dedicated flow goes over; a pair as often as it has them."""
@@ -77,7 +77,7 @@ class Mapping:
         """How many flows go from one node to another on the live links between them."""
         loads: Counter[Hop] = Counter()
         for flow in self.flows:
-            loads.update(hops_of(self.ways.get(flow, ())))
+            loads.update(hops_of(self.paths.get(flow, ())))
         return dict(sorted(loads.items()))
 
     @property
@@ -88,11 +88,11 @@ class Mapping:
     @property
     def hops(self) -> int:
         """Of all flows together."""
-        return sum(len(self.ways[flow]) - 1 for flow in self.flows if flow in self.ways)
+        return sum(len(self.paths[flow]) - 1 for flow in self.flows if flow in self.paths)
 
     def routes(self, topology: Topology) -> Routes:
         """Routes over these ways, on what `configuration.topology` returned."""
-        return self.configuration.routes(topology, ways=self.ways)
+        return self.configuration.routes(topology, paths=self.paths)
 
 
 def map_flows(
@@ -165,7 +165,7 @@ def completed(
     return Mapping(
         mesh=mesh,
         flows=tuple(flows),
-        ways=live.ways,
+        paths=live.ways,
         dedicated=tuple(dedicated),
         shared=tuple(shared),
         unplaced=tuple(flow for flow in flows if flow not in live.ways),

@@ -228,43 +228,43 @@ class BypassConfiguration:
         )
 
     def routes(
-        self, topology: Topology, ways: Mapping[tuple[int, int], Sequence[int]] | None = None
+        self, topology: Topology, paths: Mapping[tuple[int, int], Sequence[int]] | None = None
     ) -> Routes:
         """Routes on a graph of this configuration.
 
         Args:
             topology: what `topology` returned.
-            ways: for some pairs (source, destination) the nodes from one to the other, ends
+            paths: for some pairs (source, destination) the nodes from one to the other, ends
                 included; all others take the shortest path. Links between the same two nodes are a
                 bundle, of which a packet takes the one with the shortest wait.
 
         Raises:
             BypassError: the topology is not of this configuration.
-            TopologyError: a way does not fit.
+            TopologyError: a path does not fit.
         """
         expected = sorted((link.source, link.destination) for link in self.links)
         found = [(source, target) for source, target, *_ in topology.core.links()]
         if topology.ranks != self.mesh.nodes or found != expected:
             message = f"{topology.name} is no graph of this configuration of {self.mesh.notation}"
             raise BypassError(message, kind="other_topology")
-        given = [(source, target, list(way)) for (source, target), way in (ways or {}).items()]
+        given = [(source, target, list(path)) for (source, target), path in (paths or {}).items()]
         # Flits know their routing by name.
-        named = ";".join(">".join(map(str, way)) for _, _, way in sorted(given))
-        rule = f"ways:{named}" if named else "shortest_path"
-        return Routes(topology, _core.Routes.by_ways(topology.core, sorted(given)), rule)
+        named = ";".join(">".join(map(str, path)) for _, _, path in sorted(given))
+        rule = f"paths:{named}" if named else "shortest_path"
+        return Routes(topology, _core.Routes.node_paths(topology.core, sorted(given)), rule)
 
     def draw(
         self,
         path: str | Path,
         *,
-        ways: Mapping[tuple[int, int], Sequence[int]] | None = None,
+        paths: Mapping[tuple[int, int], Sequence[int]] | None = None,
         title: str | None = None,
     ) -> Path:
         """Draws the mesh, its live links with their ports, and ways in colour.
 
         Args:
             path: where to; ``.svg``, ``.png`` or ``.pdf``.
-            ways: to show, as for `routes`.
+            paths: to show, as for `routes`.
             title: above the drawing.
 
         Returns:
@@ -274,7 +274,7 @@ class BypassConfiguration:
             BypassError: the ending is unknown, the mesh too large to be drawn, or a way goes where
                 no link is live.
         """
-        return display.renderers().draw_configuration(path, self, ways, title)
+        return display.renderers().draw_configuration(path, self, paths, title)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BypassConfiguration) and self._core == other._core

@@ -21,7 +21,7 @@ def platform_text(mapping: Mapping, *, rate: str, latency: str) -> str:
     TimePerByte.of_any(rate), Time.of_any(latency)
     network = mapping.configuration
     links = f'{{ rate = "{rate}", latency = "{latency}" }}'
-    ways = [f"    [{', '.join(map(str, way))}]," for _, way in sorted(mapping.ways.items())]
+    paths = [f"    [{', '.join(map(str, path))}]," for _, path in sorted(mapping.paths.items())]
     lines = [
         f'name = "bypass-{mapping.mesh.side}x{mapping.mesh.side}"',
         f'summary = "a configuration of bypass links for {len(mapping.flows)} flows"',
@@ -35,8 +35,8 @@ def platform_text(mapping: Mapping, *, rate: str, latency: str) -> str:
         "[topology]",
         f'build = "bypass:{mapping.mesh.notation}:{network.notation}"',
         f"links = [{links}, {links}]",
-        "ways = [",
-        *ways,
+        "paths = [",
+        *paths,
         "]",
         "",
         "[topology.packets]",

@@ -150,10 +150,10 @@ def _made(table: TopologyTable) -> Routes:
     from tutti.config.noc import topology_of
 
     topology = topology_of(table, Path())
-    if table.ways:
+    if table.paths:
         from tutti import _core
         from tutti.topology import Routes
 
-        ways = sorted((way[0], way[-1], way) for way in table.ways)
-        return Routes(topology, _core.Routes.by_ways(topology.core, ways))
+        paths = sorted((path[0], path[-1], path) for path in table.paths)
+        return Routes(topology, _core.Routes.node_paths(topology.core, paths))
     return topology.routes(table.routing, seed=table.routing_seed)

@@ -101,12 +101,12 @@ class TopologyTable(Table):
             description="For `ecmp`: what its draws depend on besides the pair; 0 if left out.",
         ),
     ]
-    ways: Annotated[
+    paths: Annotated[
         list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2)]],
         Field(
             default_factory=list,
-            description="Where all vertices are NPUs: ways from one rank to another, each as the "
-            "ranks on it, ends included. Other pairs take the shortest path.",
+            description="Where all vertices are NPUs: paths between ranks, each as its ranks, "
+            "ends included. Other pairs take the shortest path.",
         ),
     ]
     packets: Annotated[
@@ -126,9 +126,9 @@ class TopologyTable(Table):
             raise refused("expected `links` for a family, and none for a file, which has its own")
         if self.packets is not None and self.flits is not None:
             raise refused("expected either `packets` or `flits`")
-        if self.ways and self.routing != "shortest_path":
+        if self.paths and self.routing != "shortest_path":
             raise refused(
-                "routing is `{routing}`, which decides every way: expected no `ways`",
+                "routing is `{routing}`, which selects every path: expected no `paths`",
                 routing=self.routing,
             )
         met = self.packets or self.flits

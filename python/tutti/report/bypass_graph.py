@@ -51,7 +51,7 @@ class _Run(NamedTuple):
 def draw_configuration(
     path: str | Path,
     configuration: BypassConfiguration,
-    ways: Mapping[tuple[int, int], Sequence[int]] | None = None,
+    paths: Mapping[tuple[int, int], Sequence[int]] | None = None,
     title: str | None = None,
 ) -> Path:
     """Draws a configuration.
@@ -59,7 +59,7 @@ def draw_configuration(
     Args:
         path: where to; `.svg`, `.png` or `.pdf`.
         configuration: of a mesh of at most `MOST_DRAWN` nodes in a row.
-        ways: (source, destination) and the nodes of each way to show in colour.
+        paths: the nodes of each path to highlight, by (source, destination).
         title: above the drawing; the mesh and what is used of it unless given.
 
     Returns:
@@ -71,7 +71,7 @@ def draw_configuration(
     """
     side = configuration.mesh.side
     _refuse_undrawable(path, side)
-    coloured = _links_of_ways(configuration, ways or {})
+    coloured = _links_of_ways(configuration, paths or {})
     used = f"{configuration.used_segments} of {configuration.total_segments} segments"
     # Tens of nodes stay legible in a page's width.
     size = min(1.6 + 1.25 * side, 14.0)

@@ -57,12 +57,12 @@ def test_a_search_finds_what_takes_less_time_and_finds_it_again(tmp_path: Path) 
     ("arguments", "expected"),
     [
         (["map", "ring", "--size", "4x5"], 'expected: as many rows as columns, such as 4x4'),
-        (["map", "ring", "--muxes", "none"], "there are no muxes `none`"),
+        (["map", "ring", "--muxes", "none"], "unknown muxes `none`"),
         (["map", "rnig"], "did you mean `ring`"),
         (["map", "ring", "--method", "gredy"], "did you mean `greedy`"),
         (["map", "ring", "--limit", "20"], "20"),
         (["map", "ring", "--phase", "7"], "phase"),
-        (["draw", "4x4:0=>5"], "node 0 and node 5 lie in no common row or column"),
+        (["draw", "4x4:0=>5"], "node 0 and node 5 are in different rows and columns"),
         (["draw", "4x4:mesh", "-o", "picture.gif"], "picture.gif"),
     ],
 )  # fmt: skip
@@ -78,7 +78,7 @@ def test_ways_of_a_platform_are_checked(tmp_path: Path) -> None:
     file = tmp_path / "dbt.toml"
     text = file.read_text()
     run = ("run", "experiment.toml", "--size", "64KiB")
-    file.write_text(text.replace("ways = [", "ways = [\n    [0, 15],"))
+    file.write_text(text.replace("paths = [", "paths = [\n    [0, 15],"))
     assert "0" in tutti(*run, cwd=tmp_path, code=2)
-    file.write_text(text.replace("ways = [", 'routing = "dimension_order"\nways = ['))
-    assert "expected no `ways`" in tutti(*run, cwd=tmp_path, code=2)
+    file.write_text(text.replace("paths = [", 'routing = "dimension_order"\npaths = ['))
+    assert "expected no `paths`" in tutti(*run, cwd=tmp_path, code=2)

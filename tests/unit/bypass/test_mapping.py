@@ -52,16 +52,16 @@ def check(mapping: Mapping) -> None:
     assert len(mapping.dedicated) <= mapping.bound <= len(mapping.flows)
     own: Counter[Flow] = Counter()
     for flow, count in Counter(mapping.dedicated).items():
-        for hop in pairwise(mapping.ways[flow]):
+        for hop in pairwise(mapping.paths[flow]):
             own[hop] += count
-    for (source, destination), way in mapping.ways.items():
+    for (source, destination), way in mapping.paths.items():
         assert (way[0], way[-1]) == (source, destination)
         assert len(set(way)) == len(way)
         assert all(hop in links for hop in pairwise(way))
     # What is dedicated has that many links, unless it is lent, others do not count on them.
     assert all(links[hop] >= count for hop, count in own.items())
     for flow in set(mapping.dedicated) - set(mapping.lent) - set(mapping.shared):
-        for hop in pairwise(mapping.ways[flow]):
+        for hop in pairwise(mapping.paths[flow]):
             assert mapping.loads[hop] <= links[hop]
     graph = nx.DiGraph(list(links))
     graph.add_nodes_from(range(mapping.mesh.nodes))
@@ -153,7 +153,7 @@ def test_hops_are_what_the_paper_s_equation_1_says() -> None:
         flows = reduce(side * side)
         mapping = map_flows(BypassMesh(side, 2), flows)
         assert mapping.hops == len(flows) + turning
-        hops = {flow: len(mapping.ways[flow]) - 1 for flow in flows}
+        hops = {flow: len(mapping.paths[flow]) - 1 for flow in flows}
         spans = {
             a: abs(a[0] // side - a[1] // side) + abs(a[0] % side - a[1] % side) for a in flows
         }
@@ -210,7 +210,7 @@ def test_what_finds_no_links_of_its_own_shares_others() -> None:
     assert (len(mapping.dedicated), len(mapping.shared), mapping.bound) == (4, 1, 4)
     assert mapping.lent
     routes = mapping.routes(mapping.configuration.topology(rate="68 GB/s", latency="12 ns"))
-    assert all(routes.pair(*flow).hops == len(way) - 1 for flow, way in mapping.ways.items())
+    assert all(routes.pair(*flow).hops == len(way) - 1 for flow, way in mapping.paths.items())
 
 
 def test_larger_meshes_are_mapped_at_a_short_look() -> None:

@@ -56,7 +56,7 @@ def test_packages_are_shown_beside_what_is_published(tmp_path: Path) -> None:
     assert rows["bypass, published"] == ["5", "128", "0.1302", "0.1302", "0.0047", "8.63"]
     assert "flattened butterfly" in rows
     refused = tutti("energy", "package", "--link", "rope", cwd=tmp_path, code=2).stderr
-    assert "there is no link technology `rope`" in refused
+    assert "unknown link technology `rope`" in refused
     assert "--side" in tutti("energy", "package", "--side", "1", cwd=tmp_path, code=2).stderr
 
 

@@ -119,8 +119,8 @@ def test_ranks_need_a_place() -> None:
 @pytest.mark.parametrize(
     ("notation", "routing", "words"),
     [
-        ("torus:4x4", "minimal", "torus:4x4 is no dragonfly"),
-        ("torus:4x4", "d_mod_k", "torus:4x4 is no fat tree"),
+        ("torus:4x4", "minimal", "torus:4x4 is not a dragonfly"),
+        ("torus:4x4", "d_mod_k", "torus:4x4 is not a fat tree"),
         ("fat_tree:k=4,n=2", "dimension_order", "fat_tree:k=4,n=2 has no dimensions"),
         ("dragonfly:p=2,a=4,h=2,g=10", "minimal", "expected at most g=9"),
         ("fat_tree:k=4,n=2", "shortest", "expected: one of shortest_path"),

@@ -245,7 +245,7 @@ ROUTINGS = [
     ("mesh:4x4", "minimal_adaptive:one_way", 2),
     ("mesh:2x2", "source_routed:0-3=0.1.2;*=o1_turn", 2),
     ("ring:6", "shortest_path", 1),
-    ("mesh:2x2", "ways:0>1>3;3>1>0", 1),
+    ("mesh:2x2", "paths:0>1>3;3>1>0", 1),
     ("bypass:2x2:mesh,0=>1", "shortest_path", 1),
 ]
 

@@ -6,7 +6,7 @@ use crate::{Constant, Entry, Parameter};
 const SOURCE: &str = "DSENT 0.9 (Sun et al., NOCS 2012), repeated link of 128 bits, global layer, 1 ns, random \
     data, Bulk32LVT, 0.9 V, minimum spacing, 340 K";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry =
     Entry { name: "dsent_32nm", summary: "on-chip wires at minimum spacing, 32 nm", constants };
 

@@ -6,7 +6,7 @@ use crate::{Constant, Entry, Parameter};
 const SOURCE: &str = "DSENT 0.9 (Sun et al., NOCS 2012), repeated link of 128 bits, global layer, 1 ns, random \
     data, Bulk45LVT, 1.0 V, minimum spacing, 340 K";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry =
     Entry { name: "dsent_45nm", summary: "on-chip wires at minimum spacing, 45 nm", constants };
 

@@ -1,4 +1,4 @@
-//! Links: ground-referenced signalling from die to die on a package.
+//! Links: ground-referenced signalling between dies on a package.
 
 use crate::Parameter::*;
 use crate::{Constant, Entry, Parameter};
@@ -6,10 +6,10 @@ use crate::{Constant, Entry, Parameter};
 const SOURCE: &str = "NVIDIA's papers on ground-referenced signalling: 0.54 to 0.58 pJ/bit over 4.5 mm of package \
     at 20 Gb/s";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "grs_package",
-    summary: "ground-referenced signalling from die to die on a package",
+    summary: "ground-referenced signalling between dies on a package",
     constants,
 };
 

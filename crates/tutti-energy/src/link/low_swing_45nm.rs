@@ -5,7 +5,7 @@ use crate::{Constant, Entry, Parameter};
 
 const SOURCE: &str = "low-swing repeated links measured in 45 nm SOI, as quoted in the literature on SMART: 40.4 fJ/bit/mm";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "low_swing_45nm",
     summary: "on-chip low-swing wires, measured in silicon, 45 nm SOI",
@@ -14,7 +14,7 @@ pub(crate) const ENTRY: Entry = Entry {
 
 fn constants() -> Vec<(Parameter, Constant)> {
     vec![
-        (Crossing, super::whole_wire()),
+        (Crossing, super::by_length_only()),
         (Wire, Constant::of(0.0404, SOURCE)),
         (Included, super::no_transceiver()),
         (Signal, Constant::of(0.0404, SOURCE)),

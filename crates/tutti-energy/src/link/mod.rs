@@ -16,29 +16,29 @@ pub(super) mod smart_45nm;
 
 use super::Constant;
 
-/// A wire on a chip begins at the crossbar.
+/// On-chip wires start at the crossbar.
 const fn no_transceiver() -> Constant {
-    Constant::of(0.0, "by definition: all of a wire on a chip is counted by length")
+    Constant::of(0.0, "by definition: on-chip wires are charged by length only")
 }
 
-/// All of the energy is that of the wire.
-const fn whole_wire() -> Constant {
+/// The source has no energy independent of length.
+const fn by_length_only() -> Constant {
     Constant::of(0.0, "by definition: the source gives energy by length only")
 }
 
-/// Wire beyond what a transceiver's figure includes.
+/// Wires beyond the length that a transceiver's energy includes.
 const fn beyond() -> Constant {
     const SOURCE: &str = "Keckler et al., IEEE Micro 31(5), 2011, as quoted: 0.12 pJ/bit/mm on a chip of 40 nm; \
         that wires of a package take as much is inferred";
     Constant::inferred(0.12, SOURCE).within(0.34, 2.0)
 }
 
-/// Nothing is said of leakage.
+/// The source gives no leakage.
 const fn leaks_unknown() -> Constant {
-    Constant::inferred(0.0, "not given by the source of this link: left out")
+    Constant::inferred(0.0, "not given by the source of this link: omitted")
 }
 
-/// Nothing is said of area.
+/// The source gives no area.
 const fn area_unknown() -> Constant {
-    Constant::inferred(0.0, "not given by the source of this link: left out")
+    Constant::inferred(0.0, "not given by the source of this link: omitted")
 }

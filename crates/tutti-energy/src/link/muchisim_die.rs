@@ -1,20 +1,20 @@
-//! Links: wires within a die, as MuchiSim counts them.
+//! Links: wires within a die, with the constants of MuchiSim.
 
 use crate::Parameter::*;
 use crate::{Constant, Entry, Parameter};
 
 const SOURCE: &str = "MuchiSim (Orenes-Vera et al., 2023): 0.15 pJ/bit/mm within a die";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "muchisim_die",
-    summary: "wires within a die, as MuchiSim counts them",
+    summary: "wires within a die, with the constants of MuchiSim",
     constants,
 };
 
 fn constants() -> Vec<(Parameter, Constant)> {
     vec![
-        (Crossing, super::whole_wire()),
+        (Crossing, super::by_length_only()),
         (Wire, Constant::of(0.15, SOURCE).within(0.27, 1.6)),
         (Included, super::no_transceiver()),
         (Signal, Constant::of(0.15, SOURCE).within(0.27, 1.6)),

@@ -1,4 +1,4 @@
-//! Links: from die to die over an interposer, transceivers included.
+//! Links: die to die over an interposer, transceivers included.
 
 use crate::Parameter::*;
 use crate::{Constant, Entry, Parameter};
@@ -6,10 +6,10 @@ use crate::{Constant, Entry, Parameter};
 const SOURCE: &str = "MuchiSim (Orenes-Vera et al., 2023): 0.50 pJ/bit per hop of up to 5 mm over an interposer; \
     bounds by BoW (0.2 pJ/bit) and the 1.17 pJ/bit of simulators";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "muchisim_interposer",
-    summary: "from die to die over an interposer, transceivers included",
+    summary: "die to die over an interposer, transceivers included",
     constants,
 };
 

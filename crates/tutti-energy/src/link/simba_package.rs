@@ -1,4 +1,4 @@
-//! Links: from die to die as in Simba.
+//! Links: die to die on a package, as in Simba.
 
 use crate::Parameter::*;
 use crate::{Constant, Entry, Parameter};
@@ -6,9 +6,9 @@ use crate::{Constant, Entry, Parameter};
 const SOURCE: &str = "Simba (Shao et al., MICRO 2019): 0.82 to 1.75 pJ/bit at 11 to 25 Gb/s per pin, 1.17 pJ/bit \
     in simulators; the length is that of GRS on a package";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry =
-    Entry { name: "simba_package", summary: "from die to die as in Simba", constants };
+    Entry { name: "simba_package", summary: "die to die on a package, as in Simba", constants };
 
 fn constants() -> Vec<(Parameter, Constant)> {
     vec![

@@ -1,4 +1,4 @@
-//! Links: on-chip wires repeated so that they cross a chip in a cycle, 45 nm.
+//! Links: on-chip wires with repeaters that cross a chip in one cycle, 45 nm.
 
 use crate::Parameter::*;
 use crate::{Constant, Entry, Parameter};
@@ -8,18 +8,18 @@ const SOURCE: &str = "DSENT 0.9, Bulk45LVT, 1.0 V, repeated for 65 ps/mm at thre
 const SSR: &str =
     "DSENT 0.9, Bulk45LVT, three times the minimum spacing: 0.228 pJ per bit over 8 mm in 1 ns";
 const AREA: &str =
-    "DSENT 0.9, Bulk45LVT: repeaters as much larger than those of a slow wire as they leak more";
+    "DSENT 0.9, Bulk45LVT: repeater area of a slow wire, scaled with the leakage of the repeaters";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "smart_45nm",
-    summary: "on-chip wires repeated so that they cross a chip in a cycle, 45 nm",
+    summary: "on-chip wires with repeaters that cross a chip in one cycle, 45 nm",
     constants,
 };
 
 fn constants() -> Vec<(Parameter, Constant)> {
     vec![
-        (Crossing, super::whole_wire()),
+        (Crossing, super::by_length_only()),
         (Wire, Constant::of(4.16 / 128.0, SOURCE).within(0.8, 3.6)),
         (Included, super::no_transceiver()),
         (Signal, Constant::of(0.228 / 8.0, SSR).within(0.8, 4.2)),

@@ -1,4 +1,4 @@
-//! The package routers of ARIES: areas by its synthesis, energies by DSENT for its buffers.
+//! The package routers of ARIES: areas from its synthesis, energies from DSENT for its buffers.
 
 use super::{dsent_45nm, replaced};
 use crate::Parameter::*;
@@ -8,14 +8,14 @@ const AREA: &str = "ARIES (Yin et al., ICCAD 2023), section V-D: crossbar 17806,
     buffers 98740 um2 for 5 ports and 4 VCs of 32 flits; that a flit has 128 bits is inferred";
 const BUFFERS: &str =
     "DSENT, Bulk45LVT, 4 VCs of 32 flits of 128 bits, flip-flops: 25.8 and 25.1 pJ";
-const SRAM: &str = "a fifth of what DSENT says of flip-flops, Bulk45LVT: SRAM";
+const SRAM: &str = "a fifth of the DSENT value for flip-flops, Bulk45LVT: SRAM";
 const CROSSBAR: &str = "DSENT, Bulk45LVT, 128 bits: 2.13, 2.79 and 5.62 pJ for 5, 7 and 15 ports, as 0.017 \
     pJ/bit times ports / 5";
 const CLOCK: &str = "DSENT 0.91, Bulk45LVT, 128 bits: 5.1, 5.4 and 6.7 mW at 1 GHz for 5, 7 and 15 ports; \
-    DSENT 0.9 says 1.05 mW for 5";
-const NONE: &str = "part of what does not depend on depth, ports or length";
+    DSENT 0.9 gives 1.05 mW for 5";
+const NONE: &str = "included in the constant that is independent of depth, ports or length";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "aries_45nm",
     summary: "routers of a chiplet package with deep SRAM buffers, in 45 nm",

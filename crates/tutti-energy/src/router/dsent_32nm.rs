@@ -1,4 +1,4 @@
-//! Routers in 32 nm, as DSENT sees them.
+//! Routers in 32 nm, fitted to DSENT.
 
 use super::{fitted, flip_flops, flip_flops_fill, flip_flops_leak};
 use crate::Parameter::*;
@@ -7,10 +7,10 @@ use crate::{Constant, Entry, Parameter};
 const SOURCE: &str = "DSENT 0.9 (Sun et al., NOCS 2012), Bulk32LVT, 0.9 V, 340 K, 1 GHz, random data, \
     DFFRAM buffers, multiplexer crossbar, matrix arbiters; fitted to 3-15 ports, 16-512 bits, 1-128 flits";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "dsent_32nm",
-    summary: "routers in 32 nm with flip-flop buffers, as DSENT sees them",
+    summary: "routers in 32 nm with flip-flop buffers, fitted to DSENT",
     constants,
 };
 

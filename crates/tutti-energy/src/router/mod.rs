@@ -8,28 +8,28 @@ pub(super) mod smart_45nm;
 
 use super::{Constant, Parameter};
 
-/// By a law that meets the tool's own figures to 20 %.
+/// A constant of a law that matches DSENT within 20 %.
 const fn fitted(value: f64, source: &'static str) -> Constant {
     Constant::of(value, source).within(0.8, 1.25)
 }
 
-/// Buffers of flip-flops: an upper bound for real ones, which are SRAM where they are deep. That those take
-/// half the energy is inferred.
+/// The energy of flip-flop buffers: an upper bound, since deep buffers are SRAM. The factor of one
+/// half is inferred.
 const fn flip_flops(value: f64, source: &'static str) -> Constant {
     Constant::of(value, source).within(0.5, 1.25)
 }
 
-/// That SRAM leaks a fifth of it is inferred.
+/// The leakage of flip-flop buffers. The factor of a fifth for SRAM is inferred.
 const fn flip_flops_leak(value: f64, source: &'static str) -> Constant {
     Constant::of(value, source).within(0.2, 1.25)
 }
 
-/// The buffers of ARIES, section V-D, 98740 um2, are 15 % of what flip-flops would take.
+/// The area of flip-flop buffers. The buffers of ARIES (section V-D, 98740 um2) take 15 % of it.
 const fn flip_flops_fill(value: f64, source: &'static str) -> Constant {
     Constant::of(value, source).within(0.15, 1.25)
 }
 
-/// No muxes around the crossbar.
+/// No bypass multiplexers around the crossbar.
 const fn no_bypass() -> Constant {
     Constant::of(1.0, "by definition: the factor is relative to a crossbar without bypass")
 }
@@ -41,14 +41,14 @@ const fn vc_allocator() -> Constant {
     Constant::inferred(9066.0 / 4589.0, SOURCE).within(0.5, 2.0)
 }
 
-/// A table of reductions, 64 entries of 3 bits, is read.
+/// A lookup in a reduction table of 64 entries of 3 bits.
 const fn table() -> Constant {
-    const SOURCE: &str = "Krishna and Peh, NOCS 2014, section IV-A.8, take tables of 192 bits to cost nothing; a \
-        small register file's read is below 0.1 pJ in 45 nm, which is the upper bound of what is taken here";
+    const SOURCE: &str = "Krishna and Peh, NOCS 2014, section IV-A.8, neglect the energy of tables of 192 bits; a \
+        read of a small register file takes less than 0.1 pJ in 45 nm, which is the upper bound used here";
     Constant::inferred(0.1, SOURCE).within(0.0, 1.0)
 }
 
-/// A technology with some constants replaced.
+/// Replaces some constants of a technology.
 fn replaced(
     mut constants: Vec<(Parameter, Constant)>,
     others: Vec<(Parameter, Constant)>,

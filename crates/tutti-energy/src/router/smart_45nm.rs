@@ -1,4 +1,4 @@
-//! Routers of SMART: those of DSENT, with muxes around the crossbar.
+//! Routers of SMART: those of DSENT, with bypass multiplexers around the crossbar.
 
 use super::{dsent_45nm, replaced};
 use crate::{Constant, Entry, Parameter};
@@ -6,10 +6,10 @@ use crate::{Constant, Entry, Parameter};
 const SOURCE: &str = "Krishna and Peh, NOCS 2014, section V-C: crossbar energy per access 1.58 times that of \
     the baseline, for bypass muxes and the repeaters that drive wires over several hops";
 
-/// Its line of the registry.
+/// The registry entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "smart_45nm",
-    summary: "routers that flits can pass without a stop, in 45 nm",
+    summary: "routers that flits can bypass without a stop, in 45 nm",
     constants,
 };
 

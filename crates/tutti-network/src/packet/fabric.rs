@@ -219,7 +219,7 @@ impl<'a> PacketNetwork<'a> {
             return NONE;
         }
         // Behind a port the source counts as well.
-        let source = if input.class == 1 || routes.tell_sources_apart() {
+        let source = if input.class == 1 || routes.depend_on_source() {
             self.messages[packet.message].source
         } else {
             RankId(NONE)

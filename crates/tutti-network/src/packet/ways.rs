@@ -97,9 +97,9 @@ impl<'a> Ways<'a> {
     /// Whether some ranks are out of reach of others.
     pub(super) fn lack_ways(&self) -> bool {
         match self {
-            Ways::Routed(routes) => routes.lack_ways(),
+            Ways::Routed(routes) => routes.has_unreachable_pairs(),
             Ways::Chosen { distances, .. } => {
-                distances.topology().family().is_some_and(Family::may_lack_ways)
+                distances.topology().family().is_some_and(Family::may_be_disconnected)
             }
         }
     }

@@ -79,7 +79,7 @@ fn check_nodes(wiring: &Wiring) -> Result<(), FlitError> {
         return Err(FlitError::Clash { what: "nodes", problem });
     }
     let Some(graph) = wiring.topology() else { return Ok(()) };
-    if !graph.family().is_some_and(Family::may_lack_ways) {
+    if !graph.family().is_some_and(Family::may_be_disconnected) {
         return Ok(());
     }
     let distances = Distances::fewest_hops(Arc::clone(graph));

@@ -93,12 +93,12 @@ impl Routing for Fixed {
 
     fn fixed(&self, router: u32, destination: u32) -> Option<u32> {
         // Any source will do where the source makes no difference.
-        let depends = self.routes.tell_sources_apart() || self.routes.share_bundles();
+        let depends = self.routes.depend_on_source() || self.routes.share_bundles();
         (!depends).then(|| self.port(router, 0, destination, 0))
     }
 
     fn course(&self) -> Course {
-        let by_pair = self.routes.share_bundles() && self.routes.tell_sources_apart();
+        let by_pair = self.routes.share_bundles() && self.routes.depend_on_source();
         if by_pair { Course::Pair } else { Course::Destination }
     }
 }

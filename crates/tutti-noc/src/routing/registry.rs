@@ -93,11 +93,11 @@ pub const REGISTRY: &[Entry] = &[
         build: source_routed,
     },
     Entry {
-        name: "ways",
+        name: "paths",
         argument: "NODE>NODE[>...][;...]",
-        summary: "ways as the nodes that they pass, as `0>4>5`, over any of the links side by side; a shortest \
+        summary: "paths as lists of nodes, such as `0>4>5`, over any of the parallel links; a shortest \
                   path for other pairs",
-        build: ways,
+        build: paths,
     },
     Entry {
         name: "ecmp",
@@ -327,19 +327,19 @@ fn flow(text: &str) -> Option<Flow> {
     })
 }
 
-fn ways(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+fn paths(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
     let mut given = Vec::new();
     for part in call.argument.unwrap_or("").split(';') {
         let nodes = part.split('>').map(|node| node.trim().parse().ok().map(RankId));
         let nodes: Option<Vec<RankId>> = nodes.collect();
         let Some(nodes) = nodes.filter(|nodes| nodes.len() > 1) else {
             let text = part.trim().to_owned();
-            let expected = "NODE>NODE..., such as `0>4>5`, with `;` between ways".to_owned();
+            let expected = "NODE>NODE..., such as `0>4>5`, with `;` between paths".to_owned();
             return Err(FlitError::RoutingArgument { text, expected });
         };
         given.push((nodes[0], nodes[nodes.len() - 1], nodes));
     }
-    call.along(|graph| Routes::ways(graph, given))
+    call.along(|graph| Routes::node_paths(graph, given))
 }
 
 fn ecmp(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {

@@ -321,7 +321,7 @@ mod tests {
             ),
             (
                 "multi_tree:taurus:4x4",
-                "`taurus:4x4` does not fit multi_tree: there is no topology `taurus`: expected one of ",
+                "`taurus:4x4` does not fit multi_tree: unknown topology `taurus`: expected one of ",
             ),
             ("multi_tree:torus:4y4", "`torus:4y4` does not fit multi_tree: "),
             (

@@ -1,88 +1,89 @@
-//! A configuration: the links that are live, checked against what the mesh has.
+//! A configuration: live links, checked against the mesh.
 
-use super::asked::{Asked, Kind};
 use super::error::BypassError;
 use super::mesh::{BypassMesh, Port};
 use super::ports::{Candidate, Taken, assign};
+use super::request::{Kind, LinkRequest};
 use super::segments::{Segments, Span};
 
-/// A live link, in one direction.
+/// A live link in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Link {
-    /// The node it leaves.
+    /// The source node.
     pub source: u32,
-    /// The node it reaches.
+    /// The destination node.
     pub destination: u32,
-    /// The bypass wire, of its line and direction, that it is a piece of; none of a mesh link.
+    /// The bypass wire, counted within its line and direction, that the piece belongs to; `None`
+    /// for a mesh link.
     pub wire: Option<u32>,
-    /// The port by which it leaves.
+    /// The output port at the source.
     pub output: Port,
-    /// The port at which it arrives.
+    /// The input port at the destination.
     pub input: Port,
 }
 
 impl Link {
-    /// Whether it is a piece of a bypass wire.
+    /// Whether the link is a piece of a bypass wire.
     #[must_use]
     pub fn is_bypass(&self) -> bool {
         self.wire.is_some()
     }
 
-    /// What links are ordered by: the mesh's first, then by where they lead.
+    /// The sort key: mesh links first, then by source, destination and wire.
     fn order(&self) -> (bool, u32, u32, Option<u32>) {
         (self.is_bypass(), self.source, self.destination, self.wire)
     }
 
-    /// The same link, settled.
-    pub(super) fn asked(&self, with_ports: bool) -> Asked {
+    /// The request that yields this link.
+    pub(super) fn request(&self, with_ports: bool) -> LinkRequest {
         let Link { source, destination, wire, output, input } = *self;
         let ports = with_ports.then_some((output, input));
         let kind = if wire.is_some() { Kind::Bypass { wire, ports } } else { Kind::Mesh };
-        Asked { source, destination, kind }
+        LinkRequest { source, destination, kind }
     }
 }
 
-/// Why a configuration is refused, and because of which of the links asked for.
+/// Why a configuration is rejected, and which of the requested links is at fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
-    /// Its number among those asked for.
+    /// The position of the link among the requests.
     pub number: usize,
-    /// What is wrong with it.
+    /// What is wrong with the link.
     pub error: BypassError,
 }
 
-/// The live links of a mesh: pieces of a wire share no segment, and every port has one link at most.
+/// The live links of a mesh. Pieces of one wire share no segment, and a port has at most one link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Configuration {
     mesh: BypassMesh,
     links: Vec<Link>,
 }
 
-/// A link that was checked, on its way to be settled.
+/// A validated link whose wire and ports are not all assigned yet.
 #[derive(Clone, Copy)]
 struct Draft {
-    asked: Asked,
+    request: LinkRequest,
     direction: Port,
     wire: Option<u32>,
-    /// Its number among those asked for.
+    /// The position of the link among the requests.
     number: usize,
 }
 
 impl Draft {
     fn order(&self) -> (bool, u32, u32, Option<u32>) {
-        (self.wire.is_some(), self.asked.source, self.asked.destination, self.wire)
+        (self.wire.is_some(), self.request.source, self.request.destination, self.wire)
     }
 
-    /// Its ports, where they are settled already.
+    /// The ports, if they are fixed already.
     fn ports(&self) -> Option<(Port, Port)> {
-        match self.asked.kind {
+        match self.request.kind {
             Kind::Mesh => Some((self.direction, self.direction.opposite())),
             Kind::Bypass { ports, .. } => ports,
         }
     }
 }
 
-/// Which end of links a router is at.
+/// Which end of its links a router is at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Output,
@@ -90,22 +91,23 @@ enum End {
 }
 
 impl Configuration {
-    /// Settles which wire and which ports each link gets, where that was left open.
+    /// Assigns a wire and ports to each link that leaves them open.
     ///
-    /// Wires that were asked for are given first, then the others get the lowest free one in the order of
-    /// `asked`. Ports are a matching at every router, which depends on the links alone, not on their order.
+    /// Explicit wires are assigned first. The other pieces then take the lowest free wire, in the
+    /// order of `requests`. Ports are a bipartite matching at every router, which does not depend
+    /// on the order of the links.
     ///
     /// # Errors
-    /// When a link cannot be, or two need the same.
-    pub fn new(mesh: BypassMesh, asked: &[Asked]) -> Result<Configuration, Refused> {
-        let mut drafts = wired(mesh, asked)?;
+    /// A link is impossible, or two links need the same segment or port.
+    pub fn new(mesh: BypassMesh, requests: &[LinkRequest]) -> Result<Configuration, Refused> {
+        let mut drafts = wired(mesh, requests)?;
         drafts.sort_by_key(Draft::order);
         let outputs = ports(mesh, &drafts, End::Output)?;
         let inputs = ports(mesh, &drafts, End::Input)?;
         let links = drafts.iter().zip(outputs).zip(inputs);
         let link = |((draft, output), input): ((&Draft, Port), Port)| Link {
-            source: draft.asked.source,
-            destination: draft.asked.destination,
+            source: draft.request.source,
+            destination: draft.request.destination,
             wire: draft.wire,
             output,
             input,
@@ -113,38 +115,38 @@ impl Configuration {
         Ok(Configuration { mesh, links: links.map(link).collect() })
     }
 
-    /// The mesh that is configured.
+    /// The mesh.
     #[must_use]
     pub fn mesh(&self) -> &BypassMesh {
         &self.mesh
     }
 
-    /// The live links: those of the mesh first, then by where they leave and arrive, then by wire.
+    /// The live links: mesh links first, then by source, destination and wire.
     #[must_use]
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// The mesh links that are live.
+    /// The number of live mesh links.
     #[must_use]
     pub fn used_mesh_links(&self) -> u64 {
         self.links.iter().filter(|link| !link.is_bypass()).count() as u64
     }
 
-    /// The segments of bypass wires that are part of a piece.
+    /// The number of bypass wire segments that belong to a piece.
     #[must_use]
     pub fn used_bypass_segments(&self) -> u64 {
         let pieces = self.links.iter().filter(|link| link.is_bypass());
         pieces.map(|piece| u64::from(self.span(piece))).sum()
     }
 
-    /// How many segments a link spans; a mesh link is one long.
+    /// The number of segments that a link spans; 1 for a mesh link.
     #[must_use]
     pub fn span(&self, link: &Link) -> u32 {
-        self.mesh.way(link.source, link.destination).map_or(0, |(_, span)| span)
+        self.mesh.displacement(link.source, link.destination).map_or(0, |(_, span)| span)
     }
 
-    /// The ports that no link has: node, side, and whether it is the output.
+    /// The ports without a link: node, side, and whether it is an output port.
     #[must_use]
     pub fn idle_ports(&self) -> Vec<(u32, Port, bool)> {
         let mut idle = vec![true; self.mesh.nodes() as usize * 8];
@@ -162,7 +164,7 @@ impl Configuration {
         all.filter(|&(node, port, output)| idle[place(node, port, output)]).collect()
     }
 
-    /// The same with every mesh link live whose ports are idle at both of its ends.
+    /// Returns this configuration with every mesh link live whose two ports are idle.
     #[must_use]
     pub fn filled(&self) -> Configuration {
         let idle = self.idle_ports();
@@ -179,27 +181,27 @@ impl Configuration {
     }
 }
 
-/// Idle ports are in this order.
+/// The sort key of idle ports.
 fn key(&(node, port, output): &(u32, Port, bool)) -> (u32, Port, bool) {
     (node, port, !output)
 }
 
-/// Checks every link by itself, and gives the pieces their segments.
-fn wired(mesh: BypassMesh, asked: &[Asked]) -> Result<Vec<Draft>, Refused> {
+/// Checks each link and assigns segments to the pieces.
+fn wired(mesh: BypassMesh, requests: &[LinkRequest]) -> Result<Vec<Draft>, Refused> {
     let refused = |number| move |error| Refused { number, error };
-    let mut drafts = Vec::with_capacity(asked.len());
-    for (number, &link) in asked.iter().enumerate() {
+    let mut drafts = Vec::with_capacity(requests.len());
+    for (number, &link) in requests.iter().enumerate() {
         let (direction, _) = link.check(&mesh).map_err(refused(number))?;
-        drafts.push(Draft { asked: link, direction, wire: None, number });
+        drafts.push(Draft { request: link, direction, wire: None, number });
     }
     let mut segments = Segments::none_taken(mesh);
-    // What asked for a wire comes first: the others may move out of its way.
+    // Pieces with an explicit wire come first, because the others can use any wire.
     for given in [true, false] {
         for draft in &mut drafts {
-            let Kind::Bypass { wire, .. } = draft.asked.kind else { continue };
+            let Kind::Bypass { wire, .. } = draft.request.kind else { continue };
             if wire.is_some() == given {
-                let span = Span::of(&mesh, &draft.asked, draft.direction);
-                let taken = segments.take(asked, draft.number, span, wire);
+                let span = Span::of(&mesh, &draft.request, draft.direction);
+                let taken = segments.take(requests, draft.number, span, wire);
                 draft.wire = Some(taken.map_err(refused(draft.number))?);
             }
         }
@@ -207,11 +209,12 @@ fn wired(mesh: BypassMesh, asked: &[Asked]) -> Result<Vec<Draft>, Refused> {
     Ok(drafts)
 }
 
-/// The port of every link at one of its ends.
+/// Returns the port of every link at one of its ends.
 fn ports(mesh: BypassMesh, drafts: &[Draft], end: End) -> Result<Vec<Port>, Refused> {
     let mut at: Vec<Vec<usize>> = vec![Vec::new(); mesh.nodes() as usize];
     for (link, draft) in drafts.iter().enumerate() {
-        let node = if end == End::Output { draft.asked.source } else { draft.asked.destination };
+        let node =
+            if end == End::Output { draft.request.source } else { draft.request.destination };
         at[node as usize].push(link);
     }
     let mut found = vec![Port::East; drafts.len()];
@@ -252,7 +255,7 @@ impl Router<'_> {
         assign(&open, &fixed).map_err(|place| self.no_port(&open[place], &open, &fixed))
     }
 
-    /// The ports that a piece may take here.
+    /// The ports that a piece may use here.
     fn choices(&self, link: usize) -> Vec<Port> {
         let direction = self.drafts[link].direction;
         match self.end {
@@ -265,7 +268,7 @@ impl Router<'_> {
         if self.end == End::Output { "output" } else { "input" }
     }
 
-    /// Of two links that need the same port, the one asked for later is refused.
+    /// Rejects the later request of two links that need the same port.
     fn port_taken(&self, port: Port, link: usize, other: usize) -> Refused {
         let (link, other) = (&self.drafts[link], &self.drafts[other]);
         let (link, other) = if link.number > other.number { (link, other) } else { (other, link) };
@@ -299,8 +302,8 @@ impl Router<'_> {
     }
 }
 
-/// A link as it is written.
+/// A link in notation.
 fn written(draft: &Draft) -> String {
     let sign = if draft.wire.is_some() { "=>" } else { ">" };
-    format!("{}{sign}{}", draft.asked.source, draft.asked.destination)
+    format!("{}{sign}{}", draft.request.source, draft.request.destination)
 }

@@ -1,23 +1,23 @@
-//! What is built: nodes in rows and columns, the wires beside them, and what a port can take.
+//! The hardware: nodes in rows and columns, bypass wires along them, and multiplexers at the ports.
 
 use super::error::BypassError;
 
-/// A side of a router, and so one of its network ports; also the direction in which a link that leaves by
-/// it travels over the mesh.
+/// A side of a router, hence one of its network ports, and the direction of a mesh link that leaves
+/// by it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, tutti_units::Named)]
 pub enum Port {
-    /// To the next column.
+    /// Towards the next column.
     East,
-    /// To the column before.
+    /// Towards the previous column.
     West,
-    /// To the next row.
+    /// Towards the next row.
     South,
-    /// To the row before.
+    /// Towards the previous row.
     North,
 }
 
 impl Port {
-    /// The other side: where what leaves by this one arrives.
+    /// The opposite side, where a link that leaves by this one arrives.
     #[must_use]
     pub const fn opposite(self) -> Port {
         match self {
@@ -38,36 +38,37 @@ impl Port {
         }
     }
 
-    /// Whether it lies along a row.
+    /// Whether the side lies along a row.
     #[must_use]
     pub const fn is_horizontal(self) -> bool {
         matches!(self, Port::East | Port::West)
     }
 
-    /// Its place in [`Port::ALL`].
+    /// The index in [`Port::ALL`].
     pub(super) const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// Which pieces of bypass wires the mux at a port can take; its own mesh link it always can.
+/// The bypass pieces that the multiplexer of a port can select, in addition to the mesh link of the
+/// port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, tutti_units::Named)]
 pub enum Muxes {
-    /// Those along its own axis that travel as its own mesh link does.
+    /// Pieces along the axis of the port, in the direction of its mesh link.
     Own,
-    /// Those along its own axis, whichever way they travel.
+    /// Pieces along the axis of the port, in either direction.
     Axis,
-    /// Those of either axis that travel with the sign of its own mesh link.
+    /// Pieces of either axis with the sign of the mesh link.
     Sign,
-    /// Any.
+    /// Any piece.
     Any,
 }
 
 impl Muxes {
-    /// The kind of that name.
+    /// Returns the setting of that name.
     ///
     /// # Errors
-    /// When there is none.
+    /// The name is unknown.
     pub fn named(name: &str) -> Result<Muxes, BypassError> {
         Muxes::from_name(name).ok_or_else(|| BypassError::UnknownMuxes {
             name: name.to_owned(),
@@ -75,7 +76,7 @@ impl Muxes {
         })
     }
 
-    /// The output ports by which a piece that travels in `direction` may leave, its own first.
+    /// The output ports that a piece in `direction` can use; the port of that direction first.
     #[must_use]
     pub fn outputs(self, direction: Port) -> Vec<Port> {
         match self {
@@ -89,7 +90,8 @@ impl Muxes {
         }
     }
 
-    /// The input ports at which it may arrive, its own first.
+    /// The input ports that a piece in `direction` can use; the port opposite to that direction
+    /// first.
     #[must_use]
     pub fn inputs(self, direction: Port) -> Vec<Port> {
         self.outputs(direction).into_iter().map(Port::opposite).collect()
@@ -111,10 +113,11 @@ impl BypassMesh {
     /// The most wires of a line in one direction.
     pub const MOST_WIRES: u32 = 64;
 
-    /// `side` x `side` nodes, with `wires` bypass wires along each row and column for each direction.
+    /// Creates `side` x `side` nodes with `wires` bypass wires per direction along each row and
+    /// column.
     ///
     /// # Errors
-    /// When it is too small or too large.
+    /// The side or the number of wires is out of range.
     pub fn new(side: u32, wires: u32, muxes: Muxes) -> Result<BypassMesh, BypassError> {
         if !(2..=BypassMesh::LARGEST).contains(&side) {
             return Err(BypassError::WrongSide { side, most: BypassMesh::LARGEST });
@@ -125,37 +128,37 @@ impl BypassMesh {
         Ok(BypassMesh { side, wires, muxes })
     }
 
-    /// The nodes of a row, and of a column.
+    /// The number of nodes in a row, and in a column.
     #[must_use]
     pub fn side(&self) -> u32 {
         self.side
     }
 
-    /// The bypass wires of a line in each direction.
+    /// The number of bypass wires of a line in each direction.
     #[must_use]
     pub fn wires(&self) -> u32 {
         self.wires
     }
 
-    /// What its ports can take.
+    /// The multiplexer setting of the ports.
     #[must_use]
     pub fn muxes(&self) -> Muxes {
         self.muxes
     }
 
-    /// How many nodes it has.
+    /// The number of nodes.
     #[must_use]
     pub fn nodes(&self) -> u32 {
         self.side * self.side
     }
 
-    /// Column and row of a node.
+    /// The column and row of a node.
     #[must_use]
     pub fn place(&self, node: u32) -> (u32, u32) {
         (node % self.side, node / self.side)
     }
 
-    /// Its neighbour on a side, which a node at the rim lacks.
+    /// The neighbour on a side; `None` at the edge of the mesh.
     #[must_use]
     pub fn neighbour(&self, node: u32, port: Port) -> Option<u32> {
         let ((column, row), last) = (self.place(node), self.side - 1);
@@ -167,9 +170,9 @@ impl BypassMesh {
         }
     }
 
-    /// The direction from one node to another of its row or column, and how many segments away it is.
+    /// The direction and the number of segments between two nodes of one row or column.
     #[must_use]
-    pub fn way(&self, source: u32, destination: u32) -> Option<(Port, u32)> {
+    pub fn displacement(&self, source: u32, destination: u32) -> Option<(Port, u32)> {
         let ((x, y), (to_x, to_y)) = (self.place(source), self.place(destination));
         match (x == to_x, y == to_y) {
             (false, true) if to_x > x => Some((Port::East, to_x - x)),
@@ -180,7 +183,7 @@ impl BypassMesh {
         }
     }
 
-    /// Every mesh link: where from, in which direction, where to.
+    /// Every mesh link: source, direction, destination.
     pub fn mesh_links(&self) -> impl Iterator<Item = (u32, Port, u32)> + use<> {
         let mesh = *self;
         (0..mesh.nodes()).flat_map(move |node| {
@@ -189,19 +192,19 @@ impl BypassMesh {
         })
     }
 
-    /// The links of the mesh.
+    /// The number of mesh links.
     #[must_use]
     pub fn total_mesh_links(&self) -> u64 {
         4 * u64::from(self.side) * u64::from(self.side - 1)
     }
 
-    /// The segments of all bypass wires.
+    /// The number of segments of all bypass wires.
     #[must_use]
     pub fn total_bypass_segments(&self) -> u64 {
         self.total_mesh_links() * u64::from(self.wires)
     }
 
-    /// The argument of its family, but for the links: `4x4,wires=2,muxes=own`.
+    /// The argument of the family without the links, such as `4x4,wires=2,muxes=own`.
     #[must_use]
     pub fn notation(&self) -> String {
         let mut text = format!("{0}x{0}", self.side);

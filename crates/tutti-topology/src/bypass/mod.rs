@@ -1,27 +1,28 @@
-//! Package networks whose links are chosen: a mesh of routers, and beside it wires that are cut into pieces.
+//! Reconfigurable package networks: a mesh of routers with segmentable bypass wires.
 //!
-//! After ARIES (Yin, Ghazizadeh, Louri and Zheng, ICCAD 2023). Along each row and each column of a k x k mesh
-//! lie bypass wires, some for each direction, of k - 1 segments each. Switches cut a wire into pieces; a
-//! piece leads from where it begins to where it ends in one hop, past the routers between. A router
-//! has four network ports, in and out, one for each of its sides; a mux at each port takes its own mesh link
-//! or one of the pieces that begin or end there ([`Muxes`] says which). So a network is a [`BypassMesh`],
-//! which is built, and a [`Configuration`] of it, which is set before a run: the links that are live.
+//! After ARIES (Yin, Ghazizadeh, Louri and Zheng, ICCAD 2023). Bypass wires run along each row and
+//! column of a k x k mesh, some for each direction, each of k - 1 segments. Switches cut a wire
+//! into pieces. A piece connects its two routers in one hop and bypasses the routers between them.
+//! A router has four input and four output ports, one pair per side. The multiplexer of a port
+//! selects its mesh link or a piece that starts or ends at the router, as [`Muxes`] allows. A
+//! [`BypassMesh`] is the hardware; a [`Configuration`] is the set of live links, fixed before a
+//! run.
 //!
-//! Node row * k + column, row 0 on top, column 0 on the left.
+//! Node number = row * k + column, with row 0 at the top and column 0 on the left.
 
-mod asked;
 mod configuration;
 mod error;
 mod mesh;
 mod notation;
 mod ports;
+mod request;
 mod segments;
 
-pub use asked::{Asked, Kind};
 pub use configuration::{Configuration, Link, Refused};
 pub use error::BypassError;
 pub use mesh::{BypassMesh, Muxes, Port};
 pub use notation::Located;
+pub use request::{Kind, LinkRequest};
 
 #[cfg(test)]
 mod tests;

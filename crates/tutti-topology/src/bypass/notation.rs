@@ -1,29 +1,30 @@
-//! Configurations as text: `mesh`, `0-1`, `0>1`, `0=3`, `0=>3@1/east/west`, with commas between.
+//! The notation of configurations: `mesh`, `0-1`, `0>1`, `0=3`, `0=>3@1/east/west`, separated by
+//! commas.
 
-use super::asked::{Asked, Kind};
 use super::configuration::{Configuration, Link, Refused};
 use super::error::BypassError;
 use super::mesh::{BypassMesh, Muxes, Port};
+use super::request::{Kind, LinkRequest};
 
-/// What is wrong with a text, and at which byte of it.
+/// A parse error and its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Located {
-    /// The byte.
+    /// The byte offset in the text.
     pub at: usize,
-    /// What is wrong there.
+    /// The error.
     pub error: BypassError,
 }
 
-/// What a link looks like, for people.
-const EXPECTED: &str = "`mesh`, a mesh link `0-1` (both ways) or `0>1`, or a bypass piece `0=3` (both \
-     ways) or `0=>3`, with `@WIRE` and `/OUT/IN` behind it where they matter";
+/// The expected forms of a link, for error texts.
+const EXPECTED: &str = "`mesh`, a mesh link `0-1` (both directions) or `0>1`, or a bypass piece `0=3` \
+     (both directions) or `0=>3`, optionally with `@WIRE` and `/OUT/IN`";
 
 impl BypassMesh {
-    /// Reads what stands before the links: `4x4,wires=2,muxes=own`. The words that are not about the mesh
-    /// are returned.
+    /// Parses the mesh, such as `4x4,wires=2,muxes=own`. Returns the words that do not describe the
+    /// mesh unparsed.
     ///
     /// # Errors
-    /// When something is missing, unknown or given twice.
+    /// A part is missing, unknown or repeated.
     pub fn parse(text: &str) -> Result<(BypassMesh, Vec<&str>), Located> {
         let mut parts = text.split(',');
         let shape = parts.next().unwrap_or("");
@@ -51,16 +52,16 @@ impl BypassMesh {
 }
 
 impl Configuration {
-    /// Reads the links of a configuration, or none where the text is empty. They may follow their mesh, as in
-    /// `bypass:4x4:mesh`; then it must be this one.
+    /// Parses the links of a configuration; empty text means no links. The links may follow their
+    /// mesh, as in `bypass:4x4:mesh`, which must then equal `mesh`.
     ///
     /// # Errors
-    /// When the text cannot be read, or is no configuration of this mesh.
+    /// The text cannot be parsed, or is not a configuration of this mesh.
     pub fn parse(mesh: BypassMesh, text: &str) -> Result<Configuration, Located> {
         let links = match text.trim_start().strip_prefix("bypass:") {
             Some(rest) => {
                 let (head, links) = rest.split_once(':').unwrap_or((rest, ""));
-                // `locate` counts from the beginning of what it is given; this is further inside.
+                // `locate` counts from the start of `head`, which lies further inside `text`.
                 let inside =
                     |error: Located| Located { at: offset(text, head) + error.at, ..error };
                 let (given, _) = BypassMesh::parse(head).map_err(inside)?;
@@ -72,24 +73,25 @@ impl Configuration {
             }
             None => text,
         };
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         let mut parts = Vec::new();
         if !links.trim().is_empty() {
             for part in links.split(',') {
-                read(mesh, part.trim(), &mut asked).map_err(locate(text, part.trim()))?;
-                parts.resize(asked.len(), part.trim());
+                read(mesh, part.trim(), &mut requests).map_err(locate(text, part.trim()))?;
+                parts.resize(requests.len(), part.trim());
             }
         }
-        Configuration::new(mesh, &asked)
+        Configuration::new(mesh, &requests)
             .map_err(|Refused { number, error }| locate(text, parts[number])(error))
     }
 
-    /// The text that is read as this configuration; the same for equal ones.
+    /// The notation, which parses to this configuration. Equal configurations have equal notations.
     #[must_use]
     pub fn notation(&self) -> String {
-        let asked: Vec<Asked> = self.links().iter().map(|link| link.asked(false)).collect();
-        // Ports are written only where they would not come out like this anyway.
-        let plain = Configuration::new(*self.mesh(), &asked).is_ok_and(|plain| plain == *self);
+        let requests: Vec<LinkRequest> =
+            self.links().iter().map(|link| link.request(false)).collect();
+        // Ports are written only if the assignment would choose others.
+        let plain = Configuration::new(*self.mesh(), &requests).is_ok_and(|plain| plain == *self);
         let (mesh, pieces): (Vec<&Link>, Vec<&Link>) =
             self.links().iter().partition(|link| !link.is_bypass());
         let mut parts = Vec::new();
@@ -102,7 +104,7 @@ impl Configuration {
         parts.join(",")
     }
 
-    /// Links in order, those that lead both ways as one where `paired`.
+    /// Writes links in order; with `paired`, links in both directions are one entry.
     fn written(&self, links: &[&Link], paired: bool) -> Vec<String> {
         let ends = |link: &Link| (link.source, link.destination, link.wire);
         let back = |link: &Link| {
@@ -134,13 +136,13 @@ impl Configuration {
     }
 }
 
-/// Where in `text` its slice `part` begins.
+/// The byte offset of the slice `part` in `text`.
 fn offset(text: &str, part: &str) -> usize {
     let at = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
     if at <= text.len() { at } else { 0 }
 }
 
-/// Points at `part` of `text`.
+/// Returns a function that places an error at `part` of `text`.
 fn locate(text: &str, part: &str) -> impl Fn(BypassError) -> Located + use<> {
     let at = offset(text, part);
     move |error| Located { at, error }
@@ -154,25 +156,25 @@ fn malformed(found: &str, expected: &str) -> BypassError {
 
 fn number(text: &str) -> Result<u32, BypassError> {
     let digits = text.trim();
-    let whole = digits.bytes().all(|byte| byte.is_ascii_digit());
-    let value = digits.parse().ok().filter(|_| whole);
-    value.ok_or_else(|| malformed(text, "a whole number"))
+    let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let value = digits.parse().ok().filter(|_| is_integer);
+    value.ok_or_else(|| malformed(text, "an integer"))
 }
 
-/// `4x4`.
+/// Parses the shape, such as `4x4`.
 fn square(text: &str) -> Result<u32, BypassError> {
-    let expected = "the nodes of a row and of a column, as many of both, such as `4x4`";
+    let expected = "the same number of columns and rows, such as `4x4`";
     match text.split_once('x') {
         Some((columns, rows)) if number(columns)? == number(rows)? => number(columns),
         _ => Err(malformed(text, expected)),
     }
 }
 
-/// Reads one part: all mesh links, or a link one or both ways.
-fn read(mesh: BypassMesh, part: &str, asked: &mut Vec<Asked>) -> Result<(), BypassError> {
+/// Parses one part: all mesh links, or a link in one or both directions.
+fn read(mesh: BypassMesh, part: &str, requests: &mut Vec<LinkRequest>) -> Result<(), BypassError> {
     if part == "mesh" {
-        let link = |(source, _, destination)| Asked { source, destination, kind: Kind::Mesh };
-        asked.extend(mesh.mesh_links().map(link));
+        let link = |(source, _, destination)| LinkRequest { source, destination, kind: Kind::Mesh };
+        requests.extend(mesh.mesh_links().map(link));
         return Ok(());
     }
     let at = part.find(['-', '>', '=']).ok_or_else(|| malformed(part, EXPECTED))?;
@@ -185,28 +187,28 @@ fn read(mesh: BypassMesh, part: &str, asked: &mut Vec<Asked>) -> Result<(), Bypa
     let (end, wire) = rest.split_once('@').map_or((rest, None), |(end, w)| (end, Some(w)));
     let destination = number(end).map_err(|_| malformed(part, EXPECTED))?;
     if !bypass && (wire.is_some() || ports.is_some()) {
-        let expected = "a mesh link without `@` and `/`: it is on no wire and has its own ports";
+        let expected = "a mesh link without `@` and `/`: its ports are fixed and it uses no wire";
         return Err(malformed(part, expected));
     }
     if both && ports.is_some() {
-        let expected = "ports behind one direction at a time, such as `0=>3/west/east`";
+        let expected = "ports after a link in one direction, such as `0=>3/west/east`";
         return Err(malformed(part, expected));
     }
     let wire = wire.map(number).transpose()?;
     let ports = ports.map(|ports| two_ports(part, ports)).transpose()?;
     let kind = if bypass { Kind::Bypass { wire, ports } } else { Kind::Mesh };
-    asked.push(Asked { source, destination, kind });
+    requests.push(LinkRequest { source, destination, kind });
     if both {
-        asked.push(Asked { source: destination, destination: source, kind });
+        requests.push(LinkRequest { source: destination, destination: source, kind });
     }
     Ok(())
 }
 
-/// `west/east`.
+/// Parses output and input port, such as `west/east`.
 fn two_ports(part: &str, ports: &str) -> Result<(Port, Port), BypassError> {
     let named = |name: &str| Port::from_name(name.trim());
     let both = ports.split_once('/').and_then(|(out, into)| Some((named(out)?, named(into)?)));
-    let expected = "the ports by which it leaves and arrives, each east, west, south or north, such \
-                    as `0=>3/west/east`";
+    let expected = "an output and an input port, each east, west, south or north, such as \
+                    `0=>3/west/east`";
     both.ok_or_else(|| malformed(part, expected))
 }

@@ -1,23 +1,26 @@
-//! Which link takes which port: a matching at every router, outputs and inputs apart.
+//! Assignment of links to ports: a matching at every router, separate for outputs and inputs.
 
 use super::mesh::Port;
 
-/// The ports at one end of a router: by [`Port::index`], the link that has it.
+/// The ports at one end of a router: the link at each, by [`Port::index`].
 pub(super) type Taken = [Option<usize>; 4];
 
-/// A link that may take any of some ports, the one it likes best first.
+/// A link that can use one of several ports, in order of preference.
 pub(super) struct Candidate {
-    /// Its number.
+    /// The link.
     pub(super) link: usize,
-    /// What it may take.
+    /// The ports it can use.
     pub(super) ports: Vec<Port>,
 }
 
-/// Gives every candidate a port that is not `fixed`; each in turn takes the first that it can have,
-/// and others move on for it where they can (augmenting paths; of a bipartite graph they find a matching
-/// whenever there is one). The candidate for which there is none is returned otherwise.
+/// Assigns a free port to every candidate. Each candidate takes its first available port; earlier
+/// candidates move if they can (augmenting paths, which find a matching of a bipartite graph if one
+/// exists).
+///
+/// # Errors
+/// The index of a candidate that no matching includes.
 pub(super) fn assign(candidates: &[Candidate], fixed: &Taken) -> Result<Taken, usize> {
-    // By port, a place in `candidates`.
+    // Indices into `candidates`, by port.
     let mut matched: Taken = [None; 4];
     for place in 0..candidates.len() {
         let mut seen = [false; 4];
@@ -40,7 +43,7 @@ fn augment(
     place: usize,
 ) -> bool {
     let ports = || candidates[place].ports.iter().map(|port| port.index());
-    // A free port before anybody has to move.
+    // A free port avoids moving other candidates.
     let open = ports().find(|&port| fixed[port].is_none() && matched[port].is_none());
     if let Some(port) = open {
         matched[port] = Some(place);

@@ -1,33 +1,34 @@
-//! Who has which segment: the wires of all lines, cut into pieces.
+//! Ownership of segments on the wires of all lines.
 
-use super::asked::Asked;
 use super::error::BypassError;
 use super::mesh::{BypassMesh, Port};
+use super::request::LinkRequest;
 
-/// Nobody.
+/// No link.
 const FREE: u32 = u32::MAX;
 
-/// The segments of all bypass wires, with the link that each is part of.
+/// The segments of all bypass wires and the link that each belongs to.
 pub(super) struct Segments {
     mesh: BypassMesh,
-    /// By direction, line, wire and segment: a number of an asked link.
+    /// The index of the requested link, by direction, line, wire and segment.
     of: Vec<u32>,
 }
 
-/// Where a piece lies.
+/// The segments that a piece covers.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     direction: Port,
     line: u32,
-    /// The first segment and the one after the last; segment s lies between places s and s + 1 of the line.
+    /// The first segment and the one after the last. Segment s lies between positions s and s + 1
+    /// of the line.
     first: u32,
     end: u32,
 }
 
 impl Span {
-    /// Of a link that was checked.
-    pub(super) fn of(mesh: &BypassMesh, asked: &Asked, direction: Port) -> Span {
-        let (from, to) = (mesh.place(asked.source), mesh.place(asked.destination));
+    /// The span of a validated link.
+    pub(super) fn of(mesh: &BypassMesh, request: &LinkRequest, direction: Port) -> Span {
+        let (from, to) = (mesh.place(request.source), mesh.place(request.destination));
         let (line, a, b) =
             if direction.is_horizontal() { (from.1, from.0, to.0) } else { (from.0, from.1, to.1) };
         Span { direction, line, first: a.min(b), end: a.max(b) }
@@ -46,16 +47,17 @@ impl Segments {
         wires * (self.mesh.side() as usize - 1) + segment as usize
     }
 
-    /// The first segment of a span on a wire that somebody has, and who.
+    /// The first occupied segment of a span on a wire, and its owner.
     fn taken(&self, span: Span, wire: u32) -> Option<(u32, u32)> {
         let owner = |segment| (segment, self.of[self.place(span, wire, segment)]);
         (span.first..span.end).map(owner).find(|&(_, owner)| owner != FREE)
     }
 
-    /// Gives a span to link `number` of `asked`, on the lowest free wire unless one is given; the wire.
+    /// Assigns a span to the link `requests[number]`, on the lowest free wire unless one is given.
+    /// Returns the wire.
     pub(super) fn take(
         &mut self,
-        asked: &[Asked],
+        requests: &[LinkRequest],
         number: usize,
         span: Span,
         wire: Option<u32>,
@@ -65,7 +67,7 @@ impl Segments {
             None => (0..self.mesh.wires()).find(|&wire| self.taken(span, wire).is_none()),
         };
         let Some(free) = free else {
-            return Err(self.refused(asked, number, span, wire));
+            return Err(self.refused(requests, number, span, wire));
         };
         for segment in span.first..span.end {
             let place = self.place(span, free, segment);
@@ -76,20 +78,20 @@ impl Segments {
 
     fn refused(
         &self,
-        asked: &[Asked],
+        requests: &[LinkRequest],
         number: usize,
         span: Span,
         wire: Option<u32>,
     ) -> BypassError {
-        let (from, to) = (asked[number].source, asked[number].destination);
-        // All wires are taken where none is given: the last one stands for them.
+        let (from, to) = (requests[number].source, requests[number].destination);
+        // Without an explicit wire, all wires are occupied; the error names the last one.
         let last = self.mesh.wires().checked_sub(1);
         let at = wire.or(last).and_then(|wire| Some((wire, self.taken(span, wire)?)));
         let Some((wire, (segment, other))) = at else {
             let (wire, wires) = (wire.unwrap_or(0), self.mesh.wires());
             return BypassError::NoSuchWire { from, to, wire, wires };
         };
-        let other = asked[other as usize];
+        let other = requests[other as usize];
         let kind = if span.direction.is_horizontal() { "row" } else { "column" };
         BypassError::SegmentTaken {
             from,

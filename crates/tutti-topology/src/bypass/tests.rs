@@ -17,11 +17,13 @@ fn refused(mesh: BypassMesh, text: &str) -> (usize, String) {
     (at, error.to_string())
 }
 
-/// The rings of the paper's hierarchical example, both ways: 4-rings in every 2x2 quadrant, and rings
-/// of the mirror images across quadrants, of which {1, 2, 14, 13} is named. Counted by hand: the quadrants take
-/// 4 x 8 mesh links, edges such as 1-2 the other 16; the edges 0-3, 4-7, ... of four rows and 0-12, 1-13, ... of
-/// four columns each take a whole wire both ways, 8 x 2 x 3 = 48 segments.
-fn hierarchical_rings() -> Vec<Asked> {
+/// The rings of the paper's hierarchical example, in both directions: 4-rings in every 2x2
+/// quadrant, and rings of the mirror images across quadrants, such as {1, 2, 14, 13}.
+///
+/// Counted by hand: the quadrants take 4 x 8 mesh links, and edges such as 1-2 the other 16. The
+/// edges 0-3, 4-7, ... of four rows and 0-12, 1-13, ... of four columns each take a full wire in
+/// both directions: 8 x 2 x 3 = 48 segments.
+fn hierarchical_rings() -> Vec<LinkRequest> {
     let quadrant = [[0, 1, 5, 4], [2, 3, 7, 6], [8, 9, 13, 12], [10, 11, 15, 14]];
     let mirrored = [[1, 2, 14, 13], [0, 3, 15, 12], [5, 6, 10, 9], [4, 7, 11, 8]];
     let ring = |ring: [u32; 4]| (0..4).map(move |at| (ring[at], ring[(at + 1) % 4]));
@@ -30,7 +32,7 @@ fn hierarchical_rings() -> Vec<Asked> {
     both.map(|(source, destination)| {
         let far = source.abs_diff(destination) != 1 && source.abs_diff(destination) != 4;
         let kind = if far { Kind::Bypass { wire: None, ports: None } } else { Kind::Mesh };
-        Asked { source, destination, kind }
+        LinkRequest { source, destination, kind }
     })
     .collect()
 }
@@ -42,11 +44,11 @@ fn the_hierarchical_rings_of_the_paper_take_everything() {
     let rings = Configuration::new(mesh, &hierarchical_rings()).unwrap();
     assert_eq!((rings.used_mesh_links(), mesh.total_mesh_links()), (48, 48));
     assert_eq!((rings.used_bypass_segments(), mesh.total_bypass_segments()), (48, 48));
-    // 96 of 96, and 4 in, 4 out at all 16 nodes.
+    // All 96 segments, and 4 inputs and 4 outputs at all 16 nodes.
     assert_eq!(rings.idle_ports(), []);
     assert_eq!(rings.links().len(), 16 * 4);
     assert_eq!(rings.notation(), "mesh,0=3,0=12,1=13,2=14,3=15,4=7,8=11,12=15");
-    // Edges that share the sign of travel at a corner need ports of any kind.
+    // Edges with the same sign at a corner need ports of any kind.
     let fits = |muxes| Configuration::new(mesh_with(muxes), &hierarchical_rings()).is_ok();
     assert_eq!(Muxes::ALL.map(fits), [false, true, false, true]);
 }
@@ -59,7 +61,8 @@ fn a_piece_of_full_length_per_line_makes_a_torus() {
     let torus = Configuration::parse(mesh(4, 1, Muxes::Axis), &text).unwrap();
     let wrap = torus.links().iter().find(|link| link.is_bypass()).unwrap();
     assert_eq!((wrap.source, wrap.destination), (0, 3));
-    // Eastwards, but out of the west port that has no neighbour, and in at the east one.
+    // An eastward piece may use the west output port, which has no neighbour, and the east input
+    // port.
     assert_eq!((wrap.output, wrap.input), (Port::West, Port::East));
 }
 
@@ -68,7 +71,7 @@ fn idle_ports_get_their_mesh_links_back() {
     let empty = four("");
     assert_eq!(empty.idle_ports().len(), 16 * 8);
     assert_eq!(empty.filled(), four("mesh"));
-    // 1=>3 takes the east output of node 1 unless that is wanted, and then 1>2 stays away.
+    // 1=>3 takes the east output of node 1 unless another port is requested, so 1>2 stays idle.
     let one = four("1=>3");
     assert_eq!(one.links()[0].output, Port::East);
     assert_eq!(one.filled().used_mesh_links(), 46);
@@ -78,14 +81,14 @@ fn idle_ports_get_their_mesh_links_back() {
 }
 
 #[test]
-fn links_make_way_at_their_ports() {
-    // 5 sends two pieces and two mesh links: the pieces get what is left.
+fn pieces_take_the_ports_that_mesh_links_leave() {
+    // Node 5 sends on two pieces and two mesh links, whose ports are fixed.
     let links = four("5>6,5>4,5=>13,5=>7");
     let outputs: BTreeMap<u32, Port> =
         links.links().iter().map(|link| (link.destination, link.output)).collect();
     assert_eq!((outputs[&6], outputs[&4]), (Port::East, Port::West));
     assert_eq!((outputs[&7], outputs[&13]), (Port::South, Port::North));
-    // With the sign of travel, 5=>7 can leave east or south only: 5=>13 is no better off.
+    // With the sign of travel, 5=>7 can leave east or south only, and so can 5=>13.
     let sign = mesh(4, 1, Muxes::Sign);
     let two = Configuration::parse(sign, "5=>13,5=>7").unwrap();
     let outputs: BTreeSet<Port> = two.links().iter().map(|link| link.output).collect();
@@ -94,8 +97,8 @@ fn links_make_way_at_their_ports() {
     assert_eq!(at, 4);
     assert_eq!(
         text,
-        "5=>13 finds no free output port at node 5: with muxes=sign it could take south, east, \
-         which are needed for 5>6, 5=>7"
+        "5=>13 has no free output port at node 5: with muxes=sign it can use south, east, \
+         which 5>6, 5=>7 need"
     );
 }
 
@@ -106,7 +109,7 @@ fn the_lowest_wire_that_is_free() {
     assert_eq!(of("0=>2,1=>3"), "0=>2@0,1=>3@1");
     assert_eq!(of("0=>2,1=>3@0"), "0=>2@1,1=>3@0");
     assert_eq!(of("0=>1,1=>3"), "0=>1@0,1=>3@0");
-    // The other direction has wires of its own.
+    // The other direction has separate wires.
     assert_eq!(of("0=3,1=2"), "0=3@0,1=2@1");
 }
 
@@ -118,29 +121,29 @@ fn what_cannot_be_is_named() {
             any,
             "mesh,0=>3,1=>2",
             10,
-            "1=>2 needs segment 1 of row 0 going east, wire 0, which 0=>3 has",
+            "1=>2 needs segment 1 of row 0 going east, wire 0, which 0=>3 uses",
         ),
-        (any, "3=>0,2=>1", 5, "2=>1 needs segment 1 of row 0 going west, wire 0, which 3=>0 has"),
+        (any, "3=>0,2=>1", 5, "2=>1 needs segment 1 of row 0 going west, wire 0, which 3=>0 uses"),
         (any, "0=>8,4=>12", 5, "4=>12 needs segment 1 of column 0 going south, wire 0"),
-        (any, "0>1,0>1", 4, "0>1 needs the output port east of node 0, which 0>1 has"),
-        (any, "0>1,0=>3/east/west", 4, "0=>3 needs the output port east of node 0, which 0>1 has"),
-        (any, "2>3,0=>3/west/west", 4, "0=>3 needs the input port west of node 3, which 2>3 has"),
-        (any, "mesh,5=>7", 5, "5=>7 finds no free output port at node 5"),
+        (any, "0>1,0>1", 4, "0>1 needs the output port east of node 0, which 0>1 uses"),
+        (any, "0>1,0=>3/east/west", 4, "0=>3 needs the output port east of node 0, which 0>1 uses"),
+        (any, "2>3,0=>3/west/west", 4, "0=>3 needs the input port west of node 3, which 2>3 uses"),
+        (any, "mesh,5=>7", 5, "5=>7 has no free output port at node 5"),
         (any, "0=>16", 0, "node 16 does not exist on 4x4; expected at most 15"),
-        (any, "0=>5", 0, "node 0 and node 5 lie in no common row or column"),
-        (any, "3>4", 0, "node 3 and node 4 are no neighbours"),
-        (any, "mesh,0-2", 5, "node 0 and node 2 are no neighbours"),
+        (any, "0=>5", 0, "node 0 and node 5 are in different rows and columns"),
+        (any, "3>4", 0, "node 3 and node 4 are not neighbours"),
+        (any, "mesh,0-2", 5, "node 0 and node 2 are not neighbours"),
         (any, "7=>7", 0, "node 7 is linked to itself"),
-        (any, "0=>3@1", 0, "0=>3 asks for wire 1, but a line has 1 for each direction"),
-        (own, "0=>3/south/west", 0, "cannot take the output port south of node 0: with muxes=own"),
-        (own, "0=>3/east/north", 0, "cannot take the input port north of node 3"),
+        (any, "0=>3@1", 0, "0=>3 requests wire 1, but a line has 1 for each direction"),
+        (own, "0=>3/south/west", 0, "cannot use the output port south of node 0: with muxes=own"),
+        (own, "0=>3/east/north", 0, "cannot use the input port north of node 3"),
         (any, "mesh,,0-1", 5, "found nothing; expected `mesh`, a mesh link"),
         (any, "0+1", 0, "found `0+1`; expected `mesh`"),
         (any, "0>one", 0, "found `0>one`; expected `mesh`"),
         (any, "0>1@0", 0, "found `0>1@0`; expected a mesh link without"),
-        (any, "0=3/west/east", 0, "expected ports behind one direction at a time"),
-        (any, "0=>3/up/down", 0, "expected the ports by which it leaves and arrives"),
-        (any, "0=>3/west", 0, "expected the ports by which it leaves and arrives"),
+        (any, "0=3/west/east", 0, "expected ports after a link in one direction"),
+        (any, "0=>3/up/down", 0, "expected an output and an input port"),
+        (any, "0=>3/west", 0, "expected an output and an input port"),
         (any, "bypass:8x8:mesh", 7, "this is a configuration of 8x8; expected one of 4x4"),
         (any, "bypass:4x4,muxes=own:mesh", 7, "this is a configuration of 4x4,muxes=own"),
     ] {
@@ -152,9 +155,9 @@ fn what_cannot_be_is_named() {
         ("4x5", 0, "found `4x5`"),
         ("1x1", 0, "a mesh of 1x1 nodes; expected 2x2 to 256x256"),
         ("300x300", 0, "a mesh of 300x300 nodes"),
-        ("4x4,wires=two", 4, "expected a whole number"),
+        ("4x4,wires=two", 4, "expected an integer"),
         ("4x4,wires=99", 0, "99 bypass wires along each line; expected at most 64"),
-        ("4x4,muxes=all", 4, "there are no muxes `all`; expected one of own, axis, sign, any"),
+        ("4x4,muxes=all", 4, "unknown muxes `all`; expected one of own, axis, sign, any"),
         ("4x4,wires=1,wires=1", 12, "expected `wires` once"),
         ("4x4,distance,distance", 13, "expected `distance` once"),
     ] {
@@ -164,8 +167,8 @@ fn what_cannot_be_is_named() {
     }
 }
 
-/// Pieces, mesh links and ports, any number of them.
-fn anything() -> impl Strategy<Value = (BypassMesh, Vec<Asked>)> {
+/// Any number of pieces and mesh links, with and without ports.
+fn anything() -> impl Strategy<Value = (BypassMesh, Vec<LinkRequest>)> {
     let muxes = prop::sample::select(Muxes::ALL.to_vec());
     (2_u32..5, 0_u32..3, muxes).prop_flat_map(|(side, wires, muxes)| {
         let nodes = side * side;
@@ -173,7 +176,7 @@ fn anything() -> impl Strategy<Value = (BypassMesh, Vec<Asked>)> {
         let port = || prop::sample::select(Port::ALL.to_vec());
         let ports = prop::option::weighted(0.3, (port(), port()));
         let link = (0..nodes, 0..nodes, prop::bool::weighted(0.3), wire, ports).prop_map(
-            |(source, destination, is_mesh, wire, ports)| Asked {
+            |(source, destination, is_mesh, wire, ports)| LinkRequest {
                 source,
                 destination,
                 kind: if is_mesh { Kind::Mesh } else { Kind::Bypass { wire, ports } },
@@ -183,11 +186,11 @@ fn anything() -> impl Strategy<Value = (BypassMesh, Vec<Asked>)> {
     })
 }
 
-/// The same links one after the other, each refused where it does not fit those before: what is left is a
-/// configuration, so that the properties are about more than refusals.
-fn what_fits(mesh: BypassMesh, asked: &[Asked]) -> Vec<Asked> {
-    let mut kept: Vec<Asked> = Vec::new();
-    for &link in asked {
+/// Adds the links sequentially and drops each that conflicts with earlier ones. The result is a
+/// valid configuration, so that the properties test more than errors.
+fn what_fits(mesh: BypassMesh, requests: &[LinkRequest]) -> Vec<LinkRequest> {
+    let mut kept: Vec<LinkRequest> = Vec::new();
+    for &link in requests {
         kept.push(link);
         if Configuration::new(mesh, &kept).is_err() {
             kept.pop();
@@ -196,9 +199,9 @@ fn what_fits(mesh: BypassMesh, asked: &[Asked]) -> Vec<Asked> {
     kept
 }
 
-/// The unit steps of a piece, one by one: from which node in which direction.
+/// The unit steps of a piece: node and direction of each.
 fn steps(mesh: BypassMesh, link: &Link) -> Vec<(u32, Port)> {
-    let (direction, span) = mesh.way(link.source, link.destination).unwrap();
+    let (direction, span) = mesh.displacement(link.source, link.destination).unwrap();
     let mut at = link.source;
     let step = |_| {
         let from = at;
@@ -210,7 +213,7 @@ fn steps(mesh: BypassMesh, link: &Link) -> Vec<(u32, Port)> {
     steps
 }
 
-/// Whether links can be given ports, by trying everything.
+/// Whether links can be matched to ports, by exhaustive search.
 fn can_match(choices: &[Vec<Port>], taken: &mut BTreeSet<Port>) -> bool {
     let Some((first, rest)) = choices.split_first() else { return true };
     first.iter().any(|&port| {
@@ -224,15 +227,16 @@ fn can_match(choices: &[Vec<Port>], taken: &mut BTreeSet<Port>) -> bool {
 }
 
 proptest! {
-    /// No two pieces share a segment of a wire, no two links a port, and every port is one that the muxes allow.
+    /// No two pieces share a segment of a wire, no two links a port, and the multiplexers allow
+    /// every port.
     #[test]
-    fn nothing_is_given_twice((mesh, asked) in anything()) {
-        let kept = what_fits(mesh, &asked);
+    fn segments_and_ports_have_one_link((mesh, requests) in anything()) {
+        let kept = what_fits(mesh, &requests);
         let made = Configuration::new(mesh, &kept).unwrap();
         prop_assert_eq!(made.links().len(), kept.len());
         let (mut segments, mut ports) = (BTreeSet::new(), BTreeSet::new());
         for link in made.links() {
-            let (direction, _) = mesh.way(link.source, link.destination).unwrap();
+            let (direction, _) = mesh.displacement(link.source, link.destination).unwrap();
             if let Some(wire) = link.wire {
                 prop_assert!(wire < mesh.wires());
                 for step in steps(mesh, link) {
@@ -249,7 +253,7 @@ proptest! {
         prop_assert_eq!(segments.len() as u64, made.used_bypass_segments());
         let all = u64::from(mesh.nodes()) * 8;
         prop_assert_eq!(made.idle_ports().len() as u64, all - ports.len() as u64);
-        // Mesh links come back exactly where both ends were idle.
+        // `filled` adds exactly the mesh links whose ports are both idle.
         let filled = made.filled();
         let back = mesh.mesh_links().filter(|&(source, port, destination)| {
             !ports.contains(&(source, true, port))
@@ -259,10 +263,10 @@ proptest! {
         prop_assert_eq!(filled.filled(), filled);
     }
 
-    /// It is read as it is written, and does not depend on the order in which links were asked for.
+    /// The notation parses to the same configuration, whatever the order of the requests.
     #[test]
-    fn text_and_back((mesh, asked) in anything()) {
-        let mut kept = what_fits(mesh, &asked);
+    fn text_and_back((mesh, requests) in anything()) {
+        let mut kept = what_fits(mesh, &requests);
         let made = Configuration::new(mesh, &kept).unwrap();
         prop_assert_eq!(&Configuration::parse(mesh, &made.notation()).unwrap(), &made);
         let notation = format!("bypass:{}:{}", mesh.notation(), made.notation());
@@ -273,30 +277,32 @@ proptest! {
         }
     }
 
-    /// Ports are found wherever there are any: links of one node, against trying everything.
+    /// Ports are found whenever a matching exists: links of one node, compared with exhaustive
+    /// search.
     #[test]
     fn ports_are_found_if_there_are_any(
         muxes in prop::sample::select(Muxes::ALL.to_vec()),
         bypass in prop::collection::btree_set((0_u32..2, 0_u32..3), 0..7),
         own in prop::collection::btree_set(0_usize..4, 0..4),
     ) {
-        // Node 4 is the middle of 3 x 3 and sends to the ends of its row and column over several wires.
+        // Node 4 is the middle of 3 x 3. It sends to the ends of its row and column on several
+        // wires.
         let mesh = mesh(3, 2, muxes);
-        let mut asked: Vec<Asked> = own
+        let mut requests: Vec<LinkRequest> = own
             .iter()
             .filter_map(|&port| mesh.neighbour(4, Port::ALL[port]))
-            .map(|destination| Asked { source: 4, destination, kind: Kind::Mesh })
+            .map(|destination| LinkRequest { source: 4, destination, kind: Kind::Mesh })
             .collect();
         let mut choices: Vec<Vec<Port>> = own.iter().map(|&port| vec![Port::ALL[port]]).collect();
         for &(wire, port) in &bypass {
             let direction = Port::ALL[port as usize];
             let destination = mesh.neighbour(4, direction).unwrap();
             let kind = Kind::Bypass { wire: Some(wire), ports: None };
-            asked.push(Asked { source: 4, destination, kind });
+            requests.push(LinkRequest { source: 4, destination, kind });
             choices.push(muxes.outputs(direction));
         }
-        // At most two links arrive at a neighbour by bypass and one by the mesh: outputs decide, unless
-        // its inputs are too few as well.
+        // At most two links arrive at a neighbour by bypass and one by the mesh, so outputs decide
+        // unless its inputs are too few as well.
         let inputs = |port: Port| {
             let bypass = bypass.iter().filter(|&&(_, p)| Port::ALL[p as usize] == port);
             let mesh = own.contains(&port.index()).then(|| vec![port.opposite()]);
@@ -304,6 +310,6 @@ proptest! {
         };
         let fits = can_match(&choices, &mut BTreeSet::new())
             && Port::ALL.into_iter().all(|port| can_match(&inputs(port), &mut BTreeSet::new()));
-        prop_assert_eq!(Configuration::new(mesh, &asked).is_ok(), fits);
+        prop_assert_eq!(Configuration::new(mesh, &requests).is_ok(), fits);
     }
 }

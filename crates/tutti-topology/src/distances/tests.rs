@@ -13,7 +13,7 @@ fn family(notation: &str) -> Arc<Topology> {
     Arc::new(build(notation, &[cable()]).unwrap_or_else(|error| panic!("{notation}: {error}")))
 }
 
-/// The hops between all vertices, by trying every vertex in between (Floyd and Warshall).
+/// The hops between all vertices (Floyd and Warshall).
 fn by_search(topology: &Topology) -> Vec<Vec<u32>> {
     let count = topology.vertex_count();
     let mut hops = vec![vec![UNREACHABLE; count]; count];
@@ -74,7 +74,7 @@ fn hops_are_the_fewest_of_all() {
 }
 
 #[test]
-fn long_ways_are_counted_too() {
+fn long_paths_are_counted_too() {
     let distances = Distances::fewest_hops(family("ring:1200"));
     assert_eq!(distances.hops(VertexId(0), VertexId(600)), 600);
     assert_eq!(distances.hops(VertexId(0), VertexId(254)), 254);
@@ -83,7 +83,7 @@ fn long_ways_are_counted_too() {
 }
 
 #[test]
-fn what_cannot_be_reached_says_so() {
+fn unreachable_vertices_are_reported() {
     let mut builder = Builder::new("valve", 2);
     let switch = builder.switch("dead_end");
     builder.cable(VertexId(0), VertexId(1), cable());
@@ -95,8 +95,8 @@ fn what_cannot_be_reached_says_so() {
     assert_eq!(distances.to(VertexId(1)).links(switch).count(), 0);
 }
 
-/// The fewest hops over paths with at most one link between groups: a search over vertices, each with
-/// and without that link behind it.
+/// The fewest hops over paths with at most one link between groups: a search over pairs of a vertex
+/// and whether that link was used.
 fn one_global_by_search(topology: &Topology, from: VertexId) -> Vec<u32> {
     let dragonfly = topology.family().and_then(Family::dragonfly).unwrap();
     let mut hops = vec![[UNREACHABLE; 2]; topology.vertex_count()];
@@ -154,10 +154,10 @@ fn every_minimal_path_of_a_dragonfly_has_at_most_one_global_link() {
             }
         }
     }
-    assert!(shortened > 0, "no dragonfly had a shorter way over two global links");
+    assert!(shortened > 0, "no dragonfly had a shorter path over two global links");
 }
 
-/// Walks every minimal path, and counts its links between groups.
+/// Walks every minimal path and counts its links between groups.
 fn most_global(
     topology: &Topology,
     towards: &Towards<'_>,
@@ -182,7 +182,7 @@ fn only_a_dragonfly_has_global_links() {
     let error = Distances::one_global(family("torus:4x4")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "torus:4x4 is no dragonfly: minimal routing needs groups and global links; elsewhere the \
+        "torus:4x4 is not a dragonfly: minimal routing needs groups and global links; elsewhere the \
          shortest path is minimal"
     );
     assert!(Routes::minimal(family("ring:4")).is_err());
@@ -200,7 +200,7 @@ proptest! {
         for switch in 0..switches {
             builder.switch(format!("switch{switch}"));
         }
-        // A tree, so that everything is connected, then any further links.
+        // A tree, so that the graph is connected, and further links.
         for vertex in 1..all {
             builder.cable(VertexId(vertex), VertexId(vertex * 7 % vertex.max(2) / 2), cable());
         }

@@ -1,17 +1,17 @@
-//! Butterfly: stages of routers that a message passes in one direction, the k-ary n-fly.
+//! Butterfly (k-ary n-fly): stages of routers that messages traverse in one direction.
 //!
-//! After Dally and Towles, "Principles and practices of interconnection networks", 2004, chapter 4: n
-//! stages of k^(n - 1) routers with k links in and k out. NPU d sends to router floor(d / k) of stage 0
-//! and receives from router floor(d / k) of the last stage. Output p of router a in stage s leads to the
-//! router of stage s + 1 whose number is a with its digit n - 2 - s, in base k, replaced by p. So stage
-//! s decides digit n - 1 - s of the destination's number, and there is one path from any NPU to any
-//! other: destination-tag routing is the shortest path.
+//! After Dally and Towles, "Principles and practices of interconnection networks", 2004, chapter 4:
+//! n stages of k^(n - 1) routers with k input and k output links. NPU d sends to router floor(d /
+//! k) of stage 0 and receives from router floor(d / k) of the last stage. Output p of router a in
+//! stage s leads to the router of stage s + 1 whose number is a with its digit n - 2 - s, in base
+//! k, replaced by p. So stage s selects digit n - 1 - s of the destination, and each pair of NPUs
+//! has one path: destination-tag routing is the shortest path.
 
 use super::{Entry, Family, Join, TopologyError, count, wrong};
 use tutti_units::ids::VertexId;
 
 const NAME: &str = "butterfly";
-/// More stages than any count of NPUs needs.
+/// More stages than the limit of NPUs allows.
 const MOST_STAGES: u64 = 24;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -50,7 +50,7 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
 }
 
 impl Butterfly {
-    /// k^(n - 1); saturates, for the caller to refuse.
+    /// k^(n - 1); saturates, so that the caller can reject it.
     fn routers_per_stage(&self) -> u64 {
         self.arity.saturating_pow(self.stages - 1)
     }
@@ -82,7 +82,7 @@ impl Family for Butterfly {
         let arity = usize::try_from(self.arity).unwrap_or(usize::MAX);
         let per_stage = members.len() / arity;
         let mut stage: Vec<VertexId> = Vec::new();
-        // How far apart numbers are that differ by one in the digit that the stage decides.
+        // The distance of numbers that differ by one in the digit that the stage selects.
         let mut stride = per_stage;
         for (number, &link) in links.iter().enumerate() {
             let named = (0..per_stage).map(|a| format!("{prefix}stage{number}.router{a}"));
@@ -108,15 +108,15 @@ impl Family for Butterfly {
         None
     }
 
-    /// Every path passes all stages.
+    /// Every path traverses all stages.
     fn diameter(&self) -> Option<u32> {
         Some(self.stages + 1)
     }
 
-    /// Half of the NPUs by their first digit, where that has an even number of values: of the links behind
-    /// stage 0, a quarter of all lead from this half to the other. There is no smaller cut: were every
-    /// NPU to send one message to each, itself too, every link would carry N of them, and (N / 2)^2 have
-    /// to cross.
+    /// Halves of the NPUs by their first digit, if it has an even number of values. A quarter of
+    /// the links after stage 0 lead from this half to the other. No cut is smaller: if every NPU
+    /// sent one message to each, itself included, every link would carry N of them, and (N / 2)^2
+    /// have to cross.
     fn bisection(&self) -> Option<u64> {
         match self.stages {
             1 => Some(self.size() / 2),
@@ -124,7 +124,7 @@ impl Family for Butterfly {
         }
     }
 
-    /// All NPUs are alike.
+    /// NPUs are equivalent.
     fn representatives(&self) -> Option<Vec<VertexId>> {
         Some(vec![VertexId(0)])
     }

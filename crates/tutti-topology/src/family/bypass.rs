@@ -1,11 +1,10 @@
-//! Bypass: a mesh whose links are chosen, and pieces of wires that lead past routers.
+//! Bypass: a mesh with selectable links and pieces of bypass wires.
 //!
 //! A configuration of a [`BypassMesh`], described in [`crate::bypass`]. Only live links are links.
-//! They need not join everybody: what one phase of a schedule does not need may be left out. Links between the
-//! same two nodes form a bundle, and routes share it.
+//! They need not connect all nodes: a phase of a schedule may leave out links. Parallel links form
+//! a bundle, which routes share.
 //!
-//! `distance` says that latency and length of the class `bypass` are those of one segment: a piece of s
-//! segments has s times as much.
+//! With `distance`, latency and length of the class `bypass` apply per segment.
 
 use super::{Entry, Family, Join, TopologyError, wrong};
 use crate::bypass::{BypassMesh, Configuration, Located};
@@ -15,7 +14,7 @@ const NAME: &str = "bypass";
 
 pub(super) const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "a mesh whose links are chosen, with pieces of bypass wires along its rows and columns",
+    summary: "a mesh with selectable links and pieces of bypass wires along its rows and columns",
     argument: "KxK[,wires=WIRES][,muxes=own|axis|sign|any][,distance]:mesh|A-B|A>B|A=B|A=>B[@WIRE][/OUT/IN][,...]",
     example: "bypass:4x4:mesh,0=>3",
     parse,
@@ -100,7 +99,7 @@ impl Family for Bypass {
         Some(vec![side, side])
     }
 
-    fn may_lack_ways(&self) -> bool {
+    fn may_be_disconnected(&self) -> bool {
         true
     }
 

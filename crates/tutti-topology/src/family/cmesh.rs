@@ -1,12 +1,12 @@
 //! Concentrated mesh: routers on a mesh, several NPUs on each.
 //!
-//! After Balfour and Dally, "Design tradeoffs for tiled CMP on-chip networks", ICS 2006. `express` adds
-//! their express channels, which give the routers on the rim, where a mesh has ports to spare, a second
-//! way along it: on the edges where x is 0 or largest, row y is joined to row y + half of the rows; where
-//! y is 0 or largest, column x to column x + half of the columns.
+//! After Balfour and Dally, "Design tradeoffs for tiled CMP on-chip networks", ICS 2006. `express`
+//! adds their express channels to the routers on the edge, where a mesh has unused ports. If x is 0
+//! or largest, row y is joined to row y + half of the rows. If y is 0 or largest, column x is
+//! joined to column x + half of the columns.
 //!
-//! `distance` says that latency and length are those of one NPU position. A link of the mesh is as many
-//! long as a block has NPUs along it, an express link half of the grid.
+//! With `distance`, latency and length apply per NPU position. A mesh link is as long as its block
+//! has NPUs along it, an express link as long as half of the grid.
 
 use super::concentrated::Concentrated;
 use super::dimensions::{Dimensions, among_routers};
@@ -38,7 +38,7 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
     if let Some(word) = express
         && !matches!(routers.sizes[..], [x, y] if x % 2 == 0 && y % 2 == 0)
     {
-        let problem = "express links join the halves of a rim; expected two dimensions of even \
+        let problem = "express links join the halves of an edge; expected two dimensions of even \
                        sizes, such as `4x4`";
         return Err(wrong(NAME, argument, word, problem.to_owned()));
     }
@@ -47,7 +47,7 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
 }
 
 impl ConcentratedMesh {
-    /// Columns and rows, where there are express links.
+    /// Columns and rows, if there are express links.
     fn rim(&self) -> Option<(u32, u32)> {
         match self.grid.sizes() {
             &[columns, rows] if self.express => Some((columns, rows)),
@@ -72,7 +72,7 @@ impl ConcentratedMesh {
         }
     }
 
-    /// The router that a message goes to over an express link, if it does.
+    /// The router at the other end of the express link that a message takes, if any.
     fn shortcut(&self, at: u32, destination: u32) -> Option<u32> {
         let (columns, rows) = self.rim()?;
         let ((x, y), (to_x, to_y)) =
@@ -86,8 +86,8 @@ impl ConcentratedMesh {
     }
 }
 
-/// The other end of an express link, where the way is at least as far: so nothing is passed and come
-/// back to, and the order of dimensions stays free of deadlock.
+/// The other end of an express link, if the destination is at least as far. Paths then never
+/// overshoot, and dimension order stays deadlock-free.
 fn across(here: u32, there: u32, size: u32) -> Option<u32> {
     let half = size / 2;
     let other = if here < half { here + half } else { here - half };
@@ -132,16 +132,18 @@ impl Family for ConcentratedMesh {
         None
     }
 
-    /// Over express links it is searched for.
+    /// Without a closed form for express links.
     fn diameter(&self) -> Option<u32> {
         if self.express { None } else { self.grid.diameter()?.checked_add(2) }
     }
 
-    /// Straight through the longest dimension, where that is even. Were every NPU to send one message to
-    /// every other, lowest dimension first, a link would carry at most max(C^2 P k / 4, C P) of them, for
-    /// C NPUs on each of P routers and k the longest size; halves of the NPUs send each other (C P / 2)^2.
-    /// So P / k links are needed, except where C k < 4: then k is 2, and on a hypercube of single NPUs no
-    /// cut has fewer than P / 2 either (Lindsey 1964, as for a HyperX).
+    /// The cut across the longest dimension, if its size is even.
+    ///
+    /// Suppose every NPU sends one message to every other, lowest dimension first. With C NPUs on
+    /// each of P routers and k the longest size, a link carries at most max(C^2 P k / 4, C P)
+    /// messages. Halves of the NPUs send each other (C P / 2)^2, so P / k links are needed, except
+    /// if C k < 4. Then k is 2, and on a hypercube of single NPUs no cut has fewer than P / 2 links
+    /// either (Lindsey 1964, as for a HyperX).
     fn bisection(&self) -> Option<u64> {
         if self.express {
             return None;

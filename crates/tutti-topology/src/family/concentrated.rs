@@ -1,23 +1,23 @@
 //! Concentration: routers on a grid, several NPUs on each.
 //!
-//! The NPUs of a router are a number, `4`, or a block, `2x2`. With a number, NPUs count router by
-//! router. With a block they lie on a grid of their own, as the tiles of a chip do, and count along its
-//! rows: router (x, y) of a grid of k x k has the NPUs b x + i, b y + j of one of b k x b k. In both the
-//! first dimension is the fastest. Where a family allows it the part may be left out: the routers are the
-//! NPUs then.
+//! The NPUs of a router are a number, `4`, or a block, `2x2`. With a number, NPUs are numbered
+//! router by router. With a block, they form a grid of tiles and are numbered along its rows. In a
+//! k x k grid of routers with b x b blocks, router (x, y) has the NPUs (b x + i, b y + j). The first
+//! dimension varies fastest. Some families allow the part to be left out; the routers are then the
+//! NPUs.
 
 use super::keyed::{self, crossed, product};
 use super::{TopologyError, wrong};
 use crate::{Builder, LinkParameters};
 use tutti_units::ids::VertexId;
 
-/// Routers with their NPUs, and whether links are as long as the way that they lead.
+/// Routers with their NPUs, and whether link parameters scale with distance.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Concentrated {
     /// The routers along each dimension.
     pub(super) sizes: Vec<u32>,
     npus: Npus,
-    /// Whether a link's latency and length are given for one position of the NPUs.
+    /// Whether latency and length of a link apply per NPU position.
     by_distance: bool,
 }
 
@@ -25,13 +25,12 @@ pub(super) struct Concentrated {
 enum Npus {
     Count(u32),
     Block(Vec<u32>),
-    /// The routers themselves.
+    /// The routers are the NPUs.
     Routers,
 }
 
 impl Concentrated {
-    /// Reads `4x4:2x2,distance`, and where `alone` says so `4x4,distance`; the other words that stand behind
-    /// a comma are returned.
+    /// Parses `4x4:2x2,distance`, or `4x4,distance` with `alone`. Returns the other words.
     pub(super) fn parse<'a>(
         family: &'static str,
         argument: &'a str,
@@ -43,13 +42,13 @@ impl Concentrated {
         let mut made = Concentrated::shape(family, argument, shape, alone)?;
         let found = made.words(family, argument, parts, words)?;
         if made.size() < 2 {
-            let problem = "one NPU has nobody to be linked to; expected at least 2".to_owned();
+            let problem = "a single NPU has no neighbour; expected at least 2".to_owned();
             return Err(wrong(family, argument, shape, problem));
         }
         Ok((made, found))
     }
 
-    /// Reads what stands before the words.
+    /// Parses the part before the words.
     fn shape(
         family: &'static str,
         argument: &str,
@@ -112,7 +111,7 @@ impl Concentrated {
         Ok(found)
     }
 
-    /// `4x4:2x2`, the words and `distance`.
+    /// The notation: `4x4:2x2`, the words and `distance`.
     pub(super) fn notation(&self, family: &str, words: &[(bool, &str)]) -> String {
         let npus = match &self.npus {
             Npus::Count(npus) => format!(":{npus}"),
@@ -128,7 +127,7 @@ impl Concentrated {
         text
     }
 
-    /// The NPUs along each dimension, where they lie on a grid of their own.
+    /// The NPUs along each dimension, if they lie on a grid.
     pub(super) fn member_sizes(&self) -> Option<Vec<u32>> {
         let block = match &self.npus {
             Npus::Count(_) => return None,
@@ -143,12 +142,12 @@ impl Concentrated {
         self.npus == Npus::Routers
     }
 
-    /// How many routers there are; saturates, for the caller to refuse.
+    /// The number of routers; saturates, so that the caller can reject it.
     pub(super) fn routers(&self) -> u64 {
         product(&self.sizes)
     }
 
-    /// The NPUs on each router; saturates.
+    /// The number of NPUs per router; saturates.
     pub(super) fn npus_per_router(&self) -> u64 {
         match &self.npus {
             Npus::Count(npus) => u64::from(*npus),
@@ -157,19 +156,19 @@ impl Concentrated {
         }
     }
 
-    /// All NPUs; saturates.
+    /// The number of NPUs; saturates.
     pub(super) fn size(&self) -> u64 {
         self.routers().saturating_mul(self.npus_per_router())
     }
 
-    /// `terminal`, where there are such links, then a class for each dimension.
+    /// `terminal`, if there are such links, then a class per dimension.
     pub(super) fn link_classes(&self) -> Vec<String> {
         let dimensions = (0..self.sizes.len()).map(|dimension| format!("dimension {dimension}"));
         let terminal = (!self.are_npus()).then(|| "terminal".to_owned());
         terminal.into_iter().chain(dimensions).collect()
     }
 
-    /// Makes the routers and cables each to its NPUs, unless the NPUs are the routers.
+    /// Adds the routers and cables each to its NPUs, unless the NPUs are the routers.
     pub(super) fn join_npus(
         &self,
         builder: &mut Builder,
@@ -190,10 +189,10 @@ impl Concentrated {
         routers
     }
 
-    /// The router of an NPU, and how many positions away it is.
+    /// The router of an NPU, and their distance in positions.
     ///
-    /// A router stands in the middle of its block. What is next to it, straight or aslant, is one
-    /// position away, and every position further along a dimension is one more.
+    /// A router is in the middle of its block. Adjacent positions, straight or diagonal, are one
+    /// away, and every further position along a dimension adds one.
     fn place(&self, npu: u64) -> (u64, u64) {
         let block = match &self.npus {
             Npus::Count(npus) => return (npu / u64::from(*npus), 1),
@@ -207,7 +206,7 @@ impl Concentrated {
             rest /= size * inside;
             router += at / inside * stride;
             stride *= size;
-            // Counted from the middle in half positions: -3, -1, 1, 3, or -4, -2, 0, 2, 4.
+            // From the middle in half positions: -3, -1, 1, 3, or -4, -2, 0, 2, 4.
             let off_middle = (2 * (at % inside) + 1).abs_diff(inside).div_ceil(2);
             positions += off_middle.saturating_sub(1);
         }
@@ -231,7 +230,7 @@ impl Concentrated {
         npu
     }
 
-    /// A link along `dimension` between routers that are `further` apart.
+    /// The parameters of a link along `dimension` between routers that are `further` apart.
     pub(super) fn along(
         &self,
         dimension: usize,

@@ -1,13 +1,13 @@
-//! Dimensions: what dimension-order routing has to know of a family.
+//! Dimensions: what dimension-order routing needs from a family.
 
 use super::grid::Grid;
 use tutti_units::ids::VertexId;
 
-/// Vertices in rows along any number of dimensions: the NPUs of a mesh or torus, or routers with their
-/// NPUs beside them.
+/// Vertices in rows along any number of dimensions: the NPUs of a mesh or torus, or routers with
+/// NPUs attached.
 pub trait Dimensions {
-    /// The vertex after `at` on the way to `destination`, lowest dimension first; none at the
-    /// destination, and none where one of the two does not stand in rows.
+    /// The next vertex from `at` towards `destination`, lowest dimension first. `None` at the
+    /// destination and for vertices outside the rows.
     fn next_in_order(&self, at: VertexId, destination: VertexId) -> Option<VertexId>;
 }
 
@@ -17,7 +17,7 @@ impl Dimensions for Grid {
     }
 }
 
-/// The same for routers, which follow the NPUs: `next` works with the routers' own numbers.
+/// Applies `next`, which uses router numbers, to vertices of routers, which follow the NPUs.
 pub(super) fn among_routers(
     npus: u64,
     at: VertexId,

@@ -1,25 +1,27 @@
-//! Dragonfly: groups of switches, each group joined to every other over global links.
+//! Dragonfly: groups of switches, with global links between every two groups.
 //!
-//! The letters are those of Kim, Dally, Scott and Abts, "Technology-driven, highly-scalable dragonfly
-//! topology", ISCA 2008: p NPUs on each switch (the paper's router), a switches in a group, h global
-//! ports on each switch, g groups. In the paper a group is fully connected (`a=4`). In a Cray XC
-//! (Faanes et al., "Cray Cascade: a scalable HPC system based on a dragonfly network", SC 2012) it is a
-//! grid, `a=16x6`: 16 columns by 6 rows, with a cable between every two switches of a row (the green
-//! links, inside a chassis) and of a column (the black links, between chassis); `k=1x3` makes each of
-//! the latter three cables.
+//! The letters are those of Kim, Dally, Scott and Abts, "Technology-driven, highly-scalable
+//! dragonfly topology", ISCA 2008: p NPUs on each switch (the paper's router), a switches in a
+//! group, h global ports on each switch, g groups. In the paper a group is fully connected (`a=4`).
+//! In a Cray XC (Faanes et al., "Cray Cascade: a scalable HPC system based on a dragonfly network",
+//! SC 2012) a group is a grid, `a=16x6`: 16 columns by 6 rows. A cable joins every two switches of
+//! a row (the green links, inside a chassis) and of a column (the black links, between chassis).
+//! `k=1x3` gives each of the latter three cables.
 //!
-//! **Global links.** Two groups have as many cables between them as every two groups can have: m =
-//! floor(a h / (g - 1)). A group thus uses U = m (g - 1) of its a h ports; they are numbered 0..U and
-//! dealt to its switches in order, port q to switch floor(q a / U), so that no switch has more than h
-//! and all have as many as possible alike. Where they lead is the arrangement:
+//! **Global links.** Every two groups have m = floor(a h / (g - 1)) cables between them. A group
+//! thus uses U = m (g - 1) of its a h ports. The ports are numbered 0..U, and port q belongs to
+//! switch floor(q a / U), so that no switch has more than h and the numbers differ by at most one.
+//! The arrangement selects the destinations:
 //!
-//! - `palmtree` (unless asked otherwise; Camarero, Vallejo and Beivide, ACM TACO 11(4), 2014): port q
-//!   of group i leads to group i - 1 - (q mod (g - 1)), modulo g, where it ends at port U - 1 - q. Every
-//!   group looks the same.
-//! - `absolute` (Hastings et al., "Comparing global link arrangements for dragonfly networks", CLUSTER
-//!   2015): port q leads to the other group number q mod (g - 1), counted without the group itself.
+//! - `palmtree` (default; Camarero, Vallejo and Beivide, ACM TACO 11(4), 2014): port q of group i
+//!   leads to group i - 1 - (q mod (g - 1)), modulo g, where it ends at port U - 1 - q. All groups
+//!   are equivalent.
+//! - `absolute` (Hastings et al., "Comparing global link arrangements for dragonfly networks",
+//!   CLUSTER 2015): port q leads to the other group number q mod (g - 1), counted without the group
+//!   itself.
 //!
-//! NPUs are numbered switch by switch, switches group by group; in a grid the column counts first.
+//! NPUs are numbered switch by switch, switches group by group; in a grid the column varies
+//! fastest.
 
 use super::keyed::{Keyed, crossed};
 use super::rows::Rows;
@@ -37,7 +39,7 @@ pub(super) const ENTRY: Entry = Entry {
     parse,
 };
 
-/// The parameters of a dragonfly, and which vertex is where.
+/// The parameters of a dragonfly and the positions of its vertices.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dragonfly {
     /// p.
@@ -78,7 +80,7 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
         return Err(keyed.wrong("g", problem));
     }
     if made.size() < 2 {
-        let problem = "one NPU has nobody to be linked to; expected at least 2".to_owned();
+        let problem = "a single NPU has no neighbour; expected at least 2".to_owned();
         return Err(keyed.wrong("p", problem));
     }
     Ok(Box::new(made))
@@ -91,7 +93,7 @@ impl Dragonfly {
         self.groups
     }
 
-    /// a, the switches of a group. Saturates, for `parse` to refuse what is too large.
+    /// a, the switches of a group. Saturates, so that `parse` can reject it.
     #[must_use]
     pub fn switches_per_group(&self) -> u64 {
         self.local.switches()
@@ -103,7 +105,7 @@ impl Dragonfly {
         &self.local.sizes
     }
 
-    /// m, the cables between two groups; 0 where there is one group.
+    /// m, the cables between two groups; 0 for a single group.
     #[must_use]
     pub fn cables_between_groups(&self) -> u64 {
         self.ports().checked_div(u64::from(self.groups - 1)).unwrap_or(0)
@@ -133,13 +135,13 @@ impl Dragonfly {
         self.switches_per_group().saturating_mul(u64::from(self.global_ports))
     }
 
-    /// The switch, numbered within its group, that has a global port.
+    /// The number within its group of the switch with a global port.
     fn switch_of_port(&self, port: u64) -> u32 {
         let used = self.cables_between_groups() * u64::from(self.groups - 1);
         u32::try_from(port * self.switches_per_group() / used).unwrap_or(u32::MAX)
     }
 
-    /// The group to which a port of `group` leads, and the port where it ends.
+    /// The group to which a port of `group` leads, and the port at the other end.
     fn other_end(&self, group: u32, port: u64) -> (u32, u64) {
         let others = u64::from(self.groups - 1);
         let peer = u32::try_from(port % others).unwrap_or(u32::MAX);
@@ -156,7 +158,7 @@ impl Dragonfly {
         for group in 0..self.groups {
             for port in 0..self.cables_between_groups() * u64::from(self.groups - 1) {
                 let (to, end) = self.other_end(group, port);
-                // Each cable is met from both its ends.
+                // Each cable is visited from both ends.
                 if group < to {
                     let near = self.switch_of_port(port) as usize;
                     let far = self.switch_of_port(end) as usize;
@@ -167,7 +169,7 @@ impl Dragonfly {
         }
     }
 
-    /// `switch5`, or `row2.switch5` with the column.
+    /// The name: `switch5`, or `row2.switch5` with the column.
     fn switch_name(&self, number: u32) -> String {
         match self.local.sizes[..] {
             [columns, _] => format!("row{}.switch{}", number / columns, number % columns),
@@ -233,9 +235,9 @@ impl Family for Dragonfly {
         None
     }
 
-    /// Within a group, a hop per dimension. With every group at its full number of groups, three hops
-    /// between switches are enough, and needed where the at most h + 2 h (a - 1) + h (h - 1) switches
-    /// of other groups within two hops are fewer than all a (g - 1) of them.
+    /// Within a group, one hop per dimension. With the maximum number of groups, three hops between
+    /// switches suffice. They are needed if the switches of other groups within two hops, at most
+    /// h + 2 h (a - 1) + h (h - 1), are fewer than all a (g - 1) of them.
     fn diameter(&self) -> Option<u32> {
         let (a, h) = (self.switches_per_group(), u64::from(self.global_ports));
         if self.groups == 1 {
@@ -245,7 +247,7 @@ impl Family for Dragonfly {
         (full && a * a > 2 * (a - 1) + h).then_some(5)
     }
 
-    /// In the palmtree arrangement all groups are alike, and all NPUs of a switch in any.
+    /// In the palmtree arrangement all groups are equivalent, and so are all NPUs of a switch.
     fn representatives(&self) -> Option<Vec<VertexId>> {
         let first = |switch: u64| {
             VertexId(u32::try_from(switch * u64::from(self.npus_per_switch)).unwrap_or(u32::MAX))

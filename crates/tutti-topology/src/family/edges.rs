@@ -1,4 +1,4 @@
-//! Edges: a small graph written out, `0-1` for a cable and `0>1` for a link in one direction.
+//! Edges: a graph as a list, `0-1` for a cable and `0>1` for a link in one direction.
 
 use super::{Entry, Family, Join, TopologyError, count, wrong};
 use tutti_units::ids::VertexId;

@@ -1,22 +1,23 @@
 //! Fat tree: NPUs under levels of switches, with several switches at the top of every subtree.
 //!
 //! All are extended generalised fat trees (Öhring, Ibel, Das and Kumar, "On generalized fat trees",
-//! IPPS 1995), with several cables where asked for (Zahavi's PGFT): `m=16x16,w=1x8` is one of two
-//! levels, where a switch of level l has m_l below it, and whatever stands below level l is joined to
-//! w_l switches of it, with p_l cables each. Two spellings name the common ones:
+//! IPPS 1995), optionally with parallel cables (Zahavi's PGFT). In `m=16x16,w=1x8`, which has two
+//! levels, a switch of level l has m_l children, and every vertex below level l has w_l parents in
+//! it, with p_l cables each. Two spellings name the common ones:
 //!
-//! - `k=4,n=3`, the k-ary n-tree (Petrini and Vanneschi, IPPS 1997): n levels, m = k everywhere, w = 1,
-//!   k, k, ...;
-//! - `radix=64,levels=3`, of switches with that many ports, half of them up and, at the top, all down
-//!   (Al-Fares, Loukissas and Vahdat, SIGCOMM 2008, for three levels): m = 32, 32, 64 and w = 1, 32, 32.
+//! - `k=4,n=3`, the k-ary n-tree (Petrini and Vanneschi, IPPS 1997): n levels, m = k everywhere, w
+//!   = 1, k, k, ...;
+//! - `radix=64,levels=3`, of switches with that many ports, half of them up and, at the top, all
+//!   down (Al-Fares, Loukissas and Vahdat, SIGCOMM 2008, for three levels): m = 32, 32, 64 and w =
+//!   1, 32, 32.
 //!
-//! Where a level has fewer links up than down the tree is tapered; links of higher levels may also be
-//! given another rate.
+//! A level with fewer links up than down makes the tree tapered (oversubscribed). Links of higher
+//! levels may have another rate.
 //!
-//! **Numbers.** NPU d is below the switches of level l in subtree floor(d / M_l), where M_l = m_1 ...
-//! m_l. Such a subtree has W_l = w_1 ... w_l switches at its top; switch b of subtree s has the number s
-//! W_l + b within its level, and is joined upwards to the switches b + W_l c of the subtree around it,
-//! for each c below w_(l + 1). Levels follow each other, the lowest first.
+//! **Numbers.** NPU d is in subtree floor(d / M_l) of level l, where M_l = m_1 ... m_l. Such a
+//! subtree has W_l = w_1 ... w_l switches at its top. Switch b of subtree s has the number s W_l +
+//! b within its level. Its parents are the switches b + W_l c of the enclosing subtree, for each c
+//! below w_(l + 1). Levels are numbered from the lowest.
 
 use super::keyed::{Keyed, crossed, product};
 use super::{Entry, Family, Join, TopologyError};
@@ -24,7 +25,7 @@ use tutti_units::ids::VertexId;
 
 const NAME: &str = "fat_tree";
 const KEYS: &[&str] = &["k", "n", "radix", "levels", "m", "w", "p"];
-/// More levels than any count of NPUs needs.
+/// More levels than the limit of NPUs allows.
 const MOST_LEVELS: u32 = 24;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -35,22 +36,22 @@ pub(super) const ENTRY: Entry = Entry {
     parse,
 };
 
-/// The parameters of a fat tree, and which switch is where.
+/// The parameters of a fat tree and the positions of its switches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FatTree {
-    /// m: what a switch of each level has below it.
+    /// m: the children of a switch, per level.
     down: Vec<u32>,
-    /// w: the switches of each level that something below it is joined to.
+    /// w: the parents of a vertex, per level.
     up: Vec<u32>,
-    /// p: by how many cables.
+    /// p: the cables to each parent, per level.
     cables: Vec<u32>,
     argument: String,
 }
 
-/// A switch: its level from 1, the subtree that it is a top of, and its number among these tops.
+/// A switch: its level, its subtree, and its number among the switches at the top of the subtree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TreePosition {
-    /// 1 for the switches that NPUs are joined to; 0 for an NPU itself.
+    /// 1 for the switches that NPUs attach to; 0 for an NPU.
     pub level: usize,
     /// The number of its subtree within the level.
     pub subtree: u64,
@@ -70,13 +71,13 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
         k_ary(&keyed)?
     };
     if made.size() < 2 {
-        let problem = "one NPU has nobody to be linked to; expected at least 2".to_owned();
+        let problem = "a single NPU has no neighbour; expected at least 2".to_owned();
         return Err(keyed.wrong("m", problem));
     }
     Ok(Box::new(made))
 }
 
-/// Refuses the keys of another spelling.
+/// Rejects the keys of another spelling.
 fn only(keyed: &Keyed<'_>, keys: &[&str]) -> Result<(), TopologyError> {
     match KEYS.iter().find(|key| keyed.has(key) && !keys.contains(key)) {
         None => Ok(()),
@@ -114,8 +115,7 @@ fn k_ary(keyed: &Keyed<'_>) -> Result<FatTree, TopologyError> {
 fn of_radix(keyed: &Keyed<'_>) -> Result<FatTree, TopologyError> {
     let radix = keyed.required("radix", keyed.number("radix", 2)?)?;
     if !radix.is_multiple_of(2) {
-        let problem =
-            format!("{radix} ports cannot go half up and half down; expected an even number");
+        let problem = format!("{radix} ports cannot be split evenly; expected an even number");
         return Err(keyed.wrong("radix", problem));
     }
     let levels = levels(keyed, "levels")?;
@@ -137,31 +137,31 @@ fn levels(keyed: &Keyed<'_>, key: &str) -> Result<usize, TopologyError> {
 }
 
 impl FatTree {
-    /// The levels of switches.
+    /// The number of switch levels.
     #[must_use]
     pub fn levels(&self) -> usize {
         self.down.len()
     }
 
-    /// w of the level above `level` times its p: the up-links of whatever stands at `level`.
+    /// The up-links of a vertex at `level`: w times p of the level above.
     #[must_use]
     pub fn up_links(&self, level: usize) -> u64 {
         u64::from(self.up[level]) * u64::from(self.cables[level])
     }
 
-    /// The subtrees whose top is at `level`; the NPUs for level 0.
+    /// The number of subtrees with their top at `level`; the NPUs for level 0.
     #[must_use]
     pub fn subtrees(&self, level: usize) -> u64 {
         product(&self.down[level..])
     }
 
-    /// W, the switches at the top of a subtree.
+    /// W, the number of switches at the top of a subtree.
     #[must_use]
     pub fn tops(&self, level: usize) -> u64 {
         product(&self.up[..level])
     }
 
-    /// M, the NPUs below a subtree's top.
+    /// M, the number of NPUs below the top of a subtree.
     #[must_use]
     pub fn npus_below(&self, level: usize) -> u64 {
         product(&self.down[..level])
@@ -171,7 +171,7 @@ impl FatTree {
         self.subtrees(level).saturating_mul(self.tops(level))
     }
 
-    /// Where a vertex stands.
+    /// The position of a vertex.
     #[must_use]
     pub fn place(&self, vertex: VertexId) -> TreePosition {
         let mut number = u64::from(vertex.0);
@@ -184,7 +184,7 @@ impl FatTree {
         TreePosition { level, subtree: number / tops, top: number % tops }
     }
 
-    /// The vertex that stands there.
+    /// The vertex at a position.
     #[must_use]
     pub fn vertex(&self, place: TreePosition) -> VertexId {
         let below: u64 = (0..place.level).map(|level| self.at_level(level)).sum();
@@ -193,10 +193,12 @@ impl FatTree {
     }
 
     /// One step of D-mod-K (Zahavi, "D-Mod-K routing providing non-blocking traffic for shift
-    /// permutations on real life fat trees", CCIT report 776, Technion 2010): where a message to NPU
-    /// `destination` goes next, and over which of the cables there. Upwards, from level l, it leaves by
-    /// port floor(d / W_l) mod (w p), and port q leads to the switch q mod w over cable floor(q / w);
-    /// downwards there is one switch to go to, and it takes the cable that it would take upwards.
+    /// permutations on real life fat trees", CCIT report 776, Technion 2010): the next vertex
+    /// towards NPU `destination`, and the index of the cable to it.
+    ///
+    /// Upwards from level l, the message uses port floor(d / W_l) mod (w p). Port q leads to switch
+    /// q mod w over cable floor(q / w). Downwards there is one next switch, reached over the cable
+    /// that D-mod-K uses upwards.
     #[must_use]
     pub fn d_mod_k(&self, at: TreePosition, destination: u64) -> (TreePosition, u64) {
         let TreePosition { level, subtree, top } = at;
@@ -212,14 +214,14 @@ impl FatTree {
         (TreePosition { level: below, subtree, top: top % self.tops(below) }, cable)
     }
 
-    /// Which cable to which parent D-mod-K takes from `level` upwards.
+    /// The parent and cable that D-mod-K selects from `level` upwards.
     fn port(&self, level: usize, destination: u64) -> (u64, u64) {
         let port = destination / self.tops(level) % self.up_links(level);
         let parents = u64::from(self.up[level]);
         (port / parents, port % parents)
     }
 
-    /// The cables between what stands at `level` and the switches above it; saturates.
+    /// The number of cables between `level` and the switches above it; saturates.
     fn cables_above(&self, level: usize) -> u64 {
         self.at_level(level).saturating_mul(self.up_links(level))
     }
@@ -270,16 +272,18 @@ impl Family for FatTree {
         None
     }
 
-    /// Up to the highest level that joins anything, and down.
+    /// Up to the highest level with several subtrees, and down.
     fn diameter(&self) -> Option<u32> {
         let highest = self.down.iter().rposition(|&down| down > 1)?;
         u32::try_from(2 * (highest + 1)).ok()
     }
 
-    /// Half of the cables of the level with the fewest. No cut is smaller: every NPU of one half can
-    /// send to one of the other with its data spread evenly over all ways through the top, and then a
-    /// cable between two levels carries at most the NPUs' number over the level's cables. And where the
-    /// subtrees below that level are even in number, half of them cut off are such a cut.
+    /// Half of the cables of the level with the fewest.
+    ///
+    /// No cut is smaller: every NPU of one half can send to one of the other with its data spread
+    /// evenly over all paths through the top. A cable between two levels then carries at most the
+    /// number of NPUs divided by the cables of the level. If the number of subtrees below that
+    /// level is even, half of them form such a cut.
     fn bisection(&self) -> Option<u64> {
         let least = (0..self.levels()).map(|level| self.cables_above(level)).min()?;
         let halves = (0..self.levels()).any(|level| {
@@ -288,7 +292,7 @@ impl Family for FatTree {
         halves.then_some(least / 2)
     }
 
-    /// All NPUs are alike.
+    /// NPUs are equivalent.
     fn representatives(&self) -> Option<Vec<VertexId>> {
         Some(vec![VertexId(0)])
     }

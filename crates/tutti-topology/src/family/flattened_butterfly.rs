@@ -1,14 +1,15 @@
-//! Flattened butterfly: routers on a grid, every two of a row joined directly, several NPUs on each. Without
-//! a part that says how many, the routers are the NPUs, and there are no terminal links.
+//! Flattened butterfly: routers on a grid, every two of a row joined directly, several NPUs on
+//! each. Without the number of NPUs per router, the routers are the NPUs, and there are no terminal
+//! links.
 //!
-//! After Kim, Balfour and Dally, "Flattened butterfly topology for on-chip networks", MICRO 2007. Each
-//! router of a row of k has k - 1 links along it, where a mesh has 2. `equal_pins` gives a router the
-//! bandwidth of one in a mesh whose links have the rates given: those along the row share that of two,
-//! each 2 / (k - 1) of it (a row of two has one link, in a mesh too).
+//! After Kim, Balfour and Dally, "Flattened butterfly topology for on-chip networks", MICRO 2007.
+//! Each router of a row of k has k - 1 links along it, where a mesh has 2. `equal_pins` gives a
+//! router the bandwidth of one in a mesh with the given rates: the links along a row share the rate
+//! of two mesh links, each 2 / (k - 1) of it. A row of two has one link, in a mesh too.
 //!
-//! `distance` says that latency and length are those of one NPU position: a link between routers d
-//! places apart leads d times as far as a block has NPUs along it, and terminal links as far as the NPU
-//! is from the middle of its block.
+//! With `distance`, latency and length apply per NPU position. A link between routers d apart spans
+//! d times the NPUs of a block along it. A terminal link spans the distance of the NPU from the
+//! middle of its block.
 //!
 //! Off-chip, with several cables between two switches, this is a HyperX.
 
@@ -45,7 +46,7 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
 }
 
 impl FlattenedButterfly {
-    /// A link along a dimension, as narrow as its row asks for.
+    /// The parameters of a link along a dimension, narrowed for `equal_pins`.
     fn along(&self, dimension: usize, link: LinkParameters) -> LinkParameters {
         let others = u64::from(self.rows.sizes[dimension]) - 1;
         if !self.equal_pins || others <= 2 {
@@ -55,7 +56,7 @@ impl FlattenedButterfly {
     }
 }
 
-/// The time per byte `times / over` as long; exact unless its fraction has more than 64 bits.
+/// The time per byte multiplied by `times / over`; exact unless its fraction has more than 64 bits.
 fn slower(rate: TimePerByte, times: u64, over: u64) -> TimePerByte {
     let (ps, bytes) = rate.fraction();
     let (ps, bytes) = (u128::from(ps) * u128::from(times), u128::from(bytes) * u128::from(over));
@@ -110,7 +111,7 @@ impl Family for FlattenedButterfly {
         self.rows.bisection(self.routers.npus_per_router())
     }
 
-    /// All routers are alike, and all NPUs of one.
+    /// Routers are equivalent, and so are the NPUs of a router.
     fn representatives(&self) -> Option<Vec<VertexId>> {
         Some(vec![VertexId(0)])
     }

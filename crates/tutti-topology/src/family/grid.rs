@@ -1,4 +1,4 @@
-//! Meshes and tori: members in rows along any number of dimensions; a torus closes its rows to rings.
+//! Meshes and tori: members in rows along any number of dimensions; in a torus the rows are rings.
 
 use super::keyed::{crossed, product, sizes};
 use super::{Entry, Family, Join, TopologyError, wrong};
@@ -20,8 +20,8 @@ pub(super) const TORUS: Entry = Entry {
     parse: |argument| Ok(Box::new(Grid::parse("torus", argument, true)?)),
 };
 
-/// Members on a grid. Member x0 + k0 (x1 + k1 (x2 + ...)) has the coordinates x0, x1, x2, ...: the first
-/// dimension is the fastest.
+/// Members on a grid. Member x0 + k0 (x1 + k1 (x2 + ...)) has the coordinates x0, x1, x2, ...: the
+/// first dimension varies fastest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grid {
     sizes: Vec<u32>,
@@ -33,7 +33,7 @@ impl Grid {
         Grid { sizes, wraps }
     }
 
-    /// Reads `4x4x2`.
+    /// Parses sizes such as `4x4x2`.
     pub(super) fn parse(
         family: &'static str,
         argument: &str,
@@ -41,13 +41,13 @@ impl Grid {
     ) -> Result<Grid, TopologyError> {
         let grid = Grid { sizes: sizes(family, argument, argument, 1)?, wraps };
         if grid.members() < 2 {
-            let problem = "one member has nobody to be linked to; expected at least 2".to_owned();
+            let problem = "a single member has no neighbour; expected at least 2".to_owned();
             return Err(wrong(family, argument, argument, problem));
         }
         Ok(grid)
     }
 
-    /// How many members there are along each dimension.
+    /// The number of members along each dimension.
     #[must_use]
     pub fn sizes(&self) -> &[u32] {
         &self.sizes
@@ -59,18 +59,18 @@ impl Grid {
         self.wraps
     }
 
-    /// How many members there are; saturates, for the caller to refuse.
+    /// The number of members; saturates, so that the caller can reject it.
     pub(super) fn members(&self) -> u64 {
         product(&self.sizes)
     }
 
-    /// The cables of one row. A wrapped row of two needs one, as the way back is the way there.
+    /// The cables of one row. A wrapped row of two needs one, which serves both directions.
     fn row_cables(&self, size: u32) -> u64 {
         u64::from(if self.wraps && size > 2 { size } else { size - 1 })
     }
 
-    /// The next member on the way from `at` to `destination`, lowest dimension first; in a wrapped row
-    /// the shorter way, and the ascending one where both are equally short.
+    /// The next member from `at` towards `destination`, lowest dimension first. A wrapped row uses
+    /// the shorter direction, and the ascending one if both are equal.
     pub fn next_towards(&self, at: u32, destination: u32) -> Option<u32> {
         let mut stride = 1;
         for &size in &self.sizes {
@@ -139,8 +139,8 @@ impl Family for Grid {
         self.sizes.iter().try_fold(0_u32, |sum, &size| sum.checked_add(along(size)))
     }
 
-    /// The cut across the longest dimension, which is known to be the narrowest where that is even
-    /// (Leighton, "Introduction to Parallel Algorithms and Architectures", 1992, section 1.9).
+    /// The cut across the longest dimension, which is the bisection if its size is even (Leighton,
+    /// "Introduction to Parallel Algorithms and Architectures", 1992, section 1.9).
     fn bisection(&self) -> Option<u64> {
         let longest = *self.sizes.iter().max()?;
         let cut = if self.wraps && longest > 2 { 2 } else { 1 };

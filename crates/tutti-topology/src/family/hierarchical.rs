@@ -1,18 +1,18 @@
 //! Hierarchical: families inside families, innermost first, to any depth.
 //!
-//! `switch:8/ring:16` is 16 groups of 8 NPUs. Each group is a switch; the groups form a ring. NPUs are
-//! numbered inside out: the members of one group have consecutive ranks. A level joins the groups below
-//! it in one of two ways.
+//! `switch:8/ring:16` is 16 groups of 8 NPUs. Each group is a switch; the groups form a ring. NPUs
+//! are numbered inside out: the members of one group have consecutive ranks. A level joins the
+//! groups below it by gateways or by rails.
 //!
-//! **Gateway** (`ring:16`, or `gateway:ring:16`): one vertex stands for each group, and the level's
-//! family joins these. A group whose outermost level is a switch is represented by that switch. Any
-//! other group gets a switch of its own, called `...gateway`, cabled with each vertex that its outermost
-//! level joins (for a rail level: each of its NPUs); these cables have the parameters of the first link
-//! class of the level that needs the gateway.
+//! **Gateway** (`ring:16`, or `gateway:ring:16`): one vertex represents each group, and the family
+//! of the level joins these. If the outermost level of a group is a switch, that switch represents
+//! it. Any other group gets an additional switch, named `...gateway`, with a cable to each vertex
+//! that its outermost level joins (for a rail level: each of its NPUs). These cables have the
+//! parameters of the first link class of the level that needs the gateway.
 //!
-//! **Rail** (`rail:ring:16`): the level's family is built once for every index within a group, and
-//! joins the NPUs that have this index in their groups. A message between NPUs of different index
-//! changes rails inside a group, through an NPU.
+//! **Rail** (`rail:ring:16`): the family of the level is built once for every index within a group,
+//! and joins the NPUs that have this index in their groups. A message between NPUs of different
+//! index changes rails inside a group, through an NPU.
 
 use super::{Entry, Family, Join, TopologyError, find, wrong};
 use crate::{Builder, LinkParameters};
@@ -39,22 +39,23 @@ struct Hierarchical {
     levels: Vec<Level>,
 }
 
-/// A group while the hierarchy is built from the inside: at first each NPU is one.
+/// A group while the hierarchy is built from the inside; initially each NPU is a group.
 struct Group {
     npus: Vec<VertexId>,
-    /// What a gateway would be cabled with.
+    /// The vertices that a gateway would be cabled with.
     joined: Vec<VertexId>,
-    /// What stands for it.
+    /// The vertex that represents the group.
     hub: Option<VertexId>,
 }
 
-/// What the levels below a level come to, counted without building them.
+/// Totals of the levels below a level, counted without building them.
 struct Counts {
     npus: u64,
-    /// Vertices added and links made within one group.
+    /// Vertices and links added within one group.
     added: u64,
     links: u64,
-    /// How many vertices a gateway would be cabled with; `None` when the group needs no gateway.
+    /// The number of vertices that a gateway would be cabled with; `None` if the group needs no
+    /// gateway.
     gateway_cables: Option<u64>,
 }
 
@@ -73,7 +74,7 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
         }
         let (name, inner) = rest.split_once(':').unwrap_or((rest, ""));
         if name == NAME {
-            let problem = "levels are written one after the other, not nested".to_owned();
+            let problem = "levels are written in sequence, not nested".to_owned();
             return Err(wrong(NAME, argument, part, problem));
         }
         let family = find(name).and_then(|entry| (entry.parse)(inner)).map_err(|error| {
@@ -84,7 +85,7 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
     Ok(Box::new(Hierarchical { levels }))
 }
 
-/// The place in a level that an error is about.
+/// The part of a level that an error refers to.
 fn inner_part<'a>(error: &TopologyError, rest: &'a str, inner: &'a str) -> &'a str {
     match error {
         TopologyError::Argument { at, .. } => inner.get(*at..).unwrap_or(inner),
@@ -117,7 +118,7 @@ impl Hierarchical {
 }
 
 impl Level {
-    /// Joins `groups` to one.
+    /// Joins `groups` to one group.
     fn join(
         &self,
         builder: &mut Builder,
@@ -155,8 +156,8 @@ impl Level {
 impl Family for Hierarchical {
     fn notation(&self) -> String {
         let level = |level: &Level| {
-            let way = if level.rail { "rail:" } else { "" };
-            format!("{way}{}", level.family.notation())
+            let kind = if level.rail { "rail:" } else { "" };
+            format!("{kind}{}", level.family.notation())
         };
         format!("{NAME}:{}", self.levels.iter().map(level).collect::<Vec<_>>().join("/"))
     }

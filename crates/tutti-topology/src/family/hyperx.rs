@@ -1,12 +1,12 @@
 //! HyperX: switches on a grid, every two that differ in one dimension joined directly.
 //!
-//! The letters are those of Ahn, Binkert, Davis, McLaren and Schreiber, "HyperX: topology, routing, and
-//! packaging of efficient large-scale networks", SC 2009: sizes S of any number of dimensions, T NPUs
-//! (terminals) on each switch, K cables between two switches of a dimension. A flattened butterfly
-//! (Kim, Dally and Abts, ISCA 2007), the k-ary n-flat, is `s=kxkx...` in n - 1 dimensions with t=k; a
-//! group of a Cray XC is `s=16x6,k=1x3`.
+//! The letters are those of Ahn, Binkert, Davis, McLaren and Schreiber, "HyperX: topology, routing,
+//! and packaging of efficient large-scale networks", SC 2009. S are the sizes of any number of
+//! dimensions, T the NPUs (terminals) on each switch, and K the cables between two switches of a
+//! dimension. A flattened butterfly (Kim, Dally and Abts, ISCA 2007), the k-ary n-flat, is
+//! `s=kxkx...` in n - 1 dimensions with t=k. A group of a Cray XC is `s=16x6,k=1x3`.
 //!
-//! NPUs are numbered switch by switch; of the switches' dimensions the first is the fastest.
+//! NPUs are numbered switch by switch; the first dimension of the switches varies fastest.
 
 use super::dimensions::{Dimensions, among_routers};
 use super::keyed::{Keyed, crossed};
@@ -37,7 +37,7 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
     let cables = keyed.same_length("k", "s", sizes.len())?;
     let made = HyperX { rows: Rows { sizes, cables }, npus_per_switch };
     if made.size() < 2 {
-        let problem = "one NPU has nobody to be linked to; expected at least 2".to_owned();
+        let problem = "a single NPU has no neighbour; expected at least 2".to_owned();
         return Err(keyed.wrong("s", problem));
     }
     Ok(Box::new(made))
@@ -89,7 +89,7 @@ impl Family for HyperX {
         self.rows.bisection(u64::from(self.npus_per_switch))
     }
 
-    /// All switches are alike, and all NPUs of one.
+    /// Switches are equivalent, and so are the NPUs of a switch.
     fn representatives(&self) -> Option<Vec<VertexId>> {
         Some(vec![VertexId(0)])
     }

@@ -2,7 +2,7 @@
 
 use super::{TopologyError, count, wrong};
 
-/// An argument taken apart; what it says is read key by key.
+/// A parsed argument whose values are read by key.
 pub(super) struct Keyed<'a> {
     family: &'static str,
     argument: &'a str,
@@ -10,7 +10,7 @@ pub(super) struct Keyed<'a> {
 }
 
 impl<'a> Keyed<'a> {
-    /// Takes `argument` apart; a word stands alone, where a key has a value.
+    /// Splits `argument` into keys with values and words without.
     pub(super) fn read(
         family: &'static str,
         argument: &'a str,
@@ -37,24 +37,24 @@ impl<'a> Keyed<'a> {
         self.values.iter().find(|(name, _)| *name == key).map(|&(_, value)| value)
     }
 
-    /// Whether the key or word is there.
+    /// Whether the key or word is present.
     pub(super) fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
 
-    /// A whole number of at least `least`, or `None` where the key is not given.
+    /// An integer of at least `least`, or `None` without the key.
     pub(super) fn number(&self, key: &str, least: u32) -> Result<Option<u32>, TopologyError> {
         let read = |value| number(self.family, self.argument, value, least);
         self.find(key).map(read).transpose()
     }
 
-    /// Whole numbers of at least `least` with `x` between them, such as `16x6`.
+    /// Integers of at least `least` separated by `x`, such as `16x6`.
     pub(super) fn sizes(&self, key: &str, least: u32) -> Result<Option<Vec<u32>>, TopologyError> {
         let read = |value| sizes(self.family, self.argument, value, least);
         self.find(key).map(read).transpose()
     }
 
-    /// As [`Keyed::sizes`], one for each of the `length` of `other`; ones where the key is not given.
+    /// As [`Keyed::sizes`], one for each of the `length` sizes of `other`; ones without the key.
     pub(super) fn same_length(
         &self,
         key: &str,
@@ -70,12 +70,12 @@ impl<'a> Keyed<'a> {
         Err(self.wrong(key, problem))
     }
 
-    /// What a key that must be given says.
+    /// Returns the value of a required key, or an error.
     pub(super) fn required<T>(&self, key: &str, value: Option<T>) -> Result<T, TopologyError> {
         value.ok_or_else(|| self.wrong(key, format!("`{key}` is missing")))
     }
 
-    /// Points at the value of `key`, or at the whole argument where the key is not given.
+    /// Places an error at the value of `key`, or at the entire argument without the key.
     pub(super) fn wrong(&self, key: &str, problem: String) -> TopologyError {
         let part = self.find(key).unwrap_or(self.argument);
         wrong(self.family, self.argument, part, problem)
@@ -93,7 +93,7 @@ fn number(
     Ok(u32::try_from(value).unwrap_or(u32::MAX))
 }
 
-/// `4x4x2`, a piece of `argument`, each at least `least`.
+/// Parses sizes such as `4x4x2` from `part`, a piece of `argument`, each at least `least`.
 pub(super) fn sizes(
     family: &'static str,
     argument: &str,
@@ -115,7 +115,7 @@ fn expected(found: &str, keys: &[&str], words: &[&str]) -> String {
     format!("found {found}; expected any of {}, with commas between", all.join(", "))
 }
 
-/// `16x6`.
+/// The notation of sizes, such as `16x6`.
 pub(super) fn crossed(sizes: &[u32]) -> String {
     sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("x")
 }

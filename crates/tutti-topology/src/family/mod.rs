@@ -1,8 +1,8 @@
-//! The families of topologies: an argument in, links out. One file each, one line in [`REGISTRY`].
+//! The families of topologies, one file each and one line in [`REGISTRY`].
 //!
-//! A topology is asked for in the notation `name:argument`, such as `ring:8`, `torus:4x4x4` or
-//! `hierarchical:switch:8/ring:16`. What its links are like is given beside it: one set of
-//! [`LinkParameters`] for all, or one for each of [`Family::link_classes`].
+//! A topology is requested in the notation `name:argument`, such as `ring:8`, `torus:4x4x4` or
+//! `hierarchical:switch:8/ring:16`. The caller gives its link parameters separately: one set of
+//! [`LinkParameters`] for all links, or one for each of [`Family::link_classes`].
 
 mod butterfly;
 mod bypass;
@@ -36,43 +36,42 @@ use super::error::TopologyError;
 use super::graph::{LinkParameters, Topology};
 use tutti_units::ids::VertexId;
 
-/// What a family joins, and where.
+/// The input of [`Family::join`].
 pub struct Join<'a> {
-    /// Gets the links, and the vertices that the family adds.
+    /// Receives the links, and the vertices that the family adds.
     pub builder: &'a mut Builder,
     /// Exactly [`Family::size`] of them.
     pub members: &'a [VertexId],
     /// One set of parameters per link class.
     pub links: &'a [LinkParameters],
-    /// How the names of added vertices begin.
+    /// The prefix of the names of added vertices.
     pub prefix: &'a str,
 }
 
-/// A family with its argument: how it joins members, and what is known of it in closed form.
+/// A family with its argument: it joins members, and may know closed forms.
 ///
-/// The members are NPUs, or, in the outer levels of a hierarchy, whatever stands for a group.
+/// The members are NPUs or, in the outer levels of a hierarchy, the vertices that represent groups.
 pub trait Family: fmt::Debug + Send + Sync {
     /// The notation that builds it again.
     fn notation(&self) -> String;
 
-    /// How many members it joins; at least one.
+    /// The number of members; at least one.
     fn size(&self) -> u64;
 
-    /// How many vertices it adds to its members.
+    /// The number of vertices added to the members.
     fn added_vertices(&self) -> u64 {
         0
     }
 
-    /// How many links it makes.
+    /// The number of links.
     fn link_count(&self) -> u64;
 
-    /// The kinds of link whose parameters may differ, in the order in which they are given.
+    /// The link classes whose parameters may differ, in the order in which they are given.
     fn link_classes(&self) -> Vec<String> {
         vec!["every link".to_owned()]
     }
 
-    /// Links the members. The vertex that stands for the whole group towards the outside is returned, if it
-    /// has one.
+    /// Links the members. Returns the vertex that represents the entire group, if there is one.
     fn join(&self, join: Join<'_>) -> Option<VertexId>;
 
     /// Whether [`Family::join`] returns a vertex.
@@ -80,85 +79,87 @@ pub trait Family: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The most hops between two members, where there is a closed form.
+    /// The most hops between two members, if there is a closed form.
     fn diameter(&self) -> Option<u32> {
         None
     }
 
-    /// The fewest links, counted in one direction, that join two halves of the members (which differ
-    /// by one where their number is odd), where there is a closed form.
+    /// Links per direction across the bisection of the members, if there is a closed form. Halves
+    /// of an odd number of members differ by one.
     fn bisection(&self) -> Option<u64> {
         None
     }
 
-    /// The grid that its members are on.
+    /// The grid of the members.
     fn grid(&self) -> Option<&Grid> {
         None
     }
 
-    /// The grid that routers are on: the members' own, or that of the routers beside them.
+    /// The grid of the routers: the members, or the routers they attach to.
     fn router_grid(&self) -> Option<&Grid> {
         self.grid()
     }
 
-    /// The members along each dimension, where they count along the rows of a grid.
+    /// The members along each dimension, if they are numbered along the rows of a grid.
     fn member_sizes(&self) -> Option<Vec<u32>> {
         self.grid().map(|grid| grid.sizes().to_vec())
     }
 
-    /// Its dimensions, for dimension-order routing: of the members' grid, or of the routers beside them.
+    /// The dimensions for dimension-order routing: those of the members' grid, or of the routers
+    /// they attach to.
     fn dimensions(&self) -> Option<&dyn Dimensions> {
         self.grid().map(|grid| grid as &dyn Dimensions)
     }
 
-    /// The routers along each dimension, where every two of a row are joined; the first is the fastest.
+    /// The routers along each dimension, if every two of a row are joined; the first varies
+    /// fastest.
     fn row_sizes(&self) -> Option<&[u32]> {
         None
     }
 
-    /// Where its groups are, for what routes by groups.
+    /// The groups, for minimal routing.
     fn dragonfly(&self) -> Option<&Dragonfly> {
         None
     }
 
-    /// Its levels, for D-mod-K.
+    /// The levels, for D-mod-K routing.
     fn fat_tree(&self) -> Option<&FatTree> {
         None
     }
 
-    /// Whether some members may be out of reach of others.
-    fn may_lack_ways(&self) -> bool {
+    /// Whether some members may be unable to reach others.
+    fn may_be_disconnected(&self) -> bool {
         false
     }
 
-    /// Whether routes take all links between the same two vertices as one bundle: each packet crosses the
-    /// one with the shortest wait.
+    /// Whether routes use parallel links as one bundle: each packet takes the link with the
+    /// shortest wait.
     fn shares_bundles(&self) -> bool {
         false
     }
 
-    /// NPUs such that every distance between two NPUs is one from them, by symmetry. All NPUs where
-    /// there is no symmetry to use.
+    /// NPUs such that, by symmetry, every distance between two NPUs is a distance from one of them;
+    /// `None` stands for all NPUs.
     fn representatives(&self) -> Option<Vec<VertexId>> {
         None
     }
 }
 
-/// A line of the registry.
+/// An entry of the registry.
 pub struct Entry {
-    /// Its name in the notation.
+    /// The name in the notation.
     pub name: &'static str,
-    /// One sentence for lists.
+    /// A summary for lists.
     pub summary: &'static str,
-    /// What follows the colon, as shown to people.
+    /// The syntax of the argument, for lists.
     pub argument: &'static str,
     /// A small instance, for documentation and tests.
     pub example: &'static str,
-    /// Reads the argument.
+    /// Parses the argument.
     pub parse: fn(&str) -> Result<Box<dyn Family>, TopologyError>,
 }
 
-/// Every family there is.
+/// All families.
 pub const REGISTRY: &[Entry] = &[
     fully_connected::ENTRY,
     ring::ENTRY,
@@ -177,10 +178,10 @@ pub const REGISTRY: &[Entry] = &[
     edges::ENTRY,
 ];
 
-/// The entry of that name.
+/// Returns the entry of that name.
 ///
 /// # Errors
-/// When there is none.
+/// The name is unknown.
 pub fn find(name: &str) -> Result<&'static Entry, TopologyError> {
     REGISTRY.iter().find(|entry| entry.name == name).ok_or_else(|| TopologyError::UnknownFamily {
         name: name.to_owned(),
@@ -188,10 +189,10 @@ pub fn find(name: &str) -> Result<&'static Entry, TopologyError> {
     })
 }
 
-/// Reads the notation without building anything; sizes are within the limits.
+/// Parses the notation and checks the limits, without building the graph.
 ///
 /// # Errors
-/// When there is no such family, its argument does not fit, or it would be too large.
+/// The family is unknown, its argument is invalid, or the graph exceeds a limit.
 pub fn parse(notation: &str) -> Result<Box<dyn Family>, TopologyError> {
     let (name, argument) = notation.split_once(':').unwrap_or((notation, ""));
     let family = (find(name.trim())?.parse)(argument.trim())?;
@@ -204,7 +205,7 @@ pub fn parse(notation: &str) -> Result<Box<dyn Family>, TopologyError> {
 /// Builds `notation` with one set of link parameters for all links, or one for each link class.
 ///
 /// # Errors
-/// When the notation or the link parameters do not fit.
+/// The notation or the link parameters are invalid.
 pub fn build(notation: &str, links: &[LinkParameters]) -> Result<Topology, TopologyError> {
     let family: Arc<dyn Family> = parse(notation)?.into();
     let classes = family.link_classes();
@@ -228,7 +229,7 @@ pub fn build(notation: &str, links: &[LinkParameters]) -> Result<Topology, Topol
     builder.build()
 }
 
-/// Points at what is wrong with an argument; `part` is the piece of `argument` it is about.
+/// Places an error at `part`, a slice of `argument`.
 fn wrong(family: &'static str, argument: &str, part: &str, problem: String) -> TopologyError {
     // `part` is a slice of `argument`, so their distance in memory is its position.
     let at = (part.as_ptr() as usize).saturating_sub(argument.as_ptr() as usize);
@@ -236,14 +237,14 @@ fn wrong(family: &'static str, argument: &str, part: &str, problem: String) -> T
     TopologyError::Argument { family, argument: argument.to_owned(), at, problem }
 }
 
-/// Reads a whole number of at least `least` from `part`, a piece of `argument`.
+/// Parses an integer of at least `least` from `part`, a slice of `argument`.
 fn count(
     family: &'static str,
     argument: &str,
     part: &str,
     least: u64,
 ) -> Result<u64, TopologyError> {
-    let problem = |found: String| format!("{found}; expected a whole number of at least {least}");
+    let problem = |found: String| format!("{found}; expected an integer of at least {least}");
     let text = part.trim();
     if text.is_empty() {
         return Err(wrong(family, argument, part, problem("a number is missing".to_owned())));

@@ -1,13 +1,13 @@
 //! Rail-optimised: hosts with a scale-up switch each, and a leaf switch for every NPU index.
 //!
-//! The NPUs of a host are joined by its scale-up switch (an NVLink domain). Each also has a port of its
-//! own into the scale-out network: in a pod of hosts, the NPUs of index i are on leaf i, their rail.
-//! Every leaf is joined to every spine. So NPUs of one index in one pod are two hops apart, and others
-//! four: over a spine, or along the rail after a change of index inside one of the two hosts. Between
-//! these the least latency decides. This is the cabling of Nvidia's DGX SuperPOD, where a pod is called
-//! a scalable unit (reference architecture RA-11333-001).
+//! The scale-up switch of a host joins its NPUs (an NVLink domain). Each NPU also has a port into
+//! the scale-out network: in a pod of hosts, the NPUs of index i are on leaf i, their rail. Every
+//! leaf is joined to every spine. So NPUs of one index in one pod are two hops apart. Others are
+//! four hops apart: over a spine, or along the rail after a change of index inside one of the two
+//! hosts; the path with the least latency is used. This is the cabling of Nvidia's DGX SuperPOD,
+//! where a pod is called a scalable unit (reference architecture RA-11333-001).
 //!
-//! NPU i of host j has the number j n + i, for n NPUs per host; hosts count pod by pod.
+//! NPU i of host j has the number j n + i, for n NPUs per host; hosts are numbered pod by pod.
 
 use super::keyed::Keyed;
 use super::{Entry, Family, Join, TopologyError};
@@ -152,7 +152,7 @@ impl Family for RailOptimized {
         Some(if self.hosts() == 1 { 2 } else { 4 })
     }
 
-    /// All NPUs are alike.
+    /// NPUs are equivalent.
     fn representatives(&self) -> Option<Vec<VertexId>> {
         Some(vec![VertexId(0)])
     }

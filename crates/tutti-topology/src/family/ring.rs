@@ -7,7 +7,7 @@ const NAME: &str = "ring";
 
 pub(super) const ENTRY: Entry = Entry {
     name: NAME,
-    summary: "every NPU is linked to the next, both ways unless `unidirectional`",
+    summary: "every NPU is linked to the next, in both directions unless `unidirectional`",
     argument: "NPUS[,unidirectional]",
     example: "ring:8",
     parse,
@@ -36,7 +36,7 @@ fn parse(argument: &str) -> Result<Box<dyn Family>, TopologyError> {
 }
 
 impl Ring {
-    /// Two members are joined by one cable, not by one on either side.
+    /// Two members need one cable.
     fn cables(&self) -> u64 {
         if self.members == 2 { 1 } else { self.members }
     }

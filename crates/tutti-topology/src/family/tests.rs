@@ -156,8 +156,8 @@ fn closed_forms_of_the_diameter_agree_with_the_search() {
     }
 }
 
-/// The fewest links from one half of the NPUs to the other, over every halving and every side that a
-/// switch may be on.
+/// The fewest links from one half of the NPUs to the other, over every bisection and every
+/// assignment of switches.
 fn bisection_by_search(topology: &Topology) -> u64 {
     let npus = (1_u32 << topology.npus()) - 1;
     let halves = (0..1_u32 << topology.vertex_count())
@@ -196,7 +196,7 @@ fn closed_forms_of_the_bisection_agree_with_every_halving() {
 fn hops_follow_the_closed_forms() {
     let around = |size: u32, a: u32, b: u32| a.abs_diff(b).min(size - a.abs_diff(b));
     let ring = hops(uniform("ring:9"));
-    let one_way = hops(uniform("ring:9,unidirectional"));
+    let unidirectional = hops(uniform("ring:9,unidirectional"));
     let mesh = hops(uniform("mesh:4x3x2"));
     let torus = hops(uniform("torus:5x4x3"));
     let switch = hops(uniform("switch:5"));
@@ -214,7 +214,7 @@ fn hops_follow_the_closed_forms() {
         }
         if a.max(b) < 9 {
             assert_eq!(ring(a, b), around(9, a, b));
-            assert_eq!(one_way(a, b), (b + 9 - a) % 9);
+            assert_eq!(unidirectional(a, b), (b + 9 - a) % 9);
         }
         if a.max(b) < 5 {
             assert_eq!(switch(a, b), if a == b { 0 } else { 2 });
@@ -241,7 +241,7 @@ fn dimension_order_is_as_short_as_the_shortest_path_and_turns_once_per_dimension
     }
 }
 
-/// The dimension along which a link leads.
+/// The dimension of a link.
 fn dimension(grid: &Grid, topology: &Topology, link: tutti_units::ids::LinkId) -> usize {
     let (from, to) = (topology.link_from(link).0, topology.link_to(link).0);
     let mut stride = 1;
@@ -269,11 +269,12 @@ fn a_torus_of_five_dimensions_has_a_class_for_each() {
     let links: Vec<LinkParameters> = (0..5).map(|d| parameters(10_u64.pow(d))).collect();
     let topology = build("torus:4x4x4x8x2", &links).unwrap();
     let facts = topology.facts();
-    // Blue Gene/Q's midplane and node board: ten links to a node, as two of size 2 are one cable.
+    // The midplane and node board of Blue Gene/Q: ten links per node, because two of size 2 are one
+    // cable.
     assert_eq!((facts.npus, facts.npu_degree, facts.diameter), (1024, (9, 9), 2 + 2 + 2 + 4 + 1));
     assert_eq!(facts.bisection_links, Some(2 * 1024 / 8));
     let routes = Routes::dimension_order(Arc::new(topology)).unwrap();
-    // One hop along each: 1 + 10 + 100 + 1000 + 10000 ns.
+    // One hop along each dimension: 1 + 10 + 100 + 1000 + 10000 ns.
     let far = 1 + 4 * (1 + 4 * (1 + 4 * (1 + 8)));
     assert_eq!(routes.pair(RankId(0), RankId(far)).latency.ps(), 11_111_000);
 }
@@ -284,7 +285,7 @@ fn each_dimension_and_level_has_its_own_links() {
     let mesh = build("mesh:3x2", &[parameters(100), parameters(1000)]).unwrap();
     let wire = Routes::shortest_path(Arc::new(mesh)).pair(RankId(0), RankId(5));
     assert_eq!((wire.latency.ps(), wire.hops), (1_200_000, 3));
-    // Up 100, two switches away on the ring 2 x 700, down 100.
+    // Up 100, two switches further on the ring 2 x 700, down 100.
     let tree = build("hierarchical:switch:4/ring:4", &[parameters(100), parameters(700)]).unwrap();
     let wire = Routes::shortest_path(Arc::new(tree)).pair(RankId(0), RankId(8));
     assert_eq!((wire.latency.ps(), wire.hops), (1_600_000, 4));

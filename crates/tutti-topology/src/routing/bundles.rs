@@ -1,15 +1,15 @@
-//! Bundles: links between the same two vertices, which routes may take as one.
+//! Bundles: parallel links between the same two vertices, used as one link.
 
 use std::ops::Range;
 
 use crate::{LinkParameters, Topology};
 use tutti_units::ids::LinkId;
 
-/// By link, the bundle that it is in: links of a bundle have consecutive ids.
+/// The bundle of each link. Links of a bundle have consecutive ids.
 pub(super) struct Bundles {
     first: Box<[u32]>,
     end: Box<[u32]>,
-    /// What a bundle is like as one link: the rates together, the longest latency.
+    /// The parameters of each bundle as one link: the sum of the rates and the longest latency.
     parameters: Box<[LinkParameters]>,
 }
 
@@ -22,7 +22,7 @@ impl Bundles {
             let together = bundle[1..].iter().fold(topology.parameters(bundle[0]), |one, &link| {
                 let other = topology.parameters(link);
                 LinkParameters {
-                    rate: one.rate.beside(other.rate),
+                    rate: one.rate.in_parallel_with(other.rate),
                     latency: one.latency.max(other.latency),
                     length: one.length.max(other.length),
                 }
@@ -34,7 +34,7 @@ impl Bundles {
         Bundles { first: first.into(), end: end.into(), parameters: parameters.into() }
     }
 
-    /// The ids of a link's bundle.
+    /// The link ids of a link's bundle.
     #[inline]
     pub(super) fn of(&self, link: LinkId) -> Range<u32> {
         self.first[link.index()]..self.end[link.index()]

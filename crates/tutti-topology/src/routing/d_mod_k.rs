@@ -1,9 +1,10 @@
-//! D-mod-K: through a fat tree by the destination's number, so that shifts do not meet.
+//! D-mod-K routing in a fat tree: the destination selects the up-links, so shift permutations do
+//! not contend.
 
 use crate::{Family, Topology};
 use tutti_units::ids::{LinkId, RankId, VertexId};
 
-/// The link that messages to a rank take at a vertex of a fat tree; none at the end.
+/// The next link towards a rank from a vertex of a fat tree; `None` at the destination.
 pub(super) fn next(topology: &Topology, at: VertexId, to: RankId) -> Option<LinkId> {
     if at == VertexId(to.0) {
         return None;

@@ -1,8 +1,8 @@
 //! Equal-cost multi-path: at every vertex one of all links on paths with the fewest hops.
 //!
-//! Which one is drawn from a hash of source, destination, vertex and seed, as switches hash the headers
-//! of a flow: all messages between two ranks take the same path, and different pairs spread. The hash
-//! is fixed, so that a seed stands for the same paths on every machine.
+//! A hash of source, destination, vertex and seed selects the link, as switches hash the headers of
+//! a flow: all messages between two ranks take the same path, and different pairs spread. The hash
+//! is fixed, so a seed yields the same paths on every machine.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ impl Ecmp {
         Ecmp { distances: Distances::fewest_hops(topology), seed }
     }
 
-    /// The link that messages from one rank to another take at a vertex; none at the end.
+    /// The next link from a vertex for messages between two ranks; `None` at the destination.
     pub(super) fn next(&self, at: VertexId, from: RankId, to: RankId) -> Option<LinkId> {
         let towards = self.distances.to(VertexId(to.0));
         let choices = towards.links(at).count() as u64;
         let pair = u64::from(from.0) << 32 | u64::from(to.0);
         let hash = mixed(mixed(mixed(self.seed) ^ pair) ^ u64::from(at.0));
-        // The upper bits, scaled to the choices: as even as the hash is.
+        // The upper bits scaled to the number of choices, which preserves uniformity.
         let choice = (u128::from(hash) * u128::from(choices)) >> 64;
         towards.links(at).nth(usize::try_from(choice).unwrap_or(usize::MAX))
     }

@@ -1,13 +1,13 @@
-//! The first and the last link of routes whose middle is kept for anchors only.
+//! The first and last links of routes that are stored between anchors only.
 
 use super::NONE;
 use crate::Topology;
 use crate::anchors::Anchors;
 use tutti_units::ids::{LinkId, RankId, VertexId};
 
-/// Between an NPU and its anchor: the link with the least latency, then the lowest id, each way.
+/// The links between an NPU and its anchor, in each direction: least latency, then lowest id.
 pub(super) struct Ends {
-    /// Empty where every NPU is its own anchor.
+    /// Empty if every NPU is an anchor.
     up: Box<[u32]>,
     down: Box<[u32]>,
 }
@@ -29,18 +29,18 @@ impl Ends {
         }
     }
 
-    /// Whether every NPU is its own anchor.
+    /// Whether every NPU is an anchor.
     pub(super) fn are_none(&self) -> bool {
         self.up.is_empty()
     }
 
-    /// The link from a rank's NPU to its anchor; none where it is its own.
+    /// The link from a rank's NPU to its anchor; `None` if the NPU is an anchor.
     #[inline]
     pub(super) fn up(&self, rank: RankId) -> Option<LinkId> {
         end(&self.up, rank)
     }
 
-    /// The link from its anchor to a rank's NPU.
+    /// The link from the anchor to a rank's NPU.
     #[inline]
     pub(super) fn down(&self, rank: RankId) -> Option<LinkId> {
         end(&self.down, rank)

@@ -1,4 +1,4 @@
-//! Routes that someone wrote down, checked before anyone relies on them.
+//! Explicit routing tables and paths, validated on construction.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use super::{NONE, Row};
 use crate::{Topology, TopologyError};
 use tutti_units::ids::{LinkId, RankId, VertexId};
 
-/// An entry of a routing table: messages to `destination` that are at `at` go on over `link`.
+/// An entry of a routing table: messages for `destination` that are at `at` continue over `link`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop {
-    /// Where the message is.
+    /// The current vertex of the message.
     pub at: VertexId,
-    /// The rank it is for.
+    /// The destination rank.
     pub destination: RankId,
-    /// The link it takes.
+    /// The next link.
     pub link: LinkId,
 }
 
-/// Turns the entries into one row per destination, and walks them all.
+/// Collects the entries into one row per destination and follows each.
 pub(super) fn rows(
     topology: &Topology,
     hops: impl IntoIterator<Item = Hop>,
@@ -28,7 +28,8 @@ pub(super) fn rows(
         check_link(topology, hop.at, hop.destination, hop.link)?;
         by_destination.entry(hop.destination).or_default().push(hop);
     }
-    // Row by row, so that a table that lacks a destination fails before it takes memory.
+    // Rows are built one by one, so that a table without a destination fails before memory is
+    // allocated.
     let mut rows = Vec::new();
     for destination in (0..topology.npus()).map(RankId) {
         let mut row = vec![NONE; topology.vertex_count()].into_boxed_slice();
@@ -47,7 +48,7 @@ pub(super) fn rows(
     Ok(rows)
 }
 
-/// Whether every rank's messages arrive. A vertex from which they do is visited only once.
+/// Checks that messages from every rank arrive. Each vertex is visited once.
 fn check_row(topology: &Topology, destination: RankId, row: &Row) -> Result<(), TopologyError> {
     let mut arrives = vec![false; row.len()];
     arrives[destination.index()] = true;
@@ -73,7 +74,7 @@ fn check_row(topology: &Topology, destination: RankId, row: &Row) -> Result<(), 
     Ok(())
 }
 
-/// Names the vertices of the loop that a walk got into; `at` is on it.
+/// Names the vertices of a routing loop; `at` is on it.
 fn looping(
     topology: &Topology,
     source: RankId,
@@ -94,7 +95,7 @@ pub(super) fn check_rank(topology: &Topology, rank: RankId) -> Result<(), Topolo
     Err(TopologyError::UnknownRank { rank, last: topology.npus() - 1 })
 }
 
-/// Whether the link exists and leaves `at`.
+/// Checks that the link exists and leaves `at`.
 fn check_link(
     topology: &Topology,
     at: VertexId,
@@ -115,10 +116,10 @@ fn check_link(
     Err(TopologyError::ForeignLink { at, destination, link, leaves })
 }
 
-/// A path for every pair of ranks, all in one piece of memory.
+/// A path for every pair of ranks, in one allocation.
 pub(super) struct Paths {
     ranks: usize,
-    /// Where the path from a to b begins, at `a * ranks + b`; it ends where the next begins.
+    /// The start of the path from a to b is at `a * ranks + b`; the path ends at the next start.
     start: Vec<usize>,
     links: Vec<LinkId>,
 }
@@ -162,7 +163,7 @@ impl Paths {
     }
 }
 
-/// Whether a path leads from one rank to another without visiting a vertex twice.
+/// Checks that a path connects two ranks without visiting a vertex twice.
 pub(super) fn check_path(
     topology: &Topology,
     from: RankId,

@@ -1,10 +1,10 @@
-//! Routes: over which links a message travels from one rank to another.
+//! Routes: the links of the path from one rank to another.
 //!
-//! Most rules end in the same thing: for a destination, the next link at each vertex (a row). Rows are
-//! made when they are first asked for, so a large graph costs only what is used of it; they may be made
-//! by several threads at once and are the same whoever makes them. Where the rule allows it, rows are
-//! kept for anchors only, and an NPU with a single neighbour adds its own link at either end. D-mod-K
-//! and ECMP keep nothing: each path is walked when it is asked for.
+//! Most rules produce a row per destination: the next link at each vertex. Rows are built on first
+//! use, so a large graph costs only what is used of it. Several threads may build rows
+//! concurrently; the result does not depend on the thread. Where the rule allows it, rows cover
+//! anchors only, and an NPU with a single neighbour adds the link to it at either end. D-mod-K and
+//! ECMP store no rows and compute each path on demand.
 
 mod bundles;
 mod d_mod_k;
@@ -12,7 +12,7 @@ mod dimension_order;
 mod ecmp;
 mod ends;
 mod explicit;
-mod given;
+mod node_paths;
 mod ports;
 mod shortest_path;
 mod wires;
@@ -30,13 +30,13 @@ use bundles::Bundles;
 use ecmp::Ecmp;
 use ends::Ends;
 use explicit::Paths;
-use given::Given;
+use node_paths::NodePaths;
 use ports::Ports;
 use tutti_units::ids::{LinkId, RankId, VertexId};
 use wires::WireRow;
 
-/// The next link towards one destination, by the place of an anchor; [`NONE`] at the destination and
-/// where no message to it passes.
+/// The next link towards one destination, by the index of an anchor; [`NONE`] at the destination
+/// and at vertices that no message to it visits.
 type Row = Box<[u32]>;
 
 /// No link.
@@ -48,13 +48,13 @@ pub struct Routes {
     rule: Rule,
     anchors: Anchors,
     ends: Ends,
-    /// By the place of an anchor; none where paths are walked.
+    /// By the index of an anchor; empty for rules that compute paths on demand.
     rows: Box<[OnceLock<Ports>]>,
     wires: Box<[OnceLock<WireRow>]>,
-    /// Links between the same two vertices, where routes share them.
+    /// Parallel links, for rules that share them.
     bundles: Option<Bundles>,
-    /// Whether some ranks are out of reach of others.
-    lack_ways: bool,
+    /// Whether some ranks cannot reach others.
+    has_unreachable_pairs: bool,
 }
 
 enum Rule {
@@ -63,27 +63,29 @@ enum Rule {
     Minimal,
     DModK,
     Ecmp(Ecmp),
-    /// All rows are there from the beginning.
+    /// All rows are filled on construction.
     NextHops,
     Paths(Paths),
-    /// Ways for some pairs, the shortest paths for the others.
-    Given(Given),
+    /// Explicit paths for some pairs, shortest paths for the others.
+    NodePaths(NodePaths),
 }
 
 impl Routes {
-    /// The path with the fewest hops; among these the least latency, then the lowest link id at the
-    /// first place where two differ.
+    /// Returns shortest paths: the fewest hops, then the least latency, then the lowest link id at
+    /// the first difference.
     #[must_use]
     pub fn shortest_path(topology: Arc<Topology>) -> Routes {
         Routes::new(topology, Rule::ShortestPath)
     }
 
-    /// Where NPUs or their routers stand in rows: first along dimension 0, then 1, and so on; in a torus
-    /// the shorter way round, and the ascending one where both are equally short; over an express link
-    /// where the destination is as far in the row, or further.
+    /// Returns dimension-order routes: dimension 0 first, then 1, and so on, among NPUs or their
+    /// routers.
+    ///
+    /// A torus uses the shorter direction, and the ascending one if both are equal. Express links
+    /// are used if the destination is at least as far along the row.
     ///
     /// # Errors
-    /// When the topology was not built of a family with dimensions.
+    /// The topology was not built by a family with dimensions.
     pub fn dimension_order(topology: Arc<Topology>) -> Result<Routes, TopologyError> {
         if topology.family().and_then(super::Family::dimensions).is_none() {
             return Err(TopologyError::NoDimensions { topology: topology.name().to_owned() });
@@ -91,11 +93,14 @@ impl Routes {
         Ok(Routes::new(topology, Rule::DimensionOrder))
     }
 
-    /// In a dragonfly: the shortest of the paths with at most one global link. A path over two global
-    /// links and a third group can have fewer hops, and is what [`Routes::shortest_path`] takes then.
+    /// Returns minimal routes of a dragonfly: the shortest of the paths with at most one global
+    /// link.
+    ///
+    /// A path over two global links and a third group can have fewer hops;
+    /// [`Routes::shortest_path`] uses it.
     ///
     /// # Errors
-    /// When the topology was not built as a dragonfly.
+    /// The topology was not built as a dragonfly.
     pub fn minimal(topology: Arc<Topology>) -> Result<Routes, TopologyError> {
         if topology.family().and_then(super::Family::dragonfly).is_none() {
             return Err(TopologyError::NotADragonfly { topology: topology.name().to_owned() });
@@ -103,11 +108,11 @@ impl Routes {
         Ok(Routes::new(topology, Rule::Minimal))
     }
 
-    /// In a fat tree: up by the digits of the destination's number, which sends consecutive destinations
-    /// over different links (Zahavi 2010), and down the one way there is.
+    /// Returns D-mod-K routes of a fat tree (Zahavi 2010): up by the digits of the destination,
+    /// which spreads consecutive destinations over different links, and down the unique path.
     ///
     /// # Errors
-    /// When the topology was not built as a fat tree.
+    /// The topology was not built as a fat tree.
     pub fn d_mod_k(topology: Arc<Topology>) -> Result<Routes, TopologyError> {
         if topology.family().and_then(super::Family::fat_tree).is_none() {
             return Err(TopologyError::NotAFatTree { topology: topology.name().to_owned() });
@@ -115,19 +120,20 @@ impl Routes {
         Ok(Routes::new(topology, Rule::DModK))
     }
 
-    /// On any topology: at every vertex one of all links on paths with the fewest hops, drawn by a hash
-    /// of source, destination, vertex and `seed`. All messages of a pair take the same path.
+    /// Returns ECMP routes: at every vertex, a hash of source, destination, vertex and `seed`
+    /// selects one of the links on paths with the fewest hops. All messages of a pair take the same
+    /// path.
     #[must_use]
     pub fn ecmp(topology: Arc<Topology>, seed: u64) -> Routes {
         let rule = Rule::Ecmp(Ecmp::new(Arc::clone(&topology), seed));
         Routes::new(topology, rule)
     }
 
-    /// Routes by a table: at a vertex, towards a rank, the next link.
+    /// Returns routes from a table of next links, by vertex and destination.
     ///
     /// # Errors
-    /// When an entry does not fit the topology, contradicts another, a pair of ranks has no route, or
-    /// messages would go round in a loop.
+    /// An entry does not fit the topology or contradicts another, a pair of ranks has no route, or
+    /// messages would loop.
     pub fn next_hops(
         topology: Arc<Topology>,
         hops: impl IntoIterator<Item = Hop>,
@@ -140,10 +146,10 @@ impl Routes {
         Ok(routes)
     }
 
-    /// Routes by a path for every pair of ranks.
+    /// Returns routes from a path for every pair of ranks.
     ///
     /// # Errors
-    /// When a path does not fit the topology, visits a vertex twice, does not end at its destination,
+    /// A path does not fit the topology, visits a vertex twice or does not end at its destination,
     /// or a pair has none or two.
     pub fn paths(
         topology: Arc<Topology>,
@@ -153,35 +159,34 @@ impl Routes {
         Ok(Routes::new(topology, Rule::Paths(paths)))
     }
 
-    /// Routes by ways that are written down for some pairs of ranks, each the NPUs from its source to its
-    /// destination; the shortest paths for the others. Links between the same two NPUs form a bundle, which
-    /// is shared.
+    /// Returns routes from explicit paths for some pairs of ranks, each as the NPUs from source to
+    /// destination. Other pairs take shortest paths. Parallel links form a bundle, which is shared.
     ///
     /// # Errors
-    /// When a way does not fit the topology or its ends, visits an NPU twice, or a pair has two.
-    pub fn ways(
+    /// A path does not fit the topology or its endpoints, visits an NPU twice, or a pair has two.
+    pub fn node_paths(
         topology: Arc<Topology>,
-        ways: impl IntoIterator<Item = (RankId, RankId, Vec<RankId>)>,
+        paths: impl IntoIterator<Item = (RankId, RankId, Vec<RankId>)>,
     ) -> Result<Routes, TopologyError> {
-        let given = Given::new(&topology, ways)?;
-        Ok(Routes::new(topology, Rule::Given(given)))
+        let paths = NodePaths::new(&topology, paths)?;
+        Ok(Routes::new(topology, Rule::NodePaths(paths)))
     }
 
     fn new(topology: Arc<Topology>, rule: Rule) -> Routes {
         let family = topology.family();
-        let partial = family.is_some_and(super::Family::may_lack_ways);
+        let partial = family.is_some_and(super::Family::may_be_disconnected);
         let bundled = match rule {
-            Rule::Given(_) => true,
+            Rule::NodePaths(_) => true,
             Rule::ShortestPath => family.is_some_and(super::Family::shares_bundles),
             _ => false,
         };
         let on_npus = || topology.family().and_then(super::Family::grid).is_some();
         let anchors = match rule {
-            // An anchor has one link to its vertex, whichever others there are.
+            // An anchor has one link to its vertex, regardless of parallel links.
             _ if bundled => Anchors::identity(&topology),
             Rule::ShortestPath | Rule::Minimal => Anchors::new(&topology),
             Rule::DimensionOrder if !on_npus() => Anchors::new(&topology),
-            // A table may say anything about any vertex, and the dimensions of a grid are of NPUs.
+            // A table may contain any vertex, and the dimensions of a grid are those of NPUs.
             _ => Anchors::identity(&topology),
         };
         let rows = match rule {
@@ -191,7 +196,7 @@ impl Routes {
         Routes {
             ends: Ends::new(&topology, &anchors),
             bundles: bundled.then(|| Bundles::in_graph(&topology)),
-            lack_ways: partial && components::unreachable_pair(&topology).is_some(),
+            has_unreachable_pairs: partial && components::unreachable_pair(&topology).is_some(),
             topology,
             rule,
             anchors,
@@ -200,20 +205,21 @@ impl Routes {
         }
     }
 
-    /// The topology they are for.
+    /// The topology.
     #[must_use]
     pub fn topology(&self) -> &Arc<Topology> {
         &self.topology
     }
 
-    /// The links from one rank to another, in order, of a bundle the first; none from a rank to itself.
+    /// The links from one rank to another, in order; the first link of each bundle. Empty from a
+    /// rank to itself.
     ///
     /// # Errors
-    /// When one of them is not a rank of the topology, or there is no way.
+    /// An argument is not a rank of the topology, or no path exists.
     pub fn path(&self, from: RankId, to: RankId) -> Result<Vec<LinkId>, TopologyError> {
         self.check(from, to)?;
-        if let Some(way) = self.given(from, to) {
-            return Ok(way.to_vec());
+        if let Some(path) = self.listed_path(from, to) {
+            return Ok(path.to_vec());
         }
         Ok(match &self.rule {
             _ if from == to => Vec::new(),
@@ -223,31 +229,31 @@ impl Routes {
         })
     }
 
-    /// The way of a pair that was written down.
+    /// The explicit path of a pair.
     #[inline]
-    fn given(&self, from: RankId, to: RankId) -> Option<&[LinkId]> {
-        let Rule::Given(given) = &self.rule else { return None };
-        given.way(from, to)
+    fn listed_path(&self, from: RankId, to: RankId) -> Option<&[LinkId]> {
+        let Rule::NodePaths(paths) = &self.rule else { return None };
+        paths.path(from, to)
     }
 
-    /// Whether some ranks are out of reach of others.
+    /// Whether some ranks cannot reach others.
     #[must_use]
-    pub fn lack_ways(&self) -> bool {
-        self.lack_ways
+    pub fn has_unreachable_pairs(&self) -> bool {
+        self.has_unreachable_pairs
     }
 
-    /// Whether there is a way from one rank to another.
+    /// Whether a path exists from one rank to another.
     ///
     /// # Panics
-    /// When one of them is not a rank of the topology.
+    /// An argument is not a rank of the topology.
     #[must_use]
     pub fn reach(&self, from: RankId, to: RankId) -> bool {
-        if !self.lack_ways || from == to || self.given(from, to).is_some() {
+        if !self.has_unreachable_pairs || from == to || self.listed_path(from, to).is_some() {
             return true;
         }
         match &self.rule {
             Rule::Ecmp(ecmp) => ecmp.next(VertexId(from.0), from, to).is_some(),
-            Rule::ShortestPath | Rule::Given(_) => {
+            Rule::ShortestPath | Rule::NodePaths(_) => {
                 let source = VertexId(from.0);
                 self.next_by_row(from, to, source).is_some_and(|link| link != LinkId(NONE))
             }
@@ -262,21 +268,22 @@ impl Routes {
         self.bundles.is_some()
     }
 
-    /// The links between the same two vertices as this one, itself included, where routes share them.
+    /// The parallel links of this one, itself included, if routes share bundles; otherwise the link
+    /// alone.
     #[inline]
     pub fn bundle(&self, link: LinkId) -> impl ExactSizeIterator<Item = LinkId> + use<> {
         let alone = link.0..link.0 + 1;
         self.bundles.as_ref().map_or(alone, |bundles| bundles.of(link)).map(LinkId)
     }
 
-    /// What a link is like, or the bundle that it stands for.
+    /// The parameters of a link, or of the bundle that it represents.
     #[inline]
     pub fn parameters(&self, link: LinkId) -> LinkParameters {
         let alone = || self.topology.parameters(link);
         self.bundles.as_ref().map_or_else(alone, |bundles| bundles.parameters(link))
     }
 
-    /// From anchor to anchor by a row, and the links at the ends.
+    /// Follows a row from anchor to anchor and adds the links at both ends.
     fn by_row(&self, from: RankId, to: RankId) -> Vec<LinkId> {
         let destination = self.anchors.of(VertexId(to.0));
         let place = self.anchors.place(destination);
@@ -294,22 +301,22 @@ impl Routes {
     }
 
     /// Whether messages to one rank may take different links at the same vertex.
-    pub fn tell_sources_apart(&self) -> bool {
-        matches!(self.rule, Rule::Paths(_) | Rule::Ecmp(_) | Rule::Given(_))
+    pub fn depend_on_source(&self) -> bool {
+        matches!(self.rule, Rule::Paths(_) | Rule::Ecmp(_) | Rule::NodePaths(_))
     }
 
-    /// The link that a message from one rank to another takes at `at`, having crossed `hops` links.
-    /// Only at a place on its way the answer means something.
+    /// The next link at `at` of a message that has crossed `hops` links. The result is valid only
+    /// at vertices of its path.
     ///
     /// # Panics
-    /// When one of them is not a rank of the topology, or the message has no business there.
+    /// An argument is not a rank of the topology, or `at` is not on the path.
     #[inline]
     pub fn next_link(&self, from: RankId, to: RankId, at: VertexId, hops: usize) -> LinkId {
         let link = match &self.rule {
             Rule::Paths(paths) => Some(paths.path(from, to)[hops]),
             Rule::DModK | Rule::Ecmp(_) => self.chosen(from, to, at),
-            Rule::Given(given) => match given.way(from, to) {
-                Some(way) => way.get(hops).copied(),
+            Rule::NodePaths(listed) => match listed.path(from, to) {
+                Some(path) => path.get(hops).copied(),
                 None => self.next_by_row(from, to, at),
             },
             _ => self.next_by_row(from, to, at),
@@ -328,11 +335,11 @@ impl Routes {
             Some(row) => row,
             None => slot.get_or_init(|| self.ports(destination)),
         };
-        // What is no anchor has no place in rows: the message has not left its NPU.
+        // Vertices other than anchors have no index in rows: the message is still at its NPU.
         row.next(&self.topology, at, self.anchors.place(at)).or_else(|| self.ends.up(from))
     }
 
-    /// Link by link, where each is chosen when a message is there.
+    /// Computes the path link by link.
     fn walk(&self, from: RankId, to: RankId) -> impl Iterator<Item = LinkId> + '_ {
         let mut at = VertexId(from.0);
         std::iter::from_fn(move || {
@@ -349,11 +356,11 @@ impl Routes {
         }
     }
 
-    /// What the way from one rank to another comes to, mostly from a cached row. This is what models
-    /// without contention ask for every message.
+    /// The contention-free latency, rate and hops from one rank to another, mostly from a cached
+    /// row. Contention-free models use this for every message.
     ///
     /// # Panics
-    /// When one of them is not a rank of the topology: check [`Topology::npus`] first.
+    /// An argument is not a rank of the topology: check [`Topology::npus`] first.
     #[inline]
     #[must_use]
     pub fn pair(&self, from: RankId, to: RankId) -> Wire {
@@ -365,8 +372,8 @@ impl Routes {
         if from == to {
             return Wire::NOWHERE;
         }
-        if let Some(way) = self.given(from, to) {
-            return self.wire(Wire::NOWHERE, way.iter().copied());
+        if let Some(path) = self.listed_path(from, to) {
+            return self.wire(Wire::NOWHERE, path.iter().copied());
         }
         let destination = self.anchors.of(VertexId(to.0));
         let Some(slot) = self.wires.get(self.anchors.place(destination)) else {
@@ -381,16 +388,16 @@ impl Routes {
         self.wire(between, self.ends.up(from).into_iter().chain(self.ends.down(to)))
     }
 
-    /// A wire with further links.
+    /// Returns a wire extended by links.
     #[inline]
     fn wire(&self, wire: Wire, links: impl Iterator<Item = LinkId>) -> Wire {
         links.fold(wire, |wire, link| wire.and(self.parameters(link)))
     }
 
-    /// As [`Routes::pair`], for ranks that nobody has checked.
+    /// As [`Routes::pair`], for unchecked ranks.
     ///
     /// # Errors
-    /// When one of them is not a rank of the topology, or there is no way.
+    /// An argument is not a rank of the topology, or no path exists.
     pub fn try_pair(&self, from: RankId, to: RankId) -> Result<Wire, TopologyError> {
         self.check(from, to)?;
         Ok(self.pair(from, to))
@@ -398,8 +405,8 @@ impl Routes {
 
     #[cold]
     fn wire_row(&self, to: VertexId) -> WireRow {
-        // Anchors of NPUs are asked for only. Where all NPUs are their own, they come first; and what
-        // an explicit table says of other vertices may well be a loop.
+        // Only anchors of NPUs are needed. If all NPUs are anchors, they come first; the entries of
+        // an explicit table for other vertices may loop.
         let npus = self.topology.npus() as usize;
         let sources = if self.ends.are_none() { npus } else { self.anchors.all().len() };
         let parameters = |link| (self.topology.link_to(link), self.parameters(link));
@@ -407,7 +414,7 @@ impl Routes {
         match (&self.rule, self.rows[self.anchors.place(to)].get()) {
             (Rule::Paths(paths), _) => WireRow::from_paths(&self.topology, RankId(to.0), paths),
             (_, Some(row)) => from_row(&row.row(&self.topology, &self.anchors)),
-            // The row itself is kept only once someone asks for a path.
+            // The row itself is cached only when a path is requested.
             (_, None) => from_row(&self.row(to)),
         }
     }
@@ -420,7 +427,7 @@ impl Routes {
     #[cold]
     fn row(&self, to: VertexId) -> Row {
         match &self.rule {
-            Rule::ShortestPath | Rule::Given(_) => {
+            Rule::ShortestPath | Rule::NodePaths(_) => {
                 shortest_path::row(&self.topology, &self.anchors, to)
             }
             Rule::DimensionOrder => dimension_order::row(&self.topology, &self.anchors, to),
@@ -435,7 +442,7 @@ impl Routes {
             return Ok(());
         }
         let name = |vertex| self.topology.vertex_name(vertex).to_owned();
-        Err(TopologyError::NoWay { from: name(from_vertex), to: name(to_vertex) })
+        Err(TopologyError::Unreachable { from: name(from_vertex), to: name(to_vertex) })
     }
 
     fn vertex(&self, rank: RankId) -> Result<VertexId, TopologyError> {
@@ -450,8 +457,8 @@ impl std::fmt::Debug for Routes {
             Rule::Ecmp(ecmp) => {
                 return write!(f, "Routes(ECMP with seed {} on {:?})", ecmp.seed, self.topology);
             }
-            Rule::Given(given) => {
-                return write!(f, "Routes({given}else shortest path on {:?})", self.topology);
+            Rule::NodePaths(paths) => {
+                return write!(f, "Routes({paths}else shortest path on {:?})", self.topology);
             }
             Rule::DModK => "D-mod-K",
             Rule::ShortestPath => "shortest path",

@@ -1,19 +1,19 @@
-//! A row as it is kept: for each anchor which of its links is next, counted from its first one. That takes a byte
-//! where no anchor has more than 255 links that are taken, and a quarter of the memory.
+//! A compact row: the index of the next link among the links of each anchor. An index takes a byte
+//! if no anchor uses more than 255 links, a quarter of the memory of link ids.
 
 use super::{NONE, Row};
 use crate::Topology;
 use crate::anchors::Anchors;
 use tutti_units::ids::{LinkId, VertexId};
 
-/// In place of a port, where there is no next link.
+/// The index that represents no next link.
 const NO_PORT: u8 = u8::MAX;
 
-/// The next link towards one destination, by the place of an anchor.
+/// The next link towards one destination, by the index of an anchor.
 pub(super) enum Ports {
-    /// Counted from the first link out of the anchor.
+    /// Indices relative to the first link out of the anchor.
     Near(Box<[u8]>),
-    /// Links, where there are too many to count in a byte.
+    /// Link ids, if an index exceeds a byte.
     Far(Row),
 }
 
@@ -30,8 +30,8 @@ impl Ports {
         ports.map_or(Ports::Far(row), Ports::Near)
     }
 
-    /// The next link from an anchor, whose place is `place`; [`NONE`] where there is none, and nothing for what
-    /// has no place.
+    /// The next link from an anchor at index `place`. Returns [`NONE`] at the destination, and
+    /// `None` for a vertex without an index.
     #[inline]
     pub(super) fn next(
         &self,
@@ -45,7 +45,7 @@ impl Ports {
         }
     }
 
-    /// The row it was made of.
+    /// The uncompressed row.
     pub(super) fn row(&self, topology: &Topology, anchors: &Anchors) -> Row {
         let all = anchors.all().iter().enumerate();
         let next = |(place, &anchor)| self.next(topology, anchor, place);
@@ -67,7 +67,7 @@ mod tests {
     use crate::{LinkParameters, build};
     use tutti_units::{Time, TimePerByte};
 
-    /// A row is what it was, in bytes where ports can be counted in them and in links where not.
+    /// Rows survive compression, both as indices in bytes and as link ids.
     #[test]
     fn a_row_comes_back_as_it_was() {
         let link = LinkParameters::new(TimePerByte::new(1, 1).unwrap(), Time::ZERO);

@@ -1,4 +1,4 @@
-//! Shortest paths, decided in full: fewest hops, then least latency, then lowest link ids.
+//! Shortest paths with fixed tie-breaking: fewest hops, then least latency, then lowest link ids.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ pub(super) fn row(topology: &Topology, anchors: &Anchors, destination: VertexId)
     row_over(topology, anchors, destination, |_, _| true)
 }
 
-/// In a dragonfly, the next link on paths with at most one global link.
+/// The next link in a dragonfly on paths with at most one global link.
 pub(super) fn minimal_row(topology: &Topology, anchors: &Anchors, destination: VertexId) -> Row {
     let dragonfly = topology.family().and_then(Family::dragonfly);
     let group = |vertex| dragonfly.map_or(0, |dragonfly| dragonfly.group_of(vertex));
@@ -25,11 +25,11 @@ pub(super) fn minimal_row(topology: &Topology, anchors: &Anchors, destination: V
     })
 }
 
-/// The same over the links that are `allowed`, by where they start and end.
+/// The next link over `allowed` links, which receives both vertices of a link.
 ///
-/// A breadth-first search against the direction of the links visits the vertices by their hops, so
-/// that when a vertex chooses, everything nearer has chosen. Every choice lowers the hops by one, so
-/// no route can loop.
+/// A breadth-first search against the direction of the links visits vertices in order of hops, so
+/// that every vertex chooses after all nearer ones. Every choice lowers the hops by one, so routes
+/// cannot loop.
 fn row_over(
     topology: &Topology,
     anchors: &Anchors,
@@ -45,7 +45,8 @@ fn row_over(
     let mut queue = VecDeque::from([destination]);
     while let Some(at) = queue.pop_front() {
         let here = anchors.place(at);
-        // A vertex that is no anchor has no place: there is nowhere to go on from it but back.
+        // Vertices other than anchors have no index: their only neighbour is the one the path came
+        // from.
         let nearer = topology.links_out(at).filter_map(|link| {
             let to = topology.link_to(link);
             let there = anchors.place(to);

@@ -11,7 +11,7 @@ fn parameters(gigabytes_per_s: u64, latency_ns: u64) -> LinkParameters {
     LinkParameters::new(rate, Time::from_ps(latency_ns * 1000))
 }
 
-/// A ring in one direction, so that everything is connected, and any further links.
+/// A unidirectional ring, so that the graph is connected, and further links.
 fn graphs() -> impl Strategy<Value = (u32, u32, Vec<Link>)> {
     let vertices = (1_u32..9, 0_u32..4);
     let link = (0_u32..12, 0_u32..12, 1_u64..4, 0_u64..4);
@@ -43,7 +43,7 @@ fn pairs(topology: &Topology) -> impl Iterator<Item = (RankId, RankId)> + use<> 
     (0..npus).flat_map(move |from| (0..npus).map(move |to| (RankId(from), RankId(to))))
 }
 
-/// The best path by trying every one: fewest hops, least latency, lowest link ids.
+/// The best path by exhaustive search: fewest hops, least latency, lowest link ids.
 fn best_by_search(topology: &Topology, from: RankId, to: RankId) -> (usize, Time, Vec<LinkId>) {
     let mut best: Option<(usize, Time, Vec<LinkId>)> = None;
     let mut stack = vec![(VertexId(from.0), Time::ZERO, Vec::<LinkId>::new())];
@@ -53,7 +53,7 @@ fn best_by_search(topology: &Topology, from: RankId, to: RankId) -> (usize, Time
             best = Some(best.map_or(found.clone(), |best| best.min(found)));
             continue;
         }
-        // Whatever is longer than the best so far, or than any path needs to be, is not followed.
+        // Walks longer than the best so far, or than any shortest path, are pruned.
         let most = best.as_ref().map_or(topology.vertex_count() - 1, |best| best.0);
         if found.0 < most {
             for link in topology.links_out(at) {
@@ -75,7 +75,8 @@ proptest! {
     fn shortest_paths_are_the_best_of_all(graph in graphs()) {
         let topology = sealed(graph.0, graph.1, &graph.2);
         let routes = Routes::shortest_path(Arc::clone(&topology));
-        // Only near pairs are tried exhaustively, as the number of walks grows with their length.
+        // Only close pairs are searched exhaustively, because the number of walks grows with their
+        // length.
         for (from, to) in pairs(&topology).filter(|&(a, b)| routes.pair(a, b).hops <= 4) {
             let (hops, latency, path) = best_by_search(&topology, from, to);
             prop_assert_eq!(routes.path(from, to).unwrap(), path);
@@ -150,7 +151,7 @@ fn link(topology: &Topology, from: u32, to: u32) -> LinkId {
     topology.links_between(VertexId(from), VertexId(to)).next().unwrap()
 }
 
-/// Every rank's messages go up, whatever their destination.
+/// Every message goes to the next rank, whatever its destination.
 fn upwards(topology: &Topology) -> Vec<Hop> {
     let entries = pairs(topology).filter(|(at, to)| at != to).map(|(at, destination)| Hop {
         at: VertexId(at.0),
@@ -161,7 +162,7 @@ fn upwards(topology: &Topology) -> Vec<Hop> {
 }
 
 #[test]
-fn a_table_may_take_the_long_way() {
+fn a_table_may_use_a_non_minimal_path() {
     let topology = ring();
     let routes = Routes::next_hops(Arc::clone(&topology), upwards(&topology)).unwrap();
     let wire = routes.pair(RankId(1), RankId(0));
@@ -182,17 +183,14 @@ fn faulty_tables_are_refused() {
     let missing = refused(&|hops| {
         hops.remove(at(hops, 2, 0));
     });
-    assert_eq!(
-        missing.to_string(),
-        "at npu2 there is no route to rank 0, needed by messages from rank 1"
-    );
+    assert_eq!(missing.to_string(), "npu2 has no route to rank 0, which messages from rank 1 need");
     let looping = refused(&|hops| {
         let place = at(hops, 2, 0);
         hops[place].link = link(&topology, 2, 1);
     });
     assert_eq!(
         looping.to_string(),
-        "messages from rank 1 to rank 0 go round in a loop: npu1 -> npu2 -> npu1"
+        "messages from rank 1 to rank 0 are routed in a loop: npu1 -> npu2 -> npu1"
     );
     let double = refused(&|hops| hops.push(Hop { link: link(&topology, 0, 3), ..hops[0] }));
     assert!(matches!(double, TopologyError::DoubleRoute { .. }));
@@ -200,8 +198,8 @@ fn faulty_tables_are_refused() {
     assert!(matches!(foreign, TopologyError::ForeignLink { .. }));
     let unknown = refused(&|hops| hops[0].link = LinkId(99));
     assert!(matches!(unknown, TopologyError::UnknownLink { links: 8, .. }));
-    let nobody = refused(&|hops| hops[0].destination = RankId(4));
-    assert!(matches!(nobody, TopologyError::UnknownRank { last: 3, .. }));
+    let unknown_rank = refused(&|hops| hops[0].destination = RankId(4));
+    assert!(matches!(unknown_rank, TopologyError::UnknownRank { last: 3, .. }));
     let nowhere = refused(&|hops| hops[0].at = VertexId(77));
     assert!(matches!(nowhere, TopologyError::ForeignLink { .. }));
 }
@@ -255,7 +253,7 @@ fn the_slowest_link_decides_and_parallel_links_prefer_the_faster() {
 }
 
 #[test]
-fn a_torus_of_4096_routes_what_it_is_asked_for() {
+fn shortest_paths_of_a_torus_of_4096() {
     let topology = build("torus:16x16x16", &[parameters(50, 100)]).unwrap();
     assert_eq!(topology.link_count(), 6 * 4096);
     let routes = Routes::shortest_path(Arc::new(topology));
@@ -286,7 +284,8 @@ fn ecmp_takes_shortest_paths_and_spreads_pairs_by_its_seed() {
     for link in all(0).into_iter().flatten() {
         loads[link.index()] += 1;
     }
-    // Of the 8 x 56 pairs that leave a leaf each of its 4 up-links would carry 112, give or take 9.
+    // Each of the 4 up-links of a leaf carries 112 of the 8 x 56 pairs on average, with a standard
+    // deviation of 9.
     let leaf_to_top = |link: &LinkId| {
         let (from, to) = (topology.link_from(*link).0, topology.link_to(*link).0);
         (64..72).contains(&from) && to >= 72
@@ -301,7 +300,7 @@ fn d_mod_k_needs_a_fat_tree() {
     let error = Routes::d_mod_k(ring()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "ring:4 is no fat tree: D-mod-K needs levels of switches, as `fat_tree:...` builds"
+        "ring:4 is not a fat tree: D-mod-K needs levels of switches, as `fat_tree:...` builds"
     );
 }
 
@@ -324,7 +323,7 @@ fn a_table_may_loop_where_no_message_passes() {
 }
 
 #[test]
-fn a_message_that_is_told_link_by_link_takes_its_path() {
+fn next_links_follow_the_path() {
     let link = [parameters(50, 300)];
     let built = |notation: &str| Arc::new(build(notation, &link).unwrap());
     let tree = || built("fat_tree:m=4x2x2,w=1x2x2,p=1x1x2");
@@ -342,13 +341,13 @@ fn a_message_that_is_told_link_by_link_takes_its_path() {
         let topology = Arc::clone(routes.topology());
         for (from, to) in pairs(&topology).filter(|(from, to)| from != to) {
             let mut at = VertexId(from.0);
-            let mut told = Vec::new();
+            let mut links = Vec::new();
             while at != VertexId(to.0) {
-                told.push(routes.next_link(from, to, at, told.len()));
-                at = topology.link_to(told[told.len() - 1]);
+                links.push(routes.next_link(from, to, at, links.len()));
+                at = topology.link_to(links[links.len() - 1]);
             }
-            assert_eq!(told, routes.path(from, to).unwrap(), "{routes:?}");
-            let wire = told.iter().fold(Wire::NOWHERE, |w, &l| w.and(topology.parameters(l)));
+            assert_eq!(links, routes.path(from, to).unwrap(), "{routes:?}");
+            let wire = links.iter().fold(Wire::NOWHERE, |w, &l| w.and(topology.parameters(l)));
             assert_eq!(routes.pair(from, to), wire, "{routes:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! What a path comes to, for models in which messages do not meet: a table per destination.
+//! Contention-free latency and rate of paths: a table per destination.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use crate::{LinkParameters, Topology};
 use tutti_units::ids::{LinkId, RankId, VertexId};
 use tutti_units::{Time, TimePerByte};
 
-/// A path between two ranks, as a single wire.
+/// A path between two ranks as a single wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Wire {
-    /// The sum of the links' latencies.
+    /// The sum of the link latencies.
     pub latency: Time,
     /// The time per byte of the slowest link; zero from a rank to itself.
     pub bottleneck: TimePerByte,
-    /// How many links it crosses.
+    /// The number of links.
     pub hops: u32,
 }
 
 impl Wire {
-    /// From a rank to itself.
+    /// The path from a rank to itself.
     pub const NOWHERE: Wire = Wire { latency: Time::ZERO, bottleneck: TimePerByte::ZERO, hops: 0 };
 
-    /// The same wire with one more link.
+    /// Returns the wire extended by a link.
     pub(super) fn and(self, link: LinkParameters) -> Wire {
         Wire {
             latency: self.latency + link.latency,
@@ -34,22 +34,23 @@ impl Wire {
     }
 }
 
-/// The wires from every anchor to one. Most are alike, so that 4 bytes each suffice.
+/// The wires from every anchor to one destination. Most are equal, so an index of 4 bytes each
+/// suffices.
 pub(super) struct WireRow {
     class: Box<[u32]>,
     wires: Box<[Wire]>,
 }
 
 impl WireRow {
-    /// From the anchor at a place.
+    /// The wire from the anchor at an index.
     #[inline]
     pub(super) fn from(&self, place: usize) -> Wire {
         self.wires[self.class[place] as usize]
     }
 
-    /// Follows the next links of a row, every vertex once, from the first `sources` anchors; `link` says where
-    /// one leads and what it is like. One without
-    /// a way, which no message passes, gets a wire that nobody asks for.
+    /// Follows the next links of a row from the first `sources` anchors, each vertex once. `link`
+    /// returns the destination and parameters of a link. Anchors without a path get a placeholder,
+    /// which is never read.
     pub(super) fn from_row(
         link: impl Fn(LinkId) -> (VertexId, LinkParameters),
         anchors: &Anchors,
@@ -82,7 +83,7 @@ impl WireRow {
         WireRow::collect(anchors.all()[..sources].iter().map(wire))
     }
 
-    /// Adds up the paths of every pair.
+    /// Accumulates the paths of every pair.
     pub(super) fn from_paths(topology: &Topology, to: RankId, paths: &Paths) -> WireRow {
         let wire = |from: RankId| {
             let links = paths.path(from, to).iter();

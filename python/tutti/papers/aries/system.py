@@ -207,7 +207,7 @@ def _shaped(shape: str, mesh: BypassMesh, readings: Readings) -> Routes:
     topology = configuration.topology(RATE, readings.hop, length=PITCH, per_span=readings.per_span)
     usual = Topology.build(f"{shape}:{side}x{side}", rate=RATE, latency=readings.hop)
     in_order = usual.routes("dimension_order")
-    return configuration.routes(topology, ways=_ways(in_order))
+    return configuration.routes(topology, paths=_ways(in_order))
 
 
 def _ways(routes: Routes) -> dict[tuple[int, int], list[int]]:

@@ -78,7 +78,7 @@ pub(super) fn routes(
     let built =
         tutti_topology::build(notation, &[link]).map_err(|error| refused(error.to_string()))?;
     let routes = Routes::shortest_path(Arc::new(built));
-    if routes.lack_ways() {
+    if routes.has_unreachable_pairs() {
         let problem =
             format!("{notation} lacks ways between some ranks; expected one between any two");
         return Err(refused(problem));
@@ -97,7 +97,7 @@ pub(super) fn check_ranks(
         format!("at most the {npus} NPUs of {}", routes.topology().name())
     } else if ranks > MOST_RANKS {
         format!("at most {MOST_RANKS}")
-    } else if routes.lack_ways() {
+    } else if routes.has_unreachable_pairs() {
         format!("ways between all of them, which {} lacks", routes.topology().name())
     } else {
         return Ok(());

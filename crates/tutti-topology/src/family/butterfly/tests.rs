@@ -11,7 +11,7 @@ fn uniform(notation: &str) -> Topology {
     build(notation, &[link]).unwrap_or_else(|error| panic!("{notation}: {error}"))
 }
 
-/// How many paths lead from a vertex to an NPU within so many links.
+/// The number of paths from a vertex to an NPU within a number of links.
 fn paths(topology: &Topology, at: VertexId, to: VertexId, links: u32) -> u64 {
     match links {
         0 => u64::from(at == to),
@@ -36,19 +36,19 @@ fn each_pair_has_one_path_through_all_stages() {
 }
 
 #[test]
-fn the_digits_of_the_destination_choose_the_way() {
+fn the_digits_of_the_destination_select_the_path() {
     let topology = Arc::new(uniform("butterfly:2:3"));
     let routes = Routes::shortest_path(Arc::clone(&topology));
     let visited = |a, b| -> Vec<String> {
         let path = routes.path(RankId(a), RankId(b)).unwrap();
         path.iter().map(|&link| topology.vertex_name(topology.link_to(link)).to_owned()).collect()
     };
-    // From router 0 of stage 0 to 110: its first digit makes the router 10, its second 11.
+    // From router 0 of stage 0 to NPU 110: the first digit selects router 10, the second router 11.
     let expected = ["stage0.router0", "stage1.router2", "stage2.router3", "npu6"];
     assert_eq!(visited(1, 6), expected);
     let expected = ["stage0.router3", "stage1.router1", "stage2.router0", "npu0"];
     assert_eq!(visited(7, 0), expected);
-    // Nobody is nearer: even the NPU beside it is four links away.
+    // All NPUs are equally far: even the NPU on the same router is four links away.
     assert_eq!(visited(0, 1).len(), 4);
 }
 
@@ -67,10 +67,10 @@ fn stages_have_links_of_their_own() {
 }
 
 #[test]
-fn a_wrong_argument_says_why() {
+fn argument_errors() {
     for (argument, problem) in [
         ("8", "found `8`; expected the links in and out of a router, a colon and the stages"),
-        ("1:4", "`1` is too small; expected a whole number of at least 2"),
+        ("1:4", "`1` is too small; expected an integer of at least 2"),
         ("2:0", "`0` is too small"),
         ("2:25", "25 stages are too many: at most 24"),
         ("2:3:4", "found `3:4`"),

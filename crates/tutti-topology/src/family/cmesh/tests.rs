@@ -15,7 +15,7 @@ fn uniform(notation: &str) -> Topology {
     build(notation, &[parameters(1)]).unwrap_or_else(|error| panic!("{notation}: {error}"))
 }
 
-/// The latency of the one link between two vertices by name.
+/// The latency of the only link between two vertices, by name.
 fn latency(topology: &Topology, from: &str, to: &str) -> u64 {
     let named = |name| topology.vertices().find(|&v| topology.vertex_name(v) == name).unwrap();
     let between: Vec<_> = topology.links_between(named(from), named(to)).collect();
@@ -41,7 +41,7 @@ fn routers_are_a_mesh_and_hold_their_npus() {
         let router = topology.links_out(VertexId(npu)).map(|link| topology.link_to(link));
         assert_eq!(router.collect::<Vec<_>>(), [VertexId(120 + npu / 5)]);
     }
-    // 4 along x and y inside, 1 along z, 5 NPUs.
+    // 4 links along x and y in the interior, 1 along z, and 5 NPUs.
     assert_eq!(topology.facts().radix, 2 + 2 + 1 + 5);
 }
 
@@ -65,11 +65,11 @@ fn a_block_is_a_square_of_the_chip() {
 }
 
 #[test]
-fn latency_follows_the_distance_where_it_is_asked_to() {
+fn latency_follows_the_distance_if_requested() {
     let far = uniform("cmesh:4x4:2x3,express,distance");
     assert_eq!(latency(&far, "router0", "router1"), 2);
     assert_eq!(latency(&far, "router0", "router4"), 3);
-    // Half of the columns, two NPUs each; half of the rows, three NPUs each.
+    // Half of the columns with two NPUs each; half of the rows with three NPUs each.
     assert_eq!(latency(&far, "router0", "router2"), 4);
     assert_eq!(latency(&far, "router0", "router8"), 6);
     assert_eq!(latency(&far, "npu0", "router0"), 1);
@@ -137,7 +137,7 @@ fn dimension_order_finishes_x_before_y_and_is_shortest_within_the_rows() {
     }
 }
 
-/// The one dimension in which two routers differ.
+/// The only dimension in which two routers differ.
 fn dimension(sizes: &[u32], a: u32, b: u32) -> usize {
     let mut stride = 1;
     let differ: Vec<bool> = sizes
@@ -162,24 +162,24 @@ fn on_the_rim_the_express_link_is_taken_for_half_of_a_row_and_more() {
         routers.take(path.len() - 1).map(|vertex| vertex - 64).collect::<Vec<_>>()
     };
     assert_eq!(visited(0, 4), [0, 4]);
-    // Over router 4 and back would be shorter, but goes too far.
+    // The path over router 4 and back is shorter but overshoots the destination.
     assert_eq!(visited(0, 3), [0, 1, 2, 3]);
     assert_eq!(visited(1, 7), [1, 5, 6, 7]);
-    // Along x inside, where there is no express link, then along y on the rim.
+    // Along x in the interior, without express links, then along y on the edge.
     assert_eq!(visited(13, 40), [13, 12, 11, 10, 9, 8, 40]);
 }
 
 #[test]
-fn a_wrong_argument_says_why() {
+fn argument_errors() {
     for (argument, problem) in [
         ("4x4", "found `4x4`; expected the routers along each dimension, a colon and the NPUs"),
-        ("4x4:", "a number is missing; expected a whole number of at least 1"),
+        ("4x4:", "a number is missing; expected an integer of at least 1"),
         ("4x4:2x2x2", "a block of 3 dimensions around routers in 2"),
         ("4x4:0", "`0` is too small"),
-        ("1x1:1", "one NPU has nobody to be linked to"),
+        ("1x1:1", "a single NPU has no neighbour"),
         ("4x4:2x2,fast", "found `fast`; expected any of `express`, `distance`"),
         ("4x4:2x2,distance,distance", "`distance` is given twice"),
-        ("4x3:4,express", "express links join the halves of a rim"),
+        ("4x3:4,express", "express links join the halves of an edge"),
         ("8:4,express", "expected two dimensions of even sizes"),
     ] {
         let text = parse(&format!("cmesh:{argument}")).unwrap_err().to_string();

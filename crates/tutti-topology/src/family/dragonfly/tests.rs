@@ -10,22 +10,22 @@ fn link(latency_ns: u64) -> LinkParameters {
     LinkParameters::new(TimePerByte::parse("5 GB/s").unwrap(), Time::from_ps(latency_ns * 1000))
 }
 
-/// Links of a latency of its own for every class, so that they can be told apart.
-fn told_apart(notation: &str) -> Topology {
+/// Gives every link class a different latency, so that classes can be distinguished.
+fn with_class_latencies(notation: &str) -> Topology {
     let classes = parse(notation).unwrap().link_classes().len();
     let links: Vec<LinkParameters> = (1..).take(classes).map(link).collect();
     build(notation, &links).unwrap_or_else(|error| panic!("{notation}: {error}"))
 }
 
-/// How many links of a class leave a vertex.
+/// The number of links of a class that leave a vertex.
 fn leaving(topology: &Topology, vertex: VertexId, class: u64) -> u64 {
     let links = topology.links_out(vertex);
     links.filter(|&l| topology.parameters(l).latency.ps() == class * 1000).count() as u64
 }
 
-/// Whether everything is where the parameters say; all counts follow from p, a, h, g and k.
+/// Checks the structure: all counts follow from p, a, h, g and k.
 fn check(notation: &str) {
-    let topology = told_apart(notation);
+    let topology = with_class_latencies(notation);
     let dragonfly = topology.family().and_then(Family::dragonfly).unwrap();
     let (groups, p) = (dragonfly.groups, u64::from(dragonfly.npus_per_switch));
     let (a, m) = (dragonfly.switches_per_group(), dragonfly.cables_between_groups());
@@ -55,7 +55,7 @@ fn check(notation: &str) {
     }
 }
 
-/// The links that lead from each group to each other.
+/// The number of links from each group to each other.
 fn cables_between(topology: &Topology, dragonfly: &Dragonfly) -> Vec<Vec<u64>> {
     let groups = dragonfly.groups as usize;
     let mut between = vec![vec![0; groups]; groups];
@@ -82,26 +82,26 @@ proptest! {
         prop_assume!(p * a * g >= 2 && p * a * g < 400);
         let size = if rows == 0 { format!("{columns}") } else { format!("{columns}x{rows}") };
         let cables = if rows == 0 { format!("{k}") } else { format!("1x{k}") };
-        let way = if absolute { ",absolute" } else { "" };
-        check(&format!("dragonfly:p={p},a={size},h={h},g={g},k={cables}{way}"));
+        let arrangement = if absolute { ",absolute" } else { "" };
+        check(&format!("dragonfly:p={p},a={size},h={h},g={g},k={cables}{arrangement}"));
     }
 }
 
 #[test]
 fn the_example_of_kim_and_others_has_72_npus() {
     // Figure 5 of the paper: p = h = 2, a = 4, g = 9.
-    let topology = told_apart("dragonfly:p=2,a=4,h=2");
+    let topology = with_class_latencies("dragonfly:p=2,a=4,h=2");
     let facts = topology.facts();
     assert_eq!(topology.name(), "dragonfly:p=2,a=4,h=2,g=9");
     assert_eq!((facts.npus, facts.switches, facts.radix, facts.diameter), (72, 36, 7, 5));
-    // 72 terminals, 9 x 6 local cables, 36 between groups.
+    // 72 terminals, 9 x 6 local cables, 36 cables between groups.
     assert_eq!(facts.links, 2 * (72 + 9 * 6 + 36));
 }
 
 #[test]
-fn global_links_lead_where_the_arrangement_says() {
+fn global_links_follow_the_arrangement() {
     let leads = |notation: &str, from: u32| {
-        let topology = told_apart(notation);
+        let topology = with_class_latencies(notation);
         let dragonfly = topology.family().and_then(Family::dragonfly).unwrap();
         let switches = (0..4).map(|number| dragonfly.switch(0, number));
         let ends = switches.flat_map(|switch| topology.links_out(switch)).filter_map(|link| {
@@ -110,16 +110,16 @@ fn global_links_lead_where_the_arrangement_says() {
         });
         ends.collect::<Vec<u32>>()
     };
-    // Links are numbered by where they end, so the two of a switch ascend.
+    // Links are numbered by destination, so the two of a switch ascend.
     assert_eq!(leads("dragonfly:p=1,a=4,h=2", 0), [7, 8, 5, 6, 3, 4, 1, 2]);
     assert_eq!(leads("dragonfly:p=1,a=4,h=2,absolute", 0), [1, 2, 3, 4, 5, 6, 7, 8]);
-    // Three groups: 4 cables between any two, dealt round.
+    // Three groups: 4 cables between each pair, assigned round-robin.
     assert_eq!(leads("dragonfly:p=1,a=4,h=2,g=3", 0), [1, 2, 1, 2, 1, 2, 1, 2]);
 }
 
 #[test]
 fn a_cray_xc_group_is_a_grid() {
-    let topology = told_apart("dragonfly:p=4,a=16x6,h=10,g=3,k=1x3");
+    let topology = with_class_latencies("dragonfly:p=4,a=16x6,h=10,g=3,k=1x3");
     let dragonfly = topology.family().and_then(Family::dragonfly).unwrap();
     assert_eq!((topology.npus(), dragonfly.cables_between_groups()), (3 * 96 * 4, 480));
     // 15 green, 5 x 3 black, 10 blue and 4 NPUs.
@@ -148,16 +148,16 @@ fn parameters_that_do_not_fit_say_why() {
         ("p=2,a=2x2x2,h=1", "a group has one or two dimensions"),
         ("p=2,a=4,h=2,k=1x3", "2 counts of cables; expected 1, as for `a`"),
         ("p=2,a=16x6,h=2,k=3", "1 counts of cables; expected 2, as for `a`"),
-        ("p=0,a=4,h=2", "`0` is too small; expected a whole number of at least 1"),
+        ("p=0,a=4,h=2", "`0` is too small; expected an integer of at least 1"),
         ("p=2,a=4,h=2,g=0", "`0` is too small"),
-        ("p=2,a=four,h=2", "found `four`; expected a whole number of at least 1"),
+        ("p=2,a=four,h=2", "found `four`; expected an integer of at least 1"),
         ("p=2,a=4x,h=2", "a number is missing"),
         ("p=2,a=4,h=2,p=1", "`p` is given twice"),
         ("p=2,a=4,h=2,rows=4", "found `rows=4`; expected any of `p=...`, `a=...`"),
         ("p=2,a=4,h=2,relative", "found `relative`; expected any of"),
         ("p=2,a=4,h=2,", "found nothing; expected any of"),
         ("", "found nothing; expected any of"),
-        ("p=1,a=1,h=0", "one NPU has nobody to be linked to"),
+        ("p=1,a=1,h=0", "a single NPU has no neighbour"),
     ] {
         let text = refused(argument);
         assert!(text.contains(problem), "dragonfly:{argument}: {text}");

@@ -17,13 +17,13 @@ fn tree_of(notation: &str) -> Topology {
     build(notation, &links).unwrap()
 }
 
-/// Which level a link belongs to, and whether it leads up.
+/// The level of a link, and whether it leads up.
 fn level(topology: &Topology, link: tutti_units::ids::LinkId) -> (u64, bool) {
     let up = topology.link_to(link) > topology.link_from(link);
     (topology.parameters(link).latency.ps(), up)
 }
 
-/// All degrees follow from m, w and p.
+/// Checks that all degrees follow from m, w and p.
 fn check(notation: &str) {
     let topology = tree_of(notation);
     let tree = topology.family().and_then(Family::fat_tree).unwrap();
@@ -32,8 +32,8 @@ fn check(notation: &str) {
         assert_eq!(tree.vertex(place), vertex);
         let links = |at: usize, upwards: bool| {
             let out = topology.links_out(vertex);
-            let wanted = (at as u64, upwards);
-            out.filter(|&link| level(&topology, link) == wanted).count() as u64
+            let expected = (at as u64, upwards);
+            out.filter(|&link| level(&topology, link) == expected).count() as u64
         };
         let here = place.level;
         let up = if here < tree.levels() { tree.up_links(here) } else { 0 };
@@ -86,7 +86,7 @@ proptest! {
     }
 }
 
-/// How many paths cross each link.
+/// The number of paths over each link.
 fn loads(
     topology: &Topology,
     routes: &Routes,
@@ -118,7 +118,7 @@ fn d_mod_k_spreads_all_to_all_evenly_over_the_links_of_a_level() {
         let loads = loads(&topology, &routes, all);
         let tree = topology.family().and_then(Family::fat_tree).unwrap();
         for link in topology.links() {
-            // The pairs that part below this level meet it once upwards and once downwards.
+            // Pairs whose paths split below this level cross it once up and once down.
             let (height, _) = level(&topology, link);
             let below = usize::try_from(height - 1).unwrap();
             let leaving = u64::from(npus) * (u64::from(npus) - tree.npus_below(below));
@@ -130,7 +130,8 @@ fn d_mod_k_spreads_all_to_all_evenly_over_the_links_of_a_level() {
 
 #[test]
 fn d_mod_k_sends_shifts_without_two_messages_on_a_link() {
-    // Zahavi 2010: on trees with as many links up as down, all NPUs send to the NPU s further.
+    // Zahavi 2010: on trees with as many up-links as down-links, shift permutations are
+    // contention-free.
     for notation in ["fat_tree:k=4,n=2", "fat_tree:k=2,n=4", "fat_tree:radix=4,levels=3"] {
         let topology = Arc::new(tree_of(notation));
         let routes = Routes::d_mod_k(Arc::clone(&topology)).unwrap();
@@ -168,17 +169,17 @@ fn parameters_that_do_not_fit_say_why() {
     for (argument, problem) in [
         ("k=4", "`n` is missing"),
         ("n=4", "`k` is missing"),
-        ("k=1,n=4", "`1` is too small; expected a whole number of at least 2"),
+        ("k=1,n=4", "`1` is too small; expected an integer of at least 2"),
         ("k=2,n=25", "25 levels are too many: at most 24"),
         ("k=4,n=2,m=4x4,w=1x4", "`k` does not go with m, w, p"),
         ("radix=8,levels=2,n=2", "`n` does not go with radix, levels"),
-        ("radix=7,levels=2", "7 ports cannot go half up and half down; expected an even number"),
+        ("radix=7,levels=2", "7 ports cannot be split evenly; expected an even number"),
         ("levels=2", "`radix` is missing"),
         ("m=4x4", "`w` is missing"),
         ("m=4x4,w=1", "1 levels; expected 2, as for `m`"),
         ("m=4x4,w=1x2,p=2", "1 counts of cables; expected 2, as for `m`"),
         ("m=4x0,w=1x2", "`0` is too small"),
-        ("m=1x1,w=1x2", "one NPU has nobody to be linked to"),
+        ("m=1x1,w=1x2", "a single NPU has no neighbour"),
         ("", "found nothing; expected any of `k=...`"),
     ] {
         let text = parse(&format!("fat_tree:{argument}")).unwrap_err().to_string();

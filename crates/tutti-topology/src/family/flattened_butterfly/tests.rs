@@ -42,9 +42,9 @@ fn the_network_of_the_paper() {
 fn without_terminals_the_routers_are_the_npus() {
     let facts = uniform("flattened_butterfly:4x4").facts();
     assert_eq!((facts.npus, facts.routers, facts.npu_degree, facts.diameter), (16, 0, (6, 6), 2));
-    // Every row of four is cut into two and two: four links each.
+    // Every row of four is cut into two and two, with four links each.
     assert_eq!((facts.links, facts.bisection_links), (16 * 6, Some(4 * 4)));
-    // The pins of a mesh: 68 GB/s x 4 / (2 (k - 1)), 45.3 GB/s on 4x4 and 19.4 on 8x8.
+    // The pin bandwidth of a mesh: 68 GB/s x 4 / (2 (k - 1)), 45.3 GB/s on 4x4 and 19.4 on 8x8.
     let link = LinkParameters::new(TimePerByte::parse("68 GB/s").unwrap(), Time::from_ps(12_000));
     for (notation, others) in
         [("flattened_butterfly:4x4,equal_pins", 3), ("flattened_butterfly:8x8,equal_pins", 7)]
@@ -61,7 +61,7 @@ fn without_terminals_the_routers_are_the_npus() {
 }
 
 #[test]
-fn a_link_is_as_long_as_the_way_it_leads() {
+fn the_length_of_a_link_follows_its_distance() {
     let link = LinkParameters { length: Some(Length::from_um(250)), ..parameters(100) };
     let topology = build("flattened_butterfly:4x4:2x3,distance", &[link]).unwrap();
     let columns = |router: u32| (router % 4, router / 4);
@@ -79,7 +79,7 @@ fn a_link_is_as_long_as_the_way_it_leads() {
 
 #[test]
 fn an_npu_at_the_rim_of_its_block_is_further_from_the_router() {
-    // In a block of 4 by 4 the router stands between the middle four, which are one position away.
+    // In a block of 4 by 4 the router is between the middle four, which are one position away.
     let topology = uniform("flattened_butterfly:2x2:4x4,distance");
     let latency = |npu: u32| {
         topology.links_out(VertexId(npu)).map(|link| topology.parameters(link).latency.ps()).next()
@@ -87,7 +87,7 @@ fn an_npu_at_the_rim_of_its_block_is_further_from_the_router() {
     let rows: Vec<Vec<u64>> =
         (0..4).map(|y| (0..4).map(|x| latency(8 * y + x).unwrap()).collect()).collect();
     assert_eq!(rows, [[3, 2, 2, 3], [2, 1, 1, 2], [2, 1, 1, 2], [3, 2, 2, 3]]);
-    // In one of 5 by 1 it stands on the third.
+    // In a block of 5 by 1 the router is on the third.
     let topology = uniform("flattened_butterfly:2x1:5x1,distance");
     let row: Vec<u64> = (0..5)
         .map(|npu| {
@@ -105,7 +105,8 @@ fn with_equal_pins_a_row_has_the_bandwidth_of_two_links() {
     let given = parameters(1).rate;
     for link in topology.links() {
         let there = topology.parameters(link);
-        // Of six in a row, five links share two links' 60 GB/s; of two or three nothing is to be shared.
+        // In a row of six, five links share the 60 GB/s of two links. In rows of two or three
+        // nothing is shared.
         let expected = if there.latency.ps() == 2 { "12 GB/s" } else { "30 GB/s" };
         assert_eq!(there.rate, TimePerByte::parse(expected).unwrap());
     }
@@ -118,7 +119,7 @@ fn a_rate_beyond_64_bits_is_as_near_as_it_can_be() {
     let odd = TimePerByte::new(u64::MAX, u64::MAX - 1).unwrap();
     let (ps, bytes) = slower(odd, 7, 2).fraction();
     let (ps, bytes) = (u128::from(ps), u128::from(bytes));
-    // 7/2 but for one part in 2^60.
+    // 7/2, to within 2^-60.
     assert!((2 * ps).abs_diff(7 * bytes) < (7 * bytes) >> 60, "{ps}/{bytes}");
 }
 
@@ -148,7 +149,7 @@ fn dimension_order_is_as_short_as_the_shortest_path() {
 }
 
 #[test]
-fn a_wrong_argument_says_why() {
+fn argument_errors() {
     for (argument, problem) in [
         ("s=4x4", "found `s=4x4`; expected the routers along each dimension"),
         ("4x4:2x2,express", "found `express`; expected any of `equal_pins`, `distance`"),

@@ -22,7 +22,8 @@ fn switches_are_joined_when_they_differ_in_one_dimension() {
     for vertex in topology.vertices() {
         let expected = match topology.kind(vertex) {
             VertexKind::Npu => 1,
-            // Two NPUs, 3 along the first, 2 x 2 along the second, 3 along the third.
+            // Two NPUs, 3 links along the first dimension, 2 x 2 along the second, 3 along the
+            // third.
             _ => 2 + 3 + 4 + 3,
         };
         assert_eq!(topology.links_out(vertex).len(), expected);
@@ -34,7 +35,7 @@ fn published_networks_are_special_cases() {
     // Kim, Dally and Abts 2007: the 32-ary 2-flat has 1024 nodes on switches of radix 63.
     let flat = uniform("hyperx:s=32,t=32").facts();
     assert_eq!((flat.npus, flat.switches, flat.radix, flat.diameter), (1024, 32, 63, 3));
-    // A full bisection, as Ahn et al. have it: K S / (2 T) is 1/2 of what all NPUs inject.
+    // Full bisection as defined by Ahn et al.: K S / (2 T) is 1/2 of what all NPUs inject.
     let halved = uniform("hyperx:s=4x4,t=4").facts();
     assert_eq!(halved.bisection_links, Some(16));
     assert_eq!(uniform("hyperx:s=4x4,t=1").facts().bisection_links, Some(8));
@@ -47,7 +48,7 @@ fn parameters_that_do_not_fit_say_why() {
         ("t=4", "`s` is missing"),
         ("s=8x8,t=0", "`0` is too small"),
         ("s=8x8,k=2", "1 counts of cables; expected 2, as for `s`"),
-        ("s=1x1", "one NPU has nobody to be linked to"),
+        ("s=1x1", "a single NPU has no neighbour"),
         ("s=4294967295x4294967295x4294967295", "too many NPUs"),
     ] {
         let text = match parse(&format!("hyperx:{argument}")) {

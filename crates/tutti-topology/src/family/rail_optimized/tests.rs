@@ -43,11 +43,11 @@ fn messages_change_index_inside_a_host_or_over_a_spine() {
         let wires = pairs.iter().map(|&(a, b)| routes.pair(RankId(a), RankId(b)));
         wires.map(|wire| (wire.hops, wire.latency.ps() / 1000)).collect::<Vec<_>>()
     };
-    // In the host; same rail; other rail of the pod; same rail of another pod.
+    // Same host; same rail; other rail of the pod; same rail of another pod.
     let pairs = [(0, 1), (0, 4), (0, 5), (0, 12)];
     let near = hops(cluster("npus=4,hosts=3,pods=2,spines=2", 2000), &pairs);
     assert_eq!(near, [(2, 200), (2, 2000), (4, 2200), (4, 6000)]);
-    // Where the spine is nearer than the scale-up switch, it is taken.
+    // A spine that is nearer than the scale-up switch is used.
     let spine = hops(cluster("npus=4,hosts=3,pods=2,spines=2", 10), &pairs);
     assert_eq!(spine, [(2, 200), (2, 2000), (4, 2020), (4, 2020)]);
     let without = hops(cluster("npus=4,hosts=3", 10), &pairs[..3]);
@@ -59,7 +59,7 @@ fn parameters_that_do_not_fit_say_why() {
     for (argument, problem) in [
         ("npus=8", "`hosts` is missing"),
         ("hosts=8", "`npus` is missing"),
-        ("npus=1,hosts=8", "`1` is too small; expected a whole number of at least 2"),
+        ("npus=1,hosts=8", "`1` is too small; expected an integer of at least 2"),
         ("npus=8,hosts=4,pods=2", "2 pods meet at spines only; expected at least spines=1"),
         ("npus=8,hosts=4,uplinks=2", "without spines there is nothing above a leaf"),
         ("gpus=8,hosts=4", "found `gpus=8`; expected any of `npus=...`"),

@@ -1,37 +1,40 @@
-//! What a configuration is asked for: links, with as much of them settled as somebody cares to settle.
+//! Requested links of a configuration; wires and ports may be left open.
 
 use super::error::BypassError;
 use super::mesh::{BypassMesh, Port};
 
-/// A link in one direction that is to be live.
+/// A requested link in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Asked {
-    /// The node it leaves.
+pub struct LinkRequest {
+    /// The source node.
     pub source: u32,
-    /// The node it reaches.
+    /// The destination node.
     pub destination: u32,
-    /// What it is made of.
+    /// What the link consists of.
     pub kind: Kind,
 }
 
-/// What a link is made of.
+/// What a link consists of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// The mesh link between two neighbours, which takes its own ports.
+    /// The mesh link between two neighbours, whose ports are fixed.
     Mesh,
     /// A piece of a bypass wire.
     Bypass {
-        /// Which wire of its line and direction; the lowest with free segments unless given.
+        /// The wire of its line and direction; by default the lowest with free segments.
         wire: Option<u32>,
-        /// By which ports it leaves and arrives; whatever ports are left unless given.
+        /// Output and input port; assigned by default.
         ports: Option<(Port, Port)>,
     },
 }
 
-impl Asked {
-    /// The direction in which it travels and its segments, or why there is no such link.
+impl LinkRequest {
+    /// Returns the direction and the number of segments.
+    ///
+    /// # Errors
+    /// The link is impossible on this mesh.
     pub(super) fn check(&self, mesh: &BypassMesh) -> Result<(Port, u32), BypassError> {
-        let Asked { source, destination, kind } = *self;
+        let LinkRequest { source, destination, kind } = *self;
         for node in [source, destination] {
             if node >= mesh.nodes() {
                 let (side, last) = (mesh.side(), mesh.nodes() - 1);
@@ -41,8 +44,8 @@ impl Asked {
         if source == destination {
             return Err(BypassError::SameNode { node: source });
         }
-        let way = mesh.way(source, destination);
-        match (kind, way) {
+        let displacement = mesh.displacement(source, destination);
+        match (kind, displacement) {
             (Kind::Mesh, Some((_, 1))) => {}
             (Kind::Mesh, _) => {
                 return Err(BypassError::NoNeighbours { from: source, to: destination });
@@ -65,8 +68,8 @@ impl Asked {
                 }
             }
         }
-        // Neighbours, or of one row or column: there is a way.
-        way.ok_or(BypassError::Aslant { from: source, to: destination })
+        // The checks above leave only nodes of one row or column.
+        displacement.ok_or(BypassError::Aslant { from: source, to: destination })
     }
 
     fn check_ports(
@@ -76,7 +79,7 @@ impl Asked {
         output: Port,
         input: Port,
     ) -> Result<(), BypassError> {
-        let Asked { source, destination, .. } = *self;
+        let LinkRequest { source, destination, .. } = *self;
         let wrong = |node, end, port: Port, known: Vec<Port>| BypassError::WrongPort {
             from: source,
             to: destination,

@@ -1,4 +1,4 @@
-//! Ways that are written down for some pairs of ranks, as the NPUs that they pass.
+//! Explicit paths for some pairs of ranks, as lists of NPUs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,43 +7,43 @@ use super::explicit::{check_path, check_rank};
 use crate::{Topology, TopologyError};
 use tutti_units::ids::{LinkId, RankId, VertexId};
 
-/// The ways by pair of ranks; of parallel links the first stands for all.
-pub(super) struct Given {
-    ways: BTreeMap<(RankId, RankId), Box<[LinkId]>>,
+/// The paths by pair of ranks; the first of parallel links represents all of them.
+pub(super) struct NodePaths {
+    paths: BTreeMap<(RankId, RankId), Box<[LinkId]>>,
     text: String,
 }
 
-impl Given {
+impl NodePaths {
     pub(super) fn new(
         topology: &Topology,
-        ways: impl IntoIterator<Item = (RankId, RankId, Vec<RankId>)>,
-    ) -> Result<Given, TopologyError> {
-        let mut given = BTreeMap::new();
-        let mut passed = BTreeMap::new();
-        for (from, to, nodes) in ways {
+        paths: impl IntoIterator<Item = (RankId, RankId, Vec<RankId>)>,
+    ) -> Result<NodePaths, TopologyError> {
+        let mut found = BTreeMap::new();
+        let mut names_of = BTreeMap::new();
+        for (from, to, nodes) in paths {
             for &rank in [from, to].iter().chain(&nodes) {
                 check_rank(topology, rank)?;
             }
             let links = links(topology, from, to, &nodes)?;
             check_path(topology, from, to, &links)?;
-            if given.insert((from, to), links.into()).is_some() {
+            if found.insert((from, to), links.into()).is_some() {
                 return Err(TopologyError::DoublePath { source_rank: from, destination: to });
             }
             let names: Vec<String> = nodes.iter().map(|node| node.0.to_string()).collect();
-            passed.insert((from, to), names.join(">"));
+            names_of.insert((from, to), names.join(">"));
         }
-        let text = passed.into_values().map(|way| format!("{way}, ")).collect();
-        Ok(Given { ways: given, text })
+        let text = names_of.into_values().map(|path| format!("{path}, ")).collect();
+        Ok(NodePaths { paths: found, text })
     }
 
-    /// The way of a pair, if it has one.
+    /// The explicit path of a pair, if any.
     #[inline]
-    pub(super) fn way(&self, from: RankId, to: RankId) -> Option<&[LinkId]> {
-        self.ways.get(&(from, to)).map(AsRef::as_ref)
+    pub(super) fn path(&self, from: RankId, to: RankId) -> Option<&[LinkId]> {
+        self.paths.get(&(from, to)).map(AsRef::as_ref)
     }
 }
 
-/// The first link between each two nodes of a way.
+/// The first link between consecutive nodes of a path.
 fn links(
     topology: &Topology,
     from: RankId,
@@ -67,8 +67,8 @@ fn links(
     nodes.windows(2).map(step).collect()
 }
 
-/// All of them: equal ways are written alike.
-impl fmt::Display for Given {
+/// Lists all paths, so that equal sets of paths have equal text.
+impl fmt::Display for NodePaths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
