@@ -204,7 +204,7 @@ def plain(text: str) -> str:
 def lengths(text: str) -> list[tuple[str, int]]:
     """The sentences of a text, and how many words each has."""
     found = []
-    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.)\s)|:\n", text):
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.|\*{0,2}\w+:)\s)|:\n", text):
         for sentence in SENTENCE_END.split(paragraph):
             words = [w for w in sentence.split() if any(c.isalnum() for c in w)]
             if words:
