@@ -318,8 +318,8 @@ def read_bytes(path: Path, most: int, expected: str, *, hint: str = "") -> bytes
     return data
 
 
-def whole(text: str, most: int = limits.MOST) -> int | None:
-    """The whole number from 0 to `most` that a text is; None where it is none."""
+def parse_count(text: str, most: int = limits.MOST) -> int | None:
+    """Returns the integer from 0 to `most` that a text represents; None for other text."""
     if len(text) > limits.DIGITS or not (text.isascii() and text.isdecimal()):
         return None
     value = int(text)
