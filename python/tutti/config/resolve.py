@@ -167,7 +167,7 @@ class Experiment:
         return written(cost).core.ps_per_byte if cost is not None else 0.0
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def inputs(self) -> dict[str, Any]:
         """The inputs that determine results, for hashes; independent of how the file is written."""
         return self._platform_inputs() | self._inputs_without_platform()
 
@@ -200,8 +200,8 @@ class Experiment:
         }
 
     @cached_property
-    def asked_as_json(self) -> dict[str, str]:
-        """The values of `asked` as JSON, by key."""
+    def inputs_as_json(self) -> dict[str, str]:
+        """The values of `inputs` as JSON, by key."""
         if "json" not in self._shared:
             self._shared["json"] = _as_json(self._inputs_without_platform())
         shared: dict[str, str] = self._shared["json"]
@@ -209,8 +209,8 @@ class Experiment:
 
     @cached_property
     def config_hash(self) -> str:
-        """A hash of `asked`, as 16 hexadecimal digits."""
-        texts = self.asked_as_json
+        """A hash of `inputs`, as 16 hexadecimal digits."""
+        texts = self.inputs_as_json
         text = ",".join(f'"{key}":{texts[key]}' for key in sorted(texts))
         return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()[:16]
 
