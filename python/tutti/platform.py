@@ -3,14 +3,15 @@
 The classes carry the parameters of the core's models under the field's names; the core checks them
 together, and alone computes with them.
 
->>> machine = Platform(
-...     name="demo",
-...     model=PipeliningPostal(
-...         alpha_p="1.34 us", alpha_r="0.34 us", beta="0.1 ns/B", gamma="0.05 ns/B"
-...     ),
-... )
->>> machine.model.kind
-'pipelining_postal'
+Examples:
+    >>> machine = Platform(
+    ...     name="demo",
+    ...     model=PipeliningPostal(
+    ...         alpha_p="1.34 us", alpha_r="0.34 us", beta="0.1 ns/B", gamma="0.05 ns/B"
+    ...     ),
+    ... )
+    >>> machine.model.kind
+    'pipelining_postal'
 """
 
 from __future__ import annotations

@@ -5,10 +5,11 @@ form, or from one rank of each class of ranks that behave alike. The search then
 that none of the family is faster, or with a bound. On a topology the order of stages counts too:
 the search chooses candidates from what each stage costs there, and runs them.
 
->>> from tutti.platforms import platform
->>> found = search(platform("cray_xc30"), ranks=13, size="8 B")
->>> found.schedule.name, found.proved
-('recursive_multiplying:m4g3a3,n4g3a3', True)
+Examples:
+    >>> from tutti.platforms import platform
+    >>> found = search(platform("cray_xc30"), ranks=13, size="8 B")
+    >>> found.schedule.name, found.proved
+    ('recursive_multiplying:m4g3a3,n4g3a3', True)
 """
 
 from __future__ import annotations

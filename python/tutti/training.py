@@ -1,15 +1,16 @@
 """Training steps: what computing and communicating cost together, on a torus of NPUs.
 
->>> from tutti.endpoint import Npu, Ring, configurations
->>> from tutti.units import Time, TimePerByte
->>> from tutti.workload import build
->>> def ring(name, rate, latency):
-...     return Ring(name, 4, TimePerByte.parse(rate), Time.parse(latency))
->>> rings = (ring("local", "200 GB/s", "72 ns"), ring("vertical", "25 GB/s", "402 ns"))
->>> step = Step(model=build("resnet50"), batch=32, rings=rings)
->>> run = step.run(configurations()["ace"])
->>> run.compute + run.exposed + run.idle == run.total.ps
-True
+Examples:
+    >>> from tutti.endpoint import Npu, Ring, configurations
+    >>> from tutti.units import Time, TimePerByte
+    >>> from tutti.workload import build
+    >>> def ring(name, rate, latency):
+    ...     return Ring(name, 4, TimePerByte.parse(rate), Time.parse(latency))
+    >>> rings = (ring("local", "200 GB/s", "72 ns"), ring("vertical", "25 GB/s", "402 ns"))
+    >>> step = Step(model=build("resnet50"), batch=32, rings=rings)
+    >>> run = step.run(configurations()["ace"])
+    >>> run.compute + run.exposed + run.idle == run.total.ps
+    True
 """
 
 from __future__ import annotations

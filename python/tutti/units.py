@@ -3,12 +3,13 @@
 Time is a whole number of picoseconds, data a whole number of bytes, a time per byte an exact
 fraction. GB is 10^9 bytes, GiB 2^30; rates are per direction. Bare numbers are refused.
 
->>> Time.parse("1.34 us").ps
-1340000
->>> str(Size.parse("65536 B"))
-'64 KiB'
->>> TimePerByte.parse("400 GB/s").of(Size.parse("1 MB"))
-Time('2.5 us')
+Examples:
+    >>> Time.parse("1.34 us").ps
+    1340000
+    >>> str(Size.parse("65536 B"))
+    '64 KiB'
+    >>> TimePerByte.parse("400 GB/s").of(Size.parse("1 MB"))
+    Time('2.5 us')
 """
 
 from __future__ import annotations
