@@ -225,7 +225,7 @@ class Background(Parameters):
     @model_validator(mode="after")
     def _with_file(self, info: ValidationInfo) -> Self:
         if self.file is not None:
-            flows = self.flows + read_file(self.file, "flows", info, made_of=Flow)
+            flows = self.flows + read_file(self.file, "flows", info, build=Flow)
             self.__dict__ |= {"flows": flows, "file": None}
         return self
 
