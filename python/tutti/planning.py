@@ -402,7 +402,7 @@ class Rows:
         point = self.plan.points[index]
         case, laid_out = self.plan.core_cases[index], point.case.schedule
         figures = figures_of(case, laid_out, point.size, self._finished[index])
-        return self.plan.labels(point) | figures | {"verified": laid_out.whole.is_verified}
+        return self.plan.labels(point) | figures | {"verified": laid_out.base.is_verified}
 
 
 def measure(

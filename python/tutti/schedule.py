@@ -53,12 +53,12 @@ Verification = _core.Verification
 class Schedule:
     """A collective algorithm for a number of ranks: a sequence of steps per rank."""
 
-    __slots__ = ("_core", "_proof", "_whole")
+    __slots__ = ("_core", "_proof", "_base")
 
-    def __init__(self, core: _core.Schedule, whole: Schedule | None = None) -> None:
+    def __init__(self, core: _core.Schedule, base: Schedule | None = None) -> None:
         """Wraps a schedule of the core; use :func:`schedule` or a builder."""
         self._core = core
-        self._whole = whole
+        self._base = base
         self._proof: Verification | None = None
 
     @property
@@ -145,9 +145,9 @@ class Schedule:
         return self._proof is not None
 
     @property
-    def whole(self) -> Schedule:
-        """The schedule whose proof holds for this one: itself, unless it is a phase or repeated."""
-        return self if self._whole is None else self._whole
+    def base(self) -> Schedule:
+        """The schedule that is verified for this one: itself, unless it is a phase or repeated."""
+        return self if self._base is None else self._base
 
     @property
     def phases(self) -> int:
@@ -158,7 +158,7 @@ class Schedule:
         """Returns a phase as a schedule; phases count from 0.
 
         A phase can be simulated and drawn. If there are several, a phase can be verified only as
-        part of :attr:`whole`, and has no lower bound.
+        part of :attr:`base`, and has no lower bound.
 
         Examples:
             >>> rings = schedule("mirrored_ring:4x4", ranks=16)
@@ -168,18 +168,18 @@ class Schedule:
         Raises:
             ScheduleError: The phase does not exist.
         """
-        return Schedule(self._core.phase(index), whole=self.whole)
+        return Schedule(self._core.phase(index), base=self.base)
 
     def repeated(self, count: int) -> Schedule:
         """Returns the schedule repeated `count` times without a barrier, as in benchmarks.
 
         The repetitions cannot be verified as a collective, as each works on the result of the
-        previous one; :attr:`whole` can be.
+        previous one; :attr:`base` can be.
 
         Raises:
             ScheduleError: `count` is zero, or the result is in another slot than the data.
         """
-        return Schedule(self._core.repeated(count), whole=self.whole)
+        return Schedule(self._core.repeated(count), base=self.base)
 
     def to_text(self) -> str:
         """Returns the text form, with one op per line, which :meth:`from_text` reads."""
