@@ -53,7 +53,7 @@ Verification = _core.Verification
 class Schedule:
     """A collective algorithm for a number of ranks: a sequence of steps per rank."""
 
-    __slots__ = ("_core", "_proof", "_base")
+    __slots__ = ("_base", "_core", "_proof")
 
     def __init__(self, core: _core.Schedule, base: Schedule | None = None) -> None:
         """Wraps a schedule of the core; use :func:`schedule` or a builder."""

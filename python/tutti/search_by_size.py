@@ -27,7 +27,7 @@ def thresholds(
     platform: Platform,
     *,
     ranks: int,
-    begin: str | Size,
+    start: str | Size,
     end: str | Size,
     datatype: str = "float32",
     kinds: Sequence[str] = KINDS,
@@ -37,13 +37,13 @@ def thresholds(
     """Finds the best schedule of recursive multiplying for each range of sizes.
 
     If all ranks are at equal distance, thresholds are exact to an element, unless a schedule
-    becomes the best again shortly after another. On a topology the sizes are `begin` and its
+    becomes the best again shortly after another. On a topology the sizes are `start` and its
     doublings, each of which is searched.
 
     Args:
         platform: The platform.
         ranks: The number of ranks.
-        begin: The smallest size.
+        start: The smallest size.
         end: The largest size.
         datatype: The datatype of the elements, whose size divides all sizes.
         kinds: The kinds of :data:`KINDS` to search.
@@ -63,7 +63,7 @@ def thresholds(
     from tutti.datatypes import DATATYPES
     from tutti.units import Size
 
-    first, last = Size.of_any(begin), Size.of_any(end)
+    first, last = Size.of_any(start), Size.of_any(end)
     if first.bytes > last.bytes:
         message = f"sizes from {first} to {last}: expected an ascending range"
         raise ConfigError(message, kind="invalid")
